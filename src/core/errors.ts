@@ -1,0 +1,94 @@
+/**
+ * The error catalogue: every code the API can answer with, its HTTP status and its title. Codes never change once
+ * shipped. `troupe`'s docs table is made from it.
+ */
+export const CATALOGUE = {
+  malformed_json: { status: 400, title: 'The body is not valid JSON' },
+  invalid_request: { status: 400, title: 'The request does not match the schema' },
+  invalid_cursor: { status: 400, title: 'The cursor is not an item of this list' },
+  missing_workspace: { status: 400, title: 'The Service-Workspace-Id header is missing' },
+  missing_session: { status: 400, title: 'The Service-Session-Id header is missing' },
+  duplicate_cell: { status: 400, title: 'A cell id appears twice' },
+  unknown_cell: { status: 400, title: 'The notebook has no such cell' },
+  unreadable_notebook: { status: 400, title: 'The file is not a readable notebook' },
+  unauthenticated: { status: 401, title: 'A valid access token is required' },
+  missing_scope: { status: 403, title: 'The access token lacks a scope' },
+  role_too_low: { status: 403, title: 'Your role in this workspace does not allow this' },
+  cross_origin: { status: 403, title: 'Cross-origin requests may not change this' },
+  not_found: { status: 404, title: 'There is no such resource' },
+  method_not_allowed: { status: 405, title: 'The resource does not support this method' },
+  stale_update: { status: 409, title: 'The resource has changed since it was read' },
+  session_open: { status: 409, title: 'A session is open on this notebook' },
+  session_exists: { status: 409, title: 'A live session with this id exists' },
+  session_busy: { status: 409, title: 'The session is busy' },
+  session_not_ready: { status: 409, title: 'The session is not ready' },
+  session_failed: { status: 409, title: 'The session has failed' },
+  session_closed: { status: 409, title: 'The session is closed' },
+  session_not_editable: { status: 409, title: 'The session was opened in run mode' },
+  structural_error: { status: 409, title: 'The notebook has structural errors' },
+  environment_occupied: { status: 409, title: 'The environment already has an active notebook session' },
+  environment_in_use: { status: 409, title: 'Sessions are attached to the environment' },
+  environment_closed: { status: 409, title: 'The environment is closed' },
+  run_finished: { status: 409, title: 'The run has already finished' },
+  already_exists: { status: 409, title: 'It already exists' },
+  last_owner: { status: 409, title: 'A workspace needs an owner' },
+  idempotency_key_reused: { status: 409, title: 'The idempotency key was used with another request' },
+  idempotency_in_progress: {
+    status: 409,
+    title: 'The first request with this idempotency key is still running',
+  },
+  body_too_large: { status: 413, title: 'The request body is too large' },
+  unsupported_media_type: { status: 415, title: 'The request body must be application/json' },
+  range_not_satisfiable: { status: 416, title: 'The range lies outside the asset' },
+  quota_exceeded: { status: 429, title: 'The workspace has reached a quota' },
+  internal: { status: 500, title: 'Something went wrong on our side' },
+  unavailable: { status: 503, title: 'The server cannot take this request now' },
+  at_capacity: { status: 503, title: 'The server has reached its session limit' },
+} as const;
+
+export type ErrorCode = keyof typeof CATALOGUE;
+
+/** One violation of a schema: where (JSON pointer into the body, or `query/<name>`) and what. */
+export interface Violation {
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface ErrorExtras {
+  /** Shown as `errors` in the problem document. */
+  readonly errors?: readonly Violation[];
+  /** Further members of the problem document, such as the cells of a structural error. */
+  readonly members?: Readonly<Record<string, unknown>>;
+  /** Response headers such as `retry-after` or `allow`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+}
+
+/**
+ * The one class for failures that a caller caused or can act on. Anything else that is thrown is a bug and answers
+ * 500 without its text.
+ */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly extras: ErrorExtras;
+  constructor(code: ErrorCode, detail: string, extras: ErrorExtras = {}) {
+    super(detail, extras.cause === undefined ? undefined : { cause: extras.cause });
+    this.name = 'AppError';
+    this.code = code;
+    this.extras = extras;
+  }
+  get status(): number {
+    return CATALOGUE[this.code].status;
+  }
+}
+
+/** What a failure looks like inside an actor, in a record, or across a process border: plain data, no stack. */
+export interface Failure {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** Missing, and what the caller may not know of: one answer, byte for byte, so neither can be told from the other. */
+export function notFound(): AppError {
+  return new AppError('not_found', 'There is no such resource, or you may not know of it.');
+}

@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+
+declare const brand: unique symbol;
+type Id<Kind extends string> = string & { readonly [brand]: Kind };
+
+export type WorkspaceId = Id<'workspace'>;
+export type UserId = Id<'user'>;
+export type TokenId = Id<'token'>;
+export type NotebookId = Id<'notebook'>;
+export type EnvironmentId = Id<'environment'>;
+/** A notebook session's id is its notebook's id; a standalone agent session's is a conversation id. */
+export type SessionId = Id<'session'>;
+export type RunId = Id<'run'>;
+export type CellId = Id<'cell'>;
+export type AssetId = Id<'asset'>;
+
+const PREFIXES = {
+  workspace: 'ws',
+  token: 'tok',
+  notebook: 'nb',
+  environment: 'env',
+  run: 'run',
+  conversation: 'conv',
+  datasource: 'ds',
+  asset: 'asset',
+  request: 'req',
+} as const;
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+const TIME_DIGITS = 10;
+const RANDOM_DIGITS = 16;
+
+let lastMs = 0;
+const tail = new Uint8Array(RANDOM_DIGITS);
+
+/**
+ * A new id such as `run_01jd3v…`: prefix, 48 bits of time, 80 random bits, all in an alphabet whose byte order is its
+ * numeric order. Ids made by one process are strictly increasing, so sorting by id is sorting by age.
+ */
+export function newId<T extends string>(kind: keyof typeof PREFIXES, nowMs = Date.now()): T {
+  if (nowMs > lastMs) {
+    lastMs = nowMs;
+    const random = randomBytes(RANDOM_DIGITS);
+    for (let i = 0; i < RANDOM_DIGITS; i++) tail[i] = random[i]! & 31;
+    // Room to count upwards within one millisecond without a carry out of the tail.
+    tail[0]! &= 15;
+  } else {
+    for (let i = RANDOM_DIGITS - 1; i >= 0 && ++tail[i]! === 32; i--) tail[i] = 0;
+  }
+  let text = '';
+  for (let i = 0, rest = lastMs; i < TIME_DIGITS; i++, rest = Math.floor(rest / 32)) {
+    text = ALPHABET[rest % 32] + text;
+  }
+  for (let i = 0; i < RANDOM_DIGITS; i++) text += ALPHABET[tail[i]!];
+  return `${PREFIXES[kind]}_${text}` as T;
+}
+
+/** Whether a path segment could be an id at all; anything else is answered 404 without touching the store. */
+export function isPlausibleId(text: string): boolean {
+  return text.length > 0 && text.length <= 200 && /^[A-Za-z0-9._@-]+$/.test(text);
+}
