@@ -1,0 +1,278 @@
+"""marimo's kernel, with what a server needs to know and marimo does not say. Fits the marimo that compatibility.py names.
+
+- An open runs nothing, and still registers all cells: structural errors and variables are known before anything runs.
+- Each command is answered by `bridge-done` with its seq and the exact state of every cell, whatever went wrong.
+- Failed, cancelled, interrupted and never-run ancestors run again with their dependent; edits without a run make cells stale.
+- `"fresh": true` on execute-cells: all ancestors run again.
+- A burst of notifications goes out in one send, see outbox.py.
+
+Its state is that of one kernel process, on whose main thread everything but fill_queues runs.
+"""
+
+import logging
+import queue
+import signal
+import threading
+
+import msgspec
+from frames import COMPLETION, CONTROL, STDIN, UI
+from marimo import _loggers
+from marimo._runtime import commands, runtime
+from marimo._runtime.control_flow import MarimoStopError
+from marimo._runtime.runner.cell_runner import Runner
+from marimo._runtime.runtime import Kernel
+
+UNFINISHED = (None, "exception", "cancelled", "interrupted")
+
+
+class Asked(msgspec.Struct):
+    """What a command carries for us, beside what it carries for marimo."""
+
+    seq: int | None = None
+    fresh: bool = False
+
+
+class State:
+    """What we remember and marimo forgets, for the one kernel of this process."""
+
+    def __init__(self):
+        self.outbox = None
+        self.asked = {}             # id(command) -> Asked; commands that the kernel gives itself have none
+        self.running = []           # Asked of the commands in flight: code mode nests them
+        self.interrupted = False    # whether an interrupt ended any of the command in flight
+        self.unparsable = {}        # cell id -> errors of cells that never reach the graph (syntax, import *)
+        self.stopped = set()        # cells whose last run ended in mo.stop(), an "exception" to marimo
+
+
+STATE = State()
+
+
+def fill_queues(queues, frames):
+    """The reader thread: hands each frame to marimo; an unreadable one is answered at once and harms nothing."""
+    read_asked = msgspec.json.Decoder(Asked).decode
+    read = {
+        CONTROL: msgspec.json.Decoder(commands.CommandMessage).decode,
+        UI: msgspec.json.Decoder(commands.BatchableCommand).decode,
+        COMPLETION: msgspec.json.Decoder(commands.OutOfBandCommand).decode,
+        STDIN: msgspec.json.Decoder(str).decode,
+    }
+    for channel, body in frames:
+        asked = Asked()
+        try:
+            if channel == CONTROL:
+                asked = read_asked(body)
+            message = read[channel](body)
+            if channel == CONTROL:
+                STATE.asked[id(message)] = asked
+            elif channel == UI:
+                queues[CONTROL].put(message)        # marimo wants these on both and merges bursts: answered by token, not by seq
+            queues[channel].put_nowait(message)
+        except queue.Full:
+            continue            # an answer to input() that nobody asked for; to wait here would hold up every command
+        except Exception as error:      # an AssertionError of marimo's own, too: this thread must outlive every frame
+            answer(Asked(seq=asked.seq), None, "invalid", repr(error), False, {})
+
+
+def answer(asked, token, kind, error, interrupted, cells):
+    STATE.outbox.say(
+        op="bridge-done", seq=asked.seq, token=token, type=kind, error=error, interrupted=interrupted, cells=cells
+    )
+
+
+def install():
+    """Patches marimo in this process; once, in the zygote."""
+    Kernel.handle_message = _handle_message(Kernel.handle_message)
+    Kernel.mutate_graph = _mutate_graph(Kernel.mutate_graph)
+    Kernel._run_cells = _run_cells(Kernel._run_cells)
+    Kernel._propagate_kernel_errors = _note_stops(Kernel._propagate_kernel_errors)
+    Kernel.function_call_request = _note_interrupted_call(Kernel.function_call_request)
+    Runner.run = _send_before_notebook_code(Runner.run)
+    Runner.run_all = _note_interrupted_run(Runner.run_all)
+    runtime.restore_signals = _ignore_early_interrupts(runtime.restore_signals)
+    runtime.start_parent_poller = lambda *args, **kwargs: None      # the guardian does it, without a wake-up each second
+    _close_log_files()
+
+
+def _handle_message(handle):
+    async def handle_message(self, request):
+        asked = STATE.asked.pop(id(request), None) or Asked()
+        error, outermost = None, not STATE.running
+        STATE.running.append(asked)
+        if outermost:
+            STATE.interrupted = False
+            STATE.outbox.gather()
+        try:
+            _prepare(self, request)
+            await handle(self, request)
+            if isinstance(request, (commands.CreateNotebookCommand, commands.EditCellsCommand)):
+                _register_pending(self)
+            _mark_unrun_stale(self)
+        except BaseException as failure:
+            error = repr(failure)
+            STATE.interrupted |= isinstance(failure, KeyboardInterrupt)
+            raise
+        finally:
+            STATE.running.pop()
+            token = getattr(request, "token", None)
+            answer(asked, token, type(request).__name__, error, STATE.interrupted, find_verdicts(self))
+            if outermost:
+                STATE.outbox.release()
+
+    return handle_message
+
+
+def _prepare(kernel, request):
+    if isinstance(request, commands.CreateNotebookCommand):
+        kernel.ui_initializers.update(request.set_ui_element_value_request.ids_and_values)      # dropped unless autoRun
+    elif isinstance(request, commands.DeleteCellCommand):
+        STATE.unparsable.pop(request.cell_id, None)
+    elif isinstance(request, commands.EditCellsCommand):        # marimo ignores code of cells that it has not seen
+        kernel._uninstantiated_execution_requests.update(
+            (cell_id, commands.ExecuteCellCommand(cell_id=cell_id, code=code))
+            for cell_id, code in request.codes.items()
+            if cell_id not in kernel.graph.cells
+        )
+
+
+def _register_pending(kernel):
+    """Puts cells that were opened or edited, not run, into the graph, stale: their errors and variables are known from here on."""
+    if pending := list(kernel._uninstantiated_execution_requests.values()):
+        with kernel.lock_globals():
+            kernel.mutate_graph(pending, [], cells_starting_stale={request.cell_id for request in pending})
+
+
+def _mark_unrun_stale(kernel):
+    """marimo leaves a cell fresh that code mode created without a run, or that was interrupted before its first line."""
+    cells, children = kernel.graph.cells, kernel.graph.children
+
+    def is_fresh(cell_id):
+        return not (cells[cell_id].stale and all(cells[child].stale for child in children[cell_id]))
+
+    unrun = [i for i, cell in cells.items() if cell.run_result_status is None and i not in kernel.errors and cell.code.strip()]
+    if wrong := set(filter(is_fresh, unrun)):
+        kernel.graph.set_stale(wrong, prune_imports=True)       # with the closure: single marks would miss the middle of a chain
+
+
+def _mutate_graph(mutate):
+    def mutate_graph(self, execution_requests, deletion_requests, cells_starting_stale=None):
+        result = mutate(self, execution_requests, deletion_requests, cells_starting_stale)
+        for request in (*execution_requests, *deletion_requests):
+            STATE.unparsable.pop(request.cell_id, None)
+        STATE.unparsable.update((i, errors) for i, errors in self.errors.items() if i not in self.graph.cells)
+        return result
+
+    return mutate_graph
+
+
+def _run_cells(run):
+    async def run_cells(self, cell_ids):
+        """Ancestors that did not succeed run again; marimo would repeat their old failure for ever."""
+        cells = self.graph.cells
+        ancestors = set().union(*(self.graph.ancestors(cell_id) for cell_id in cell_ids if cell_id in cells))
+        fresh = bool(STATE.running) and STATE.running[-1].fresh
+        redo = {
+            i
+            for i in ancestors - self.errors.keys()
+            if not cells[i].stale and (fresh or cells[i].run_result_status in UNFINISHED)
+        }
+        if redo:
+            self.graph.set_stale(redo, prune_imports=True)
+        await run(self, cell_ids)
+
+    return run_cells
+
+
+def _note_stops(propagate):
+    def propagate_kernel_errors(self, ctx):
+        STATE.stopped.difference_update(ctx.exceptions)
+        STATE.stopped.update(i for i, error in ctx.exceptions.items() if isinstance(error, MarimoStopError))
+        propagate(self, ctx)
+
+    return propagate_kernel_errors
+
+
+def _note_interrupted_run(run_all):
+    async def noted_run_all(self):
+        try:
+            await run_all(self)
+        finally:
+            STATE.interrupted |= self.interrupted
+
+    return noted_run_all
+
+
+def _note_interrupted_call(call):
+    async def function_call_request(self, request):
+        status, value, found = await call(self, request)
+        STATE.interrupted |= status.title == "Interrupted"
+        return status, value, found
+
+    return function_call_request
+
+
+def _send_before_notebook_code(run):
+    async def run_and_send(self, cell_id):
+        STATE.outbox.release()
+        try:
+            return await run(self, cell_id)
+        finally:
+            STATE.outbox.gather()
+
+    return run_and_send
+
+
+def _ignore_early_interrupts(restore_signals):
+    """Until marimo has a handler, SIGINT would end the kernel."""
+
+    def restore():
+        restore_signals()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    return restore
+
+
+def _close_log_files():
+    """marimo logs to a file in the server's home as well; no kernel may hold that open. Its stderr, the kernel's log, remains."""
+    for logger in _loggers._LOGGERS.values():
+        for handler in [handler for handler in logger.handlers if isinstance(handler, logging.FileHandler)]:
+            logger.removeHandler(handler)
+            handler.close()
+
+
+def find_verdicts(kernel):
+    """Per cell [status of its last run (None: never ran), stale, structural errors that forbid running it]."""
+
+    def status(cell_id, cell):
+        stopped = cell.run_result_status == "exception" and cell_id in STATE.stopped
+        return "stopped" if stopped else cell.run_result_status
+
+    cells = {cell_id: [status(cell_id, cell), cell.stale, []] for cell_id, cell in kernel.graph.cells.items()}
+    for cell_id, errors in {**kernel.errors, **STATE.unparsable}.items():
+        cells.setdefault(cell_id, [None, False, []])[2] = msgspec.to_builtins(list(errors))
+    return cells
+
+
+def serve(outbox, frames, ready, user_config, app_metadata, configs):
+    """Says `ready`, then runs the kernel until stop-kernel. `frames` is consumed in a thread of its own."""
+    STATE.outbox = outbox
+    outbox.say(op="bridge-ready", **ready)
+    queues = {CONTROL: queue.Queue(), UI: queue.Queue(), COMPLETION: queue.Queue(), STDIN: queue.Queue(maxsize=1)}
+    threading.Thread(target=fill_queues, args=(queues, frames), daemon=True).start()
+    runtime.launch_kernel(          # calls setsid() and dies if the process leads a session already
+        control_queue=queues[CONTROL],
+        set_ui_element_queue=queues[UI],
+        completion_queue=queues[COMPLETION],
+        input_queue=queues[STDIN],
+        stream_queue=outbox,
+        socket_addr=None,
+        is_edit_mode=True,          # run mode forces autorun and hides errors; the server refuses edits itself
+        configs=configs,
+        app_metadata=app_metadata,
+        user_config=user_config,
+        virtual_file_storage=None,
+        redirect_console_to_browser=True,
+        log_level=30,
+        is_ipc=True,
+        parent_pid=None,            # probed with kill(pid, 0), where EPERM (another uid, Landlock) would count as its death
+    )
+    outbox.say(op="bridge-exit")

@@ -1,0 +1,88 @@
+"""Whether the installed marimo is the one that this host was written for.
+
+Everything here but `marimo.__version__` is private to marimo and may move with any release. PRIVATE names each private module the
+host imports and what it needs of it; a test holds the list complete. Read it first when a new marimo is to be supported.
+"""
+
+import importlib
+import inspect
+
+import marimo
+
+SUPPORTED = ("0.25.2",)
+PRIVATE = {
+    "marimo": "_loggers._LOGGERS",
+    "marimo._ast.app": "InternalApp",
+    "marimo._ast.cell": "CellConfig CellImpl.imports CellImpl.imported_namespaces",
+    "marimo._ast.cell_id": "CellIdGenerator.create_cell_id",
+    "marimo._ast.compiler": "compile_cell",
+    "marimo._ast.load": "load_notebook_ir",
+    "marimo._code_mode._context": "AsyncCodeModeContext.__aenter__ AsyncCodeModeContext.__aexit__",
+    "marimo._config.config": "MarimoConfig DEFAULT_CONFIG",
+    "marimo._convert.converters": "MarimoConvert.from_py MarimoConvert.from_md MarimoConvert.from_ir",
+    "marimo._convert.ipynb.from_ir": "convert_from_ir_to_ipynb",
+    "marimo._entrypoints": "registry.entry_points",
+    "marimo._export.exporter": "Exporter.export_as_html",
+    "marimo._export.requests": "HTMLExportRequest",
+    "marimo._export.serialization": "serialize_notebook_snapshot",
+    "marimo._messaging": "streams.buffered_writer streams._forward_os_stream streams.ThreadSafeStdout._write_with_mimetype"
+    " streams.ThreadSafeStderr._write_with_mimetype streams.ThreadSafeStream.flush_console streams.std_stream_max_bytes",
+    "marimo._messaging.cell_output": "CellOutput",
+    "marimo._messaging.console_output_worker": "TIMEOUT_S FlushMarker _write_console_output",
+    "marimo._messaging.context": "HTTP_REQUEST_CTX",
+    "marimo._messaging.notification": "CellNotification",
+    "marimo._messaging.tracebacks": "_highlight_traceback",
+    "marimo._runtime": "commands.CommandMessage commands.BatchableCommand commands.OutOfBandCommand"
+    " commands.CreateNotebookCommand commands.DeleteCellCommand commands.EditCellsCommand commands.ExecuteCellCommand"
+    " commands.ExecuteCellsCommand runtime.launch_kernel runtime.restore_signals runtime.start_parent_poller",
+    "marimo._runtime.commands": "AppMetadata",
+    "marimo._runtime.control_flow": "MarimoStopError",
+    "marimo._runtime.runner.cell_runner": "Runner.run Runner.run_all",
+    "marimo._runtime.runtime": "Kernel.handle_message Kernel._run_cells Kernel._propagate_kernel_errors Kernel.lock_globals"
+    " Kernel.mutate_graph Kernel.function_call_request",
+    "marimo._schemas.export_options": "HTMLExportOptions",
+    "marimo._schemas.serialization": "AppInstantiation CellDef NotebookSerializationV1 SetupCell",
+    "marimo._session.state.session_view": "SessionView.add_notification",
+    "marimo._types.ids": "CellId_t",
+    "marimo._utils.signals": "SigintHandler.defer",
+}
+LAUNCH_PARAMETERS = """control_queue set_ui_element_queue completion_queue input_queue stream_queue socket_addr is_edit_mode
+    configs app_metadata user_config virtual_file_storage redirect_console_to_browser log_level is_ipc parent_pid"""
+
+
+def find_missing() -> list[str]:
+    """The private names that are not where this host needs them; empty when this marimo fits. Slow: imports all of them."""
+    missing = []
+    for module, names in PRIVATE.items():
+        try:
+            found = importlib.import_module(module)
+        except ImportError as error:
+            missing.append(f"{module} ({error})")
+            continue
+        missing += [f"{module}.{name}" for name in names.split() if not _has(found, name)]
+    return missing or _find_changed()
+
+
+def _has(found, dotted):
+    for name in dotted.split("."):
+        if not hasattr(found, name):
+            return False
+        found = getattr(found, name)
+    return True
+
+
+def _find_changed():
+    """What has kept its name but not its shape."""
+    from marimo._runtime import runtime
+
+    launch = set(inspect.signature(runtime.launch_kernel).parameters)
+    changed = [f"launch_kernel({name})" for name in LAUNCH_PARAMETERS.split() if name not in launch]
+    if "cells_starting_stale" not in inspect.signature(runtime.Kernel.mutate_graph).parameters:
+        changed.append("Kernel.mutate_graph(cells_starting_stale)")
+    if "_uninstantiated_execution_requests" not in inspect.getsource(runtime.Kernel.__init__):
+        changed.append("Kernel._uninstantiated_execution_requests")
+    return changed
+
+
+def is_supported() -> bool:
+    return marimo.__version__ in SUPPORTED

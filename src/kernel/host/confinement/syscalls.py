@@ -1,0 +1,55 @@
+"""Linux system calls that the standard library lacks, by ctypes. Numbers for x86_64 and aarch64."""
+
+import ctypes
+import errno
+import os
+import platform
+
+libc = ctypes.CDLL(None, use_errno=True)
+MACHINE = {"x86_64": 0, "aarch64": 1}.get(platform.machine())
+NUMBERS = {
+    "add_key": (248, 217), "bpf": (321, 280), "capset": (126, 91), "clone": (56, 220), "clone3": (435, 435),
+    "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_uring_setup": (425, 425), "keyctl": (250, 219),
+    "kill": (62, 129), "landlock_add_rule": (445, 445), "landlock_create_ruleset": (444, 444),
+    "landlock_restrict_self": (446, 446), "mount_setattr": (442, 442), "perf_event_open": (298, 241),
+    "pidfd_open": (434, 434), "prlimit64": (302, 261), "process_vm_writev": (311, 271), "ptrace": (101, 117),
+    "request_key": (249, 218), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "setns": (308, 268),
+    "socket": (41, 198), "tgkill": (234, 131), "tkill": (200, 130), "truncate": (76, 45), "unshare": (272, 97),
+    "userfaultfd": (323, 282),
+}  # fmt: skip
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 24
+PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
+
+
+def call(function, *args) -> int:
+    """Calls a libc function; a negative answer becomes an OSError that names the function."""
+    result = function(*[ctypes.c_long(arg) if isinstance(arg, int) else arg for arg in args])
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), getattr(function, "__name__", None))
+    return result
+
+
+def syscall(name: str, *args) -> int:
+    """Calls the kernel by number; ENOSYS on a machine whose numbers are not known."""
+    if MACHINE is None:
+        raise OSError(errno.ENOSYS, f"no system call numbers for {platform.machine()}", name)
+    try:
+        return call(libc.syscall, NUMBERS[name][MACHINE], *args)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, name) from None
+
+
+def prctl(option: int, *args) -> int:
+    return call(libc.prctl, option, *args, *[0] * (4 - len(args)))
+
+
+def become_subreaper():
+    """Orphans of our descendants become our children, not init's."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def set_dumpable(dumpable: bool):
+    """Not dumpable: no other process of this user may trace us or read our memory, environment and open files."""
+    prctl(PR_SET_DUMPABLE, int(dumpable))

@@ -1,0 +1,45 @@
+"""The guardian: the process that the server starts. It forks the zygote, and sees to it that nothing outlives it.
+
+    server -- guardian -- zygote -- kernels
+
+When the zygote dies, even of kill -9, its orphans become the guardian's children, and the guardian kills them with all that they
+have started. When the guardian dies, the zygote sees the end of their pipe and ends all kernels itself. SIGINT is left to the server
+(a terminal sends it to everyone); SIGTERM ends both in order.
+"""
+
+import os
+import signal
+
+import processes
+from confinement import syscalls
+
+
+def fork_zygote() -> int:
+    """Returns in the zygote: the end of a pipe that becomes readable when the guardian has gone. Never returns in the guardian."""
+    syscalls.become_subreaper()
+    syscalls.set_dumpable(False)        # no process of the same user may look into either
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    lifeline, ours = os.pipe2(os.O_CLOEXEC)
+    zygote = os.fork()
+    if zygote == 0:
+        os.close(ours)
+        syscalls.become_subreaper()
+        syscalls.set_dumpable(False)
+        return lifeline
+    os.close(lifeline)
+    try:
+        _watch(zygote, ours)
+    finally:
+        os._exit(70)
+
+
+def _watch(zygote, lifeline):
+    processes.silence_stdio(0, 1)       # the server reads the end of the zygote's stdout as its end
+    signal.signal(signal.SIGTERM, lambda *_: os.close(lifeline))
+    code = None
+    while code is None:
+        pid, status = os.wait()
+        if pid == zygote:
+            code = os.waitstatus_to_exitcode(status)
+    processes.kill_children()
+    os._exit(code if code >= 0 else 128 - code)

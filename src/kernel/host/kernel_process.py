@@ -1,0 +1,100 @@
+"""The life of one forked kernel process, from the fork to its end. None of these functions returns to the zygote's loop.
+
+Order matters: open what lies outside, confine, and only then threads and marimo, for Landlock and seccomp bind the calling thread
+alone. The process has its own session and group (marimo calls setsid), stdio on /dev/null and its log, and nothing of the zygote's
+but its memory.
+"""
+
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+
+import bridge
+import warm
+from confinement import syscalls
+from frames import read_frames
+from outbox import Outbox
+
+HOST = os.path.dirname(os.path.abspath(__file__))
+
+
+def run(order, forked_at, host_modules, start_confinement, link):
+    """Becomes the kernel that `order` asks for. `link`: the end of a pipe that notebook code must not have, or None."""
+    sock = connect(order.socket_path)
+    redirect_stdio(order.log_path)
+    set_environment(order.env)
+    finish_confinement = start_confinement()    # may come back in a grandchild of the process that called it
+    if link is not None:
+        os.close(link)
+    os.umask(0o077)
+    os.chdir(order.cwd)
+    limit({"CORE": 0, **order.limits})
+    finish_confinement()
+    syscalls.become_subreaper()         # orphans of cells stay ours; when we die they become the zygote's, which kills them
+    syscalls.set_dumpable(True)         # the zygote is not; a kernel must own its /proc/self
+    warm.seed(order.preload_seed)
+    forget(host_modules)
+    ready = {"token": order.token, "ms": round((time.perf_counter() - forked_at) * 1000, 2)}
+    bridge.serve(Outbox(sock), frames_until_end(sock), ready, order.user_config, order.app_metadata, order.configs)
+    os._exit(0)                         # never the zygote's atexit
+
+
+def connect(path) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX)
+    sock.connect(path)
+    return sock
+
+
+def redirect_stdio(log_path):
+    """stdin from /dev/null, stdout and stderr to the log: below what marimo redirects while a cell runs."""
+    null = os.open("/dev/null", os.O_RDWR)
+    log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for source, target in ((null, 0), (log, 1), (log, 2)):
+        os.dup2(source, target)
+    os.close(null)
+    os.close(log)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)
+    sys.stdout = open(1, "w", encoding="utf-8", buffering=1, closefd=False)
+    sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False, errors="backslashreplace")
+
+
+def set_environment(env):
+    os.environ.clear()
+    os.environ.update(env)
+    time.tzset()
+
+
+def limit(limits):
+    """Sets soft and hard limits; one that is stricter already stays."""
+    for name, value in limits.items():
+        kind = getattr(resource, f"RLIMIT_{name}")
+        _, hard = resource.getrlimit(kind)
+        if hard != resource.RLIM_INFINITY:
+            value = min(value, hard)
+        resource.setrlimit(kind, (value, value))
+
+
+def find_host_modules() -> list[str]:
+    """In the zygote: to look at every module in a kernel would copy the page of each."""
+    return [
+        name
+        for name, module in sys.modules.items()
+        if name != "__main__" and (getattr(module, "__file__", None) or "").startswith(HOST + os.sep)
+    ]
+
+
+def forget(modules):
+    """A notebook's own `import console` must find its own file, not ours."""
+    for name in modules:
+        sys.modules.pop(name, None)
+
+
+def frames_until_end(sock):
+    """The server's frames; when it is gone, so is this process with its whole group."""
+    yield from read_frames(sock)
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)                         # the first process of a pid namespace does not die of its own SIGKILL

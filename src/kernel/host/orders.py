@@ -1,0 +1,59 @@
+"""What the server may ask of the zygote, one JSON document per line of its stdin; anything else is refused by name."""
+
+import resource
+
+import msgspec
+from marimo._ast.cell import CellConfig
+from marimo._config.config import MarimoConfig
+from marimo._runtime.commands import AppMetadata
+from marimo._types.ids import CellId_t
+
+
+class Connection(msgspec.Struct, kw_only=True):
+    """A listening unix socket that is there for one process, and the word by which that process is known."""
+
+    id: str
+    socket_path: str
+    token: str
+
+
+class Fork(Connection, kw_only=True, tag_field="op", tag="fork"):
+    """Start a kernel."""
+
+    cwd: str
+    env: dict[str, str]
+    user_config: MarimoConfig
+    app_metadata: AppMetadata
+    configs: dict[CellId_t, CellConfig] = {}
+    log_path: str = "/dev/null"
+    limits: dict[str, int] = {}         # rlimits by name, as in {"DATA": bytes}: DATA counts memory, AS also what is only reserved
+    confine: dict | None = None         # see confinement/session.py; null leaves the kernel unconfined
+    preload_seed: int | None = None     # seeds random and numpy.random; null: from the system
+
+    def __post_init__(self):
+        for name in self.limits:
+            if not hasattr(resource, f"RLIMIT_{name}"):
+                raise ValueError(f"no such limit: {name}")
+
+
+class Convert(Connection, kw_only=True, tag_field="op", tag="convert"):
+    """Start a process that reads or writes one notebook file; see convert.py."""
+
+    direction: str
+    format: str
+    log_path: str = "/dev/null"
+
+    def __post_init__(self):
+        if (self.direction, self.format) not in DIRECTIONS:
+            raise ValueError(f"cannot {self.direction} {self.format}")
+
+
+class Signal(msgspec.Struct, kw_only=True, tag_field="op", tag="signal"):
+    """Signal a kernel: 2 goes to its whole group, so that children of its cells are interrupted, too."""
+
+    id: str
+    signal: int
+
+
+DIRECTIONS = {("read", "py"), ("read", "ipynb"), ("read", "md")} | {("write", kind) for kind in ("py", "ipynb", "md", "html")}
+decode = msgspec.json.Decoder(Fork | Convert | Signal).decode

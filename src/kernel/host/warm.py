@@ -1,0 +1,85 @@
+"""What the zygote loads so that no kernel has to: steps that it takes one by one while nobody asks anything of it.
+
+The zygote says hello once marimo itself is loaded, so that the server is ready early; forks work from then on, and the steps below
+only make what a kernel does first faster. A step never starts while an order waits. Nothing here may leave a thread behind: a lock
+that it holds at a fork stays locked in every child. Libraries are imported, never used.
+"""
+
+import functools
+import gc
+import os
+import random
+import sys
+
+LATE_IMPORTS = """asyncio concurrent.futures.thread getpass pdb readline termios uuid webbrowser narwhals._interchange.dataframe
+    marimo._runtime.kernel_lifecycle marimo._runtime.marimo_pdb marimo._runtime.params
+    marimo._runtime.runner.hooks_post_execution marimo._runtime.runner.hooks_on_finish
+    marimo._runtime.runner.hooks_pre_execution marimo._runtime.runner.hooks_preparation marimo._runtime.runner.hooks_lens
+    marimo._save.signing_policy marimo._save.manifest marimo._output.formatters.formatters marimo._output.formatting
+    marimo._output.utils marimo._messaging.console_output_worker marimo._plugins.stateless.callout
+    marimo._plugins.ui._impl.anywidget.comm_provider marimo._utils.typing marimo._data._external_storage.get_storage
+    marimo._data._external_storage.storage pygments.lexers.python pygments.formatters.html"""
+LIBRARIES = "numpy pyarrow pandas duckdb sqlglot altair matplotlib.pyplot"
+
+
+def plan(libraries: str) -> list:
+    """The steps, in order, as (name, function). `libraries`: module names, separated by spaces."""
+    os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")    # pyarrow's allocator would start a thread
+    steps = [("entry points", cache_entry_points), ("late imports", import_late), ("first uses", use_first)]
+    return steps + [(name, functools.partial(import_library, name)) for name in libraries.split()]
+
+
+def cache_entry_points():
+    """marimo reads the metadata of every installed package on every run; the zygote is restarted when packages change."""
+    from marimo._entrypoints import registry
+
+    registry.entry_points = functools.cache(registry.entry_points)
+    registry.entry_points()
+
+
+def import_late():
+    for name in LATE_IMPORTS.split():
+        __import__(name)
+
+
+def use_first():
+    """Builds what is built on first use: markdown, the compiler's tables, the regular expressions of highlighted tracebacks."""
+    import marimo
+    from marimo._ast.compiler import compile_cell
+    from marimo._messaging.tracebacks import _highlight_traceback
+
+    marimo.md("# x")
+    _ = marimo.ui.slider
+    compile_cell("import marimo as mo\nx = 1", cell_id="x")
+    _highlight_traceback('Traceback (most recent call last):\n  File "x", line 1, in <module>\n    f(a=1)\n    ^\nValueError: x\n')
+
+
+def import_library(name):
+    """Absent libraries are skipped: the interpreter may be the operator's own."""
+    try:
+        __import__(name)
+    except ImportError:
+        print(f"{name} is not installed: not preloaded", file=sys.stderr)
+
+
+def settle() -> int:
+    """After a step: garbage out, the rest frozen, so that no child's collector touches shared pages. Answers the thread count."""
+    gc.collect()
+    gc.freeze()
+    if count_threads() > 1:
+        pid = os.fork()             # OpenBLAS ends its threads around a fork and starts them again on first use, which is never here
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
+    return count_threads()
+
+
+def count_threads() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+def seed(value: int | None):
+    """In a kernel: else all of them would draw the same random numbers."""
+    random.seed(value)
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed(None if value is None else value % 2**32)

@@ -1,0 +1,236 @@
+"""The zygote: one Python process that has marimo loaded and forks a kernel per session. Linux, Python 3.11 or newer.
+
+One JSON document per line:
+  stdin   fork, convert, signal: see orders.py. Its end means that the server is gone, and ends every kernel.
+  stdout  {"op":"hello","marimo","python","supported","missing","threads","confinement","ms"}
+          {"op":"preloaded","libraries":[…],"threads","ms"}     everything is loaded; forks worked since hello
+          {"op":"forked","id","pid"}   {"op":"exited","id","code","signal"}   {"op":"refused","id","error"}
+
+It stays single-threaded, runs no user code, and owns every process it forks: it reports how each one ended, and leaves no
+descendant of a dead kernel behind. guardian.py does the same for the zygote itself.
+"""
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+import traceback
+from collections import deque
+
+import guardian
+import processes
+
+
+class Child:
+    """A process whose end is the end of what an order started: a kernel, its init, or a conversion."""
+
+    def __init__(self, id, link=None, has_init=False):
+        self.id = id
+        self.link = link            # a pipe on which a confined kernel's init tells us its pid, then the kernel's exit code
+        self.has_init = has_init
+
+    def signal(self, pid, number):
+        """2 and 15 for the whole group; init passes them on. Nothing happens when the process is gone."""
+        try:
+            if self.has_init:
+                os.kill(pid, number)
+            elif number == signal.SIGKILL:
+                processes.kill_tree(pid)
+            else:
+                os.killpg(pid, number)
+        except ProcessLookupError:      # gone, or without a group of its own yet: then no cell runs either
+            pass
+
+
+class Zygote:
+    """The loop, and all that it owns."""
+
+    def __init__(self, lifeline, steps, host_modules):
+        self.lifeline = lifeline        # readable when the guardian is gone
+        self.steps = deque(steps)       # of warm.py, taken when there is nothing else to do
+        self.loaded = []
+        self.host_modules = host_modules
+        self.inbox = b""
+        self.children = {}              # pid -> Child
+        self.wake_r, self.wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.started_at = time.perf_counter()
+
+    def say(self, **message):
+        data = json.dumps(message).encode() + b"\n"
+        try:
+            while data:
+                data = data[os.write(1, data) :]
+        except BrokenPipeError:
+            pass                        # the server is gone; the end of stdin comes next
+
+    def serve(self):
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: self.end())
+        signal.set_wakeup_fd(self.wake_w, warn_on_full_buffer=False)
+        while True:
+            ready, _, _ = select.select([0, self.wake_r, self.lifeline], [], [], 0 if self.steps else None)
+            if self.lifeline in ready:
+                self.end()
+            if self.wake_r in ready:
+                os.read(self.wake_r, 4096)
+                self.reap()
+            if 0 in ready:
+                self.read_orders()
+            if not ready:
+                self.take_step()
+
+    def read_orders(self):
+        data = os.read(0, 1 << 16)
+        if not data:
+            self.end()
+        *lines, self.inbox = (self.inbox + data).split(b"\n")
+        for line in lines:
+            self.obey(line)
+
+    def end(self):
+        """Everything that we ever started ends before we do."""
+        processes.kill_children()
+        os._exit(0)
+
+    def take_step(self):
+        import warm
+
+        name, step = self.steps.popleft()
+        step()
+        threads = warm.settle()
+        if threads > 1:
+            print(f"{name} has left a thread in the zygote: kernels may hang", file=sys.stderr)
+        self.loaded.append(name)
+        if not self.steps:
+            ms = round((time.perf_counter() - self.started_at) * 1000)
+            self.say(op="preloaded", libraries=self.loaded, threads=threads, ms=ms)
+
+    def obey(self, line):
+        import msgspec
+        import orders
+
+        try:
+            order = orders.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            self.say(op="refused", id=find_id(line), error=str(error))
+            return
+        if isinstance(order, orders.Signal):
+            for pid, child in self.children.items():
+                if child.id == order.id:
+                    child.signal(pid, order.signal)
+        elif isinstance(order, orders.Convert):
+            self.fork(order, self.convert)
+        else:
+            self.fork(order, self.run_kernel)
+
+    def fork(self, order, become):
+        forked_at = time.perf_counter()
+        try:
+            pid = os.fork()
+        except OSError as error:        # no more processes or memory
+            self.say(op="refused", id=order.id, error=str(error))
+            return
+        if pid == 0:
+            try:
+                self.leave()
+                become(order, forked_at)
+            except BaseException:
+                traceback.print_exc()
+                sys.stderr.flush()
+            finally:
+                os._exit(70)
+        self.children[pid] = Child(order.id)
+        self.say(op="forked", id=order.id, pid=pid)
+
+    def leave(self):
+        """In a child: lets go of everything that is the zygote's."""
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        processes.silence_stdio(0, 1)
+        for descriptor in (self.wake_r, self.wake_w, self.lifeline):
+            os.close(descriptor)
+        for child in self.children.values():
+            if child.link is not None:
+                os.close(child.link)
+
+    def run_kernel(self, order, forked_at):
+        import kernel_process
+
+        kernel_process.run(order, forked_at, self.host_modules, lambda: lambda: None, None)
+
+    def convert(self, order, forked_at):
+        import convert
+
+        convert.run(order)
+
+    def reap(self):
+        for pid, status in reaped():
+            if child := self.children.pop(pid, None):
+                code = os.waitstatus_to_exitcode(status)
+                self.say(op="exited", id=child.id, code=max(code, 0), signal=-code if code < 0 else None)
+        for pid in processes.children():        # what a dead kernel left behind (setsid, double fork) has become our child
+            if pid not in self.children:
+                processes.kill_tree(pid)        # its SIGCHLD brings us back here, for its own children
+
+
+def reaped():
+    """(pid, status) of every child that has ended."""
+    try:
+        while (dead := os.waitpid(-1, os.WNOHANG))[0]:
+            yield dead
+    except ChildProcessError:
+        return
+
+
+def find_id(line):
+    """The id of an order that could not be read, so that its sender hears of it."""
+    try:
+        order = json.loads(line)
+    except ValueError:
+        return None
+    return order.get("id") if isinstance(order, dict) else None
+
+
+def main():
+    lifeline = guardian.fork_zygote()
+    started_at = time.perf_counter()
+    import compatibility
+    import marimo
+    import warm
+
+    supported = compatibility.is_supported()
+    missing = [] if supported else compatibility.find_missing()
+    host_modules = []
+    if not missing:
+        import bridge
+        import code_mode
+        import console
+        import convert  # noqa: F401  found before sys.path changes
+        import kernel_process
+        import orders  # noqa: F401
+
+        bridge.install()
+        code_mode.install()
+        console.install()
+        host_modules = kernel_process.find_host_modules()
+        sys.path[:] = [path for path in sys.path if os.path.abspath(path) != kernel_process.HOST]    # not for notebooks to import from
+    steps = [] if missing else warm.plan(os.environ.get("TROUPE_PRELOAD", warm.LIBRARIES))
+    zygote = Zygote(lifeline, steps, host_modules)
+    zygote.say(
+        op="hello",
+        marimo=marimo.__version__,
+        python=sys.version.split()[0],
+        supported=supported and not missing,
+        missing=missing,
+        threads=warm.settle(),
+        confinement="none: rlimits",
+        ms=round((time.perf_counter() - started_at) * 1000),
+    )
+    zygote.serve()
+
+
+if __name__ == "__main__":
+    main()
