@@ -1,0 +1,114 @@
+/** The settings of this process, read once: the environment over `troupe.config.json` over the defaults. */
+import { fileURLToPath } from 'node:url';
+import { CONFIG_FILE, readConfigFile } from './config/file.ts';
+import type { Place } from './config/kinds.ts';
+import { isSettingName, SETTING_NAMES, SETTINGS, type Setting, type SettingName } from './config/settings.ts';
+import { nearest } from './config/spelling.ts';
+
+type ValueOf<S> = S extends Setting<infer T> ? T : never;
+
+/** The effective value of every setting. Secrets are wrapped, so that logging or printing this leaks none. */
+export type Config = { readonly [Name in SettingName]: ValueOf<(typeof SETTINGS)[Name]> };
+
+export type Source = 'environment' | 'file' | 'default';
+
+export interface LoadedConfig {
+  readonly config: Config;
+  /** Where each value came from. */
+  readonly sources: Readonly<Record<SettingName, Source>>;
+}
+
+/** Everything that is wrong with the settings, one line each. Values are never quoted: they may be secrets. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const PACKAGE_ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Reads all settings. An empty value counts as unset. Throws `ConfigError` that names whatever is unknown or bad. */
+export function loadConfig(
+  env: Environment = process.env,
+  { cwd = process.cwd(), packageRoot = PACKAGE_ROOT }: Partial<Place> = {},
+): LoadedConfig {
+  const place: Place = { cwd, packageRoot };
+  const problems: string[] = [];
+  const file = readConfigFile(cwd, (problem) => problems.push(problem));
+  problems.push(...unknownNames(env, file));
+
+  const values: Record<string, unknown> = {};
+  const sources: Partial<Record<SettingName, Source>> = {};
+  // The data directory comes first: other defaults lie in it.
+  let dataDir = '';
+  for (const name of new Set<SettingName>(['dataDir', ...SETTING_NAMES])) {
+    const setting: Setting<unknown> = SETTINGS[name];
+    const given = pick(setting, name, env, file);
+    sources[name] = given.source;
+    values[name] =
+      given.text === undefined ? defaultOf(setting, place, dataDir) : setting.kind.parse(given.text, place);
+    if (given.text !== undefined && values[name] === undefined) {
+      problems.push(`${given.calledBy} must be ${setting.kind.expectation}.`);
+    }
+    if (name === 'dataDir') dataDir = String(values[name]);
+  }
+  if (problems.length > 0 || !isComplete<Config>(values) || !isComplete<LoadedConfig['sources']>(sources))
+    throw new ConfigError(problems);
+  return Object.freeze({ config: Object.freeze(values), sources: Object.freeze(sources) });
+}
+
+interface Given {
+  readonly text: string | undefined;
+  readonly source: Source;
+  /** What an error calls it: the name the user wrote. */
+  readonly calledBy: string;
+}
+
+function pick(
+  setting: Setting<unknown>,
+  name: SettingName,
+  env: Environment,
+  file: ReadonlyMap<string, string>,
+): Given {
+  const fromEnv = env[setting.env];
+  if (fromEnv !== undefined && fromEnv !== '') {
+    return { text: fromEnv, source: 'environment', calledBy: setting.env };
+  }
+  const text = file.get(name);
+  return { text, source: text === undefined ? 'default' : 'file', calledBy: `${name} in ${CONFIG_FILE}` };
+}
+
+function defaultOf(setting: Setting<unknown>, place: Place, dataDir: string): unknown {
+  if (typeof setting.default === 'string') return setting.kind.parse(setting.default, place);
+  return setting.default?.from(place, dataDir);
+}
+
+function unknownNames(env: Environment, file: ReadonlyMap<string, string>): string[] {
+  const known = SETTING_NAMES.map((name) => SETTINGS[name].env);
+  const unknownEnv = Object.keys(env).filter(
+    (name) => name.startsWith('TROUPE_') && !known.some((k) => k === name),
+  );
+  const unknownMembers = [...file.keys()].filter((name) => !isSettingName(name));
+  return [
+    ...unknownEnv.map((name) => `${name} is not a setting.${suggestion(name, known)}`),
+    ...unknownMembers.map((name) => {
+      const meant = SETTING_NAMES.find((candidate) => SETTINGS[candidate].env === name);
+      return `${name} in ${CONFIG_FILE} is not a setting.${suggestion(meant ?? name, SETTING_NAMES)}`;
+    }),
+  ];
+}
+
+function suggestion(name: string, known: readonly string[]): string {
+  const meant = nearest(name, known);
+  return meant === undefined ? ' `troupe config` lists them all.' : ` Did you mean ${meant}?`;
+}
+
+/** Every setting has an entry; that the entry has its kind's type follows from the kind having made it. */
+function isComplete<T extends Record<SettingName, unknown>>(values: object): values is T {
+  return SETTING_NAMES.every((name) => Object.hasOwn(values, name));
+}

@@ -1,0 +1,126 @@
+/** The kinds of value a setting can have: how each is read from text, and how it is asked for when it is wrong. */
+import { isIP } from 'node:net';
+import { homedir } from 'node:os';
+import { isAbsolute, resolve } from 'node:path';
+import { Secret } from '#src/core/secret.ts';
+
+/** Where settings are read: relative paths start at `cwd`, and what belongs to the installation at `packageRoot`. */
+export interface Place {
+  readonly cwd: string;
+  readonly packageRoot: string;
+}
+
+export interface Kind<T> {
+  /** Completes "<name> must be …". */
+  readonly expectation: string;
+  /** `undefined` when the text is no such value. The text is never empty, except for an empty list. */
+  readonly parse: (text: string, place: Place) => T | undefined;
+}
+
+const BOOLEANS = new Map([
+  ['true', true],
+  ['1', true],
+  ['on', true],
+  ['yes', true],
+  ['false', false],
+  ['0', false],
+  ['off', false],
+  ['no', false],
+]);
+
+export const boolean: Kind<boolean> = {
+  expectation: 'true or false',
+  parse: (text) => BOOLEANS.get(text.toLowerCase()),
+};
+
+export function integer(least: number, most: number): Kind<number> {
+  return {
+    expectation: `a whole number from ${least} to ${most}`,
+    parse: (text) => (/^\d{1,15}$/.test(text) ? within(Number(text), least, most) : undefined),
+  };
+}
+
+/** A time in seconds; fractions are allowed. */
+export function seconds(least: number, most: number): Kind<number> {
+  return {
+    expectation: `a number of seconds from ${least} to ${most}`,
+    parse: (text) => (/^\d{1,9}(\.\d{1,6})?$/.test(text) ? within(Number(text), least, most) : undefined),
+  };
+}
+
+function within(value: number, least: number, most: number): number | undefined {
+  return value >= least && value <= most ? value : undefined;
+}
+
+export function choice<const T extends string>(...values: readonly T[]): Kind<T> {
+  return {
+    expectation: `one of ${values.join(', ')}`,
+    parse: (text) => values.find((value) => value === text),
+  };
+}
+
+export function pattern(expression: RegExp, expectation: string): Kind<string> {
+  return { expectation, parse: (text) => (expression.test(text) ? text : undefined) };
+}
+
+export function secret(expression: RegExp, expectation: string): Kind<Secret> {
+  return { expectation, parse: (text) => (expression.test(text) ? new Secret(text) : undefined) };
+}
+
+/** An absolute path; `~/` is the home directory, anything relative starts in the working directory. */
+export const path: Kind<string> = { expectation: 'a path', parse: resolvePath };
+
+/** Like `path`, but a bare name such as `python3` stays one, to be looked up in `PATH`. */
+export const program: Kind<string> = {
+  expectation: 'a path or the name of a program',
+  parse: (text, place) => (text.includes('/') ? resolvePath(text, place) : noNul(text)),
+};
+
+function resolvePath(text: string, place: Place): string | undefined {
+  const expanded = text.startsWith('~/') ? resolve(homedir(), text.slice(2)) : text;
+  return noNul(isAbsolute(expanded) ? resolve(expanded) : resolve(place.cwd, expanded));
+}
+
+function noNul(text: string): string | undefined {
+  return text.includes('\0') ? undefined : text;
+}
+
+/** An http(s) address without credentials, query and fragment, given without a slash at its end. */
+export const httpUrl: Kind<string> = {
+  expectation: 'an http or https address without credentials, query or fragment',
+  parse: (text) => {
+    if (!URL.canParse(text)) return undefined;
+    const url = new URL(text);
+    const plain = url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+    return plain && /^https?:$/.test(url.protocol) ? url.href.replace(/\/+$/, '') : undefined;
+  },
+};
+
+const HOST_NAME =
+  /^(?=.{1,253}$)([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)*[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
+
+export function isHost(text: string): boolean {
+  // Digits and dots alone are a mistyped address, not a name.
+  return isIP(text) !== 0 || (HOST_NAME.test(text) && !/^[\d.]+$/.test(text));
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', bits = '', ...rest] = text.split('/');
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  return rest.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= most;
+}
+
+export const host: Kind<string> = {
+  expectation: 'a host name or an IP address',
+  parse: (text) => (isHost(text) ? text : undefined),
+};
+
+/** Hosts and networks, separated by commas; `none` is the empty list. */
+export const targets: Kind<readonly string[]> = {
+  expectation: 'host names, IP addresses or networks such as 10.0.0.0/8, separated by commas, or none',
+  parse: (text) => {
+    if (text === '' || text === 'none') return Object.freeze([]);
+    const entries = text.split(',').map((entry) => entry.trim());
+    return entries.every((entry) => isHost(entry) || isNetwork(entry)) ? Object.freeze(entries) : undefined;
+  },
+};

@@ -1,0 +1,243 @@
+/**
+ * Every setting there is. The parser, `troupe config` and the table in the documentation are all made from this one
+ * table. A setting's key is also its member in `troupe.config.json`; `TROUPE_` names are the same in capitals.
+ */
+import { join } from 'node:path';
+import {
+  boolean,
+  choice,
+  host,
+  httpUrl,
+  integer,
+  type Kind,
+  type Place,
+  path,
+  pattern,
+  program,
+  seconds,
+  secret,
+  targets,
+} from './kinds.ts';
+
+/** A default that depends on the place or on the data directory; `shown` is how the documentation writes it. */
+interface Derived<T> {
+  readonly shown: string;
+  readonly from: (place: Place, dataDir: string) => T;
+}
+
+interface Description<T> {
+  readonly env: string;
+  readonly kind: Kind<T>;
+  readonly unit?: string;
+  readonly description: string;
+}
+
+export interface Setting<T> extends Description<T> {
+  /** Text is read like a given value. `undefined`: there is none, and the setting may stay unset. */
+  readonly default: string | Derived<T> | undefined;
+}
+
+type WithDefault<T> = Description<T> & { readonly default: string | Derived<T> };
+
+const setting = <T>(entry: WithDefault<T>): Setting<T> => entry;
+const optional = <T>(entry: Description<T>): Setting<T | undefined> => ({ ...entry, default: undefined });
+
+const apiKey = secret(/^[\x21-\x7e]+$/, 'visible ASCII characters');
+const MODEL_ID = pattern(/^[a-z0-9][a-z0-9-]*\/\S+$/, 'provider/model, such as anthropic/claude-sonnet-4-5');
+const DAY_S = 86_400;
+
+export const SETTINGS = {
+  host: setting({
+    env: 'TROUPE_HOST',
+    kind: host,
+    default: '127.0.0.1',
+    description:
+      'Address to listen on. Anything beyond loopback also tightens which databases may be reached.',
+  }),
+  port: setting({
+    env: 'TROUPE_PORT',
+    kind: integer(0, 65_535),
+    default: '8787',
+    description: 'Port to listen on; 0 takes a free one and prints it.',
+  }),
+  dataDir: setting({
+    env: 'TROUPE_DATA_DIR',
+    kind: path,
+    default: '.troupe',
+    description: 'Everything the server keeps. It belongs to one server at a time.',
+  }),
+  logLevel: setting({
+    env: 'TROUPE_LOG_LEVEL',
+    kind: choice('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    default: 'info',
+    description: 'Least severe events that are logged.',
+  }),
+  bootstrapToken: optional({
+    env: 'TROUPE_BOOTSTRAP_TOKEN',
+    kind: secret(/^[\x21-\x7e]{16,256}$/, '16 to 256 visible ASCII characters'),
+    description:
+      'Access token of the first owner, used when the data directory is empty; generated when unset.',
+  }),
+  bootstrapWorkspace: optional({
+    env: 'TROUPE_BOOTSTRAP_WORKSPACE',
+    kind: pattern(/^[A-Za-z0-9_-]{1,64}$/, '1 to 64 letters, digits, underscores or hyphens'),
+    description: 'Id of the first workspace, used when the data directory is empty; generated when unset.',
+  }),
+  keyringFile: setting({
+    env: 'TROUPE_KEYRING_FILE',
+    kind: path,
+    default: { shown: '<data directory>/keyring.json', from: (_, dataDir) => join(dataDir, 'keyring.json') },
+    description: 'Keys that seal the datasource connections; made at the first start. Back it up on its own.',
+  }),
+  egressAllow: optional({
+    env: 'TROUPE_EGRESS_ALLOW',
+    kind: targets,
+    description:
+      'Loopback and private addresses that datasources may reach: exactly these. Unset: all of them when the server listens on loopback only, else none.',
+  }),
+  maxSessions: setting({
+    env: 'TROUPE_MAX_SESSIONS',
+    kind: integer(0, 1_000_000),
+    default: '0',
+    description: 'Most notebook sessions that are live at once in the whole server; 0 is no limit.',
+  }),
+  idleTimeoutS: setting({
+    env: 'TROUPE_IDLE_TIMEOUT_S',
+    kind: seconds(0, 365 * DAY_S),
+    default: '0',
+    unit: 's',
+    description: 'An idle notebook session closes after this time; 0 is never.',
+  }),
+  heartbeatS: setting({
+    env: 'TROUPE_HEARTBEAT_S',
+    kind: seconds(0.05, 3600),
+    default: '5',
+    unit: 's',
+    description: 'Time between two heartbeat comments on an event stream.',
+  }),
+  subscriberBufferBytes: setting({
+    env: 'TROUPE_SUBSCRIBER_BUFFER_BYTES',
+    kind: integer(4096, 1_073_741_824),
+    default: '1048576',
+    unit: 'bytes',
+    description: 'Unsent bytes after which a slow subscriber is told to reconnect.',
+  }),
+  workspaceMaxSessions: setting({
+    env: 'TROUPE_WORKSPACE_MAX_SESSIONS',
+    kind: integer(0, 1_000_000),
+    default: '0',
+    description: 'Most live notebook sessions of one workspace; 0 is no limit.',
+  }),
+  workspaceMaxRuns: setting({
+    env: 'TROUPE_WORKSPACE_MAX_RUNS',
+    kind: integer(0, 1_000_000),
+    default: '0',
+    description: 'Most runs in flight in one workspace; 0 is no limit.',
+  }),
+  workspaceMaxSubscribers: setting({
+    env: 'TROUPE_WORKSPACE_MAX_SUBSCRIBERS',
+    kind: integer(0, 1_000_000),
+    default: '0',
+    description: 'Most open event streams of one workspace; 0 is no limit.',
+  }),
+  python: setting({
+    env: 'TROUPE_PYTHON',
+    kind: program,
+    default: {
+      shown: '<installation>/.venv/bin/python',
+      from: (place) => join(place.packageRoot, '.venv', 'bin', 'python'),
+    },
+    description: 'Python interpreter of the kernels. It needs the marimo this release was made for.',
+  }),
+  preload: setting({
+    env: 'TROUPE_PRELOAD',
+    kind: boolean,
+    default: 'true',
+    description:
+      'Load pandas and the like once beside the kernels, so that importing them takes milliseconds.',
+  }),
+  kernelMemoryMb: setting({
+    env: 'TROUPE_KERNEL_MEMORY_MB',
+    kind: integer(0, 16_777_216),
+    default: '4096',
+    unit: 'MiB',
+    description: 'Most memory of one kernel; 0 is no limit. Below 1024 the usual libraries may not load.',
+  }),
+  kernelConfinement: setting({
+    env: 'TROUPE_KERNEL_CONFINEMENT',
+    kind: choice('required', 'auto', 'off'),
+    default: 'auto',
+    description:
+      'How kernels are kept from the server and from each other: `auto` takes what the system offers and says at start what is missing, `required` refuses to start without all of it.',
+  }),
+  kernelNetwork: setting({
+    env: 'TROUPE_KERNEL_NETWORK',
+    kind: choice('open', 'none'),
+    default: 'open',
+    description: 'Whether notebook code reaches the network. Datasources work either way.',
+  }),
+  kernelUid: optional({
+    env: 'TROUPE_KERNEL_UID',
+    kind: integer(1, 4_294_967_294),
+    description: 'User id that kernels run as; only a server that was started as root can change it.',
+  }),
+  defaultModel: optional({
+    env: 'TROUPE_DEFAULT_MODEL',
+    kind: MODEL_ID,
+    description: 'Model of an agent conversation that names none.',
+  }),
+  localModel: optional({
+    env: 'TROUPE_LOCAL_MODEL',
+    kind: path,
+    description: 'A GGUF file, served by llama.cpp in a process of its own as `local/<file name>`.',
+  }),
+  openaiCompatibleUrl: optional({
+    env: 'TROUPE_OPENAI_COMPATIBLE_URL',
+    kind: httpUrl,
+    description: 'An OpenAI-compatible server such as vLLM, Ollama or llama.cpp, with its `/v1`.',
+  }),
+  openaiCompatibleApiKey: optional({
+    env: 'TROUPE_OPENAI_COMPATIBLE_API_KEY',
+    kind: apiKey,
+    description: 'Key for that server, when it asks for one.',
+  }),
+  anthropicApiKey: optional({
+    env: 'ANTHROPIC_API_KEY',
+    kind: apiKey,
+    description: 'Key for the models `anthropic/…`.',
+  }),
+  openaiApiKey: optional({
+    env: 'OPENAI_API_KEY',
+    kind: apiKey,
+    description: 'Key for the models `openai/…`.',
+  }),
+  agentMaxSteps: setting({
+    env: 'TROUPE_AGENT_MAX_STEPS',
+    kind: integer(1, 1000),
+    default: '50',
+    description: 'Most steps (one answer of the model each) that one prompt may take.',
+  }),
+  agentMaxTokens: setting({
+    env: 'TROUPE_AGENT_MAX_TOKENS',
+    kind: integer(0, 1_000_000_000),
+    default: '0',
+    unit: 'tokens',
+    description: 'Most tokens, read and written, that one prompt may use; 0 is no limit.',
+  }),
+  agentTimeoutS: setting({
+    env: 'TROUPE_AGENT_TIMEOUT_S',
+    kind: seconds(0.05, 7 * DAY_S),
+    default: '1800',
+    unit: 's',
+    description: 'Most time that one prompt may take.',
+  }),
+} as const;
+
+export type SettingName = keyof typeof SETTINGS;
+
+/** Names in the order of the table. */
+export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTINGS).filter(isSettingName);
+
+export function isSettingName(name: string): name is SettingName {
+  return Object.hasOwn(SETTINGS, name);
+}

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { childEnvironment } from '#src/config/child-environment.ts';
+import { effectiveSettings, settingsTable } from '#src/config/report.ts';
+import { readServiceAccess } from '#src/config/service.ts';
+import { SETTING_NAMES, SETTINGS } from '#src/config/settings.ts';
+import { ConfigError, loadConfig } from '#src/config.ts';
+import { Secret } from '#src/core/secret.ts';
+
+const PACKAGE_ROOT = '/opt/troupe';
+
+/** A working directory of its own, with `file` as its troupe.config.json. */
+function workingDirectory(t: TestContext, file?: unknown): string {
+  const cwd = mkdtempSync(join(tmpdir(), 'troupe-config-'));
+  t.after(() => rmSync(cwd, { recursive: true }));
+  if (file !== undefined) {
+    writeFileSync(join(cwd, 'troupe.config.json'), typeof file === 'string' ? file : JSON.stringify(file));
+  }
+  return cwd;
+}
+
+function load(t: TestContext, env: Record<string, string>, file?: unknown) {
+  const cwd = workingDirectory(t, file);
+  return { cwd, ...loadConfig(env, { cwd, packageRoot: PACKAGE_ROOT }) };
+}
+
+function problemsOf(t: TestContext, env: Record<string, string>, file?: unknown): readonly string[] {
+  const cwd = workingDirectory(t, file);
+  try {
+    loadConfig(env, { cwd, packageRoot: PACKAGE_ROOT });
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    assert.equal(error.message, error.problems.join('\n'));
+    return error.problems.map((problem) => problem.replaceAll(cwd, '<cwd>'));
+  }
+  return [];
+}
+
+test('with nothing set, every setting has its default', (t) => {
+  const { cwd, config } = load(t, {});
+  assert.deepEqual(config, {
+    host: '127.0.0.1',
+    port: 8787,
+    dataDir: join(cwd, '.troupe'),
+    logLevel: 'info',
+    bootstrapToken: undefined,
+    bootstrapWorkspace: undefined,
+    keyringFile: join(cwd, '.troupe', 'keyring.json'),
+    egressAllow: undefined,
+    maxSessions: 0,
+    idleTimeoutS: 0,
+    heartbeatS: 5,
+    subscriberBufferBytes: 1_048_576,
+    workspaceMaxSessions: 0,
+    workspaceMaxRuns: 0,
+    workspaceMaxSubscribers: 0,
+    python: '/opt/troupe/.venv/bin/python',
+    preload: true,
+    kernelMemoryMb: 4096,
+    kernelConfinement: 'auto',
+    kernelNetwork: 'open',
+    kernelUid: undefined,
+    defaultModel: undefined,
+    localModel: undefined,
+    openaiCompatibleUrl: undefined,
+    openaiCompatibleApiKey: undefined,
+    anthropicApiKey: undefined,
+    openaiApiKey: undefined,
+    agentMaxSteps: 50,
+    agentMaxTokens: 0,
+    agentTimeoutS: 1800,
+  });
+});
+
+test('the environment wins over the file, and the file over the default', (t) => {
+  const env = { TROUPE_PORT: '9000', TROUPE_HOST: '' };
+  const { config, sources } = load(t, env, { port: 9001, host: '::1', heartbeatS: 0.5, preload: false });
+  assert.deepEqual([config.port, config.host, config.heartbeatS, config.preload], [9000, '::1', 0.5, false]);
+  assert.deepEqual(
+    [sources.port, sources.host, sources.preload, sources.dataDir],
+    ['environment', 'file', 'file', 'default'],
+  );
+});
+
+test('the configuration is frozen', (t) => {
+  const loaded = load(t, { TROUPE_EGRESS_ALLOW: '10.0.0.0/8' });
+  assert.ok(Object.isFrozen(loaded.config) && Object.isFrozen(loaded.sources));
+  assert.ok(Object.isFrozen(loaded.config.egressAllow));
+});
+
+test('an unknown TROUPE_ name is an error that names it and what was meant', (t) => {
+  assert.deepEqual(problemsOf(t, { TROUPE_PROT: '1', TROUPE_QQQQQQQQ: '', OTHER: 'x' }), [
+    'TROUPE_PROT is not a setting. Did you mean TROUPE_PORT?',
+    'TROUPE_QQQQQQQQ is not a setting. `troupe config` lists them all.',
+  ]);
+});
+
+test('an unknown member of the file is an error that names it and what was meant', (t) => {
+  assert.deepEqual(problemsOf(t, {}, { dataDirectory: 'x', TROUPE_PORT: 1 }), [
+    'dataDirectory in troupe.config.json is not a setting. Did you mean dataDir?',
+    'TROUPE_PORT in troupe.config.json is not a setting. Did you mean port?',
+  ]);
+});
+
+test('all bad values are named at once, each by the name the user wrote, and none is quoted', (t) => {
+  const env = { TROUPE_PORT: '70000', TROUPE_LOG_LEVEL: 'loud', TROUPE_BOOTSTRAP_TOKEN: 'too short' };
+  assert.deepEqual(problemsOf(t, env, { preload: 'maybe', maxSessions: -1, host: { a: 1 } }), [
+    'host in troupe.config.json must be a string, a number, true, false or a list.',
+    'TROUPE_PORT must be a whole number from 0 to 65535.',
+    'TROUPE_LOG_LEVEL must be one of fatal, error, warn, info, debug, trace, silent.',
+    'TROUPE_BOOTSTRAP_TOKEN must be 16 to 256 visible ASCII characters.',
+    'maxSessions in troupe.config.json must be a whole number from 0 to 1000000.',
+    'preload in troupe.config.json must be true or false.',
+  ]);
+});
+
+test('a file that is not a JSON object is an error that does not quote it', (t) => {
+  assert.deepEqual(problemsOf(t, {}, '{"openaiApiKey": "sk-1",}'), [
+    '<cwd>/troupe.config.json is not valid JSON.',
+  ]);
+  assert.deepEqual(problemsOf(t, {}, '[]'), ['troupe.config.json must hold one JSON object.']);
+});
+
+const ACCEPTED: readonly (readonly [string, string, unknown])[] = [
+  ['TROUPE_PORT', '0', 0],
+  ['TROUPE_HOST', '0.0.0.0', '0.0.0.0'],
+  ['TROUPE_HOST', 'db-1.example.org', 'db-1.example.org'],
+  ['TROUPE_PRELOAD', 'OFF', false],
+  ['TROUPE_HEARTBEAT_S', '0.25', 0.25],
+  ['TROUPE_PYTHON', 'python3', 'python3'],
+  ['TROUPE_KERNEL_UID', '1000', 1000],
+  ['TROUPE_EGRESS_ALLOW', 'db.internal, 10.0.0.0/8,fd00::/8', ['db.internal', '10.0.0.0/8', 'fd00::/8']],
+  ['TROUPE_EGRESS_ALLOW', 'none', []],
+  ['TROUPE_OPENAI_COMPATIBLE_URL', 'http://gpu:8000/v1/', 'http://gpu:8000/v1'],
+  ['TROUPE_DEFAULT_MODEL', 'openai/gpt-5', 'openai/gpt-5'],
+  ['TROUPE_BOOTSTRAP_WORKSPACE', 'team_1', 'team_1'],
+];
+
+for (const [env, text, value] of ACCEPTED) {
+  test(`${env}=${text} is accepted`, (t) => {
+    const name = SETTING_NAMES.find((candidate) => SETTINGS[candidate].env === env);
+    assert.ok(name);
+    assert.deepEqual(load(t, { [env]: text }).config[name], value);
+  });
+}
+
+const REFUSED: readonly (readonly [string, string])[] = [
+  ['TROUPE_PORT', '1e3'],
+  ['TROUPE_PORT', ' 80'],
+  ['TROUPE_HOST', 'http://127.0.0.1'],
+  ['TROUPE_HOST', '127.0.0.256'],
+  ['TROUPE_HEARTBEAT_S', '0'],
+  ['TROUPE_IDLE_TIMEOUT_S', '-1'],
+  ['TROUPE_KERNEL_UID', '0'],
+  ['TROUPE_KERNEL_NETWORK', 'None'],
+  ['TROUPE_EGRESS_ALLOW', '10.0.0.0/33'],
+  ['TROUPE_EGRESS_ALLOW', 'a,,b'],
+  ['TROUPE_OPENAI_COMPATIBLE_URL', 'http://user:pass@gpu/v1'],
+  ['TROUPE_DEFAULT_MODEL', 'gpt-5'],
+  ['TROUPE_BOOTSTRAP_WORKSPACE', 'a b'],
+  ['TROUPE_BOOTSTRAP_TOKEN', 'sixteen or more but with a space'],
+];
+
+for (const [env, text] of REFUSED) {
+  test(`${env}=${text} is refused`, (t) => {
+    const problems = problemsOf(t, { [env]: text });
+    assert.equal(problems.length, 1);
+    assert.ok(problems[0]?.startsWith(`${env} must be `));
+  });
+}
+
+test('relative paths start in the working directory, and a list in the file may be empty', (t) => {
+  const { cwd, config } = load(t, { TROUPE_PYTHON: 'env/bin/python' }, { dataDir: 'data', egressAllow: [] });
+  assert.deepEqual(
+    [config.python, config.dataDir, config.keyringFile, config.egressAllow],
+    [join(cwd, 'env/bin/python'), join(cwd, 'data'), join(cwd, 'data', 'keyring.json'), []],
+  );
+});
+
+test('names are the same in the environment, in the file and in the code', () => {
+  const expected = SETTING_NAMES.map((name) => {
+    const capitals = name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+    return name === 'anthropicApiKey' || name === 'openaiApiKey' ? capitals : `TROUPE_${capitals}`;
+  });
+  assert.deepEqual(
+    SETTING_NAMES.map((name) => SETTINGS[name].env),
+    expected,
+  );
+});
+
+test('the report shows where each value came from and hides the secrets', (t) => {
+  const token = 'a-token-of-at-least-16';
+  const loaded = load(t, { TROUPE_BOOTSTRAP_TOKEN: token, OPENAI_API_KEY: token }, { heartbeatS: 2 });
+  const report = effectiveSettings(loaded);
+  assert.equal(JSON.stringify(report).includes(token), false);
+  const shown = (name: string) => report.find((setting) => setting.name === name);
+  assert.deepEqual(
+    report.filter((setting) => setting.secret).map(({ name, value }) => [name, value]),
+    [
+      ['bootstrapToken', '[secret]'],
+      ['openaiCompatibleApiKey', null],
+      ['anthropicApiKey', null],
+      ['openaiApiKey', '[secret]'],
+    ],
+  );
+  assert.deepEqual(shown('heartbeatS'), {
+    name: 'heartbeatS',
+    env: 'TROUPE_HEARTBEAT_S',
+    value: 2,
+    unit: 's',
+    source: 'file',
+    secret: false,
+  });
+  assert.ok(loaded.config.bootstrapToken instanceof Secret);
+  assert.equal(loaded.config.bootstrapToken.reveal(), token);
+});
+
+test('the documentation table has one row for each setting', () => {
+  const lines = settingsTable().trimEnd().split('\n');
+  assert.equal(lines.length, SETTING_NAMES.length + 2);
+  assert.ok(lines.every((line) => line.split(/(?<!\\)\|/).length === 6));
+  assert.equal(
+    lines.find((line) => line.includes('TROUPE_PORT')),
+    '| `TROUPE_PORT` | `port` | `8787` | Port to listen on; 0 takes a free one and prints it. A whole number from 0 to 65535. |',
+  );
+});
+
+test('a client finds its server in the SERVICE_ names', () => {
+  assert.deepEqual(readServiceAccess({}), {
+    baseUrl: 'http://127.0.0.1:8787',
+    accessToken: undefined,
+    workspaceId: undefined,
+    sessionId: undefined,
+  });
+  const access = readServiceAccess({
+    SERVICE_BASE_URL: 'https://troupe.example/',
+    SERVICE_ACCESS_TOKEN: 'secret',
+    SERVICE_WORKSPACE_ID: 'ws_1',
+    SERVICE_SESSION_ID: 'nb_1',
+  });
+  assert.equal(access.accessToken?.reveal(), 'secret');
+  assert.deepEqual(
+    [access.baseUrl, access.workspaceId, access.sessionId],
+    ['https://troupe.example', 'ws_1', 'nb_1'],
+  );
+});
+
+test('a child process inherits what programs need and no secret', () => {
+  const env = {
+    PATH: '/bin',
+    LC_ALL: 'C.UTF-8',
+    OPENAI_API_KEY: 'k',
+    TROUPE_BOOTSTRAP_TOKEN: 'k',
+    SERVICE_ACCESS_TOKEN: 'k',
+    HTTPS_PROXY: 'http://user:pass@proxy',
+    HTTP_PROXY: 'http://proxy:3128',
+  };
+  assert.deepEqual(childEnvironment(env), {
+    PATH: '/bin',
+    LC_ALL: 'C.UTF-8',
+    HTTP_PROXY: 'http://proxy:3128',
+  });
+});
