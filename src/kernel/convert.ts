@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:os';
+import type { Failure } from '#src/core/errors.ts';
+import { encodeFrame } from './frame-decoder.ts';
+import { asRecord, asText, isRecord } from './json-shape.ts';
+import { KernelSocket } from './kernel-socket.ts';
+import type { CellOutput } from './messages.ts';
+import type { ZygoteProcess } from './zygote-process.ts';
+
+/** Reads a notebook file of this format into our serialization, or writes one. */
+export type ConvertRequest =
+  | { readonly direction: 'read'; readonly format: 'py' | 'ipynb' | 'md'; readonly content: string }
+  | {
+      readonly direction: 'write';
+      readonly format: 'py' | 'ipynb' | 'md' | 'html';
+      readonly serialization: Readonly<Record<string, unknown>>;
+      /** Saved outputs by cell id, for formats that can hold them. */
+      readonly results?: Readonly<
+        Record<string, { readonly output?: CellOutput | null; readonly console?: readonly CellOutput[] }>
+      >;
+      readonly title?: string;
+      /** Where an HTML page finds marimo's front end. */
+      readonly assetUrl?: string;
+    };
+
+/** `serialization` after a read, `content` after a write. */
+export type ConvertResult =
+  | { readonly ok: true; readonly serialization: Readonly<Record<string, unknown>>; readonly content: null }
+  | { readonly ok: true; readonly serialization: null; readonly content: string }
+  | { readonly ok: false; readonly error: Failure };
+
+export interface ConvertPort {
+  readonly zygote: () => Promise<ZygoteProcess>;
+  readonly newSocketPath: () => string;
+}
+
+const INPUT = 1;
+const NO_ANSWER = 'The converter ended without an answer.';
+const LAST_WORDS_MS = 250;
+const TIMEOUT_MS = 30_000;
+
+/** One conversion in a child process that parses and never runs the notebook. Resolves always; the child is gone then. */
+export async function convertInChild(request: ConvertRequest, port: ConvertPort): Promise<ConvertResult> {
+  const id = randomBytes(8).toString('hex');
+  const token = randomBytes(32).toString('hex');
+  const { direction, format, ...input } = request;
+  return new Promise((resolve) => {
+    let zygote: ZygoteProcess | null = null;
+    const finish = (result: ConvertResult) => {
+      clearTimeout(timeout);
+      socket.destroy();
+      zygote?.signal(id, constants.signals.SIGKILL);
+      resolve(result);
+    };
+    const timeout = setTimeout(() => finish(failed('The conversion took too long.')), TIMEOUT_MS);
+    const socket = new KernelSocket(token, {
+      accepted: () => {},
+      received: (values) => {
+        for (const value of values) {
+          const message = asRecord(value, 'the message');
+          if (message.op === 'convert-ready') socket.send(encodeFrame(INPUT, input));
+          else if (message.op === 'convert-done') finish(decodeResult(direction, message));
+        }
+      },
+      broken: (reason) => finish(failed(`The converter sent ${reason}.`)),
+      closed: () => finish(failed(NO_ANSWER)),
+    });
+    const start = async () => {
+      zygote = await port.zygote();
+      const socketPath = port.newSocketPath();
+      await socket.listen(socketPath);
+      zygote.order(
+        id,
+        { op: 'convert', direction, format, socket_path: socketPath, token },
+        {
+          // Its answer may still be in the socket, whose end is the one that counts.
+          ended: () => setTimeout(() => finish(failed(NO_ANSWER)), LAST_WORDS_MS),
+          refused: (reason) => finish(failed(reason)),
+          lost: () => finish(failed('The kernel host ended during the conversion.')),
+        },
+      );
+    };
+    start().catch((error: unknown) => finish(failed(error instanceof Error ? error.message : String(error))));
+  });
+}
+
+function decodeResult(
+  direction: ConvertRequest['direction'],
+  message: Readonly<Record<string, unknown>>,
+): ConvertResult {
+  if (message.ok !== true) {
+    const error = isRecord(message.error) ? message.error : {};
+    return {
+      ok: false,
+      error: { code: asText(error.code, 'code'), message: asText(error.message, 'message') },
+    };
+  }
+  return direction === 'read'
+    ? { ok: true, serialization: asRecord(message.serialization, 'serialization'), content: null }
+    : { ok: true, serialization: null, content: asText(message.content, 'content') };
+}
+
+function failed(message: string): ConvertResult {
+  return { ok: false, error: { code: 'conversion_failed', message } };
+}

@@ -1,0 +1,88 @@
+import { constants } from 'node:os';
+
+export interface KernelExit {
+  readonly cause:
+    | 'kernel_exited'
+    | 'kernel_killed'
+    | 'kernel_out_of_memory'
+    | 'kernel_start_failed'
+    | 'kernel_host_lost'
+    | 'kernel_protocol_error'
+    | 'stopped';
+  /** Exit code, when the process ended by itself and said so in time. */
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** One sentence for people. */
+  readonly message: string;
+}
+
+/** How the operating system says a process ended. `oom`: the host knows that the kernel of the machine killed it for its memory. */
+export interface ProcessEnd {
+  readonly code: number;
+  readonly signal: number | null;
+  readonly oom: boolean;
+}
+
+/** All that is known when a kernel is reported gone. */
+export interface EndFacts {
+  readonly wasReady: boolean;
+  readonly asked: 'kill' | 'stop' | null;
+  readonly hostLost: boolean;
+  /** What we refused to go on with: a broken frame, or a start that failed or took too long. */
+  readonly refusal: {
+    readonly cause: 'kernel_protocol_error' | 'kernel_start_failed';
+    readonly message: string;
+  } | null;
+  /** Null when the socket has ended and the host has not said how in the few milliseconds we wait. */
+  readonly end: ProcessEnd | null;
+  readonly memoryLimitBytes: number | null;
+}
+
+const SIGNAL_NAMES: ReadonlyMap<number, string> = new Map(
+  Object.entries(constants.signals).map(([name, number]) => [number, name]),
+);
+
+/** What our own doing explains comes first, then how the process ended. */
+export function classifyExit(facts: EndFacts): KernelExit {
+  const end = facts.end;
+  const signal = end?.signal == null ? null : (SIGNAL_NAMES.get(end.signal) ?? `signal ${end.signal}`);
+  const code = end === null || signal !== null ? null : end.code;
+  if (facts.asked === 'stop') return { cause: 'stopped', code, signal, message: 'The kernel was stopped.' };
+  if (facts.asked === 'kill') {
+    return {
+      cause: 'kernel_killed',
+      code: null,
+      signal: 'SIGKILL',
+      message: 'The server killed the kernel.',
+    };
+  }
+  if (facts.refusal !== null) return { code, signal, ...facts.refusal };
+  if (facts.hostLost) {
+    const message = 'The process that runs all kernels has ended, and this kernel with it.';
+    return { cause: 'kernel_host_lost', code, signal, message };
+  }
+  const how = describeEnd(code, signal);
+  if (!facts.wasReady) {
+    return { cause: 'kernel_start_failed', code, signal, message: `The kernel did not start: ${how}.` };
+  }
+  if (end?.oom) {
+    const message = 'The kernel needed more memory than it may have and was killed.';
+    return { cause: 'kernel_out_of_memory', code, signal, message };
+  }
+  if (signal === null) return { cause: 'kernel_exited', code, signal, message: `The kernel ended: ${how}.` };
+  const hint = memoryHint(signal, facts.memoryLimitBytes);
+  return { cause: 'kernel_killed', code, signal, message: `The kernel ended: ${how}${hint}.` };
+}
+
+function describeEnd(code: number | null, signal: string | null): string {
+  if (signal === 'SIGSEGV') return 'native code crashed it (SIGSEGV)';
+  if (signal !== null) return `it was killed by ${signal}`;
+  if (code === null) return 'it closed its connection';
+  return `its process exited with code ${code}`;
+}
+
+/** Native libraries abort when an allocation fails; Python itself raises MemoryError and lives on. */
+function memoryHint(signal: string, limitBytes: number | null): string {
+  if (signal !== 'SIGABRT' || limitBytes === null) return '';
+  return `, perhaps because it reached its limit of ${Math.round(limitBytes / 2 ** 20)} MiB of memory`;
+}

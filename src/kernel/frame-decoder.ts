@@ -1,0 +1,99 @@
+/** One frame of a kernel's socket. `body` is valid until the next `push`: decode it at once or copy it. */
+export interface Frame {
+  readonly channel: number;
+  readonly body: Buffer;
+}
+
+/** The other side does not speak our protocol; whoever sent it is not to be read any further. */
+export class FrameError extends Error {
+  override readonly name = 'FrameError';
+}
+
+const HEADER_BYTES = 5;
+const FIRST_BUFFER_BYTES = 64 * 1024;
+
+/** The frame that carries `message`: u32le length of what follows, u8 channel, JSON. */
+export function encodeFrame(channel: number, message: unknown): Buffer {
+  const json = JSON.stringify(message);
+  const bodyBytes = Buffer.byteLength(json);
+  const frame = Buffer.allocUnsafe(HEADER_BYTES + bodyBytes);
+  frame.writeUInt32LE(bodyBytes + 1, 0);
+  frame[4] = channel;
+  frame.write(json, HEADER_BYTES);
+  return frame;
+}
+
+/**
+ * Cuts a byte stream into frames. A frame that arrives in one piece is not copied. One that does not is gathered in a
+ * buffer that grows with what has arrived, never with what its header promises, so a forged length costs nothing and
+ * many small pieces cost no more than few large ones.
+ */
+export class FrameDecoder {
+  readonly #limitBytes: number;
+  #gathered = Buffer.alloc(0);
+  #gatheredBytes = 0;
+
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes;
+  }
+
+  /** The frames that `chunk` completes, in order. Throws FrameError after the last good one; call it no more then. */
+  *push(chunk: Buffer): Generator<Frame, void> {
+    let rest = chunk;
+    while (rest.length > 0) {
+      if (this.#gatheredBytes === 0) {
+        const frameBytes = this.#frameBytes(rest);
+        if (frameBytes !== null && rest.length >= frameBytes) {
+          yield frameOf(rest, frameBytes);
+          rest = rest.subarray(frameBytes);
+        } else {
+          this.#gather(rest, frameBytes ?? rest.length);
+          return;
+        }
+      } else {
+        rest = this.#take(rest, HEADER_BYTES);
+        const frameBytes = this.#frameBytes(this.#gathered.subarray(0, this.#gatheredBytes));
+        if (frameBytes === null) return;
+        rest = this.#take(rest, frameBytes);
+        if (this.#gatheredBytes < frameBytes) return;
+        const frame = frameOf(this.#gathered, frameBytes);
+        this.#gatheredBytes = 0;
+        this.#gathered = Buffer.alloc(0);
+        yield frame;
+      }
+    }
+  }
+
+  /** The size of the frame that starts here, header included; null while its header is incomplete. */
+  #frameBytes(bytes: Buffer): number | null {
+    if (bytes.length < HEADER_BYTES) return null;
+    const length = bytes.readUInt32LE(0);
+    if (length < 1) throw new FrameError('an empty frame');
+    if (length > this.#limitBytes) throw new FrameError(`a frame of ${length} bytes`);
+    return 4 + length;
+  }
+
+  /** Gathers from `chunk` until `wantedBytes` are there; answers what is left of the chunk. */
+  #take(chunk: Buffer, wantedBytes: number): Buffer {
+    const missing = wantedBytes - this.#gatheredBytes;
+    if (missing <= 0) return chunk;
+    this.#gather(chunk.subarray(0, missing), wantedBytes);
+    return chunk.subarray(missing);
+  }
+
+  #gather(piece: Buffer, wantedBytes: number): void {
+    const neededBytes = this.#gatheredBytes + piece.length;
+    if (neededBytes > this.#gathered.length) {
+      const grownBytes = Math.max(neededBytes, FIRST_BUFFER_BYTES, this.#gathered.length * 2);
+      const grown = Buffer.allocUnsafe(Math.max(neededBytes, Math.min(grownBytes, wantedBytes)));
+      this.#gathered.copy(grown, 0, 0, this.#gatheredBytes);
+      this.#gathered = grown;
+    }
+    piece.copy(this.#gathered, this.#gatheredBytes);
+    this.#gatheredBytes = neededBytes;
+  }
+}
+
+function frameOf(bytes: Buffer, frameBytes: number): Frame {
+  return { channel: bytes.readUInt8(4), body: bytes.subarray(HEADER_BYTES, frameBytes) };
+}

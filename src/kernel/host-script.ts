@@ -1,0 +1,13 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The kernel host's script in this package, whether this module runs from src/ or compiled from dist/. */
+export function findHostScript(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, 'package.json'))) {
+    if (folder === dirname(folder)) throw new Error('this module lies in no package');
+    folder = dirname(folder);
+  }
+  return join(folder, 'src/kernel/host/zygote.py');
+}

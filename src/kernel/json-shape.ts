@@ -1,0 +1,53 @@
+/** Readers for JSON that nobody vouches for. Each answers the value with its type proven, or throws ShapeError. */
+
+export class ShapeError extends Error {
+  override readonly name = 'ShapeError';
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function asRecord(value: unknown, where: string): Readonly<Record<string, unknown>> {
+  if (isRecord(value)) return value;
+  throw new ShapeError(`${where} is not an object`);
+}
+
+export function asText(value: unknown, where: string): string {
+  if (typeof value === 'string') return value;
+  throw new ShapeError(`${where} is not a string`);
+}
+
+export function asNumber(value: unknown, where: string): number {
+  if (typeof value === 'number') return value;
+  throw new ShapeError(`${where} is not a number`);
+}
+
+export function asBoolean(value: unknown, where: string): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new ShapeError(`${where} is not a boolean`);
+}
+
+export function asOneOf<T extends string>(value: unknown, allowed: readonly T[], where: string): T {
+  const found = allowed.find((one) => one === value);
+  if (found !== undefined) return found;
+  throw new ShapeError(`${where} is none of ${allowed.join(', ')}`);
+}
+
+export function asList<T>(
+  value: unknown,
+  item: (value: unknown, where: string) => T,
+  where: string,
+): readonly T[] {
+  if (!Array.isArray(value)) throw new ShapeError(`${where} is not a list`);
+  return value.map((one: unknown) => item(one, where));
+}
+
+/** Null and missing are both null: marimo sends nulls, other writers leave members out. */
+export function orNull<T>(
+  value: unknown,
+  read: (value: unknown, where: string) => T,
+  where: string,
+): T | null {
+  return value === null || value === undefined ? null : read(value, where);
+}

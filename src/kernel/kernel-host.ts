@@ -1,0 +1,221 @@
+/**
+ * Supervisor of the kernel host: one Python process that has marimo loaded and forks every kernel. It owns that process
+ * and, through it, all kernels. When the process ends unasked, its kernels are reported gone, and it is started again: at
+ * once the first time, then with growing pauses of up to five seconds. Disposing kills every kernel and waits for the end.
+ */
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { ConvertRequest, ConvertResult } from './convert.ts';
+import { convertInChild } from './convert.ts';
+import { hostEnvironment, kernelEnvironment } from './environment.ts';
+import { KernelHostError } from './host-error.ts';
+import { findHostScript } from './host-script.ts';
+import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
+import { KernelProcess } from './kernel-process.ts';
+import { forkOrder } from './launch-order.ts';
+import { type HostHello, type KernelLog, ZygoteProcess } from './zygote-process.ts';
+
+export interface KernelHostOptions {
+  readonly python: string;
+  /** Default: src/kernel/host/zygote.py of this package. */
+  readonly hostScript?: string;
+  /** An existing directory of mode 0700, for sockets; no kernel sees into it. */
+  readonly runDir: string;
+  /** One file per kernel id, for what its process prints outside of cells. Default: nowhere. */
+  readonly logDir?: string;
+  readonly preload: boolean;
+  readonly log: KernelLog;
+  readonly memoryLimitBytes?: number;
+  /** `require` refuses to start below full confinement. Default `auto`: as much as this machine allows. */
+  readonly confinement?: 'auto' | 'require' | 'off';
+  /** Directories that no kernel may see, but for its own working directory inside them. */
+  readonly hiddenPaths: readonly string[];
+  /** Of the server; what of it reaches the children is decided in environment.ts. Default: this process's. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  readonly launchTimeoutMs?: number;
+}
+
+export type KernelHostState = 'starting' | 'up' | 'restarting' | 'down';
+
+const BOOT_TIMEOUT_MS = 60_000;
+const LAUNCH_TIMEOUT_MS = 30_000;
+const RESTART_PAUSES_MS = [0, 250, 1000, 2500, 5000];
+/** A host that ran this long was well: its end counts as the first one again. */
+const SOUND_AFTER_MS = 30_000;
+const STOP_MS = 2000;
+
+interface Waiter {
+  readonly resolve: (zygote: ZygoteProcess) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class KernelHost implements AsyncDisposable {
+  readonly #options: KernelHostOptions;
+  readonly #hostScript: string;
+  readonly #kernels = new Set<KernelProcess>();
+  readonly #listeners = new Set<(state: KernelHostState) => void>();
+  #waiters: Waiter[] = [];
+  #state: KernelHostState = 'down';
+  #zygote: ZygoteProcess | null = null;
+  #userConfig: unknown = null;
+  #failures = 0;
+  #restart: NodeJS.Timeout | null = null;
+  #disposed = false;
+
+  constructor(options: KernelHostOptions) {
+    this.#options = options;
+    this.#hostScript = options.hostScript ?? findHostScript();
+  }
+
+  get state(): KernelHostState {
+    return this.#state;
+  }
+
+  /** Resolves when kernels can be forked; rejects with KernelHostError when this Python cannot do it. Call it once. */
+  async start(): Promise<HostHello> {
+    this.#userConfig = JSON.parse(readFileSync(join(dirname(this.#hostScript), 'user_config.json'), 'utf8'));
+    this.#enter('starting');
+    try {
+      return await this.#boot();
+    } catch (error) {
+      this.#enter('down');
+      throw error;
+    }
+  }
+
+  /** Returns at once. The kernel waits for a host that is restarting; the sink hears of every outcome. */
+  startKernel(launch: KernelLaunch, sink: KernelSink): Kernel {
+    const { python, environment = process.env, launchTimeoutMs = LAUNCH_TIMEOUT_MS } = this.#options;
+    const kernel: KernelProcess = new KernelProcess(launch, sink, {
+      zygote: () => this.#whenUp(),
+      newSocketPath: () => this.#newSocketPath(),
+      forkOrder: (_, socketPath, token) =>
+        forkOrder(launch, this.#policy(), kernelEnvironment(environment, python, launch.cwd, launch.env), {
+          socketPath,
+          token,
+        }),
+      launchTimeoutMs,
+      memoryLimitBytes: this.#options.memoryLimitBytes ?? null,
+      forget: () => this.#kernels.delete(kernel),
+    });
+    this.#kernels.add(kernel);
+    return kernel;
+  }
+
+  /** Reads or writes a notebook file in a process of its own; never rejects, a failure is part of the result. */
+  async convert(request: ConvertRequest): Promise<ConvertResult> {
+    return convertInChild(request, {
+      zygote: () => this.#whenUp(),
+      newSocketPath: () => this.#newSocketPath(),
+    });
+  }
+
+  /** Answers a function that ends the subscription. */
+  onStateChange(listener: (state: KernelHostState) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#disposed = true;
+    if (this.#restart !== null) clearTimeout(this.#restart);
+    this.#enter('down');
+    for (const kernel of this.#kernels) kernel.kill();
+    const zygote = this.#zygote;
+    if (zygote === null) return;
+    zygote.stop();
+    const patience = setTimeout(() => zygote.kill(), STOP_MS);
+    await zygote.ended;
+    clearTimeout(patience);
+  }
+
+  async #boot(): Promise<HostHello> {
+    const { python, preload, log, environment = process.env } = this.#options;
+    const { zygote, hello } = await ZygoteProcess.start({
+      python,
+      hostScript: this.#hostScript,
+      env: hostEnvironment(environment, preload),
+      bootTimeoutMs: BOOT_TIMEOUT_MS,
+      log,
+    });
+    const problem = this.#disposed
+      ? new KernelHostError('kernel_host_failed', 'The kernel host was stopped.')
+      : this.#unfit(hello);
+    if (problem !== null) {
+      zygote.kill();
+      throw problem;
+    }
+    const upSince = performance.now();
+    this.#zygote = zygote;
+    void zygote.ended.then(() => this.#onLost(performance.now() - upSince));
+    this.#enter('up');
+    for (const waiter of this.#waiters.splice(0)) waiter.resolve(zygote);
+    return hello;
+  }
+
+  #unfit(hello: HostHello): KernelHostError | null {
+    const { python, confinement } = this.#options;
+    if (!hello.supported) {
+      const lacks = hello.missing.length === 0 ? '' : `: it lacks ${hello.missing.join(', ')}`;
+      const message = `marimo ${hello.marimo} in ${python} is not one that this server can drive${lacks}. Install the pinned version.`;
+      return new KernelHostError('marimo_unsupported', message);
+    }
+    if (confinement === 'require' && !hello.confinement.startsWith('full')) {
+      const message = `Kernels cannot be fully confined on this machine (${hello.confinement}), and full confinement is required.`;
+      return new KernelHostError('confinement_unavailable', message);
+    }
+    return null;
+  }
+
+  #onLost(livedMs: number): void {
+    this.#zygote = null;
+    if (this.#disposed) return;
+    if (livedMs > SOUND_AFTER_MS) this.#failures = 0;
+    this.#options.log.error(
+      { livedMs: Math.round(livedMs) },
+      'the kernel host has ended and is started again',
+    );
+    this.#enter('restarting');
+    this.#scheduleBoot();
+  }
+
+  #scheduleBoot(): void {
+    const pauseMs = RESTART_PAUSES_MS[Math.min(this.#failures++, RESTART_PAUSES_MS.length - 1)]!;
+    this.#restart = setTimeout(() => {
+      this.#boot().catch((error: unknown) => {
+        if (this.#disposed) return;
+        this.#options.log.error({ error }, 'the kernel host did not start again');
+        this.#scheduleBoot();
+      });
+    }, pauseMs);
+  }
+
+  #whenUp(): Promise<ZygoteProcess> {
+    if (this.#zygote?.alive) return Promise.resolve(this.#zygote);
+    if (this.#disposed || this.#state === 'down') {
+      return Promise.reject(new KernelHostError('kernel_host_failed', 'The kernel host is not running.'));
+    }
+    return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }));
+  }
+
+  #enter(state: KernelHostState): void {
+    if (state === this.#state) return;
+    this.#state = state;
+    if (state === 'down') {
+      const error = new KernelHostError('kernel_host_failed', 'The kernel host is not running.');
+      for (const waiter of this.#waiters.splice(0)) waiter.reject(error);
+    }
+    for (const listener of this.#listeners) listener(state);
+  }
+
+  #newSocketPath(): string {
+    return join(this.#options.runDir, randomBytes(8).toString('hex'));
+  }
+
+  #policy() {
+    const { memoryLimitBytes = null, confinement, hiddenPaths, logDir = null, runDir } = this.#options;
+    const hidden = confinement === 'off' ? null : [...new Set([...hiddenPaths, runDir])];
+    return { memoryLimitBytes, hiddenPaths: hidden, logDir, userConfig: this.#userConfig };
+  }
+}

@@ -1,0 +1,293 @@
+/**
+ * One kernel process, from the order to fork it to the report of its end. It owns the process, its socket and its
+ * timers: all three are gone once `exited` was told.
+ *
+ *   waiting ──► forking ──► opening ──► up ──► gone        any of them ──► gone
+ *   (for the    (until the  (until all cells
+ *    host)       greeting)   are registered)
+ *
+ * Invariants: a bridge-done counts only for the seq in flight; no command before `up`; `exited` exactly once, and nothing
+ * after it. The end of the socket is the end of the kernel: the host's word on how it ended is waited for a few
+ * milliseconds only.
+ */
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:os';
+import { CommandSlot } from './command-slot.ts';
+import { classifyExit, type EndFacts, type ProcessEnd } from './exit-classification.ts';
+import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
+import {
+  controlFrame,
+  createNotebook,
+  executeScratchpad,
+  stdinFrame,
+  toMarimoConfigs,
+  uiFrame,
+} from './kernel-commands.ts';
+import { KernelSocket } from './kernel-socket.ts';
+import { decodeMessage } from './message-decoders.ts';
+import type { BridgeDone, KernelMessage } from './messages.ts';
+import type { ZygoteProcess } from './zygote-process.ts';
+
+/** What a kernel needs of the host that started it. */
+export interface KernelPort {
+  /** The running host; waits while it restarts, rejects when it is down for good. */
+  readonly zygote: () => Promise<ZygoteProcess>;
+  /** A path for one socket, not used before. */
+  readonly newSocketPath: () => string;
+  readonly forkOrder: (launch: KernelLaunch, socketPath: string, token: string) => Record<string, unknown>;
+  readonly launchTimeoutMs: number;
+  readonly memoryLimitBytes: number | null;
+  /** Called once, before the sink's `exited`. */
+  readonly forget: () => void;
+}
+
+type Milestone = 'startedAt' | 'acceptedAt' | 'greetedAt' | 'openedAt';
+type State = 'waiting' | 'forking' | 'opening' | 'up' | 'gone';
+
+/** Longer than the host needs to reap a process, shorter than anyone notices. */
+const END_DETAIL_MS = 20;
+/** For what a dead kernel's socket still holds: a child process of a cell may keep the socket open for ever. */
+const LAST_WORDS_MS = 250;
+const STOP_MS = 500;
+const KILL_MS = 1000;
+
+export class KernelProcess implements Kernel {
+  readonly id: string;
+  readonly #launch: KernelLaunch;
+  readonly #sink: KernelSink;
+  readonly #port: KernelPort;
+  readonly #processId = randomBytes(8).toString('hex');
+  readonly #socket: KernelSocket;
+  readonly #commands: CommandSlot;
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #times: Record<Milestone, number> = {
+    startedAt: performance.now(),
+    acceptedAt: 0,
+    greetedAt: 0,
+    openedAt: 0,
+  };
+  #state: State = 'waiting';
+  #zygote: ZygoteProcess | null = null;
+  #pid: number | null = null;
+  #opened: BridgeDone | null = null;
+  #asked: EndFacts['asked'] = null;
+  #refusal: EndFacts['refusal'] = null;
+  #end: ProcessEnd | null = null;
+  #socketClosed = false;
+
+  /** Starts at once; reports nothing before the caller's turn is over. */
+  constructor(launch: KernelLaunch, sink: KernelSink, port: KernelPort) {
+    this.id = launch.id;
+    this.#launch = launch;
+    this.#sink = sink;
+    this.#port = port;
+    const token = randomBytes(32).toString('hex');
+    this.#socket = new KernelSocket(token, {
+      accepted: () => this.#mark('acceptedAt'),
+      received: (values) => this.#receive(values),
+      broken: (reason) => this.#refuse('kernel_protocol_error', `The kernel sent ${reason}.`),
+      closed: () => this.#onSocketClosed(),
+    });
+    this.#commands = new CommandSlot({
+      send: (frame) => this.#socket.send(frame),
+      interrupt: () => this.#signal('SIGINT'),
+    });
+    this.#after(port.launchTimeoutMs, () => {
+      if (this.#state !== 'up') this.#refuse('kernel_start_failed', 'The kernel did not start in time.');
+    });
+    this.#start(token).catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#refuse('kernel_start_failed', `The kernel did not start: ${reason}`);
+    });
+  }
+
+  get inFlight(): number | null {
+    return this.#commands.inFlight;
+  }
+
+  execute(request: Parameters<Kernel['execute']>[0]): number {
+    return this.command('execute-cells', request);
+  }
+
+  edit(request: Parameters<Kernel['edit']>[0]): number {
+    return this.command('edit-cells', { ...request, configs: toMarimoConfigs(request.configs) });
+  }
+
+  configure(configs: Parameters<Kernel['configure']>[0]): number {
+    return this.command('update-cell-config', { configs: toMarimoConfigs(configs) });
+  }
+
+  scratchpad(request: Parameters<Kernel['scratchpad']>[0]): number {
+    return this.command('execute-scratchpad', executeScratchpad(request));
+  }
+
+  command(type: string, fields: Readonly<Record<string, unknown>>): number {
+    if (this.#state !== 'up')
+      throw new Error(`${type} was given to kernel ${this.id}, which is ${this.#state}`);
+    return this.#commands.give(type, fields);
+  }
+
+  setUiElements(values: Readonly<Record<string, unknown>>): string {
+    const token = randomBytes(8).toString('hex');
+    this.#socket.send(uiFrame(values, token));
+    return token;
+  }
+
+  answerStdin(text: string): void {
+    this.#socket.send(stdinFrame(text));
+  }
+
+  interrupt(): boolean {
+    return this.#state === 'up' && this.#commands.interrupt();
+  }
+
+  kill(): void {
+    if (this.#state === 'gone') return;
+    this.#asked ??= 'kill';
+    this.#signal('SIGKILL');
+    this.#socket.resume();
+    this.#after(this.#zygote === null ? 0 : KILL_MS, () => this.#finish(false));
+  }
+
+  stop(): void {
+    if (this.#state === 'gone' || this.#asked !== null) return;
+    this.#asked = 'stop';
+    if (this.#state !== 'up') {
+      this.kill();
+      return;
+    }
+    this.#commands.interrupt();
+    this.#socket.send(controlFrame(0, 'stop-kernel', {}));
+    this.#socket.resume();
+    this.#after(STOP_MS, () => this.kill());
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  async #start(token: string): Promise<void> {
+    const zygote = await this.#port.zygote();
+    if (this.#state === 'gone' || this.#asked !== null) return;
+    const socketPath = this.#port.newSocketPath();
+    await this.#socket.listen(socketPath);
+    if (this.#state !== 'waiting' || this.#asked !== null) return;
+    this.#state = 'forking';
+    this.#zygote = zygote;
+    zygote.order(this.#processId, this.#port.forkOrder(this.#launch, socketPath, token), {
+      forked: (pid) => {
+        this.#pid = pid;
+        this.#becomeUp();
+      },
+      signalled: () => this.#commands.landed(),
+      ended: (end) => this.#onProcessEnded(end),
+      refused: (reason) =>
+        this.#refuse('kernel_start_failed', `The kernel host refused to start it: ${reason}`),
+      lost: () => this.#finish(true),
+    });
+  }
+
+  #receive(values: readonly unknown[]): void {
+    const batch: KernelMessage[] = [];
+    try {
+      for (const value of values) {
+        if (this.#state === 'gone') break;
+        this.#take(decodeMessage(value), batch);
+      }
+    } finally {
+      if (batch.length > 0) this.#sink.messages(batch);
+    }
+    this.#becomeUp();
+  }
+
+  #take(message: KernelMessage, batch: KernelMessage[]): void {
+    if (message.op === 'bridge-done') {
+      const isOurs = this.#commands.settle(message);
+      // A seq that is not in flight is a forgery, or the late end of a command that one has ended before.
+      if (message.seq !== null && !isOurs) return;
+      if (isOurs && this.#opened === null) {
+        this.#mark('openedAt');
+        this.#opened = message;
+      }
+    } else if (message.op === 'bridge-ready' && this.#state === 'forking') {
+      this.#mark('greetedAt');
+      this.#state = 'opening';
+      this.#commands.give('create-notebook', createNotebook(this.#launch));
+    } else {
+      this.#commands.notice(message);
+    }
+    batch.push(message);
+  }
+
+  /** When the notebook is open and the host has told the pid, in whichever order the two came. */
+  #becomeUp(): void {
+    if (this.#state !== 'opening' || this.#opened === null || this.#pid === null) return;
+    const { startedAt, acceptedAt, greetedAt, openedAt } = this.#times;
+    this.#state = 'up';
+    this.#sink.ready({
+      phases: {
+        forkMs: acceptedAt - startedAt,
+        connectMs: greetedAt - acceptedAt,
+        openMs: openedAt - greetedAt,
+      },
+      done: this.#opened,
+      pid: this.#pid,
+    });
+  }
+
+  #onSocketClosed(): void {
+    this.#socketClosed = true;
+    if (this.#end !== null) this.#finish(false);
+    else this.#after(END_DETAIL_MS, () => this.#finish(false));
+  }
+
+  #onProcessEnded(end: ProcessEnd): void {
+    this.#end = end;
+    const hasLastWords = !this.#socketClosed && this.#times.acceptedAt > 0;
+    this.#socket.resume();
+    if (hasLastWords) this.#after(LAST_WORDS_MS, () => this.#finish(false));
+    else this.#finish(false);
+  }
+
+  #refuse(cause: 'kernel_protocol_error' | 'kernel_start_failed', message: string): void {
+    this.#refusal ??= { cause, message };
+    this.#finish(false);
+  }
+
+  #finish(hostLost: boolean): void {
+    if (this.#state === 'gone') return;
+    const wasReady = this.#state === 'up';
+    this.#state = 'gone';
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#commands.dispose();
+    this.#socket.destroy();
+    if (this.#end === null) this.#signal('SIGKILL');
+    this.#port.forget();
+    this.#sink.exited(
+      classifyExit({
+        wasReady,
+        asked: this.#asked,
+        hostLost,
+        refusal: this.#refusal,
+        end: this.#end,
+        memoryLimitBytes: this.#port.memoryLimitBytes,
+      }),
+    );
+  }
+
+  #signal(name: 'SIGINT' | 'SIGKILL'): void {
+    this.#zygote?.signal(this.#processId, constants.signals[name]);
+  }
+
+  #after(delayMs: number, act: () => void): void {
+    this.#timers.push(setTimeout(act, delayMs));
+  }
+
+  #mark(name: Milestone): void {
+    this.#times[name] = performance.now();
+  }
+}

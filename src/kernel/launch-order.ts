@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import type { KernelLaunch } from './kernel.ts';
+import { toMarimoConfig } from './kernel-commands.ts';
+
+/** What is the same for every kernel of one host. */
+export interface LaunchPolicy {
+  readonly memoryLimitBytes: number | null;
+  /** Null: kernels are not confined. */
+  readonly hiddenPaths: readonly string[] | null;
+  readonly logDir: string | null;
+  /** marimo's user configuration, as the kernel host ships it. */
+  readonly userConfig: unknown;
+}
+
+/** Options of marimo's App that its kernel knows; a notebook may hold others, of any shape, which it would refuse. */
+const APP_OPTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  width: (value) =>
+    typeof value === 'string' && ['normal', 'compact', 'medium', 'full', 'columns'].includes(value),
+  app_title: (value) => value === null || typeof value === 'string',
+  css_file: (value) => value === null || typeof value === 'string',
+  html_head_file: (value) => value === null || typeof value === 'string',
+  sql_output: (value) =>
+    typeof value === 'string' && ['auto', 'native', 'polars', 'lazy-polars', 'pandas'].includes(value),
+};
+
+/** The order that makes the kernel host fork a kernel for this notebook. */
+export function forkOrder(
+  launch: KernelLaunch,
+  policy: LaunchPolicy,
+  env: Readonly<Record<string, string>>,
+  connection: { readonly socketPath: string; readonly token: string },
+): Record<string, unknown> {
+  const known = Object.entries(launch.appOptions).filter(([name, value]) => APP_OPTIONS[name]?.(value));
+  return {
+    op: 'fork',
+    socket_path: connection.socketPath,
+    token: connection.token,
+    cwd: launch.cwd,
+    env,
+    user_config: policy.userConfig,
+    app_metadata: {
+      queryParams: {},
+      cliArgs: {},
+      appConfig: Object.fromEntries(known),
+      argv: [],
+      filename: null,
+    },
+    configs: Object.fromEntries(launch.cells.map(({ cellId, config }) => [cellId, toMarimoConfig(config)])),
+    limits: policy.memoryLimitBytes === null ? {} : { DATA: policy.memoryLimitBytes },
+    confine: policy.hiddenPaths === null ? null : { hidden: policy.hiddenPaths },
+    ...(policy.logDir === null
+      ? {}
+      : { log_path: join(policy.logDir, `${encodeURIComponent(launch.id)}.log`) }),
+  };
+}

@@ -1,0 +1,243 @@
+import {
+  asBoolean,
+  asList,
+  asNumber,
+  asOneOf,
+  asRecord,
+  asText,
+  isRecord,
+  orNull,
+  ShapeError,
+} from './json-shape.ts';
+import type {
+  CellConfig,
+  CellError,
+  CellOutput,
+  CellVerdict,
+  DocumentChange,
+  KernelMessage,
+} from './messages.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const CHANNELS = ['stdout', 'stderr', 'stdin', 'pdb', 'output', 'marimo-error', 'media'] as const;
+const CELL_STATES = ['idle', 'queued', 'running', 'disabled-transitively'] as const;
+const VERDICTS = [
+  'success',
+  'exception',
+  'stopped',
+  'cancelled',
+  'interrupted',
+  'marimo-error',
+  'disabled',
+] as const;
+
+const DECODERS: ReadonlyMap<string, (fields: Fields) => KernelMessage> = new Map([
+  ['cell-op', decodeCellOp],
+  ['execution', decodeExecution],
+  ['completed-run', decodeCompletedRun],
+  ['interrupted', (f: Fields) => ({ op: 'interrupted', runId: orNull(f.run_id, asText, 'run_id') })],
+  ['variables', decodeVariables],
+  ['variable-values', decodeVariableValues],
+  ['notebook-document-transaction', decodeTransaction],
+  [
+    'missing-package-alert',
+    (f: Fields) => ({ op: 'missing-package-alert', packages: texts(f.packages, 'packages') }),
+  ],
+  ['remove-ui-elements', (f: Fields) => ({ op: 'remove-ui-elements', cellId: asText(f.cell_id, 'cell_id') })],
+  ['bridge-ready', (f: Fields) => ({ op: 'bridge-ready', hostMs: orNull(f.ms, asNumber, 'ms') })],
+  ['bridge-done', decodeBridgeDone],
+  ['bridge-exit', () => ({ op: 'bridge-exit' })],
+  [
+    'bridge-app-options',
+    (f: Fields) => ({ op: 'bridge-app-options', options: asRecord(f.options, 'options') }),
+  ],
+]);
+
+/**
+ * The message that one frame holds. Any program in the kernel's process may have written the frame, so nothing in it is
+ * believed: a known `op` with members of another shape throws ShapeError, an unknown one passes through.
+ */
+export function decodeMessage(json: unknown): KernelMessage {
+  const fields = asRecord(json, 'the message');
+  const op = asText(fields.op, 'op');
+  const decode = DECODERS.get(op);
+  if (decode !== undefined) return decode(fields);
+  return { op: 'other', name: op, fields };
+}
+
+function decodeCellOp(fields: Fields): KernelMessage {
+  const { console } = fields;
+  return {
+    op: 'cell-op',
+    cellId: asText(fields.cell_id, 'cell_id'),
+    output: orNull(fields.output, asCellOutput, 'output'),
+    console: isRecord(console)
+      ? [asCellOutput(console, 'console')]
+      : orNull(console, (list, where) => asList(list, asCellOutput, where), 'console'),
+    status: orNull(fields.status, (value, where) => asOneOf(value, CELL_STATES, where), 'status'),
+    staleInputs: orNull(fields.stale_inputs, asBoolean, 'stale_inputs'),
+    runId: orNull(fields.run_id, asText, 'run_id'),
+    executionId: orNull(fields.execution_id, asText, 'execution_id'),
+    timestamp: asNumber(fields.timestamp, 'timestamp'),
+  };
+}
+
+function decodeExecution(fields: Fields): KernelMessage {
+  return {
+    op: 'execution',
+    executionId: asText(fields.execution_id, 'execution_id'),
+    cellId: asText(fields.cell_id, 'cell_id'),
+    runId: orNull(fields.run_id, asText, 'run_id'),
+    phase: asOneOf(fields.phase, ['planned', 'running', 'completed'], 'phase'),
+  };
+}
+
+function decodeCompletedRun(fields: Fields): KernelMessage {
+  return {
+    op: 'completed-run',
+    runId: orNull(fields.run_id, asText, 'run_id'),
+    outcome: asOneOf(fields.outcome, ['succeeded', 'failed', 'interrupted'], 'outcome'),
+    error: orNull(fields.error, asText, 'error'),
+  };
+}
+
+function decodeVariables(fields: Fields): KernelMessage {
+  const variable = (value: unknown) => {
+    const one = asRecord(value, 'variable');
+    return {
+      name: asText(one.name, 'name'),
+      declaredBy: texts(one.declared_by, 'declared_by'),
+      usedBy: texts(one.used_by, 'used_by'),
+    };
+  };
+  return { op: 'variables', variables: asList(fields.variables, variable, 'variables') };
+}
+
+function decodeVariableValues(fields: Fields): KernelMessage {
+  const variable = (value: unknown) => {
+    const one = asRecord(value, 'variable');
+    return {
+      name: asText(one.name, 'name'),
+      value: orNull(one.value, asText, 'value'),
+      datatype: orNull(one.datatype, asText, 'datatype'),
+    };
+  };
+  return { op: 'variable-values', variables: asList(fields.variables, variable, 'variables') };
+}
+
+function decodeTransaction(fields: Fields): KernelMessage {
+  const transaction = asRecord(fields.transaction, 'transaction');
+  return {
+    op: 'notebook-document-transaction',
+    source: asText(transaction.source, 'source'),
+    changes: asList(transaction.changes, asChange, 'changes'),
+  };
+}
+
+function asChange(value: unknown): DocumentChange {
+  const change = asRecord(value, 'change');
+  const type = asText(change.type, 'type');
+  if (type === 'reorder-cells') return { type, cellIds: texts(change.cellIds, 'cellIds') };
+  const cellId = asText(change.cellId, 'cellId');
+  const place = () => ({
+    before: orNull(change.before, asText, 'before'),
+    after: orNull(change.after, asText, 'after'),
+  });
+  switch (type) {
+    case 'create-cell':
+      return {
+        type,
+        cellId,
+        code: asText(change.code, 'code'),
+        name: asText(change.name, 'name'),
+        config: asConfig(asRecord(change.config, 'config')),
+        ...place(),
+      };
+    case 'delete-cell':
+      return { type, cellId };
+    case 'move-cell':
+      return { type, cellId, ...place() };
+    case 'set-code':
+      return { type, cellId, code: asText(change.code, 'code') };
+    case 'set-name':
+      return { type, cellId, name: asText(change.name, 'name') };
+    case 'set-config':
+      return { type, cellId, config: asConfig(change) };
+    default:
+      throw new ShapeError(`change is of unknown type ${type}`);
+  }
+}
+
+/** marimo writes a config in snake case inside create-cell and in camel case inside set-config. */
+function asConfig(fields: Fields): CellConfig {
+  return {
+    disabled: orNull(fields.disabled, asBoolean, 'disabled') ?? false,
+    hideCode: orNull(fields.hide_code ?? fields.hideCode, asBoolean, 'hideCode') ?? false,
+    expandOutput: orNull(fields.expand_output ?? fields.expandOutput, asBoolean, 'expandOutput') ?? false,
+    column: orNull(fields.column, asNumber, 'column'),
+  };
+}
+
+function decodeBridgeDone(fields: Fields): KernelMessage {
+  const cells = Object.entries(asRecord(fields.cells, 'cells'));
+  return {
+    op: 'bridge-done',
+    seq: orNull(fields.seq, asNumber, 'seq'),
+    token: orNull(fields.token, asText, 'token'),
+    type: asText(fields.type, 'type'),
+    error: orNull(fields.error, asText, 'error'),
+    interrupted: orNull(fields.interrupted, asBoolean, 'interrupted') ?? false,
+    cells: new Map(cells.map(([cellId, verdict]) => [cellId, asVerdict(verdict)])),
+  };
+}
+
+function asVerdict(value: unknown): CellVerdict {
+  if (!Array.isArray(value) || value.length !== 3) throw new ShapeError('a verdict is not a triple');
+  const [status, stale, errors]: readonly unknown[] = value;
+  return {
+    status: orNull(status, (one, where) => asOneOf(one, VERDICTS, where), 'status'),
+    stale: asBoolean(stale, 'stale'),
+    errors: asList(errors, asCellError, 'errors'),
+  };
+}
+
+function asCellOutput(value: unknown, where: string): CellOutput {
+  const output = asRecord(value, where);
+  return {
+    channel: asOneOf(output.channel, CHANNELS, 'channel'),
+    mimetype: asText(output.mimetype, 'mimetype'),
+    data: asOutputData(output.data),
+    timestamp: asNumber(output.timestamp, 'timestamp'),
+  };
+}
+
+function asOutputData(data: unknown): CellOutput['data'] {
+  if (typeof data === 'string') return data;
+  if (Array.isArray(data)) return asList(data, asCellError, 'data');
+  return asRecord(data, 'data');
+}
+
+function asCellError(value: unknown): CellError {
+  if (isCellError(value)) return value;
+  throw new ShapeError('the error has another shape');
+}
+
+/** The members are marimo's to choose; those that we read must be what we take them for. */
+function isCellError(value: unknown): value is CellError {
+  if (!isRecord(value) || typeof value.type !== 'string') return false;
+  const optionalText = (one: unknown) => one === undefined || one === null || typeof one === 'string';
+  const { cells, edges_with_vars: edges, lineno, msg, name } = value;
+  return (
+    msg !== null &&
+    name !== null &&
+    [msg, name, value.exception_type, value.raising_cell, value.traceback].every(optionalText) &&
+    (lineno === undefined || lineno === null || typeof lineno === 'number') &&
+    (cells === undefined || (Array.isArray(cells) && cells.every((one) => typeof one === 'string'))) &&
+    (edges === undefined || Array.isArray(edges))
+  );
+}
+
+function texts(value: unknown, where: string): readonly string[] {
+  return asList(value, asText, where);
+}

@@ -1,0 +1,215 @@
+/**
+ * One run of the kernel host (src/kernel/host/zygote.py): orders go in as lines of JSON, reports come out so. It lives
+ * as long as its stdin is open; when it ends, by whatever cause, `onEnd` is told once and every listener of a child with it.
+ */
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import type { ProcessEnd } from './exit-classification.ts';
+import { KernelHostError } from './host-error.ts';
+import { asBoolean, asList, asNumber, asRecord, asText, orNull } from './json-shape.ts';
+
+export interface KernelLog {
+  info(details: object, message: string): void;
+  warn(details: object, message: string): void;
+  error(details: object, message: string): void;
+}
+
+export interface ZygoteOptions {
+  readonly python: string;
+  readonly hostScript: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly bootTimeoutMs: number;
+  readonly log: KernelLog;
+}
+
+export interface HostHello {
+  readonly marimo: string;
+  readonly python: string;
+  readonly supported: boolean;
+  /** Private names of marimo that are not where we need them. */
+  readonly missing: readonly string[];
+  /** One line: `full|partial|none: …`, and what is not covered. */
+  readonly confinement: string;
+  readonly bootMs: number;
+}
+
+/** Reports on one child, a kernel or a converter. After `ended`, `refused` or `lost` nothing more comes. */
+export interface ChildListener {
+  forked?(pid: number): void;
+  /** A signal that was asked for has been sent. */
+  signalled?(): void;
+  ended(end: ProcessEnd): void;
+  refused(reason: string): void;
+  lost(): void;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export class ZygoteProcess {
+  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly #log: KernelLog;
+  readonly #listeners = new Map<string, ChildListener>();
+  readonly #hello = deferred<HostHello>();
+  readonly #ended = deferred<void>();
+  #alive = true;
+  #lastWords = '';
+
+  /** Resolves with the host's hello; rejects with KernelHostError when it does not come. Then no process is left. */
+  static async start(options: ZygoteOptions): Promise<{ zygote: ZygoteProcess; hello: HostHello }> {
+    const zygote = new ZygoteProcess(options);
+    const timeout = setTimeout(() => {
+      zygote.#hello.reject(
+        new KernelHostError('kernel_host_failed', 'The kernel host did not start in time.'),
+      );
+    }, options.bootTimeoutMs);
+    try {
+      return { zygote, hello: await zygote.#hello.promise };
+    } catch (error) {
+      zygote.kill();
+      throw error;
+    } finally {
+      clearTimeout(timeout);
+    }
+  }
+
+  private constructor(options: ZygoteOptions) {
+    this.#log = options.log;
+    // A session of its own: Ctrl-C in a terminal is for the server, which then ends the host in order.
+    this.#child = spawn(options.python, [options.hostScript], {
+      env: options.env,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
+    });
+    this.#child.once('error', (cause) => this.#end(spawnError(options.python, cause)));
+    this.#child.once('exit', (code, signal) => this.#end(this.#bootError(code, signal)));
+    this.#child.stdin.on('error', () => {}); // 'exit' says all there is to say
+    createInterface({ input: this.#child.stdout })
+      .on('line', (line) => this.#hear(line))
+      .on('close', () => this.kill()); // the zygote is gone even if its guardian is still at work
+    createInterface({ input: this.#child.stderr }).on('line', (line) => {
+      this.#lastWords = line.trim() || this.#lastWords;
+      this.#log.warn({ line }, 'kernel host');
+    });
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  /** Resolves when it has ended. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  /** Asks for a child process (`fork` or `convert`); `id` is new for each. */
+  order(id: string, order: Fields, listener: ChildListener): void {
+    this.#listeners.set(id, listener);
+    this.#say({ ...order, id });
+  }
+
+  /** Signals a child. Harmless when it is gone. */
+  signal(id: string, signal: number): void {
+    if (this.#listeners.has(id)) this.#say({ op: 'signal', id, signal });
+  }
+
+  /** Closes its stdin: it kills every kernel and ends. */
+  stop(): void {
+    this.#child.stdin.end();
+  }
+
+  /** For a host that does not listen any more. Its guardian, if it still can, takes the kernels along. */
+  kill(): void {
+    this.#child.stdin.destroy();
+    this.#child.kill('SIGTERM');
+    this.#end(this.#bootError(null, null));
+  }
+
+  #say(message: Fields): void {
+    if (this.#alive && this.#child.stdin.writable) this.#child.stdin.write(`${JSON.stringify(message)}\n`);
+  }
+
+  #hear(line: string): void {
+    try {
+      this.#take(asRecord(JSON.parse(line), 'the report'));
+    } catch (error) {
+      this.#log.error(
+        { error, line: line.slice(0, 200) },
+        'the kernel host said something that makes no sense',
+      );
+    }
+  }
+
+  #take(report: Fields): void {
+    const id = orNull(report.id, asText, 'id');
+    const listener = id === null ? undefined : this.#listeners.get(id);
+    if (report.op === 'hello') {
+      this.#hello.resolve(decodeHello(report));
+    } else if (report.op === 'forked') {
+      listener?.forked?.(asNumber(report.pid, 'pid'));
+    } else if (report.op === 'signalled') {
+      listener?.signalled?.();
+    } else if (report.op === 'exited' && id !== null) {
+      this.#listeners.delete(id);
+      listener?.ended({
+        code: asNumber(report.code, 'code'),
+        signal: orNull(report.signal, asNumber, 'signal'),
+        oom: orNull(report.oom, asBoolean, 'oom') ?? false,
+      });
+    } else if (report.op === 'refused') {
+      const reason = asText(report.error, 'error');
+      this.#log.warn({ id, reason }, 'the kernel host refused an order');
+      if (id !== null) this.#listeners.delete(id);
+      listener?.refused(reason);
+    }
+  }
+
+  #end(error: KernelHostError): void {
+    if (!this.#alive) return;
+    this.#alive = false;
+    this.#hello.reject(error);
+    const listeners = [...this.#listeners.values()];
+    this.#listeners.clear();
+    for (const listener of listeners) listener.lost();
+    this.#ended.resolve();
+  }
+
+  #bootError(code: number | null, signal: string | null): KernelHostError {
+    if (/No module named '?(marimo|msgspec)\b/.test(this.#lastWords)) {
+      return new KernelHostError(
+        'marimo_unsupported',
+        `${this.#child.spawnfile} has no marimo: ${this.#lastWords}. Install marimo there, or set TROUPE_PYTHON to an interpreter that has it.`,
+      );
+    }
+    const how = signal ?? (code === null ? 'its output was closed' : `exit code ${code}`);
+    const words = this.#lastWords === '' ? '' : `: ${this.#lastWords}`;
+    return new KernelHostError('kernel_host_failed', `The kernel host ended (${how})${words}`);
+  }
+}
+
+function deferred<T>() {
+  let resolve: (value: T) => void = () => {};
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<T>((onValue, onError) => {
+    resolve = onValue;
+    reject = onError;
+  });
+  promise.catch(() => {}); // whoever waits for it hears of it; nobody has to wait
+  return { promise, resolve, reject };
+}
+
+function spawnError(python: string, cause: Error): KernelHostError {
+  const message = `Cannot start Python at ${python}: ${cause.message}. Run the setup, or set TROUPE_PYTHON to an interpreter with marimo.`;
+  return new KernelHostError('python_missing', message, { cause });
+}
+
+function decodeHello(report: Fields): HostHello {
+  return {
+    marimo: asText(report.marimo, 'marimo'),
+    python: asText(report.python, 'python'),
+    supported: asBoolean(report.supported, 'supported'),
+    missing: asList(report.missing, asText, 'missing'),
+    confinement: asText(report.confinement, 'confinement'),
+    bootMs: asNumber(report.ms, 'ms'),
+  };
+}
