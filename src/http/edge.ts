@@ -1,0 +1,25 @@
+import type { Auth } from '#src/core/principal.ts';
+import type { OpenStreams } from './event-stream.ts';
+import type { Idempotency } from './idempotency.ts';
+import type { EdgeLog } from './problem.ts';
+
+/** What the edge needs from the rest of the server. */
+export interface EdgePorts {
+  readonly auth: Auth;
+  readonly log: EdgeLog;
+  /**
+   * Settles when everything this turn decided is flushed; undefined when nothing is waiting. Every answer to a mutation
+   * waits for it.
+   */
+  readonly durable?: () => Promise<void> | undefined;
+  readonly idempotency?: Idempotency;
+  /** While true, everything but health answers 503 and open streams go on. */
+  readonly draining?: () => boolean;
+}
+
+/** The ports, and what the edge itself keeps: the requests in flight and the streams that are open. */
+export interface Edge extends Required<Omit<EdgePorts, 'idempotency'>> {
+  readonly idempotency: Idempotency | undefined;
+  readonly streams: OpenStreams;
+  readonly inFlight: Set<unknown>;
+}

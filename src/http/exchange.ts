@@ -1,0 +1,321 @@
+/**
+ * From a uWebSockets.js request to its one reply. A `Connection` copies what the handler needs, waits for the body, runs
+ * the handler, waits for the commit of a mutation, and writes the answer in one piece. An answer to a client that has
+ * left is dropped; the work behind it is finished all the same.
+ *
+ * Order of refusals: draining, framing, caller, path, origin, idempotency key, query, media type, size, JSON, schema.
+ * Nothing of a request that may not be made is read further.
+ *
+ * A GET whose handler returns at once is answered within the callback: no promise, no abort handler, no copies.
+ */
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { AppError, notFound } from '#src/core/errors.ts';
+import { isPlausibleId } from '#src/core/ids.ts';
+import type { Principal } from '#src/core/principal.ts';
+import type { Edge } from './edge.ts';
+import { EventStream, STREAM_HEADERS } from './event-stream.ts';
+import { beginReceipt, parseIdempotencyKey, type Receipt } from './idempotency.ts';
+import { parseJsonBody } from './json-body.ts';
+import { requireSameOrigin } from './origin.ts';
+import { problemReply, toAppError } from './problem.ts';
+import { createQueryParser, type QueryParser } from './query.ts';
+import type { Reply, StreamReply } from './reply.ts';
+import { announcesBody, bodyTooLarge, isFramingSound, readBody, requireJson } from './request-body.ts';
+import { requestIdFor } from './request-id.ts';
+import { type AnyExchange, DEFAULT_BODY_LIMIT_BYTES, type Route } from './route.ts';
+import { type Check, createCheck } from './violations.ts';
+import { type EncodedReply, encodeReply, writeHead, writeReply } from './write-reply.ts';
+
+const NONE: Readonly<Record<string, string>> = Object.freeze({});
+const NO_BODY = Buffer.alloc(0);
+
+/** A route with everything worked out that does not depend on the request. */
+interface Prepared {
+  readonly route: Route;
+  readonly edge: Edge;
+  readonly paramNames: readonly string[];
+  readonly headerNames: readonly string[];
+  readonly action: string | undefined;
+  readonly isMutation: boolean;
+  readonly limitBytes: number;
+  readonly parseQuery: QueryParser;
+  readonly checkBody: Check | undefined;
+}
+
+export type RequestHandler = (res: HttpResponse, req: HttpRequest) => void;
+
+/** What answers the requests of one route; `headOnly` leaves the bodies out. */
+export function createRequestHandler(route: Route, edge: Edge, headOnly = false): RequestHandler {
+  const prepared: Prepared = {
+    route,
+    edge,
+    paramNames: [...route.path.matchAll(/:(\w+)/g)].map((match) => match[1]!),
+    headerNames: Object.keys(route.headers ?? {}),
+    action: route.access === 'public' ? undefined : route.access.action,
+    isMutation: route.method !== 'GET',
+    limitBytes: route.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES,
+    parseQuery: createQueryParser(route.query),
+    checkBody: route.body === undefined ? undefined : createCheck(route.body),
+  };
+  return (res, req) =>
+    new Connection(prepared, res, headOnly, requestIdFor(req.getHeader('x-request-id'))).receive(req);
+}
+
+class Connection implements AnyExchange {
+  readonly requestId: string;
+  principal: Principal | undefined;
+  params = NONE;
+  headers = NONE;
+  query: unknown;
+  body: unknown;
+
+  readonly #prepared: Prepared;
+  readonly #res: HttpResponse;
+  readonly #headOnly: boolean;
+  #gone = false;
+  #watched = false;
+  #closeAfter = false;
+  #handling = false;
+  #abort: AbortController | undefined;
+  #stream: EventStream | undefined;
+  #idempotencyKey: string | undefined;
+  #receipt: Receipt | undefined;
+
+  constructor(prepared: Prepared, res: HttpResponse, headOnly: boolean, requestId: string) {
+    this.#prepared = prepared;
+    this.#res = res;
+    this.#headOnly = headOnly;
+    this.requestId = requestId;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.#gone) this.#abort.abort();
+    }
+    return this.#abort.signal;
+  }
+
+  /** The route's callback: `req` is dead when this returns. */
+  receive(req: HttpRequest): void {
+    let expectsBody: boolean;
+    try {
+      this.#admit(req);
+      expectsBody = this.#prepared.checkBody !== undefined && this.#expectBody(req);
+    } catch (error) {
+      this.#send(this.#problem(error));
+      return;
+    }
+    if (expectsBody) {
+      this.#watch();
+      readBody(this.#res, this.#prepared.limitBytes, (body) => this.#receiveBody(body));
+    } else this.#handle(NO_BODY);
+  }
+
+  /** Everything that can be refused before the body. */
+  #admit(req: HttpRequest): void {
+    const { route, edge, paramNames, headerNames, action, parseQuery } = this.#prepared;
+    if (paramNames.length > 0) this.params = copyParams(req, paramNames);
+    if (edge.draining() && route.whileDraining !== true) {
+      this.#closeAfter = true;
+      throw new AppError('unavailable', 'The server is stopping.', { headers: { 'retry-after': '5' } });
+    }
+    if (!isFramingSound(req)) {
+      this.#closeAfter = true;
+      throw new AppError('invalid_request', 'Where the request ends is not clear from its headers.');
+    }
+    if (action !== undefined) {
+      const { auth } = edge;
+      this.principal = auth.authenticate(
+        req.getHeader('authorization'),
+        req.getHeader('service-workspace-id'),
+      );
+      auth.authorize(this.principal, action);
+    }
+    for (const name of paramNames) if (!isPlausibleId(this.params[name]!)) throw notFound();
+    if (route.sameOrigin === true) {
+      requireSameOrigin(req.getHeader('origin'), req.getHeader('sec-fetch-site'), req.getHeader('host'));
+    }
+    if (route.method === 'POST') this.#idempotencyKey = parseIdempotencyKey(req.getHeader('idempotency-key'));
+    this.query = parseQuery(req.getQuery());
+    if (headerNames.length > 0) this.headers = copyHeaders(req, headerNames);
+  }
+
+  /** Whether a body is to be read. Throws when its media type or its announced length already refuse it. */
+  #expectBody(req: HttpRequest): boolean {
+    const { route, limitBytes } = this.#prepared;
+    if (!announcesBody(req) && route.optionalBody === true) return false;
+    requireJson(req.getHeader('content-type'));
+    if (Number(req.getHeader('content-length')) > limitBytes) {
+      this.#closeAfter = true;
+      throw bodyTooLarge(limitBytes);
+    }
+    return true;
+  }
+
+  #receiveBody(body: Buffer | AppError): void {
+    try {
+      if (body instanceof AppError) {
+        this.#closeAfter = true;
+        throw body;
+      }
+      this.body = parseJsonBody(body);
+      this.#prepared.checkBody?.(this.body);
+    } catch (error) {
+      this.#send(this.#problem(error));
+      return;
+    }
+    this.#handle(body);
+  }
+
+  #handle(body: Buffer): void {
+    this.#handling = true;
+    let answer: Reply | Promise<Reply>;
+    try {
+      answer = this.#replayOrRun(body);
+    } catch (error) {
+      answer = this.#problem(error);
+    }
+    if (!(answer instanceof Promise)) {
+      this.#finish(answer);
+      return;
+    }
+    this.#watch();
+    answer.then(
+      (reply) => this.#finish(reply),
+      (error: unknown) => this.#finish(this.#problem(error)),
+    );
+  }
+
+  #replayOrRun(body: Buffer): Reply | Promise<Reply> {
+    const { route, edge } = this.#prepared;
+    if (
+      this.#idempotencyKey !== undefined &&
+      edge.idempotency !== undefined &&
+      this.principal !== undefined
+    ) {
+      const start = beginReceipt(edge.idempotency, {
+        workspaceId: this.principal.workspaceId,
+        method: route.method,
+        path: this.#instance(),
+        key: this.#idempotencyKey,
+        body,
+      });
+      if (start.kind === 'replay') return start.reply;
+      this.#receipt = start;
+    }
+    return route.handle(this);
+  }
+
+  /** Runs in the turn that made the reply: the receipt is kept now, the answer goes out once both are flushed. */
+  #finish(reply: Reply): void {
+    if (reply.kind === 'stream') {
+      this.#openStream(reply);
+      return;
+    }
+    const { edge, isMutation } = this.#prepared;
+    const encoded = this.#encode(reply);
+    let flushed: Promise<void> | undefined;
+    try {
+      this.#receipt?.settle(encoded);
+      flushed = isMutation ? edge.durable() : undefined;
+    } catch (error) {
+      this.#send(this.#problem(error));
+      return;
+    }
+    if (flushed === undefined) {
+      this.#send(encoded);
+      return;
+    }
+    this.#watch();
+    flushed.then(
+      () => this.#send(encoded),
+      (error: unknown) => this.#send(this.#problem(error)),
+    );
+  }
+
+  #encode(reply: Exclude<Reply, StreamReply>): EncodedReply {
+    try {
+      return encodeReply(reply);
+    } catch (error) {
+      return this.#problem(error);
+    }
+  }
+
+  #send(reply: EncodedReply): void {
+    this.#release();
+    if (this.#gone) return;
+    const options = { requestId: this.requestId, headOnly: this.#headOnly, close: this.#closeAfter };
+    if (this.#watched) this.#res.cork(() => writeReply(this.#res, reply, options));
+    else writeReply(this.#res, reply, options);
+  }
+
+  #openStream(reply: StreamReply): void {
+    const res = this.#res;
+    this.#watch();
+    this.#release();
+    if (this.#gone) return;
+    res.cork(() => {
+      writeHead(res, 200, this.requestId, { ...STREAM_HEADERS, ...reply.headers });
+      if (this.#headOnly) {
+        res.endWithoutBody();
+        return;
+      }
+      this.#stream = new EventStream(res, this.principal, this.#prepared.edge.streams);
+      this.#stream.start(reply.open);
+    });
+  }
+
+  /** From here on the client may leave before it is answered, and the answer is no longer corked by the callback. */
+  #watch(): void {
+    if (this.#watched) return;
+    this.#watched = true;
+    this.#prepared.edge.inFlight.add(this);
+    this.#res.onAborted(() => {
+      this.#gone = true;
+      this.#abort?.abort();
+      this.#stream?.close();
+      if (!this.#handling) this.#release();
+    });
+  }
+
+  #release(): void {
+    if (this.#watched) this.#prepared.edge.inFlight.delete(this);
+  }
+
+  #problem(error: unknown): EncodedReply {
+    const context = { requestId: this.requestId, instance: this.#instance() };
+    return problemReply(toAppError(error, this.#prepared.edge.log, context), context);
+  }
+
+  /** The path that was asked for, put together again because the request is gone by the time it is needed. */
+  #instance(): string {
+    return this.#prepared.route.path.replace(/:(\w+)/g, (_, name: string) =>
+      encodeURI(this.params[name] ?? ''),
+    );
+  }
+}
+
+function copyParams(req: HttpRequest, names: readonly string[]): Record<string, string> {
+  const params: Record<string, string> = {};
+  for (let i = 0; i < names.length; i++) {
+    const text = req.getParameter(i);
+    params[names[i]!] = text.includes('%') ? decode(text) : text;
+  }
+  return params;
+}
+
+/** A path segment that cannot be decoded stays as it is, and is then no plausible id. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function copyHeaders(req: HttpRequest, names: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const name of names) headers[name] = req.getHeader(name);
+  return headers;
+}

@@ -1,0 +1,75 @@
+import { isUtf8 } from 'node:buffer';
+import { AppError } from '#src/core/errors.ts';
+import { invalidRequest } from './violations.ts';
+
+/** Deep enough for any honest document, shallow enough for every recursive reader behind the edge. */
+const MAX_DEPTH = 128;
+
+/** With the `u` flag a surrogate matches only when its other half is missing. */
+const HALF_SURROGATE = /\p{Surrogate}/u;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/**
+ * The value of a JSON body. Throws `malformed_json` for an empty body, invalid UTF-8, a syntax error or nesting beyond
+ * 128 levels, and `invalid_request` for what is JSON but never wanted: a `__proto__` member, half a surrogate pair.
+ */
+export function parseJsonBody(bytes: Buffer): unknown {
+  if (bytes.length === 0) throw new AppError('malformed_json', 'The body is empty.');
+  if (!isUtf8(bytes)) throw new AppError('malformed_json', 'The body is not valid UTF-8.');
+  if (isTooDeep(bytes))
+    throw new AppError('malformed_json', `The body is nested deeper than ${MAX_DEPTH} levels.`);
+  const value = parse(bytes.toString('utf8'));
+  // Both need an escape or the name itself in the text, so ordinary bodies are not walked.
+  if (bytes.includes('\\u') || bytes.includes('__proto__')) refuseUnwanted(value, '');
+  return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return value;
+  } catch {
+    // The parser's message quotes the body, which may hold credentials.
+    throw new AppError('malformed_json', 'The body is not valid JSON.');
+  }
+}
+
+/** Counts brackets outside of strings: `JSON.parse` takes any depth, but what reads its value recursively does not. */
+function isTooDeep(bytes: Buffer): boolean {
+  if (bytes.length <= MAX_DEPTH) return false;
+  let depth = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]!;
+    if (byte === QUOTE) {
+      i = endOfString(bytes, i + 1);
+    } else if (byte === 0x5b || byte === 0x7b) {
+      if (++depth > MAX_DEPTH) return true;
+    } else if (byte === 0x5d || byte === 0x7d) depth--;
+  }
+  return false;
+}
+
+function endOfString(bytes: Buffer, start: number): number {
+  for (let i = start; i < bytes.length; i++) {
+    const byte = bytes[i];
+    if (byte === BACKSLASH) i++;
+    else if (byte === QUOTE) return i;
+  }
+  return bytes.length;
+}
+
+function refuseUnwanted(value: unknown, path: string): void {
+  if (typeof value === 'string') {
+    if (HALF_SURROGATE.test(value)) throw invalidRequest([{ path, message: 'holds half a surrogate pair' }]);
+    return;
+  }
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, member] of Object.entries(value)) {
+    if (name === '__proto__' || HALF_SURROGATE.test(name)) {
+      throw invalidRequest([{ path, message: 'has a member whose name is not allowed' }]);
+    }
+    refuseUnwanted(member, `${path}/${name}`);
+  }
+}

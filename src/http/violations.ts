@@ -1,0 +1,86 @@
+import type { TSchema } from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
+import { AppError, type Violation } from '#src/core/errors.ts';
+
+type SchemaError = ReturnType<Validator['Errors']>[number];
+
+/** Throws `invalid_request` with one violation per mistake when the value does not match. Never repeats a value. */
+export type Check = (value: unknown) => void;
+
+/**
+ * A check against `schema`, compiled on its first use. `prefix` is put before the JSON pointers, as in `query/limit`.
+ */
+export function createCheck(schema: TSchema, prefix = ''): Check {
+  let validator: Validator | undefined;
+  return (value) => {
+    validator ??= Compile(schema);
+    if (validator.Check(value)) return;
+    throw invalidRequest(violationsOf(validator.Errors(value), prefix));
+  };
+}
+
+export function invalidRequest(errors: readonly Violation[]): AppError {
+  const [first] = errors;
+  const detail =
+    first === undefined
+      ? 'The request does not match the schema.'
+      : `${first.path || 'The body'} ${first.message}.`;
+  return new AppError('invalid_request', detail, { errors });
+}
+
+function violationsOf(errors: readonly SchemaError[], prefix: string): Violation[] {
+  const found = new Map<string, Violation>();
+  for (const error of withoutLosingBranches(errors)) {
+    for (const violation of describe(error, prefix)) {
+      if (!found.has(violation.path)) found.set(violation.path, violation);
+    }
+  }
+  return [...found.values()];
+}
+
+function describe(error: SchemaError, prefix: string): Violation[] {
+  const path = prefix === '' ? error.instancePath : prefix + error.instancePath.slice(1);
+  const separator = prefix !== '' && error.instancePath === '' ? '' : '/';
+  if (error.keyword === 'additionalProperties') {
+    return error.params.additionalProperties.map((name) =>
+      member(path + separator, name, 'is not a known member'),
+    );
+  }
+  if (error.keyword === 'required') {
+    return error.params.requiredProperties.map((name) => member(path + separator, name, 'is required'));
+  }
+  // A member that no schema allows is reported twice by the validator: here, and as an additional property.
+  if (error.keyword === 'boolean') return [];
+  return [{ path, message: error.message }];
+}
+
+function member(parent: string, name: string, message: string): Violation {
+  return { path: parent + name.replaceAll('~', '~0').replaceAll('/', '~1'), message };
+}
+
+/**
+ * A failed union reports the mistakes of all its branches. Where a branch was ruled out by its tag (a `const`) or by
+ * its type, what it says helps nobody; what is left is the branch the caller meant.
+ */
+function withoutLosingBranches(errors: readonly SchemaError[]): readonly SchemaError[] {
+  const unions = errors.filter((error) => error.keyword === 'anyOf' || error.keyword === 'oneOf');
+  if (unions.length === 0) return errors;
+  const losing = new Set<string>();
+  const branches = new Set<string>();
+  for (const union of unions) {
+    const start = `${union.schemaPath}/${union.keyword}/`;
+    for (const error of errors) {
+      if (!error.schemaPath.startsWith(start)) continue;
+      const branch = start + error.schemaPath.slice(start.length).split('/', 1)[0];
+      branches.add(branch);
+      const isTag = error.keyword === 'const' || error.keyword === 'enum';
+      if (isTag || (error.keyword === 'type' && error.instancePath === union.instancePath))
+        losing.add(branch);
+    }
+  }
+  const isIn = (set: ReadonlySet<string>, path: string) =>
+    [...set].some((branch) => path === branch || path.startsWith(`${branch}/`));
+  const kept = errors.filter((error) => !isIn(losing, error.schemaPath));
+  const meant = kept.some((error) => isIn(branches, error.schemaPath));
+  return meant ? kept.filter((error) => !unions.some((union) => union === error)) : kept;
+}
