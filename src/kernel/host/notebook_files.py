@@ -1,0 +1,128 @@
+"""Reading notebook files that somebody brings: .py (marimo's, or any script), .ipynb, .md. What cannot be read says where it is broken."""
+
+import ast
+import json
+import re
+
+from notebook_ir import from_ir
+
+CELL_MARK = re.compile(r"^# ?%%(.*)$")
+FRONT_MATTER = re.compile(r"---\r?\n(.*?)\r?\n---\s*(\r?\n|$)", re.DOTALL)
+
+
+class UnreadableNotebook(Exception):
+    """The message is for the person who brought the file."""
+
+
+def read_notebook(content, format) -> dict:
+    """Our serialization of the file's text; UnreadableNotebook when it is not what its format says."""
+    if not isinstance(content, str):
+        raise UnreadableNotebook("the content is not text")
+    return {"py": read_py, "ipynb": read_ipynb, "md": read_md}[format](content)
+
+
+def read_py(content) -> dict:
+    """A script that is no marimo notebook becomes one: split at `# %%` lines, otherwise one cell."""
+    from marimo._convert.converters import MarimoConvert
+
+    try:
+        ast.parse(content)
+    except SyntaxError as error:
+        line, column = error.lineno, error.offset
+        if line is None:                # Python does not say where a null byte is
+            line, column = content.count("\n", 0, content.find("\0")) + 1, 1
+        raise UnreadableNotebook(f"line {line}, column {column}: {error.msg}") from error
+    ir = MarimoConvert.from_py(content).to_ir()
+    if not (ir.valid and ir.cells):
+        return _read_cells(split_script(content))
+    return from_ir(ir)
+
+
+def split_script(content) -> list:
+    """Cells in the shape of .ipynb. `# %% [markdown]` starts prose, whose lines are comments."""
+    cells, lines, kind = [], [], "code"
+
+    def end_cell():
+        text = "\n".join(lines).strip("\n")
+        if text:
+            cells.append({"cell_type": kind, "source": text, "metadata": {}})
+
+    for line in content.splitlines():
+        if mark := CELL_MARK.match(line):
+            end_cell()
+            lines, kind = [], "markdown" if "[markdown]" in mark[1] or "[md]" in mark[1] else "code"
+        else:
+            lines.append(re.sub(r"^# ?", "", line) if kind == "markdown" else line)
+    end_cell()
+    return cells
+
+
+def read_ipynb(content) -> dict:
+    try:
+        notebook = json.loads(content)
+    except json.JSONDecodeError as error:
+        raise UnreadableNotebook(f"line {error.lineno}, column {error.colno}: {error.msg}") from error
+    if not isinstance(notebook, dict):
+        raise UnreadableNotebook("line 1: a Jupyter notebook is a JSON object")
+    cells = notebook.get("cells")
+    if "worksheets" in notebook and cells is None:
+        raise UnreadableNotebook("it is of notebook format 3: save it with a Jupyter of this decade")
+    if not isinstance(cells, list):
+        raise UnreadableNotebook("it has no list of cells")
+    for number, cell in enumerate(cells, 1):
+        if fault := _find_fault(cell):
+            raise UnreadableNotebook(f"cell {number}: {fault}")
+    metadata = notebook.get("metadata", {})
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("marimo", {}), dict):
+        raise UnreadableNotebook("its metadata is not an object")
+    return _read_cells(cells, metadata)
+
+
+def _find_fault(cell):
+    if not isinstance(cell, dict):
+        return "not an object"
+    if not isinstance(cell.get("cell_type"), str):
+        return "no cell_type"
+    source = cell.get("source")
+    if not (isinstance(source, str) or isinstance(source, list) and all(isinstance(line, str) for line in source)):
+        return "no source text"
+    metadata = cell.get("metadata", {})
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("marimo", {}), dict):
+        return "metadata is not an object"
+    return None
+
+
+def _read_cells(cells, metadata=None):
+    if not cells:
+        return _convert_cells(cells, metadata)
+    try:
+        return _convert_cells(cells, metadata)
+    except (RecursionError, MemoryError):
+        raise
+    except Exception as error:          # the converter fails on the notebook as a whole: ask it cell by cell which one it was
+        for number, cell in enumerate(cells, 1):
+            try:
+                _convert_cells([cell], metadata)
+            except Exception as cause:
+                raise UnreadableNotebook(f"cell {number}: {cause}") from error
+        raise
+
+
+def _convert_cells(cells, metadata):
+    from marimo._convert.converters import MarimoConvert
+
+    notebook = {"cells": cells, "metadata": metadata or {}, "nbformat": 4, "nbformat_minor": 5}
+    return from_ir(MarimoConvert.from_ipynb(json.dumps(notebook)).to_ir())
+
+
+def read_md(content) -> dict:
+    import yaml
+    from marimo._convert.converters import MarimoConvert
+
+    if header := FRONT_MATTER.match(content):
+        try:
+            yaml.safe_load(header[1])
+        except yaml.MarkedYAMLError as error:       # marimo would go on without it
+            mark = error.problem_mark
+            raise UnreadableNotebook(f"line {mark.line + 2}, column {mark.column + 1}: {error.problem}") from error
+    return from_ir(MarimoConvert.from_md(content).to_ir())

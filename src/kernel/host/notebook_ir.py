@@ -1,0 +1,123 @@
+"""Our serialization of a notebook and marimo's: from one to the other, and written as a file.
+
+Ours: {version, app: {options}, cells: [{cell_id, code, options}], valid, ui_values}. The name of a cell is options.name; of its other
+options only those that differ from the default are kept. marimo calls the setup cell by its name, `setup`.
+"""
+
+import ast
+
+from marimo._schemas.serialization import AppInstantiation, CellDef, NotebookSerializationV1, SetupCell
+
+DEFAULTS = {"hide_code": False, "disabled": False, "column": None, "expand_output": False}
+SETUP, UNNAMED = "setup", "_"
+
+
+def to_ir(notebook) -> NotebookSerializationV1:
+    return NotebookSerializationV1(
+        app=AppInstantiation(options=notebook.get("app", {}).get("options", {})),
+        cells=[_to_ir_cell(cell) for cell in notebook["cells"]],
+    )
+
+
+def _to_ir_cell(cell):
+    given = cell.get("options") or {}
+    options = {name: value for name, value in given.items() if name in DEFAULTS}
+    if cell["cell_id"] == SETUP:
+        return SetupCell(code=cell["code"], name=SETUP, options=options)
+    return CellDef(code=cell["code"], name=given.get("name") or UNNAMED, options=options)
+
+
+def from_ir(ir) -> dict:
+    """Cell ids are in no format: new ones are dealt in the order in which marimo deals them."""
+    from marimo._ast.cell_id import CellIdGenerator
+
+    ids = CellIdGenerator(seed=42)
+    cells = []
+    for cell in ir.cells:
+        # .md and .ipynb spell the defaults out
+        options = {name: cell.options[name] for name in DEFAULTS if cell.options.get(name, DEFAULTS[name]) != DEFAULTS[name]}
+        if cell.name not in (UNNAMED, SETUP, "", None):
+            options["name"] = cell.name
+        cell_id = SETUP if cell.name == SETUP else ids.create_cell_id()
+        cells.append({"cell_id": cell_id, "code": cell.code, "options": options})
+    return {
+        "version": "1",
+        "app": {"options": ir.app.options},
+        "cells": cells,
+        "valid": all(_parses(cell["code"]) for cell in cells),
+        "ui_values": {},
+    }
+
+
+def _parses(code):
+    try:
+        ast.parse(code)
+    except SyntaxError:
+        return False
+    return True
+
+
+def write_py(notebook) -> str:
+    from marimo._convert.converters import MarimoConvert
+
+    return MarimoConvert.from_ir(to_ir(notebook)).to_py()
+
+
+def write_md(notebook) -> str:
+    from marimo._convert.converters import MarimoConvert
+
+    return MarimoConvert.from_ir(to_ir(notebook)).to_markdown()
+
+
+def write_ipynb(notebook, results) -> str:
+    """`results`: {cell id: {output, console}} to be saved with the cells."""
+    from marimo._convert.ipynb.from_ir import convert_from_ir_to_ipynb
+
+    app, view = _app_and_view(notebook, results)
+    return convert_from_ir_to_ipynb(app, sort_mode="top-down", session_view=view)
+
+
+def write_html(notebook, results, title, asset_url) -> str:
+    """`asset_url` names a path that serves marimo's front end; None makes the page load it from a public CDN."""
+    from marimo._config.config import DEFAULT_CONFIG
+    from marimo._export.exporter import Exporter
+    from marimo._export.requests import HTMLExportRequest
+    from marimo._export.serialization import serialize_notebook_snapshot
+    from marimo._schemas.export_options import HTMLExportOptions
+
+    app, view = _app_and_view(notebook, results)
+    html, _ = Exporter().export_as_html(
+        HTMLExportRequest(
+            filename=f"{title}.py",
+            app_code=app.to_py(),
+            app_config=app.config,
+            display_config=DEFAULT_CONFIG["display"],
+            snapshot=serialize_notebook_snapshot(app, view, drop_virtual_file_outputs=False),
+            options=HTMLExportOptions(files=(), include_code=True, asset_url=asset_url),
+        )
+    )
+    return html
+
+
+def _app_and_view(notebook, results):
+    """marimo's App deals its own cell ids, in our order, so results are matched by position."""
+    from marimo._ast.app import InternalApp
+    from marimo._ast.load import load_notebook_ir
+    from marimo._messaging.cell_output import CellOutput
+    from marimo._messaging.notification import CellNotification
+    from marimo._session.state.session_view import SessionView
+
+    app, view = InternalApp(load_notebook_ir(to_ir(notebook))), SessionView()
+    for ours, theirs in zip(notebook["cells"], app.cell_manager.cell_ids(), strict=True):
+        view.last_executed_code[theirs] = ours["code"]
+        if result := results.get(ours["cell_id"]):
+            output = result.get("output")
+            view.add_notification(
+                CellNotification(
+                    cell_id=theirs,
+                    status="idle",
+                    output=output and CellOutput(**output),
+                    console=[CellOutput(**line) for line in result.get("console") or []],
+                )
+            )
+    return app, view
