@@ -1,0 +1,43 @@
+// The build: TypeScript into dist/, and nothing in dist/ whose source is gone.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { run } from './children.mjs';
+import { filesBelow, fingerprint, readStamp, writeStamp } from './stamps.mjs';
+
+export const title = 'building';
+
+const FOLDERS = ['src', 'machines', 'storage', 'test', 'bench'];
+const SETTINGS = ['tsconfig.json', 'package.json', 'package-lock.json'];
+
+/** Why the step has to run, or undefined when there is nothing to do. */
+export function pending(root) {
+  return readStamp(stampPath(root)) === wanted(root) ? undefined : 'sources have changed';
+}
+
+export async function perform(root, keepOpen) {
+  const stamp = wanted(root); // of before: what is written while tsc runs is built next time
+  const tsc = join(root, 'node_modules', '.bin', 'tsc');
+  await run(tsc, ['-p', root, '--pretty', 'false'], { cwd: root, failure: 'The build failed', keepOpen });
+  removeOrphans(root);
+  writeStamp(stampPath(root), stamp);
+}
+
+const stampPath = (root) => join(root, 'dist', '.troupe-stamp');
+
+function sources(root) {
+  return FOLDERS.flatMap((folder) => filesBelow(root, folder, '.ts'));
+}
+
+function wanted(root) {
+  return fingerprint(root, [...SETTINGS, ...sources(root)]);
+}
+
+/** Deletes the outputs of sources that no longer exist. */
+export function removeOrphans(root) {
+  const kept = new Set(sources(root).map((source) => `dist/${source.slice(0, -'.ts'.length)}`));
+  for (const suffix of ['.js', '.js.map']) {
+    for (const output of filesBelow(root, 'dist', suffix)) {
+      if (!kept.has(output.slice(0, -suffix.length))) rmSync(join(root, output), { force: true });
+    }
+  }
+}

@@ -1,0 +1,37 @@
+// `npm run lock`: adds to package-lock.json the optional packages of other platforms that npm left out because the
+// registry it asked does not have them. `npm ci` refuses a lock file without them, on every platform.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const OS = /\b(aix|android|darwin|freebsd|linux|netbsd|openbsd|sunos|win32)\b/;
+const CPU = /\b(arm64|arm|x64|ia32|loong64|mips64el|ppc64|riscv64|s390x)\b/;
+
+/** The optional packages that the lock file names but does not have, as the entries it should have for them. */
+export function missingEntries({ packages }) {
+  const missing = {};
+  for (const [at, { optionalDependencies = {}, dev, license }] of Object.entries(packages)) {
+    for (const [name, version] of Object.entries(optionalDependencies)) {
+      if (packages[`node_modules/${name}`] ?? packages[`${at}/node_modules/${name}`]) continue;
+      const [[, os] = [], [, cpu] = []] = [OS.exec(name) ?? [], CPU.exec(name) ?? []];
+      missing[`node_modules/${name}`] = {
+        version,
+        ...(cpu !== undefined && { cpu: [cpu] }),
+        ...(dev && { dev }),
+        ...(name.endsWith('-musl') && { libc: ['musl'] }),
+        license,
+        optional: true,
+        ...(os !== undefined && { os: [os] }),
+      };
+    }
+  }
+  return missing;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const path = join(fileURLToPath(new URL('../../', import.meta.url)), 'package-lock.json');
+  const lock = JSON.parse(readFileSync(path, 'utf8'));
+  const entries = Object.entries({ ...lock.packages, ...missingEntries(lock) });
+  lock.packages = Object.fromEntries(entries.sort(([a], [b]) => a.localeCompare(b, 'en')));
+  writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);
+}

@@ -1,0 +1,83 @@
+// The npm packages: `node_modules` as package-lock.json has them.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { run } from './children.mjs';
+import { SetupError } from './say.mjs';
+import { digest, readIfPresent, readStamp, writeStamp } from './stamps.mjs';
+
+export const title = 'installing the npm packages';
+
+/** Why the step has to run, or undefined when there is nothing to do. */
+export function pending(root) {
+  return readStamp(stampPath(root)) === wanted(root) ? undefined : 'package-lock.json has changed';
+}
+
+export async function perform(root, keepOpen) {
+  if (!isInstalled(root)) {
+    await install(root, keepOpen);
+  }
+  await requireBinaries(root, keepOpen);
+  writeStamp(stampPath(root), wanted(root));
+}
+
+async function install(root, keepOpen) {
+  const npm = process.env.npm_execpath;
+  const [command, first] = npm?.endsWith('.js') ? [process.execPath, [npm]] : ['npm', []];
+  // No package of ours needs its install script: binaries come inside the packages.
+  const options = ['--include=dev', '--ignore-scripts', '--no-audit', '--no-fund'];
+  const failure = 'The npm packages cannot be installed';
+  const npmRun = (...args) => run(command, [...first, ...args, ...options], { cwd: root, failure, keepOpen });
+  try {
+    await npmRun('ci');
+  } catch (error) {
+    // A lock file without the optional packages of some other platform is still exact for this one.
+    if (!/Missing: .* from lock file/.test(error.message)) throw error;
+    await npmRun('install', '--no-save');
+  }
+}
+
+function stampPath(root) {
+  return join(root, 'node_modules', '.troupe-stamp');
+}
+
+/** Also of the Node.js that runs: binaries that load in one need not load in another. */
+function wanted(root) {
+  const { modules } = process.versions;
+  return digest(
+    readFileSync(join(root, 'package-lock.json'), 'utf8'),
+    modules,
+    process.platform,
+    process.arch,
+  );
+}
+
+/** Whether npm's own record of `node_modules` has every package of the lock file; it writes that record last. */
+export function isInstalled(root) {
+  const recordText = readIfPresent(join(root, 'node_modules', '.package-lock.json'));
+  if (recordText === undefined) return false;
+  const record = JSON.parse(recordText).packages;
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages;
+  return Object.entries(lock).every(([path, entry]) => {
+    if (path === '' || entry.optional) return true;
+    return record[path]?.version === entry.version && record[path]?.integrity === entry.integrity;
+  });
+}
+
+async function requireBinaries(root, keepOpen) {
+  for (const name of ['lmdb', 'uWebSockets.js']) {
+    const args = ['--input-type=module', '-e', `await import('${name}'); process.exit(0)`];
+    try {
+      await run(process.execPath, args, { cwd: root, failure: name, keepOpen });
+    } catch (error) {
+      throw new SetupError(unloadable(name, error.message));
+    }
+  }
+}
+
+/** One line for a binary that does not load here; `text` is whatever Node.js said about it. */
+export function unloadable(name, text) {
+  const reasons = text.split('\n').filter((line) => /Error: |GLIBC|cannot open shared/.test(line));
+  const reason = (reasons[0] ?? text.split('\n')[0]).replace(/^.*?Error: /, '').trim();
+  const place = `Node.js ${process.version} on ${process.platform} ${process.arch}`;
+  return `The binary of ${name} does not load with ${place}: ${reason}`;
+}

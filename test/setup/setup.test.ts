@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { checkout, importSetup, REPOSITORY } from './checkout.ts';
+
+/** Runs set-up of `root` in a process of its own; what it says, without the times. */
+function setUp(root: string): { status: number | null; said: string[] } {
+  const program = `
+    import { reporting } from ${JSON.stringify(join(REPOSITORY, 'src/setup/say.mjs'))};
+    import { setUp } from ${JSON.stringify(join(REPOSITORY, 'src/setup/setup.mjs'))};
+    await reporting(() => setUp(${JSON.stringify(root)}));`;
+  const { TROUPE_PYTHON: _, ...env } = process.env;
+  const child = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+    encoding: 'utf8',
+    env,
+  });
+  const said = child.stderr.split('\n').filter((line) => line !== '');
+  return { status: child.status, said: said.map((line) => line.replace(/[\d.]+ s$/, '<time>')) };
+}
+
+test('set-up does what is missing, says so, and is silent when nothing is left', (t) => {
+  const { root } = checkout(t);
+  const first = setUp(root);
+  assert.deepEqual(
+    [first.status, first.said.toSorted()],
+    [
+      0,
+      [
+        'troupe: building …',
+        'troupe: building: done in <time>',
+        'troupe: installing the npm packages …',
+        'troupe: installing the npm packages: done in <time>',
+        'troupe: making the Python environment …',
+        'troupe: making the Python environment: done in <time>',
+      ],
+    ],
+  );
+  assert.deepEqual(setUp(root), { status: 0, said: [] });
+});
+
+test('a changed source is built again, and the output of a deleted one goes', (t) => {
+  const { root, write } = checkout(t);
+  setUp(root);
+  write('src/one.ts', 'export const one: number = 11;\n');
+  rmSync(join(root, 'src/two.ts'));
+  assert.deepEqual(setUp(root), {
+    status: 0,
+    said: ['troupe: building …', 'troupe: building: done in <time>'],
+  });
+  assert.deepEqual(readdirSync(join(root, 'dist/src')).toSorted(), ['one.js', 'one.js.map']);
+  assert.match(readFileSync(join(root, 'dist/src/one.js'), 'utf8'), /one = 11/);
+});
+
+test('a build that fails says what is wrong, ends with code 1, and is tried again', (t) => {
+  const { root, write } = checkout(t);
+  write('src/one.ts', 'export const one: number = "x";\n');
+  const { status, said } = setUp(root);
+  assert.equal(status, 1);
+  assert.deepEqual(said.slice(-2), [
+    'troupe: The build failed (exit code 2).',
+    "src/one.ts(1,14): error TS2322: Type 'string' is not assignable to type 'number'.",
+  ]);
+  write('src/one.ts', 'export const one: number = 1;\n');
+  assert.equal(setUp(root).status, 0);
+});
+
+test('changed requirements make the Python environment due, unless the operator brings another Python', async (t) => {
+  const { root, write } = checkout(t);
+  const { pending } = await importSetup('python-environment');
+  setUp(root);
+  assert.equal(pending(root), undefined);
+  write('src/kernel/host/requirements.txt', 'py-yaml-x==6.0.4\n');
+  assert.equal(pending(root), 'its requirements have changed');
+  write('troupe.config.json', '{"python": "/usr/bin/python3"}');
+  assert.equal(pending(root), undefined);
+});
+
+test('an environment counts as installed only with every package in its pinned version', async (t) => {
+  const { root, write } = checkout(t);
+  const { isInstalled } = await importSetup('python-environment');
+  assert.equal(isInstalled(root), true);
+  write('src/kernel/host/requirements.txt', 'Py.Yaml-X==6.0.3\nother==1.0\n');
+  assert.equal(isInstalled(root), false);
+  rmSync(join(root, '.venv'), { recursive: true });
+  assert.equal(isInstalled(root), false);
+});
+
+test('packages count as installed only when npm recorded every one of the lock file for this platform', async (t) => {
+  const { root, write } = checkout(t);
+  const { isInstalled } = await importSetup('node-packages');
+  assert.equal(isInstalled(root), true);
+  write('node_modules/.package-lock.json', '{"packages":{"node_modules/left":{"version":"1.0.1"}}}');
+  assert.equal(isInstalled(root), false);
+  rmSync(join(root, 'node_modules/.package-lock.json'));
+  assert.equal(isInstalled(root), false);
+});
+
+test('two set-ups at once take turns, also when the first is killed', async (t) => {
+  const { root } = checkout(t);
+  const program = (name: string) => `
+    import { holdingLock } from ${JSON.stringify(join(REPOSITORY, 'src/setup/lock.mjs'))};
+    await holdingLock(${JSON.stringify(root)}, async () => {
+      console.log('${name} in');
+      await new Promise((done) => process.stdin.once('data', done));
+      console.log('${name} out');
+    });
+    process.exit(0);`;
+  const launch = (name: string) => spawn(process.execPath, ['--input-type=module', '-e', program(name)]);
+  const first = launch('first');
+  t.after(() => first.kill('SIGKILL'));
+  assert.equal(String((await once(first.stdout, 'data'))[0]), 'first in\n');
+  const second = launch('second');
+  t.after(() => second.kill('SIGKILL'));
+  assert.equal(
+    String((await once(second.stderr, 'data'))[0]),
+    'troupe: waiting for another set-up of this checkout\n',
+  );
+  first.kill('SIGKILL');
+  assert.equal(String((await once(second.stdout, 'data'))[0]), 'second in\n');
+  second.stdin.write('\n');
+  assert.deepEqual(await once(second, 'exit'), [0, null]);
+});
+
+test('a signal to set-up ends the programs it runs', async (t) => {
+  const { root } = checkout(t);
+  const program = `
+    import { endingWithUs, run } from ${JSON.stringify(join(REPOSITORY, 'src/setup/children.mjs'))};
+    await endingWithUs(() => run('sh', ['-c', 'echo $$ > pid; sleep 600 & wait'], { cwd: ${JSON.stringify(root)}, failure: 'x' }));`;
+  const parent = spawn(process.execPath, ['--input-type=module', '-e', program]);
+  t.after(() => parent.kill('SIGKILL'));
+  const pidFile = join(root, 'pid');
+  while (!existsSync(pidFile) || !readFileSync(pidFile, 'utf8').endsWith('\n'))
+    await new Promise(setImmediate);
+  parent.kill('SIGTERM');
+  assert.deepEqual(await once(parent, 'exit'), [143, null]);
+  const pid = Number(readFileSync(pidFile, 'utf8'));
+  while (isRunning(pid)) await new Promise(setImmediate);
+});
+
+/** Whether the process exists and has not ended; one that only waits to be reaped has. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false; // there is no such process
+  }
+}
+
+test('an old Node.js is told in one line what is needed', async () => {
+  const { requireNode } = await importSetup('setup');
+  assert.throws(() => requireNode('18.19.0'), {
+    message: 'Node.js 20.12 or later is needed; this is 18.19.0.',
+  });
+  assert.throws(() => requireNode('20.11.1'), {
+    message: 'Node.js 20.12 or later is needed; this is 20.11.1.',
+  });
+  assert.doesNotThrow(() => requireNode('20.12.0'));
+  assert.doesNotThrow(() => requireNode('24.0.0'));
+});
+
+test('a binary that does not load is one line', async () => {
+  const { unloadable } = await importSetup('node-packages');
+  const text =
+    "node:internal/x\nError: /lib/libc.so.6: version `GLIBC_2.38' not found (required by x.node)\n    at y";
+  assert.equal(
+    unloadable('lmdb', text),
+    `The binary of lmdb does not load with Node.js ${process.version} on ${process.platform} ${process.arch}: ` +
+      "/lib/libc.so.6: version `GLIBC_2.38' not found (required by x.node)",
+  );
+});
+
+test('the lock file has the optional packages of every platform, so that npm ci takes it', async () => {
+  const { missingEntries } = await importSetup('complete-lock');
+  const lock = JSON.parse(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8'));
+  assert.deepEqual(missingEntries(lock), {}, 'npm run lock adds them');
+});
