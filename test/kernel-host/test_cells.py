@@ -1,0 +1,178 @@
+"""What the kernel says about cells: which ran, which are stale, which cannot run, and why."""
+
+import unittest
+
+from support import SCRATCH, Host
+
+
+def setUpModule():
+    global host
+    host = Host()
+    unittest.addModuleCleanup(host.stop)
+
+
+class Opening(unittest.TestCase):
+    def test_opening_runs_nothing_and_every_cell_is_stale(self):
+        kernel = host.fork()
+        opened = kernel.open({"a": "x = 1", "b": "x + 1"})
+        self.assertEqual(opened.ran, [])
+        self.assertEqual(opened.cells, {"a": [None, True, []], "b": [None, True, []]})
+        self.assertEqual(
+            {key: opened.done[key] for key in ("seq", "type", "error", "interrupted")},
+            {"seq": 1, "type": "CreateNotebookCommand", "error": None, "interrupted": False},
+        )
+
+    def test_structural_errors_are_known_at_open_and_stay_known(self):
+        kernel = host.fork()
+        cells = {"p": "m = n", "q": "n = m", "r": "d = 1", "s": "d = 2", "t": "x = = 1", "u": "from os import *", "ok": "1"}
+        expected = {
+            "p": ["cycle"], "q": ["cycle"], "r": ["multiple-defs"], "s": ["multiple-defs"], "t": ["syntax"], "u": ["import-star"],
+        }  # fmt: skip
+        self.assertEqual(kernel.open(cells).structural(), expected)
+        self.assertEqual(kernel.run("ok").structural(), expected)
+        self.assertEqual(kernel.run(t="y = 1").structural(), {id: kinds for id, kinds in expected.items() if id != "t"})
+
+    def test_values_of_ui_elements_are_there_when_their_cell_runs(self):
+        kernel = host.fork()
+        kernel.open({"a": "import marimo as mo\ns = mo.ui.slider(0, 10)", "b": "print(s.value)"}, {"a-0": 7})
+        self.assertEqual(kernel.run("b").printed, "7\n")
+
+
+class Running(unittest.TestCase):
+    def test_a_dependent_runs_its_stale_ancestors_first_and_only_those(self):
+        kernel = host.open({"a": "x = 1", "b": "y = x + 1", "c": "z = y * 10\nz"})
+        self.assertEqual(kernel.run("c").ran, ["a", "b", "c"])
+        again = kernel.run("a")
+        self.assertEqual((again.ran, again.stale()), (["a"], ["b", "c"]))
+        self.assertEqual(kernel.run(a="x = 4").ran, ["a"])
+        self.assertIn(">50<", kernel.run("c").outputs["c"]["data"])
+
+    def test_a_fresh_run_runs_all_ancestors_again(self):
+        kernel = host.open({"i": "import os", "a": "x = os.getpid()", "b": "y = x", "c": "z = y", "other": "x"})
+        kernel.run("c", "other")
+        self.assertEqual(kernel.run("c").ran, ["c"])
+        fresh = kernel.run("c", fresh=True)
+        self.assertEqual((fresh.ran, fresh.stale()), (["i", "a", "b", "c"], ["other"]))
+        self.assertEqual(kernel.run("c", fresh=False).ran, ["c"])
+
+    def test_a_failed_ancestor_runs_again_when_its_dependent_is_requested(self):
+        kernel = host.open({"e": "import os\ne = 1 if 'FIXED' in os.environ else 1 / 0", "f": "e + 1"})
+        failed = kernel.run("f")
+        self.assertEqual((failed.status("e"), failed.status("f")), ("exception", "cancelled"))
+        self.assertEqual(failed.error_of("f")["exception_type"], "Ancestor raised")
+        kernel.scratchpad("import os; os.environ['FIXED'] = '1'")
+        fixed = kernel.run("f")
+        self.assertEqual((fixed.ran, fixed.status("f")), (["e", "f"], "success"))
+
+    def test_a_cell_that_stops_is_stopped_and_its_dependents_cancelled(self):
+        kernel = host.open({"m": "import marimo as mo", "s": "mo.stop(True, 'no')\nv = 1", "d": "v"})
+        stopped = kernel.run("d")
+        self.assertEqual({id: stopped.status(id) for id in "msd"}, {"m": "success", "s": "stopped", "d": "cancelled"})
+
+    def test_a_cell_that_exits_or_runs_out_of_recursion_is_an_exception(self):
+        kernel = host.open({"a": "import sys\nsys.exit(3)", "b": "def f(): return f()\nf()"})
+        outcome = kernel.run("a", "b")
+        self.assertEqual((outcome.status("a"), outcome.status("b")), ("exception", "exception"))
+
+    def test_a_cell_with_new_code_that_does_not_parse_says_so_and_the_kernel_goes_on(self):
+        kernel = host.open({"a": "x = 1"})
+        broken = kernel.run(a="x = = 1")
+        self.assertEqual((broken.ran, broken.structural()), ([], {"a": ["syntax"]}))
+        self.assertEqual(kernel.run(a="x = 2").status("a"), "success")
+
+    def test_a_disabled_cell_does_not_run_and_is_stale(self):
+        kernel = host.open({"a": "x = 1", "b": "y = x", "c": "y"})
+        kernel.run("c")
+        kernel.command("update-cell-config", configs={"b": {"disabled": True}})
+        outcome = kernel.run("a", "c")
+        self.assertEqual((outcome.ran, outcome.stale()), (["a"], ["b", "c"]))
+        enabled = kernel.command("update-cell-config", configs={"b": {"disabled": False}})
+        self.assertEqual(enabled.ran, [])
+        self.assertEqual(kernel.run("c").ran, ["b", "c"])
+
+
+class Editing(unittest.TestCase):
+    def test_an_edit_without_a_run_makes_the_cell_and_its_descendants_stale(self):
+        kernel = host.open({"a": "x = 4", "b": "y = x + 1", "c": "z = y * 10\nz"})
+        kernel.run("c")
+        edited = kernel.command("edit-cells", codes={"a": "x = 9", "n": "new = x"}, configs={}, deleteIds=[])
+        self.assertEqual((edited.ran, edited.stale()), ([], ["a", "b", "c", "n"]))
+        self.assertIn(">100<", kernel.run("c").outputs["c"]["data"])
+        deleted = kernel.command("edit-cells", codes={}, configs={"c": {"hide_code": True}}, deleteIds=["n"])
+        self.assertEqual((sorted(deleted.cells), deleted.stale()), (["a", "b", "c"], []))
+
+    def test_deleting_a_cell_makes_its_dependents_stale_and_frees_its_name(self):
+        kernel = host.open({"a": "x = 1", "b": "x"})
+        kernel.run("b")
+        deleted = kernel.command("delete-cell", cellId="a")
+        self.assertEqual((sorted(deleted.cells), deleted.stale()), (["b"], ["b"]))
+        self.assertEqual(kernel.run("b").error_of("b")["exception_type"], "NameError")
+        self.assertEqual(kernel.run(n="x = 2").status("n"), "success")
+
+    def test_an_edit_that_breaks_the_graph_is_reported_and_mended_by_the_next(self):
+        kernel = host.open({"a": "x = 1", "b": "y = 2"})
+        broken = kernel.command("edit-cells", codes={"b": "x = 2"}, configs={}, deleteIds=[])
+        self.assertEqual(broken.structural()["b"], ["multiple-defs"])
+        self.assertEqual(kernel.command("edit-cells", codes={"b": "y = 3"}, configs={}, deleteIds=[]).structural(), {})
+
+
+class CodeMode(unittest.TestCase):
+    def test_a_block_edits_the_document_runs_cells_and_tells_what_it_did(self):
+        kernel = host.open({"a": "x = 1", "b": "y = x", "c": "z = y", "f": "1"})
+        kernel.run("c")
+        done = kernel.scratchpad(
+            """import json, marimo._code_mode as cm
+async with cm.get_context() as ctx:
+    ctx.cells["a"].code
+    ctx.edit_cell("a", code="x = 7")
+    new = ctx.create_cell("w = x * 2\\nprint(w)\\nw", after="a")
+    ctx.run_cell(new)
+    ctx.delete_cell("f")
+    ctx.set_app_options(width="full")
+assert ctx.result.revision == ctx.result["revision"]
+print(json.dumps(ctx.result))""",
+            revision=41,
+        )
+        line = next(line for line in done.printed.splitlines() if line.startswith("{"))
+        import json
+
+        result = json.loads(line)
+        new = result["changed"][1]
+        self.assertEqual(
+            {key: result[key] for key in ("revision", "changed", "deleted", "run", "errors")},
+            {"revision": 42, "changed": ["a", new], "deleted": ["f"], "run": ["a", new], "errors": []},
+        )
+        self.assertEqual([line["data"] for line in result["console"][new]], ["14\n"])
+        self.assertIn("14", result["outputs"][new]["data"])
+        self.assertEqual(done.stale(), ["b", "c"])
+        options = [message["options"] for message in done.messages if message["op"] == "bridge-app-options"]
+        self.assertEqual(options, [{"width": "full"}])
+
+    def test_a_block_whose_cell_fails_has_a_result_with_the_error(self):
+        kernel = host.open({})
+        done = kernel.scratchpad(
+            """import marimo._code_mode as cm
+async with cm.get_context() as ctx:
+    ctx.run_cell(ctx.create_cell("1 / 0"))
+print("errors", [error["exception_type"] for error in ctx.result.errors])"""
+        )
+        self.assertIn("errors ['ZeroDivisionError']", done.printed)
+
+    def test_a_block_that_would_define_a_name_twice_changes_nothing(self):
+        kernel = host.open({"a": "x = 1"})
+        block = 'import marimo._code_mode as cm\nasync with cm.get_context() as ctx:\n    ctx.create_cell("x = 0")'
+        refused = kernel.scratchpad(block)
+        self.assertIn("already defined in cell 'a'", refused.error_of(SCRATCH)["msg"])
+        self.assertEqual(list(refused.cells), ["a"])
+
+    def test_the_scratchpad_sees_the_notebook_and_leaves_no_names_behind(self):
+        kernel = host.open({"a": "x = 9"})
+        kernel.run("a")
+        seen = kernel.scratchpad('import sys\nkeep = x + 1\nprint("out"); print("err", file=sys.stderr)\nkeep')
+        self.assertEqual((seen.printed, ">10<" in seen.outputs[SCRATCH]["data"]), ("out\nerr\n", True))
+        self.assertEqual(kernel.scratchpad("keep").error_of(SCRATCH)["exception_type"], "NameError")
+        self.assertEqual(kernel.scratchpad("input()").error_of(SCRATCH)["exception_type"], "EOFError")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,130 @@
+"""Notebook files, through the child that reads and writes them."""
+
+import json
+import unittest
+
+from support import Host
+
+SAMPLE = {
+    "version": "1",
+    "app": {"options": {"width": "medium", "app_title": "T"}},
+    "valid": True,
+    "ui_values": {},
+    "cells": [
+        {"cell_id": "setup", "code": "import os", "options": {}},
+        {"cell_id": "head", "code": 'mo.md("""\n# Sales\n""")', "options": {"hide_code": True}},
+        {"cell_id": "one", "code": "import marimo as mo\nx = 1", "options": {"name": "first"}},
+        {
+            "cell_id": "two",
+            "code": "y = x + 1\nprint(y)\ny",
+            "options": {"disabled": True, "column": 0, "expand_output": True},
+        },
+        {"cell_id": "bad", "code": "x = = 1", "options": {}},
+    ],
+}
+RESULTS = {
+    "two": {
+        "output": {"channel": "output", "mimetype": "text/html", "data": "<pre>2</pre>"},
+        "console": [{"channel": "stdout", "mimetype": "text/plain", "data": "2\n"}],
+    }
+}
+
+
+def setUpModule():
+    global host
+    host = Host()
+    unittest.addModuleCleanup(host.stop)
+
+
+class Converting(unittest.TestCase):
+    def read(self, format, content):
+        done, exited = host.convert("read", format, {"content": content})
+        self.assertEqual((exited["code"], exited["signal"]), (0, None))
+        return done
+
+    def write(self, format, **request):
+        done, exited = host.convert("write", format, {"serialization": SAMPLE, **request})
+        self.assertEqual((done["op"], done["ok"], exited["code"]), ("convert-done", True, 0), done)
+        return done["content"]
+
+    def assert_broken(self, format, content, *says):
+        done = self.read(format, content)
+        self.assertEqual((done["ok"], done["error"]["code"]), (False, "unreadable_notebook"))
+        for text in says:
+            self.assertIn(text, done["error"]["message"])
+
+    def test_py_keeps_code_and_options(self):
+        back = self.read("py", self.write("py"))["serialization"]
+        self.assertEqual([cell["code"] for cell in back["cells"]], [cell["code"] for cell in SAMPLE["cells"]])
+        self.assertEqual([cell["options"] for cell in back["cells"]], [cell["options"] for cell in SAMPLE["cells"]])
+        self.assertEqual((back["app"], back["valid"], back["version"], back["ui_values"]), (SAMPLE["app"], False, "1", {}))
+        self.assertEqual([cell["cell_id"] for cell in back["cells"]], ["setup", "Hbol", "MJUe", "vblA", "bkHC"])
+
+    def test_md_keeps_code_and_all_options_but_column(self):
+        back = self.read("md", self.write("md"))["serialization"]
+        self.assertEqual([cell["code"] for cell in back["cells"][2:]], [cell["code"] for cell in SAMPLE["cells"][2:]])
+        self.assertEqual(back["cells"][3]["options"], {"disabled": True, "expand_output": True})
+
+    def test_ipynb_keeps_code_and_options_and_takes_results(self):
+        text = self.write("ipynb", results=RESULTS)
+        outputs = [output["output_type"] for cell in json.loads(text)["cells"] for output in cell.get("outputs", [])]
+        self.assertEqual(sorted(outputs), ["display_data", "stream"])
+        back = self.read("ipynb", text)["serialization"]
+        self.assertEqual([cell["code"] for cell in back["cells"]], [cell["code"] for cell in SAMPLE["cells"]])
+
+    def test_html_holds_the_results_and_our_own_front_end(self):
+        page = self.write("html", results=RESULTS, title="Sales", assetUrl="/static/marimo")
+        for text in (r"\u003Cpre\u003E2\u003C/pre\u003E", '"/static/marimo/', "<title>Sales</title>"):
+            self.assertIn(text, page)
+        self.assertNotIn("cdn.jsdelivr.net/npm/@marimo-team", page)
+
+    def test_a_plain_script_becomes_one_cell_and_a_marked_one_several(self):
+        plain = self.read("py", "import os\nprint(os.name)\n")["serialization"]
+        self.assertEqual([cell["code"] for cell in plain["cells"]], ["import os\nprint(os.name)"])
+        marked = self.read("py", "# %%\nimport os\n# %% [markdown]\n# # Title\n# %%\nprint(os.name)\n")["serialization"]
+        codes = [cell["code"] for cell in marked["cells"]]
+        self.assertEqual(
+            (codes[-3], "# Title" in codes[-2], codes[-1]), ("import os", True, "print(os.name)"), codes
+        )
+
+    def test_a_jupyter_notebook_keeps_cells_that_do_not_parse(self):
+        cells = [{"cell_type": "code", "source": source, "metadata": {}} for source in (["a = 1\n", "a"], "x = = 1")]
+        back = self.read("ipynb", json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}))["serialization"]
+        self.assertEqual(([cell["code"] for cell in back["cells"]], back["valid"]), (["a = 1\na", "x = = 1"], False))
+
+    def test_a_broken_script_says_at_which_line(self):
+        self.assert_broken("py", "x = 1\ny = (\n", "line 2", "never closed")
+        self.assert_broken("py", "x = 1\ny = 2\0\n", "line 2", "null bytes")
+        self.assert_broken("py", "(" * 5000, "line 1")
+
+    def test_a_broken_jupyter_notebook_says_at_which_line_or_cell(self):
+        self.assert_broken("ipynb", '{\n "cells": [,]}', "line 2, column 12")
+        self.assert_broken("ipynb", "[]", "JSON object")
+        self.assert_broken("ipynb", "{}", "no list of cells")
+        self.assert_broken("ipynb", '{"worksheets": []}', "format 3")
+        good = {"cell_type": "code", "source": "1", "metadata": {}}
+        for bad in (3, {"cell_type": "code", "source": 3}, {"source": "1"}, {**good, "metadata": []}):
+            self.assert_broken("ipynb", json.dumps({"cells": [good, bad]}), "cell 2: ")
+
+    def test_broken_markdown_says_at_which_line(self):
+        self.assert_broken("md", "---\ntitle: a\nx: [\n---\n# t\n", "line 3")
+
+    def test_hostile_files_are_answered(self):
+        self.assert_broken("ipynb", "[" * 100_000, "nested too deeply")
+        self.assert_broken("py", "-" * 300_000 + "1", "too")
+        self.assert_broken("py", 3, "not text")
+
+    def test_a_conversion_is_bounded_in_time_and_memory(self):
+        id, frames = host.connect(op="convert", direction="read", format="py")
+        self.assertEqual(frames.read()["op"], "convert-ready")
+        pid = host.wait_for("forked", id)["pid"]
+        with open(f"/proc/{pid}/limits", encoding="ascii") as file:
+            limits = {line[:26].strip(): line[26:].split()[:2] for line in file}
+        self.assertEqual(limits["Max cpu time"], ["30", "30"])
+        self.assertEqual(limits["Max data size"], [str(1 << 30)] * 2)
+        host.tell(op="signal", id=id, signal=9)
+        self.assertEqual((frames.read(), host.wait_for("exited", id)["signal"]), (None, 9))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,217 @@
+"""Kernel processes: what they are given, how they end, and that nothing outlives them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from support import HOST, Host, KernelLost, find_marked, is_alive, wait_until
+
+ESCAPES = """
+import os, subprocess
+plain = subprocess.Popen(["sleep", "{mark}"])
+session = subprocess.Popen(["sleep", "{mark}"], start_new_session=True)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0: os.execvp("sleep", ["sleep", "{mark}"])
+    os._exit(0)
+pid, status = os.wait()
+"""
+marks = 0
+
+
+def new_mark():
+    global marks
+    marks += 1
+    return f"98{os.getpid():07d}{marks:02d}"
+
+
+class Surroundings(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.host = Host(env={"SECRET": "hunter2"})
+        cls.addClassCleanup(cls.host.stop)
+
+    def test_the_environment_is_exactly_what_the_order_gives(self):
+        kernel = self.host.fork(env={"TZ": "Asia/Tokyo", "MINE": "ä"})
+        environment = kernel.evaluate("dict(__import__('os').environ)")
+        expected = {"PATH": os.environ["PATH"], "HOME": self.host.work, "LANG": "C.UTF-8", "TZ": "Asia/Tokyo", "MINE": "ä"}
+        self.assertEqual({name: environment[name] for name in expected}, expected)
+        self.assertEqual([name for name in environment if name not in expected and not name.startswith("MPL")], [])
+        self.assertEqual(kernel.evaluate("__import__('time').tzname[0]"), "JST")
+
+    def test_a_kernel_leads_its_own_session_and_group_in_its_own_directory(self):
+        kernel = self.host.fork()
+        found = kernel.evaluate("(lambda o: [o.getpid(), o.getsid(0), o.getpgrp(), o.getcwd(), o.umask(0o077)])(__import__('os'))")
+        self.assertEqual(found, [kernel.pid, kernel.pid, kernel.pid, self.host.work, 0o077])
+
+    def test_a_kernel_has_no_file_of_the_zygote_open_but_its_log(self):
+        log = os.path.join(self.host.directory, "kernel.log")
+        kernel = self.host.open({}, log_path=log)
+        links = {fd: os.readlink(f"/proc/{kernel.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{kernel.pid}/fd")}
+        self.assertEqual({fd: links[fd] for fd in "012"}, {"0": "/dev/null", "1": log, "2": log})
+        others = sorted({link.split(":")[0] for fd, link in links.items() if fd not in "012"})
+        self.assertEqual(others, ["anon_inode", "pipe", "socket"])
+        self.assertEqual(os.stat(log).st_mode & 0o777, 0o600)
+
+    def test_output_of_a_thread_that_outlives_its_cell_goes_to_the_log(self):
+        log = os.path.join(self.host.directory, "late.log")
+        kernel = self.host.open({"a": "1"}, log_path=log)
+        kernel.run(a="import os\nos.write(1, b'')")
+        kernel.scratchpad("import threading, os\nthreading.Timer(0.05, lambda: os.write(2, b'late words')).start()")
+
+        def is_logged():
+            with open(log, encoding="utf-8") as file:
+                return "late words" in file.read()
+
+        wait_until(is_logged)
+
+    def test_notebooks_import_their_own_files_and_not_the_hosts(self):
+        for name in ("console", "bridge", "frames"):
+            with open(os.path.join(self.host.work, f"{name}.py"), "w", encoding="utf-8") as file:
+                file.write("mine = True\n")
+        kernel = self.host.open({"a": "import console, bridge, frames\nprint(console.mine, bridge.mine, frames.mine)"})
+        self.assertEqual(kernel.run("a").printed, "True True True\n")
+        self.assertEqual(kernel.run(b="import outbox").error_of("b")["exception_type"], "ModuleNotFoundError")
+        self.assertNotIn(HOST, kernel.evaluate("__import__('sys').path"))
+
+    def test_limits_are_set_and_too_much_memory_is_an_error_of_the_cell(self):
+        kernel = self.host.open({"a": "b = bytearray(2 << 30)", "c": "1"}, limits={"DATA": 1 << 30, "NOFILE": 512})
+        failed = kernel.run("a")
+        self.assertEqual((failed.status("a"), failed.error_of("a")["exception_type"]), ("exception", "MemoryError"))
+        self.assertEqual(kernel.run("c").status("c"), "success")
+        read = "(lambda r: [r.getrlimit(r.RLIMIT_NOFILE), r.getrlimit(r.RLIMIT_CORE)])(__import__('resource'))"
+        self.assertEqual(kernel.evaluate(read), [[512, 512], [0, 0]])
+
+    def test_a_kernel_whose_directory_is_missing_ends_and_says_so(self):
+        with self.assertRaises(KernelLost):
+            self.host.fork(cwd=os.path.join(self.host.directory, "nowhere"))
+        exited = self.host.wait_for("exited")
+        self.assertEqual((exited["code"], exited["signal"]), (70, None))
+
+
+class Endings(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.host = Host()
+        cls.addClassCleanup(cls.host.stop)
+
+    def test_a_kernel_that_dies_says_how(self):
+        ends = {
+            "import os; os._exit(3)": (3, None),
+            "import os; os.kill(os.getpid(), 9)": (0, 9),
+            "import ctypes; ctypes.string_at(0)": (0, 11),
+        }
+        for code, expected in ends.items():
+            kernel = self.host.open({"a": code})
+            with self.assertRaises(KernelLost):
+                kernel.run("a")
+            exited = self.host.wait_for("exited", kernel.id)
+            self.assertEqual((exited["code"], exited["signal"]), expected)
+
+    def test_a_kernel_that_ignores_everything_dies_of_sigkill(self):
+        kernel = self.host.open({"a": "print('go')\nwhile True:\n    try:\n        sum(range(10**11))\n    except BaseException: pass"})
+        kernel.start_run("a")
+        kernel.read_until(lambda message: message["op"] == "cell-op" and message["status"] == "running")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            kernel.signal(number)
+        self.assertEqual(kernel.end(), {"op": "exited", "id": kernel.id, "code": 0, "signal": 9})
+
+    def test_a_kernel_ends_with_its_server_connection_and_takes_its_group_along(self):
+        kernel = self.host.open({"a": ESCAPES.format(mark=(mark := new_mark()))})
+        kernel.run("a")
+        self.assertEqual(len(find_marked(mark)), 3)
+        kernel.frames.socket.shutdown(2)
+        self.assertEqual(self.host.wait_for("exited", kernel.id)["signal"], 9)
+        wait_until(lambda: not find_marked(mark), "the end of what the cells started", 2)
+
+    def test_what_a_dead_kernel_left_behind_is_killed(self):
+        for end in ("kill", "exit"):
+            kernel = self.host.open({"a": ESCAPES.format(mark=(mark := new_mark())), "b": "import os as o\no._exit(3)"})
+            kernel.run("a")
+            self.assertEqual(len(find_marked(mark)), 3)
+            if end == "kill":
+                kernel.signal(signal.SIGKILL)
+            else:
+                with self.assertRaises(KernelLost):
+                    kernel.run("b")
+            self.host.wait_for("exited", kernel.id)
+            wait_until(lambda: not find_marked(mark), "the end of what the cells started", 2)
+
+    def test_a_killed_kernel_leaves_the_others_alone(self):
+        kernels = [self.host.open({"a": "1"}) for _ in range(3)]
+        kernels[1].end()
+        self.assertEqual([kernel.run("a").status("a") for kernel in (kernels[0], kernels[2])], ["success", "success"])
+
+
+class Deaths(unittest.TestCase):
+    """Whoever dies, no kernel process is left, nor anything that a cell started."""
+
+    def start(self, **options):
+        host = Host(**options)
+        self.addCleanup(host.stop)
+        kernels = []
+        mark = new_mark()
+        for _ in range(3):
+            kernels.append(host.open({"a": ESCAPES.format(mark=mark), "busy": "print('go')\nsum(range(10**12))"}))
+            kernels[-1].run("a")
+        kernels[0].start_run("busy")        # holds the interpreter's lock: no thread of it can notice anything
+        kernels[0].read_until(lambda message: message["op"] == "cell-op" and message["status"] == "running")
+        self.assertEqual(len(find_marked(mark)), 9)
+        return host, [kernel.pid for kernel in kernels], mark
+
+    def assert_all_end(self, pids, mark):
+        wait_until(lambda: not any(map(is_alive, pids)), "the end of all kernels", 2)
+        wait_until(lambda: not find_marked(mark), "the end of what their cells started", 2)
+
+    def test_the_zygote_is_killed(self):
+        host, pids, mark = self.start()
+        (zygote,) = host.children()
+        os.kill(zygote, signal.SIGKILL)
+        self.assert_all_end(pids, mark)
+        self.assertEqual(host.process.wait(2), 128 + 9)
+
+    def test_the_guardian_is_killed(self):
+        host, pids, mark = self.start()
+        zygote = host.children()
+        host.process.kill()
+        self.assert_all_end(pids + zygote, mark)
+
+    def test_the_guardian_is_asked_to_end(self):
+        host, pids, mark = self.start()
+        zygote = host.children()
+        host.process.terminate()
+        self.assert_all_end(pids + zygote, mark)
+        self.assertEqual(host.process.wait(2), 0)
+
+    def test_the_zygotes_stdin_ends(self):
+        host, pids, mark = self.start()
+        zygote = host.children()
+        host.process.stdin.close()
+        self.assert_all_end(pids + zygote, mark)
+        self.assertEqual(host.process.wait(2), 0)
+
+    def test_the_server_is_killed(self):
+        with tempfile.TemporaryDirectory() as directory:
+            mark = new_mark()
+            code = f"""
+import json, os, sys
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+from support import Host
+host = Host()
+kernels = [host.open({{"a": {ESCAPES.format(mark=mark)!r}}}) for _ in range(2)]
+for kernel in kernels: kernel.run("a")
+print(json.dumps([host.directory, host.process.pid, *host.children(), *(kernel.pid for kernel in kernels)]), flush=True)
+os.kill(os.getpid(), 9)
+"""
+            server = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=directory, check=False)
+            _, *pids = json.loads(server.stdout)
+            self.assertEqual(len(pids), 4)
+            self.assert_all_end(pids, mark)
+
+
+if __name__ == "__main__":
+    unittest.main()
