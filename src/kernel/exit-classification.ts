@@ -39,7 +39,9 @@ export interface EndFacts {
 }
 
 const SIGNAL_NAMES: ReadonlyMap<number, string> = new Map(
-  Object.entries(constants.signals).map(([name, number]) => [number, name]),
+  Object.entries(constants.signals)
+    .reverse() // of two names for one signal, such as SIGABRT and SIGIOT, the better known comes first
+    .map(([name, number]) => [number, name]),
 );
 
 /** What our own doing explains comes first, then how the process ended. */

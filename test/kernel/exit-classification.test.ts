@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { classifyExit, type EndFacts, type KernelExit } from '#src/kernel/exit-classification.ts';
+
+const FACTS: EndFacts = {
+  wasReady: true,
+  asked: null,
+  hostLost: false,
+  refusal: null,
+  end: null,
+  memoryLimitBytes: null,
+};
+const exited = (code: number) => ({ code, signal: null, oom: false });
+const killed = (signal: number, oom = false) => ({ code: 0, signal, oom });
+const protocol = {
+  cause: 'kernel_protocol_error',
+  message: 'The kernel sent a frame that is not JSON.',
+} as const;
+
+const TABLE: readonly (readonly [string, Partial<EndFacts>, KernelExit])[] = [
+  [
+    'its own exit code',
+    { end: exited(3) },
+    {
+      cause: 'kernel_exited',
+      code: 3,
+      signal: null,
+      message: 'The kernel ended: its process exited with code 3.',
+    },
+  ],
+  [
+    'a closed socket and no word from the host',
+    {},
+    {
+      cause: 'kernel_exited',
+      code: null,
+      signal: null,
+      message: 'The kernel ended: it closed its connection.',
+    },
+  ],
+  [
+    'a strange SIGKILL',
+    { end: killed(9) },
+    {
+      cause: 'kernel_killed',
+      code: null,
+      signal: 'SIGKILL',
+      message: 'The kernel ended: it was killed by SIGKILL.',
+    },
+  ],
+  [
+    'a crash',
+    { end: killed(11) },
+    {
+      cause: 'kernel_killed',
+      code: null,
+      signal: 'SIGSEGV',
+      message: 'The kernel ended: native code crashed it (SIGSEGV).',
+    },
+  ],
+  [
+    'an abort below a memory limit',
+    { end: killed(6), memoryLimitBytes: 2 ** 30 },
+    {
+      cause: 'kernel_killed',
+      code: null,
+      signal: 'SIGABRT',
+      message:
+        'The kernel ended: it was killed by SIGABRT, perhaps because it reached its limit of 1024 MiB of memory.',
+    },
+  ],
+  [
+    'the machine out of memory',
+    { end: killed(9, true) },
+    {
+      cause: 'kernel_out_of_memory',
+      code: null,
+      signal: 'SIGKILL',
+      message: 'The kernel needed more memory than it may have and was killed.',
+    },
+  ],
+  [
+    'our own kill, whatever the host says',
+    { asked: 'kill', end: exited(0) },
+    { cause: 'kernel_killed', code: null, signal: 'SIGKILL', message: 'The server killed the kernel.' },
+  ],
+  [
+    'a stop that needed a kill',
+    { asked: 'stop', end: killed(9) },
+    { cause: 'stopped', code: null, signal: 'SIGKILL', message: 'The kernel was stopped.' },
+  ],
+  [
+    'a stop before it was ready',
+    { asked: 'stop', wasReady: false },
+    { cause: 'stopped', code: null, signal: null, message: 'The kernel was stopped.' },
+  ],
+  [
+    'the host gone',
+    { hostLost: true },
+    {
+      cause: 'kernel_host_lost',
+      code: null,
+      signal: null,
+      message: 'The process that runs all kernels has ended, and this kernel with it.',
+    },
+  ],
+  ['a broken protocol', { refusal: protocol }, { ...protocol, code: null, signal: null }],
+  [
+    'a death before it was ready',
+    { wasReady: false, end: exited(70) },
+    {
+      cause: 'kernel_start_failed',
+      code: 70,
+      signal: null,
+      message: 'The kernel did not start: its process exited with code 70.',
+    },
+  ],
+];
+
+for (const [name, facts, expected] of TABLE) {
+  test(`${name} is ${expected.cause}`, () => {
+    assert.deepEqual(classifyExit({ ...FACTS, ...facts }), expected);
+  });
+}

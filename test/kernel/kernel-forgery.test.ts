@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { openKernel, startTestHost, type TestHost } from './kernel-fixture.ts';
+
+/** Notebook code that finds its kernel's own socket and writes what it likes into it. */
+const FORGE = `
+import os, socket, struct, json
+def find():
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        try:
+            found = socket.socket(fileno=os.dup(fd))
+            if found.family == socket.AF_UNIX and found.getpeername():
+                return found
+        except OSError:
+            pass
+kernel_socket = find()
+def forge(raw):
+    kernel_socket.sendall(raw)
+def frame(message, channel=0):
+    body = message if isinstance(message, bytes) else json.dumps(message).encode()
+    return struct.pack("<IB", len(body) + 1, channel) + body
+def done(seq, cells={}):
+    return frame(dict(op="bridge-done", seq=seq, token=None, type="Forged", error=None, interrupted=False, cells=cells))
+`;
+
+let host: TestHost;
+before(async () => {
+  host = await startTestHost();
+});
+after(() => host[Symbol.asyncDispose]());
+
+for (const [name, code, reason] of [
+  ['a huge length', 'forge(struct.pack("<IB", 0xFFFFFFFF, 0))', 'a frame of 4294967295 bytes'],
+  ['a length above the limit', 'forge(struct.pack("<IB", 64 * 2**20 + 1, 0))', 'a frame of 67108865 bytes'],
+  ['an empty frame', 'forge(struct.pack("<I", 0) + b"xxxx")', 'an empty frame'],
+  ['garbage instead of JSON', 'forge(frame(b"\\xff\\xfe{{{"))', 'a frame that is not JSON'],
+  ['a bomb of brackets', 'forge(frame(b"[" * 5_000_000))', 'a frame that is nested too deeply'],
+  ['a bomb of values', 'forge(frame(b"[" + b"[]," * 5_000_000 + b"[]]"))', 'a frame of too many values'],
+  [
+    'a known message of a wrong shape',
+    'forge(frame(dict(op="cell-op", cell_id=7)))',
+    'cell_id is not a string',
+  ],
+  ['a message that is no object', 'forge(frame([]))', 'the message is not an object'],
+  ['a channel of ours', 'forge(frame({}, channel=1))', 'a frame on channel 1'],
+] as const) {
+  test(`${name} ends the kernel that sent it, and no other`, async () => {
+    const [guilty, innocent] = [
+      await openKernel(host, { f: FORGE, g: code }),
+      await openKernel(host, { a: '1' }),
+    ];
+    await guilty.run(['f']);
+    await assert.rejects(guilty.run(['g']));
+    assert.deepEqual(await guilty.exited, {
+      cause: 'kernel_protocol_error',
+      code: null,
+      signal: null,
+      message: `The kernel sent ${reason}.`,
+    });
+    assert.equal((await innocent.run(['a'])).statuses.a, 'success');
+    assert.equal(host.host.state, 'up');
+    innocent.kernel.kill();
+  });
+}
+
+test('a frame that only promises to be long, byte by byte, waits for its end and hurts nobody', async () => {
+  const guilty = await openKernel(host, {
+    f: FORGE,
+    g: 'forge(struct.pack("<IB", 60 * 2**20, 0))\nfor _ in range(2000): forge(b"x")\nos._exit(4)',
+  });
+  await guilty.run(['f']);
+  await assert.rejects(guilty.run(['g']));
+  assert.deepEqual([(await guilty.exited).cause, guilty.exits[0]?.code], ['kernel_exited', 4]);
+});
+
+test('a forged end of another command than the one in flight is not heard', async () => {
+  const kernel = await openKernel(host, {
+    f: FORGE,
+    g: 'for seq in (-1, 0, 1, 2, 4, 1e9): forge(done(seq))\nx = 1',
+  });
+  await kernel.run(['f']);
+  const run = await kernel.run(['g']);
+  assert.deepEqual([run.done.seq, run.done.type, run.statuses.g], [3, 'ExecuteCellsCommand', 'success']);
+  const seqs = kernel.messages.flatMap((m) => (m.op === 'bridge-done' ? [m.seq] : []));
+  assert.deepEqual(seqs, [1, 2, 3]);
+  kernel.kernel.kill();
+});
+
+test('a forged end of its own command deceives nobody but the notebook itself', async () => {
+  const kernel = await openKernel(host, {
+    f: FORGE,
+    g: 'forge(done(3, dict(g=["success", False, []])))\nimport time\ntime.sleep(0.05)\n1 / 0',
+    a: '1',
+  });
+  await kernel.run(['f']);
+  assert.equal((await kernel.run(['g'])).done.type, 'Forged');
+  const next = await kernel.run(['a']);
+  assert.deepEqual([next.done.seq, next.statuses.a, next.statuses.g], [4, 'success', 'exception']);
+  kernel.kernel.kill();
+});
+
+test('a kernel that closes its socket is gone, though its process still runs', async () => {
+  const kernel = await openKernel(host, {
+    f: FORGE,
+    g: 'kernel_socket.shutdown(socket.SHUT_RDWR)\nimport time\ntime.sleep(600)',
+  });
+  await kernel.run(['f']);
+  await assert.rejects(kernel.run(['g']));
+  assert.match((await kernel.exited).cause, /^kernel_(exited|killed)$/);
+});

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { KernelHostError } from '#src/kernel/host-error.ts';
+import {
+  eventually,
+  isAlive,
+  openKernel,
+  PYTHON,
+  parentOf,
+  startTestHost,
+  TestKernel,
+} from './kernel-fixture.ts';
+
+test('a started host says what it is made of', async () => {
+  await using host = await startTestHost();
+  const { bootMs, confinement, ...hello } = host.hello;
+  assert.deepEqual(
+    { ...hello, python: hello.python.split('.')[0] },
+    { marimo: '0.25.2', python: '3', supported: true, missing: [] },
+  );
+  assert.ok(bootMs > 0 && confinement.length > 0);
+  assert.equal(host.host.state, 'up');
+});
+
+test('a Python that is not there, or has no marimo, is said in one line', async () => {
+  for (const [python, code, message] of [
+    [
+      '/nonexistent/python',
+      'python_missing',
+      /^Cannot start Python at \/nonexistent\/python: .*TROUPE_PYTHON/,
+    ],
+    ['/bin/false', 'kernel_host_failed', /^The kernel host ended/],
+    ['/usr/bin/env', 'kernel_host_failed', /^The kernel host ended/],
+  ] as const) {
+    await assert.rejects(startTestHost({ python }), (error) => {
+      assert.ok(error instanceof KernelHostError);
+      assert.equal(error.code, code);
+      assert.match(error.message, message);
+      assert.equal(error.message.includes('\n'), false);
+      return true;
+    });
+  }
+});
+
+test('full confinement is required or the host does not start', async () => {
+  const hello = await startTestHost({ confinement: 'require' }).then(
+    async (host) => {
+      await host[Symbol.asyncDispose]();
+      return host.hello.confinement;
+    },
+    (error: unknown) => error,
+  );
+  if (hello instanceof KernelHostError) assert.equal(hello.code, 'confinement_unavailable');
+  else assert.match(String(hello), /^full/);
+});
+
+test('when the process that forks kernels is killed, every kernel is reported and the next one starts', async () => {
+  await using host = await startTestHost();
+  const states: string[] = [];
+  host.host.onStateChange((state) => states.push(state));
+  const kernels = [await openKernel(host, { a: '1' }), await openKernel(host, { a: 'while True: pass' })];
+  kernels[1]!.run(['a']).catch(() => {});
+  const pids = await Promise.all(kernels.map(async ({ ready }) => (await ready).pid));
+  process.kill(parentOf(pids[0]!), 'SIGKILL');
+  const exits = await Promise.all(kernels.map(({ exited }) => exited));
+  assert.deepEqual(
+    exits.map(({ cause }) => cause),
+    ['kernel_host_lost', 'kernel_host_lost'],
+  );
+  assert.equal(host.host.state, 'restarting');
+  const next = await openKernel(host, { a: 'x = 1' });
+  assert.equal((await next.run(['a'])).statuses.a, 'success');
+  assert.deepEqual(states, ['restarting', 'up']);
+  assert.deepEqual(
+    kernels.map(({ exits: all }) => all.length),
+    [1, 1],
+  );
+  await eventually(() => !pids.some(isAlive), 'the lost kernels are gone');
+});
+
+test('a kernel that cannot have a host within its time is reported as not started', async () => {
+  await using host = await startTestHost({ launchTimeoutMs: 1 });
+  const { cause, message } = await new TestKernel(host, { a: '1' }).exited;
+  assert.deepEqual([cause, message], ['kernel_start_failed', 'The kernel did not start in time.']);
+});
+
+test('disposing ends every process and refuses new kernels', async () => {
+  const host = await startTestHost();
+  const kernel = await openKernel(host, { a: 'while True: pass' });
+  const { pid } = await kernel.ready;
+  const zygote = parentOf(pid);
+  kernel.run(['a']).catch(() => {});
+  await host[Symbol.asyncDispose]();
+  await eventually(() => !isAlive(pid) && !isAlive(zygote), 'kernel and host are gone');
+  assert.equal((await kernel.exited).cause, 'kernel_killed');
+  assert.equal(host.host.state, 'down');
+  assert.equal((await new TestKernel(host, { a: '1' }).exited).cause, 'kernel_start_failed');
+});
+
+test('a server that is killed leaves no kernel behind', async () => {
+  const server = spawn(process.execPath, [join(import.meta.dirname, 'doomed-server.js')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, TROUPE_PYTHON: PYTHON },
+  });
+  const [line] = await once(createInterface({ input: server.stdout }), 'line');
+  const pids: number[] = JSON.parse(String(line));
+  assert.deepEqual(
+    pids.map(isAlive),
+    pids.map(() => true),
+  );
+  server.kill('SIGKILL');
+  await once(server, 'exit');
+  await eventually(() => !pids.some(isAlive), 'no process of the server is left');
+});
+
+test('forty kernels open at once, each with a socket that is gone again', async () => {
+  await using host = await startTestHost();
+  const kernels = Array.from({ length: 40 }, () => new TestKernel(host, { a: 'x = 1' }));
+  const ready = await Promise.all(kernels.map((kernel) => kernel.ready));
+  assert.equal(new Set(ready.map(({ pid }) => pid)).size, 40);
+  assert.deepEqual(readdirSync(host.runDir), []);
+});

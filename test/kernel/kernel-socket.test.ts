@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { encodeFrame } from '#src/kernel/frame-decoder.ts';
+import { ShapeError } from '#src/kernel/json-shape.ts';
+import { KernelSocket } from '#src/kernel/kernel-socket.ts';
+
+const TOKEN = 'a'.repeat(64);
+const GREETING = encodeFrame(0, { op: 'bridge-ready', token: TOKEN });
+
+async function listen(t: TestContext, refuse = (_value: unknown) => false) {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-socket-'));
+  const path = join(folder, 's');
+  const events: unknown[] = [];
+  let onClosed = () => {};
+  const closed = new Promise<void>((resolve) => {
+    onClosed = resolve;
+  });
+  const socket = new KernelSocket(TOKEN, {
+    accepted: () => events.push('accepted'),
+    received: (values) => {
+      events.push(values);
+      if (values.some(refuse)) throw new ShapeError('nonsense');
+    },
+    broken: (reason) => events.push(`broken: ${reason}`),
+    closed: () => {
+      events.push('closed');
+      onClosed();
+    },
+  });
+  t.after(() => {
+    socket.destroy();
+    rmSync(folder, { recursive: true });
+  });
+  await socket.listen(path);
+  return { socket, path, events, closed };
+}
+
+test('the path is gone once somebody has connected, and nobody else gets in', async (t) => {
+  const { path, events, closed } = await listen(t);
+  const [first, second] = [connect(path), connect(path)];
+  second.on('error', () => {});
+  await new Promise<void>((resolve) => {
+    second.on('close', () => resolve());
+  });
+  assert.equal(existsSync(path), false);
+  first.end(GREETING);
+  await closed;
+  assert.deepEqual(events, ['accepted', [{ op: 'bridge-ready', token: TOKEN }], 'closed']);
+});
+
+for (const [name, greeting] of [
+  ['another token of the same length', encodeFrame(0, { op: 'bridge-ready', token: 'b'.repeat(64) })],
+  ['a shorter token', encodeFrame(0, { op: 'bridge-ready', token: 'a' })],
+  ['no token', encodeFrame(0, { op: 'bridge-ready' })],
+  ['a token that is no string', encodeFrame(0, { op: 'bridge-ready', token: [TOKEN] })],
+  ['another message first', encodeFrame(0, { op: 'bridge-done', seq: 1 })],
+] as const) {
+  test(`${name} is refused and nothing of it is believed`, async (t) => {
+    const { path, events, closed } = await listen(t);
+    connect(path)
+      .on('error', () => {})
+      .write(Buffer.concat([greeting, GREETING]));
+    await closed;
+    assert.deepEqual(events, ['accepted', 'broken: a greeting without the right token', 'closed']);
+  });
+}
+
+for (const [name, bytes, reason] of [
+  ['text that is no frame', Buffer.from('GET / HTTP/1.1\r\n\r\n'), 'a frame of 542393671 bytes'],
+  ['a frame that is not JSON', Buffer.from([3, 0, 0, 0, 0, 0x7b, 0x7b]), 'a frame that is not JSON'],
+  ['a frame on a channel of ours', encodeFrame(1, {}), 'a frame on channel 1'],
+  ['an empty frame', Buffer.alloc(5), 'an empty frame'],
+  ['a message the reader refuses', encodeFrame(0, 'refuse me'), 'nonsense'],
+] as const) {
+  test(`${name} ends the connection after what was good`, async (t) => {
+    const { path, events, closed } = await listen(t, (value) => value === 'refuse me');
+    connect(path)
+      .on('error', () => {})
+      .write(Buffer.concat([GREETING, bytes]));
+    await closed;
+    const received = events.flatMap((event) => (Array.isArray(event) ? event : []));
+    assert.deepEqual(received[0], { op: 'bridge-ready', token: TOKEN });
+    assert.deepEqual(events.slice(-2), [`broken: ${reason}`, 'closed']);
+  });
+}

@@ -1,0 +1,308 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  eventually,
+  isAlive,
+  openKernel,
+  startTestHost,
+  type TestHost,
+  TestKernel,
+} from './kernel-fixture.ts';
+
+let host: TestHost;
+before(async () => {
+  host = await startTestHost();
+});
+after(() => host[Symbol.asyncDispose]());
+
+test('opening runs nothing, and tells what is stale and what is wrong', async () => {
+  const cells = { a: 'x = 1', b: 'y = x', c: 'd = 1', e: 'd = 2', f: 'x = = 1' };
+  const kernel = new TestKernel(host, cells);
+  const { done, phases } = await kernel.ready;
+  assert.deepEqual(
+    [...done.cells].map(([cellId, { status, stale, errors }]) => [
+      cellId,
+      status,
+      stale,
+      errors.map((e) => e.type),
+    ]),
+    [
+      ['a', null, true, []],
+      ['b', null, true, []],
+      ['c', 'marimo-error', false, ['multiple-defs']],
+      ['e', 'marimo-error', false, ['multiple-defs']],
+      ['f', null, false, ['syntax']],
+    ],
+  );
+  assert.equal(
+    kernel.messages.some((m) => m.op === 'execution' && m.phase === 'running'),
+    false,
+  );
+  assert.deepEqual(
+    Object.values(phases).map((ms) => ms > 0),
+    [true, true, true],
+  );
+  assert.equal(kernel.kernel.inFlight, null);
+  kernel.kernel.kill();
+});
+
+test('a run answers with the exact verdict of every cell', async () => {
+  const kernel = await openKernel(host, {
+    a: 'x = 1',
+    b: '1 / 0\ny = x',
+    c: 'y',
+    d: 'x + 1',
+    e: 'import marimo as mo\nmo.stop(True)',
+  });
+  const run = await kernel.run(['c', 'd', 'e']);
+  assert.deepEqual(run.statuses, {
+    a: 'success',
+    b: 'exception',
+    c: 'cancelled',
+    d: 'success',
+    e: 'stopped',
+  });
+  assert.deepEqual([run.done.seq, run.done.error, run.done.interrupted], [2, null, false]);
+  const changed = await kernel.run({ a: 'x = 2' });
+  assert.deepEqual([changed.ran, changed.stale], [['a'], ['b', 'c', 'd']]);
+  const fresh = await kernel.run(['d']);
+  assert.deepEqual([fresh.ran, (await kernel.run(['d'])).ran], [['d'], ['d']]);
+  assert.deepEqual((await kernel.run(['d'], true)).ran, ['a', 'd']);
+  kernel.kernel.kill();
+});
+
+test('an edit registers and marks, a configuration disables, and neither runs anything', async () => {
+  const kernel = await openKernel(host, { a: 'x = 1', b: 'x' });
+  await kernel.run(['b']);
+  const edited = await kernel.outcome(() =>
+    kernel.kernel.edit({ codes: { a: 'x = 2', c: 'x' }, configs: {}, deleteIds: [] }),
+  );
+  assert.deepEqual([edited.ran, edited.stale.sort()], [[], ['a', 'b', 'c']]);
+  await kernel.outcome(() => kernel.kernel.configure({ b: { disabled: true } }));
+  assert.equal((await kernel.run(['b'])).statuses.b, 'disabled');
+  kernel.kernel.kill();
+});
+
+test('the scratchpad sees the notebook, and its input() fails at once', async () => {
+  const kernel = await openKernel(host, { a: 'x = 41' });
+  await kernel.run(['a']);
+  const scratch = (code: string) =>
+    kernel.outcome(() => kernel.kernel.scratchpad({ code, cells: [], runId: 'r' }));
+  assert.equal((await scratch('print(x + 1)')).stdout, '42\n');
+  const asked = await scratch('try:\n    input()\nexcept EOFError:\n    print("no one there")');
+  assert.equal(asked.stdout, 'no one there\n');
+  kernel.kernel.kill();
+});
+
+test('input() of a cell gets its answer, and an answer nobody asked for is dropped', async () => {
+  const kernel = await openKernel(host, { a: 'print("hello", input("name? "))' });
+  const prompt = kernel.next(
+    (m) => m.op === 'cell-op' && (m.console?.some((c) => c.channel === 'stdin') ?? false),
+  );
+  const run = kernel.run(['a']);
+  await prompt;
+  kernel.kernel.answerStdin('Ada');
+  assert.match((await run).stdout, /hello Ada/);
+  kernel.kernel.kill();
+});
+
+test('values of UI elements come back with the token that was given for them', async () => {
+  const code = 'import marimo as mo\ns = mo.ui.slider(0, 10)\ns';
+  const kernel = await openKernel(host, { a: code, b: 'print(s.value)' });
+  await kernel.run(['b']);
+  const token = kernel.kernel.setUiElements({ 'a-0': 7 });
+  await kernel.next((m) => m.op === 'bridge-done' && m.token === token);
+  assert.equal((await kernel.run(['b'])).stdout, '7\n');
+  kernel.kernel.kill();
+});
+
+test('an interrupt ends the run it was meant for, and only that one', async () => {
+  const kernel = await openKernel(host, {
+    loop: 'print("go")\nwhile True: pass\ndone = 1',
+    after: 'done',
+    fine: '1 + 1',
+  });
+  const started = kernel.printed('go');
+  const run = kernel.run(['after', 'fine']);
+  await started;
+  assert.deepEqual([kernel.kernel.interrupt(), kernel.kernel.interrupt()], [true, true]);
+  const { done, statuses } = await run;
+  assert.deepEqual([done.interrupted, statuses.loop, statuses.after], [true, 'interrupted', 'cancelled']);
+  assert.equal(kernel.kernel.interrupt(), false);
+  const next = await kernel.run(['fine']);
+  assert.deepEqual([next.done.interrupted, next.statuses.fine], [false, 'success']);
+  kernel.kernel.kill();
+});
+
+test('an interrupt in the same breath as the command is not lost', async () => {
+  const kernel = await openKernel(host, { loop: 'while True: pass', fine: '1' });
+  for (let round = 0; round < 5; round++) {
+    const run = kernel.run(['loop']);
+    kernel.kernel.interrupt();
+    assert.equal((await run).done.interrupted, true);
+    assert.equal((await kernel.run(['fine'])).statuses.fine, 'success');
+  }
+  kernel.kernel.kill();
+});
+
+test('an interrupt that races with the end of its command never hits the next one', async () => {
+  const kernel = await openKernel(host, {
+    short: 'import time\ntime.sleep(0.002)',
+    next: 'time.sleep(0.002)',
+  });
+  await kernel.run(['next']);
+  for (let round = 0; round < 20; round++) {
+    const begun = kernel.next((m) => m.op === 'execution' && m.phase === 'running');
+    const run = kernel.run(['short']);
+    await begun;
+    const cancel = setTimeout(() => kernel.kernel.interrupt(), round % 5);
+    await run;
+    clearTimeout(cancel);
+    const next = await kernel.run(['next']);
+    assert.deepEqual([next.done.interrupted, next.statuses.next], [false, 'success']);
+  }
+  kernel.kernel.kill();
+});
+
+test('a command while another is in flight is a mistake of the caller', async () => {
+  const kernel = await openKernel(host, { a: 'input()', b: '1' });
+  const run = kernel.run(['a']);
+  assert.throws(() => kernel.kernel.execute({ cellIds: ['b'], codes: ['1'] }), /in flight/);
+  kernel.kernel.kill();
+  await assert.rejects(run, /killed/);
+});
+
+test('a killed kernel is reported once, soon, with all its processes gone', async () => {
+  const kernel = await openKernel(host, {
+    a: 'import subprocess\nprint(subprocess.Popen(["sleep", "600"], start_new_session=True).pid, flush=True)\nwhile True: pass',
+  });
+  const { pid } = await kernel.ready;
+  const printed = kernel.printed('\n');
+  kernel.run(['a']).catch(() => {});
+  await printed;
+  const child = Number(
+    kernel.messages
+      .map((m) => (m.op === 'cell-op' ? m.console?.[0]?.data : ''))
+      .find((text) => Number(text) > 0),
+  );
+  const killedAt = performance.now();
+  kernel.kernel.kill();
+  const exit = await kernel.exited;
+  assert.ok(performance.now() - killedAt < 500);
+  assert.deepEqual(exit, {
+    cause: 'kernel_killed',
+    code: null,
+    signal: 'SIGKILL',
+    message: 'The server killed the kernel.',
+  });
+  await eventually(() => !isAlive(pid) && !isAlive(child), 'the kernel and its child are gone');
+  kernel.kernel.kill();
+  kernel.kernel.stop();
+  assert.equal(kernel.exits.length, 1);
+});
+
+for (const [code, expected] of [
+  ['import os\nos._exit(3)', { cause: 'kernel_exited', code: 3, signal: null }],
+  ['import os\nos.kill(os.getpid(), 9)', { cause: 'kernel_killed', code: null, signal: 'SIGKILL' }],
+  ['import ctypes\nctypes.string_at(0)', { cause: 'kernel_killed', code: null, signal: 'SIGSEGV' }],
+] as const) {
+  test(`a cell with ${code.split('\n')[1]} ends its kernel as ${expected.cause}`, async () => {
+    const kernel = await openKernel(host, { a: `print("last words")\n${code}` });
+    await assert.rejects(kernel.run(['a']), /the kernel ended/);
+    const { cause, code: exitCode, signal } = await kernel.exited;
+    assert.deepEqual({ cause, code: exitCode, signal }, expected);
+  });
+}
+
+test('a stopped kernel ends in good order', async () => {
+  const kernel = await openKernel(host, { a: 'x = 1' });
+  kernel.kernel.stop();
+  const exit = await kernel.exited;
+  assert.deepEqual(exit, { cause: 'stopped', code: 0, signal: null, message: 'The kernel was stopped.' });
+  assert.equal(kernel.messages.at(-1)?.op, 'bridge-exit');
+});
+
+test('a stop of a busy kernel interrupts it first, and one that does not listen is killed', async () => {
+  const [polite, deaf] = [
+    await openKernel(host, { a: 'import time\nprint("go")\nwhile True: time.sleep(1)' }),
+    await openKernel(host, {
+      a: 'import time\nwhile True:\n    try:\n        print("go")\n        time.sleep(600)\n    except BaseException: pass',
+    }),
+  ];
+  const started = [polite, deaf].map((kernel) => kernel.printed('go'));
+  for (const kernel of [polite, deaf]) kernel.run(['a']).catch(() => {});
+  await Promise.all(started);
+  polite.kernel.stop();
+  deaf.kernel.stop();
+  const exits = await Promise.all([polite.exited, deaf.exited]);
+  assert.deepEqual(
+    exits.map(({ cause, signal }) => [cause, signal]),
+    [
+      ['stopped', null],
+      ['stopped', 'SIGKILL'],
+    ],
+  );
+});
+
+test('a kernel that is killed before it is ready says so and nothing else', async () => {
+  const kernel = new TestKernel(host, { a: '1' });
+  kernel.kernel.kill();
+  assert.equal(kernel.exits.length, 0);
+  assert.equal((await kernel.exited).cause, 'kernel_killed');
+  await assert.rejects(kernel.ready);
+});
+
+test('a kernel whose directory does not exist does not start', async () => {
+  const kernel = new TestKernel({ ...host, work: '/nonexistent' }, { a: '1' });
+  const { cause, code } = await kernel.exited;
+  assert.deepEqual([cause, code], ['kernel_start_failed', 70]);
+});
+
+test('a kernel has the variables it is given and none of the server', async () => {
+  process.env.SERVER_SECRET = 'hidden';
+  const kernel = await openKernel(
+    host,
+    { a: 'import os, json\nprint(json.dumps(dict(os.environ)))' },
+    { MINE: 'yes' },
+  );
+  const env: Record<string, string> = JSON.parse((await kernel.run(['a'])).stdout);
+  assert.deepEqual([env.MINE, env.HOME, env.SERVER_SECRET], ['yes', host.work, undefined]);
+  assert.ok(env.PATH?.includes('.venv/bin'));
+  kernel.kernel.kill();
+});
+
+test('10 MiB that are printed arrive complete and in order, quickly', async () => {
+  const kernel = await openKernel(host, {
+    a: 'for i in range(10240): print(f"{i:05d}", "x" * 1017)',
+    b: 'print("y" * (10 << 20))',
+  });
+  await kernel.run({ warm: '1' });
+  const startedAt = performance.now();
+  const { stdout } = await kernel.run(['a']);
+  assert.ok(performance.now() - startedAt < 2000);
+  assert.equal(stdout.length, 10 * 2 ** 20);
+  const lines = stdout.split('\n').slice(0, -1);
+  assert.ok(lines.every((line, i) => Number(line.slice(0, 5)) === i));
+  kernel.kernel.kill();
+});
+
+test('a kernel that nobody reads is held, and goes on where it was', async () => {
+  const kernel = await openKernel(host, {
+    a: 'for i in range(20):\n    print("x" * 899_999)\n    marks.append(i)',
+    m: 'marks = []',
+  });
+  await kernel.run(['m']);
+  kernel.kernel.pause();
+  const run = kernel.run(['a']);
+  let heard = 0;
+  await eventually(() => {
+    const now = kernel.messages.length;
+    const calm = now === heard;
+    heard = now;
+    return calm;
+  }, 'nothing is delivered while paused');
+  assert.equal(kernel.kernel.inFlight !== null, true);
+  kernel.kernel.resume();
+  assert.equal((await run).stdout.length, 20 * 900_000);
+  kernel.kernel.kill();
+});
