@@ -57,6 +57,8 @@ export class Store implements AsyncDisposable {
   readonly #uncommitted = new Map<string, PendingWrite>();
   readonly #beforeCommit: (() => void)[] = [];
   #turn: Turn | undefined;
+  /** The commit issued last; LMDB finishes commits in the order they were issued. */
+  #issued: Promise<unknown> = Promise.resolve();
   #lastDurable: Promise<void> | undefined;
 
   /** `onFatal` is called when a commit fails: memory is then ahead of the disk and the process has to end. */
@@ -155,21 +157,24 @@ export class Store implements AsyncDisposable {
     const turn = this.#turn;
     if (turn === undefined) return;
     this.#turn = undefined;
-    if (turn.writes.size === 0) return this.#settle(turn);
-    this.#database
-      .batch(() => {
-        for (const { key, bytes } of turn.writes.values()) {
-          if (bytes === undefined) void this.#database.remove(key);
-          else void this.#database.put(key, bytes as Buffer);
-        }
-      })
-      .then(
-        () => this.#settle(turn),
-        (error: Error) => {
-          turn.reject(error);
-          this.#onFatal(error);
-        },
-      );
+    // An empty turn has nothing of its own to wait for, but must not overtake the turns before it.
+    if (turn.writes.size > 0) this.#issued = this.#issue(turn);
+    this.#issued.then(
+      () => this.#settle(turn),
+      (error: Error) => {
+        turn.reject(error);
+        this.#onFatal(error);
+      },
+    );
+  }
+
+  #issue(turn: Turn): Promise<unknown> {
+    return this.#database.batch(() => {
+      for (const { key, bytes } of turn.writes.values()) {
+        if (bytes === undefined) void this.#database.remove(key);
+        else void this.#database.put(key, bytes as Buffer);
+      }
+    });
   }
 
   #settle(turn: Turn): void {

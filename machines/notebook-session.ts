@@ -1,0 +1,370 @@
+/**
+ * One open notebook: owns one kernel, does one piece of work at a time, announces what happened.
+ *
+ *   closed ─open─► live.starting ─kernel.ready─► live.ready ⇄ live.busy.running ─cancel─► cancelling ─3 s─► killing
+ *     ▲               │ deadline                  │    ▲ kernel.ready
+ *     │               ▼                           │    └── live.restoring ◄─kernel.exited─ any of live
+ *     │            failed.resting ─► .retryable   └─suspend─► dormant          │ third early death, deadline
+ *     │               └─wake─► live.restoring ◄──wake── dormant                ▼
+ *   closed ◄─ live.closing ◄─close─ live      closed ◄─close─ failed, dormant  failed
+ *
+ * S1 a kernel exists only inside `live`, and exactly one.  S2 `work` is set exactly in `live.busy`.
+ * S3 accepted work is ended exactly once, through `endWork`; only a crash of the server leaves it open.
+ * S4 closed stays closed until `open`: a session's id is its notebook's, so it can be opened again.
+ * Stored: value and context. A stored `live` claims a kernel that died with the server: `restored` starts another.
+ */
+import { assign, emit, fromCallback, type SnapshotFrom, sendTo, setup } from 'xstate';
+import type { Failure } from '#src/core/errors.ts';
+import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
+import type { TerminalStatus } from './run.ts';
+
+export type SessionMode = 'edit' | 'run';
+export type SessionStatus = 'starting' | 'ready' | 'busy' | 'restoring' | 'failed' | 'closing' | 'closed';
+
+/** What keeps a session busy: a durable run, or one call of the code endpoint. */
+export interface Work {
+  readonly kind: 'run' | 'code';
+  readonly id: string;
+}
+
+/** A command for the kernel, opaque to this chart. */
+export type KernelCommand = Readonly<Record<string, unknown>> & { readonly type: string };
+
+export interface SessionInput {
+  readonly workspaceId: WorkspaceId;
+  readonly notebookId: NotebookId;
+}
+
+export interface SessionContext extends SessionInput {
+  readonly environmentId: EnvironmentId | null;
+  readonly mode: SessionMode;
+  readonly openedAt: string | null;
+  readonly work: Work | null;
+  readonly phases: Readonly<Record<string, number>>;
+  readonly failure: Failure | null;
+  /** Kernels that died within a minute of their start, in a row. */
+  readonly earlyDeaths: number;
+}
+
+export type KernelOrder =
+  | { type: 'execute'; work: Work; command: KernelCommand }
+  | { type: 'interrupt' | 'kill' | 'stop' };
+
+export type SessionEvent =
+  | { type: 'open'; environmentId: EnvironmentId; mode: SessionMode; at: string }
+  | { type: 'execute'; work: Work; edits: boolean; command: KernelCommand }
+  | { type: 'cancel'; workId: string }
+  | { type: 'close' }
+  | { type: 'wake' }
+  | { type: 'suspend'; failure: Failure }
+  | { type: 'restored' }
+  | { type: 'kernel.ready'; phases: Readonly<Record<string, number>> }
+  | { type: 'kernel.done'; workId: string; status: TerminalStatus; failure: Failure | null }
+  | { type: 'kernel.exited'; uptimeMs: number; failure: Failure };
+
+export type SessionNotice =
+  | { type: 'session.status'; status: SessionStatus; reason: string | null }
+  | { type: 'session.closed'; reason: string };
+
+export interface EndedWork {
+  readonly work: Work;
+  readonly status: TerminalStatus;
+  readonly failure: Failure | null;
+}
+
+const EARLY_DEATHS_LIMIT = 3;
+const EARLY_MS = 60_000;
+const CLOSED: Failure = { code: 'session_closed', message: 'The session was closed while this was running.' };
+const TIMED_OUT: Failure = {
+  code: 'kernel_start_timeout',
+  message: 'The kernel did not become ready in time.',
+};
+
+const unprovided = (name: string) => (): never => {
+  throw new Error(`provide \`${name}\``);
+};
+
+export const notebookSessionMachine = setup({
+  types: {} as { input: SessionInput; context: SessionContext; events: SessionEvent; emitted: SessionNotice },
+  actors: { kernel: fromCallback<KernelOrder, SessionContext>(unprovided('kernel')) },
+  delays: {
+    startDeadline: 60_000,
+    cancelGrace: 3_000,
+    killDeadline: 5_000,
+    closeDeadline: 3_000,
+    retryPause: 5_000,
+  },
+  guards: {
+    mayEdit: ({ context }, edits: boolean) => context.mode === 'edit' || !edits,
+    isCurrent: ({ context }, workId: string) => context.work?.id === workId,
+    mayRestore: ({ context }, uptimeMs: number) =>
+      uptimeMs >= EARLY_MS || context.earlyDeaths + 1 < EARLY_DEATHS_LIMIT,
+  },
+  actions: {
+    begin: assign((_, event: { environmentId: EnvironmentId; mode: SessionMode; at: string }) => ({
+      environmentId: event.environmentId,
+      mode: event.mode,
+      openedAt: event.at,
+      work: null,
+      phases: {},
+      failure: null,
+      earlyDeaths: 0,
+    })),
+    takeWork: assign((_, work: Work) => ({ work })),
+    dropWork: assign({ work: null }),
+    noteReady: assign((_, phases: Readonly<Record<string, number>>) => ({ phases, failure: null })),
+    noteFailure: assign((_, failure: Failure) => ({ failure })),
+    noteDeath: assign(({ context }, uptimeMs: number) => ({
+      earlyDeaths: uptimeMs < EARLY_MS ? context.earlyDeaths + 1 : 0,
+    })),
+    forgetDeaths: assign({ earlyDeaths: 0, failure: null }),
+    tellKernel: sendTo('kernel', (_, order: KernelOrder) => order),
+    announce: emit((_, params: { status: SessionStatus; reason?: string }) => ({
+      type: 'session.status' as const,
+      status: params.status,
+      reason: params.reason ?? null,
+    })),
+    announceClosed: emit({ type: 'session.closed', reason: 'closed' }),
+    /** Ends the run record or answers the code call; does nothing when there is no work. */
+    endWork: unprovided('endWork') as (
+      _: { context: SessionContext },
+      params: { status: TerminalStatus; failure: Failure | null },
+    ) => void,
+    /** Detaches the session from its environment and closes the agents bound to it. */
+    release: unprovided('release') as (_: { context: SessionContext }) => void,
+  },
+}).createMachine({
+  id: 'notebookSession',
+  context: ({ input }) => ({
+    ...input,
+    environmentId: null,
+    mode: 'edit',
+    openedAt: null,
+    work: null,
+    phases: {},
+    failure: null,
+    earlyDeaths: 0,
+  }),
+  initial: 'closed',
+  states: {
+    closed: {
+      meta: { refuse: { execute: 'session_closed', close: 'session_closed' } },
+      on: { open: { target: 'live', actions: { type: 'begin', params: ({ event }) => event } } },
+    },
+    live: {
+      tags: 'resident',
+      meta: { refuse: { open: 'session_exists', execute: 'session_not_ready' } },
+      invoke: {
+        id: 'kernel',
+        src: 'kernel',
+        input: ({ context }) => context,
+        onError: {
+          target: 'failed',
+          actions: [
+            { type: 'endWork', params: { status: 'failed', failure: TIMED_OUT } },
+            'dropWork',
+            {
+              type: 'noteFailure',
+              params: { code: 'kernel_start_failed', message: 'The kernel could not be started.' },
+            },
+          ],
+        },
+      },
+      on: {
+        close: '.closing',
+        restored: { target: '.restoring', reenter: true, actions: ['dropWork', 'forgetDeaths'] },
+        suspend: {
+          target: 'dormant',
+          actions: [
+            { type: 'endWork', params: ({ event }) => ({ status: 'failed', failure: event.failure }) },
+            'dropWork',
+          ],
+        },
+        'kernel.exited': [
+          {
+            guard: { type: 'mayRestore', params: ({ event }) => event.uptimeMs },
+            target: '.restoring',
+            reenter: true,
+            actions: [
+              { type: 'endWork', params: ({ event }) => ({ status: 'failed', failure: event.failure }) },
+              'dropWork',
+              { type: 'noteDeath', params: ({ event }) => event.uptimeMs },
+              { type: 'noteFailure', params: ({ event }) => event.failure },
+            ],
+          },
+          {
+            target: 'failed',
+            actions: [
+              { type: 'endWork', params: ({ event }) => ({ status: 'failed', failure: event.failure }) },
+              'dropWork',
+              { type: 'noteFailure', params: ({ event }) => event.failure },
+            ],
+          },
+        ],
+      },
+      initial: 'starting',
+      states: {
+        starting: {
+          entry: { type: 'announce', params: { status: 'starting' } },
+          on: {
+            'kernel.ready': {
+              target: 'ready',
+              actions: { type: 'noteReady', params: ({ event }) => event.phases },
+            },
+          },
+          after: {
+            startDeadline: {
+              target: '#notebookSession.failed',
+              actions: { type: 'noteFailure', params: TIMED_OUT },
+            },
+          },
+        },
+        restoring: {
+          entry: {
+            type: 'announce',
+            params: ({ context }) => ({ status: 'restoring', reason: context.failure?.code ?? 'resumed' }),
+          },
+          on: {
+            'kernel.ready': {
+              target: 'ready',
+              actions: { type: 'noteReady', params: ({ event }) => event.phases },
+            },
+          },
+          after: {
+            startDeadline: {
+              target: '#notebookSession.failed',
+              actions: { type: 'noteFailure', params: TIMED_OUT },
+            },
+          },
+        },
+        ready: {
+          entry: { type: 'announce', params: { status: 'ready' } },
+          meta: { refuse: { execute: 'session_not_editable' } },
+          on: {
+            execute: {
+              guard: { type: 'mayEdit', params: ({ event }) => event.edits },
+              target: 'busy',
+              actions: [
+                { type: 'takeWork', params: ({ event }) => event.work },
+                {
+                  type: 'tellKernel',
+                  params: ({ event }) => ({ type: 'execute', work: event.work, command: event.command }),
+                },
+              ],
+            },
+          },
+        },
+        busy: {
+          entry: { type: 'announce', params: { status: 'busy' } },
+          meta: { refuse: { execute: 'session_busy' } },
+          on: {
+            'kernel.done': {
+              guard: { type: 'isCurrent', params: ({ event }) => event.workId },
+              target: 'ready',
+              actions: [
+                {
+                  type: 'endWork',
+                  params: ({ event }) => ({ status: event.status, failure: event.failure }),
+                },
+                'dropWork',
+              ],
+            },
+          },
+          initial: 'running',
+          states: {
+            running: {
+              on: {
+                cancel: {
+                  guard: { type: 'isCurrent', params: ({ event }) => event.workId },
+                  target: 'cancelling',
+                },
+              },
+            },
+            cancelling: {
+              entry: { type: 'tellKernel', params: { type: 'interrupt' } },
+              after: { cancelGrace: 'killing' },
+            },
+            killing: {
+              entry: { type: 'tellKernel', params: { type: 'kill' } },
+              on: {
+                'kernel.exited': {
+                  target: '#notebookSession.live.restoring',
+                  reenter: true,
+                  actions: [
+                    {
+                      type: 'endWork',
+                      params: ({ event }) => ({ status: 'cancelled', failure: event.failure }),
+                    },
+                    'dropWork',
+                    { type: 'noteFailure', params: ({ event }) => event.failure },
+                  ],
+                },
+              },
+              after: {
+                killDeadline: {
+                  target: '#notebookSession.failed',
+                  actions: [
+                    { type: 'endWork', params: { status: 'cancelled', failure: TIMED_OUT } },
+                    'dropWork',
+                    { type: 'noteFailure', params: TIMED_OUT },
+                  ],
+                },
+              },
+            },
+          },
+        },
+        closing: {
+          entry: [
+            { type: 'announce', params: { status: 'closing' } },
+            { type: 'endWork', params: { status: 'cancelled', failure: CLOSED } },
+            'dropWork',
+            { type: 'tellKernel', params: { type: 'stop' } },
+          ],
+          meta: { refuse: { execute: 'session_closed' } },
+          on: {
+            close: 'closing',
+            restored: '#notebookSession.closing',
+            suspend: '#notebookSession.closing',
+            'kernel.exited': '#notebookSession.closing',
+          },
+          after: { closeDeadline: '#notebookSession.closing' },
+        },
+      },
+    },
+    /** Left at once: the kernel is gone, what the session held is given back. */
+    closing: {
+      entry: ['release', { type: 'announce', params: { status: 'closed' } }, 'announceClosed'],
+      always: 'closed',
+    },
+    dormant: {
+      meta: { refuse: { open: 'session_exists', execute: 'session_not_ready' } },
+      on: { wake: { target: 'live.restoring' }, close: 'closing' },
+    },
+    failed: {
+      entry: {
+        type: 'announce',
+        params: ({ context }) => ({ status: 'failed', reason: context.failure?.code ?? 'unknown' }),
+      },
+      meta: { refuse: { open: 'session_exists', execute: 'session_failed' } },
+      on: { close: 'closing', restored: '.retryable' },
+      initial: 'resting',
+      states: {
+        resting: { after: { retryPause: 'retryable' } },
+        retryable: { on: { wake: { target: '#notebookSession.live.restoring', actions: 'forgetDeaths' } } },
+      },
+    },
+  },
+});
+
+export type NotebookSessionSnapshot = SnapshotFrom<typeof notebookSessionMachine>;
+
+/** The status that the API shows. A dormant session shows as ready: its next use wakes it. */
+export function sessionStatus(snapshot: Pick<NotebookSessionSnapshot, 'matches'>): SessionStatus {
+  if (snapshot.matches('closed') || snapshot.matches('closing')) return 'closed';
+  if (snapshot.matches('failed')) return 'failed';
+  if (snapshot.matches('dormant')) return 'ready';
+  for (const status of ['starting', 'restoring', 'ready', 'busy', 'closing'] as const) {
+    if (snapshot.matches({ live: status })) return status;
+  }
+  throw new Error('A notebook session is in a state without a status.');
+}

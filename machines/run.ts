@@ -1,0 +1,94 @@
+/**
+ * One run: an execution of cells or an agent prompt, from its acceptance to its single terminal status.
+ *
+ *   running ─cancel─► cancelling         running, cancelling ─finish─► completed | failed | cancelled (final)
+ *      └──────restored──────┴─► stale ─cancel─► cancelled
+ *
+ * R1 exactly one terminal status is announced.  R2 `cancel` is accepted, again and again, until then.
+ * R3 a run that a dead server left behind is `stale`: it still reads as running, nothing will finish it but a cancel.
+ * Stored: all of it; a terminal run leaves its snapshot as a tombstone.
+ */
+import { emit, setup } from 'xstate';
+import type { Failure } from '#src/core/errors.ts';
+import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+
+export type RunKind = 'notebook' | 'agent';
+export type TerminalStatus = 'completed' | 'failed' | 'cancelled';
+export type RunStatus = 'running' | TerminalStatus;
+
+export interface RunInput {
+  readonly workspaceId: WorkspaceId;
+  readonly runId: RunId;
+  readonly sessionId: SessionId;
+  readonly kind: RunKind;
+}
+
+export type RunEvent =
+  | { type: 'cancel' }
+  | { type: 'finish'; status: TerminalStatus; error: Failure | null }
+  | { type: 'restored' };
+
+export interface RunNotice {
+  readonly type: 'run.status';
+  readonly runId: RunId;
+  readonly sessionId: SessionId;
+  readonly kind: RunKind;
+  readonly status: RunStatus;
+  readonly error: Failure | null;
+}
+
+export const runMachine = setup({
+  types: {} as { input: RunInput; context: RunInput; events: RunEvent; emitted: RunNotice },
+  guards: {
+    hasStatus: (_, params: { is: TerminalStatus; status: TerminalStatus }) => params.is === params.status,
+  },
+  actions: {
+    announce: emit(({ context }, params: { status: RunStatus; error: Failure | null }) => ({
+      type: 'run.status' as const,
+      runId: context.runId,
+      sessionId: context.sessionId,
+      kind: context.kind,
+      ...params,
+    })),
+  },
+}).createMachine({
+  id: 'run',
+  context: ({ input }) => input,
+  initial: 'running',
+  states: {
+    running: {
+      initial: 'active',
+      on: {
+        finish: (['completed', 'failed', 'cancelled'] as const).map((is) => ({
+          guard: { type: 'hasStatus' as const, params: ({ event }) => ({ is, status: event.status }) },
+          target: is,
+          actions: {
+            type: 'announce' as const,
+            params: ({ event }) => ({ status: event.status, error: event.error }),
+          },
+        })),
+        restored: '.stale',
+      },
+      states: {
+        active: {
+          tags: 'resident',
+          entry: { type: 'announce', params: { status: 'running', error: null } },
+          on: { cancel: 'cancelling' },
+        },
+        // A target, though its own: a transition without one would read as a refusal.
+        cancelling: { tags: 'resident', on: { cancel: 'cancelling' } },
+        stale: {
+          on: {
+            cancel: {
+              target: '#run.cancelled',
+              actions: { type: 'announce', params: { status: 'cancelled', error: null } },
+            },
+          },
+        },
+      },
+    },
+    completed: { type: 'final', meta: { refuse: { cancel: 'run_finished' } } },
+    failed: { type: 'final', meta: { refuse: { cancel: 'run_finished' } } },
+    cancelled: { type: 'final', meta: { refuse: { cancel: 'run_finished' } } },
+  },
+});

@@ -1,0 +1,328 @@
+/**
+ * The actor runtime: from an address to a live actor.
+ *
+ * `ask` and `tell` are synchronous: they decide in the turn they are called in, and everything decided in one turn is
+ * stored in one commit (`Store`). Actors are restored from their snapshot when first addressed; start-up loads none.
+ * An actor whose state has the tag `resident` owns something that lives (a kernel, a run in flight) and stays in
+ * memory; the others are kept only while they are among the most recently used.
+ *
+ * Not here: what actors do (machines' ports, given by the app), and who may address them (auth).
+ */
+import {
+  type AnyActorRef,
+  type AnyMachineSnapshot,
+  type AnyStateMachine,
+  createActor,
+  type EventObject,
+} from 'xstate';
+import { timestamp } from '#src/core/clock.ts';
+import { notFound } from '#src/core/errors.ts';
+import type { Log } from '#src/core/log.ts';
+import { type ActorSnapshot, actorSnapshots } from '#storage/actor-snapshots.ts';
+import type { Store } from '#storage/store.ts';
+import { type Address, addressText } from './address.ts';
+import { EventTrail, type Inspected } from './inspection.ts';
+import { refusal } from './refusal.ts';
+
+/** One kind of actor: its chart with every port provided, and the version its snapshots are stored with. */
+export interface ActorDefinition {
+  readonly kind: string;
+  readonly machine: AnyStateMachine;
+  readonly machineVersion: number;
+}
+
+/** A command or a fact for an actor: its type, and members that its chart knows. */
+export type ActorEvent = EventObject & Readonly<Record<string, unknown>>;
+
+export type NoticeListener = (address: Address, notice: ActorEvent, committed: Promise<void>) => void;
+
+/** What can be known of an actor without bringing it to life. */
+export interface Peek {
+  readonly snapshot: AnyMachineSnapshot;
+  /** Whether it is in memory. A resident state that is not live was left behind by a server that died. */
+  readonly live: boolean;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+interface LiveActor {
+  readonly address: Address;
+  readonly definition: ActorDefinition;
+  readonly ref: AnyActorRef;
+  readonly trail: EventTrail;
+  readonly createdAt: string;
+  updatedAt: string;
+  revision: number;
+  /** The commit of its latest transition. */
+  committed: Promise<void> | undefined;
+}
+
+/** Actors in memory whose state owns nothing; the least recently used go first. */
+const IDLE_LIMIT = 1_000;
+
+export class ActorRuntime {
+  readonly #store: Store;
+  readonly #log: Log;
+  readonly #definitions = new Map<string, ActorDefinition>();
+  readonly #listeners = new Map<string, NoticeListener[]>();
+  readonly #watchers = new Map<string, Set<(notice: ActorEvent) => void>>();
+  readonly #live = new Map<string, LiveActor>();
+  readonly #idle = new Map<string, LiveActor>();
+  readonly #moved = new Set<LiveActor>();
+
+  constructor(store: Store, log: Log) {
+    this.#store = store;
+    this.#log = log;
+    store.beforeCommit(() => this.#saveMoved());
+  }
+
+  define(definition: ActorDefinition): void {
+    this.#definitions.set(definition.kind, definition);
+  }
+
+  /** Called in the turn in which an actor of `kind` emits; `committed` resolves when the world may hear of it. */
+  onNotice(kind: string, listener: NoticeListener): void {
+    this.#listeners.set(kind, [...(this.#listeners.get(kind) ?? []), listener]);
+  }
+
+  /** Calls `listener` with every notice of one actor, once it is committed, until the returned function is called. */
+  watch(address: Address, listener: (notice: ActorEvent) => void): () => void {
+    const text = addressText(address);
+    const watchers = this.#watchers.get(text) ?? new Set();
+    this.#watchers.set(text, watchers.add(listener));
+    return () => {
+      watchers.delete(listener);
+      if (watchers.size === 0 && this.#watchers.get(text) === watchers) this.#watchers.delete(text);
+    };
+  }
+
+  /** Makes a new actor. Its first snapshot is in this turn's commit. */
+  spawn(address: Address, input: unknown): AnyMachineSnapshot {
+    const definition = this.#definition(address.kind);
+    const now = timestamp();
+    const ref = createActor(definition.machine, { input });
+    const actor = this.#adopt(address, definition, ref, { createdAt: now, updatedAt: now, revision: 0 });
+    this.#note(actor);
+    return ref.getSnapshot();
+  }
+
+  /** Sends a command; throws the state's refusal when it does not take it, and 404 when there is no such actor. */
+  ask(address: Address, event: ActorEvent): AnyMachineSnapshot {
+    this.check(address, event);
+    return this.#send(this.#find(address)!, event);
+  }
+
+  /** Throws what `ask` would throw, and changes nothing. */
+  check(address: Address, event: ActorEvent): void {
+    const actor = this.#find(address);
+    if (actor === undefined) throw notFound();
+    const snapshot: AnyMachineSnapshot = actor.ref.getSnapshot();
+    if (!snapshot.can(event)) throw refusal(snapshot, address, event.type);
+  }
+
+  /** Reports a fact. An actor that is gone, or whose state has no use for it, ignores it. */
+  tell(address: Address, event: ActorEvent): void {
+    const actor = this.#find(address);
+    // An event that is not taken would still count as a move and be stored.
+    if (actor?.ref.getSnapshot().can(event)) this.#send(actor, event);
+  }
+
+  /** Looks without restoring. */
+  peek(address: Address): Peek | undefined {
+    const actor = this.#live.get(addressText(address)) ?? this.#idle.get(addressText(address));
+    if (actor !== undefined) {
+      const { createdAt, updatedAt } = actor;
+      return { snapshot: actor.ref.getSnapshot(), live: true, createdAt, updatedAt };
+    }
+    const stored = this.#stored(address);
+    if (stored === undefined) return undefined;
+    const { createdAt, updatedAt } = stored;
+    return {
+      snapshot: this.#resolve(this.#definition(address.kind), stored),
+      live: false,
+      createdAt,
+      updatedAt,
+    };
+  }
+
+  /** Resolves when the state that `peek` shows is on disk; `undefined` when it is. */
+  uncommitted(address: Address): Promise<void> | undefined {
+    const durable = this.#store.durable();
+    if (durable === undefined) return undefined;
+    const text = addressText(address);
+    return (this.#live.get(text) ?? this.#idle.get(text))?.committed;
+  }
+
+  /** Brings an actor back without asking anything of it. */
+  restore(address: Address): Peek | undefined {
+    return this.#find(address) === undefined ? undefined : this.peek(address);
+  }
+
+  /** Every actor in memory, for operators. */
+  *inspect(): Generator<Inspected> {
+    for (const actors of [this.#live, this.#idle]) {
+      for (const actor of actors.values()) {
+        yield {
+          ...actor.address,
+          machine: actor.definition.machine.id,
+          state: actor.ref.getSnapshot().value,
+          since: actor.updatedAt,
+          revision: actor.revision,
+          lastEvents: actor.trail.list(),
+        };
+      }
+    }
+  }
+
+  /** Addresses of the live actors of one kind that own something. */
+  residents(kind: string): Address[] {
+    return [...this.#live.values()]
+      .filter((actor) => actor.address.kind === kind)
+      .map((actor) => actor.address);
+  }
+
+  /** Stops every actor without a transition: what they own is released, their snapshots stay. */
+  stopAll(): void {
+    for (const actors of [this.#live, this.#idle]) {
+      for (const actor of actors.values()) actor.ref.stop();
+      actors.clear();
+    }
+  }
+
+  #find(address: Address): LiveActor | undefined {
+    const text = addressText(address);
+    const live = this.#live.get(text);
+    if (live !== undefined) return live;
+    const idle = this.#idle.get(text);
+    if (idle !== undefined) {
+      this.#idle.delete(text);
+      this.#idle.set(text, idle);
+      return idle;
+    }
+    const stored = this.#stored(address);
+    return stored === undefined ? undefined : this.#revive(address, stored);
+  }
+
+  #stored({ workspaceId, kind, id }: Address): ActorSnapshot | undefined {
+    return this.#store.get(actorSnapshots, workspaceId, kind, id);
+  }
+
+  #resolve(definition: ActorDefinition, stored: ActorSnapshot): AnyMachineSnapshot {
+    if (stored.machineVersion !== definition.machineVersion) {
+      throw new Error(`A stored ${definition.kind} has chart version ${stored.machineVersion}.`);
+    }
+    return definition.machine.resolveState({ value: stored.value as never, context: stored.context });
+  }
+
+  #revive(address: Address, stored: ActorSnapshot): LiveActor {
+    const definition = this.#definition(address.kind);
+    const snapshot = this.#resolve(definition, stored);
+    const ref = createActor(definition.machine, { snapshot, input: undefined });
+    const actor = this.#adopt(address, definition, ref, stored);
+    if (snapshot.can({ type: 'restored' })) this.#send(actor, { type: 'restored' });
+    return actor;
+  }
+
+  #adopt(
+    address: Address,
+    definition: ActorDefinition,
+    ref: AnyActorRef,
+    { createdAt, updatedAt, revision }: Pick<ActorSnapshot, 'createdAt' | 'updatedAt' | 'revision'>,
+  ): LiveActor {
+    const actor: LiveActor = {
+      address,
+      definition,
+      ref,
+      trail: new EventTrail(),
+      createdAt,
+      updatedAt,
+      revision,
+      committed: undefined,
+    };
+    ref.on('*', (notice: ActorEvent) => {
+      const committed = this.#store.openTurn().durable;
+      for (const listener of this.#listeners.get(address.kind) ?? []) listener(address, notice, committed);
+      const watchers = this.#watchers.get(addressText(address));
+      if (watchers === undefined) return;
+      void committed.then(() => {
+        for (const watcher of [...watchers]) watcher(notice);
+      });
+    });
+    const onError = (error: unknown) =>
+      this.#log.error({ err: error, actor: addressText(address) }, 'an actor failed');
+    const starting = ref.subscribe({ error: onError });
+    this.#place(actor);
+    ref.start();
+    starting.unsubscribe();
+    // Behind `start`, which announces the state an actor begins in: being restored is not a transition.
+    ref.subscribe({ next: () => this.#note(actor), error: onError });
+    return actor;
+  }
+
+  #send(actor: LiveActor, event: ActorEvent): AnyMachineSnapshot {
+    actor.trail.add(event.type);
+    actor.ref.send(event);
+    return actor.ref.getSnapshot();
+  }
+
+  #note(actor: LiveActor): void {
+    actor.updatedAt = timestamp();
+    this.#moved.add(actor);
+    actor.committed = this.#store.openTurn().durable;
+  }
+
+  #saveMoved(): void {
+    if (this.#moved.size === 0) return;
+    const moved = [...this.#moved];
+    this.#moved.clear();
+    this.#store.write((tx) => {
+      for (const actor of moved) {
+        const { value, context } = actor.ref.getSnapshot() as AnyMachineSnapshot;
+        const { workspaceId, kind, id } = actor.address;
+        tx.put(
+          actorSnapshots,
+          {
+            machine: actor.definition.machine.id,
+            machineVersion: actor.definition.machineVersion,
+            revision: ++actor.revision,
+            value,
+            context,
+            createdAt: actor.createdAt,
+            updatedAt: actor.updatedAt,
+          },
+          workspaceId,
+          kind,
+          id,
+        );
+        this.#place(actor);
+      }
+    });
+  }
+
+  /** Keeps an actor where its state belongs: in memory, among the idle, or (when it is over) nowhere. */
+  #place(actor: LiveActor): void {
+    const text = addressText(actor.address);
+    const snapshot: AnyMachineSnapshot = actor.ref.getSnapshot();
+    this.#live.delete(text);
+    this.#idle.delete(text);
+    if (snapshot.status !== 'active') return;
+    if (snapshot.hasTag('resident')) {
+      this.#live.set(text, actor);
+      return;
+    }
+    this.#idle.set(text, actor);
+    if (this.#idle.size <= IDLE_LIMIT) return;
+    for (const [oldest, idle] of this.#idle) {
+      if (this.#moved.has(idle)) continue;
+      this.#idle.delete(oldest);
+      idle.ref.stop();
+      return;
+    }
+  }
+
+  #definition(kind: string): ActorDefinition {
+    const definition = this.#definitions.get(kind);
+    if (definition === undefined) throw new Error(`There is no actor kind ${kind}.`);
+    return definition;
+  }
+}

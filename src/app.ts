@@ -1,0 +1,137 @@
+/**
+ * The composition root: opens what the server owns, connects the parts through their ports, mounts the routes. Nothing
+ * here decides anything.
+ */
+
+import { runMachine } from '#machines/run.ts';
+import { DataDirectory } from '#storage/data-directory.ts';
+import { openStore } from '#storage/open-store.ts';
+import { ActorRuntime } from './actors/runtime.ts';
+import type { Config } from './config.ts';
+import { Closing } from './core/closing.ts';
+import type { Failure } from './core/errors.ts';
+import type { SessionId } from './core/ids.ts';
+import type { Log } from './core/log.ts';
+import type { Auth } from './core/principal.ts';
+import { Heartbeats } from './events/heartbeats.ts';
+import { SessionStream } from './events/session-stream.ts';
+import { actorRoutes } from './http/routes/actors.ts';
+import { executionEnvironmentRoutes } from './http/routes/execution-environments.ts';
+import { executionRoutes } from './http/routes/executions.ts';
+import { healthRoutes } from './http/routes/health.ts';
+import { notebookSessionRoutes } from './http/routes/notebook-sessions.ts';
+import { notebookRoutes } from './http/routes/notebooks.ts';
+import { runRoutes } from './http/routes/runs.ts';
+import { createServer, type Server } from './http/server.ts';
+import { KernelHost } from './kernel/kernel-host.ts';
+import { Environments } from './notebook/environments.ts';
+import { Executions } from './notebook/executions.ts';
+import { NotebookSessions } from './notebook/notebook-sessions.ts';
+import { SavedNotebooks } from './notebook/saved-notebooks.ts';
+import { RunBook } from './runs/run-book.ts';
+
+export interface AppOptions {
+  readonly config: Config;
+  readonly log: Log;
+  readonly auth: Auth;
+  /** The process has to end: memory is ahead of the disk. */
+  readonly onFatal: (error: Error) => void;
+}
+
+export interface App extends AsyncDisposable {
+  readonly server: Server;
+  /** Resolves when kernels can be started; rejects when this Python cannot run them. */
+  readonly kernelsReady: Promise<void>;
+}
+
+const STOPPING: Failure = {
+  code: 'server_stopped',
+  message: 'The server was stopped while this was running.',
+};
+
+/** Opens everything and listens. Disposing drains: running runs fail with `server_stopped`, sessions stay open. */
+export async function createApp(options: AppOptions): Promise<App> {
+  const opened = new Closing();
+  try {
+    return await open(options, opened);
+  } catch (error) {
+    await opened[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function open({ config, log, auth, onFatal }: AppOptions, opened: Closing): Promise<App> {
+  const directory = opened.use(await DataDirectory.claim(config.dataDir));
+  const store = opened.use(await openStore(directory.storePath, onFatal));
+  const actors = new ActorRuntime(store, log);
+  actors.define({ kind: 'run', machine: runMachine, machineVersion: 1 });
+  const heartbeats = opened.use(new Heartbeats(config.heartbeatS * 1000));
+  const host = opened.use(
+    new KernelHost({
+      python: config.python,
+      runDir: directory.runPath,
+      preload: config.preload,
+      log,
+      hiddenPaths: [directory.root],
+      confinement: 'off',
+      ...(config.kernelMemoryMb === 0 ? {} : { memoryLimitBytes: config.kernelMemoryMb * 1024 * 1024 }),
+    }),
+  );
+  const kernelsReady = host.start().then((hello) => {
+    log.info({ ...hello }, 'kernels can be started');
+  });
+  const runs = new RunBook(store, actors);
+  const environments = new Environments(actors);
+  const notebooks: SavedNotebooks = new SavedNotebooks(store, (workspaceId, id) =>
+    sessions.isOpen(workspaceId, id),
+  );
+  const sessions: NotebookSessions = new NotebookSessions({
+    store,
+    actors,
+    notebooks,
+    runs,
+    kernels: host,
+    makeStream: (sessionId: SessionId) =>
+      new SessionStream({ sessionId, limitBytes: config.subscriberBufferBytes, heartbeats }),
+    workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
+    kernelFacts: () => ({ memoryLimitMb: config.kernelMemoryMb === 0 ? null : config.kernelMemoryMb }),
+    maxSessions: config.maxSessions,
+  });
+  const executions = new Executions(actors, sessions, runs);
+  let draining = false;
+  const server = opened.use(
+    await createServer({
+      listen: { host: config.host, port: config.port },
+      log,
+      auth,
+      durable: () => store.durable(),
+      draining: () => draining,
+      routes: [
+        ...healthRoutes(() => {
+          if (draining) return { ready: false, reason: 'The server is stopping.' };
+          if (host.state !== 'up') return { ready: false, reason: `The kernel host is ${host.state}.` };
+          return { ready: true };
+        }),
+        ...notebookRoutes(notebooks),
+        ...executionEnvironmentRoutes(environments),
+        ...notebookSessionRoutes(sessions),
+        ...executionRoutes(executions, sessions, runs),
+        ...runRoutes(runs, (_, workspaceId, sessionId, runId) =>
+          executions.cancel(workspaceId, sessionId, runId),
+        ),
+        ...actorRoutes(actors),
+      ],
+    }),
+  );
+  return {
+    server,
+    kernelsReady,
+    async [Symbol.asyncDispose]() {
+      draining = true;
+      server.stopListening();
+      sessions.suspendAll(STOPPING);
+      await store.durable();
+      await opened[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import Type from 'typebox';
+import type { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { encodedJson, noContent } from '../reply.ts';
+import { defineRoute, type Route } from '../route.ts';
+import {
+  DatasourceSlugs,
+  NotebookSchema,
+  NotebookSummarySchema,
+  SerializationInputSchema,
+  Variables,
+} from '../schemas/notebook.ts';
+import { PageQuery, pageSchema } from '../schemas/paging.ts';
+
+const BODY_LIMIT_BYTES = 16 * 1024 * 1024;
+
+const Fields = {
+  serialization: Type.Optional(SerializationInputSchema),
+  datasourceSlugs: Type.Optional(DatasourceSlugs),
+  variables: Type.Optional(Variables),
+};
+
+export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/v3/notebooks',
+      operationId: 'createNotebook',
+      summary: 'Create a notebook',
+      description: 'Every field is optional: an empty object creates an empty notebook.',
+      tags: ['Notebooks'],
+      access: { action: 'notebook.write' },
+      bodyLimitBytes: BODY_LIMIT_BYTES,
+      body: Type.Object(Fields, { additionalProperties: false }),
+      responses: {
+        201: { description: 'Created.', schema: NotebookSchema, headers: { location: 'The notebook.' } },
+      },
+      errors: ['duplicate_cell'],
+      handle({ principal, body }) {
+        const { document, json } = notebooks.create(principal.workspaceId, body);
+        return encodedJson(json, 201, { location: `/api/v3/notebooks/${document.id}` });
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/v3/notebooks',
+      operationId: 'listNotebooks',
+      summary: 'List notebooks, oldest first',
+      tags: ['Notebooks'],
+      access: { action: 'notebook.read' },
+      query: PageQuery,
+      responses: {
+        200: {
+          description: 'A page of summaries.',
+          schema: pageSchema('NotebookPage', NotebookSummarySchema),
+        },
+      },
+      errors: ['invalid_cursor'],
+      handle: ({ principal, query }) =>
+        encodedJson(notebooks.list(principal.workspaceId, query.after, query.limit)),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/v3/notebooks/:notebookId',
+      operationId: 'getNotebook',
+      summary: 'Read a notebook',
+      tags: ['Notebooks'],
+      access: { action: 'notebook.read' },
+      responses: { 200: { description: 'The saved notebook.', schema: NotebookSchema } },
+      handle: ({ principal, params }) =>
+        encodedJson(notebooks.json(principal.workspaceId, params.notebookId)),
+    }),
+    defineRoute({
+      method: 'PATCH',
+      path: '/api/v3/notebooks/:notebookId',
+      operationId: 'updateNotebook',
+      summary: 'Replace parts of a notebook',
+      description:
+        'Needs the `updatedAt` of the last read and at least one of `serialization`, `datasourceSlugs`, `variables`. ' +
+        'Refused while a session is open: cells then change through the code overrides of an execution.',
+      tags: ['Notebooks'],
+      access: { action: 'notebook.write' },
+      bodyLimitBytes: BODY_LIMIT_BYTES,
+      body: Type.Object(
+        { expectedUpdatedAt: Type.String({ minLength: 1, maxLength: 64 }), ...Fields },
+        { additionalProperties: false, minProperties: 2 },
+      ),
+      responses: { 200: { description: 'The updated notebook.', schema: NotebookSchema } },
+      errors: ['duplicate_cell', 'stale_update', 'session_open'],
+      handle({ principal, params, body: { expectedUpdatedAt, ...fields } }) {
+        return encodedJson(
+          notebooks.patch(principal.workspaceId, params.notebookId, expectedUpdatedAt, fields),
+        );
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/v3/notebooks/:notebookId',
+      operationId: 'deleteNotebook',
+      summary: 'Delete a notebook',
+      description: 'Its runs stay readable, and no workspace file is touched.',
+      tags: ['Notebooks'],
+      access: { action: 'notebook.delete' },
+      responses: { 204: { description: 'Deleted.' } },
+      errors: ['session_open'],
+      handle({ principal, params }) {
+        notebooks.delete(principal.workspaceId, params.notebookId);
+        return noContent();
+      },
+    }),
+  ];
+}

@@ -1,0 +1,135 @@
+/** A notebook as it is saved and served, and the pure edits on it. */
+import { AppError } from '#src/core/errors.ts';
+import type { NotebookId } from '#src/core/ids.ts';
+import { parses } from './python-syntax.ts';
+
+/** The contract's own names: inside a serialization they are snake_case. */
+export interface SavedCell {
+  readonly cell_id: string;
+  readonly code: string;
+  /** marimo's cell options that differ from their defaults, and `name`. Unknown members are kept. */
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+export interface Serialization {
+  readonly version: string;
+  readonly app: { readonly options: Readonly<Record<string, unknown>> };
+  readonly cells: readonly SavedCell[];
+  /** Computed: false when a cell does not parse. */
+  readonly valid: boolean;
+  readonly ui_values: Readonly<Record<string, unknown>>;
+}
+
+export interface NotebookDocument {
+  readonly id: NotebookId;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly serialization: Serialization;
+  readonly datasourceSlugs: readonly string[];
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** What a client may send of a serialization; what is missing defaults to an empty notebook's. */
+export interface SerializationInput {
+  readonly version?: string;
+  readonly app?: { readonly options?: Readonly<Record<string, unknown>> };
+  readonly cells?: readonly {
+    readonly cell_id: string;
+    readonly code: string;
+    readonly options?: Readonly<Record<string, unknown>>;
+  }[];
+  readonly valid?: boolean;
+  readonly ui_values?: Readonly<Record<string, unknown>>;
+}
+
+/** Fills in defaults. Throws `duplicate_cell` when a cell id appears twice. */
+export function normalizeSerialization(input: SerializationInput): Serialization {
+  const cells = (input.cells ?? []).map(({ cell_id, code, options }) => ({
+    cell_id,
+    code,
+    options: options ?? {},
+  }));
+  refuseDuplicates(cells);
+  return {
+    version: input.version ?? '1',
+    app: { options: input.app?.options ?? {} },
+    cells,
+    valid: cells.every((cell) => parses(cell.code)),
+    ui_values: input.ui_values ?? {},
+  };
+}
+
+function refuseDuplicates(cells: readonly SavedCell[]): void {
+  const seen = new Set<string>();
+  cells.forEach((cell, index) => {
+    if (seen.has(cell.cell_id)) {
+      const path = `/serialization/cells/${index}/cell_id`;
+      throw new AppError('duplicate_cell', `The cell id ${JSON.stringify(cell.cell_id)} appears twice.`, {
+        errors: [{ path, message: 'must be unique within the notebook' }],
+      });
+    }
+    seen.add(cell.cell_id);
+  });
+}
+
+/** The serialization with other cells; `valid` is judged again for the cells whose code is new. */
+export function withCells(serialization: Serialization, cells: readonly SavedCell[]): Serialization {
+  return { ...serialization, cells, valid: cells.every((cell) => parses(cell.code)) };
+}
+
+/** The per-cell settings that the API takes, as members of a cell's saved options. */
+export interface CellConfig {
+  readonly disabled?: boolean;
+  readonly hideCode?: boolean;
+  readonly column?: number | null;
+  readonly name?: string;
+  readonly expandOutput?: boolean;
+}
+
+const OPTION_OF = {
+  disabled: 'disabled',
+  hideCode: 'hide_code',
+  column: 'column',
+  name: 'name',
+  expandOutput: 'expand_output',
+} as const;
+
+const DEFAULT_OF: Readonly<Record<keyof CellConfig, unknown>> = {
+  disabled: false,
+  hideCode: false,
+  column: null,
+  name: '',
+  expandOutput: false,
+};
+
+/** Options with `config` laid over them; a setting at its default is not stored. */
+export function withConfig(
+  options: Readonly<Record<string, unknown>>,
+  config: CellConfig,
+): Readonly<Record<string, unknown>> {
+  const result: Record<string, unknown> = { ...options };
+  for (const key of Object.keys(OPTION_OF) as (keyof CellConfig)[]) {
+    if (config[key] === undefined) continue;
+    if (config[key] === DEFAULT_OF[key]) delete result[OPTION_OF[key]];
+    else result[OPTION_OF[key]] = config[key];
+  }
+  return result;
+}
+
+/** What a cell's options say, defaults filled in; members of a wrong type count as absent. */
+export function configOf(options: Readonly<Record<string, unknown>>): Required<CellConfig> {
+  const { disabled, hide_code, column, name, expand_output } = options;
+  return {
+    disabled: disabled === true,
+    hideCode: hide_code === true,
+    column: typeof column === 'number' ? column : null,
+    name: typeof name === 'string' ? name : '',
+    expandOutput: expand_output === true,
+  };
+}
+
+/** The title that the notebook's app options give it. */
+export function titleOf(serialization: Serialization): string | null {
+  const title = serialization.app.options.app_title;
+  return typeof title === 'string' ? title : null;
+}

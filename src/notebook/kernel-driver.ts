@@ -1,0 +1,120 @@
+/** The `kernel` actor of a notebook session: starts one kernel, carries out orders one after the other, reports facts. */
+import { fromCallback } from 'xstate';
+import type {
+  KernelCommand,
+  KernelOrder,
+  SessionContext,
+  SessionEvent,
+  Work,
+} from '#machines/notebook-session.ts';
+import type { TerminalStatus } from '#machines/run.ts';
+import type { Failure } from '#src/core/errors.ts';
+import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
+import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
+import type { LiveNotebook } from './live-notebook.ts';
+
+/** What the driver needs of the kernel plane. */
+export interface Kernels {
+  startKernel(launch: KernelLaunch, sink: KernelSink): Kernel;
+}
+
+/** What one piece of work is to the kernel: the commands it takes, and how it ended once the last one is done. */
+export interface WorkPlan {
+  /** Each starts a command and answers its seq; they run one after the other. */
+  readonly steps: readonly ((kernel: Kernel) => number)[];
+  begin(live: LiveNotebook): void;
+  finish(done: BridgeDone): { readonly status: TerminalStatus; readonly failure: Failure | null };
+  cancelRequested(): void;
+}
+
+export interface KernelDriverPorts {
+  readonly kernels: Kernels;
+  readonly liveOf: (context: SessionContext) => LiveNotebook;
+  readonly launchOf: (context: SessionContext, live: LiveNotebook) => KernelLaunch;
+  readonly planOf: (work: Work, command: KernelCommand, live: LiveNotebook) => WorkPlan;
+}
+
+interface InFlight {
+  readonly work: Work;
+  readonly plan: WorkPlan;
+  step: number;
+  seq: number;
+}
+
+export function kernelDriver(ports: KernelDriverPorts) {
+  return fromCallback<KernelOrder, SessionContext>(({ input, receive, sendBack }) => {
+    const report = sendBack as (event: SessionEvent) => void;
+    const live = ports.liveOf(input);
+    const startedAt = performance.now();
+    let current: InFlight | undefined;
+
+    const advance = (done: BridgeDone): void => {
+      if (current === undefined || done.seq !== current.seq) return;
+      const next =
+        done.error === null && !done.interrupted ? current.plan.steps[current.step + 1] : undefined;
+      if (next !== undefined) {
+        current.step++;
+        current.seq = next(kernel);
+        return;
+      }
+      const { work, plan } = current;
+      current = undefined;
+      const { status, failure } = plan.finish(done);
+      report({ type: 'kernel.done', workId: work.id, status, failure });
+    };
+
+    const kernel = ports.kernels.startKernel(ports.launchOf(input, live), {
+      ready: ({ phases, done }) => {
+        live.takeVerdicts(done);
+        report({
+          type: 'kernel.ready',
+          phases: { ...phases, totalMs: roundMs(performance.now() - startedAt) },
+        });
+      },
+      messages: (batch: readonly KernelMessage[]) => {
+        live.apply(batch);
+        for (const message of batch) if (message.op === 'bridge-done') advance(message);
+      },
+      exited: (exit) => {
+        live.detachKernel(kernel);
+        report({
+          type: 'kernel.exited',
+          uptimeMs: performance.now() - startedAt,
+          failure: { code: exit.cause, message: exit.message },
+        });
+      },
+    });
+    live.attachKernel(kernel);
+
+    receive((order) => {
+      switch (order.type) {
+        case 'execute': {
+          const plan = ports.planOf(order.work, order.command, live);
+          plan.begin(live);
+          const first = plan.steps[0];
+          if (first === undefined) throw new Error('A piece of work has no command.');
+          current = { work: order.work, plan, step: 0, seq: first(kernel) };
+          return;
+        }
+        case 'interrupt':
+          current?.plan.cancelRequested();
+          kernel.interrupt();
+          return;
+        case 'kill':
+          kernel.kill();
+          return;
+        case 'stop':
+          kernel.stop();
+      }
+    });
+
+    return () => {
+      live.detachKernel(kernel);
+      kernel.stop();
+    };
+  });
+}
+
+function roundMs(ms: number): number {
+  return Math.round(ms * 100) / 100;
+}

@@ -1,0 +1,242 @@
+/**
+ * The open notebook of one session: its document, what its cells show, its event stream, and the kernel it has at the
+ * moment. Made when a session is opened or first used after a restart; it outlives the session's kernels and ends
+ * when the session closes or goes to sleep. Bulk (outputs, console) passes through here and never through the chart.
+ */
+import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { Envelope } from '#src/events/envelope.ts';
+import type { SessionStream } from '#src/events/session-stream.ts';
+import type { Kernel } from '#src/kernel/kernel.ts';
+import type { BridgeDone, CellOutput, KernelMessage } from '#src/kernel/messages.ts';
+import type { CellOutputRecord } from '#storage/notebooks.ts';
+import { cellEvent, registeredEvent, variablesEvent } from './cell-events.ts';
+import { type CellConfig, configOf, type NotebookDocument, withCells, withConfig } from './document.ts';
+import { applyTransaction } from './document-changes.ts';
+import type { RunRecorder } from './run-recorder.ts';
+import { NotebookView, type ViewCell } from './view.ts';
+
+export const SCRATCH = '__scratch__';
+
+export interface LiveNotebookOptions {
+  readonly workspaceId: WorkspaceId;
+  readonly sessionId: SessionId;
+  readonly document: NotebookDocument;
+  /** The last outputs of cells, as they were saved. */
+  readonly outputs: ReadonlyMap<string, CellOutputRecord>;
+  readonly stream: SessionStream;
+  /** Saves the document in this turn's commit and answers it with its new `updatedAt`. */
+  readonly save: (document: NotebookDocument) => NotebookDocument;
+  /** Resolves when what was saved in this turn is committed. */
+  readonly committed: () => Promise<void> | undefined;
+}
+
+/** Follows one command of the kernel: the recorder of a run, or the collector of a code call. */
+export interface CommandFollower {
+  follow(message: KernelMessage): void;
+}
+
+export class LiveNotebook {
+  readonly workspaceId: WorkspaceId;
+  readonly sessionId: SessionId;
+  readonly view: NotebookView;
+  readonly stream: SessionStream;
+  readonly #save: (document: NotebookDocument) => NotebookDocument;
+  readonly #committed: () => Promise<void> | undefined;
+  #document: NotebookDocument;
+  #kernel: Kernel | undefined;
+  #follower: CommandFollower | undefined;
+  #runId: string | undefined;
+
+  constructor(options: LiveNotebookOptions) {
+    this.workspaceId = options.workspaceId;
+    this.sessionId = options.sessionId;
+    this.stream = options.stream;
+    this.#save = options.save;
+    this.#committed = options.committed;
+    this.#document = options.document;
+    this.view = new NotebookView(options.document.serialization.cells);
+    for (const [cellId, saved] of options.outputs) {
+      const cell = this.view.get(cellId);
+      if (cell === undefined) continue;
+      cell.output = saved.output as CellOutput | null;
+      for (const entry of saved.console) cell.console.add(entry as CellOutput);
+    }
+    this.stream.onPressure((paused) => (paused ? this.#kernel?.pause() : this.#kernel?.resume()));
+  }
+
+  get document(): NotebookDocument {
+    return this.#document;
+  }
+  get kernel(): Kernel | undefined {
+    return this.#kernel;
+  }
+
+  attachKernel(kernel: Kernel): void {
+    this.#kernel = kernel;
+  }
+
+  /** The kernel is gone or going: what it held is lost. */
+  detachKernel(kernel: Kernel): void {
+    if (this.#kernel !== kernel) return;
+    this.#kernel = undefined;
+    this.#follower = undefined;
+    this.view.kernelLost();
+    for (const cell of this.view.cells) this.#publish(cellEvent(cell, { status: true, stale: true }));
+  }
+
+  /** From here on, what the kernel says belongs to this run, until `endCommand`. */
+  beginRun(recorder: RunRecorder): void {
+    this.#follower = recorder;
+    this.#runId = recorder.runId;
+  }
+
+  beginCode(follower: CommandFollower): void {
+    this.#follower = follower;
+  }
+
+  endCommand(): void {
+    this.#follower = undefined;
+    this.#runId = undefined;
+  }
+
+  /** Folds what the kernel said into the view and tells subscribers. */
+  apply(messages: readonly KernelMessage[]): void {
+    for (const message of messages) {
+      this.#follower?.follow(message);
+      this.#applyOne(message);
+    }
+  }
+
+  #applyOne(message: KernelMessage): void {
+    switch (message.op) {
+      case 'cell-op': {
+        const known = message.cellId === SCRATCH || this.view.applyCellOp(message) !== undefined;
+        if (!known) return;
+        const cell = this.view.get(message.cellId);
+        const texts = (message.console ?? []).filter(isConsoleText);
+        for (const { channel, data } of texts) {
+          this.#publish({ type: 'console-output', data: { cellId: message.cellId, channel, text: data } });
+        }
+        const event = cellEvent(cell ?? { id: SCRATCH, activity: message.status ?? undefined }, {
+          status: message.status !== null,
+          stale: message.staleInputs !== null,
+          output: message.output,
+          console:
+            message.console?.length === 0
+              ? []
+              : (message.console?.filter((entry) => !isConsoleText(entry)) ?? []),
+          clearsConsole: message.console?.length === 0,
+        });
+        if (Object.keys(event.data).length > 1) this.#publish(event);
+        return;
+      }
+      case 'variables':
+        this.view.setVariables(message.variables);
+        this.#publish(variablesEvent(message.variables));
+        return;
+      case 'notebook-document-transaction':
+        if (message.source !== 'kernel') this.#edit(message.changes);
+        return;
+      case 'bridge-app-options':
+        this.#setAppOptions(message.options);
+        return;
+      case 'bridge-done':
+        this.takeVerdicts(message);
+        return;
+      default:
+    }
+  }
+
+  takeVerdicts(done: BridgeDone): void {
+    for (const cell of this.view.applyVerdicts(done)) {
+      this.#publish(cellEvent(cell, { status: true, stale: true }));
+    }
+  }
+
+  /** Code and settings that an execution request brings along. Saved in this turn's commit. */
+  override(changes: readonly { cellId: string; code?: string; config?: CellConfig }[]): void {
+    for (const { cellId, code, config } of changes) {
+      const cell = this.view.get(cellId);
+      if (cell === undefined) throw new Error(`An override names the unknown cell ${cellId}.`);
+      if (code !== undefined) this.view.setCode(cell, code);
+      if (config !== undefined) cell.options = withConfig(cell.options, config);
+    }
+    this.#saveCells();
+    const touched = changes.flatMap(({ cellId }) => this.view.get(cellId) ?? []);
+    this.#publishRegistered(touched);
+  }
+
+  #edit(changes: Parameters<typeof applyTransaction>[1]): void {
+    const { registered, deleted, reordered } = applyTransaction(this.view, changes);
+    if (registered.length === 0 && deleted.length === 0 && !reordered) return;
+    this.#saveCells();
+    const after = this.#committed();
+    if (deleted.length > 0) this.#publish({ type: 'cells-deleted', data: { cellIds: deleted } }, after);
+    if (registered.length > 0 || reordered) this.#publishRegistered(registered);
+  }
+
+  #setAppOptions(options: Readonly<Record<string, unknown>>): void {
+    const { serialization } = this.#document;
+    const app = { options: { ...serialization.app.options, ...options } };
+    this.#replace({ ...this.#document, serialization: { ...serialization, app } });
+  }
+
+  #saveCells(): void {
+    const cells = this.view.cells.map(({ id, code, options }) => ({ cell_id: id, code, options }));
+    this.#replace({ ...this.#document, serialization: withCells(this.#document.serialization, cells) });
+  }
+
+  #replace(document: NotebookDocument): void {
+    this.#document = this.#save(document);
+    this.#publish(
+      { type: 'notebook.saved', data: { updatedAt: this.#document.updatedAt } },
+      this.#committed(),
+    );
+  }
+
+  #publishRegistered(cells: readonly ViewCell[]): void {
+    this.#publish(registeredEvent(cells, this.view.cells), this.#committed());
+  }
+
+  #publish(
+    event: { readonly type: string; readonly data: Readonly<Record<string, unknown>> },
+    after?: Promise<void>,
+  ): void {
+    const envelope = {
+      type: event.type,
+      sessionId: this.sessionId,
+      ...(this.#runId === undefined ? {} : { runId: this.#runId }),
+      data: event.data,
+    } as Envelope;
+    this.stream.publish(envelope, after);
+  }
+
+  /** Current state as events: what a subscriber needs to build the notebook it has missed. */
+  replay(): { readonly type: string; readonly data: Readonly<Record<string, unknown>> }[] {
+    return [
+      registeredEvent(this.view.cells, this.view.cells),
+      ...this.view.cells.map((cell) =>
+        cellEvent(cell, {
+          status: true,
+          stale: true,
+          output: cell.output,
+          console: cell.console.entries(),
+        }),
+      ),
+      ...(this.view.variables.length > 0 ? [variablesEvent(this.view.variables)] : []),
+    ];
+  }
+
+  /** The cells as the session record shows them. */
+  launchCells(): { cellId: string; code: string; config: CellConfig }[] {
+    return this.view.cells.map(({ id, code, options }) => ({ cellId: id, code, config: configOf(options) }));
+  }
+}
+
+function isConsoleText(entry: CellOutput): entry is CellOutput & { data: string } {
+  return (
+    (entry.channel === 'stdout' || entry.channel === 'stderr') &&
+    entry.mimetype === 'text/plain' &&
+    typeof entry.data === 'string'
+  );
+}

@@ -1,0 +1,137 @@
+/** Follows one execution from the kernel's messages and says, at its end, what became of every cell it touched. */
+
+import type { TerminalStatus } from '#machines/run.ts';
+import type { Failure } from '#src/core/errors.ts';
+import type { BridgeDone, CellError, CellStatus, KernelMessage } from '#src/kernel/messages.ts';
+import { type CellResultStatus, type OutputPart, OutputShelf, type RunOutput } from '#src/runs/run-output.ts';
+import type { NotebookView, ViewCell } from './view.ts';
+
+/** A run's failure; `cells` are the ones at fault. */
+export interface RunFailure extends Failure {
+  readonly cells?: readonly string[];
+}
+
+interface Timing {
+  readonly startedAt: number;
+  durationMs: number | null;
+}
+
+const RESULT_OF: Readonly<Record<NonNullable<CellStatus>, CellResultStatus>> = {
+  success: 'success',
+  exception: 'error',
+  'marimo-error': 'error',
+  stopped: 'stopped',
+  cancelled: 'cancelled',
+  interrupted: 'interrupted',
+  disabled: 'disabled',
+};
+
+export class RunRecorder {
+  readonly runId: string;
+  readonly #requested: readonly string[];
+  readonly #stored: boolean;
+  readonly #planned = new Set<string>();
+  readonly #timings = new Map<string, Timing>();
+  readonly #missing = new Set<string>();
+  cancelRequested = false;
+
+  constructor(runId: string, requested: readonly string[], stored: boolean) {
+    this.runId = runId;
+    this.#requested = requested;
+    this.#stored = stored;
+  }
+
+  follow(message: KernelMessage): void {
+    if (message.op === 'execution') {
+      if (message.phase === 'planned') this.#planned.add(message.cellId);
+      if (message.phase === 'running') {
+        this.#timings.set(message.cellId, { startedAt: performance.now(), durationMs: null });
+      }
+      const timing = this.#timings.get(message.cellId);
+      if (message.phase === 'completed' && timing) {
+        timing.durationMs = Math.round((performance.now() - timing.startedAt) * 100) / 100;
+      }
+    } else if (message.op === 'missing-package-alert') {
+      for (const name of message.packages) this.#missing.add(name);
+    }
+  }
+
+  /** Cells that reached their first line. */
+  get ran(): ReadonlySet<string> {
+    return new Set(this.#timings.keys());
+  }
+
+  /** How the run ended, once the kernel has given its verdicts and the view has taken them. */
+  verdict(done: BridgeDone, view: NotebookView): { status: TerminalStatus; failure: RunFailure | null } {
+    const touched = this.#touched().flatMap((id) => view.get(id) ?? []);
+    const wasInterrupted = done.interrupted || touched.some((cell) => cell.ended === 'interrupted');
+    if (this.cancelRequested && wasInterrupted) return { status: 'cancelled', failure: null };
+    if (done.error !== null && !wasInterrupted) {
+      return { status: 'failed', failure: { code: 'kernel_command_failed', message: done.error } };
+    }
+    const failed = touched.filter((cell) => cell.structural.length > 0 || isFailure(cell.ended));
+    const first = failed[0];
+    if (first === undefined) return { status: 'completed', failure: null };
+    const cells = failed.map((cell) => cell.id);
+    return { status: 'failed', failure: { code: 'cell_failed', message: describe(first), cells } };
+  }
+
+  /** The parts to save, in the order in which the cells ran, and the assets that they name. */
+  output(view: NotebookView): { output: RunOutput; shelf: OutputShelf } {
+    const shelf = new OutputShelf();
+    if (!this.#stored) return { output: { stored: false, parts: [] }, shelf };
+    const results: OutputPart[] = [];
+    const warnings: OutputPart[] = [];
+    for (const id of this.#touched()) {
+      const cell = view.get(id);
+      if (cell === undefined) continue;
+      const timing = this.#timings.get(id);
+      results.push({
+        type: 'cell-result',
+        cellId: id,
+        status: this.#resultStatus(cell),
+        outputs:
+          timing === undefined && cell.output?.channel !== 'marimo-error' ? [] : shelf.shelve(cell.output),
+        console:
+          timing === undefined
+            ? []
+            : cell.console.entries().map(({ channel, mimetype, data }) => ({ channel, mimetype, data })),
+        durationMs: timing?.durationMs ?? null,
+      });
+      if (timing !== undefined && cell.console.omitted > 0) {
+        const message = `The cell ${id} printed ${cell.console.omitted} more characters between the beginning and the end kept here.`;
+        warnings.push({ type: 'warning', code: 'console_truncated', message });
+      }
+    }
+    if (this.#missing.size > 0) {
+      const message = `Not installed: ${[...this.#missing].join(', ')}.`;
+      warnings.push({ type: 'warning', code: 'missing_packages', message });
+    }
+    return { output: { stored: true, parts: [...results, ...warnings, ...shelf.assetParts()] }, shelf };
+  }
+
+  /** Cells that ran first, in their order, then those that were meant to. */
+  #touched(): string[] {
+    return [...new Set([...this.#timings.keys(), ...this.#planned, ...this.#requested])];
+  }
+
+  #resultStatus(cell: ViewCell): CellResultStatus {
+    if (cell.structural.length > 0) return 'error';
+    if (cell.ended !== null) return RESULT_OF[cell.ended];
+    return this.#timings.has(cell.id) ? 'interrupted' : 'cancelled';
+  }
+}
+
+function isFailure(status: CellStatus): boolean {
+  return status === 'exception' || status === 'marimo-error' || status === 'interrupted';
+}
+
+/** One line about why a cell failed, such as `ZeroDivisionError: division by zero`. */
+function describe(cell: ViewCell): string {
+  const shown =
+    cell.output?.channel === 'marimo-error' && Array.isArray(cell.output.data) ? cell.output.data : [];
+  const error: CellError | undefined = cell.structural[0] ?? (shown[0] as CellError | undefined);
+  if (error === undefined) return `The cell ${cell.id} failed.`;
+  const kind = error.exception_type ?? error.type;
+  return error.msg === undefined ? `The cell ${cell.id} has an error: ${kind}.` : `${kind}: ${error.msg}`;
+}

@@ -1,0 +1,155 @@
+/** Saved notebooks: create, read, list, replace parts of, delete. Whether a session is open is asked through a port. */
+import { timestampAfter } from '#src/core/clock.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
+import { type NotebookId, newId, type WorkspaceId } from '#src/core/ids.ts';
+import { type JsonPage, pageOf } from '#src/runs/page.ts';
+import { type NotebookRecord, notebookRecords } from '#storage/notebooks.ts';
+import type { Store, Transaction } from '#storage/store.ts';
+import {
+  type NotebookDocument,
+  normalizeSerialization,
+  type SerializationInput,
+  titleOf,
+} from './document.ts';
+
+export interface NotebookFields {
+  readonly serialization?: SerializationInput;
+  readonly datasourceSlugs?: readonly string[];
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+/** Whether a session is open on a notebook, wherever that session is. */
+export type IsSessionOpen = (workspaceId: WorkspaceId, notebookId: NotebookId) => boolean;
+
+export class SavedNotebooks {
+  readonly #store: Store;
+  readonly #isSessionOpen: IsSessionOpen;
+
+  constructor(store: Store, isSessionOpen: IsSessionOpen) {
+    this.#store = store;
+    this.#isSessionOpen = isSessionOpen;
+  }
+
+  create(workspaceId: WorkspaceId, fields: NotebookFields): { document: NotebookDocument; json: Uint8Array } {
+    const now = timestampAfter(undefined);
+    const document: NotebookDocument = {
+      id: newId<NotebookId>('notebook'),
+      createdAt: now,
+      updatedAt: now,
+      serialization: normalizeSerialization(fields.serialization ?? {}),
+      datasourceSlugs: fields.datasourceSlugs ?? [],
+      variables: fields.variables ?? {},
+    };
+    const json = this.#store.write((tx) => put(tx, workspaceId, document));
+    return { document, json };
+  }
+
+  /** The notebook as it is served. Throws `not_found`. */
+  json(workspaceId: WorkspaceId, notebookId: string): Uint8Array {
+    const record = this.#store.get(notebookRecords, workspaceId, notebookId);
+    if (record === undefined) throw notFound();
+    return record.document;
+  }
+
+  read(workspaceId: WorkspaceId, notebookId: string): NotebookDocument {
+    return parse(this.json(workspaceId, notebookId));
+  }
+
+  /** Summaries, oldest first. */
+  list(workspaceId: WorkspaceId, after: string | undefined, limit: number): JsonPage {
+    if (after !== undefined && this.#store.get(notebookRecords, workspaceId, after) === undefined) {
+      throw new AppError('invalid_cursor', `There is no notebook ${after} in this workspace.`);
+    }
+    return pageOf(
+      this.#store.list(notebookRecords, workspaceId, [], { after, limit: limit + 1 }),
+      limit,
+      ({ summary }) => summary,
+    );
+  }
+
+  /**
+   * Replaces the given parts, when the notebook is still the one that was read and no session is open on it: then the
+   * live session owns the document.
+   */
+  patch(
+    workspaceId: WorkspaceId,
+    notebookId: string,
+    expectedUpdatedAt: string,
+    fields: NotebookFields,
+  ): Uint8Array {
+    return this.#store.write((tx) => {
+      const record = tx.get(notebookRecords, workspaceId, notebookId);
+      if (record === undefined) throw notFound();
+      this.#refuseOpen(workspaceId, notebookId as NotebookId);
+      if (record.updatedAt !== expectedUpdatedAt) {
+        throw new AppError(
+          'stale_update',
+          `The notebook was last updated at ${record.updatedAt}. Reload it first.`,
+          {
+            members: { updatedAt: record.updatedAt },
+          },
+        );
+      }
+      const current = parse(record.document);
+      return put(tx, workspaceId, {
+        ...current,
+        updatedAt: timestampAfter(record.updatedAt),
+        serialization:
+          fields.serialization === undefined
+            ? current.serialization
+            : normalizeSerialization(fields.serialization),
+        datasourceSlugs: fields.datasourceSlugs ?? current.datasourceSlugs,
+        variables: fields.variables ?? current.variables,
+      });
+    });
+  }
+
+  /** Saves what a live session has made of the document. */
+  save(workspaceId: WorkspaceId, document: NotebookDocument): NotebookDocument {
+    return this.#store.write((tx) => {
+      const record = tx.get(notebookRecords, workspaceId, document.id);
+      const saved = { ...document, updatedAt: timestampAfter(record?.updatedAt) };
+      put(tx, workspaceId, saved);
+      return saved;
+    });
+  }
+
+  /** Removes the saved notebook. Runs stay: they are history. */
+  delete(workspaceId: WorkspaceId, notebookId: string): void {
+    this.#store.write((tx) => {
+      if (tx.get(notebookRecords, workspaceId, notebookId) === undefined) throw notFound();
+      this.#refuseOpen(workspaceId, notebookId as NotebookId);
+      tx.remove(notebookRecords, workspaceId, notebookId);
+    });
+  }
+
+  #refuseOpen(workspaceId: WorkspaceId, notebookId: NotebookId): void {
+    if (!this.#isSessionOpen(workspaceId, notebookId)) return;
+    throw new AppError('session_open', `A session is open on the notebook ${notebookId}. Close it first.`);
+  }
+}
+
+function put(tx: Transaction, workspaceId: WorkspaceId, notebook: NotebookDocument): Uint8Array {
+  const { id, createdAt, updatedAt, serialization, datasourceSlugs } = notebook;
+  const summary = {
+    id,
+    title: titleOf(serialization),
+    cellCount: serialization.cells.length,
+    datasourceSlugs,
+    createdAt,
+    updatedAt,
+  };
+  const record: NotebookRecord = {
+    updatedAt,
+    summary: Buffer.from(JSON.stringify(summary)),
+    document: Buffer.from(JSON.stringify(notebook)),
+  };
+  tx.put(notebookRecords, record, workspaceId, id);
+  return record.document;
+}
+
+function parse(json: Uint8Array): NotebookDocument {
+  return JSON.parse(
+    Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString('utf8'),
+  ) as NotebookDocument;
+}

@@ -1,0 +1,163 @@
+/**
+ * What is known of an open notebook's cells: the document, and what the kernel has said of each cell. Pure state: it
+ * folds the kernel's messages and never asks. It outlives kernels; `kernelLost` says that one is gone.
+ */
+import type {
+  BridgeDone,
+  CellError,
+  CellOp,
+  CellOutput,
+  CellStatus,
+  Variables,
+} from '#src/kernel/messages.ts';
+import { ConsoleTail } from './console-tail.ts';
+import { configOf, type SavedCell } from './document.ts';
+
+export type ShownStatus = 'idle' | 'queued' | 'running' | 'stale' | 'disabled' | 'error';
+
+export interface ViewCell {
+  readonly id: string;
+  code: string;
+  options: Readonly<Record<string, unknown>>;
+  /** Counts the changes of the code: code mode refuses edits of a version that was not read. */
+  version: number;
+  activity: 'idle' | 'queued' | 'running' | 'disabled-transitively';
+  stale: boolean;
+  output: CellOutput | null;
+  console: ConsoleTail;
+  /** How its last run ended; null while it has not run in this kernel. */
+  ended: CellStatus;
+  structural: readonly CellError[];
+}
+
+export type VariableGraph = Variables['variables'];
+
+export class NotebookView {
+  /** In document order. */
+  #cells = new Map<string, ViewCell>();
+  #variables: VariableGraph = [];
+
+  constructor(cells: readonly SavedCell[]) {
+    for (const cell of cells) this.add(cell.cell_id, cell.code, cell.options);
+  }
+
+  get cells(): readonly ViewCell[] {
+    return [...this.#cells.values()];
+  }
+  get variables(): VariableGraph {
+    return this.#variables;
+  }
+  get(cellId: string): ViewCell | undefined {
+    return this.#cells.get(cellId);
+  }
+
+  add(id: string, code: string, options: Readonly<Record<string, unknown>>): ViewCell {
+    const cell: ViewCell = {
+      id,
+      code,
+      options,
+      version: 0,
+      activity: 'idle',
+      stale: true,
+      output: null,
+      console: new ConsoleTail(),
+      ended: null,
+      structural: [],
+    };
+    this.#cells.set(id, cell);
+    return cell;
+  }
+
+  remove(cellId: string): boolean {
+    return this.#cells.delete(cellId);
+  }
+
+  /** Unknown ids are passed over, missing ones keep their order behind the others. */
+  reorder(order: readonly string[]): void {
+    const sorted = new Map<string, ViewCell>();
+    for (const id of [...order, ...this.#cells.keys()]) {
+      const cell = this.#cells.get(id);
+      if (cell !== undefined) sorted.set(id, cell);
+    }
+    this.#cells = sorted;
+  }
+
+  setCode(cell: ViewCell, code: string): void {
+    if (cell.code === code) return;
+    cell.code = code;
+    cell.version++;
+    cell.stale = true;
+  }
+
+  setVariables(variables: VariableGraph): void {
+    this.#variables = variables;
+  }
+
+  /** Null members leave what is known; an empty console clears it, entries append. */
+  applyCellOp(op: CellOp): ViewCell | undefined {
+    const cell = this.#cells.get(op.cellId);
+    if (cell === undefined) return undefined;
+    if (op.status !== null) cell.activity = op.status;
+    if (op.staleInputs !== null) cell.stale = op.staleInputs;
+    if (op.output !== null) cell.output = op.output;
+    if (op.console?.length === 0) cell.console = new ConsoleTail();
+    for (const entry of op.console ?? []) cell.console.add(entry);
+    return cell;
+  }
+
+  /** Takes over the kernel's verdict on every cell; answers those whose shown state it changed. */
+  applyVerdicts(done: BridgeDone): ViewCell[] {
+    const changed: ViewCell[] = [];
+    for (const [cellId, verdict] of done.cells) {
+      const cell = this.#cells.get(cellId);
+      if (cell === undefined) continue;
+      const before = shownStatus(cell);
+      const { stale } = cell;
+      cell.ended = verdict.status;
+      cell.structural = verdict.errors;
+      // A cell that never entered the kernel's graph is not marked by it, but it has not run its code either.
+      cell.stale = verdict.stale || (verdict.status === null && cell.code.trim() !== '');
+      if (cell.activity !== 'disabled-transitively') cell.activity = 'idle';
+      if (before !== shownStatus(cell) || stale !== cell.stale) changed.push(cell);
+    }
+    return changed;
+  }
+
+  /** Everything the kernel held is gone: outputs stay to be shown, every cell is stale. */
+  kernelLost(): void {
+    for (const cell of this.#cells.values()) {
+      cell.activity = 'idle';
+      cell.stale = true;
+      cell.ended = null;
+    }
+    this.#variables = [];
+  }
+
+  /** A cell and everything it depends on, by the variables the kernel knows of. */
+  ancestors(cellIds: Iterable<string>): Set<string> {
+    const parents = new Map<string, Set<string>>();
+    for (const { declaredBy, usedBy } of this.#variables) {
+      for (const user of usedBy) {
+        const known = parents.get(user) ?? new Set();
+        for (const owner of declaredBy) known.add(owner);
+        parents.set(user, known);
+      }
+    }
+    const found = new Set<string>();
+    const open = [...cellIds];
+    for (let id = open.pop(); id !== undefined; id = open.pop()) {
+      if (found.has(id)) continue;
+      found.add(id);
+      open.push(...(parents.get(id) ?? []));
+    }
+    return found;
+  }
+}
+
+export function shownStatus(cell: ViewCell): ShownStatus {
+  if (cell.activity === 'running' || cell.activity === 'queued') return cell.activity;
+  if (cell.activity === 'disabled-transitively' || configOf(cell.options).disabled) return 'disabled';
+  if (cell.structural.length > 0) return 'error';
+  if (cell.stale) return 'stale';
+  return cell.ended === 'exception' || cell.ended === 'marimo-error' ? 'error' : 'idle';
+}

@@ -1,0 +1,175 @@
+/**
+ * The records of runs: begun, ended, read, paged, cancelled. The run's actor decides which of these may happen; this
+ * writes, in the same turn, what the decision means for the record. Serves runs of every kind.
+ */
+
+import type { RunInput, RunKind, RunStatus, TerminalStatus } from '#machines/run.ts';
+import type { Address } from '#src/actors/address.ts';
+import type { ActorRuntime } from '#src/actors/runtime.ts';
+import { timestamp } from '#src/core/clock.ts';
+import { AppError, type Failure, notFound } from '#src/core/errors.ts';
+import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import { newId } from '#src/core/ids.ts';
+import { type AssetRecord, assetRecords, type RunRecord, runRecords, sessionRuns } from '#storage/runs.ts';
+import type { Store } from '#storage/store.ts';
+import { type JsonPage, pageOf } from './page.ts';
+
+/** A run as it is served. */
+export interface RunDocument {
+  readonly id: RunId;
+  readonly kind: RunKind;
+  readonly sessionId: SessionId;
+  readonly status: RunStatus;
+  readonly input: unknown;
+  readonly output: unknown;
+  readonly error: Failure | null;
+  readonly createdAt: string;
+  readonly startedAt: string | null;
+  readonly finishedAt: string | null;
+}
+
+export interface RunEnd {
+  readonly status: TerminalStatus;
+  readonly error: Failure | null;
+  readonly output: unknown;
+  readonly assets: ReadonlyMap<AssetId, AssetRecord>;
+}
+
+export class RunBook {
+  readonly #store: Store;
+  readonly #actors: ActorRuntime;
+
+  constructor(store: Store, actors: ActorRuntime) {
+    this.#store = store;
+    this.#actors = actors;
+  }
+
+  /** Begins a run: its record, its place among its session's runs, and its actor. */
+  begin(workspaceId: WorkspaceId, sessionId: SessionId, kind: RunKind, input: unknown): RunId {
+    const runId = newId<RunId>('run');
+    const now = timestamp();
+    const run: RunDocument = {
+      id: runId,
+      kind,
+      sessionId,
+      status: 'running',
+      input,
+      output: null,
+      error: null,
+      createdAt: now,
+      startedAt: now,
+      finishedAt: null,
+    };
+    this.#store.write((tx) => {
+      tx.put(runRecords, recordOf(run), workspaceId, runId);
+      tx.put(sessionRuns, null, workspaceId, sessionId, runId);
+    });
+    this.#actors.spawn(runAddress(workspaceId, runId), {
+      workspaceId,
+      runId,
+      sessionId,
+      kind,
+    } satisfies RunInput);
+    return runId;
+  }
+
+  /** Ends a run: its actor announces the terminal status, once; its record gets its output. */
+  finish(workspaceId: WorkspaceId, runId: RunId, end: RunEnd): void {
+    this.#actors.tell(runAddress(workspaceId, runId), {
+      type: 'finish',
+      status: end.status,
+      error: end.error,
+    });
+    this.#rewrite(workspaceId, runId, (run) => ({
+      ...run,
+      status: end.status,
+      output: end.output,
+      error: end.error,
+      finishedAt: timestamp(),
+    }));
+    if (end.assets.size === 0) return;
+    this.#store.write((tx) => {
+      for (const [assetId, asset] of end.assets) tx.put(assetRecords, asset, workspaceId, runId, assetId);
+    });
+  }
+
+  /**
+   * Asks for a run to be cancelled; throws `run_finished` when it is over, `not_found` when there is none. A run whose
+   * server died ends at once; for another, `stop` is told whom to stop.
+   */
+  cancel(workspaceId: WorkspaceId, runId: RunId, stop: (kind: RunKind, sessionId: SessionId) => void): void {
+    const address = runAddress(workspaceId, runId);
+    const snapshot = this.#actors.ask(address, { type: 'cancel' });
+    const { kind, sessionId } = snapshot.context as RunInput;
+    if (snapshot.status === 'active') {
+      stop(kind, sessionId);
+      return;
+    }
+    this.#rewrite(workspaceId, runId, (run) => ({ ...run, status: 'cancelled', finishedAt: timestamp() }));
+  }
+
+  /** The run as JSON. One that a dead server left running carries `stale: true`. */
+  json(workspaceId: WorkspaceId, runId: string): Uint8Array {
+    const record = this.#store.get(runRecords, workspaceId, runId);
+    if (record === undefined) throw notFound();
+    return this.#shown(workspaceId, runId, record);
+  }
+
+  /** The runs of one session, oldest first. */
+  list(workspaceId: WorkspaceId, sessionId: string, after: string | undefined, limit: number): JsonPage {
+    if (after !== undefined && this.#store.get(sessionRuns, workspaceId, sessionId, after) === undefined) {
+      throw new AppError('invalid_cursor', `The session ${sessionId} has no run ${after}.`);
+    }
+    const entries = this.#store.list(sessionRuns, workspaceId, [sessionId], { after, limit: limit + 1 });
+    return pageOf(entries, limit, (_, id) => {
+      const record = this.#store.get(runRecords, workspaceId, id);
+      if (record === undefined) throw new Error(`The run ${id} is listed and has no record.`);
+      return this.#shown(workspaceId, id, record);
+    });
+  }
+
+  asset(workspaceId: WorkspaceId, runId: string, assetId: string): AssetRecord {
+    const asset = this.#store.get(assetRecords, workspaceId, runId, assetId);
+    if (asset === undefined) throw notFound();
+    return asset;
+  }
+
+  /** The newest run of a session and its status, for a subscriber that may have missed its end. */
+  latest(workspaceId: WorkspaceId, sessionId: string): RunDocument | undefined {
+    for (const { id } of this.#store.list(sessionRuns, workspaceId, [sessionId], {
+      limit: 1,
+      reverse: true,
+    })) {
+      return parse(this.json(workspaceId, id));
+    }
+    return undefined;
+  }
+
+  #shown(workspaceId: WorkspaceId, runId: string, record: RunRecord): Uint8Array {
+    if (record.status !== 'running') return record.document;
+    if (this.#actors.peek(runAddress(workspaceId, runId as RunId))?.live === true) return record.document;
+    return Buffer.from(JSON.stringify({ ...parse(record.document), stale: true }));
+  }
+
+  #rewrite(workspaceId: WorkspaceId, runId: RunId, change: (run: RunDocument) => RunDocument): void {
+    this.#store.write((tx) => {
+      const record = tx.get(runRecords, workspaceId, runId);
+      if (record === undefined) throw new Error(`The run ${runId} has no record.`);
+      tx.put(runRecords, recordOf(change(parse(record.document))), workspaceId, runId);
+    });
+  }
+}
+
+export function runAddress(workspaceId: WorkspaceId, runId: RunId): Address {
+  return { workspaceId, kind: 'run', id: runId };
+}
+
+function recordOf(run: RunDocument): RunRecord {
+  return { sessionId: run.sessionId, status: run.status, document: Buffer.from(JSON.stringify(run)) };
+}
+
+function parse(json: Uint8Array): RunDocument {
+  return JSON.parse(
+    Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString('utf8'),
+  ) as RunDocument;
+}
