@@ -45,42 +45,51 @@ export async function convertInChild(request: ConvertRequest, port: ConvertPort)
   const token = randomBytes(32).toString('hex');
   const { direction, format, ...input } = request;
   return new Promise((resolve) => {
+    const timers: NodeJS.Timeout[] = [];
     let zygote: ZygoteProcess | null = null;
-    const finish = (result: ConvertResult) => {
-      clearTimeout(timeout);
+    let isSettled = false;
+    const settle = (result: ConvertResult) => {
+      if (isSettled) return;
+      isSettled = true;
+      for (const timer of timers) clearTimeout(timer);
       socket.destroy();
       zygote?.signal(id, constants.signals.SIGKILL);
       resolve(result);
     };
-    const timeout = setTimeout(() => finish(failed('The conversion took too long.')), TIMEOUT_MS);
+    const settleAfter = (delayMs: number, result: ConvertResult) => {
+      if (!isSettled) timers.push(setTimeout(() => settle(result), delayMs));
+    };
     const socket = new KernelSocket(token, {
       accepted: () => {},
       received: (values) => {
         for (const value of values) {
           const message = asRecord(value, 'the message');
           if (message.op === 'convert-ready') socket.send(encodeFrame(INPUT, input));
-          else if (message.op === 'convert-done') finish(decodeResult(direction, message));
+          else if (message.op === 'convert-done') settle(decodeResult(direction, message));
         }
       },
-      broken: (reason) => finish(failed(`The converter sent ${reason}.`)),
-      closed: () => finish(failed(NO_ANSWER)),
+      broken: (reason) => settle(failed(`The converter sent ${reason}.`)),
+      closed: () => settle(failed(NO_ANSWER)),
     });
     const start = async () => {
-      zygote = await port.zygote();
+      const host = await port.zygote();
       const socketPath = port.newSocketPath();
       await socket.listen(socketPath);
-      zygote.order(
+      if (isSettled) return;
+      zygote = host;
+      host.order(
         id,
         { op: 'convert', direction, format, socket_path: socketPath, token },
         {
           // Its answer may still be in the socket, whose end is the one that counts.
-          ended: () => setTimeout(() => finish(failed(NO_ANSWER)), LAST_WORDS_MS),
-          refused: (reason) => finish(failed(reason)),
-          lost: () => finish(failed('The kernel host ended during the conversion.')),
+          ended: () => settleAfter(LAST_WORDS_MS, failed(NO_ANSWER)),
+          refused: (reason) => settle(failed(reason)),
+          lost: () => settle(failed('The kernel host ended during the conversion.')),
         },
       );
     };
-    start().catch((error: unknown) => finish(failed(error instanceof Error ? error.message : String(error))));
+    settleAfter(TIMEOUT_MS, failed('The conversion took too long.'));
+    start().catch((error: unknown) => settle(failed(error instanceof Error ? error.message : String(error))));
   });
 }
 

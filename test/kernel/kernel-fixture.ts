@@ -1,5 +1,5 @@
 /** Real kernels for tests: one host, kernels whose messages and end can be waited for. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KernelExit } from '#src/kernel/exit-classification.ts';
@@ -193,6 +193,15 @@ export function isAlive(pid: number): boolean {
 
 export function parentOf(pid: number): number {
   return statOf(pid)?.parent ?? 0;
+}
+
+/** All processes below this one, wherever in the tree and in whichever session or pid namespace. */
+export function descendantsOf(pid: number): number[] {
+  const everyone = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+  const children = everyone.filter((one) => parentOf(one) === pid);
+  return children.flatMap((child) => [child, ...descendantsOf(child)]);
 }
 
 function statOf(pid: number): { state: string; parent: number } | null {
