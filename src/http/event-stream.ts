@@ -64,8 +64,9 @@ export class EventStream implements EventSink {
   end(): void {
     if (this.#over) return;
     this.#finish();
+    // Without closing the connection: asked for that, uWebSockets.js 20 writes the header into the body.
     this.#res.cork(() => {
-      this.#res.end(undefined, true);
+      this.#res.end();
     });
   }
 

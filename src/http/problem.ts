@@ -1,4 +1,5 @@
 import { AppError, CATALOGUE } from '#src/core/errors.ts';
+import type { Log } from '#src/core/log.ts';
 import type { BytesReply } from './reply.ts';
 
 /** What of the request a problem document shows. */
@@ -38,9 +39,7 @@ function expectedHeaders(status: number): Record<string, string> {
 }
 
 /** Where the edge reports what is nobody's fault but ours. */
-export interface EdgeLog {
-  error(fields: Readonly<Record<string, unknown>>, message: string): void;
-}
+export type EdgeLog = Pick<Log, 'error'>;
 
 /** The caller's error as it is; anything else is a bug: logged with the request id, answered without its text. */
 export function toAppError(error: unknown, log: EdgeLog, context: ProblemContext): AppError {

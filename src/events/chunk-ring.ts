@@ -1,0 +1,57 @@
+/** Some frames of a stream, encoded once for all subscribers. */
+export interface Chunk {
+  readonly bytes: Uint8Array;
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  /** Bytes of the stream before this chunk. */
+  readonly start: number;
+}
+
+/** The latest chunks of a stream, by an index that counts from its beginning: a place in it is one number. */
+export class ChunkRing {
+  #chunks: Chunk[] = [];
+  #firstIndex = 0;
+  #end = 0;
+  #lastSeq = 0;
+
+  /** The index the next chunk will have. */
+  get nextIndex(): number {
+    return this.#firstIndex + this.#chunks.length;
+  }
+
+  push(bytes: Uint8Array, firstSeq: number, lastSeq: number): void {
+    this.#chunks.push({ bytes, firstSeq, lastSeq, start: this.#end });
+    this.#end += bytes.byteLength;
+    this.#lastSeq = lastSeq;
+  }
+
+  at(index: number): Chunk {
+    return this.#chunks[index - this.#firstIndex]!;
+  }
+
+  /** Bytes from this place to the end. */
+  bytesFrom(index: number): number {
+    return index >= this.nextIndex ? 0 : this.#end - this.at(index).start;
+  }
+
+  /** The index of the chunk that has, or will have, the frame after `seq`; undefined when it is no longer here. */
+  indexAfter(seq: number): number | undefined {
+    if (seq === this.#lastSeq) return this.nextIndex;
+    const first = this.#chunks[0];
+    if (first === undefined || seq < first.firstSeq - 1 || seq > this.#lastSeq) return undefined;
+    return this.#firstIndex + this.#chunks.findIndex((chunk) => chunk.lastSeq > seq);
+  }
+
+  /** Drops chunks before `index`, except for the latest `windowBytes`. */
+  trim(index: number, windowBytes: number): void {
+    let count = 0;
+    while (count < this.#chunks.length && this.#firstIndex + count < index) {
+      const after = this.#chunks[count + 1]?.start ?? this.#end;
+      if (this.#end - after < windowBytes) break;
+      count++;
+    }
+    if (count === 0) return;
+    this.#chunks.splice(0, count);
+    this.#firstIndex += count;
+  }
+}

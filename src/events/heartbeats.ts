@@ -1,0 +1,42 @@
+/** What is given heartbeats: once in each period it is asked for every one of `slots` slots. */
+export interface Beating {
+  beat(slot: number, slots: number): void;
+}
+
+/** A period is cut into slots, so that thousands of subscribers are not all written to at once. */
+const SLOTS = 8;
+
+/**
+ * The one timer behind the heartbeats of all streams. It runs only while there is a stream to keep alive and never
+ * holds the process up.
+ */
+export class Heartbeats implements Disposable {
+  readonly #everyMs: number;
+  readonly #streams = new Set<Beating>();
+  #timer: NodeJS.Timeout | undefined;
+  #slot = 0;
+
+  constructor(everyMs: number) {
+    this.#everyMs = everyMs;
+  }
+
+  add(stream: Beating): void {
+    this.#streams.add(stream);
+    this.#timer ??= setInterval(() => this.#beat(), this.#everyMs / SLOTS).unref();
+  }
+
+  delete(stream: Beating): void {
+    this.#streams.delete(stream);
+    if (this.#streams.size === 0) this[Symbol.dispose]();
+  }
+
+  #beat(): void {
+    this.#slot = (this.#slot + 1) % SLOTS;
+    for (const stream of this.#streams) stream.beat(this.#slot, SLOTS);
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}

@@ -1,0 +1,64 @@
+import type { Envelope } from '#src/events/envelope.ts';
+import type { EventSink } from '#src/events/event-sink.ts';
+
+export interface ReceivedFrame {
+  readonly id: string;
+  readonly event: Envelope;
+}
+
+/** A connection that remembers what it was given and takes bytes only while `open`. */
+export class RecordingSink implements EventSink {
+  open = true;
+  ended = false;
+  writes = 0;
+  text = '';
+
+  write(bytes: Uint8Array): boolean {
+    if (this.ended) throw new Error('written to after the end');
+    this.writes++;
+    this.text += Buffer.from(bytes).toString('utf8');
+    return this.open;
+  }
+
+  end(): void {
+    this.ended = true;
+  }
+
+  get frames(): ReceivedFrame[] {
+    return parseFrames(this.text);
+  }
+
+  get events(): Envelope[] {
+    return this.frames.map(({ event }) => event);
+  }
+
+  /** Each event as one short word, for asserting an order. */
+  get story(): string[] {
+    return this.events.map(storyOf);
+  }
+}
+
+export function parseFrames(text: string): ReceivedFrame[] {
+  return text
+    .split('\n\n')
+    .filter((block) => block !== '' && !block.startsWith(':'))
+    .map((block) => {
+      const match = /^id: (\S+)\ndata: (.*)$/.exec(block);
+      if (match === null) throw new Error(`no whole frame: ${JSON.stringify(block.slice(0, 200))}`);
+      return { id: match[1]!, event: JSON.parse(match[2]!) };
+    });
+}
+
+function storyOf(event: Envelope): string {
+  if (event.type === 'console-output') return event.data.text.length > 20 ? 'text' : event.data.text;
+  if (event.type === 'session.closed' || event.type === 'session.resync-required')
+    return `${event.type} ${event.data.reason}`;
+  return event.type;
+}
+
+export function text(words: string): Envelope {
+  return { type: 'console-output', sessionId: 's', data: { cellId: 'c', channel: 'stdout', text: words } };
+}
+
+export const snapshot: Envelope = { type: 'session.snapshot', sessionId: 's', data: { status: 'ready' } };
+export const closed: Envelope = { type: 'session.closed', sessionId: 's', data: { reason: 'closed' } };

@@ -1,0 +1,338 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { Envelope } from '#src/events/envelope.ts';
+import { SessionStream } from '#src/events/session-stream.ts';
+import { closed, RecordingSink, snapshot, text } from './recording-sink.ts';
+
+const open = (limitBytes?: number) =>
+  new SessionStream({ sessionId: 's', ...(limitBytes === undefined ? {} : { limitBytes }) });
+
+/** Everything that was published in this turn is out. */
+const delivered = () => Promise.resolve().then(() => {});
+
+function subscribe(stream: SessionStream, lastEventId = '', state: readonly Envelope[] = [snapshot]) {
+  const sink = new RecordingSink();
+  return { sink, subscription: stream.subscribe(sink, { lastEventId, replay: () => state }) };
+}
+
+function commit() {
+  let settle: () => void = () => {};
+  let fail: (error: Error) => void = () => {};
+  const promise = new Promise<void>((resolve, reject) => {
+    settle = resolve;
+    fail = reject;
+  });
+  return { promise, settle, fail };
+}
+
+test('a subscriber gets the state, the end of the replay, then what is live', async () => {
+  const stream = open();
+  const { sink } = subscribe(stream, '', [snapshot, text('before')]);
+  stream.publish(text('live'));
+  await delivered();
+  assert.deepEqual(sink.story, ['session.snapshot', 'before', 'session.replayed', 'live']);
+});
+
+test('envelopes arrive as they were published', async () => {
+  const stream = open();
+  const { sink } = subscribe(stream);
+  const event: Envelope = {
+    type: 'run-status',
+    sessionId: 's',
+    runId: 'run_1',
+    data: { runId: 'run_1', status: 'failed' },
+  };
+  stream.publish(event);
+  await delivered();
+  assert.deepEqual(sink.events, [snapshot, { type: 'session.replayed', sessionId: 's', data: {} }, event]);
+});
+
+test('what is published in one turn is one write for each subscriber', async () => {
+  const stream = open();
+  const sinks = [subscribe(stream).sink, subscribe(stream).sink];
+  const before = sinks.map((sink) => sink.writes);
+  for (const words of ['a', 'b', 'c']) stream.publish(text(words));
+  await delivered();
+  assert.deepEqual(
+    sinks.map((sink) => sink.writes),
+    before.map((writes) => writes + 1),
+  );
+  assert.deepEqual(
+    sinks.map((sink) => sink.story.slice(-3)),
+    [
+      ['a', 'b', 'c'],
+      ['a', 'b', 'c'],
+    ],
+  );
+});
+
+test('an event that waits for its commit holds itself and all behind it', async () => {
+  const stream = open();
+  const { sink } = subscribe(stream);
+  const first = commit();
+  const second = commit();
+  stream.publish(text('1'));
+  stream.publish(text('2'), first.promise);
+  stream.publish(text('3'));
+  stream.publish(text('4'), second.promise);
+  stream.publish(text('5'));
+  await delivered();
+  assert.deepEqual(sink.story.slice(2), ['1']);
+  second.settle();
+  await delivered();
+  assert.deepEqual(sink.story.slice(2), ['1']);
+  first.settle();
+  await delivered();
+  assert.deepEqual(sink.story.slice(2), ['1', '2', '3', '4', '5']);
+});
+
+test('an event whose commit fails is dropped and those behind it go on', async () => {
+  const stream = open();
+  const { sink } = subscribe(stream);
+  const failing = commit();
+  stream.publish(text('lost'), failing.promise);
+  stream.publish(text('kept'));
+  failing.fail(new Error('disk'));
+  await delivered();
+  assert.deepEqual(sink.story.slice(2), ['kept']);
+});
+
+test('a snapshot taken while events are held is sent behind them and stands for them', async () => {
+  const stream = open();
+  const early = subscribe(stream).sink;
+  const held = commit();
+  stream.publish(text('in the snapshot'), held.promise);
+  const { sink } = subscribe(stream, '', [snapshot, text('state')]);
+  stream.publish(text('after'));
+  await delivered();
+  assert.deepEqual(sink.story, []);
+  held.settle();
+  await delivered();
+  assert.deepEqual(sink.story, ['session.snapshot', 'state', 'session.replayed', 'after']);
+  assert.deepEqual(early.story.slice(2), ['in the snapshot', 'after']);
+});
+
+test('a subscriber that joins within a turn misses nothing of it and sees nothing twice', async () => {
+  const stream = open();
+  stream.publish(text('in the snapshot'));
+  const { sink } = subscribe(stream);
+  stream.publish(text('live'));
+  await delivered();
+  assert.deepEqual(sink.story, ['session.snapshot', 'session.replayed', 'live']);
+});
+
+test('a subscriber that comes back gets exactly what it missed', async () => {
+  const stream = open();
+  const { sink, subscription } = subscribe(stream);
+  for (const words of ['1', '2', '3', '4']) stream.publish(text(words));
+  await delivered();
+  stream.publish(text('5'));
+  await delivered();
+  subscription.close();
+  const stories = sink.frames.slice(1).map(({ id }) => subscribe(stream, id).sink);
+  stream.publish(text('6'));
+  await delivered();
+  assert.deepEqual(
+    stories.map((back) => back.story),
+    [
+      ['1', '2', '3', '4', '5', '6'],
+      ['2', '3', '4', '5', '6'],
+      ['3', '4', '5', '6'],
+      ['4', '5', '6'],
+      ['5', '6'],
+      ['6'],
+    ],
+  );
+});
+
+test('an id that is not known here asks for the state again', async () => {
+  const earlier = open();
+  const stream = open();
+  const known = subscribe(stream).sink.frames;
+  const foreign = subscribe(earlier).sink.frames;
+  const ids = [foreign[1]!.id, known[0]!.id, `${known[1]!.id}9`, 'x', '-', `${known[1]!.id}-1`];
+  assert.deepEqual(
+    ids.map((id) => subscribe(stream, id).sink.story),
+    ids.map(() => ['session.snapshot', 'session.replayed']),
+  );
+});
+
+test('an id that has left the ring asks for the state again', async () => {
+  const stream = open(1024);
+  const { id } = subscribe(stream).sink.frames[1]!;
+  for (let i = 0; i < 10; i++) {
+    stream.publish(text('x'.repeat(200)));
+    await delivered();
+  }
+  assert.deepEqual(subscribe(stream, id).sink.story, ['session.snapshot', 'session.replayed']);
+});
+
+test('a stalled subscriber is cut off at the limit and the others are not disturbed', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => nowMs);
+  const stream = open(10_000);
+  const stalled = subscribe(stream);
+  const healthy = subscribe(stream);
+  stalled.sink.open = false;
+  stream.publish(text('first'));
+  await delivered();
+  nowMs += 100;
+  for (let i = 0; i < 8; i++) {
+    stream.publish(text('x'.repeat(1000)));
+    await delivered();
+  }
+  assert.equal(stalled.sink.ended, false);
+  for (let i = 0; i < 8; i++) {
+    stream.publish(text('x'.repeat(1000)));
+    await delivered();
+  }
+  assert.equal(stalled.sink.ended, true);
+  assert.deepEqual(stalled.sink.story, [
+    'session.snapshot',
+    'session.replayed',
+    'first',
+    'session.resync-required slow_subscriber',
+  ]);
+  assert.equal(healthy.sink.story.length, 2 + 17);
+  assert.equal(stream.subscriberCount, 1);
+});
+
+test('the id of a resync asks for the state again', async () => {
+  const stream = open();
+  const { sink } = subscribe(stream);
+  stream.publish(text('1'));
+  await delivered();
+  stream.resync('server_stopping');
+  const last = sink.frames.at(-1)!;
+  assert.deepEqual([sink.story.at(-1), sink.ended], ['session.resync-required server_stopping', true]);
+  assert.deepEqual(subscribe(stream, last.id).sink.story, ['session.snapshot', 'session.replayed']);
+});
+
+test('a moving subscriber that lags pauses the producer and loses nothing', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => nowMs);
+  const stream = open(10_000);
+  const told: boolean[] = [];
+  stream.onPressure((paused) => told.push(paused));
+  const { sink, subscription } = subscribe(stream);
+  sink.open = false;
+  const words: string[] = [];
+  for (let i = 0; i < 200; i++) {
+    if (told.at(-1) !== true) {
+      words.push(`w${i}`);
+      stream.publish({ ...text(`w${i}`), runId: 'x'.repeat(2000) });
+      await delivered();
+    } else {
+      nowMs += 50;
+      sink.open = i % 3 === 0;
+      subscription.writable();
+    }
+  }
+  sink.open = true;
+  subscription.writable();
+  assert.deepEqual(sink.story.slice(2), words);
+  assert.equal(told.at(-1), false);
+  assert.deepEqual(told.slice(0, 4), [true, false, true, false]);
+});
+
+test('a stalled subscriber does not hold the producer', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => nowMs);
+  const stream = open(10_000);
+  const told: boolean[] = [];
+  stream.onPressure((paused) => told.push(paused));
+  const { sink } = subscribe(stream);
+  sink.open = false;
+  for (let i = 0; i < 9; i++) {
+    stream.publish(text('x'.repeat(1000)));
+    await delivered();
+  }
+  assert.deepEqual(told, [true]);
+  nowMs += 100;
+  t.mock.timers.tick(100);
+  assert.deepEqual(told, [true, false]);
+  assert.equal(sink.ended, false);
+});
+
+test('events that are held for long pause the producer too', async () => {
+  const stream = open(10_000);
+  const told: boolean[] = [];
+  stream.onPressure((paused) => told.push(paused));
+  const held = commit();
+  stream.publish(text('1'), held.promise);
+  for (let i = 0; i < 9; i++) stream.publish(text('x'.repeat(1000)));
+  assert.deepEqual(told, [true]);
+  held.settle();
+  await delivered();
+  assert.deepEqual(told, [true, false]);
+});
+
+test('a replay far above the limit is no lag', async () => {
+  const stream = open(1000);
+  const state = [snapshot, ...Array.from({ length: 100 }, () => text('x'.repeat(10_000)))];
+  const sink = new RecordingSink();
+  sink.open = false;
+  const subscription = stream.subscribe(sink, { replay: () => state });
+  const writesAtFirst = sink.writes;
+  while (sink.events.at(-1)?.type !== 'session.replayed') subscription.writable();
+  assert.deepEqual([writesAtFirst, sink.events.length, sink.ended], [1, 102, false]);
+});
+
+test('the end is told behind all that came before it, and late subscribers get the state and the end', async () => {
+  const stream = open();
+  const { sink } = subscribe(stream);
+  const slow = subscribe(stream);
+  slow.sink.open = false;
+  stream.publish(text('last words'));
+  const held = commit();
+  stream.end(closed, held.promise);
+  stream.publish(text('too late'));
+  const between = subscribe(stream).sink;
+  await delivered();
+  assert.deepEqual([sink.ended, between.ended], [false, false]);
+  held.settle();
+  await delivered();
+  const state = ['session.snapshot', 'session.replayed'];
+  assert.deepEqual(sink.story, [...state, 'last words', 'session.closed closed']);
+  assert.deepEqual(between.story, [...state, 'session.closed closed']);
+  assert.deepEqual([sink.ended, between.ended, slow.sink.ended], [true, true, false]);
+  slow.sink.open = true;
+  slow.subscription.writable();
+  assert.deepEqual([slow.sink.story, slow.sink.ended], [sink.story, true]);
+  const late = subscribe(stream).sink;
+  assert.deepEqual([late.story, late.ended], [[...state, 'session.closed closed'], true]);
+  assert.equal(stream.subscriberCount, 0);
+});
+
+test('a subscriber that left is written to no more, and the last one to leave is noticed', async () => {
+  const stream = open();
+  let emptied = 0;
+  stream.onEmpty(() => emptied++);
+  const one = subscribe(stream);
+  const two = subscribe(stream);
+  one.subscription.close();
+  one.subscription.close();
+  assert.equal(emptied, 0);
+  two.subscription.close();
+  two.subscription.writable();
+  stream.publish(text('nobody hears'));
+  await delivered();
+  assert.deepEqual(
+    [emptied, stream.subscriberCount, one.sink.story.length, two.sink.story.length],
+    [1, 0, 2, 2],
+  );
+});
+
+test('one that leaves before its held snapshot was sent gets nothing', async () => {
+  const stream = open();
+  const held = commit();
+  stream.publish(text('held'), held.promise);
+  const { sink, subscription } = subscribe(stream);
+  subscription.close();
+  held.settle();
+  await delivered();
+  assert.equal(sink.text, '');
+});
