@@ -13,7 +13,7 @@ SUPPORTED = ("0.25.2",)
 PRIVATE = {
     "marimo": "_loggers._LOGGERS",
     "marimo._ast.app": "InternalApp",
-    "marimo._ast.cell": "CellConfig CellImpl.imports CellImpl.imported_namespaces",
+    "marimo._ast.cell": "CellConfig CellImpl.imported_namespaces",
     "marimo._ast.cell_id": "CellIdGenerator.create_cell_id",
     "marimo._ast.compiler": "compile_cell",
     "marimo._ast.load": "load_notebook_ir",
@@ -26,10 +26,10 @@ PRIVATE = {
     "marimo._export.requests": "HTMLExportRequest",
     "marimo._export.serialization": "serialize_notebook_snapshot",
     "marimo._messaging": "streams.buffered_writer streams._forward_os_stream streams.ThreadSafeStdout._write_with_mimetype"
-    " streams.ThreadSafeStderr._write_with_mimetype streams.ThreadSafeStream.flush_console streams.std_stream_max_bytes",
-    "marimo._messaging.cell_output": "CellOutput",
-    "marimo._messaging.console_output_worker": "TIMEOUT_S FlushMarker _write_console_output",
-    "marimo._messaging.context": "HTTP_REQUEST_CTX",
+    " streams.ThreadSafeStderr._write_with_mimetype streams.ThreadSafeStream.flush_console streams.deque",
+    "marimo._messaging.cell_output": "CellChannel CellOutput",
+    "marimo._messaging.console_output_worker": "TIMEOUT_S ConsoleMsg FlushMarker _write_console_output",
+    "marimo._messaging.context": "HTTP_REQUEST_CTX RUN_ID_CTX execution_id_for",
     "marimo._messaging.notification": "CellNotification",
     "marimo._messaging.tracebacks": "_highlight_traceback",
     "marimo._runtime": "commands.CommandMessage commands.BatchableCommand commands.OutOfBandCommand"
@@ -37,6 +37,7 @@ PRIVATE = {
     " commands.ExecuteCellsCommand runtime.launch_kernel runtime.restore_signals runtime.start_parent_poller",
     "marimo._runtime.commands": "AppMetadata",
     "marimo._runtime.control_flow": "MarimoStopError",
+    "marimo._runtime.dataflow.graph": "DirectedGraph.is_disabled",
     "marimo._runtime.runner.cell_runner": "Runner.run Runner.run_all",
     "marimo._runtime.runtime": "Kernel.handle_message Kernel._run_cells Kernel._propagate_kernel_errors Kernel.lock_globals"
     " Kernel.mutate_graph Kernel.function_call_request",

@@ -44,7 +44,10 @@ def run(order, forked_at, host_modules, start_confinement, link):
 
 def connect(path) -> socket.socket:
     sock = socket.socket(socket.AF_UNIX)
-    sock.connect(path)
+    try:
+        sock.connect(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
     return sock
 
 

@@ -20,6 +20,14 @@ LATE_IMPORTS = """asyncio concurrent.futures.thread getpass pdb readline termios
     marimo._plugins.ui._impl.anywidget.comm_provider marimo._utils.typing marimo._data._external_storage.get_storage
     marimo._data._external_storage.storage pygments.lexers.python pygments.formatters.html"""
 LIBRARIES = "numpy pyarrow pandas duckdb sqlglot altair matplotlib.pyplot"
+FOLLOWING = {       # what marimo or the library itself imports when a cell first shows one of its values
+    "pandas": """pyarrow.pandas_compat narwhals._pandas_like.dataframe narwhals._pandas_like.group_by narwhals._pandas_like.namespace
+        narwhals._pandas_like.selectors narwhals.stable.v2._namespace pandas.core.methods.to_dict""",
+    "altair": "narwhals.stable.v1._namespace narwhals._interchange.series",
+    "sqlglot": "sqlglot.dialects.duckdb",
+    "matplotlib.pyplot": """marimo._output.mpl PIL.BmpImagePlugin PIL.GifImagePlugin PIL.JpegImagePlugin PIL.PngImagePlugin
+        PIL.PpmImagePlugin""",
+}
 
 
 def plan(libraries: str) -> list:
@@ -55,11 +63,12 @@ def use_first():
 
 
 def import_library(name):
-    """Absent libraries are skipped: the interpreter may be the operator's own."""
+    """Absent libraries are skipped: the interpreter may be the operator's own, with versions of its own."""
     try:
-        __import__(name)
-    except ImportError:
-        print(f"{name} is not installed: not preloaded", file=sys.stderr)
+        for module in (name, *FOLLOWING.get(name, "").split()):
+            __import__(module)
+    except ImportError as error:
+        print(f"{name} is not wholly preloaded: {error}", file=sys.stderr)
 
 
 def settle() -> int:

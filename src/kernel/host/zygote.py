@@ -209,12 +209,14 @@ def main():
         import code_mode
         import console
         import convert  # noqa: F401  found before sys.path changes
+        import graph_scans
         import kernel_process
         import orders  # noqa: F401
 
         bridge.install()
         code_mode.install()
         console.install()
+        graph_scans.install()
         host_modules = kernel_process.find_host_modules()
         sys.path[:] = [path for path in sys.path if os.path.abspath(path) != kernel_process.HOST]    # not for notebooks to import from
     steps = [] if missing else warm.plan(os.environ.get("TROUPE_PRELOAD", warm.LIBRARIES))
