@@ -16,11 +16,10 @@ export interface KernelExit {
   readonly message: string;
 }
 
-/** How the operating system says a process ended. `oom`: the host knows that the kernel of the machine killed it for its memory. */
+/** How the operating system says a process ended. */
 export interface ProcessEnd {
   readonly code: number;
   readonly signal: number | null;
-  readonly oom: boolean;
 }
 
 /** All that is known when a kernel is reported gone. */
@@ -35,6 +34,8 @@ export interface EndFacts {
   } | null;
   /** Null when the socket has ended and the host has not said how in the few milliseconds we wait. */
   readonly end: ProcessEnd | null;
+  /** Whether the machine has killed something for lack of memory; asked only when that would explain the end. */
+  readonly wasOutOfMemory: () => boolean;
   readonly memoryLimitBytes: number | null;
 }
 
@@ -67,8 +68,8 @@ export function classifyExit(facts: EndFacts): KernelExit {
   if (!facts.wasReady) {
     return { cause: 'kernel_start_failed', code, signal, message: `The kernel did not start: ${how}.` };
   }
-  if (end?.oom) {
-    const message = 'The kernel needed more memory than it may have and was killed.';
+  if (signal === 'SIGKILL' && facts.wasOutOfMemory()) {
+    const message = 'The kernel was killed because the machine ran out of memory.';
     return { cause: 'kernel_out_of_memory', code, signal, message };
   }
   if (signal === null) return { cause: 'kernel_exited', code, signal, message: `The kernel ended: ${how}.` };

@@ -3,7 +3,6 @@
  * and, through it, all kernels. When the process ends unasked, its kernels are reported gone, and it is started again: at
  * once the first time, then with growing pauses of up to five seconds. Disposing kills every kernel and waits for the end.
  */
-import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ConvertRequest, ConvertResult } from './convert.ts';
@@ -14,6 +13,8 @@ import { findHostScript } from './host-script.ts';
 import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
 import { KernelProcess } from './kernel-process.ts';
 import { forkOrder } from './launch-order.ts';
+import { OomWatch } from './oom-watch.ts';
+import { SocketDirectory } from './socket-directory.ts';
 import { type HostHello, type KernelLog, ZygoteProcess } from './zygote-process.ts';
 
 export interface KernelHostOptions {
@@ -36,6 +37,8 @@ export interface KernelHostOptions {
   readonly launchTimeoutMs?: number;
 }
 
+export type { HostHello };
+
 export type KernelHostState = 'starting' | 'up' | 'restarting' | 'down';
 
 const BOOT_TIMEOUT_MS = 60_000;
@@ -53,6 +56,8 @@ interface Waiter {
 export class KernelHost implements AsyncDisposable {
   readonly #options: KernelHostOptions;
   readonly #hostScript: string;
+  readonly #sockets: SocketDirectory;
+  readonly #oomWatch = new OomWatch();
   readonly #kernels = new Set<KernelProcess>();
   readonly #listeners = new Set<(state: KernelHostState) => void>();
   #waiters: Waiter[] = [];
@@ -66,6 +71,7 @@ export class KernelHost implements AsyncDisposable {
   constructor(options: KernelHostOptions) {
     this.#options = options;
     this.#hostScript = options.hostScript ?? findHostScript();
+    this.#sockets = new SocketDirectory(options.runDir);
   }
 
   get state(): KernelHostState {
@@ -89,13 +95,14 @@ export class KernelHost implements AsyncDisposable {
     const { python, environment = process.env, launchTimeoutMs = LAUNCH_TIMEOUT_MS } = this.#options;
     const kernel: KernelProcess = new KernelProcess(launch, sink, {
       zygote: () => this.#whenUp(),
-      newSocketPath: () => this.#newSocketPath(),
+      newSocketPath: () => this.#sockets.newPath(),
       forkOrder: (_, socketPath, token) =>
         forkOrder(launch, this.#policy(), kernelEnvironment(environment, python, launch.cwd, launch.env), {
           socketPath,
           token,
         }),
       launchTimeoutMs,
+      oomWatch: this.#oomWatch,
       memoryLimitBytes: this.#options.memoryLimitBytes ?? null,
       forget: () => this.#kernels.delete(kernel),
     });
@@ -107,7 +114,7 @@ export class KernelHost implements AsyncDisposable {
   async convert(request: ConvertRequest): Promise<ConvertResult> {
     return convertInChild(request, {
       zygote: () => this.#whenUp(),
-      newSocketPath: () => this.#newSocketPath(),
+      newSocketPath: () => this.#sockets.newPath(),
     });
   }
 
@@ -123,11 +130,13 @@ export class KernelHost implements AsyncDisposable {
     this.#enter('down');
     for (const kernel of this.#kernels) kernel.kill();
     const zygote = this.#zygote;
-    if (zygote === null) return;
-    zygote.stop();
-    const patience = setTimeout(() => zygote.kill(), STOP_MS);
-    await zygote.ended;
-    clearTimeout(patience);
+    if (zygote !== null) {
+      zygote.stop();
+      const patience = setTimeout(() => zygote.kill(), STOP_MS);
+      await zygote.ended;
+      clearTimeout(patience);
+    }
+    this.#sockets[Symbol.dispose]();
   }
 
   async #boot(): Promise<HostHello> {
@@ -209,13 +218,9 @@ export class KernelHost implements AsyncDisposable {
     for (const listener of this.#listeners) listener(state);
   }
 
-  #newSocketPath(): string {
-    return join(this.#options.runDir, randomBytes(8).toString('hex'));
-  }
-
   #policy() {
-    const { memoryLimitBytes = null, confinement, hiddenPaths, logDir = null, runDir } = this.#options;
-    const hidden = confinement === 'off' ? null : [...new Set([...hiddenPaths, runDir])];
+    const { memoryLimitBytes = null, confinement, hiddenPaths, logDir = null } = this.#options;
+    const hidden = confinement === 'off' ? null : [...new Set([...hiddenPaths, this.#sockets.path])];
     return { memoryLimitBytes, hiddenPaths: hidden, logDir, userConfig: this.#userConfig };
   }
 }

@@ -26,6 +26,7 @@ import {
 import { KernelSocket } from './kernel-socket.ts';
 import { decodeMessage } from './message-decoders.ts';
 import type { BridgeDone, KernelMessage } from './messages.ts';
+import type { OomWatch } from './oom-watch.ts';
 import type { ZygoteProcess } from './zygote-process.ts';
 
 /** What a kernel needs of the host that started it. */
@@ -37,6 +38,7 @@ export interface KernelPort {
   readonly forkOrder: (launch: KernelLaunch, socketPath: string, token: string) => Record<string, unknown>;
   readonly launchTimeoutMs: number;
   readonly memoryLimitBytes: number | null;
+  readonly oomWatch: OomWatch;
   /** Called once, before the sink's `exited`. */
   readonly forget: () => void;
 }
@@ -177,6 +179,7 @@ export class KernelProcess implements Kernel {
     await this.#socket.listen(socketPath);
     if (this.#state !== 'waiting' || this.#asked !== null) return;
     this.#state = 'forking';
+    this.#port.oomWatch.hasKilled(); // what happened before is none of this kernel's business
     this.#zygote = zygote;
     zygote.order(this.#processId, this.#port.forkOrder(this.#launch, socketPath, token), {
       forked: (pid) => {
@@ -274,6 +277,7 @@ export class KernelProcess implements Kernel {
         hostLost,
         refusal: this.#refusal,
         end: this.#end,
+        wasOutOfMemory: () => this.#port.oomWatch.hasKilled(),
         memoryLimitBytes: this.#port.memoryLimitBytes,
       }),
     );

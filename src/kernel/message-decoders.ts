@@ -47,6 +47,7 @@ const DECODERS: ReadonlyMap<string, (fields: Fields) => KernelMessage> = new Map
   ['remove-ui-elements', (f: Fields) => ({ op: 'remove-ui-elements', cellId: asText(f.cell_id, 'cell_id') })],
   ['bridge-ready', (f: Fields) => ({ op: 'bridge-ready', hostMs: orNull(f.ms, asNumber, 'ms') })],
   ['bridge-done', decodeBridgeDone],
+  ['bridge-judged', decodeBridgeJudged],
   ['bridge-exit', () => ({ op: 'bridge-exit' })],
   [
     'bridge-app-options',

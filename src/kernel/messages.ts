@@ -162,6 +162,12 @@ export interface BridgeDone {
   readonly cells: ReadonlyMap<string, CellVerdict>;
 }
 
+/** Structural errors there would be with other code, of the cells that were asked about and all they depend on. */
+export interface BridgeJudged {
+  readonly op: 'bridge-judged';
+  readonly errors: ReadonlyMap<string, readonly CellError[]>;
+}
+
 /** marimo's loop has ended as asked; the process follows. */
 export interface BridgeExit {
   readonly op: 'bridge-exit';
@@ -192,6 +198,7 @@ export type KernelMessage =
   | RemoveUiElements
   | BridgeReady
   | BridgeDone
+  | BridgeJudged
   | BridgeExit
   | BridgeAppOptions
   | OtherMessage;

@@ -53,6 +53,7 @@ export class ZygoteProcess {
   readonly #hello = deferred<HostHello>();
   readonly #ended = deferred<void>();
   #alive = true;
+  #isUp = false;
   #lastWords = '';
 
   /** Resolves with the host's hello; rejects with KernelHostError when it does not come. Then no process is left. */
@@ -82,11 +83,14 @@ export class ZygoteProcess {
       detached: true,
     });
     this.#child.once('error', (cause) => this.#end(spawnError(options.python, cause)));
-    this.#child.once('exit', (code, signal) => this.#end(this.#bootError(code, signal)));
-    this.#child.stdin.on('error', () => {}); // 'exit' says all there is to say
+    // 'close', not 'exit': what it said last belongs into the error.
+    this.#child.once('close', (code, signal) => this.#end(this.#bootError(code, signal)));
+    this.#child.stdin.on('error', () => {}); // 'close' says all there is to say
     createInterface({ input: this.#child.stdout })
       .on('line', (line) => this.#hear(line))
-      .on('close', () => this.kill()); // the zygote is gone even if its guardian is still at work
+      .on('close', () => {
+        if (this.#isUp) this.kill(); // the zygote is gone, even if its guardian is still at work
+      });
     createInterface({ input: this.#child.stderr }).on('line', (line) => {
       this.#lastWords = line.trim() || this.#lastWords;
       this.#log.warn({ line }, 'kernel host');
@@ -145,6 +149,7 @@ export class ZygoteProcess {
     const listener = id === null ? undefined : this.#listeners.get(id);
     if (report.op === 'hello') {
       this.#hello.resolve(decodeHello(report));
+      this.#isUp = true;
     } else if (report.op === 'forked') {
       listener?.forked?.(asNumber(report.pid, 'pid'));
     } else if (report.op === 'signalled') {
@@ -154,7 +159,6 @@ export class ZygoteProcess {
       listener?.ended({
         code: asNumber(report.code, 'code'),
         signal: orNull(report.signal, asNumber, 'signal'),
-        oom: orNull(report.oom, asBoolean, 'oom') ?? false,
       });
     } else if (report.op === 'refused') {
       const reason = asText(report.error, 'error');
@@ -181,7 +185,7 @@ export class ZygoteProcess {
         `${this.#child.spawnfile} has no marimo: ${this.#lastWords}. Install marimo there, or set TROUPE_PYTHON to an interpreter that has it.`,
       );
     }
-    const how = signal ?? (code === null ? 'its output was closed' : `exit code ${code}`);
+    const how = signal ?? (code === null ? 'it was stopped' : `exit code ${code}`);
     const words = this.#lastWords === '' ? '' : `: ${this.#lastWords}`;
     return new KernelHostError('kernel_host_failed', `The kernel host ended (${how})${words}`);
   }

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { classifyExit, type EndFacts, type KernelExit } from '#src/kernel/exit-classification.ts';
+import { OomWatch } from '#src/kernel/oom-watch.ts';
 
 const FACTS: EndFacts = {
   wasReady: true,
@@ -8,10 +12,11 @@ const FACTS: EndFacts = {
   hostLost: false,
   refusal: null,
   end: null,
+  wasOutOfMemory: () => false,
   memoryLimitBytes: null,
 };
-const exited = (code: number) => ({ code, signal: null, oom: false });
-const killed = (signal: number, oom = false) => ({ code: 0, signal, oom });
+const exited = (code: number) => ({ code, signal: null });
+const killed = (signal: number) => ({ code: 0, signal });
 const protocol = {
   cause: 'kernel_protocol_error',
   message: 'The kernel sent a frame that is not JSON.',
@@ -71,12 +76,12 @@ const TABLE: readonly (readonly [string, Partial<EndFacts>, KernelExit])[] = [
   ],
   [
     'the machine out of memory',
-    { end: killed(9, true) },
+    { end: killed(9), wasOutOfMemory: () => true },
     {
       cause: 'kernel_out_of_memory',
       code: null,
       signal: 'SIGKILL',
-      message: 'The kernel needed more memory than it may have and was killed.',
+      message: 'The kernel was killed because the machine ran out of memory.',
     },
   ],
   [
@@ -116,6 +121,19 @@ const TABLE: readonly (readonly [string, Partial<EndFacts>, KernelExit])[] = [
     },
   ],
 ];
+
+test('the out-of-memory killer is noticed once, by the counter that is there', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-oom-'));
+  const counter = join(folder, 'vmstat');
+  const count = (kills: number) => writeFileSync(counter, `pgfault 17\noom_kill ${kills}\nother 3\n`);
+  count(4);
+  const watch = new OomWatch([join(folder, 'missing'), counter]);
+  const before = watch.hasKilled();
+  count(5);
+  assert.deepEqual([before, watch.hasKilled(), watch.hasKilled()], [false, true, false]);
+  rmSync(folder, { recursive: true });
+  assert.equal(watch.hasKilled(), false);
+});
 
 for (const [name, facts, expected] of TABLE) {
   test(`${name} is ${expected.cause}`, () => {

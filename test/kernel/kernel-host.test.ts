@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
@@ -45,6 +46,49 @@ test('a Python that is not there, or has no marimo, is said in one line', async 
       return true;
     });
   }
+});
+
+test('a marimo that does not fit is said with what it lacks', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-host-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const hostScript = join(folder, 'zygote.py');
+  const hello = {
+    op: 'hello',
+    marimo: '9.9.9',
+    python: '3.11.0',
+    supported: false,
+    missing: ['Kernel.run'],
+    confinement: 'none',
+    ms: 1,
+  };
+  writeFileSync(
+    hostScript,
+    `import json, sys\nprint(${JSON.stringify(JSON.stringify(hello))}, flush=True)\nsys.stdin.read()\n`,
+  );
+  writeFileSync(join(folder, 'user_config.json'), '{}');
+  await assert.rejects(startTestHost({ hostScript }), {
+    code: 'marimo_unsupported',
+    message: `marimo 9.9.9 in ${PYTHON} is not one that this server can drive: it lacks Kernel.run. Install the pinned version.`,
+  });
+  writeFileSync(hostScript, 'import marimo_that_is_not_there');
+  await assert.rejects(startTestHost({ hostScript }), /exit code 1\): ModuleNotFoundError/);
+});
+
+test('a Python without marimo is told so', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-python-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const python = join(folder, 'python');
+  writeFileSync(python, `#!/bin/sh\nexec ${PYTHON} -S "$@"\n`, { mode: 0o755 });
+  await assert.rejects(startTestHost({ python }), { code: 'marimo_unsupported' });
+});
+
+test('a run directory whose path is too long for sockets is no obstacle', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-long-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const runDir = join(folder, 'x'.repeat(120));
+  mkdirSync(runDir, { mode: 0o700 });
+  await using host = await startTestHost({ runDir });
+  await openKernel(host, { a: '1' });
 });
 
 test('full confinement is required or the host does not start', async () => {

@@ -132,7 +132,14 @@ test('a known message of another shape is refused', () => {
 });
 
 test('JSON is parsed whatever its strings hold', () => {
-  for (const value of ['[[[', '\\', '"', '\\"]}', '{'.repeat(500), { 'a"[': ['\\\\', ',,,'] }]) {
+  const far = (text: string) => `${'x'.repeat(70)}${text}`;
+  const long = ['"', '\\', '\\"', '"\\', '\\\\"[['].flatMap((text) => [
+    far(text),
+    [far(text), '[', far(`${text}]`)],
+  ]);
+  // An escape that lies across the end of the near search.
+  for (let length = 58; length < 68; length++) long.push([`${'x'.repeat(length)}\\"[["`, ',']);
+  for (const value of [...long, '[[[', '\\', '"', '\\"]}', '{'.repeat(500), { 'a"[': ['\\\\', ',,,'] }]) {
     assert.deepEqual(parseBoundedJson(Buffer.from(JSON.stringify(value))), value);
   }
 });

@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+
+/** Counts what the machine killed for lack of memory: of this cgroup where there is one, else of the whole machine. */
+const COUNTERS = ['/sys/fs/cgroup/memory.events', '/proc/vmstat'];
+
+/**
+ * Tells a SIGKILL by the machine's out-of-memory killer from any other one: its counter has moved since the last look. A
+ * kill of another program in between is taken for ours; that is why it looks at every start of a kernel, too.
+ */
+export class OomWatch {
+  readonly #counters: readonly string[];
+  #seen = 0;
+
+  constructor(counters: readonly string[] = COUNTERS) {
+    this.#counters = counters;
+    this.hasKilled();
+  }
+
+  /** Whether there was a kill since the last look. */
+  hasKilled(): boolean {
+    const count = this.#read();
+    const isMore = count > this.#seen;
+    this.#seen = count;
+    return isMore;
+  }
+
+  #read(): number {
+    for (const path of this.#counters) {
+      try {
+        const count = /^oom_kill (\d+)$/m.exec(readFileSync(path, 'latin1'))?.[1];
+        if (count !== undefined) return Number(count);
+      } catch {
+        // This kind of counter does not exist here.
+      }
+    }
+    return 0;
+  }
+}

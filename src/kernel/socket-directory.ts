@@ -1,0 +1,34 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Of a unix socket on Linux, without the final zero. */
+const PATH_LIMIT_BYTES = 107;
+
+/**
+ * Where kernels' sockets are made: `runDir`, or, when a path in it would be too long for a socket, a private directory
+ * below the system's temporary one, which disposing removes.
+ */
+export class SocketDirectory implements Disposable {
+  readonly path: string;
+  readonly #isOwn: boolean;
+
+  constructor(runDir: string) {
+    this.#isOwn = Buffer.byteLength(join(runDir, newName())) > PATH_LIMIT_BYTES;
+    this.path = this.#isOwn ? mkdtempSync(join(tmpdir(), 'troupe-run-')) : runDir;
+  }
+
+  /** A path that was not used before. */
+  newPath(): string {
+    return join(this.path, newName());
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isOwn) rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+function newName(): string {
+  return randomBytes(8).toString('hex');
+}
