@@ -193,6 +193,14 @@ function decodeBridgeDone(fields: Fields): KernelMessage {
   };
 }
 
+function decodeBridgeJudged(fields: Fields): KernelMessage {
+  const errors = Object.entries(asRecord(fields.errors, 'errors'));
+  return {
+    op: 'bridge-judged',
+    errors: new Map(errors.map(([cellId, list]) => [cellId, asList(list, asCellError, cellId)])),
+  };
+}
+
 function asVerdict(value: unknown): CellVerdict {
   if (!Array.isArray(value) || value.length !== 3) throw new ShapeError('a verdict is not a triple');
   const [status, stale, errors]: readonly unknown[] = value;

@@ -57,6 +57,13 @@ test('the verdicts of all cells survive names that mean something to JavaScript'
   });
 });
 
+test('a judgement of other code names the errors of each cell', () => {
+  const errors = { a: [], b: [{ type: 'multiple-defs', name: 'x', cells: ['a'] }] };
+  const message = decodeMessage({ op: 'bridge-judged', errors });
+  assert.deepEqual(message, { op: 'bridge-judged', errors: new Map(Object.entries(errors)) });
+  assert.throws(() => decodeMessage({ op: 'bridge-judged', errors: { a: 'cycle' } }), ShapeError);
+});
+
 test('a document transaction speaks one language for configurations', () => {
   const changes = [
     {
