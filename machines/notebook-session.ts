@@ -11,9 +11,11 @@
  * S1 a kernel exists only inside `live`, and exactly one.  S2 `work` is set exactly in `live.busy`.
  * S3 accepted work is ended exactly once, through `endWork`; only a crash of the server leaves it open.
  * S4 closed stays closed until `open`: a session's id is its notebook's, so it can be opened again.
+ * S5 a kernel that was told to die is given nothing more: `killing` is left by its exit, never by its last answer.
+ * S6 once `closing`, a session closes, whatever becomes of its kernel.
  * Stored: value and context. A stored `live` claims a kernel that died with the server: `restored` starts another.
  */
-import { assign, emit, fromCallback, type SnapshotFrom, sendTo, setup } from 'xstate';
+import { assign, emit, fromCallback, type SnapshotFrom, sendTo, setup, stateIn } from 'xstate';
 import type { Failure } from '#src/core/errors.ts';
 import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
 import type { TerminalStatus } from './run.ts';
@@ -21,14 +23,11 @@ import type { TerminalStatus } from './run.ts';
 export type SessionMode = 'edit' | 'run';
 export type SessionStatus = 'starting' | 'ready' | 'busy' | 'restoring' | 'failed' | 'closing' | 'closed';
 
-/** What keeps a session busy: a durable run, or one call of the code endpoint. */
+/** What keeps a session busy: a durable run, one call of the code endpoint, or the judging of code before it is run. */
 export interface Work {
-  readonly kind: 'run' | 'code';
+  readonly kind: 'run' | 'code' | 'check';
   readonly id: string;
 }
-
-/** A command for the kernel, opaque to this chart. */
-export type KernelCommand = Readonly<Record<string, unknown>> & { readonly type: string };
 
 export interface SessionInput {
   readonly workspaceId: WorkspaceId;
@@ -46,13 +45,11 @@ export interface SessionContext extends SessionInput {
   readonly earlyDeaths: number;
 }
 
-export type KernelOrder =
-  | { type: 'execute'; work: Work; command: KernelCommand }
-  | { type: 'interrupt' | 'kill' | 'stop' };
+export type KernelOrder = { type: 'execute'; work: Work } | { type: 'interrupt' | 'kill' | 'stop' };
 
 export type SessionEvent =
   | { type: 'open'; environmentId: EnvironmentId; mode: SessionMode; at: string }
-  | { type: 'execute'; work: Work; edits: boolean; command: KernelCommand }
+  | { type: 'execute'; work: Work; edits: boolean }
   | { type: 'cancel'; workId: string }
   | { type: 'close' }
   | { type: 'wake' }
@@ -79,6 +76,11 @@ const TIMED_OUT: Failure = {
   code: 'kernel_start_timeout',
   message: 'The kernel did not become ready in time.',
 };
+const BROKEN: Failure = {
+  code: 'kernel_start_failed',
+  message: 'The kernel could not be started or driven.',
+};
+const STUCK: Failure = { code: 'kernel_stuck', message: 'The kernel did not end when it was killed.' };
 
 const unprovided = (name: string) => (): never => {
   throw new Error(`provide \`${name}\``);
@@ -97,6 +99,8 @@ export const notebookSessionMachine = setup({
   guards: {
     mayEdit: ({ context }, edits: boolean) => context.mode === 'edit' || !edits,
     isCurrent: ({ context }, workId: string) => context.work?.id === workId,
+    isKilled: stateIn({ live: { busy: 'killing' } }),
+    isClosing: stateIn({ live: 'closing' }),
     mayRestore: ({ context }, uptimeMs: number) =>
       uptimeMs >= EARLY_MS || context.earlyDeaths + 1 < EARLY_DEATHS_LIMIT,
   },
@@ -158,17 +162,17 @@ export const notebookSessionMachine = setup({
         id: 'kernel',
         src: 'kernel',
         input: ({ context }) => context,
-        onError: {
-          target: 'failed',
-          actions: [
-            { type: 'endWork', params: { status: 'failed', failure: TIMED_OUT } },
-            'dropWork',
-            {
-              type: 'noteFailure',
-              params: { code: 'kernel_start_failed', message: 'The kernel could not be started.' },
-            },
-          ],
-        },
+        onError: [
+          { guard: 'isClosing', target: 'closing' },
+          {
+            target: 'failed',
+            actions: [
+              { type: 'endWork', params: { status: 'failed', failure: BROKEN } },
+              'dropWork',
+              { type: 'noteFailure', params: BROKEN },
+            ],
+          },
+        ],
       },
       on: {
         close: '.closing',
@@ -181,6 +185,18 @@ export const notebookSessionMachine = setup({
           ],
         },
         'kernel.exited': [
+          {
+            // Here and not in `killing`: only a transition of `live` itself starts another kernel.
+            guard: 'isKilled',
+            target: '.restoring',
+            reenter: true,
+            actions: [
+              { type: 'endWork', params: ({ event }) => ({ status: 'cancelled', failure: event.failure }) },
+              'dropWork',
+              'forgetDeaths',
+              { type: 'noteFailure', params: ({ event }) => event.failure },
+            ],
+          },
           {
             guard: { type: 'mayRestore', params: ({ event }) => event.uptimeMs },
             target: '.restoring',
@@ -248,7 +264,7 @@ export const notebookSessionMachine = setup({
                 { type: 'takeWork', params: ({ event }) => event.work },
                 {
                   type: 'tellKernel',
-                  params: ({ event }) => ({ type: 'execute', work: event.work, command: event.command }),
+                  params: ({ event }) => ({ type: 'execute', work: event.work }),
                 },
               ],
             },
@@ -286,27 +302,14 @@ export const notebookSessionMachine = setup({
             },
             killing: {
               entry: { type: 'tellKernel', params: { type: 'kill' } },
-              on: {
-                'kernel.exited': {
-                  target: '#notebookSession.live.restoring',
-                  reenter: true,
-                  actions: [
-                    {
-                      type: 'endWork',
-                      params: ({ event }) => ({ status: 'cancelled', failure: event.failure }),
-                    },
-                    'dropWork',
-                    { type: 'noteFailure', params: ({ event }) => event.failure },
-                  ],
-                },
-              },
+              on: { 'kernel.done': {} },
               after: {
                 killDeadline: {
                   target: '#notebookSession.failed',
                   actions: [
-                    { type: 'endWork', params: { status: 'cancelled', failure: TIMED_OUT } },
+                    { type: 'endWork', params: { status: 'cancelled', failure: STUCK } },
                     'dropWork',
-                    { type: 'noteFailure', params: TIMED_OUT },
+                    { type: 'noteFailure', params: STUCK },
                   ],
                 },
               },
@@ -338,7 +341,7 @@ export const notebookSessionMachine = setup({
     },
     dormant: {
       meta: { refuse: { open: 'session_exists', execute: 'session_not_ready' } },
-      on: { wake: { target: 'live.restoring' }, close: 'closing' },
+      on: { wake: { target: 'live.restoring', actions: 'forgetDeaths' }, close: 'closing' },
     },
     failed: {
       entry: {

@@ -79,6 +79,7 @@ export const runMachine = setup({
         cancelling: { tags: 'resident', on: { cancel: 'cancelling' } },
         stale: {
           on: {
+            finish: {},
             cancel: {
               target: '#run.cancelled',
               actions: { type: 'announce', params: { status: 'cancelled', error: null } },

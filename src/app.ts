@@ -7,12 +7,14 @@ import { runMachine } from '#machines/run.ts';
 import { DataDirectory } from '#storage/data-directory.ts';
 import { openStore } from '#storage/open-store.ts';
 import { ActorRuntime } from './actors/runtime.ts';
+import { type Bootstrapped, bootstrap } from './auth/bootstrap.ts';
+import { Callers } from './auth/callers.ts';
+import { Identity } from './auth/identity.ts';
 import type { Config } from './config.ts';
 import { Closing } from './core/closing.ts';
 import type { Failure } from './core/errors.ts';
 import type { SessionId } from './core/ids.ts';
 import type { Log } from './core/log.ts';
-import type { Auth } from './core/principal.ts';
 import { Heartbeats } from './events/heartbeats.ts';
 import { SessionStream } from './events/session-stream.ts';
 import { actorRoutes } from './http/routes/actors.ts';
@@ -26,20 +28,23 @@ import { createServer, type Server } from './http/server.ts';
 import { KernelHost } from './kernel/kernel-host.ts';
 import { Environments } from './notebook/environments.ts';
 import { Executions } from './notebook/executions.ts';
+import { LiveNotebooks } from './notebook/live-notebooks.ts';
 import { NotebookSessions } from './notebook/notebook-sessions.ts';
 import { SavedNotebooks } from './notebook/saved-notebooks.ts';
+import { SessionActors } from './notebook/session-actor.ts';
 import { RunBook } from './runs/run-book.ts';
 
 export interface AppOptions {
   readonly config: Config;
   readonly log: Log;
-  readonly auth: Auth;
   /** The process has to end: memory is ahead of the disk. */
   readonly onFatal: (error: Error) => void;
 }
 
 export interface App extends AsyncDisposable {
   readonly server: Server;
+  readonly url: string;
+  readonly bootstrapped: Bootstrapped;
   /** Resolves when kernels can be started; rejects when this Python cannot run them. */
   readonly kernelsReady: Promise<void>;
 }
@@ -60,9 +65,16 @@ export async function createApp(options: AppOptions): Promise<App> {
   }
 }
 
-async function open({ config, log, auth, onFatal }: AppOptions, opened: Closing): Promise<App> {
+async function open({ config, log, onFatal }: AppOptions, opened: Closing): Promise<App> {
   const directory = opened.use(await DataDirectory.claim(config.dataDir));
   const store = opened.use(await openStore(directory.storePath, onFatal));
+  const identity = new Identity(store);
+  const bootstrapped = await bootstrap({
+    identity,
+    dataDir: directory.root,
+    token: config.bootstrapToken,
+    workspaceId: config.bootstrapWorkspace,
+  });
   const actors = new ActorRuntime(store, log);
   actors.define({ kind: 'run', machine: runMachine, machineVersion: 1 });
   const heartbeats = opened.use(new Heartbeats(config.heartbeatS * 1000));
@@ -85,25 +97,33 @@ async function open({ config, log, auth, onFatal }: AppOptions, opened: Closing)
   const notebooks: SavedNotebooks = new SavedNotebooks(store, (workspaceId, id) =>
     sessions.isOpen(workspaceId, id),
   );
-  const sessions: NotebookSessions = new NotebookSessions({
+  const liveNotebooks = new LiveNotebooks({
     store,
-    actors,
     notebooks,
-    runs,
-    kernels: host,
     makeStream: (sessionId: SessionId) =>
       new SessionStream({ sessionId, limitBytes: config.subscriberBufferBytes, heartbeats }),
+  });
+  const sessionActors = new SessionActors({
+    actors,
+    liveNotebooks,
+    kernels: host,
     workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
+  });
+  const sessions: NotebookSessions = new NotebookSessions({
+    actors,
+    notebooks,
+    liveNotebooks,
+    runs,
     kernelFacts: () => ({ memoryLimitMb: config.kernelMemoryMb === 0 ? null : config.kernelMemoryMb }),
     maxSessions: config.maxSessions,
   });
-  const executions = new Executions(actors, sessions, runs);
+  const executions = new Executions({ store, actors, sessions, sessionActors, liveNotebooks, runs });
   let draining = false;
   const server = opened.use(
     await createServer({
       listen: { host: config.host, port: config.port },
       log,
-      auth,
+      auth: new Callers(identity),
       durable: () => store.durable(),
       draining: () => draining,
       routes: [
@@ -125,6 +145,8 @@ async function open({ config, log, auth, onFatal }: AppOptions, opened: Closing)
   );
   return {
     server,
+    url: `http://${server.host.includes(':') ? `[${server.host}]` : server.host}:${server.port}`,
+    bootstrapped,
     kernelsReady,
     async [Symbol.asyncDispose]() {
       draining = true;

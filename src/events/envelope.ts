@@ -116,7 +116,9 @@ const AGENT_EVENTS = {
 const EVENTS = { ...SESSION_EVENTS, ...NOTEBOOK_EVENTS, ...AGENT_EVENTS } as const;
 
 export type EventType = keyof typeof EVENTS;
-export type EventData<T extends EventType> = Static<(typeof EVENTS)[T]>;
+export type EventData<T extends EventType> = DeepReadonly<Static<(typeof EVENTS)[T]>>;
+
+type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
 
 /** One event of one session. `runId` is there only when a run caused it. */
 export type Envelope<T extends EventType = EventType> = T extends EventType

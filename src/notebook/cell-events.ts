@@ -1,12 +1,13 @@
 /** The events that tell subscribers of cells. */
+import type { EventData, EventType } from '#src/events/envelope.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
 import { configOf } from './document.ts';
 import { shownStatus, type VariableGraph, type ViewCell } from './view.ts';
 
-export interface NotebookEvent {
-  readonly type: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
+/** An event that does not know its session yet. */
+export type NotebookEvent = {
+  [T in EventType]: { readonly type: T; readonly data: EventData<T> };
+}[EventType];
 
 /** Which members of a `cell-op` to give. A scratchpad has no cell: its activity is given as it came. */
 export interface CellEventParts {
@@ -27,11 +28,11 @@ export function cellEvent(
     type: 'cell-op',
     data: {
       cellId: cell.id,
-      ...(parts.status === true ? { status } : {}),
+      ...(parts.status === true && status !== undefined ? { status } : {}),
       ...(parts.stale === true && 'code' in cell ? { stale: cell.stale } : {}),
       ...(parts.output == null ? {} : { output: shown(parts.output) }),
       ...((parts.console?.length ?? 0) > 0 || parts.clearsConsole === true
-        ? { console: parts.console?.map(shown) }
+        ? { console: (parts.console ?? []).map(shown) }
         : {}),
     },
   };

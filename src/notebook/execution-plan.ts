@@ -1,13 +1,8 @@
 /** From an execution request to what the kernel is to do, judged against the notebook as it is known. */
 
-import type { KernelCommand } from '#machines/notebook-session.ts';
 import { AppError, type Violation } from '#src/core/errors.ts';
-import type { Kernel } from '#src/kernel/kernel.ts';
 import type { CellError } from '#src/kernel/messages.ts';
 import { type CellConfig, configOf } from './document.ts';
-import type { WorkPlan } from './kernel-driver.ts';
-import type { LiveNotebook } from './live-notebook.ts';
-import { RunRecorder } from './run-recorder.ts';
 import type { NotebookView } from './view.ts';
 
 export type CacheMode = 'default' | 'no-cache' | 'no-store';
@@ -21,14 +16,6 @@ export interface RequestedCell {
 export type ExecutionRequest =
   | { readonly type: 'all'; readonly cacheMode?: CacheMode }
   | { readonly type: 'cells'; readonly cells: readonly RequestedCell[]; readonly cacheMode?: CacheMode };
-
-/** The command that carries a run through the session's chart to its kernel. */
-export interface RunCommand extends KernelCommand {
-  readonly type: 'run';
-  readonly cellIds: readonly string[];
-  readonly configured: readonly string[];
-  readonly cacheMode: CacheMode;
-}
 
 /** Whether a request changes the notebook, which only an edit session may. */
 export function edits(request: ExecutionRequest): boolean {
@@ -67,13 +54,13 @@ export function requestedCells(request: ExecutionRequest, view: NotebookView): s
   return view.cells.map((cell) => cell.id).filter((id) => seen.has(id));
 }
 
-/** Structural errors, by cell, that forbid running `cellIds`: their own and those of what they depend on. */
+/** Throws `structural_error` when any of `cellIds` (what is to run and what that depends on) has one. */
 export function refuseStructuralErrors(
-  cellIds: readonly string[],
-  view: NotebookView,
+  cellIds: Iterable<string>,
   errorsOf: (cellId: string) => readonly CellError[],
 ): void {
-  const broken = [...view.ancestors(cellIds)].flatMap((cellId) => {
+  const broken = [...cellIds].flatMap((cellId) => {
+    // A cell that does not parse is no fault of structure: its run fails there.
     const errors = errorsOf(cellId).filter((error) => error.type !== 'syntax');
     return errors.length === 0 ? [] : [{ cellId, errors: errors.map(describe) }];
   });
@@ -96,37 +83,4 @@ function describe(error: CellError): { type: string; message: string } {
     default:
       return { type: error.type, message: error.msg ?? error.type };
   }
-}
-
-/** How a run is carried out: its settings first, where it brings any, then the cells. */
-export function planRun(
-  runId: string,
-  command: RunCommand,
-  live: LiveNotebook,
-): WorkPlan & { recorder: RunRecorder } {
-  const { cellIds, configured, cacheMode } = command;
-  const recorder = new RunRecorder(runId, cellIds, cacheMode !== 'no-store');
-  const cellsOf = (ids: readonly string[]) => ids.flatMap((id) => live.view.get(id) ?? []);
-  const configure = (kernel: Kernel) =>
-    kernel.configure(
-      Object.fromEntries(cellsOf(configured).map(({ id, options }) => [id, configOf(options)])),
-    );
-  const execute = (kernel: Kernel) =>
-    kernel.execute({
-      cellIds,
-      codes: cellsOf(cellIds).map((cell) => cell.code),
-      fresh: cacheMode !== 'default',
-    });
-  return {
-    recorder,
-    steps: configured.length > 0 ? [configure, execute] : [execute],
-    begin: () => live.beginRun(recorder),
-    finish: (done) => {
-      live.endCommand();
-      return recorder.verdict(done, live.view);
-    },
-    cancelRequested: () => {
-      recorder.cancelRequested = true;
-    },
-  };
 }

@@ -1,15 +1,13 @@
-import type { Work } from '#machines/notebook-session.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
-import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import { newId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { RunBook } from '#src/runs/run-book.ts';
-import {
-  type ExecutionRequest,
-  edits,
-  type RunCommand,
-  refuseStructuralErrors,
-  requestedCells,
-} from './execution-plan.ts';
+import type { Store } from '#storage/store.ts';
+import { checkWork, type Judgement } from './check-work.ts';
+import { type ExecutionRequest, edits, refuseStructuralErrors, requestedCells } from './execution-plan.ts';
+import type { LiveNotebooks } from './live-notebooks.ts';
 import { type NotebookSessions, sessionAddress } from './notebook-sessions.ts';
+import { runWork } from './run-work.ts';
+import type { SessionActors } from './session-actor.ts';
 
 export interface SubmittedRun {
   readonly runId: RunId;
@@ -17,57 +15,78 @@ export interface SubmittedRun {
   readonly status: 'running';
 }
 
+export interface ExecutionsOptions {
+  readonly store: Store;
+  readonly actors: ActorRuntime;
+  readonly sessions: NotebookSessions;
+  readonly sessionActors: SessionActors;
+  readonly liveNotebooks: LiveNotebooks;
+  readonly runs: RunBook;
+}
+
 /** Executions: a request becomes a durable run of the session's kernel. */
 export class Executions {
-  readonly #actors: ActorRuntime;
-  readonly #sessions: NotebookSessions;
-  readonly #runs: RunBook;
+  readonly #options: ExecutionsOptions;
 
-  constructor(actors: ActorRuntime, sessions: NotebookSessions, runs: RunBook) {
-    this.#actors = actors;
-    this.#sessions = sessions;
-    this.#runs = runs;
+  constructor(options: ExecutionsOptions) {
+    this.#options = options;
   }
 
   /**
    * Submits a run. Throws `not_found`, what the session's state refuses (`session_busy`, `session_not_ready`,
    * `session_not_editable`, …), `unknown_cell`, `duplicate_cell` or `structural_error`; nothing has changed then.
+   * New code is judged by the kernel first; meanwhile the session is busy.
    */
-  submit(workspaceId: WorkspaceId, sessionId: string, request: ExecutionRequest): SubmittedRun {
-    const address = sessionAddress(workspaceId, sessionId);
-    const order = (work: Work, command: RunCommand) => ({
-      type: 'execute',
-      work,
-      edits: edits(request),
-      command,
-    });
-    const draft: RunCommand = {
-      type: 'run',
-      cellIds: [],
-      configured: [],
-      cacheMode: request.cacheMode ?? 'default',
-    };
-    this.#sessions.record(workspaceId, sessionId);
-    this.#actors.check(address, order({ kind: 'run', id: '' }, draft));
-
-    const live = this.#sessions.live(workspaceId, sessionId);
+  async submit(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    request: ExecutionRequest,
+  ): Promise<SubmittedRun> {
+    const { sessions, sessionActors, liveNotebooks, runs, store } = this.#options;
+    const address = sessions.awaken(workspaceId, sessionId);
+    sessionActors.check(address, 'run', edits(request));
+    const live = liveNotebooks.of(workspaceId, sessionId);
     const cellIds = requestedCells(request, live.view);
-    const overrides = request.type === 'cells' ? request.cells : [];
-    const overridden = new Set(
-      overrides.filter(({ code }) => code !== undefined).map(({ cellId }) => cellId),
-    );
-    refuseStructuralErrors(cellIds, live.view, (cellId) =>
-      overridden.has(cellId) ? [] : (live.view.get(cellId)?.structural ?? []),
-    );
-    if (edits(request)) live.override(overrides);
-    const configured = overrides.filter(({ config }) => config !== undefined).map(({ cellId }) => cellId);
-    const runId = this.#runs.begin(workspaceId, sessionId as SessionId, 'notebook', request);
-    this.#actors.ask(address, order({ kind: 'run', id: runId }, { ...draft, cellIds, configured }));
+    const changes = request.type === 'cells' ? request.cells : [];
+    const codes = changes.flatMap(({ cellId, code }) => {
+      const isNew = code !== undefined && code !== live.view.get(cellId)?.code;
+      return isNew ? [[cellId, code] as const] : [];
+    });
+    if (codes.length === 0) {
+      refuseStructuralErrors(
+        live.view.ancestors(cellIds),
+        (cellId) => live.view.get(cellId)?.structural ?? [],
+      );
+    } else {
+      const judgement = await this.#judge(workspaceId, sessionId, Object.fromEntries(codes), cellIds);
+      refuseStructuralErrors(judgement.keys(), (cellId) => judgement.get(cellId) ?? []);
+    }
+    // The session may have been taken while the kernel judged; from here to the end nothing can come between.
+    sessionActors.check(address, 'run', edits(request));
+    if (edits(request)) live.override(changes);
+    const configured = changes.filter(({ config }) => config !== undefined).map(({ cellId }) => cellId);
+    const runId = runs.begin(workspaceId, sessionId as SessionId, 'notebook', request);
+    const cacheMode = request.cacheMode ?? 'default';
+    const plan = runWork({ runId, cellIds, configured, cacheMode, live, runs, store });
+    sessionActors.start(address, { kind: 'run', id: runId }, edits(request), plan);
     return { runId, sessionId, status: 'running' };
   }
 
   /** Asks for a run's cancellation: its kernel is interrupted at once. */
   cancel(workspaceId: WorkspaceId, sessionId: string, runId: RunId): void {
-    this.#actors.tell(sessionAddress(workspaceId, sessionId), { type: 'cancel', workId: runId });
+    this.#options.actors.tell(sessionAddress(workspaceId, sessionId), { type: 'cancel', workId: runId });
+  }
+
+  #judge(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    codes: Readonly<Record<string, string>>,
+    cellIds: readonly string[],
+  ): Promise<Judgement> {
+    return new Promise((resolve, reject) => {
+      const work = { kind: 'check', id: newId('request') } as const;
+      const address = sessionAddress(workspaceId, sessionId);
+      this.#options.sessionActors.start(address, work, true, checkWork({ codes, cellIds, resolve, reject }));
+    });
   }
 }

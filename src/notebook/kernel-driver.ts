@@ -1,37 +1,21 @@
 /** The `kernel` actor of a notebook session: starts one kernel, carries out orders one after the other, reports facts. */
 import { fromCallback } from 'xstate';
-import type {
-  KernelCommand,
-  KernelOrder,
-  SessionContext,
-  SessionEvent,
-  Work,
-} from '#machines/notebook-session.ts';
-import type { TerminalStatus } from '#machines/run.ts';
-import type { Failure } from '#src/core/errors.ts';
+import type { KernelOrder, SessionContext, SessionEvent, Work } from '#machines/notebook-session.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
 import type { LiveNotebook } from './live-notebook.ts';
+import type { WorkPlan } from './work.ts';
 
 /** What the driver needs of the kernel plane. */
 export interface Kernels {
   startKernel(launch: KernelLaunch, sink: KernelSink): Kernel;
 }
 
-/** What one piece of work is to the kernel: the commands it takes, and how it ended once the last one is done. */
-export interface WorkPlan {
-  /** Each starts a command and answers its seq; they run one after the other. */
-  readonly steps: readonly ((kernel: Kernel) => number)[];
-  begin(live: LiveNotebook): void;
-  finish(done: BridgeDone): { readonly status: TerminalStatus; readonly failure: Failure | null };
-  cancelRequested(): void;
-}
-
 export interface KernelDriverPorts {
   readonly kernels: Kernels;
   readonly liveOf: (context: SessionContext) => LiveNotebook;
   readonly launchOf: (context: SessionContext, live: LiveNotebook) => KernelLaunch;
-  readonly planOf: (work: Work, command: KernelCommand, live: LiveNotebook) => WorkPlan;
+  readonly planOf: (work: Work) => WorkPlan;
 }
 
 interface InFlight {
@@ -59,7 +43,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
       }
       const { work, plan } = current;
       current = undefined;
-      const { status, failure } = plan.finish(done);
+      const { status, failure } = plan.judge(done, live);
       report({ type: 'kernel.done', workId: work.id, status, failure });
     };
 
@@ -89,8 +73,8 @@ export function kernelDriver(ports: KernelDriverPorts) {
     receive((order) => {
       switch (order.type) {
         case 'execute': {
-          const plan = ports.planOf(order.work, order.command, live);
-          plan.begin(live);
+          const plan = ports.planOf(order.work);
+          live.beginWork(plan);
           const first = plan.steps[0];
           if (first === undefined) throw new Error('A piece of work has no command.');
           current = { work: order.work, plan, step: 0, seq: first(kernel) };

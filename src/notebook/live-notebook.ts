@@ -9,11 +9,11 @@ import type { SessionStream } from '#src/events/session-stream.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
 import type { BridgeDone, CellOutput, KernelMessage } from '#src/kernel/messages.ts';
 import type { CellOutputRecord } from '#storage/notebooks.ts';
-import { cellEvent, registeredEvent, variablesEvent } from './cell-events.ts';
+import { cellEvent, type NotebookEvent, registeredEvent, variablesEvent } from './cell-events.ts';
 import { type CellConfig, configOf, type NotebookDocument, withCells, withConfig } from './document.ts';
 import { applyTransaction } from './document-changes.ts';
-import type { RunRecorder } from './run-recorder.ts';
 import { NotebookView, type ViewCell } from './view.ts';
+import type { WorkPlan } from './work.ts';
 
 export const SCRATCH = '__scratch__';
 
@@ -30,11 +30,6 @@ export interface LiveNotebookOptions {
   readonly committed: () => Promise<void> | undefined;
 }
 
-/** Follows one command of the kernel: the recorder of a run, or the collector of a code call. */
-export interface CommandFollower {
-  follow(message: KernelMessage): void;
-}
-
 export class LiveNotebook {
   readonly workspaceId: WorkspaceId;
   readonly sessionId: SessionId;
@@ -44,8 +39,7 @@ export class LiveNotebook {
   readonly #committed: () => Promise<void> | undefined;
   #document: NotebookDocument;
   #kernel: Kernel | undefined;
-  #follower: CommandFollower | undefined;
-  #runId: string | undefined;
+  #work: WorkPlan | undefined;
 
   constructor(options: LiveNotebookOptions) {
     this.workspaceId = options.workspaceId;
@@ -79,30 +73,24 @@ export class LiveNotebook {
   detachKernel(kernel: Kernel): void {
     if (this.#kernel !== kernel) return;
     this.#kernel = undefined;
-    this.#follower = undefined;
+    this.#work = undefined;
     this.view.kernelLost();
     for (const cell of this.view.cells) this.#publish(cellEvent(cell, { status: true, stale: true }));
   }
 
-  /** From here on, what the kernel says belongs to this run, until `endCommand`. */
-  beginRun(recorder: RunRecorder): void {
-    this.#follower = recorder;
-    this.#runId = recorder.runId;
+  /** From here on, what the kernel says belongs to this work, until `endWork`. */
+  beginWork(plan: WorkPlan): void {
+    this.#work = plan;
   }
 
-  beginCode(follower: CommandFollower): void {
-    this.#follower = follower;
-  }
-
-  endCommand(): void {
-    this.#follower = undefined;
-    this.#runId = undefined;
+  endWork(): void {
+    this.#work = undefined;
   }
 
   /** Folds what the kernel said into the view and tells subscribers. */
   apply(messages: readonly KernelMessage[]): void {
     for (const message of messages) {
-      this.#follower?.follow(message);
+      this.#work?.follow(message);
       this.#applyOne(message);
     }
   }
@@ -198,22 +186,15 @@ export class LiveNotebook {
     this.#publish(registeredEvent(cells, this.view.cells), this.#committed());
   }
 
-  #publish(
-    event: { readonly type: string; readonly data: Readonly<Record<string, unknown>> },
-    after?: Promise<void>,
-  ): void {
-    const envelope = {
-      type: event.type,
-      sessionId: this.sessionId,
-      ...(this.#runId === undefined ? {} : { runId: this.#runId }),
-      data: event.data,
-    } as Envelope;
-    this.stream.publish(envelope, after);
+  #publish(event: NotebookEvent, after?: Promise<void>): void {
+    const runId = this.#work?.runId ?? null;
+    const { sessionId } = this;
+    this.stream.publish(runId === null ? { ...event, sessionId } : { ...event, sessionId, runId }, after);
   }
 
   /** Current state as events: what a subscriber needs to build the notebook it has missed. */
-  replay(): { readonly type: string; readonly data: Readonly<Record<string, unknown>> }[] {
-    return [
+  replay(): Envelope[] {
+    const events: NotebookEvent[] = [
       registeredEvent(this.view.cells, this.view.cells),
       ...this.view.cells.map((cell) =>
         cellEvent(cell, {
@@ -225,6 +206,7 @@ export class LiveNotebook {
       ),
       ...(this.view.variables.length > 0 ? [variablesEvent(this.view.variables)] : []),
     ];
+    return events.map((event) => ({ ...event, sessionId: this.sessionId }));
   }
 
   /** The cells as the session record shows them. */
@@ -233,7 +215,9 @@ export class LiveNotebook {
   }
 }
 
-function isConsoleText(entry: CellOutput): entry is CellOutput & { data: string } {
+function isConsoleText(
+  entry: CellOutput,
+): entry is CellOutput & { channel: 'stdout' | 'stderr'; data: string } {
   return (
     (entry.channel === 'stdout' || entry.channel === 'stderr') &&
     entry.mimetype === 'text/plain' &&

@@ -27,7 +27,6 @@ const RESULT_OF: Readonly<Record<NonNullable<CellStatus>, CellResultStatus>> = {
 };
 
 export class RunRecorder {
-  readonly runId: string;
   readonly #requested: readonly string[];
   readonly #stored: boolean;
   readonly #planned = new Set<string>();
@@ -35,8 +34,7 @@ export class RunRecorder {
   readonly #missing = new Set<string>();
   cancelRequested = false;
 
-  constructor(runId: string, requested: readonly string[], stored: boolean) {
-    this.runId = runId;
+  constructor(requested: readonly string[], stored: boolean) {
     this.#requested = requested;
     this.#stored = stored;
   }

@@ -4,6 +4,7 @@
 - Each command is answered by `bridge-done` with its seq and the exact state of every cell, whatever went wrong.
 - Failed, cancelled, interrupted and never-run ancestors run again with their dependent; edits without a run make cells stale.
 - `"fresh": true` on execute-cells: all ancestors run again.
+- `"judge": [cell ids]` on edit-cells: nothing is edited; `bridge-judged` tells what those cells would suffer from, see judge.py.
 - A burst of notifications goes out in one send, see outbox.py.
 
 Its state is that of one kernel process, on whose main thread everything but fill_queues runs.
@@ -16,6 +17,7 @@ import threading
 
 import msgspec
 from frames import COMPLETION, CONTROL, STDIN, UI
+from judge import judge
 from marimo import _loggers
 from marimo._runtime import commands, runtime
 from marimo._runtime.control_flow import MarimoStopError
@@ -30,6 +32,7 @@ class Asked(msgspec.Struct):
 
     seq: int | None = None
     fresh: bool = False
+    judge: list[str] | None = None
 
 
 class State:
@@ -102,6 +105,9 @@ def _handle_message(handle):
             STATE.interrupted = False
             STATE.outbox.gather()
         try:
+            if asked.judge is not None:
+                STATE.outbox.say(op="bridge-judged", errors=judge(self.graph, request.codes, asked.judge))
+                return
             _prepare(self, request)
             await handle(self, request)
             if isinstance(request, (commands.CreateNotebookCommand, commands.EditCellsCommand)):

@@ -25,6 +25,7 @@ PRIVATE = {
     "marimo._export.exporter": "Exporter.export_as_html",
     "marimo._export.requests": "HTMLExportRequest",
     "marimo._export.serialization": "serialize_notebook_snapshot",
+    "marimo._lint.validate_graph": "check_for_errors",
     "marimo._messaging": "streams.buffered_writer streams._forward_os_stream streams.ThreadSafeStdout._write_with_mimetype"
     " streams.ThreadSafeStderr._write_with_mimetype streams.ThreadSafeStream.flush_console streams.deque",
     "marimo._messaging.cell_output": "CellChannel CellOutput",
@@ -37,6 +38,7 @@ PRIVATE = {
     " commands.ExecuteCellsCommand runtime.launch_kernel runtime.restore_signals runtime.start_parent_poller",
     "marimo._runtime.commands": "AppMetadata",
     "marimo._runtime.control_flow": "MarimoStopError",
+    "marimo._runtime.dataflow": "DirectedGraph.register_cell DirectedGraph.ancestors",
     "marimo._runtime.dataflow.graph": "DirectedGraph.is_disabled",
     "marimo._runtime.runner.cell_runner": "Runner.run Runner.run_all",
     "marimo._runtime.runtime": "Kernel.handle_message Kernel._run_cells Kernel._propagate_kernel_errors Kernel.lock_globals"

@@ -1,0 +1,24 @@
+"""Which structural errors a notebook would have with other code: known before anything changes or runs."""
+
+import msgspec
+from marimo._ast.compiler import compile_cell
+from marimo._lint.validate_graph import check_for_errors
+from marimo._runtime.dataflow import DirectedGraph
+
+
+def judge(graph, codes, cell_ids) -> dict[str, list]:
+    """Errors by cell, of `cell_ids` and all they would depend on with `codes` in place. Leaves `graph` as it is.
+
+    Every cell is compiled anew: registering a cell marks it stale, and the kernel's own cells must not notice.
+    """
+    imagined = DirectedGraph()
+    for cell_id, code in {**{cell_id: cell.code for cell_id, cell in graph.cells.items()}, **codes}.items():
+        try:
+            cell = compile_cell(code, cell_id=cell_id)
+        except SyntaxError:
+            continue        # not a matter of structure: its run fails there and says why
+        imagined.register_cell(cell_id, cell)
+    judged = {cell_id for cell_id in cell_ids if cell_id in imagined.cells}
+    judged |= set().union(*(imagined.ancestors(cell_id) for cell_id in judged))
+    errors = check_for_errors(imagined)
+    return {cell_id: msgspec.to_builtins(list(errors[cell_id])) for cell_id in judged & errors.keys()}

@@ -1,0 +1,86 @@
+/** The server process: settings, start, drain on a signal. The only place that ends the process. */
+import { createApp } from './app.ts';
+import { ConfigError, loadConfig } from './config.ts';
+import { openLog } from './core/log.ts';
+import { Secret } from './core/secret.ts';
+
+const DRAIN_DEADLINE_MS = 4_800;
+
+await main();
+
+async function main(): Promise<void> {
+  // Nothing this process makes is for others to read, whatever the umask of whoever started it.
+  process.umask(0o077);
+  const { config } = load();
+  const secrets = Object.values(config).filter((value): value is Secret => value instanceof Secret);
+  const log = openLog({ level: config.logLevel, secrets });
+  const startedAt = performance.now();
+  try {
+    const app = await createApp({
+      config,
+      log,
+      onFatal: (error) => {
+        log.fatal({ err: error }, 'the store cannot be written: the server ends before it would lie');
+        log.flush();
+        process.exit(1);
+      },
+    });
+    drainOnSignal(app, log.flush);
+    announce(app, config.host);
+    await app.kernelsReady;
+    log.info({ url: app.url, ms: Math.round(performance.now() - startedAt) }, 'ready');
+  } catch (error) {
+    log.flush();
+    fail(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function load(): ReturnType<typeof loadConfig> {
+  try {
+    return loadConfig();
+  } catch (error) {
+    if (error instanceof ConfigError) return fail(error.message);
+    throw error;
+  }
+}
+
+/** The first signal drains; a second one, or a drain that takes too long, ends the process at once. */
+function drainOnSignal(app: AsyncDisposable, flush: () => void): void {
+  let draining = false;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (draining) process.exit(signal === 'SIGINT' ? 130 : 143);
+    draining = true;
+    setTimeout(() => process.exit(1), DRAIN_DEADLINE_MS).unref();
+    app[Symbol.asyncDispose]().then(
+      () => {
+        flush();
+        process.exit(0);
+      },
+      (error: unknown) => fail(`Stopping failed: ${error instanceof Error ? error.message : String(error)}`),
+    );
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+}
+
+/** What a person needs to see at the first start, on stderr: standard output is the log's. */
+function announce({ url, bootstrapped }: Awaited<ReturnType<typeof createApp>>, host: string): void {
+  say(`Troupe listens on ${url}`);
+  if (bootstrapped.kind === 'generated') {
+    say(`  workspace     ${bootstrapped.workspaceId}`);
+    say(`  access token  ${bootstrapped.token.reveal()}`);
+    say(`  kept in       ${bootstrapped.file} (shown this once)`);
+  } else if (bootstrapped.kind === 'existing' && bootstrapped.ignored) {
+    say('  TROUPE_BOOTSTRAP_TOKEN is ignored: this data directory has its own credentials.');
+  }
+  if (host === '0.0.0.0' || host === '::') say('  It is reachable from other machines, without TLS.');
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+function fail(message: string): never {
+  process.stderr.write(`troupe: ${message}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,63 @@
+import type { RunId } from '#src/core/ids.ts';
+import type { Kernel } from '#src/kernel/kernel.ts';
+import type { RunBook } from '#src/runs/run-book.ts';
+import { cellOutputRecords } from '#storage/notebooks.ts';
+import type { Store } from '#storage/store.ts';
+import { configOf } from './document.ts';
+import type { CacheMode } from './execution-plan.ts';
+import type { LiveNotebook } from './live-notebook.ts';
+import { RunRecorder } from './run-recorder.ts';
+import type { WorkPlan } from './work.ts';
+
+export interface RunWorkOptions {
+  readonly runId: RunId;
+  readonly cellIds: readonly string[];
+  /** Cells whose settings came with the request: the kernel learns them before anything runs. */
+  readonly configured: readonly string[];
+  readonly cacheMode: CacheMode;
+  readonly live: LiveNotebook;
+  readonly runs: RunBook;
+  readonly store: Store;
+}
+
+/** A durable run of cells: its record is written when it ends, with the last outputs of the cells that ran. */
+export function runWork(options: RunWorkOptions): WorkPlan {
+  const { runId, cellIds, configured, cacheMode, live, runs, store } = options;
+  const recorder = new RunRecorder(cellIds, cacheMode !== 'no-store');
+  const cellsOf = (ids: readonly string[]) => ids.flatMap((id) => live.view.get(id) ?? []);
+  const configure = (kernel: Kernel) =>
+    kernel.configure(
+      Object.fromEntries(cellsOf(configured).map((cell) => [cell.id, configOf(cell.options)])),
+    );
+  const execute = (kernel: Kernel) =>
+    kernel.execute({
+      cellIds,
+      codes: cellsOf(cellIds).map((cell) => cell.code),
+      fresh: cacheMode !== 'default',
+    });
+  return {
+    runId,
+    steps: configured.length > 0 ? [configure, execute] : [execute],
+    follow: (message) => recorder.follow(message),
+    judge: (done) => recorder.verdict(done, live.view),
+    cancelRequested: () => {
+      recorder.cancelRequested = true;
+    },
+    ended({ status, failure }) {
+      const { output, shelf } = recorder.output(live.view);
+      runs.finish(live.workspaceId, runId, { status, error: failure, output, assets: shelf.assets });
+      if (output.stored) keepOutputs(store, live, recorder.ran);
+    },
+  };
+}
+
+function keepOutputs(store: Store, live: LiveNotebook, ran: ReadonlySet<string>): void {
+  store.write((tx) => {
+    for (const cell of live.view.cells) {
+      if (!ran.has(cell.id)) continue;
+      const { output, code } = cell;
+      const record = { output, console: cell.console.entries(), code };
+      tx.put(cellOutputRecords, record, live.workspaceId, live.sessionId, cell.id);
+    }
+  });
+}

@@ -1,0 +1,71 @@
+/** A notebook session as it is served, and the events that rebuild it for a new subscriber. */
+
+import {
+  type NotebookSessionSnapshot,
+  type SessionContext,
+  type SessionMode,
+  type SessionStatus,
+  sessionStatus,
+} from '#machines/notebook-session.ts';
+import type { Peek } from '#src/actors/runtime.ts';
+import type { Failure } from '#src/core/errors.ts';
+import type { Envelope } from '#src/events/envelope.ts';
+import type { RunDocument } from '#src/runs/run-book.ts';
+import { configOf } from './document.ts';
+import { type ShownStatus, shownStatus, type ViewCell } from './view.ts';
+
+export interface NotebookSessionRecord {
+  readonly sessionId: string;
+  readonly notebookId: string;
+  readonly environmentId: string | null;
+  readonly mode: SessionMode;
+  readonly status: SessionStatus;
+  /** Milliseconds of each step of the last kernel start. */
+  readonly phases: Readonly<Record<string, number>>;
+  readonly currentRunId: string | null;
+  readonly cells: readonly { cellId: string; name: string; status: ShownStatus; stale: boolean }[];
+  /** Facts about the kernel, null while there is none. */
+  readonly kernel: Readonly<Record<string, unknown>> | null;
+  readonly error: Failure | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export function statusOf(peek: Peek): SessionStatus {
+  return sessionStatus(peek.snapshot as NotebookSessionSnapshot);
+}
+
+export function sessionRecord(
+  sessionId: string,
+  peek: Peek,
+  cells: readonly ViewCell[],
+  kernelFacts: Readonly<Record<string, unknown>>,
+): NotebookSessionRecord {
+  const context = peek.snapshot.context as SessionContext;
+  const status = statusOf(peek);
+  return {
+    sessionId,
+    notebookId: sessionId,
+    environmentId: context.environmentId,
+    mode: context.mode,
+    status,
+    phases: context.phases,
+    currentRunId: context.work?.kind === 'run' ? context.work.id : null,
+    cells: cells.map((cell) => ({
+      cellId: cell.id,
+      name: configOf(cell.options).name,
+      status: shownStatus(cell),
+      stale: cell.stale,
+    })),
+    kernel: status === 'ready' || status === 'busy' ? kernelFacts : null,
+    error: context.failure,
+    createdAt: context.openedAt ?? peek.createdAt,
+    updatedAt: peek.updatedAt,
+  };
+}
+
+/** The status of the newest run, so that nobody who reconnects can have missed its end. */
+export function runStatusEvent(sessionId: string, { id, status, error }: RunDocument): Envelope {
+  const data = { runId: id, status, ...(error === null ? {} : { error }) };
+  return { type: 'run-status', sessionId, runId: id, data };
+}
