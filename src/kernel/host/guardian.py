@@ -14,8 +14,10 @@ import processes
 from confinement import syscalls
 
 
-def fork_zygote() -> int:
-    """Returns in the zygote: the end of a pipe that becomes readable when the guardian has gone. Never returns in the guardian."""
+def fork_zygote() -> tuple[int, set[int]]:
+    """Returns in the zygote, never in the guardian: the end of a pipe that becomes readable when the guardian has gone, and the
+    process and group ids of server, guardian and zygote, which no kernel may signal."""
+    server = os.getppid()
     syscalls.become_subreaper()
     syscalls.set_dumpable(False)        # no process of the same user may look into either
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -25,7 +27,8 @@ def fork_zygote() -> int:
         os.close(ours)
         syscalls.become_subreaper()
         syscalls.set_dumpable(False)
-        return lifeline
+        ours = {server, os.getppid(), os.getpid()}
+        return lifeline, ours | {os.getpgid(pid) for pid in ours}
     os.close(lifeline)
     try:
         _watch(zygote, ours)

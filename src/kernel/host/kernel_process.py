@@ -10,6 +10,7 @@ import resource
 import signal
 import socket
 import sys
+import tempfile
 import time
 
 import bridge
@@ -21,18 +22,20 @@ from outbox import Outbox
 HOST = os.path.dirname(os.path.abspath(__file__))
 
 
-def run(order, forked_at, host_modules, start_confinement, link):
+def run(order, forked_at, host_modules, confinement, link):
     """Becomes the kernel that `order` asks for. `link`: the end of a pipe that notebook code must not have, or None."""
     sock = connect(order.socket_path)
     redirect_stdio(order.log_path)
     set_environment(order.env)
-    finish_confinement = start_confinement()    # may come back in a grandchild of the process that called it
+    if confinement:
+        confinement.start()             # comes back in a grandchild of the process that called it
     if link is not None:
         os.close(link)
     os.umask(0o077)
     os.chdir(order.cwd)
     limit({"CORE": 0, **order.limits})
-    finish_confinement()
+    if confinement:
+        confinement.finish()
     syscalls.become_subreaper()         # orphans of cells stay ours; when we die they become the zygote's, which kills them
     syscalls.set_dumpable(True)         # the zygote is not; a kernel must own its /proc/self
     warm.seed(order.preload_seed)
@@ -68,6 +71,7 @@ def set_environment(env):
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
+    tempfile.tempdir = None             # it remembers the zygote's
 
 
 def limit(limits):

@@ -3,6 +3,7 @@
 import resource
 
 import msgspec
+from confinement.session import Wanted
 from marimo._ast.cell import CellConfig
 from marimo._config.config import MarimoConfig
 from marimo._runtime.commands import AppMetadata
@@ -27,7 +28,7 @@ class Fork(Connection, kw_only=True, tag_field="op", tag="fork"):
     configs: dict[CellId_t, CellConfig] = {}
     log_path: str = "/dev/null"
     limits: dict[str, int] = {}         # rlimits by name, as in {"DATA": bytes}: DATA counts memory, AS also what is only reserved
-    confine: dict | None = None         # see confinement/session.py; null leaves the kernel unconfined
+    confine: Wanted | None = None       # null leaves the kernel unconfined
     preload_seed: int | None = None     # seeds random and numpy.random; null: from the system
 
     def __post_init__(self):

@@ -14,6 +14,7 @@ import json
 import os
 import select
 import signal
+import struct
 import sys
 import time
 import traceback
@@ -24,15 +25,20 @@ import processes
 
 
 class Child:
-    """A process whose end is the end of what an order started: a kernel, its init, or a conversion."""
+    """A process whose end is the end of what an order started: a kernel, its init, a launcher of one, or a conversion."""
 
-    def __init__(self, id, link=None, has_init=False):
+    def __init__(self, id, link):
         self.id = id
-        self.link = link            # a pipe on which a confined kernel's init tells us its pid, then the kernel's exit code
-        self.has_init = has_init
+        self.link = link                    # a pipe on which a session's init tells us its pid, then the kernel's exit code; or None
+        self.is_launcher = link is not None
+        self.has_init = False
+        self.is_killed = False
 
     def signal(self, pid, number):
         """2 and 15 for the whole group; init passes them on. Nothing happens when the process is gone."""
+        if self.is_launcher:                # its init is not known yet, and no cell runs
+            self.is_killed |= number == signal.SIGKILL
+            return
         try:
             if self.has_init:
                 os.kill(pid, number)
@@ -40,15 +46,22 @@ class Child:
                 processes.kill_tree(pid)
             else:
                 os.killpg(pid, number)
-        except ProcessLookupError:      # gone, or without a group of its own yet: then no cell runs either
+        except ProcessLookupError:          # gone, or without a group of its own yet: then no cell runs either
             pass
+
+    def read_number(self):
+        """The next number on the link, or None."""
+        data = os.read(self.link, 4) if self.link is not None else b""
+        return struct.unpack("i", data)[0] if len(data) == 4 else None
 
 
 class Zygote:
     """The loop, and all that it owns."""
 
-    def __init__(self, lifeline, steps, host_modules):
+    def __init__(self, lifeline, shield, found, steps, host_modules):
         self.lifeline = lifeline        # readable when the guardian is gone
+        self.shield = shield            # process and group ids that kernels may not signal
+        self.found = found              # the layers of confinement that this machine has
         self.steps = deque(steps)       # of warm.py, taken when there is nothing else to do
         self.loaded = []
         self.host_modules = host_modules
@@ -123,26 +136,31 @@ class Zygote:
         elif isinstance(order, orders.Convert):
             self.fork(order, self.convert)
         else:
-            self.fork(order, self.run_kernel)
+            self.fork(order, self.run_kernel, has_link=order.confine is not None and self.found.namespaces)
 
-    def fork(self, order, become):
+    def fork(self, order, become, has_link=False):
         forked_at = time.perf_counter()
+        link, theirs = os.pipe2(os.O_CLOEXEC) if has_link else (None, None)
         try:
             pid = os.fork()
         except OSError as error:        # no more processes or memory
             self.say(op="refused", id=order.id, error=str(error))
+            close(link, theirs)
             return
         if pid == 0:
             try:
                 self.leave()
-                become(order, forked_at)
+                close(link)
+                become(order, forked_at, theirs)
             except BaseException:
                 traceback.print_exc()
                 sys.stderr.flush()
             finally:
                 os._exit(70)
-        self.children[pid] = Child(order.id)
-        self.say(op="forked", id=order.id, pid=pid)
+        close(theirs)
+        self.children[pid] = child = Child(order.id, link)
+        if not child.is_launcher:
+            self.say(op="forked", id=order.id, pid=pid)
 
     def leave(self):
         """In a child: lets go of everything that is the zygote's."""
@@ -152,28 +170,58 @@ class Zygote:
         processes.silence_stdio(0, 1)
         for descriptor in (self.wake_r, self.wake_w, self.lifeline):
             os.close(descriptor)
-        for child in self.children.values():
-            if child.link is not None:
-                os.close(child.link)
+        close(*(child.link for child in self.children.values()))
 
-    def run_kernel(self, order, forked_at):
+    def run_kernel(self, order, forked_at, link):
         import kernel_process
+        from confinement.session import Confinement
 
-        kernel_process.run(order, forked_at, self.host_modules, lambda: lambda: None, None)
+        confinement = order.confine and Confinement(self.found, order.confine, order.cwd, link, self.shield)
+        kernel_process.run(order, forked_at, self.host_modules, confinement, link)
 
-    def convert(self, order, forked_at):
+    def convert(self, order, forked_at, link):
         import convert
 
         convert.run(order)
 
     def reap(self):
-        for pid, status in reaped():
-            if child := self.children.pop(pid, None):
-                code = os.waitstatus_to_exitcode(status)
-                self.say(op="exited", id=child.id, code=max(code, 0), signal=-code if code < 0 else None)
-        for pid in processes.children():        # what a dead kernel left behind (setsid, double fork) has become our child
+        dead = [(self.children.pop(pid, None), pid, status) for pid, status in reaped()]
+        for child, _, status in dead:
+            if child and child.is_launcher and status == 0:
+                self.adopt(child.read_number(), child)
+        for child, pid, status in dead:
+            child = child or self.children.pop(pid, None)       # an init that ended together with its launcher
+            if child and child not in self.children.values():
+                self.report_end(child, os.waitstatus_to_exitcode(status))
+        if not any(child.is_launcher for child in self.children.values()):      # its init might be among our children already
+            self.sweep()
+
+    def adopt(self, init, child):
+        """The launcher has ended, and the session's init is our child."""
+        child.is_launcher, child.has_init = False, True
+        self.children[init] = child
+        self.say(op="forked", id=child.id, pid=init)
+        if child.is_killed:
+            child.signal(init, signal.SIGKILL)
+
+    def report_end(self, child, code):
+        said = child.read_number()          # how the kernel ended, from its init
+        code = code if said is None else said
+        close(child.link)
+        self.say(op="exited", id=child.id, code=max(code, 0), signal=-code if code < 0 else None)
+
+    def sweep(self):
+        """Kills what a dead kernel left behind (setsid, double fork): it has become our child."""
+        for pid in processes.children():
             if pid not in self.children:
-                processes.kill_tree(pid)        # its SIGCHLD brings us back here, for its own children
+                processes.kill_tree(pid)    # its SIGCHLD brings us back here, for its own children
+
+
+def close(*descriptors):
+    """Those that are not None."""
+    for descriptor in descriptors:
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def reaped():
@@ -195,11 +243,12 @@ def find_id(line):
 
 
 def main():
-    lifeline = guardian.fork_zygote()
+    lifeline, shield = guardian.fork_zygote()
     started_at = time.perf_counter()
     import compatibility
     import marimo
     import warm
+    from confinement import describe, detect
 
     supported = compatibility.is_supported()
     missing = [] if supported else compatibility.find_missing()
@@ -220,7 +269,8 @@ def main():
         host_modules = kernel_process.find_host_modules()
         sys.path[:] = [path for path in sys.path if os.path.abspath(path) != kernel_process.HOST]    # not for notebooks to import from
     steps = [] if missing else warm.plan(os.environ.get("TROUPE_PRELOAD", warm.LIBRARIES))
-    zygote = Zygote(lifeline, steps, host_modules)
+    found = detect.detect()
+    zygote = Zygote(lifeline, shield, found, steps, host_modules)
     zygote.say(
         op="hello",
         marimo=marimo.__version__,
@@ -228,7 +278,7 @@ def main():
         supported=supported and not missing,
         missing=missing,
         threads=warm.settle(),
-        confinement="none: rlimits",
+        confinement=describe.describe(found),
         ms=round((time.perf_counter() - started_at) * 1000),
     )
     zygote.serve()

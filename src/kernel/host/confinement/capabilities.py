@@ -1,0 +1,33 @@
+"""Privileges: given up for good, before notebook code runs."""
+
+import errno
+import os
+import struct
+
+from confinement.syscalls import PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, prctl, syscall
+
+CAPABILITY_VERSION_3 = 0x20080522
+
+
+def drop_capabilities():
+    """All sets and the bounding set: with CAP_SYS_ADMIN the mount that hides the data could be taken away again."""
+    for capability in range(64):
+        try:
+            prctl(PR_CAPBSET_DROP, capability)
+        except OSError as error:
+            if error.errno != errno.EINVAL:         # EINVAL: this kernel has no capability with that number
+                raise
+            break
+    syscall("capset", struct.pack("<Ii", CAPABILITY_VERSION_3, 0), bytes(24))
+
+
+def become(uid: int):
+    """Changes the user for good; drops every capability, too."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def forbid_new_privileges():
+    """No set-uid program gives any back; seccomp and Landlock need it."""
+    prctl(PR_SET_NO_NEW_PRIVS, 1)

@@ -1,0 +1,94 @@
+"""A session's namespaces, and its init.
+
+    zygote -- launcher -- init (pid 1 of the session) -- kernel (pid 2)
+              unshare()    mounts; reaps orphans;         gives up privileges, Landlock, seccomp, then marimo
+              and exits    its end is the end of all
+
+A kernel that was pid 1 itself would ignore its own SIGKILL, and its children would take it for a dead parent.
+"""
+
+import fcntl
+import os
+import select
+import signal
+import socket
+import struct
+
+from confinement.syscalls import PR_SET_PDEATHSIG, call, libc, prctl, set_dumpable
+
+NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
+SET_INTERFACE_FLAGS, UP, RUNNING = 0x8914, 0x1, 0x40
+WATCHED = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM}
+
+
+def enter(with_user: bool, with_network: bool):
+    """New namespaces for this process; that of pids is for its next child."""
+    uid, gid = os.geteuid(), os.getegid()
+    set_dumpable(True)              # else /proc/self is root's and the maps cannot be written
+    flags = NEWNS | NEWPID | NEWIPC | (NEWUSER if with_user else 0) | (NEWNET if with_network else 0)
+    call(libc.unshare, flags)
+    if with_user:
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(text)
+
+
+def fork_init(link):
+    """In the launcher: tells the zygote init's pid and exits. Returns in init, once the zygote is its parent."""
+    launcher = os.pidfd_open(os.getpid())
+    if pid := os.fork():
+        os.write(link, struct.pack("i", pid))
+        os._exit(0)
+    os.setsid()
+    select.select([launcher], [], [])           # readable once the launcher is dead
+    os.close(launcher)
+
+
+def bring_loopback_up():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, SET_INTERFACE_FLAGS, struct.pack("16sH14x", b"lo", UP | RUNNING))
+
+
+def fork_kernel(link, drop_privileges):
+    """In init: stays to watch, and never returns. Returns in the kernel."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
+    if kernel := os.fork():
+        try:
+            drop_privileges()
+            set_dumpable(False)                         # the kernel may not look into it
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)     # with the zygote; a change of uid would have cleared it
+            if not _has_reader(link):
+                os._exit(1)                             # the zygote was gone before that
+            _watch(kernel, link)
+        finally:
+            os._exit(70)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, WATCHED)
+
+
+def _has_reader(link):
+    poll = select.poll()
+    poll.register(link, 0)
+    return not poll.poll(0)
+
+
+def _watch(kernel, link):
+    """Passes signals on and reaps orphans; ends with the kernel, and the end of pid 1 is the end of every process of the session."""
+    while True:
+        number = signal.sigwait(WATCHED)
+        if number != signal.SIGCHLD:
+            try:
+                os.killpg(kernel, number)               # its group exists once marimo has called setsid
+            except ProcessLookupError:
+                pass
+            continue
+        while (dead := _reap())[0]:
+            if dead[0] == kernel:
+                os.write(link, struct.pack("i", os.waitstatus_to_exitcode(dead[1])))
+                os._exit(0)
+
+
+def _reap():
+    try:
+        return os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return 0, 0
