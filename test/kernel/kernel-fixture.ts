@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KernelExit } from '#src/kernel/exit-classification.ts';
-import type { Kernel, KernelSink } from '#src/kernel/kernel.ts';
+import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
 import { KernelHost, type KernelHostOptions } from '#src/kernel/kernel-host.ts';
 import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
 import type { HostHello } from '#src/kernel/zygote-process.ts';
@@ -103,7 +103,11 @@ export class TestKernel {
   readonly codes: Map<string, string>;
   #watches: Watch[] = [];
 
-  constructor({ host, work }: TestHost, cells: Readonly<Record<string, string>>, env = {}) {
+  constructor(
+    { host, work }: TestHost,
+    cells: Readonly<Record<string, string>>,
+    more: Partial<KernelLaunch> = {},
+  ) {
     this.codes = new Map(Object.entries(cells));
     const exited = deferred<KernelExit>();
     const ready = deferred<Ready>();
@@ -122,9 +126,10 @@ export class TestKernel {
       {
         id: 'k',
         cwd: work,
-        env,
+        env: {},
         cells: Object.entries(cells).map(([cellId, code]) => ({ cellId, code, config: {} })),
         appOptions: {},
+        ...more,
       },
       sink,
     );
@@ -178,9 +183,9 @@ export class TestKernel {
 export async function openKernel(
   host: TestHost,
   cells: Readonly<Record<string, string>>,
-  env: Readonly<Record<string, string>> = {},
+  more: Partial<KernelLaunch> = {},
 ): Promise<TestKernel> {
-  const kernel = new TestKernel(host, cells, env);
+  const kernel = new TestKernel(host, cells, more);
   await kernel.ready;
   return kernel;
 }

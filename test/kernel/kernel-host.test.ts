@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { KernelHostError } from '#src/kernel/host-error.ts';
+import { findHostScript } from '#src/kernel/host-script.ts';
 import {
   eventually,
   isAlive,
@@ -125,6 +126,39 @@ test('when the process that forks kernels is killed, every kernel is reported an
     [1, 1],
   );
   await eventually(() => !pids.some(isAlive), 'the lost kernels are gone');
+});
+
+test('a host that fails to come back is tried again, and a kernel waits for it', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-host-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const real = findHostScript();
+  const hostScript = join(folder, 'flaky.py');
+  copyFileSync(join(dirname(real), 'user_config.json'), join(folder, 'user_config.json'));
+  writeFileSync(
+    hostScript,
+    `import os, runpy, sys
+with open(${JSON.stringify(join(folder, 'starts'))}, "a+") as starts:
+    starts.write("x")
+    starts.seek(0)
+    count = len(starts.read())
+if count in (2, 3):
+    sys.exit(1)
+sys.path.insert(0, ${JSON.stringify(dirname(real))})
+runpy.run_path(${JSON.stringify(real)}, run_name="__main__")
+`,
+  );
+  const errors: string[] = [];
+  const log = { info: () => {}, warn: () => {}, error: (_: object, message: string) => errors.push(message) };
+  await using host = await startTestHost({ hostScript, log });
+  const { pid } = await (await openKernel(host, { a: '1' })).ready;
+  process.kill(parentOf(pid), 'SIGKILL');
+  await eventually(() => host.host.state === 'restarting', 'the loss is noticed');
+  await openKernel(host, { a: '1' });
+  assert.deepEqual(errors, [
+    'the kernel host has ended and is started again',
+    'the kernel host did not start again',
+    'the kernel host did not start again',
+  ]);
 });
 
 test('a kernel that cannot have a host within its time is reported as not started', async () => {

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import {
   descendantsOf,
@@ -261,12 +264,42 @@ test('a kernel has the variables it is given and none of the server', async () =
   const kernel = await openKernel(
     host,
     { a: 'import os, json\nprint(json.dumps(dict(os.environ)))' },
-    { MINE: 'yes' },
+    { env: { MINE: 'yes' } },
   );
   const env: Record<string, string> = JSON.parse((await kernel.run(['a'])).stdout);
   assert.deepEqual([env.MINE, env.HOME, env.SERVER_SECRET], ['yes', host.work, undefined]);
   assert.ok(env.PATH?.includes('.venv/bin'));
   kernel.kernel.kill();
+});
+
+test('saved values of UI elements are there when the notebook opens', async () => {
+  const cells = { a: 'import marimo as mo\ns = mo.ui.slider(0, 10)\ns', b: 'print(s.value)' };
+  const kernel = await openKernel(host, cells, { uiValues: { 'a-0': 7 } });
+  assert.equal((await kernel.run(['b'])).stdout, '7\n');
+  kernel.kernel.kill();
+});
+
+test('options of the app that marimo does not know keep no notebook from opening', async () => {
+  const appOptions = { width: 'banana', css_file: 7, nonsense: { deep: [] }, sql_output: 'native' };
+  const kernel = await openKernel(host, { a: '1' }, { appOptions });
+  kernel.kernel.kill();
+});
+
+test('too much memory is an error of the cell, and the kernel lives on', async () => {
+  await using limited = await startTestHost({ memoryLimitBytes: 2 ** 30 });
+  const kernel = await openKernel(limited, { a: 'b = bytearray(2 << 30)', c: '1' });
+  const { statuses } = await kernel.run(['a', 'c']);
+  assert.deepEqual(statuses, { a: 'exception', c: 'success' });
+});
+
+test('each kernel id has a log file that only the server may read', async (t) => {
+  const logDir = mkdtempSync(join(tmpdir(), 'troupe-log-'));
+  t.after(() => rmSync(logDir, { recursive: true }));
+  await using logging = await startTestHost({ logDir });
+  const kernel = await openKernel(logging, { a: '1' }, { id: 'nb/1' });
+  kernel.kernel.kill();
+  assert.deepEqual(readdirSync(logDir), ['nb%2F1.log']);
+  assert.equal(statSync(join(logDir, 'nb%2F1.log')).mode & 0o777, 0o600);
 });
 
 test('10 MiB that are printed arrive complete and in order, quickly', async () => {
