@@ -1,0 +1,108 @@
+/**
+ * From a token and a workspace to the caller. Answers are remembered until anything about identity is written; how long
+ * a token is good for is judged each time.
+ */
+import { AppError, notFound } from '#src/core/errors.ts';
+import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
+import type { Auth, Principal, Requirements } from '#src/core/principal.ts';
+import { type AccessTokenRecord, accessTokenRecords, memberRecords, tokenHashes } from '#storage/identity.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import type { Identity } from './identity.ts';
+import { ACTIONS, authorize } from './permissions.ts';
+import { bearerToken, tokenHash } from './token-secret.ts';
+
+interface Caller {
+  readonly principal: Principal;
+  readonly expiresAtMs: number;
+}
+
+const REMEMBERED = 10_000;
+
+const PLAUSIBLE_WORKSPACE = /^[A-Za-z0-9_-]{1,64}$/;
+
+export class Callers implements Auth {
+  readonly #identity: Identity;
+  readonly #known = new Map<string, Caller>();
+  readonly #limit: number;
+  #revision = 0;
+
+  /** `limit`: callers remembered at most; the ones remembered first go first. */
+  constructor(identity: Identity, limit = REMEMBERED) {
+    this.#identity = identity;
+    this.#limit = limit;
+  }
+
+  authenticate(authorization: string, workspaceHeader: string): Principal {
+    const token = bearerToken(authorization);
+    if (token === undefined) throw unauthenticated();
+    const hash = tokenHash(token);
+    if (this.#revision !== this.#identity.revision) {
+      this.#known.clear();
+      this.#revision = this.#identity.revision;
+    }
+    const key = hash + workspaceHeader;
+    const caller = this.#known.get(key) ?? this.#remember(key, this.#find(hash, workspaceHeader));
+    if (caller.expiresAtMs <= this.#identity.nowMs()) throw unauthenticated();
+    return caller.principal;
+  }
+
+  /** Whether a caller of earlier could still come in: the token is good, and its user still a member. */
+  isStillGood({ tokenId, userId, workspaceId }: Principal): boolean {
+    const token = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
+    if (token === undefined || expiryOf(token) <= this.#identity.nowMs()) return false;
+    return this.#identity.store.get(memberRecords, workspaceId, userId) !== undefined;
+  }
+
+  authorize(principal: Principal, action: string): void {
+    authorize(principal, action);
+  }
+
+  requirements(action: string): Requirements | undefined {
+    return ACTIONS.get(action);
+  }
+
+  #find(hash: string, workspaceHeader: string): Caller {
+    const { store } = this.#identity;
+    const tokenId = store.get(tokenHashes, SYSTEM, hash);
+    const token = tokenId === undefined ? undefined : store.get(accessTokenRecords, SYSTEM, tokenId);
+    if (tokenId === undefined || token === undefined) throw unauthenticated();
+    const expiresAtMs = expiryOf(token);
+    if (expiresAtMs <= this.#identity.nowMs()) throw unauthenticated();
+    if (workspaceHeader === '') {
+      throw new AppError(
+        'missing_workspace',
+        'Say which workspace is meant in the header Service-Workspace-Id.',
+      );
+    }
+    if (!PLAUSIBLE_WORKSPACE.test(workspaceHeader)) throw notFound();
+    if (token.workspaceId !== null && token.workspaceId !== workspaceHeader) throw notFound();
+    const member = store.get(memberRecords, workspaceHeader, token.userId);
+    if (member === undefined) throw notFound();
+    const principal: Principal = Object.freeze({
+      workspaceId: workspaceHeader as WorkspaceId,
+      userId: token.userId as UserId,
+      tokenId: tokenId as TokenId,
+      role: member.role,
+      scopes: Object.freeze([...token.scopes]),
+    });
+    return { principal, expiresAtMs };
+  }
+
+  #remember(key: string, caller: Caller): Caller {
+    if (this.#known.size >= this.#limit) {
+      const [oldest] = this.#known.keys();
+      if (oldest !== undefined) this.#known.delete(oldest);
+    }
+    this.#known.set(key, caller);
+    return caller;
+  }
+}
+
+function expiryOf({ expiresAt }: AccessTokenRecord): number {
+  return expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
+}
+
+/** One answer for a token that is missing, malformed, unknown, expired or revoked. */
+function unauthenticated(): AppError {
+  return new AppError('unauthenticated', 'Send a valid access token as Authorization: Bearer <token>.');
+}

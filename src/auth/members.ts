@@ -1,0 +1,118 @@
+/** The members of a workspace and their roles. A workspace always keeps an owner. */
+import { timestamp } from '#src/core/clock.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Role } from '#src/core/principal.ts';
+import {
+  type MemberRecord,
+  memberRecords,
+  userRecords,
+  userWorkspaces,
+  workspaceRecords,
+  workspaceTokens,
+} from '#storage/identity.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import type { Transaction } from '#storage/store.ts';
+import type { Identity } from './identity.ts';
+import { invalidCursor, type Listing, listingOf, type PageRequest } from './listing.ts';
+import { removeToken } from './tokens.ts';
+
+export interface Member {
+  readonly userId: string;
+  readonly role: Role;
+  readonly name: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface MemberFields {
+  readonly role?: Role | undefined;
+  /** Null clears it. */
+  readonly name?: string | null | undefined;
+}
+
+export class Members {
+  readonly #identity: Identity;
+
+  constructor(identity: Identity) {
+    this.#identity = identity;
+  }
+
+  /** Makes `userId` a member, and a user when there is none of that id. Throws `already_exists`. */
+  add(
+    workspaceId: WorkspaceId,
+    userId: string,
+    { role, name = null }: MemberFields & { role: Role },
+  ): Member {
+    const createdAt = this.#identity.timestamp();
+    const record: MemberRecord = { role, name, createdAt, updatedAt: createdAt };
+    this.#identity.write((tx) => {
+      if (tx.get(memberRecords, workspaceId, userId) !== undefined) {
+        throw new AppError('already_exists', `${userId} is a member of this workspace.`);
+      }
+      if (tx.get(userRecords, SYSTEM, userId) === undefined)
+        tx.put(userRecords, { createdAt }, SYSTEM, userId);
+      tx.put(memberRecords, record, workspaceId, userId);
+      tx.put(userWorkspaces, null, SYSTEM, userId, workspaceId);
+      if (role === 'owner') countOwners(tx, workspaceId, 1);
+    });
+    return { userId, ...record };
+  }
+
+  /** Throws `not_found`, also for the user of another workspace. */
+  read(workspaceId: WorkspaceId, userId: string): Member {
+    const record = this.#identity.store.get(memberRecords, workspaceId, userId);
+    if (record === undefined) throw notFound();
+    return { userId, ...record };
+  }
+
+  /** The members, by user id. */
+  list(workspaceId: WorkspaceId, { after, limit }: PageRequest): Listing<Member> {
+    const { store } = this.#identity;
+    if (after !== undefined && store.get(memberRecords, workspaceId, after) === undefined)
+      throw invalidCursor();
+    const entries = store.list(memberRecords, workspaceId, [], { after, limit: limit + 1 });
+    return listingOf(entries, limit, (record, userId) => ({ userId, ...record }));
+  }
+
+  /** Changes what is given. Throws `last_owner` when the workspace would be left without one. */
+  change(workspaceId: WorkspaceId, userId: string, fields: MemberFields): Member {
+    return this.#identity.write((tx) => {
+      const current = tx.get(memberRecords, workspaceId, userId);
+      if (current === undefined) throw notFound();
+      const role = fields.role ?? current.role;
+      if (role !== current.role) {
+        if (role === 'owner') countOwners(tx, workspaceId, 1);
+        if (current.role === 'owner') countOwners(tx, workspaceId, -1);
+      }
+      const name = fields.name === undefined ? current.name : fields.name;
+      const updatedAt = timestamp(Math.max(this.#identity.nowMs(), Date.parse(current.updatedAt) + 1));
+      const record: MemberRecord = { ...current, role, name, updatedAt };
+      tx.put(memberRecords, record, workspaceId, userId);
+      return { userId, ...record };
+    });
+  }
+
+  /** Ends a membership, and revokes the user's tokens that are bound to the workspace. Throws `last_owner`. */
+  remove(workspaceId: WorkspaceId, userId: string): void {
+    const everything = { limit: Number.POSITIVE_INFINITY };
+    const bound = [...this.#identity.store.list(workspaceTokens, workspaceId, [], everything)];
+    this.#identity.write((tx) => {
+      const current = tx.get(memberRecords, workspaceId, userId);
+      if (current === undefined) throw notFound();
+      if (current.role === 'owner') countOwners(tx, workspaceId, -1);
+      tx.remove(memberRecords, workspaceId, userId);
+      tx.remove(userWorkspaces, SYSTEM, userId, workspaceId);
+      for (const { id } of bound) removeToken(tx, id, (token) => token.userId === userId);
+    });
+  }
+}
+
+function countOwners(tx: Transaction, workspaceId: WorkspaceId, change: 1 | -1): void {
+  const workspace = tx.get(workspaceRecords, workspaceId);
+  if (workspace === undefined) throw notFound();
+  const owners = workspace.owners + change;
+  if (owners === 0)
+    throw new AppError('last_owner', 'This is the only owner. Make somebody else an owner first.');
+  tx.put(workspaceRecords, { ...workspace, owners }, workspaceId);
+}

@@ -1,0 +1,196 @@
+/** Access tokens: making, showing and revoking them. The token itself leaves this file once, when it is made. */
+import { timestamp } from '#src/core/clock.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
+import { newId, type TokenId } from '#src/core/ids.ts';
+import type { Principal } from '#src/core/principal.ts';
+import type { Secret } from '#src/core/secret.ts';
+import {
+  type AccessTokenRecord,
+  accessTokenRecords,
+  memberRecords,
+  tokenHashes,
+  userTokens,
+  workspaceTokens,
+} from '#storage/identity.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import type { Entry, Transaction } from '#storage/store.ts';
+import type { Identity } from './identity.ts';
+import { invalidCursor, type Listing, listingOf, type PageRequest } from './listing.ts';
+import { roleTooLow, type Scope } from './permissions.ts';
+import { newTokenSecret, tokenHash } from './token-secret.ts';
+
+/** What may be known of a token. */
+export interface AccessToken {
+  readonly id: string;
+  readonly name: string;
+  readonly userId: string;
+  /** The one workspace it is good for; null: every workspace of its user. */
+  readonly workspaceId: string | null;
+  readonly scopes: readonly string[];
+  readonly createdAt: string;
+  readonly createdBy: string;
+  /** Null: never. */
+  readonly expiresAt: string | null;
+}
+
+export interface TokenRequest {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** The caller when absent. */
+  readonly userId?: string | undefined;
+  /** RFC 3339. Never when absent. */
+  readonly expiresAt?: string | undefined;
+}
+
+export class AccessTokens {
+  readonly #identity: Identity;
+
+  constructor(identity: Identity) {
+    this.#identity = identity;
+  }
+
+  /**
+   * Makes a token and shows its secret, this once. For oneself it is bound as the token of the request is; for another
+   * member, which takes an owner, to the workspace. Nobody can give scopes that the token of the request lacks.
+   */
+  create(
+    principal: Principal,
+    request: TokenRequest,
+  ): { readonly token: AccessToken; readonly secret: Secret } {
+    const { userId = principal.userId } = request;
+    const forOther = userId !== principal.userId;
+    if (forOther && principal.role !== 'owner') throw roleTooLow(principal.role, 'owner');
+    const lacking = request.scopes.find((scope) => !principal.scopes.includes(scope));
+    if (lacking !== undefined) {
+      throw new AppError(
+        'missing_scope',
+        `You cannot give the scope ${lacking}: your access token lacks it.`,
+      );
+    }
+    const { store } = this.#identity;
+    if (store.get(memberRecords, principal.workspaceId, userId) === undefined) throw notFound();
+    const token: AccessToken = {
+      id: newId<TokenId>('token'),
+      name: request.name,
+      userId,
+      workspaceId: forOther ? principal.workspaceId : this.#boundTo(principal),
+      scopes: request.scopes,
+      createdAt: this.#identity.timestamp(),
+      createdBy: principal.userId,
+      expiresAt: request.expiresAt === undefined ? null : this.#futureTimestamp(request.expiresAt),
+    };
+    const secret = newTokenSecret();
+    this.#identity.write((tx) => putToken(tx, token, secret));
+    return { token, secret };
+  }
+
+  /** Throws `not_found`, also for a token that the caller may not know of. */
+  read(principal: Principal, id: string): AccessToken {
+    const token = this.#visible(principal, id);
+    if (token === undefined) throw notFound();
+    return token;
+  }
+
+  /** The tokens that the caller may know of, oldest first. */
+  list(principal: Principal, { after, limit }: PageRequest): Listing<AccessToken> {
+    if (after !== undefined && this.#visible(principal, after) === undefined) throw invalidCursor();
+    return listingOf(this.#listVisible(principal, after), limit, (token) => token);
+  }
+
+  /** Makes the token worthless, at once. Throws `not_found` as `read` does. */
+  revoke(principal: Principal, id: string): void {
+    if (this.#visible(principal, id) === undefined) throw notFound();
+    this.#identity.write((tx) => removeToken(tx, id));
+  }
+
+  /**
+   * A token bound to this workspace is known to its user and to the owners here. One that is bound to none is known to
+   * its user only, and only when the token of the request is of that kind, too: a lesser one must not reach it.
+   */
+  #visible(principal: Principal, id: string): AccessToken | undefined {
+    const record = this.#identity.store.get(accessTokenRecords, SYSTEM, id);
+    if (record === undefined) return undefined;
+    const isOwn = record.userId === principal.userId;
+    const isKnown =
+      record.workspaceId === null
+        ? isOwn && this.#boundTo(principal) === null
+        : record.workspaceId === principal.workspaceId && (isOwn || principal.role === 'owner');
+    return isKnown ? shown(id, record) : undefined;
+  }
+
+  *#listVisible(principal: Principal, after: string | undefined): Generator<Entry<AccessToken>> {
+    const { store } = this.#identity;
+    const page = { after, limit: Number.POSITIVE_INFINITY };
+    const bound = store.list(workspaceTokens, principal.workspaceId, [], page);
+    const free = store.list(userTokens, SYSTEM, [principal.userId], page);
+    for (const id of merged(ids(bound), ids(free))) {
+      const token = this.#visible(principal, id);
+      if (token !== undefined) yield { id, value: token };
+    }
+  }
+
+  #boundTo({ tokenId }: Principal): string | null {
+    const record = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
+    if (record === undefined) throw notFound(); // revoked since the request came in
+    return record.workspaceId;
+  }
+
+  #futureTimestamp(text: string): string {
+    const ms = Date.parse(text);
+    if (ms > this.#identity.nowMs()) return timestamp(ms);
+    throw new AppError('invalid_request', 'A token cannot expire in the past.', {
+      errors: [{ path: '/expiresAt', message: 'must be in the future' }],
+    });
+  }
+}
+
+/** Writes a token and the ways to find it. */
+export function putToken(tx: Transaction, { id, ...token }: AccessToken, secret: Secret): void {
+  const hash = tokenHash(secret.reveal());
+  const record: AccessTokenRecord = { hash, ...token };
+  tx.put(accessTokenRecords, record, SYSTEM, id);
+  tx.put(tokenHashes, id, SYSTEM, hash);
+  if (token.workspaceId === null) tx.put(userTokens, null, SYSTEM, token.userId, id);
+  else tx.put(workspaceTokens, null, token.workspaceId, id);
+}
+
+/** Removes a token and the ways to find it, when there is one that `applies`. */
+export function removeToken(
+  tx: Transaction,
+  id: string,
+  applies: (record: AccessTokenRecord) => boolean = () => true,
+): void {
+  const record = tx.get(accessTokenRecords, SYSTEM, id);
+  if (record === undefined || !applies(record)) return;
+  tx.remove(accessTokenRecords, SYSTEM, id);
+  tx.remove(tokenHashes, SYSTEM, record.hash);
+  if (record.workspaceId === null) tx.remove(userTokens, SYSTEM, record.userId, id);
+  else tx.remove(workspaceTokens, record.workspaceId, id);
+}
+
+function shown(id: string, { hash: _, ...record }: AccessTokenRecord): AccessToken {
+  return { id, ...record };
+}
+
+function* ids(entries: Iterable<Entry<null>>): Generator<string> {
+  for (const { id } of entries) yield id;
+}
+
+/** Two ascending sequences as one. Both are closed when the reader stops early: an open one holds a snapshot. */
+function* merged(left: Generator<string>, right: Generator<string>): Generator<string> {
+  try {
+    let [a, b] = [left.next(), right.next()];
+    while (!a.done || !b.done) {
+      if (b.done || (!a.done && a.value < b.value)) {
+        if (!a.done) yield a.value;
+        a = left.next();
+      } else {
+        yield b.value;
+        b = right.next();
+      }
+    }
+  } finally {
+    left.return(undefined);
+    right.return(undefined);
+  }
+}

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ACTIONS, authorize, reaches, SCOPES } from '#src/auth/permissions.ts';
+import type { Role } from '#src/core/principal.ts';
+import { principalWith, refusalOf } from './identity-fixture.ts';
+
+const ROLES: readonly Role[] = ['viewer', 'editor', 'owner'];
+
+function allowed(role: Role): string[] {
+  const principal = principalWith(role, SCOPES);
+  return [...ACTIONS.keys()].filter((action) => {
+    try {
+      authorize(principal, action);
+      return true;
+    } catch {
+      return false; // refusals are asserted one by one below
+    }
+  });
+}
+
+test('a viewer reads, governs datasources, and looks after their own tokens', () => {
+  assert.deepEqual(allowed('viewer'), [
+    'notebook.read',
+    'environment.read',
+    'session.read',
+    'run.read',
+    'agent.read',
+    'datasource.read',
+    'datasource.write',
+    'datasource.delete',
+    'datasource.test',
+    'datasource.query',
+    'workspace.read',
+    'token.read',
+    'token.create',
+    'token.revoke',
+  ]);
+});
+
+test('an editor also writes', () => {
+  const viewer = new Set(allowed('viewer'));
+  assert.deepEqual(
+    allowed('editor').filter((action) => !viewer.has(action)),
+    [
+      'notebook.write',
+      'notebook.delete',
+      'environment.write',
+      'session.open',
+      'session.close',
+      'run.submit',
+      'run.cancel',
+      'code.execute',
+      'agent.open',
+      'agent.prompt',
+      'agent.close',
+      'agent.share',
+    ],
+  );
+});
+
+test('an owner does everything', () => {
+  assert.deepEqual(allowed('owner'), [...ACTIONS.keys()]);
+});
+
+test('a role includes every lower one', () => {
+  const table = ROLES.map((role) => ROLES.map((least) => reaches(role, least)));
+  assert.deepEqual(table, [
+    [true, false, false],
+    [true, true, false],
+    [true, true, true],
+  ]);
+});
+
+test('every action but reading workspaces takes a scope, and each scope alone is not enough for datasources', () => {
+  const free = [...ACTIONS].filter(([, { scopes }]) => scopes.length === 0).map(([action]) => action);
+  assert.deepEqual(free, ['workspace.read']);
+  for (const scope of SCOPES) {
+    const principal = principalWith('owner', [scope]);
+    assert.equal(
+      refusalOf(() => authorize(principal, 'datasource.read')),
+      'missing_scope',
+    );
+  }
+});
+
+for (const [action, { role, scopes }] of ACTIONS) {
+  test(`${action} is refused without each of its scopes, and to each role below ${role}`, () => {
+    for (const scope of scopes) {
+      const without = principalWith(
+        'owner',
+        SCOPES.filter((held) => held !== scope),
+      );
+      assert.equal(
+        refusalOf(() => authorize(without, action)),
+        'missing_scope',
+      );
+    }
+    for (const lower of ROLES.filter((candidate) => !reaches(candidate, role))) {
+      assert.equal(
+        refusalOf(() => authorize(principalWith(lower, SCOPES), action)),
+        'role_too_low',
+      );
+    }
+    authorize(principalWith(role, scopes), action);
+  });
+}
+
+test('an action that is not in the table is a bug, not a refusal', () => {
+  assert.throws(() => authorize(principalWith('owner', SCOPES), 'notebook.burn'), {
+    message: 'There is no action notebook.burn.',
+  });
+});
