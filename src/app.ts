@@ -10,6 +10,9 @@ import { ActorRuntime } from './actors/runtime.ts';
 import { type Bootstrapped, bootstrap } from './auth/bootstrap.ts';
 import { Callers } from './auth/callers.ts';
 import { Identity } from './auth/identity.ts';
+import { Members } from './auth/members.ts';
+import { AccessTokens } from './auth/tokens.ts';
+import { Workspaces } from './auth/workspaces.ts';
 import type { Config } from './config.ts';
 import { Closing } from './core/closing.ts';
 import type { Failure } from './core/errors.ts';
@@ -17,13 +20,18 @@ import type { SessionId } from './core/ids.ts';
 import type { Log } from './core/log.ts';
 import { Heartbeats } from './events/heartbeats.ts';
 import { SessionStream } from './events/session-stream.ts';
+import { ReceiptBook } from './http/receipt-book.ts';
+import { accessTokenRoutes } from './http/routes/access-tokens.ts';
 import { actorRoutes } from './http/routes/actors.ts';
 import { executionEnvironmentRoutes } from './http/routes/execution-environments.ts';
 import { executionRoutes } from './http/routes/executions.ts';
 import { healthRoutes } from './http/routes/health.ts';
+import { memberRoutes } from './http/routes/members.ts';
 import { notebookSessionRoutes } from './http/routes/notebook-sessions.ts';
 import { notebookRoutes } from './http/routes/notebooks.ts';
+import { withOpenApi } from './http/routes/openapi.ts';
 import { runRoutes } from './http/routes/runs.ts';
+import { workspaceRoutes } from './http/routes/workspaces.ts';
 import { createServer, type Server } from './http/server.ts';
 import { KernelHost } from './kernel/kernel-host.ts';
 import { Environments } from './notebook/environments.ts';
@@ -49,6 +57,7 @@ export interface App extends AsyncDisposable {
   readonly kernelsReady: Promise<void>;
 }
 
+const VERSION = '0.1.0';
 const STOPPING: Failure = {
   code: 'server_stopped',
   message: 'The server was stopped while this was running.',
@@ -75,6 +84,7 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     token: config.bootstrapToken,
     workspaceId: config.bootstrapWorkspace,
   });
+  const callers = new Callers(identity);
   const actors = new ActorRuntime(store, log);
   actors.define({ kind: 'run', machine: runMachine, machineVersion: 1 });
   const heartbeats = opened.use(new Heartbeats(config.heartbeatS * 1000));
@@ -123,24 +133,31 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     await createServer({
       listen: { host: config.host, port: config.port },
       log,
-      auth: new Callers(identity),
+      auth: callers,
       durable: () => store.durable(),
+      idempotency: opened.use(new ReceiptBook(store)),
       draining: () => draining,
-      routes: [
-        ...healthRoutes(() => {
-          if (draining) return { ready: false, reason: 'The server is stopping.' };
-          if (host.state !== 'up') return { ready: false, reason: `The kernel host is ${host.state}.` };
-          return { ready: true };
-        }),
-        ...notebookRoutes(notebooks),
-        ...executionEnvironmentRoutes(environments),
-        ...notebookSessionRoutes(sessions),
-        ...executionRoutes(executions, sessions, runs),
-        ...runRoutes(runs, (_, workspaceId, sessionId, runId) =>
-          executions.cancel(workspaceId, sessionId, runId),
-        ),
-        ...actorRoutes(actors),
-      ],
+      routes: withOpenApi(
+        [
+          ...healthRoutes(() => {
+            if (draining) return { ready: false, reason: 'The server is stopping.' };
+            if (host.state !== 'up') return { ready: false, reason: `The kernel host is ${host.state}.` };
+            return { ready: true };
+          }),
+          ...notebookRoutes(notebooks),
+          ...executionEnvironmentRoutes(environments),
+          ...notebookSessionRoutes(sessions),
+          ...executionRoutes(executions, sessions, runs),
+          ...runRoutes(runs, (_, workspaceId, sessionId, runId) =>
+            executions.cancel(workspaceId, sessionId, runId),
+          ),
+          ...actorRoutes(actors),
+          ...workspaceRoutes(new Workspaces(identity)),
+          ...memberRoutes(new Members(identity)),
+          ...accessTokenRoutes(new AccessTokens(identity)),
+        ],
+        { version: VERSION, requirements: (action) => callers.requirements(action) },
+      ),
     }),
   );
   return {

@@ -99,6 +99,21 @@ export class Store implements AsyncDisposable {
     }
   }
 
+  /** The ids of the first `limit` committed keys of `kind` under `prefix`, in key order; values are not read. */
+  *listKeys(
+    kind: RecordKind<unknown>,
+    partition: string,
+    prefix: readonly string[],
+    limit: number,
+  ): Generator<string[]> {
+    const start: Key = [partition, kind.name, ...prefix];
+    const end: Key = [partition, kind.name, ...prefix, '\uffff'];
+    for (const key of this.#database.getKeys({ start, end, limit })) {
+      const [, , ...ids] = key;
+      yield ids;
+    }
+  }
+
   /**
    * Runs `decide` at once and keeps what it wrote for this turn's commit. When it throws, nothing of it is kept. Its
    * reads see its own writes.

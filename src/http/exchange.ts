@@ -20,9 +20,16 @@ import { requireSameOrigin } from './origin.ts';
 import { problemReply, toAppError } from './problem.ts';
 import { createQueryParser, type QueryParser } from './query.ts';
 import type { Reply, StreamReply } from './reply.ts';
-import { announcesBody, bodyTooLarge, isFramingSound, readBody, requireJson } from './request-body.ts';
+import {
+  announcesBody,
+  bodyTooLarge,
+  countHeaders,
+  isFramingSound,
+  readBody,
+  requireJson,
+} from './request-body.ts';
 import { requestIdFor } from './request-id.ts';
-import { type AnyExchange, DEFAULT_BODY_LIMIT_BYTES, type Route } from './route.ts';
+import { type AnyExchange, DEFAULT_BODY_LIMIT_BYTES, paramNamesOf, type Route } from './route.ts';
 import { type Check, createCheck } from './violations.ts';
 import { type EncodedReply, encodeReply, writeHead, writeReply } from './write-reply.ts';
 
@@ -49,7 +56,7 @@ export function createRequestHandler(route: Route, edge: Edge, headOnly = false)
   const prepared: Prepared = {
     route,
     edge,
-    paramNames: [...route.path.matchAll(/:(\w+)/g)].map((match) => match[1]!),
+    paramNames: paramNamesOf(route.path),
     headerNames: Object.keys(route.headers ?? {}),
     action: route.access === 'public' ? undefined : route.access.action,
     isMutation: route.method !== 'GET',
@@ -79,6 +86,7 @@ class Connection implements AnyExchange {
   #abort: AbortController | undefined;
   #stream: EventStream | undefined;
   #idempotencyKey: string | undefined;
+  #sealedBy: string | undefined;
   #receipt: Receipt | undefined;
 
   constructor(prepared: Prepared, res: HttpResponse, headOnly: boolean, requestId: string) {
@@ -136,7 +144,8 @@ class Connection implements AnyExchange {
     if (route.sameOrigin === true) {
       requireSameOrigin(req.getHeader('origin'), req.getHeader('sec-fetch-site'), req.getHeader('host'));
     }
-    if (route.method === 'POST') this.#idempotencyKey = parseIdempotencyKey(req.getHeader('idempotency-key'));
+    if (route.method === 'POST') this.#idempotencyKey = readIdempotencyKey(req);
+    if (route.secretAnswer === true) this.#sealedBy = req.getHeader('authorization');
     this.query = parseQuery(req.getQuery());
     if (headerNames.length > 0) this.headers = copyHeaders(req, headerNames);
   }
@@ -199,6 +208,7 @@ class Connection implements AnyExchange {
         method: route.method,
         path: this.#instance(),
         key: this.#idempotencyKey,
+        sealedBy: this.#sealedBy,
         body,
       });
       if (start.kind === 'replay') return start.reply;
@@ -312,6 +322,12 @@ function decode(text: string): string {
   } catch {
     return text;
   }
+}
+
+function readIdempotencyKey(req: HttpRequest): string | undefined {
+  const count = countHeaders(req, 'idempotency-key');
+  if (count === 0) return undefined;
+  return parseIdempotencyKey(count === 1 ? req.getHeader('idempotency-key') : '');
 }
 
 function copyHeaders(req: HttpRequest, names: readonly string[]): Record<string, string> {

@@ -25,6 +25,8 @@ export interface IdempotentRequest {
   readonly key: string;
   /** SHA-256 of the raw body. */
   readonly bodyHash: Uint8Array;
+  /** The caller's credential, where the answer holds a secret: the receipt is then sealed with it. */
+  readonly sealedBy: string | undefined;
 }
 
 export type IdempotentStart =
@@ -51,9 +53,8 @@ export interface Receipt {
 
 const MAX_KEY_CHARACTERS = 255;
 
-/** The header's value when it is 1 to 255 visible ASCII characters; undefined when the header is absent. */
-export function parseIdempotencyKey(header: string): string | undefined {
-  if (header === '') return undefined;
+/** The header's value; throws `invalid_request` unless it is 1 to 255 visible ASCII characters. */
+export function parseIdempotencyKey(header: string): string {
   if (header.length <= MAX_KEY_CHARACTERS && /^[\x21-\x7e]+$/.test(header)) return header;
   throw new AppError('invalid_request', 'The Idempotency-Key header is not usable.', {
     errors: [{ path: 'header/idempotency-key', message: 'must be 1 to 255 visible ASCII characters' }],

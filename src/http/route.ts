@@ -53,6 +53,8 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
   readonly bodyLimitBytes?: number;
   /** A browser may only call it from a page of this server. */
   readonly sameOrigin?: boolean;
+  /** The answer holds a secret: a receipt of it is sealed for its caller. */
+  readonly secretAnswer?: boolean;
   /** Answered even while the server drains. */
   readonly whileDraining?: boolean;
   readonly responses: Readonly<Record<number, ResponseSpec>>;
@@ -97,6 +99,11 @@ type ParamNames<Path extends string> = Path extends `${string}:${infer Rest}`
     ? Name | ParamNames<Tail>
     : Rest
   : never;
+
+/** The names of the parameters of a path, in their order. */
+export function paramNamesOf(path: string): string[] {
+  return [...path.matchAll(/:(\w+)/g)].map((match) => match[1]!);
+}
 
 /** Declares one operation; the types of `handle`'s exchange follow from the path and the schemas. */
 export function defineRoute<

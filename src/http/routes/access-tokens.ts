@@ -15,6 +15,7 @@ export function accessTokenRoutes(tokens: AccessTokens): readonly Route[] {
   return [
     defineRoute({
       method: 'POST',
+      secretAnswer: true,
       path: '/api/v3/access-tokens',
       operationId: 'createAccessToken',
       summary: 'Create an access token',
