@@ -1,0 +1,61 @@
+/** One violation of the request: where (a JSON pointer into the body, or `query/<name>`) and what. */
+export interface RequestViolation {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** An answer that is not 2xx. `code` is stable; answers that are not ours (a proxy's) have `unexpected_response`. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly requestId: string | undefined;
+  readonly errors: readonly RequestViolation[];
+  /** Seconds to wait before another attempt, when the server names them. */
+  readonly retryAfter: number | undefined;
+  /** The whole body: the problem document with its further members, or what else was answered. */
+  readonly body: unknown;
+
+  constructor(status: number, headers: Headers, body: unknown) {
+    const problem = isObject(body) ? body : {};
+    const detail = textOf(problem.detail) ?? textOf(problem.message) ?? `The server answered ${status}.`;
+    super(detail);
+    this.name = 'ApiError';
+    this.status = status;
+    this.code = textOf(problem.code) ?? 'unexpected_response';
+    this.detail = detail;
+    this.requestId = textOf(problem.requestId) ?? headers.get('x-request-id') ?? undefined;
+    this.errors = Array.isArray(problem.errors) ? (problem.errors as RequestViolation[]) : [];
+    this.retryAfter = secondsOf(headers.get('retry-after'));
+    this.body = body;
+  }
+}
+
+/** No answer: the server could not be reached, or the connection ended before the answer did. */
+export class ConnectionError extends Error {
+  constructor(url: string, cause: unknown) {
+    super(`No answer from ${url}: ${reasonOf(cause)}.`, { cause });
+    this.name = 'ConnectionError';
+  }
+}
+
+/** What lies at the bottom of `fetch failed`. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.cause !== undefined) return reasonOf(error.cause);
+  // Several addresses were tried: the aggregate has no message of its own.
+  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
+  return error.message;
+}
+
+function secondsOf(header: string | null): number | undefined {
+  return header !== null && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,36 @@
+/** The API as typed calls. Every call takes a `signal`; every POST takes an `idempotencyKey`. */
+import { type ClientOptions, Connection, type OutgoingRequest, type RequestOptions } from './connection.ts';
+import { type FollowOptions, followEvents } from './event-stream.ts';
+import type { StreamEvent } from './events.ts';
+import { executionEnvironments } from './execution-environments.ts';
+import { executions } from './executions.ts';
+import { accessTokens, members, workspaces } from './identity.ts';
+import { notebookSessions } from './notebook-sessions.ts';
+import { notebooks } from './notebooks.ts';
+import { operations } from './operations.ts';
+import { runs } from './runs.ts';
+
+/** A client of one server, as one caller in one workspace. It holds nothing that has to be closed. */
+export function createClient(options: ClientOptions) {
+  const connection = new Connection(options);
+  const allRuns = runs(connection);
+  return {
+    ...operations(connection),
+    notebooks: notebooks(connection),
+    executionEnvironments: executionEnvironments(connection),
+    notebookSessions: notebookSessions(connection),
+    executions: executions(connection),
+    runs: allRuns,
+    workspaces: workspaces(connection),
+    members: members(connection),
+    accessTokens: accessTokens(connection),
+    /** The events of any stream, by its path. */
+    followEvents: <Event extends StreamEvent = StreamEvent>(path: string, follow: FollowOptions = {}) =>
+      followEvents<Event>(connection, path, follow),
+    waitForRun: (runId: string, wait: RequestOptions = {}) => allRuns.wait(runId, wait),
+    /** Any other request that is answered with JSON. */
+    send: <T>(request: OutgoingRequest) => connection.json<T>(request),
+  };
+}
+
+export type Client = ReturnType<typeof createClient>;

@@ -1,0 +1,56 @@
+/** One server-sent event: the id in force, and its data. */
+export interface ServerSentEvent {
+  readonly lastEventId: string;
+  readonly data: string;
+}
+
+/**
+ * Splits the bytes of an event stream into events, in time that grows with the bytes however they are cut. Comments and
+ * fields other than `id` and `data` are passed over; an event that the end cuts off is never given.
+ */
+export class EventParser {
+  readonly #decoder = new TextDecoder();
+  /** Of the line that is still incomplete. Never searched again. */
+  #line: string[] = [];
+  #data: string[] = [];
+  #lastEventId = '';
+  #endedWithReturn = false;
+
+  /** The id of the last event that had one. */
+  get lastEventId(): string {
+    return this.#lastEventId;
+  }
+
+  /** The events that these bytes complete. */
+  push(bytes: Uint8Array): ServerSentEvent[] {
+    const events: ServerSentEvent[] = [];
+    const text = this.#decoder.decode(bytes, { stream: true });
+    let start = this.#endedWithReturn && text.startsWith('\n') ? 1 : 0;
+    if (text !== '') this.#endedWithReturn = text.endsWith('\r');
+    for (const ending of text.matchAll(/\r\n|\n|\r/g)) {
+      if (ending.index < start) continue;
+      this.#line.push(text.slice(start, ending.index));
+      start = ending.index + ending[0].length;
+      const line = this.#line.length === 1 ? this.#line[0]! : this.#line.join('');
+      this.#line = [];
+      this.#take(line, events);
+    }
+    if (start < text.length) this.#line.push(text.slice(start));
+    return events;
+  }
+
+  #take(line: string, events: ServerSentEvent[]): void {
+    if (line === '') {
+      if (this.#data.length > 0) events.push({ lastEventId: this.#lastEventId, data: this.#data.join('\n') });
+      this.#data = [];
+      return;
+    }
+    const colon = line.indexOf(':');
+    const field = colon === -1 ? line : line.slice(0, colon);
+    if (field !== 'data' && field !== 'id') return;
+    const from = colon + (line[colon + 1] === ' ' ? 2 : 1);
+    const value = colon === -1 ? '' : line.slice(from);
+    if (field === 'data') this.#data.push(value);
+    else if (!value.includes('\0')) this.#lastEventId = value;
+  }
+}

@@ -1,0 +1,36 @@
+import { type Connection, type PostOptions, path, type RequestOptions } from './connection.ts';
+
+export interface Environment {
+  readonly environmentId: string;
+  readonly status: 'open' | 'closed';
+  readonly notebookSessionId: string | null;
+  readonly agentSessionIds: readonly string[];
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+/** Execution environments: each holds at most one active notebook session. */
+export function executionEnvironments(connection: Connection) {
+  return {
+    create: (options: PostOptions = {}) =>
+      connection.json<Environment>({
+        method: 'POST',
+        path: '/api/v3/execution-environments',
+        body: {},
+        ...options,
+      }),
+    get: (environmentId: string, options: RequestOptions = {}) =>
+      connection.json<Environment>({
+        method: 'GET',
+        path: path`/api/v3/execution-environments/${environmentId}`,
+        ...options,
+      }),
+    /** Refused while sessions are attached. */
+    close: (environmentId: string, options: RequestOptions = {}) =>
+      connection.json<Environment>({
+        method: 'DELETE',
+        path: path`/api/v3/execution-environments/${environmentId}`,
+        ...options,
+      }),
+  };
+}

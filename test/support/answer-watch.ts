@@ -1,0 +1,67 @@
+/** A `fetch` that holds every answer it passes on against the OpenAPI document of the server. */
+import { EventParser } from '#src/client/event-parser.ts';
+import { type Answer, createAnswerCheck } from './openapi-check.ts';
+
+export interface AnswerWatch {
+  readonly fetch: typeof fetch;
+  /** Throws when the answer is not what the document says. */
+  check(answer: Answer): void;
+  /** What was wrong with events, which have no caller to throw at. */
+  readonly complaints: readonly string[];
+}
+
+/** A server without a document is not checked. */
+export async function watchAnswers(baseUrl: string): Promise<AnswerWatch> {
+  const document = await fetch(`${baseUrl}/api/v3/openapi.json`);
+  const text = await document.text();
+  const complaints: string[] = [];
+  if (!document.ok) return { fetch, check: () => {}, complaints };
+  const check = createAnswerCheck(JSON.parse(text));
+
+  const watched: typeof fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    const { status, headers } = response;
+    const answer = {
+      method: init?.method ?? 'GET',
+      path: new URL(String(input)).pathname,
+      status,
+      contentType: headers.get('content-type') ?? '',
+    };
+    if (answer.contentType.startsWith('text/event-stream')) {
+      return new Response(
+        response.body?.pipeThrough(
+          eventCheck((body) => {
+            try {
+              check({ ...answer, body });
+            } catch (error) {
+              complaints.push(String(error));
+            }
+          }),
+        ),
+        { status, headers },
+      );
+    }
+    check({ ...answer, body: parsed(await response.clone().text()) });
+    return response;
+  };
+  return { fetch: watched, check, complaints };
+}
+
+/** Passes bytes on and gives each whole event to `check`, as it would stand alone in a stream. */
+function eventCheck(check: (body: string) => void): TransformStream<Uint8Array, Uint8Array> {
+  const parser = new EventParser();
+  return new TransformStream({
+    transform(bytes, controller) {
+      for (const { data } of parser.push(bytes)) check(`data: ${data}\n\n`);
+      controller.enqueue(bytes);
+    },
+  });
+}
+
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // an answer that is no JSON is checked as text
+  }
+}

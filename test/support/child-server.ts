@@ -1,0 +1,70 @@
+/** The server as a process of its own, for tests that kill it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { type Client, createClient } from '#src/client/client.ts';
+import { watchAnswers } from './answer-watch.ts';
+import { type Overrides, OWNER, type Owner, pythonOfTests, SETTINGS } from './server-fixture.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+export interface ChildServer {
+  readonly pid: number;
+  readonly baseUrl: string;
+  readonly dataDir: string;
+  readonly client: Client;
+  /** Sends the signal and resolves once the process is gone, with how it ended. */
+  end(signal: NodeJS.Signals): Promise<{ readonly code: number | null; readonly signal: string | null }>;
+  /** A new process on the same data. */
+  again(): Promise<ChildServer>;
+}
+
+/** Resolves when the server is ready. It is killed, and its data removed, when the owner ends. */
+export async function startChildServer(owner: Owner, overrides: Overrides = {}): Promise<ChildServer> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'troupe-child-'));
+  owner.after(async () => rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+  return startOn(dataDir, owner, overrides);
+}
+
+async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Promise<ChildServer> {
+  const { PATH = '', HOME = '' } = process.env;
+  const env = { PATH, HOME, ...SETTINGS, ...pythonOfTests(), TROUPE_DATA_DIR: dataDir, ...overrides };
+  const child = spawn(process.execPath, [MAIN], { cwd: dataDir, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  owner.after(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  const baseUrl = await readyUrl(child);
+  const { fetch } = await watchAnswers(baseUrl);
+  return {
+    pid: child.pid!,
+    baseUrl,
+    dataDir,
+    client: createClient({ baseUrl, accessToken: OWNER.token, workspaceId: OWNER.workspaceId, fetch }),
+    async end(signal) {
+      child.kill(signal);
+      const [code, by] = await ended;
+      return { code, signal: by };
+    },
+    again: () => startOn(dataDir, owner, overrides),
+  };
+}
+
+/** The log line that says so has the address. Rejects with what was printed when the process ends first. */
+function readyUrl(child: ChildProcess): Promise<string> {
+  const printed: string[] = [];
+  return new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      printed.push(line);
+      const { msg, url } = JSON.parse(line) as { msg: string; url?: string };
+      if (msg === 'ready' && url !== undefined) resolve(url);
+    });
+    createInterface({ input: child.stderr! }).on('line', (line) => printed.push(line));
+    child.once('exit', () => reject(new Error(`the server ended:\n${printed.join('\n')}`)));
+  });
+}

@@ -1,0 +1,101 @@
+import type { Client } from '#src/client/client.ts';
+import type { FollowOptions } from '#src/client/event-stream.ts';
+import type { NotebookStreamEvent } from '#src/client/events.ts';
+
+type Matches = (event: NotebookStreamEvent) => boolean;
+
+interface Wait {
+  readonly matches: Matches;
+  resolve(event: NotebookStreamEvent): void;
+  reject(error: Error): void;
+}
+
+/** Everything one subscriber of a notebook session was told, and a way to wait for what it will be. */
+export class EventLog implements AsyncDisposable {
+  readonly events: NotebookStreamEvent[] = [];
+  readonly ids: string[] = [];
+  /** Resolves when the stream has ended by itself. */
+  readonly ended: Promise<void>;
+  readonly #abort = new AbortController();
+  #waits: Wait[] = [];
+
+  constructor(client: Client, sessionId: string, options: FollowOptions = {}) {
+    this.ended = this.#follow(client, sessionId, options);
+    this.ended.catch(() => {}); // told to whoever waits
+  }
+
+  /** Resolves once the current state has been given. */
+  static async open(client: Client, sessionId: string, options: FollowOptions = {}): Promise<EventLog> {
+    const log = new EventLog(client, sessionId, options);
+    await log.next((event) => event.type === 'session.replayed' || event.type === 'session.closed');
+    return log;
+  }
+
+  get types(): string[] {
+    return this.events.map(({ type }) => type);
+  }
+
+  /** The data of all events of one type. */
+  dataOf<T extends NotebookStreamEvent['type']>(type: T) {
+    return this.events
+      .filter((event): event is Extract<NotebookStreamEvent, { type: T }> => event.type === type)
+      .map(({ data }) => data as Extract<NotebookStreamEvent, { type: T }>['data']);
+  }
+
+  /** What was printed by one cell, as it was streamed. */
+  printed(cellId: string): string {
+    return this.dataOf('console-output')
+      .filter((data) => data.cellId === cellId)
+      .map(({ text }) => text)
+      .join('');
+  }
+
+  /** The first event that matches, of those that came already or will. Rejects when the stream ends without it. */
+  until(matches: Matches): Promise<NotebookStreamEvent> {
+    const seen = this.events.find(matches);
+    return seen === undefined ? this.next(matches) : Promise.resolve(seen);
+  }
+
+  /** The first event from now on that matches. */
+  next(matches: Matches): Promise<NotebookStreamEvent> {
+    return new Promise((resolve, reject) => this.#waits.push({ matches, resolve, reject }));
+  }
+
+  /** Resolves when the session has this status, or has had it. */
+  status(status: string): Promise<NotebookStreamEvent> {
+    return this.until(
+      ({ type, data }) =>
+        (type === 'session.status' || type === 'session.snapshot') && data.status === status,
+    );
+  }
+
+  async #follow(client: Client, sessionId: string, options: FollowOptions): Promise<void> {
+    const { signal } = this.#abort;
+    try {
+      for await (const event of client.notebookSessions.follow(sessionId, {
+        ...options,
+        signal,
+        onEventId: (id) => this.ids.push(id),
+      })) {
+        this.events.push(event);
+        for (const wait of this.#waits.filter(({ matches }) => matches(event))) {
+          this.#waits.splice(this.#waits.indexOf(wait), 1);
+          wait.resolve(event);
+        }
+      }
+      this.#fail(new Error(`the stream ended after: ${this.types.join(' ')}`));
+    } catch (error) {
+      this.#fail(error instanceof Error ? error : new Error(String(error)));
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  #fail(error: Error): void {
+    for (const wait of this.#waits.splice(0)) wait.reject(error);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#abort.abort(new Error('the test has stopped following'));
+    await this.ended.catch(() => {}); // its failure was told to whoever waited
+  }
+}

@@ -1,0 +1,104 @@
+/** A notebook that is open with a kernel, as a test uses it. */
+import type { Client } from '#src/client/client.ts';
+import type { ExecutionRequest } from '#src/client/executions.ts';
+import type { NotebookSession } from '#src/client/notebook-sessions.ts';
+import type { Cell, Notebook, NotebookFields } from '#src/client/notebooks.ts';
+import type { CellResult, Run } from '#src/client/runs.ts';
+import { EventLog } from './event-log.ts';
+import type { TestServer } from './server-fixture.ts';
+
+/** Codes by cell id, in their order. */
+export type Codes = Readonly<Record<string, string>>;
+
+export interface OpenOptions extends Omit<NotebookFields, 'serialization'> {
+  readonly mode?: 'edit' | 'run';
+  /** Options of cells, by id. */
+  readonly options?: Readonly<Record<string, Cell['options']>>;
+}
+
+export class OpenNotebook {
+  readonly client: Client;
+  readonly notebook: Notebook;
+  readonly environmentId: string;
+  /** The record when it was ready. */
+  readonly session: NotebookSession;
+
+  constructor(client: Client, notebook: Notebook, environmentId: string, session: NotebookSession) {
+    this.client = client;
+    this.notebook = notebook;
+    this.environmentId = environmentId;
+    this.session = session;
+  }
+
+  get id(): string {
+    return this.notebook.id;
+  }
+
+  /** Submits an execution; resolves with the run's id. */
+  async submit(request: ExecutionRequest | readonly string[]): Promise<string> {
+    const { runId } = await this.client.executions.submit(this.id, asRequest(request));
+    return runId;
+  }
+
+  /** Submits an execution and waits for its end. */
+  async run(request: ExecutionRequest | readonly string[]): Promise<Run> {
+    return this.client.waitForRun(await this.submit(request));
+  }
+
+  events(): Promise<EventLog> {
+    return EventLog.open(this.client, this.id);
+  }
+
+  record(): Promise<NotebookSession> {
+    return this.client.notebookSessions.get(this.id);
+  }
+
+  close(): Promise<NotebookSession> {
+    return this.client.notebookSessions.close(this.id);
+  }
+}
+
+/** Cell ids are a request for these cells, none of them for all. */
+function asRequest(request: ExecutionRequest | readonly string[]): ExecutionRequest {
+  if (!isList(request)) return request;
+  return request.length === 0
+    ? { type: 'all' }
+    : { type: 'cells', cells: request.map((cellId) => ({ cellId })) };
+}
+
+function isList(request: ExecutionRequest | readonly string[]): request is readonly string[] {
+  return Array.isArray(request);
+}
+
+export function cellsOf(codes: Codes, options: OpenOptions['options'] = {}): Cell[] {
+  return Object.entries(codes).map(([cell_id, code]) => ({ cell_id, code, options: options[cell_id] ?? {} }));
+}
+
+/** A new notebook in a new environment, ready. */
+export async function openNotebook(
+  { client }: Pick<TestServer, 'client'>,
+  codes: Codes,
+  { mode = 'edit', options, ...fields }: OpenOptions = {},
+): Promise<OpenNotebook> {
+  const [notebook, { environmentId }] = await Promise.all([
+    client.notebooks.create({ ...fields, serialization: { cells: cellsOf(codes, options) } }),
+    client.executionEnvironments.create(),
+  ]);
+  await client.notebookSessions.open({ notebookId: notebook.id, environmentId, mode });
+  const session = await client.notebookSessions.waitUntilReady(notebook.id);
+  return new OpenNotebook(client, notebook, environmentId, session);
+}
+
+/** The results of a run, by cell, in the order in which they stand. */
+export function results(run: Run): CellResult[] {
+  return (run.output?.parts ?? []).filter((part): part is CellResult => part.type === 'cell-result');
+}
+
+/** What became of each cell of a run. */
+export function statuses(run: Run): Record<string, string> {
+  return Object.fromEntries(results(run).map(({ cellId, status }) => [cellId, status]));
+}
+
+export function printed(result: CellResult): string {
+  return result.console.map(({ data }) => String(data)).join('');
+}

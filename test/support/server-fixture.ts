@@ -1,0 +1,140 @@
+/**
+ * The whole server in this process, on a free port and a data directory of its own. Whatever it answers through the
+ * fixture is held against its own OpenAPI document; what it logs as an error fails the test that it belongs to.
+ */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createApp } from '#src/app.ts';
+import { type Client, createClient } from '#src/client/client.ts';
+import { loadConfig } from '#src/config.ts';
+import { openLog } from '#src/core/log.ts';
+import { type AnswerWatch, watchAnswers } from './answer-watch.ts';
+import { type Caller, type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
+
+/** A test context, or `node:test` itself for a server that all tests of a file share. */
+export interface Owner {
+  after(cleanUp: () => Promise<void>): void;
+}
+
+export interface TestServer {
+  readonly baseUrl: string;
+  readonly dataDir: string;
+  /** The working directory of the owner's kernels. */
+  readonly filesDir: string;
+  readonly owner: Caller;
+  /** Of the owner. */
+  readonly client: Client;
+  clientOf(caller: Caller): Client;
+  /** Someone who may do everything in a workspace of their own, and has never heard of the owner's. */
+  stranger(): Promise<Caller>;
+  /** One request as it is given, as the owner unless its headers say otherwise. */
+  request(method: string, path: string, request?: RawRequest): Promise<RawAnswer>;
+  /** What was logged so far, parsed. */
+  readonly log: readonly LogLine[];
+  /** Ends the server and starts it again on its data. The port changes. */
+  restart(): Promise<TestServer>;
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+export const OWNER: Caller = { token: 'token-of-the-owner', workspaceId: 'ws_home' };
+
+/** Settings that differ from those of a test server. */
+export type Overrides = Readonly<Record<string, string>>;
+
+export const SETTINGS: Overrides = {
+  TROUPE_HOST: '127.0.0.1',
+  TROUPE_PORT: '0',
+  TROUPE_PRELOAD: 'false',
+  TROUPE_HEARTBEAT_S: '0.5',
+  TROUPE_KERNEL_CONFINEMENT: 'off',
+  TROUPE_BOOTSTRAP_TOKEN: OWNER.token,
+  TROUPE_BOOTSTRAP_WORKSPACE: OWNER.workspaceId,
+};
+
+/** Resolves once kernels can be started. The server ends, and its data goes, when the owner does. */
+export async function startServer(owner: Owner, overrides: Overrides = {}): Promise<TestServer> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'troupe-test-'));
+  owner.after(async () => rmSync(dataDir, { recursive: true, force: true }));
+  return startOn(dataDir, owner, overrides);
+}
+
+async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Promise<TestServer> {
+  const env = { ...SETTINGS, ...pythonOfTests(), TROUPE_DATA_DIR: dataDir, ...overrides };
+  const { config } = loadConfig(env, { cwd: dataDir });
+  const lines: LogLine[] = [];
+  const log = openLog({
+    level: 'debug',
+    destination: { write: (line) => lines.push(JSON.parse(line) as LogLine) },
+  });
+  const fatal: Error[] = [];
+  const app = await createApp({ config, log, onFatal: (error) => fatal.push(error) });
+  let watch: AnswerWatch | undefined;
+  const stop = once(async () => {
+    await app[Symbol.asyncDispose]();
+    const complaints = [
+      ...fatal.map(String),
+      ...lines.filter(({ level }) => level === 'error' || level === 'fatal').map((l) => JSON.stringify(l)),
+      ...(watch?.complaints ?? []),
+    ];
+    assert.deepEqual(complaints, []);
+  });
+  owner.after(stop);
+  await app.kernelsReady;
+  const baseUrl = app.url;
+  watch = await watchAnswers(baseUrl);
+  const clientOf = ({ token, workspaceId }: Caller) =>
+    createClient({ baseUrl, accessToken: token, workspaceId, fetch: watch.fetch });
+  const client = clientOf(OWNER);
+  return {
+    baseUrl,
+    dataDir,
+    filesDir: join(dataDir, 'workspaces', OWNER.workspaceId, 'files'),
+    owner: OWNER,
+    client,
+    clientOf,
+    stranger: () => makeStranger(client, clientOf),
+    async request(method, path, request = {}) {
+      const answer = await sendRaw(baseUrl, method, path, OWNER, request);
+      watch.check({ method, path, ...answer });
+      return answer;
+    },
+    log: lines,
+    async restart() {
+      await stop();
+      return startOn(dataDir, owner, overrides);
+    },
+  };
+}
+
+async function makeStranger(owner: Client, clientOf: (caller: Caller) => Client): Promise<Caller> {
+  const { id: workspaceId } = await owner.workspaces.create({ name: 'Elsewhere' });
+  const theirs = clientOf({ token: OWNER.token, workspaceId });
+  await theirs.members.create({ userId: 'stranger', role: 'owner' });
+  const { token } = await theirs.accessTokens.create({
+    name: 'theirs',
+    userId: 'stranger',
+    scopes: ['workspaceRuntime:connect', 'datasource:read', 'workspace:manage'],
+  });
+  return { token, workspaceId };
+}
+
+/** The interpreter that `npm test` was told to use, if it was. */
+export function pythonOfTests(): Overrides {
+  const python = process.env.TROUPE_PYTHON;
+  return python === undefined || python === '' ? {} : { TROUPE_PYTHON: python };
+}
+
+function once(action: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () => {
+    done ??= action();
+    return done;
+  };
+}
