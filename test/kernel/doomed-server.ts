@@ -1,4 +1,5 @@
-/** A server that is to be killed: prints the pids of its kernels' processes as one line of JSON, then lives on. */
+/** A server that is to be killed: prints the pids of its processes and its folder as one line of JSON, then lives on. */
+import { dirname } from 'node:path';
 import { descendantsOf, openKernel, parentOf, startTestHost } from './kernel-fixture.ts';
 
 const testHost = await startTestHost();
@@ -11,4 +12,6 @@ busy.run(['a']).catch(() => {});
 await printed;
 await idle.ready;
 const host = parentOf((await busy.ready).pid);
-process.stdout.write(`${JSON.stringify([host, ...descendantsOf(host)])}\n`);
+process.stdout.write(
+  `${JSON.stringify({ folder: dirname(testHost.runDir), pids: [host, ...descendantsOf(host)] })}\n`,
+);

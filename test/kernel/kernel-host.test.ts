@@ -180,13 +180,14 @@ test('disposing ends every process and refuses new kernels', async () => {
   assert.equal((await new TestKernel(host, { a: '1' }).exited).cause, 'kernel_start_failed');
 });
 
-test('a server that is killed leaves no kernel behind', async () => {
+test('a server that is killed leaves no kernel behind', async (t) => {
   const server = spawn(process.execPath, [join(import.meta.dirname, 'doomed-server.js')], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, TROUPE_PYTHON: PYTHON },
   });
   const [line] = await once(createInterface({ input: server.stdout }), 'line');
-  const pids: number[] = JSON.parse(String(line));
+  const { pids, folder }: { pids: number[]; folder: string } = JSON.parse(String(line));
+  t.after(() => rmSync(folder, { recursive: true }));
   assert.deepEqual(
     pids.map(isAlive),
     pids.map(() => true),
