@@ -60,9 +60,14 @@ export function isFramingSound(req: HttpRequest): boolean {
   if (length === '' && coding === '') return true;
   if (coding !== '' && (coding.toLowerCase() !== 'chunked' || length !== '')) return false;
   if (length !== '' && !/^\d{1,15}$/.test(length)) return false;
-  let fields = 0;
+  return countHeaders(req, 'content-length') + countHeaders(req, 'transfer-encoding') === 1;
+}
+
+/** How often a header was sent. An empty one, or one that is not UTF-8, reads like one that is absent. */
+export function countHeaders(req: HttpRequest, wanted: string): number {
+  let count = 0;
   req.forEach((name) => {
-    if (name === 'content-length' || name === 'transfer-encoding') fields++;
+    if (name === wanted) count++;
   });
-  return fields === 1;
+  return count;
 }

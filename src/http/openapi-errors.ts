@@ -1,0 +1,24 @@
+import { CATALOGUE, type ErrorCode } from '#src/core/errors.ts';
+import { paramNamesOf, type Route } from './route.ts';
+
+/** Every error an operation can answer with, by status: those it declares and those the edge gives on its behalf. */
+export function answersByStatus(route: Route): Map<number, ErrorCode[]> {
+  const answers = new Map<number, ErrorCode[]>();
+  for (const code of [...new Set([...edgeErrors(route), ...(route.errors ?? [])])].sort()) {
+    const { status } = CATALOGUE[code];
+    answers.set(status, [...(answers.get(status) ?? []), code]);
+  }
+  return answers;
+}
+
+function edgeErrors(route: Route): ErrorCode[] {
+  const codes: ErrorCode[] = ['invalid_request', 'internal'];
+  if (route.whileDraining !== true) codes.push('unavailable');
+  if (paramNamesOf(route.path).length > 0) codes.push('not_found');
+  if (route.body !== undefined) codes.push('malformed_json', 'body_too_large', 'unsupported_media_type');
+  if (route.sameOrigin === true) codes.push('cross_origin');
+  if (route.access === 'public') return codes;
+  codes.push('unauthenticated', 'missing_workspace', 'not_found', 'missing_scope', 'role_too_low');
+  if (route.method === 'POST') codes.push('idempotency_key_reused', 'idempotency_in_progress');
+  return codes;
+}

@@ -1,0 +1,41 @@
+import { isDeepStrictEqual } from 'node:util';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const PLACE = '#/components/schemas/';
+
+/** The named schemas of the document. A schema with an `$id` is put here once and referred to everywhere. */
+export class ComponentSchemas {
+  readonly #schemas: Record<string, Json> = {};
+
+  get all(): Json {
+    return Object.fromEntries(Object.entries(this.#schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  /** Throws when another schema has this name: two schemas must not share an `$id`. */
+  add(name: string, schema: Json): void {
+    const known = this.#schemas[name];
+    if (known !== undefined && !isDeepStrictEqual(known, schema))
+      throw new Error(`two different schemas are named ${name}`);
+    this.#schemas[name] = schema;
+  }
+
+  /** The schema as plain JSON, with references in place of what has a name. */
+  convert(schema: object): Json {
+    const copy: Record<string, unknown> = {};
+    for (const [keyword, value] of Object.entries(schema)) copy[keyword] = this.#convertValue(value);
+    const { $id, $ref, ...rest } = copy;
+    if (typeof $id === 'string') {
+      this.add($id, rest);
+      return { $ref: PLACE + $id };
+    }
+    if (typeof $ref === 'string' && !$ref.startsWith('#')) return { ...rest, $ref: PLACE + $ref };
+    return copy;
+  }
+
+  #convertValue(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((item) => this.#convertValue(item));
+    if (value instanceof RegExp) return value.source;
+    return typeof value === 'object' && value !== null ? this.convert(value) : value;
+  }
+}

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import test from 'node:test';
+import Type from 'typebox';
+import { AppError } from '#src/core/errors.ts';
+import type { Idempotency, IdempotentRequest, StoredReply } from '#src/http/idempotency.ts';
+import { created, noContent, ok, type Reply } from '#src/http/reply.ts';
+import { defineRoute } from '#src/http/route.ts';
+import { deferred, JSON_BODY, send, serve, type TestServer } from './test-server.ts';
+
+/** Keeps receipts in memory and remembers what happened, in order. */
+class MemoryReceipts implements Idempotency {
+  readonly log: string[] = [];
+  readonly requests: IdempotentRequest[] = [];
+  readonly #receipts = new Map<string, { readonly hash: string; reply: StoredReply | undefined }>();
+
+  begin(request: IdempotentRequest): ReturnType<Idempotency['begin']> {
+    this.requests.push(request);
+    const place = [request.workspaceId, request.method, request.path, request.key].join(' ');
+    const hash = Buffer.from(request.bodyHash).toString('hex');
+    const known = this.#receipts.get(place);
+    if (known !== undefined && known.hash !== hash)
+      throw new AppError('idempotency_key_reused', 'Another body.');
+    if (known !== undefined && known.reply === undefined)
+      throw new AppError('idempotency_in_progress', 'Still running.');
+    if (known?.reply !== undefined) return { kind: 'replay', reply: known.reply };
+    const receipt: { readonly hash: string; reply: StoredReply | undefined } = { hash, reply: undefined };
+    this.#receipts.set(place, receipt);
+    return {
+      kind: 'proceed',
+      complete: (reply) => {
+        this.log.push(`complete ${reply.status}`);
+        receipt.reply = reply;
+      },
+      abandon: () => {
+        this.log.push('abandon');
+        this.#receipts.delete(place);
+      },
+    };
+  }
+}
+
+const thing = (handle: () => Reply | Promise<Reply>) =>
+  defineRoute({
+    method: 'POST',
+    path: '/things/:thingId',
+    operationId: 'make',
+    summary: 's',
+    tags: [],
+    access: { action: 'thing.use' },
+    responses: { 201: { description: 'd' } },
+    body: Type.Object({ name: Type.String() }),
+    handle,
+  });
+
+const post = (server: TestServer, key: string | undefined, name = 'n', path = '/things/1') =>
+  send(server, path, {
+    method: 'POST',
+    headers: { ...JSON_BODY, ...(key === undefined ? {} : { 'idempotency-key': key }) },
+    body: JSON.stringify({ name }),
+  });
+
+test('the same key and body gets the first answer again and does nothing', async (t) => {
+  let count = 0;
+  const idempotency = new MemoryReceipts();
+  const server = await serve(t, [thing(() => created({ count: ++count }, `/things/${count}`))], {
+    idempotency,
+  });
+  const first = await post(server, 'key');
+  const second = await post(server, 'key');
+  const shown = ({ status, headers, text }: typeof first) => [
+    status,
+    headers.location,
+    headers['content-type'],
+    text,
+  ];
+  assert.deepEqual(shown(second), shown(first));
+  assert.deepEqual(
+    [first.headers['idempotency-replayed'], second.headers['idempotency-replayed']],
+    [undefined, 'true'],
+  );
+  assert.equal((await post(server, 'other')).text, '{"count":2}');
+  assert.equal((await post(server, undefined)).text, '{"count":3}');
+  assert.equal((await post(server, 'key', 'n', '/things/2')).text, '{"count":4}');
+});
+
+test('the store sees workspace, method, path, key and the hash of the raw body', async (t) => {
+  const idempotency = new MemoryReceipts();
+  const server = await serve(t, [thing(() => ok({}))], { idempotency });
+  await post(server, 'key', 'ä', '/things/a%40b?');
+  assert.deepEqual(
+    idempotency.requests.map((request) => ({
+      ...request,
+      bodyHash: Buffer.from(request.bodyHash).toString('hex'),
+    })),
+    [
+      {
+        workspaceId: 'ws_1',
+        method: 'POST',
+        path: '/things/a@b',
+        key: 'key',
+        bodyHash: createHash('sha256').update('{"name":"ä"}').digest('hex'),
+        sealedBy: undefined,
+      },
+    ],
+  );
+});
+
+test('where the answer holds a secret, the store is given the credential to seal it with', async (t) => {
+  const idempotency = new MemoryReceipts();
+  const server = await serve(t, [{ ...thing(() => ok({})), secretAnswer: true }], { idempotency });
+  await post(server, 'key');
+  assert.equal(idempotency.requests[0]?.sealedBy, 'Bearer good');
+});
+
+test('the same key with another body, or while the first runs, is refused', async (t) => {
+  const running = deferred<Reply>();
+  const idempotency = new MemoryReceipts();
+  const server = await serve(t, [thing(() => running.promise)], { idempotency });
+  const first = post(server, 'key');
+  while (idempotency.requests.length === 0) await post(server, undefined, 'n', '/nothing');
+  assert.equal((await post(server, 'key')).code, 'idempotency_in_progress');
+  assert.equal((await post(server, 'key', 'else')).code, 'idempotency_key_reused');
+  running.resolve(ok({ done: true }));
+  assert.deepEqual((await first).json, { done: true });
+  assert.deepEqual((await post(server, 'key')).json, { done: true });
+});
+
+test('what was refused is not kept and may be sent again', async (t) => {
+  const outcomes: (() => Reply)[] = [
+    () => {
+      throw new AppError('session_busy', 'Busy.');
+    },
+    () => ({ kind: 'json', status: 400, value: { ok: false } }),
+    () => {
+      throw new Error('bug');
+    },
+    () => noContent(),
+  ];
+  const idempotency = new MemoryReceipts();
+  const server = await serve(t, [thing(() => outcomes.shift()!())], { idempotency });
+  const statuses = [];
+  for (let i = 0; i < 5; i++) statuses.push((await post(server, 'key')).status);
+  assert.deepEqual(statuses, [409, 400, 500, 204, 204]);
+  assert.deepEqual(idempotency.log, ['abandon', 'abandon', 'abandon', 'complete 204']);
+});
+
+test('the receipt is kept in the turn that made the answer, before its commit is asked for', async (t) => {
+  const idempotency = new MemoryReceipts();
+  const { log } = idempotency;
+  const server = await serve(
+    t,
+    [
+      thing(async () => {
+        await Promise.resolve();
+        setImmediate(() => log.push('next turn'));
+        log.push('handled');
+        return created({}, '/things/1');
+      }),
+    ],
+    {
+      idempotency,
+      durable: () => {
+        log.push('durable');
+        return Promise.resolve();
+      },
+    },
+  );
+  await post(server, 'key');
+  assert.deepEqual(log, ['handled', 'complete 201', 'durable', 'next turn']);
+});
+
+test('a key is 1 to 255 visible ASCII characters', async (t) => {
+  const server = await serve(t, [thing(() => ok({}))], { idempotency: new MemoryReceipts() });
+  const codes = (keys: readonly string[]) =>
+    Promise.all(keys.map(async (key) => (await post(server, key)).code));
+  assert.deepEqual(await codes(['a'.repeat(255), '!~']), [undefined, undefined]);
+  const refused = ['a'.repeat(256), 'a b', 'ä', ''];
+  assert.deepEqual(
+    await codes(refused),
+    refused.map(() => 'invalid_request'),
+  );
+});

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { ok } from '#src/http/reply.ts';
+import { defineRoute } from '#src/http/route.ts';
+import { healthRoutes, type Readiness } from '#src/http/routes/health.ts';
+import { createServer } from '#src/http/server.ts';
+import { auth, deferred, RawConnection, send, serve } from './test-server.ts';
+
+const docs = { summary: 's', tags: [], responses: { 200: { description: 'd' } } } as const;
+const log = { error: () => {} };
+const listen = { host: '127.0.0.1', port: 0 };
+
+test('a port that is taken is refused in one line', async (t) => {
+  const server = await serve(t, []);
+  const taken = { host: '127.0.0.1', port: server.port };
+  await assert.rejects(createServer({ routes: [], auth, log, listen: taken }), {
+    message: `cannot listen on 127.0.0.1:${server.port}: the port is taken or the address is not of this machine`,
+  });
+});
+
+test('a route with an unknown action, or declared twice, keeps the server from starting', async () => {
+  const route = (access: 'public' | { action: string }) =>
+    defineRoute({ ...docs, method: 'GET', path: '/x', operationId: 'x', access, handle: () => ok({}) });
+  await assert.rejects(
+    createServer({ routes: [route({ action: 'fly' })], auth, log, listen }),
+    /x needs the action fly/,
+  );
+  await assert.rejects(
+    createServer({ routes: [route('public'), route('public')], auth, log, listen }),
+    /GET \/x is declared twice/,
+  );
+});
+
+test('health needs no token; readiness says why not', async (t) => {
+  let state: Readiness = { ready: false, reason: 'starting' };
+  const server = await serve(
+    t,
+    healthRoutes(() => state),
+  );
+  const health = await send(server, '/healthz', { headers: {} });
+  const starting = await send(server, '/readyz', { headers: {} });
+  state = { ready: true };
+  const ready = await send(server, '/readyz', { headers: {} });
+  assert.deepEqual([health.status, health.json], [200, { status: 'ok' }]);
+  assert.deepEqual(
+    [starting.status, starting.json, starting.headers['retry-after']],
+    [503, { ready: false, reason: 'starting' }, '1'],
+  );
+  assert.deepEqual([ready.status, ready.json], [200, { ready: true }]);
+});
+
+test('closing answers what is in flight, takes nothing new, and ends idle connections', async (t) => {
+  const entered = deferred();
+  const release = deferred();
+  const server = await serve(t, [
+    defineRoute({
+      ...docs,
+      method: 'GET',
+      path: '/slow',
+      operationId: 'slow',
+      access: 'public',
+      async handle() {
+        entered.resolve();
+        await release.promise;
+        return ok({ done: true });
+      },
+    }),
+  ]);
+  const idle = new RawConnection(server);
+  idle.write('GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n');
+  await idle.until((text) => text.includes('not_found'));
+  const slow = send(server, '/slow', { headers: {} });
+  await entered.promise;
+  const closed = server.close(10_000);
+  await assert.rejects(send(server, '/slow', { headers: {} }), { code: 'ECONNREFUSED' });
+  release.resolve();
+  assert.deepEqual((await slow).json, { done: true });
+  await closed;
+  await idle.closed;
+  await server.close();
+});
+
+test('closing does not wait for what does not end', async (t) => {
+  const entered = deferred();
+  const server = await serve(t, [
+    defineRoute({
+      ...docs,
+      method: 'GET',
+      path: '/never',
+      operationId: 'never',
+      access: 'public',
+      handle() {
+        entered.resolve();
+        return new Promise(() => {});
+      },
+    }),
+  ]);
+  const raw = new RawConnection(server);
+  raw.write('GET /never HTTP/1.1\r\nHost: x\r\n\r\n');
+  await entered.promise;
+  await server.close(20);
+  await raw.closed;
+});

@@ -1,0 +1,106 @@
+/**
+ * Holds every answer of the test suite against the OpenAPI document: the operation, the status, the media type, the
+ * shape of the body, the code of a problem, each event of a stream.
+ */
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import type { OpenApiDocument } from '#src/http/openapi.ts';
+
+export interface Answer {
+  readonly method: string;
+  /** As it was requested; a query is ignored. */
+  readonly path: string;
+  readonly status: number;
+  /** Empty when there is no body. */
+  readonly contentType: string;
+  /** Parsed when it is JSON, else text; of an event stream what came so far. */
+  readonly body: unknown;
+}
+
+export type AnswerCheck = (answer: Answer) => void;
+
+/** Throws with the operation and the first mismatches when an answer is not what the document says. */
+export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  ajv.addSchema(document, 'openapi');
+  const templates = Object.keys(document.paths).map((path) => ({ path, segments: path.split('/') }));
+  const validators = new Map<string, ValidateFunction>();
+
+  const matches = (pointer: readonly string[], value: unknown, answer: Answer) => {
+    const $ref = `openapi#/${pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`;
+    const validate = validators.get($ref) ?? ajv.compile({ $ref });
+    validators.set($ref, validate);
+    if (!validate(value)) fail(answer, ajv.errorsText(validate.errors, { separator: '\n  ' }));
+  };
+
+  return (answer) => {
+    const method = answer.method.toLowerCase();
+    const isHead = method === 'head';
+    const template = findTemplate(templates, answer.path);
+    const responses =
+      template === undefined ? undefined : document.paths[template]?.[isHead ? 'get' : method]?.responses;
+    if (template === undefined || responses === undefined) {
+      if (method === 'options' && answer.status === 204) return;
+      const expected = template === undefined ? 404 : 405;
+      if (answer.status !== expected) fail(answer, `no such operation, so it should be ${expected}`);
+      if (!isHead) matches(['components', 'schemas', 'Problem'], answer.body, answer);
+      return;
+    }
+    const pointer = ['paths', template, isHead ? 'get' : method, 'responses', String(answer.status)];
+    const response = memberOf(responses, String(answer.status));
+    if (response === undefined) fail(answer, 'the status is not declared');
+    const mediaType = answer.contentType.split(';', 1)[0]!.trim();
+    const content = memberOf(response, 'content');
+    if (content === undefined) {
+      if (mediaType !== '') fail(answer, `no body is declared, got ${mediaType}`);
+      return;
+    }
+    const media = memberOf(content, mediaType);
+    if (media === undefined) fail(answer, `the media type ${mediaType || '(none)'} is not declared`);
+    if (isHead) return;
+    const place = [...pointer, 'content', mediaType];
+    if (mediaType !== 'text/event-stream') {
+      if (memberOf(media, 'schema') !== undefined) matches([...place, 'schema'], answer.body, answer);
+    } else
+      for (const event of eventsOf(String(answer.body))) matches([...place, 'x-event-schema'], event, answer);
+  };
+}
+
+/** The template a path belongs to; where several do, the one that is fixed for longest. */
+function findTemplate(
+  templates: readonly { path: string; segments: readonly string[] }[],
+  requested: string,
+): string | undefined {
+  const segments = requested.split('?', 1)[0]!.split('/');
+  const isParam = (segment: string) => segment.startsWith('{');
+  const candidates = templates.filter(
+    (template) =>
+      template.segments.length === segments.length &&
+      template.segments.every((part, i) => part === segments[i] || (isParam(part) && segments[i] !== '')),
+  );
+  const rank = (segmentsOf: readonly string[]) =>
+    segmentsOf.map((part) => (isParam(part) ? '1' : '0')).join('');
+  return candidates.sort((a, b) => (rank(a.segments) < rank(b.segments) ? -1 : 1))[0]?.path;
+}
+
+function eventsOf(text: string): unknown[] {
+  const whole = text.slice(0, text.lastIndexOf('\n\n') + 1);
+  return whole
+    .split('\n')
+    .filter((line) => line.startsWith('data: '))
+    .map((line) => JSON.parse(line.slice('data: '.length)));
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined;
+  return Object.entries(value).find(([key]) => key === name)?.[1];
+}
+
+function fail(answer: Answer, why: string): never {
+  const { method, path, status, contentType, body } = answer;
+  const shown = JSON.stringify(body)?.slice(0, 600) ?? '';
+  throw new Error(
+    `${method} ${path} answered ${status} ${contentType}, against the document:\n  ${why}\n  ${shown}`,
+  );
+}
