@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import type { AnyMachineSnapshot, AnyStateMachine, StateValue } from 'xstate';
+import type { Address } from '#src/actors/address.ts';
+import { refusal } from '#src/actors/refusal.ts';
+import type { ErrorCode } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+
+/** What one event does in one state: leads to a state (perhaps the same one), is refused, or is passed over. */
+export type Cell<State extends string> = { to: State } | { refused: ErrorCode } | 'ignored';
+
+/** Every state against every event; a missing cell does not compile. */
+export type Table<State extends string, Event extends string> = Record<State, Record<Event, Cell<State>>>;
+
+export interface Sendable {
+  getSnapshot(): unknown;
+  send(event: never): void;
+}
+
+const SOMEONE: Address = { workspaceId: 'ws_1' as WorkspaceId, kind: 'actor', id: 'a1' };
+
+/** Sends one event the way the runtime does, and says what came of it. */
+export function outcome(actor: Sendable, event: { readonly type: string }): Cell<string> {
+  const before = actor.getSnapshot() as AnyMachineSnapshot;
+  if (before.can(event)) {
+    actor.send(event as never);
+    return { to: leafOf((actor.getSnapshot() as AnyMachineSnapshot).value) };
+  }
+  if (before.status === 'active') actor.send(event as never);
+  const after = actor.getSnapshot() as AnyMachineSnapshot;
+  assert.deepEqual(after.value, before.value, 'an event that is not taken moves nothing');
+  assert.deepEqual(after.context, before.context, 'an event that is not taken changes no fact');
+  const code = refusalCode(before, event.type);
+  return code === undefined ? 'ignored' : { refused: code };
+}
+
+/** Sends an event as the runtime tells a fact: only when it is taken. */
+export function tell(actor: Sendable, event: { readonly type: string }): void {
+  if ((actor.getSnapshot() as AnyMachineSnapshot).can(event)) actor.send(event as never);
+}
+
+/** `live.busy.running` for `{ live: { busy: 'running' } }`. */
+export function leafOf(value: StateValue): string {
+  if (typeof value === 'string') return value;
+  const [[key, inner]] = Object.entries(value) as [[string, StateValue]];
+  return `${key}.${leafOf(inner)}`;
+}
+
+/** The leaf states that a chart declares, without its id. */
+export function leavesOf(machine: AnyStateMachine): string[] {
+  const leaves: string[] = [];
+  const open: AnyStateMachine['root'][] = [machine.root];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (node.type === 'atomic' || node.type === 'final') leaves.push(node.path.join('.'));
+    open.push(...Object.values(node.states));
+  }
+  return leaves.sort();
+}
+
+/** A snapshot as a restarted server finds it: value and context, through JSON. */
+export function stored<M extends AnyStateMachine>(
+  machine: M,
+  snapshot: unknown,
+): ReturnType<M['resolveState']> {
+  const { value, context } = snapshot as AnyMachineSnapshot;
+  const facts: unknown = JSON.parse(JSON.stringify(context));
+  assert.deepEqual(facts, context, 'a context is plain JSON');
+  return machine.resolveState({ value, context: facts as never }) as ReturnType<M['resolveState']>;
+}
+
+function refusalCode(snapshot: AnyMachineSnapshot, eventType: string): ErrorCode | undefined {
+  const metas = Object.values(snapshot.getMeta() as Record<string, { refuse?: Record<string, string> }>);
+  if (!metas.some((meta) => meta?.refuse?.[eventType] !== undefined)) return undefined;
+  return refusal(snapshot, SOMEONE, eventType).code;
+}

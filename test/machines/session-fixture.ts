@@ -1,0 +1,110 @@
+/** A notebook session's chart with ports that only remember, and a clock that stands still. */
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { createActor, fromCallback, SimulatedClock } from 'xstate';
+import {
+  type EndedWork,
+  type KernelOrder,
+  type NotebookSessionSnapshot,
+  notebookSessionMachine,
+  type SessionContext,
+  type SessionEvent,
+  type SessionNotice,
+} from '#machines/notebook-session.ts';
+import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
+import { leafOf, stored } from './chart-table.ts';
+
+export const INPUT = { workspaceId: 'ws_1' as WorkspaceId, notebookId: 'nb_1' as NotebookId };
+export const OOM = { code: 'kernel_out_of_memory', message: 'The kernel ran out of memory.' };
+export const STOPPED = { code: 'server_stopped', message: 'The server was stopped.' };
+export const EARLY_MS = 59_999;
+export const LATE_MS = 60_000;
+
+export type StartedSession = ReturnType<typeof startSession>;
+
+/** A session at its beginning, or as a new server finds the one whose snapshot is given. */
+export function startSession(t: TestContext, from?: NotebookSessionSnapshot) {
+  const clock = new SimulatedClock();
+  const ended: EndedWork[] = [];
+  const notices: SessionNotice[] = [];
+  const releases: (string | null)[] = [];
+  const kernel = {
+    orders: [] as KernelOrder[],
+    starts: 0,
+    stops: 0,
+    /** Makes the next start, or the next order, throw. */
+    breaks: null as 'start' | 'order' | null,
+    say: (_: SessionEvent): void => assert.fail('no kernel was ever started'),
+  };
+  const machine = notebookSessionMachine.provide({
+    actors: {
+      kernel: fromCallback<KernelOrder, SessionContext>(({ receive, sendBack }) => {
+        if (kernel.breaks === 'start') {
+          kernel.breaks = null;
+          throw new Error('spawn ENOENT');
+        }
+        kernel.starts++;
+        kernel.say = sendBack;
+        receive((order) => {
+          if (kernel.breaks === 'order') {
+            kernel.breaks = null;
+            kernel.stops++; // an actor that throws is not told to stop: it has to let go by itself
+            throw new Error('write EPIPE');
+          }
+          kernel.orders.push(order);
+        });
+        return () => {
+          kernel.stops++;
+        };
+      }),
+    },
+    actions: {
+      endWork: ({ context }, { status, failure }) => {
+        if (context.work !== null) ended.push({ work: context.work, status, failure });
+      },
+      release: ({ context }) => {
+        releases.push(context.environmentId);
+      },
+    },
+  });
+  const snapshot = from === undefined ? undefined : stored(machine, from);
+  const session =
+    snapshot === undefined
+      ? createActor(machine, { clock, input: INPUT })
+      : createActor(machine, { clock, snapshot, input: INPUT });
+  session.on('*', (notice) => notices.push(notice));
+  session.subscribe({ error: (error) => assert.fail(error as Error) });
+  session.start();
+  t.after(() => session.stop());
+  const send = (...events: SessionEvent[]) => {
+    for (const event of events) session.send(event);
+  };
+  const state = () => leafOf(session.getSnapshot().value);
+  const context = () => session.getSnapshot().context;
+  return { session, kernel, clock, ended, notices, releases, send, state, context };
+}
+
+export const open: SessionEvent = {
+  type: 'open',
+  environmentId: 'env_1' as EnvironmentId,
+  mode: 'edit',
+  at: '2026-01-01T00:00:00.000Z',
+};
+export const close: SessionEvent = { type: 'close' };
+export const wake: SessionEvent = { type: 'wake' };
+export const restored: SessionEvent = { type: 'restored' };
+export const ready: SessionEvent = { type: 'kernel.ready', phases: { totalMs: 12 } };
+export const suspend: SessionEvent = { type: 'suspend', failure: STOPPED };
+
+export function execute(id = 'run_1', edits = false): SessionEvent {
+  return { type: 'execute', work: { kind: 'run', id }, edits };
+}
+export function cancel(workId = 'run_1'): SessionEvent {
+  return { type: 'cancel', workId };
+}
+export function done(workId = 'run_1'): SessionEvent {
+  return { type: 'kernel.done', workId, status: 'completed', failure: null };
+}
+export function exited(uptimeMs = LATE_MS): SessionEvent {
+  return { type: 'kernel.exited', uptimeMs, failure: OOM };
+}
