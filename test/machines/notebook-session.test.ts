@@ -527,6 +527,16 @@ test('close is taken in every state but closed, and gives the environment back o
   }
 });
 
+test('closing again neither begins anew nor takes longer', (t) => {
+  const s = startSession(t);
+  s.send(open, ready, close);
+  s.clock.increment(2_999);
+  s.send(close);
+  s.clock.increment(1);
+  assert.equal(s.state(), 'closed');
+  assert.deepEqual(s.kernel.orders, [{ type: 'stop' }]);
+});
+
 test('the third early death in a row fails the session', (t) => {
   const s = startSession(t);
   s.send(open, exited(EARLY_MS), ready, exited(EARLY_MS));
