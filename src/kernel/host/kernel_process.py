@@ -28,7 +28,7 @@ def run(order, forked_at, host_modules, confinement, link):
     redirect_stdio(order.log_path)
     set_environment(order.env)
     if confinement:
-        confinement.start()             # comes back in a grandchild of the process that called it
+        confinement.start(link)         # where there are namespaces, it comes back in a child of this process
     if link is not None:
         os.close(link)
     os.umask(0o077)

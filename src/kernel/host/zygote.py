@@ -25,34 +25,32 @@ import processes
 
 
 class Child:
-    """A process whose end is the end of what an order started: a kernel, its init, a launcher of one, or a conversion."""
+    """A process whose end is the end of what an order started: a kernel, its init, or a conversion."""
 
     def __init__(self, id, link):
         self.id = id
-        self.link = link                    # a pipe on which a session's init tells us its pid, then the kernel's exit code; or None
-        self.is_launcher = link is not None
-        self.has_init = False
-        self.is_killed = False
+        self.link = link            # a pipe on which a session's init says how the kernel ended; None: there is no init
 
     def signal(self, pid, number):
         """2 and 15 for the whole group; init passes them on. Nothing happens when the process is gone."""
-        if self.is_launcher:                # its init is not known yet, and no cell runs
-            self.is_killed |= number == signal.SIGKILL
-            return
         try:
-            if self.has_init:
+            if self.link is not None:
                 os.kill(pid, number)
             elif number == signal.SIGKILL:
                 processes.kill_tree(pid)
             else:
                 os.killpg(pid, number)
-        except ProcessLookupError:          # gone, or without a group of its own yet: then no cell runs either
+        except ProcessLookupError:  # gone, or without a group of its own yet: then no cell runs either
             pass
 
-    def read_number(self):
-        """The next number on the link, or None."""
-        data = os.read(self.link, 4) if self.link is not None else b""
-        return struct.unpack("i", data)[0] if len(data) == 4 else None
+    def end(self, status):
+        """(exit code, signal or None), once."""
+        said = b""
+        if self.link is not None:
+            said = os.read(self.link, 4)
+            os.close(self.link)
+        code = struct.unpack("i", said)[0] if said else os.waitstatus_to_exitcode(status)
+        return max(code, 0), -code if code < 0 else None
 
 
 class Zygote:
@@ -123,6 +121,7 @@ class Zygote:
     def obey(self, line):
         import msgspec
         import orders
+        from confinement.session import Confinement
 
         try:
             order = orders.decode(line)
@@ -135,14 +134,17 @@ class Zygote:
                     child.signal(pid, order.signal)
         elif isinstance(order, orders.Convert):
             self.fork(order, self.convert)
+        elif order.confine is None:
+            self.fork(order, self.run_kernel)
         else:
-            self.fork(order, self.run_kernel, has_link=order.confine is not None and self.found.namespaces)
+            confinement = Confinement(self.found, order.confine, order.cwd, self.shield)
+            self.fork(order, self.run_kernel, confinement)
 
-    def fork(self, order, become, has_link=False):
+    def fork(self, order, become, confinement=None):
         forked_at = time.perf_counter()
-        link, theirs = os.pipe2(os.O_CLOEXEC) if has_link else (None, None)
+        link, theirs = os.pipe2(os.O_CLOEXEC) if confinement and self.found.namespaces else (None, None)
         try:
-            pid = os.fork()
+            pid = confinement.fork() if confinement else os.fork()
         except OSError as error:        # no more processes or memory
             self.say(op="refused", id=order.id, error=str(error))
             close(link, theirs)
@@ -151,16 +153,15 @@ class Zygote:
             try:
                 self.leave()
                 close(link)
-                become(order, forked_at, theirs)
+                become(order, forked_at, confinement, theirs)
             except BaseException:
                 traceback.print_exc()
                 sys.stderr.flush()
             finally:
                 os._exit(70)
         close(theirs)
-        self.children[pid] = child = Child(order.id, link)
-        if not child.is_launcher:
-            self.say(op="forked", id=order.id, pid=pid)
+        self.children[pid] = Child(order.id, link)
+        self.say(op="forked", id=order.id, pid=pid)
 
     def leave(self):
         """In a child: lets go of everything that is the zygote's."""
@@ -172,49 +173,24 @@ class Zygote:
             os.close(descriptor)
         close(*(child.link for child in self.children.values()))
 
-    def run_kernel(self, order, forked_at, link):
+    def run_kernel(self, order, forked_at, confinement, link):
         import kernel_process
-        from confinement.session import Confinement
 
-        confinement = order.confine and Confinement(self.found, order.confine, order.cwd, link, self.shield)
         kernel_process.run(order, forked_at, self.host_modules, confinement, link)
 
-    def convert(self, order, forked_at, link):
+    def convert(self, order, forked_at, confinement, link):
         import convert
 
         convert.run(order)
 
     def reap(self):
-        dead = [(self.children.pop(pid, None), pid, status) for pid, status in reaped()]
-        for child, _, status in dead:
-            if child and child.is_launcher and status == 0:
-                self.adopt(child.read_number(), child)
-        for child, pid, status in dead:
-            child = child or self.children.pop(pid, None)       # an init that ended together with its launcher
-            if child and child not in self.children.values():
-                self.report_end(child, os.waitstatus_to_exitcode(status))
-        if not any(child.is_launcher for child in self.children.values()):      # its init might be among our children already
-            self.sweep()
-
-    def adopt(self, init, child):
-        """The launcher has ended, and the session's init is our child."""
-        child.is_launcher, child.has_init = False, True
-        self.children[init] = child
-        self.say(op="forked", id=child.id, pid=init)
-        if child.is_killed:
-            child.signal(init, signal.SIGKILL)
-
-    def report_end(self, child, code):
-        said = child.read_number()          # how the kernel ended, from its init
-        code = code if said is None else said
-        close(child.link)
-        self.say(op="exited", id=child.id, code=max(code, 0), signal=-code if code < 0 else None)
-
-    def sweep(self):
-        """Kills what a dead kernel left behind (setsid, double fork): it has become our child."""
-        for pid in processes.children():
+        for pid, status in reaped():
+            if child := self.children.pop(pid, None):
+                code, number = child.end(status)
+                self.say(op="exited", id=child.id, code=code, signal=number)
+        for pid in processes.children():        # what a dead kernel left behind (setsid, double fork) has become our child
             if pid not in self.children:
-                processes.kill_tree(pid)    # its SIGCHLD brings us back here, for its own children
+                processes.kill_tree(pid)        # its SIGCHLD brings us back here, for its own children
 
 
 def close(*descriptors):

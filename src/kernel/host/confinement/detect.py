@@ -34,18 +34,21 @@ def detect() -> Found:
 
 
 def try_namespaces(root):
-    """(why they cannot be had, or None, notes about the view)."""
+    """(why they cannot be had, or None; notes about the view)."""
+    if MACHINE is None:
+        return "unknown machine", []
     ours, theirs = socket.socketpair()
-    pid = os.fork()
+    uid, gid = os.geteuid(), os.getegid()
+    try:
+        pid = namespaces.clone(with_user=not root, with_network=True)
+    except OSError as error:
+        return f"clone: {error.strerror}", []
     if pid == 0:
         try:
-            namespaces.enter(with_user=not root, with_network=True)
-            if os.fork() == 0:
-                theirs.send(json.dumps([None, views.build([], [], [], 1)]).encode())
-                os._exit(0)
-            os.wait()
+            namespaces.settle_in(not root, uid, gid)
+            theirs.send(json.dumps([None, views.build([], [], [], 1)]).encode())
         except OSError as error:
-            theirs.send(json.dumps([f"{error.filename or 'unshare'}: {error.strerror}", []]).encode())
+            theirs.send(json.dumps([f"{error.filename or 'mount'}: {error.strerror}", []]).encode())
         finally:
             os._exit(0)
     theirs.close()

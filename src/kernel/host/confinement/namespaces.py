@@ -1,12 +1,14 @@
 """A session's namespaces, and its init.
 
-    zygote -- launcher -- init (pid 1 of the session) -- kernel (pid 2)
-              unshare()    mounts; reaps orphans;         gives up privileges, Landlock, seccomp, then marimo
-              and exits    its end is the end of all
+    zygote -- init (pid 1 of the session) -- kernel (pid 2)
+              mounts; reaps orphans;         gives up privileges, Landlock, seccomp, then marimo
+              its end is the end of all
 
-A kernel that was pid 1 itself would ignore its own SIGKILL, and its children would take it for a dead parent.
+A kernel that was pid 1 itself would ignore its own SIGKILL, and its children would take it for a dead parent. The zygote clones init
+into its namespaces by one system call: to fork a process that unshares, forks and exits costs as much again as the whole start.
 """
 
+import ctypes
 import fcntl
 import os
 import select
@@ -14,34 +16,38 @@ import signal
 import socket
 import struct
 
-from confinement.syscalls import PR_SET_PDEATHSIG, call, libc, prctl, set_dumpable
+from confinement.syscalls import MACHINE, NUMBERS, PR_SET_PDEATHSIG, prctl, set_dumpable
 
 NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 SET_INTERFACE_FLAGS, UP, RUNNING = 0x8914, 0x1, 0x40
+holding_libc = ctypes.PyDLL(None, use_errno=True)        # keeps the interpreter's lock during a call
 WATCHED = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM}
 
 
-def enter(with_user: bool, with_network: bool):
-    """New namespaces for this process; that of pids is for its next child."""
-    uid, gid = os.geteuid(), os.getegid()
-    set_dumpable(True)              # else /proc/self is root's and the maps cannot be written
+def clone(with_user: bool, with_network: bool) -> int:
+    """As os.fork(), but the child is the first process of new namespaces. Only for a process with one thread."""
     flags = NEWNS | NEWPID | NEWIPC | (NEWUSER if with_user else 0) | (NEWNET if with_network else 0)
-    call(libc.unshare, flags)
-    if with_user:
-        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
-                file.write(text)
+    ctypes.pythonapi.PyOS_BeforeFork()
+    pid = holding_libc.syscall(*map(ctypes.c_long, (NUMBERS["clone"][MACHINE], flags | signal.SIGCHLD, 0, 0, 0, 0)))
+    code = ctypes.get_errno()
+    if pid == 0:
+        ctypes.pythonapi.PyOS_AfterFork_Child()
+        return 0
+    ctypes.pythonapi.PyOS_AfterFork_Parent()
+    if pid < 0:
+        raise OSError(code, os.strerror(code), "clone")
+    return pid
 
 
-def fork_init(link):
-    """In the launcher: tells the zygote init's pid and exits. Returns in init, once the zygote is its parent."""
-    launcher = os.pidfd_open(os.getpid())
-    if pid := os.fork():
-        os.write(link, struct.pack("i", pid))
-        os._exit(0)
+def settle_in(with_user: bool, uid: int, gid: int):
+    """In init, before anything else: leads a session, and is in its user namespace whom it was outside."""
     os.setsid()
-    select.select([launcher], [], [])           # readable once the launcher is dead
-    os.close(launcher)
+    if not with_user:
+        return
+    set_dumpable(True)              # else /proc/self is root's and the maps cannot be written
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+            file.write(text)
 
 
 def bring_loopback_up():

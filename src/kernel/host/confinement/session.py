@@ -28,27 +28,35 @@ class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Confinement:
-    """start() in the forked child comes back in the process that becomes the kernel; finish() follows, before its first thread."""
+    """fork() in the zygote; in its child start(), which comes back in the kernel; there finish(), before its first thread."""
 
-    def __init__(self, found, wanted, work, link, shield):
-        self.found, self.wanted, self.link = found, wanted, link
+    def __init__(self, found, wanted, work, shield):
+        self.found, self.wanted = found, wanted
+        self.with_user = not found.root
+        self.uid, self.gid = os.geteuid(), os.getegid()
         self.work = os.path.realpath(work)
         self.shield = {*shield, *wanted.shield}
         python = [sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(os.path.isdir, sys.path)]
         self.read = [os.path.realpath(path) for path in dict.fromkeys([*python, *wanted.read])] + views.find_resolver()
 
-    def start(self):
+    def fork(self) -> int:
+        """The child is the session's init where there are namespaces, otherwise the kernel itself."""
+        if self.found.namespaces:
+            return namespaces.clone(self.with_user, with_network=self.wanted.network == "none")
+        return os.fork()
+
+    def start(self, link):
+        """`link`: a pipe to the zygote, for init to say how the kernel ended."""
         found, wanted = self.found, self.wanted
         if wanted.network == "none" and not (found.namespaces or found.seccomp):
             raise RuntimeError("network none needs namespaces or seccomp: refusing to run with less")
         if not found.namespaces:
             return
-        namespaces.enter(with_user=not found.root, with_network=wanted.network == "none")
-        namespaces.fork_init(self.link)
+        namespaces.settle_in(self.with_user, self.uid, self.gid)
         views.build([os.path.realpath(path) for path in wanted.hidden], self.read, [self.work], wanted.tmp_mb)
         if wanted.network == "none":
             namespaces.bring_loopback_up()
-        namespaces.fork_kernel(self.link, self.drop_privileges)
+        namespaces.fork_kernel(link, self.drop_privileges)
 
     def drop_privileges(self):
         if self.found.root and self.wanted.uid:
