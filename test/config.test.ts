@@ -230,7 +230,7 @@ test('the documentation table has one row for each setting', () => {
 
 test('a client finds its server in the SERVICE_ names', () => {
   assert.deepEqual(readServiceAccess({}), {
-    baseUrl: 'http://127.0.0.1:8787',
+    baseUrl: undefined,
     accessToken: undefined,
     workspaceId: undefined,
     sessionId: undefined,

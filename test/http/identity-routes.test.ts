@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { accessTokenRoutes } from '#src/http/routes/access-tokens.ts';
-import { memberRoutes } from '#src/http/routes/members.ts';
-import { workspaceRoutes } from '#src/http/routes/workspaces.ts';
-import { createServer } from '#src/http/server.ts';
-import { BOOTSTRAP_TOKEN, openIdentity, START } from '#test/auth/identity-fixture.ts';
+import { BOOTSTRAP_TOKEN, START } from '#test/auth/identity-fixture.ts';
+import { serveIdentity } from '#test/auth/identity-server.ts';
 
 interface Call {
   readonly token?: string;
@@ -14,16 +11,7 @@ interface Call {
 
 /** The identity routes on a real server; `call` gives status, headers and parsed body. */
 async function serve(t: TestContext) {
-  const fixture = await openIdentity(t);
-  const { callers, store, workspaces, members, tokens } = fixture;
-  const server = await createServer({
-    listen: { host: '127.0.0.1', port: 0 },
-    auth: callers,
-    log: { error: (fields, message) => assert.fail(`${message} ${JSON.stringify(fields)}`) },
-    durable: () => store.durable(),
-    routes: [...workspaceRoutes(workspaces), ...memberRoutes(members), ...accessTokenRoutes(tokens)],
-  });
-  t.after(() => server[Symbol.asyncDispose]());
+  const { baseUrl, ...fixture } = await serveIdentity(t);
   async function call(method: string, path: string, { token, workspace, body }: Call = {}) {
     const headers: Record<string, string> = {
       authorization: `Bearer ${token ?? BOOTSTRAP_TOKEN}`,
@@ -31,7 +19,7 @@ async function serve(t: TestContext) {
       connection: 'close',
     };
     if (body !== undefined) headers['content-type'] = 'application/json';
-    const response = await fetch(`http://127.0.0.1:${server.port}/api/v3${path}`, {
+    const response = await fetch(`${baseUrl}/api/v3${path}`, {
       method,
       headers,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),

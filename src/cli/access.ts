@@ -1,0 +1,76 @@
+/**
+ * Which server a command talks to, and as whom: the `SERVICE_*` environment first. What it does not say is taken, for
+ * a server on this machine only, from that server's own settings and from the `bootstrap.json` of its first start.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readServiceAccess } from '#src/config/service.ts';
+import { type Config, loadConfig } from '#src/config.ts';
+import { Secret } from '#src/core/secret.ts';
+import { CommandFailure, EXIT } from './exit-code.ts';
+
+export interface Access {
+  readonly baseUrl: string;
+  readonly accessToken: Secret;
+  readonly workspaceId: string;
+}
+
+export interface AccessRequest {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** From the command line. */
+  readonly workspaceId?: string | undefined;
+}
+
+/** Throws `CommandFailure` that says what to set, or `ConfigError`. */
+export function resolveAccess({ env, cwd, workspaceId: asked }: AccessRequest): Access {
+  const given = readServiceAccess(env);
+  const givenWorkspace = asked ?? given.workspaceId;
+  if (given.baseUrl !== undefined && given.accessToken !== undefined && givenWorkspace !== undefined) {
+    return { baseUrl: given.baseUrl, accessToken: given.accessToken, workspaceId: givenWorkspace };
+  }
+  const { config } = loadConfig(env, { cwd });
+  const baseUrl = given.baseUrl ?? localUrl(config);
+  // The credentials of this machine's server are never sent to another one.
+  const local = isLoopback(baseUrl) ? localCredentials(config) : undefined;
+  const accessToken = given.accessToken ?? local?.accessToken;
+  const workspaceId = givenWorkspace ?? local?.workspaceId;
+  if (accessToken === undefined) throw missing('SERVICE_ACCESS_TOKEN', config);
+  if (workspaceId === undefined) throw missing('SERVICE_WORKSPACE_ID', config);
+  return { baseUrl, accessToken, workspaceId };
+}
+
+function missing(name: string, { dataDir }: Config): CommandFailure {
+  const text = `Set ${name}: ${join(dataDir, 'bootstrap.json')} does not say it for this server.`;
+  return new CommandFailure(text, EXIT.settings);
+}
+
+function localUrl({ host, port }: Config): string {
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
+
+function isLoopback(baseUrl: string): boolean {
+  if (!URL.canParse(baseUrl)) return false;
+  const { hostname } = new URL(baseUrl);
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+}
+
+function localCredentials({
+  bootstrapToken,
+  bootstrapWorkspace,
+  dataDir,
+}: Config): Partial<Access> | undefined {
+  if (bootstrapToken !== undefined && bootstrapWorkspace !== undefined) {
+    return { accessToken: bootstrapToken, workspaceId: bootstrapWorkspace };
+  }
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(join(dataDir, 'bootstrap.json'), 'utf8'));
+  } catch {
+    return undefined; // there is none: the caller says what to set instead
+  }
+  const { accessToken, workspaceId } = { accessToken: undefined, workspaceId: undefined, ...Object(content) };
+  if (typeof accessToken !== 'string' || typeof workspaceId !== 'string') return undefined;
+  return { accessToken: new Secret(accessToken), workspaceId };
+}

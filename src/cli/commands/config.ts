@@ -1,0 +1,31 @@
+import { effectiveSettings, settingsTable } from '#src/config/report.ts';
+import { loadConfig } from '#src/config.ts';
+import type { CommandGroup } from '../command-group.ts';
+import { printList } from '../terminal.ts';
+
+export const config: CommandGroup = (program, { terminal, env, cwd, wantsJson }) => {
+  program
+    .command('config')
+    .description('show every setting, its value and where that came from; secrets stay hidden')
+    .option('--markdown', 'print the table of the documentation instead')
+    .action((options: { markdown?: boolean }, command) => {
+      if (options.markdown === true) return terminal.out(settingsTable());
+      const settings = effectiveSettings(loadConfig(env, { cwd }));
+      printList(
+        terminal,
+        settings,
+        [
+          { title: 'setting', of: ({ env }) => env },
+          { title: 'value', of: ({ value, unit }) => shown(value, unit) },
+          { title: 'from', of: ({ source }) => source },
+        ],
+        wantsJson(command),
+      );
+    });
+};
+
+function shown(value: unknown, unit: string | null): string | null {
+  if (value === null) return null;
+  const text = Array.isArray(value) ? value.join(',') || 'none' : String(value);
+  return unit === null ? text : `${text} ${unit}`;
+}

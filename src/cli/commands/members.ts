@@ -1,0 +1,60 @@
+import { Option } from 'commander';
+import type { Member, Role } from '#src/client/identity.ts';
+import { collect } from '../collect.ts';
+import type { CommandGroup } from '../command-group.ts';
+import { type Column, printJson, printList } from '../terminal.ts';
+
+const COLUMNS: readonly Column<Member>[] = [
+  { title: 'user', of: ({ userId }) => userId },
+  { title: 'role', of: ({ role }) => role },
+  { title: 'name', of: ({ name }) => name },
+  { title: 'since', of: ({ createdAt }) => createdAt },
+];
+
+const role = () => new Option('--role <role>', 'what they may do').choices(['owner', 'editor', 'viewer']);
+
+export const members: CommandGroup = (program, { terminal, connect, wantsJson }) => {
+  const group = program.command('member').description('members of the workspace, for its owners');
+  group
+    .command('create')
+    .alias('add')
+    .description('add a member; a user that is not known yet is created')
+    .argument('<user>', 'an id of your choice, such as a mail address')
+    .addOption(role().makeOptionMandatory())
+    .option('--name <name>', 'what to call them')
+    .action(async (userId: string, options: { role: Role; name?: string }, command) => {
+      const member = await connect(command).members.create({ userId, ...options });
+      if (wantsJson(command)) printJson(terminal, member);
+      else terminal.out(`${member.userId} is now ${withArticle(member.role)}.\n`);
+    });
+  group
+    .command('list')
+    .description('list the members')
+    .action(async (_, command) => {
+      printList(terminal, await collect(connect(command).members.each()), COLUMNS, wantsJson(command));
+    });
+  group
+    .command('change')
+    .description('change the role of a member')
+    .argument('<user>')
+    .addOption(role().makeOptionMandatory())
+    .action(async (userId: string, body: { role: Role }, command) => {
+      const member = await connect(command).members.update(userId, body);
+      if (wantsJson(command)) printJson(terminal, member);
+      else terminal.out(`${member.userId} is now ${withArticle(member.role)}.\n`);
+    });
+  group
+    .command('revoke')
+    .alias('remove')
+    .description('remove a member, with their tokens for this workspace')
+    .argument('<user>')
+    .action(async (userId: string, _, command) => {
+      await connect(command).members.delete(userId);
+      if (wantsJson(command)) printJson(terminal, { userId, removed: true });
+      else terminal.out(`${userId} is no longer a member.\n`);
+    });
+};
+
+function withArticle(name: Role): string {
+  return name === 'viewer' ? `a ${name}` : `an ${name}`;
+}

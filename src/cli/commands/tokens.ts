@@ -1,0 +1,80 @@
+import { InvalidArgumentError, Option } from 'commander';
+import type { AccessToken, Scope } from '#src/client/identity.ts';
+import { collect } from '../collect.ts';
+import type { CommandGroup } from '../command-group.ts';
+import { type Column, printJson, printList } from '../terminal.ts';
+
+const COLUMNS: readonly Column<AccessToken>[] = [
+  { title: 'id', of: ({ id }) => id },
+  { title: 'name', of: ({ name }) => name },
+  { title: 'user', of: ({ userId }) => userId },
+  { title: 'scopes', of: ({ scopes }) => scopes.join(',') },
+  { title: 'created', of: ({ createdAt }) => createdAt },
+  { title: 'expires', of: ({ expiresAt }) => expiresAt },
+];
+
+const SCOPES: readonly Scope[] = ['workspaceRuntime:connect', 'datasource:read', 'workspace:manage'];
+const DEFAULT_SCOPES: readonly Scope[] = ['workspaceRuntime:connect', 'datasource:read'];
+
+interface CreateOptions {
+  readonly scope?: readonly Scope[];
+  readonly user?: string;
+  readonly expires?: string;
+}
+
+export const tokens: CommandGroup = (program, { terminal, connect, wantsJson }) => {
+  const scopes = new Option(
+    '--scope <scope...>',
+    `what it may be used for (default: ${DEFAULT_SCOPES.join(' ')})`,
+  );
+  scopes.choices(SCOPES);
+  const group = program.command('token').description('access tokens');
+  group
+    .command('create')
+    .description('create an access token and print it, this once')
+    .argument('<name>', 'what it is for')
+    .addOption(scopes)
+    .option('--user <user>', 'a member to make it for (default: yourself)')
+    .option(
+      '--expires <when>',
+      'a time such as 2031-01-31T12:00:00Z, or from now: 90d, 12h, 30m',
+      parseExpiry,
+    )
+    .action(async (name: string, { scope = DEFAULT_SCOPES, user, expires }: CreateOptions, command) => {
+      const created = await connect(command).accessTokens.create({
+        name,
+        scopes: scope,
+        ...(user === undefined ? {} : { userId: user }),
+        ...(expires === undefined ? {} : { expiresAt: expires }),
+      });
+      if (wantsJson(command)) return printJson(terminal, created);
+      terminal.out(`${created.token}\n`);
+      terminal.err(`${created.id} is for ${created.userId}. This is the only time it is shown.\n`);
+    });
+  group
+    .command('list')
+    .description('list access tokens; owners see those of the members, too')
+    .action(async (_, command) => {
+      printList(terminal, await collect(connect(command).accessTokens.each()), COLUMNS, wantsJson(command));
+    });
+  group
+    .command('revoke')
+    .description('make an access token worthless, at once')
+    .argument('<id>')
+    .action(async (id: string, _, command) => {
+      await connect(command).accessTokens.delete(id);
+      if (wantsJson(command)) printJson(terminal, { id, revoked: true });
+      else terminal.out(`${id} is revoked.\n`);
+    });
+};
+
+const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A timestamp as it is, or a time from now. */
+export function parseExpiry(text: string): string {
+  const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
+  const ms = UNIT_MS[unit];
+  if (count !== undefined && ms !== undefined) return new Date(Date.now() + Number(count) * ms).toISOString();
+  if (/^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text))) return new Date(text).toISOString();
+  throw new InvalidArgumentError('Give a time such as 2031-01-31T12:00:00Z, or 90d, 12h, 30m.');
+}

@@ -1,0 +1,31 @@
+import { runProgram } from '#src/cli/program.ts';
+
+export interface CliRun {
+  readonly exitCode: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs one `troupe` command line in this process. */
+export async function troupe(
+  args: readonly string[],
+  {
+    env = {},
+    cwd = '/',
+    color = false,
+  }: { env?: Record<string, string>; cwd?: string; color?: boolean } = {},
+): Promise<CliRun> {
+  let out = '';
+  let err = '';
+  const terminal = {
+    out: (text: string) => {
+      out += text;
+    },
+    err: (text: string) => {
+      err += text;
+    },
+    color,
+  };
+  const exitCode = await runProgram(args, { terminal, env, cwd });
+  return { exitCode, out, err };
+}

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { resolveAccess } from '#src/cli/access.ts';
+import { settingsTable } from '#src/config/report.ts';
+import { troupe } from './captured-terminal.ts';
+
+/** A directory to work in, with a data directory whose server has been started once. */
+function workingDirectory(t: TestContext): string {
+  const cwd = mkdtempSync(join(tmpdir(), 'troupe-cli-'));
+  t.after(() => rmSync(cwd, { recursive: true }));
+  mkdirSync(join(cwd, '.troupe'));
+  writeFileSync(
+    join(cwd, '.troupe', 'bootstrap.json'),
+    '{"workspaceId":"ws_1","accessToken":"trp_on-this-machine"}',
+  );
+  return cwd;
+}
+
+function accessOf(cwd: string, env: Record<string, string>, workspaceId?: string) {
+  const { baseUrl, accessToken, workspaceId: workspace } = resolveAccess({ env, cwd, workspaceId });
+  return [baseUrl, accessToken.reveal(), workspace];
+}
+
+test('on the machine of the server nothing has to be set', (t) => {
+  const cwd = workingDirectory(t);
+  assert.deepEqual(accessOf(cwd, {}), ['http://127.0.0.1:8787', 'trp_on-this-machine', 'ws_1']);
+  const other = { TROUPE_HOST: '0.0.0.0', TROUPE_PORT: '9000' };
+  assert.deepEqual(accessOf(cwd, other), ['http://127.0.0.1:9000', 'trp_on-this-machine', 'ws_1']);
+  assert.deepEqual(accessOf(cwd, { TROUPE_HOST: '::' })[0], 'http://[::1]:8787');
+});
+
+test('credentials that the server was given are found where it finds them', (t) => {
+  const cwd = workingDirectory(t);
+  const env = { TROUPE_BOOTSTRAP_TOKEN: 'chosen-by-the-operator', TROUPE_BOOTSTRAP_WORKSPACE: 'team' };
+  assert.deepEqual(accessOf(cwd, env).slice(1), ['chosen-by-the-operator', 'team']);
+});
+
+test('the SERVICE_ names go first, and --workspace before them', (t) => {
+  const cwd = workingDirectory(t);
+  const env = {
+    SERVICE_BASE_URL: 'http://localhost:1/',
+    SERVICE_ACCESS_TOKEN: 'mine',
+    SERVICE_WORKSPACE_ID: 'w',
+  };
+  assert.deepEqual(accessOf(cwd, env), ['http://localhost:1', 'mine', 'w']);
+  assert.deepEqual(accessOf(cwd, env, 'other'), ['http://localhost:1', 'mine', 'other']);
+});
+
+test('the token of this machine is never sent to another one', (t) => {
+  const cwd = workingDirectory(t);
+  for (const url of ['https://troupe.example', 'http://127.0.0.1.example', 'http://10.0.0.1:8787']) {
+    assert.throws(() => resolveAccess({ env: { SERVICE_BASE_URL: url }, cwd }), {
+      name: 'CommandFailure',
+      exitCode: 4,
+      message: `Set SERVICE_ACCESS_TOKEN: ${join(cwd, '.troupe', 'bootstrap.json')} does not say it for this server.`,
+    });
+  }
+});
+
+test('what is not understood is a usage error with a suggestion', async () => {
+  for (const args of [['tokn'], ['token', 'lst'], ['token', 'list', '--jsn'], ['member', 'create', 'ada']]) {
+    const { exitCode, out, err } = await troupe(args);
+    assert.deepEqual([exitCode, out], [2, ''], args.join(' '));
+    assert.match(err, /^error: /);
+  }
+  assert.match((await troupe(['tokn'])).err, /Did you mean token\?/);
+  assert.equal((await troupe(['completion', 'csh'])).exitCode, 2);
+});
+
+test('help names the commands and the exit codes', async () => {
+  const { exitCode, out, err } = await troupe(['--help']);
+  assert.deepEqual([exitCode, err], [0, '']);
+  for (const word of ['serve', 'config', 'workspace', 'member', 'token', 'completion', 'Exit codes:']) {
+    assert.ok(out.includes(word), word);
+  }
+});
+
+test('no option takes a secret', async () => {
+  for (const group of [[], ['token', 'create'], ['member', 'create'], ['workspace', 'create'], ['config']]) {
+    const { out } = await troupe([...group, '--help']);
+    assert.doesNotMatch(out, /--(access-)?(token|password|secret|api-key|key)\b/);
+  }
+});
+
+test('a server that does not answer is an exit code of its own', async () => {
+  const env = {
+    SERVICE_BASE_URL: 'http://127.0.0.1:1',
+    SERVICE_ACCESS_TOKEN: 'x',
+    SERVICE_WORKSPACE_ID: 'w',
+  };
+  const { exitCode, out, err } = await troupe(['token', 'list'], { env });
+  assert.deepEqual([exitCode, out], [3, '']);
+  assert.match(err, /^troupe: No answer from http:\/\/127\.0\.0\.1:1\//);
+});
+
+test('config shows values and their sources, and hides the secrets', async (t) => {
+  const cwd = workingDirectory(t);
+  const env = { TROUPE_PORT: '9000', OPENAI_API_KEY: 'sk-0123456789' };
+  const { exitCode, out } = await troupe(['config'], { env, cwd });
+  assert.equal(exitCode, 0);
+  const lines = out.split('\n').map((line) => line.replace(/ +/g, ' '));
+  assert.equal(lines[0], 'SETTING VALUE FROM');
+  assert.ok(lines.includes('TROUPE_PORT 9000 environment'));
+  assert.ok(lines.includes('TROUPE_HEARTBEAT_S 5 s default'));
+  assert.ok(lines.includes('OPENAI_API_KEY [secret] environment'));
+  assert.ok(lines.includes('ANTHROPIC_API_KEY - default'));
+  const json = JSON.parse((await troupe(['config', '--json'], { env, cwd })).out);
+  assert.deepEqual(json[1], {
+    name: 'port',
+    env: 'TROUPE_PORT',
+    value: 9000,
+    unit: null,
+    source: 'environment',
+    secret: false,
+  });
+});
+
+test('config prints the table of the documentation', async () => {
+  assert.equal((await troupe(['config', '--markdown'])).out, settingsTable());
+});
+
+test('a wrong setting is named, with an exit code of its own', async () => {
+  assert.deepEqual(await troupe(['config'], { env: { TROUPE_PROT: '1' } }), {
+    exitCode: 4,
+    out: '',
+    err: 'troupe: TROUPE_PROT is not a setting. Did you mean TROUPE_PORT?\n',
+  });
+});
+
+test('bash completes commands, their arguments and their options', async (t) => {
+  const { out } = await troupe(['completion', 'bash']);
+  const offered = (words: readonly string[]) => {
+    const script = `${out}
+      COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}
+      _troupe; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout, stderr } = spawnSync('bash', ['--norc', '-c', script], { encoding: 'utf8' });
+    assert.equal(stderr, '');
+    return stdout.trim().split('\n');
+  };
+  if (spawnSync('bash', ['--version']).error !== undefined) return t.skip('there is no bash');
+  assert.deepEqual(offered(['troupe', 'to']), ['token']);
+  assert.deepEqual(offered(['troupe', 'token', '']), [
+    'create',
+    'list',
+    'revoke',
+    '--json',
+    '--workspace',
+    '--help',
+  ]);
+  assert.deepEqual(offered(['troupe', 'completion', 'z']), ['zsh']);
+  assert.deepEqual(offered(['troupe', 'token', 'create', 'ci', '--sc']), ['--scope']);
+});
+
+for (const shell of ['zsh', 'fish']) {
+  test(`${shell} accepts its completion script`, async (t) => {
+    const { out, exitCode } = await troupe(['completion', shell]);
+    assert.equal(exitCode, 0);
+    assert.ok(out.includes('revoke'));
+    if (spawnSync(shell, ['--version']).error !== undefined) return t.skip(`there is no ${shell}`);
+    const { status, stderr } = spawnSync(shell, ['-n'], { input: out, encoding: 'utf8' });
+    assert.deepEqual([status, stderr], [0, '']);
+  });
+}
