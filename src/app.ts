@@ -23,6 +23,7 @@ import { SessionStream } from './events/session-stream.ts';
 import { ReceiptBook } from './http/receipt-book.ts';
 import { accessTokenRoutes } from './http/routes/access-tokens.ts';
 import { actorRoutes } from './http/routes/actors.ts';
+import { codeRoutes } from './http/routes/code.ts';
 import { executionEnvironmentRoutes } from './http/routes/execution-environments.ts';
 import { executionRoutes } from './http/routes/executions.ts';
 import { healthRoutes } from './http/routes/health.ts';
@@ -34,6 +35,7 @@ import { runRoutes } from './http/routes/runs.ts';
 import { workspaceRoutes } from './http/routes/workspaces.ts';
 import { createServer, type Server } from './http/server.ts';
 import { KernelHost } from './kernel/kernel-host.ts';
+import { CodeCalls } from './notebook/code-calls.ts';
 import { Environments } from './notebook/environments.ts';
 import { Executions } from './notebook/executions.ts';
 import { LiveNotebooks } from './notebook/live-notebooks.ts';
@@ -148,6 +150,7 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
           ...executionEnvironmentRoutes(environments),
           ...notebookSessionRoutes(sessions),
           ...executionRoutes(executions, sessions, runs),
+          ...codeRoutes(new CodeCalls({ actors, sessions, sessionActors, liveNotebooks })),
           ...runRoutes(runs, (_, workspaceId, sessionId, runId) =>
             executions.cancel(workspaceId, sessionId, runId),
           ),

@@ -16,6 +16,16 @@ export class ConsoleTail {
   #tailSize = 0;
   #omitted = 0;
 
+  readonly #endLimit: number;
+
+  constructor(endLimit: number = CONSOLE_END_LIMIT) {
+    this.#endLimit = endLimit;
+  }
+
+  get isEmpty(): boolean {
+    return this.#head.length === 0 && this.#tailSize === 0;
+  }
+
   /** Characters that were left out. */
   get omitted(): number {
     return this.#omitted;
@@ -23,15 +33,15 @@ export class ConsoleTail {
 
   add(entry: CellOutput): void {
     const size = sizeOf(entry);
-    if (this.#headSize + size <= CONSOLE_END_LIMIT && this.#tailSize === 0) {
+    if (this.#headSize + size <= this.#endLimit && this.#tailSize === 0) {
       append(this.#head, entry);
       this.#headSize += size;
       return;
     }
-    const room = CONSOLE_END_LIMIT - this.#headSize;
+    const room = this.#endLimit - this.#headSize;
     if (this.#tailSize === 0 && room > 0 && isText(entry)) {
       append(this.#head, { ...entry, data: entry.data.slice(0, room) });
-      this.#headSize = CONSOLE_END_LIMIT;
+      this.#headSize = this.#endLimit;
       this.#keepLast({ ...entry, data: entry.data.slice(room) });
       return;
     }
@@ -45,10 +55,17 @@ export class ConsoleTail {
     return all;
   }
 
+  /** What was printed at the beginning and, behind the gap if there is one, at the end; text only. */
+  ends(): [head: string, tail: string] {
+    const text = (entries: readonly CellOutput[]) =>
+      entries.map(({ data }) => (typeof data === 'string' ? data : '')).join('');
+    return [text(this.#head), text(this.#tail.slice(this.#gone))];
+  }
+
   #keepLast(entry: CellOutput): void {
     this.#tail.push(entry);
     this.#tailSize += sizeOf(entry);
-    let excess = this.#tailSize - CONSOLE_END_LIMIT;
+    let excess = this.#tailSize - this.#endLimit;
     while (excess > 0) {
       const first = this.#tail[this.#gone]!;
       const size = sizeOf(first);

@@ -40,6 +40,7 @@ export class LiveNotebook {
   #document: NotebookDocument;
   #kernel: Kernel | undefined;
   #work: WorkPlan | undefined;
+  #revision = 0;
 
   constructor(options: LiveNotebookOptions) {
     this.workspaceId = options.workspaceId;
@@ -61,8 +62,17 @@ export class LiveNotebook {
   get document(): NotebookDocument {
     return this.#document;
   }
+  /** Counts the changes of the document since it was opened. */
+  get revision(): number {
+    return this.#revision;
+  }
   get kernel(): Kernel | undefined {
     return this.#kernel;
+  }
+
+  /** Resolves when what was saved so far is on disk; `undefined` when it is. */
+  committed(): Promise<void> | undefined {
+    return this.#committed();
   }
 
   attachKernel(kernel: Kernel): void {
@@ -176,6 +186,7 @@ export class LiveNotebook {
 
   #replace(document: NotebookDocument): void {
     this.#document = this.#save(document);
+    this.#revision++;
     this.#publish(
       { type: 'notebook.saved', data: { updatedAt: this.#document.updatedAt } },
       this.#committed(),

@@ -1,0 +1,57 @@
+import type { ActorRuntime } from '#src/actors/runtime.ts';
+import { newId, type WorkspaceId } from '#src/core/ids.ts';
+import { type CodeResult, codeWork } from './code-work.ts';
+import type { LiveNotebooks } from './live-notebooks.ts';
+import type { NotebookSessions } from './notebook-sessions.ts';
+import type { SessionActors } from './session-actor.ts';
+
+export interface CodeCall {
+  readonly code: string;
+  /** Echoed on the `execution-completed` event. */
+  readonly toolCallId: string | undefined;
+}
+
+export interface CodeCallsOptions {
+  readonly actors: ActorRuntime;
+  readonly sessions: NotebookSessions;
+  readonly sessionActors: SessionActors;
+  readonly liveNotebooks: LiveNotebooks;
+}
+
+/** Code run in the live kernel of an edit session, outside of any cell. No run record is made. */
+export class CodeCalls {
+  readonly #options: CodeCallsOptions;
+
+  constructor(options: CodeCallsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Throws `not_found` or what the session's state refuses. Failures of the code, and of its kernel, are results. When
+   * `signal` aborts, the code is interrupted; the session is free again once it has ended.
+   */
+  async execute(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    { code, toolCallId }: CodeCall,
+    signal: AbortSignal,
+  ): Promise<CodeResult> {
+    const { actors, sessions, sessionActors, liveNotebooks } = this.#options;
+    const address = sessions.awaken(workspaceId, sessionId);
+    sessionActors.check(address, 'code', true);
+    const live = liveNotebooks.of(workspaceId, sessionId);
+    const id = newId('request');
+    const interrupt = () => actors.tell(address, { type: 'cancel', workId: id });
+    signal.addEventListener('abort', interrupt, { once: true });
+    try {
+      const result = await new Promise<CodeResult>((resolve) => {
+        sessionActors.start(address, { kind: 'code', id }, true, codeWork({ id, code, live, resolve }));
+      });
+      const data = { ...result, ...(toolCallId === undefined ? {} : { toolCallId }) };
+      live.stream.publish({ type: 'execution-completed', sessionId, data }, live.committed());
+      return result;
+    } finally {
+      signal.removeEventListener('abort', interrupt);
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import type { CellError, CellOp, CellOutput } from '#src/kernel/messages.ts';
+import { ConsoleTail } from './console-tail.ts';
+import { configOf } from './document.ts';
+import { type LiveNotebook, SCRATCH } from './live-notebook.ts';
+import type { WorkPlan } from './work.ts';
+
+/** One error of a code call: of the block itself (`cellId` null) or of a cell that it ran. */
+export interface CodeError {
+  readonly type: string;
+  readonly message: string;
+  readonly cellId: string | null;
+}
+
+/** What a code call answers. */
+export interface CodeResult {
+  readonly success: boolean;
+  /** The value of the last expression; null when it has none. */
+  readonly output: { readonly mimetype: string; readonly data: unknown } | null;
+  /** What the block and the cells that it ran printed, in order. */
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly errors: readonly CodeError[];
+}
+
+/** Kept of each channel at its beginning and at its end; the event stream has all of it. */
+const PRINTED_END_LIMIT = 512 * 1024;
+
+export interface CodeWorkOptions {
+  readonly id: string;
+  readonly code: string;
+  readonly live: LiveNotebook;
+  readonly resolve: (result: CodeResult) => void;
+}
+
+/** Runs code in the kernel's scratchpad. The result is made of the messages of this very command, never of others. */
+export function codeWork({ id, code, live, resolve }: CodeWorkOptions): WorkPlan {
+  const stdout = new ConsoleTail(PRINTED_END_LIMIT);
+  const stderr = new ConsoleTail(PRINTED_END_LIMIT);
+  const errors: CodeError[] = [];
+  let output: CellOutput | null = null;
+
+  const followCell = (op: CellOp): void => {
+    for (const entry of op.console ?? []) {
+      if (entry.channel === 'stdout') stdout.add(entry);
+      else if (entry.channel === 'stderr') stderr.add(entry);
+    }
+    if (op.output === null) return;
+    const isScratch = op.cellId === SCRATCH;
+    if (op.output.channel === 'marimo-error')
+      errors.push(...describeErrors(op.output, isScratch ? null : op.cellId));
+    else if (isScratch) output = op.output;
+  };
+  return {
+    runId: null,
+    steps: [(kernel) => kernel.scratchpad({ code, runId: id, ...documentOf(live) })],
+    follow: (message) => {
+      if (message.op === 'cell-op') followCell(message);
+    },
+    judge: (done) => {
+      if (done.error !== null)
+        errors.push({ type: 'kernel_command_failed', message: done.error, cellId: null });
+      return { status: errors.length > 0 ? 'failed' : 'completed', failure: null };
+    },
+    cancelRequested: () => undefined,
+    ended: ({ failure }) => {
+      if (failure !== null) errors.push({ type: failure.code, message: failure.message, cellId: null });
+      resolve({
+        success: errors.length === 0,
+        output: errors.length === 0 ? shownValue(output) : null,
+        stdout: printed(stdout),
+        stderr: printed(stderr),
+        errors,
+      });
+    },
+  };
+}
+
+/** The document as the code may read it. */
+function documentOf(live: LiveNotebook) {
+  const { cells } = live.view;
+  return {
+    revision: live.revision,
+    cells: cells.map(({ id: cellId, code, options, version }) => {
+      const { name, ...config } = configOf(options);
+      return { cellId, code, name, config, version };
+    }),
+    outputs: Object.fromEntries(
+      cells.flatMap((cell) => (cell.output === null ? [] : [[cell.id, cell.output]])),
+    ),
+    consoles: Object.fromEntries(
+      cells.flatMap((cell) => (cell.console.isEmpty ? [] : [[cell.id, cell.console.entries()]])),
+    ),
+  };
+}
+
+function describeErrors(output: CellOutput, cellId: string | null): CodeError[] {
+  const list: readonly CellError[] = Array.isArray(output.data) ? output.data : [];
+  // A cell behind `mo.stop` did not run because it was meant not to.
+  return list
+    .filter((error) => error.type !== 'ancestor-stopped')
+    .map((error) => ({ type: error.exception_type ?? error.type, message: error.msg ?? error.type, cellId }));
+}
+
+function shownValue(output: CellOutput | null): CodeResult['output'] {
+  if (output === null || (output.mimetype === 'text/plain' && output.data === '')) return null;
+  return { mimetype: output.mimetype, data: output.data };
+}
+
+function printed(console: ConsoleTail): string {
+  const [head = '', tail = ''] = console.ends();
+  if (console.omitted === 0) return head + tail;
+  return `${head}\n… ${console.omitted} characters left out …\n${tail}`;
+}
