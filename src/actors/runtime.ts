@@ -102,7 +102,7 @@ export class ActorRuntime {
     const now = timestamp();
     const ref = createActor(definition.machine, { input });
     const actor = this.#adopt(address, definition, ref, { createdAt: now, updatedAt: now, revision: 0 });
-    this.#note(actor);
+    this.#note(actor, now);
     return ref.getSnapshot();
   }
 
@@ -265,8 +265,8 @@ export class ActorRuntime {
     return actor.ref.getSnapshot();
   }
 
-  #note(actor: LiveActor): void {
-    actor.updatedAt = timestamp();
+  #note(actor: LiveActor, at = timestamp()): void {
+    actor.updatedAt = at;
     this.#moved.add(actor);
     actor.committed = this.#store.openTurn().durable;
   }
