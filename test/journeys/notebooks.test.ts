@@ -1,0 +1,319 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { Notebook } from '#src/client/notebooks.ts';
+import { cellsOf, openNotebook } from '#test/support/notebook-fixture.ts';
+import { problemOf, refusalOf, tally } from '#test/support/refusal.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+
+const server = await startServer(test);
+const { notebooks } = server.client;
+
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+const EMPTY = {
+  serialization: { version: '1', app: { options: {} }, cells: [], valid: true, ui_values: {} },
+  datasourceSlugs: [],
+  variables: {},
+};
+
+/** What the service assigns, checked and taken off. */
+function content({ id, createdAt, updatedAt, ...rest }: Notebook) {
+  assert.match(id, /^nb_[0-9a-z]{26}$/);
+  assert.match(createdAt, TIMESTAMP);
+  assert.match(updatedAt, TIMESTAMP);
+  return rest;
+}
+
+test('an empty object creates an empty notebook', async () => {
+  const { status, headers, body } = await server.request('POST', '/api/v3/notebooks', { body: {} });
+  const created = body as Notebook;
+  assert.equal(status, 201);
+  assert.equal(headers.location, `/api/v3/notebooks/${created.id}`);
+  assert.deepEqual(content(created), EMPTY);
+  assert.equal(created.createdAt, created.updatedAt);
+  assert.deepEqual(await notebooks.get(created.id), created);
+});
+
+test('what a notebook is created with is what it is read with', async () => {
+  const fields = {
+    serialization: {
+      version: '7',
+      app: { options: { app_title: 'Weather', width: 'full', layout: { deep: [1, null, true] } } },
+      cells: [
+        { cell_id: 'Hbol', code: 'import marimo as mo', options: { hide_code: true, name: 'setup' } },
+        { cell_id: 'a b/c#?%', code: '', options: { something: { of: 'the future' } } },
+      ],
+      valid: true,
+      ui_values: { slider: 3, table: [{ row: 1 }] },
+    },
+    datasourceSlugs: ['sales.2024', 'not-there-yet'],
+    variables: { REGION: 'north', _empty: '' },
+  };
+  const created = await notebooks.create(fields);
+  assert.deepEqual(content(created), fields);
+  assert.deepEqual(await notebooks.get(created.id), created);
+});
+
+test('every character of Unicode comes back as it was sent', async () => {
+  const planes = [
+    0x20, 0x7f, 0x85, 0x3b1, 0x5d0, 0x2028, 0x2029, 0x4e2d, 0xfeff, 0xfffd, 0xffff, 0x1f600, 0x10ffff,
+  ];
+  const text = `${String.fromCodePoint(...planes)}\t\r\n"'\\ e\u0301 👩‍👩‍👧 ﷽\u0000\u0001`;
+  const fields = {
+    serialization: {
+      cells: [{ cell_id: 'zelle-ü-中-😀', code: `"""${text}"""`, options: { [text]: text } }],
+    },
+    variables: { TEXT: text.replace('\u0000', '') },
+  };
+  const { id } = await notebooks.create(fields);
+  const read = await notebooks.get(id);
+  assert.deepEqual(read.serialization.cells, fields.serialization.cells);
+  assert.deepEqual(read.variables, fields.variables);
+});
+
+test('what a serialization leaves out is filled in', async () => {
+  const { serialization } = await notebooks.create({
+    serialization: { app: {}, cells: [{ cell_id: 'a', code: '1' }] },
+  });
+  assert.deepEqual(serialization, {
+    ...EMPTY.serialization,
+    cells: [{ cell_id: 'a', code: '1', options: {} }],
+  });
+});
+
+test('whether a notebook is valid is computed, whatever the client says', async () => {
+  const validOf = async (code: string, valid: boolean) =>
+    (await notebooks.create({ serialization: { cells: cellsOf({ a: 'x = 1', b: code }), valid } }))
+      .serialization.valid;
+  assert.equal(await validOf('x +', true), false);
+  assert.equal(await validOf('y = x + 1', false), true);
+});
+
+test('a cell id that appears twice is refused, on create and on PATCH, and nothing is changed', async () => {
+  const twice = [...cellsOf({ a: '1', b: '2' }), ...cellsOf({ a: '3' })];
+  const expected = {
+    code: 'duplicate_cell',
+    errors: [{ path: '/serialization/cells/2/cell_id', message: 'must be unique within the notebook' }],
+  };
+  const creating = await problemOf(notebooks.create({ serialization: { cells: twice } }));
+  assert.deepEqual({ code: creating.code, errors: creating.errors }, expected);
+  const notebook = await notebooks.create({});
+  const change = { expectedUpdatedAt: notebook.updatedAt, serialization: { cells: twice } };
+  const patching = await problemOf(notebooks.update(notebook.id, change));
+  assert.deepEqual({ code: patching.code, errors: patching.errors }, expected);
+  assert.deepEqual(await notebooks.get(notebook.id), notebook);
+});
+
+test('a PATCH replaces what it names and keeps the rest', async () => {
+  const first = await notebooks.create({
+    serialization: { cells: cellsOf({ a: '1' }), ui_values: { a: 1 } },
+    datasourceSlugs: ['one'],
+    variables: { A: '1' },
+  });
+  const second = await notebooks.update(first.id, {
+    expectedUpdatedAt: first.updatedAt,
+    variables: { B: '2' },
+  });
+  assert.deepEqual(content(second), { ...content(first), variables: { B: '2' } });
+  const third = await notebooks.update(first.id, {
+    expectedUpdatedAt: second.updatedAt,
+    serialization: { cells: cellsOf({ b: '2' }) },
+    datasourceSlugs: [],
+  });
+  assert.deepEqual(content(third), {
+    serialization: { ...EMPTY.serialization, cells: cellsOf({ b: '2' }) },
+    datasourceSlugs: [],
+    variables: { B: '2' },
+  });
+  assert.deepEqual(await notebooks.get(first.id), third);
+  assert.equal(third.createdAt, first.createdAt);
+});
+
+test('updatedAt grows strictly, also between writes of one millisecond', async () => {
+  const { id, updatedAt } = await notebooks.create({});
+  const seen = [updatedAt];
+  for (let i = 0; i < 50; i++) {
+    const change = { expectedUpdatedAt: seen.at(-1)!, variables: { I: String(i) } };
+    seen.push((await notebooks.update(id, change)).updatedAt);
+  }
+  assert.deepEqual(seen, [...new Set(seen)].sort());
+});
+
+test('a PATCH that names no configuration is refused, and so is one without expectedUpdatedAt', async () => {
+  const notebook = await notebooks.create({});
+  const { id, updatedAt } = notebook;
+  assert.equal(
+    await refusalOf(notebooks.update(id, { expectedUpdatedAt: updatedAt })),
+    '400 invalid_request',
+  );
+  const { status, body } = await server.request('PATCH', `/api/v3/notebooks/${id}`, {
+    body: { variables: {} },
+  });
+  const { code, errors } = body as { code: string; errors: unknown[] };
+  const missing = { path: '/expectedUpdatedAt', message: 'is required' };
+  assert.deepEqual([status, code, errors[0]], [400, 'invalid_request', missing]);
+  assert.deepEqual(await notebooks.get(id), notebook);
+});
+
+test('a PATCH with a stale expectedUpdatedAt is refused until the notebook is loaded again', async () => {
+  const { id, updatedAt } = await notebooks.create({});
+  const change = { expectedUpdatedAt: updatedAt, variables: { A: '1' } };
+  const changed = await notebooks.update(id, change);
+  assert.equal(
+    await refusalOf(notebooks.update(id, { ...change, variables: { A: '2' } })),
+    '409 stale_update',
+  );
+  const nonsense = { expectedUpdatedAt: 'yesterday', variables: { A: '2' } };
+  assert.equal(await refusalOf(notebooks.update(id, nonsense)), '409 stale_update');
+  const reloaded = await notebooks.get(id);
+  assert.deepEqual(reloaded, changed);
+  const again = await notebooks.update(id, { ...change, expectedUpdatedAt: reloaded.updatedAt });
+  assert.deepEqual(again.variables, { A: '1' });
+});
+
+test('of fifty PATCHes of one version exactly one is taken', async () => {
+  const { id, updatedAt } = await notebooks.create({});
+  const calls = Array.from({ length: 50 }, (_, i) =>
+    notebooks.update(id, { expectedUpdatedAt: updatedAt, variables: { I: String(i) } }),
+  );
+  assert.deepEqual(await tally(calls), { ok: 1, '409 stale_update': 49 });
+});
+
+test('a notebook that is open can be neither patched nor deleted until its session is closed', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  const { id, updatedAt } = notebook.notebook;
+  const change = { expectedUpdatedAt: updatedAt, variables: { A: '1' } };
+  assert.equal(await refusalOf(notebooks.update(id, change)), '409 session_open');
+  assert.equal(await refusalOf(notebooks.delete(id)), '409 session_open');
+  await notebook.close();
+  assert.deepEqual((await notebooks.update(id, change)).variables, { A: '1' });
+  await notebooks.delete(id);
+  assert.equal(await refusalOf(notebooks.get(id)), '404 not_found');
+});
+
+test('a deleted notebook is gone, its runs stay readable', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  const run = await notebook.run(['a']);
+  await notebook.close();
+  const { status, text } = await server.request('DELETE', `/api/v3/notebooks/${notebook.id}`);
+  assert.deepEqual({ status, text }, { status: 204, text: '' });
+  assert.equal(await refusalOf(notebooks.get(notebook.id)), '404 not_found');
+  assert.equal(await refusalOf(notebooks.delete(notebook.id)), '404 not_found');
+  assert.deepEqual(await server.client.runs.get(run.id), run);
+  const opening = server.client.notebookSessions.open({
+    notebookId: notebook.id,
+    environmentId: notebook.environmentId,
+  });
+  assert.equal(await refusalOf(opening), '404 not_found');
+});
+
+test('the list has a summary of each notebook, oldest first, in pages', async () => {
+  const theirs = server.clientOf(await server.stranger()).notebooks;
+  const created = [];
+  for (let i = 0; i < 5; i++) {
+    created.push(
+      await theirs.create({
+        serialization: {
+          app: { options: i === 1 ? { app_title: 'Weather' } : {} },
+          cells: cellsOf({ a: '1' }),
+        },
+        datasourceSlugs: ['sales'],
+      }),
+    );
+  }
+  const expected = created.map(({ id, createdAt, updatedAt }, i) => ({
+    id,
+    title: i === 1 ? 'Weather' : null,
+    cellCount: 1,
+    datasourceSlugs: ['sales'],
+    createdAt,
+    updatedAt,
+  }));
+  assert.deepEqual(await theirs.list(), { items: expected, nextCursor: null });
+  const first = await theirs.list({ limit: 2 });
+  assert.deepEqual(first, { items: expected.slice(0, 2), nextCursor: created[1]!.id });
+  const last = await theirs.list({ limit: 3, after: created[1]!.id });
+  assert.deepEqual(last, { items: expected.slice(2), nextCursor: null });
+  const all = [];
+  for await (const summary of theirs.each({ limit: 2 })) all.push(summary);
+  assert.deepEqual(all, expected);
+});
+
+test('a cursor that is no notebook of the workspace, and a bad limit, are refused', async () => {
+  const { id } = await server.clientOf(await server.stranger()).notebooks.create({});
+  assert.equal(await refusalOf(notebooks.list({ after: id })), '400 invalid_cursor');
+  for (const limit of [0, 101, -1, 1.5]) {
+    assert.equal(await refusalOf(notebooks.list({ limit })), '400 invalid_request', String(limit));
+  }
+});
+
+test('a notebook of a thousand cells is saved, read and listed', async () => {
+  const codes = Object.fromEntries(
+    Array.from({ length: 1000 }, (_, i) => [`c${i}`, `v${i} = ${i}  # ünïcode`]),
+  );
+  const cells = cellsOf(codes);
+  const { id } = await notebooks.create({ serialization: { cells } });
+  assert.deepEqual((await notebooks.get(id)).serialization, { ...EMPTY.serialization, cells });
+});
+
+test('an unknown member is refused wherever it stands, with its place', async () => {
+  const cases: [string, unknown][] = [
+    ['/colour', { colour: 1 }],
+    ['/id', { id: 'nb_mine' }],
+    ['/serialization/colour', { serialization: { colour: 1 } }],
+    ['/serialization/app/colour', { serialization: { app: { colour: 1 } } }],
+    ['/serialization/cells/0/colour', { serialization: { cells: [{ cell_id: 'a', code: '', colour: 1 }] } }],
+  ];
+  for (const [path, body] of cases) {
+    const answer = await server.request('POST', '/api/v3/notebooks', { body });
+    const { code, errors } = answer.body as { code: string; errors: unknown };
+    assert.deepEqual(
+      { status: answer.status, code, errors },
+      { status: 400, code: 'invalid_request', errors: [{ path, message: 'is not a known member' }] },
+    );
+  }
+});
+
+test('a member of a wrong type, a bad slug and a bad variable name are refused', async () => {
+  const bodies: unknown[] = [
+    null,
+    [],
+    'text',
+    { serialization: null },
+    { serialization: { version: 1 } },
+    { serialization: { cells: {} } },
+    { serialization: { cells: [null] } },
+    { serialization: { cells: [{ cell_id: 'a' }] } },
+    { serialization: { cells: [{ code: '1' }] } },
+    { serialization: { cells: [{ cell_id: '', code: '1' }] } },
+    { serialization: { cells: [{ cell_id: 7, code: '1' }] } },
+    { serialization: { cells: [{ cell_id: 'a\n', code: '1' }] } },
+    { serialization: { cells: [{ cell_id: '__scratch__', code: '1' }] } },
+    { serialization: { cells: [{ cell_id: 'a', code: '1', options: [] }] } },
+    { datasourceSlugs: 'sales' },
+    { datasourceSlugs: ['-sales'] },
+    { datasourceSlugs: ['sales', 'sales'] },
+    { variables: { '1A': 'x' } },
+    { variables: { 'A=B': 'x' } },
+    { variables: { A: 1 } },
+    { variables: { A: 'a\0b' } },
+  ];
+  for (const body of bodies) {
+    const answer = await server.request('POST', '/api/v3/notebooks', { body: JSON.stringify(body) });
+    const { code } = answer.body as { code: string };
+    assert.deepEqual([answer.status, code], [400, 'invalid_request'], JSON.stringify(body));
+  }
+});
+
+test('a create that is sent twice with one Idempotency-Key makes one notebook', async () => {
+  const theirs = server.clientOf(await server.stranger()).notebooks;
+  const fields = { variables: { A: '1' } };
+  const [first, second] = [
+    await theirs.create(fields, { idempotencyKey: 'once' }),
+    await theirs.create(fields, { idempotencyKey: 'once' }),
+  ];
+  assert.deepEqual(first, second);
+  assert.equal((await theirs.list()).items.length, 1);
+  const reused = theirs.create({}, { idempotencyKey: 'once' });
+  assert.equal(await refusalOf(reused), '409 idempotency_key_reused');
+});
