@@ -14,20 +14,21 @@ import { isPlausibleId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Edge } from './edge.ts';
 import { EventStream, STREAM_HEADERS } from './event-stream.ts';
-import { beginReceipt, parseIdempotencyKey, type Receipt } from './idempotency.ts';
+import { beginReceipt, type Receipt } from './idempotency.ts';
 import { parseJsonBody } from './json-body.ts';
 import { requireSameOrigin } from './origin.ts';
 import { problemReply, toAppError } from './problem.ts';
 import { createQueryParser, type QueryParser } from './query.ts';
 import type { Reply, StreamReply } from './reply.ts';
+import { bodyTooLarge, readBody } from './request-body.ts';
 import {
   announcesBody,
-  bodyTooLarge,
-  countHeaders,
+  copyHeaders,
+  copyParams,
   isFramingSound,
-  readBody,
+  readIdempotencyKey,
   requireJson,
-} from './request-body.ts';
+} from './request-head.ts';
 import { requestIdFor } from './request-id.ts';
 import { type AnyExchange, DEFAULT_BODY_LIMIT_BYTES, paramNamesOf, type Route } from './route.ts';
 import { type Check, createCheck } from './violations.ts';
@@ -304,34 +305,4 @@ class Connection implements AnyExchange {
       encodeURI(this.params[name] ?? ''),
     );
   }
-}
-
-function copyParams(req: HttpRequest, names: readonly string[]): Record<string, string> {
-  const params: Record<string, string> = {};
-  for (let i = 0; i < names.length; i++) {
-    const text = req.getParameter(i);
-    params[names[i]!] = text.includes('%') ? decode(text) : text;
-  }
-  return params;
-}
-
-/** A path segment that cannot be decoded stays as it is, and is then no plausible id. */
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-function readIdempotencyKey(req: HttpRequest): string | undefined {
-  const count = countHeaders(req, 'idempotency-key');
-  if (count === 0) return undefined;
-  return parseIdempotencyKey(count === 1 ? req.getHeader('idempotency-key') : '');
-}
-
-function copyHeaders(req: HttpRequest, names: readonly string[]): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const name of names) headers[name] = req.getHeader(name);
-  return headers;
 }

@@ -4,22 +4,28 @@ import { invalidRequest } from './violations.ts';
 
 /** Deep enough for any honest document, shallow enough for every recursive reader behind the edge. */
 const MAX_DEPTH = 128;
+/** Reading a body holds up everyone; millions of tiny values take seconds where one long string takes no time. */
+const MAX_VALUES = 250_000;
 
 /** With the `u` flag a surrogate matches only when its other half is missing. */
 const HALF_SURROGATE = /\p{Surrogate}/u;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
 
 /**
  * The value of a JSON body. Throws `malformed_json` for an empty body, invalid UTF-8, a syntax error or nesting beyond
- * 128 levels, and `invalid_request` for what is JSON but never wanted: a `__proto__` member, half a surrogate pair.
+ * 128 levels or more than 250,000 values, and `invalid_request` for what is JSON but never wanted: a `__proto__` member, half a surrogate pair.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
   if (bytes.length === 0) throw new AppError('malformed_json', 'The body is empty.');
   if (!isUtf8(bytes)) throw new AppError('malformed_json', 'The body is not valid UTF-8.');
-  if (isTooDeep(bytes))
-    throw new AppError('malformed_json', `The body is nested deeper than ${MAX_DEPTH} levels.`);
+  requireModestShape(bytes);
   const value = parse(bytes.toString('utf8'));
   // Both need an escape or the name itself in the text, so ordinary bodies are not walked.
   if (bytes.includes('\\u') || bytes.includes('__proto__')) refuseUnwanted(value, '');
@@ -36,19 +42,23 @@ function parse(text: string): unknown {
   }
 }
 
-/** Counts brackets outside of strings: `JSON.parse` takes any depth, but what reads its value recursively does not. */
-function isTooDeep(bytes: Buffer): boolean {
-  if (bytes.length <= MAX_DEPTH) return false;
+/** Counts outside of strings: `JSON.parse` takes any depth, but what reads its value recursively does not. */
+function requireModestShape(bytes: Buffer): void {
+  if (bytes.length <= MAX_DEPTH) return;
   let depth = 0;
+  let values = 0;
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]!;
-    if (byte === QUOTE) {
-      i = endOfString(bytes, i + 1);
-    } else if (byte === 0x5b || byte === 0x7b) {
-      if (++depth > MAX_DEPTH) return true;
-    } else if (byte === 0x5d || byte === 0x7d) depth--;
+    if (byte === QUOTE) i = endOfString(bytes, i + 1);
+    else if (byte === COMMA) values++;
+    else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) {
+      values++;
+      if (++depth > MAX_DEPTH)
+        throw new AppError('malformed_json', `The body is nested deeper than ${MAX_DEPTH} levels.`);
+    } else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) depth--;
   }
-  return false;
+  if (values > MAX_VALUES)
+    throw new AppError('malformed_json', `The body has more than ${MAX_VALUES} values.`);
 }
 
 function endOfString(bytes: Buffer, start: number): number {

@@ -15,8 +15,26 @@ export function createCheck(schema: TSchema, prefix = ''): Check {
   return (value) => {
     validator ??= Compile(schema);
     if (validator.Check(value)) return;
-    throw invalidRequest(violationsOf(validator.Errors(value), prefix));
+    throw invalidRequest(isSmall(value) ? violationsOf(validator.Errors(value), prefix) : [SOMEWHERE]);
   };
+}
+
+/** To say what is wrong everything is looked at, at a hundred times the cost of the check. */
+const MAX_EXPLAINED_VALUES = 50_000;
+const SOMEWHERE: Violation = {
+  path: '',
+  message: 'does not match the schema, and is too large to say where',
+};
+
+function isSmall(value: unknown): boolean {
+  const toVisit = [value];
+  for (let visited = 0; visited < toVisit.length; visited++) {
+    const next = toVisit[visited];
+    if (typeof next === 'object' && next !== null)
+      for (const member of Object.values(next)) toVisit.push(member);
+    if (toVisit.length > MAX_EXPLAINED_VALUES) return false;
+  }
+  return true;
 }
 
 export function invalidRequest(errors: readonly Violation[]): AppError {

@@ -92,6 +92,10 @@ const routes = [
   }),
 ];
 
+function violationsOf(json: unknown): unknown {
+  return typeof json === 'object' && json !== null && 'errors' in json ? json.errors : undefined;
+}
+
 test('each refusal comes before those that need more of the request', async (t) => {
   let draining = true;
   const server = await serve(t, routes, { draining: () => draining });
@@ -227,7 +231,7 @@ test('a query is parsed strictly', async (t) => {
   const server = await serve(t, routes);
   const errors = async (query: string) => {
     const { json } = await send(server, `/things/1?${query}`);
-    return typeof json === 'object' && json !== null && 'errors' in json ? json.errors : json;
+    return violationsOf(json) ?? json;
   };
   assert.deepEqual(await errors('limit=7&after=r_1'), { thingId: '1', limit: 7, after: 'r_1' });
   assert.deepEqual(await errors('limit=7&limit=8'), [{ path: 'query/limit', message: 'is given twice' }]);
@@ -315,9 +319,7 @@ test('a body that does not match is refused with every mistake and none of its v
     });
     assert.equal(answer.code, 'invalid_request');
     assert.doesNotMatch(answer.text, /hunter2/);
-    return answer.json !== null && typeof answer.json === 'object' && 'errors' in answer.json
-      ? answer.json.errors
-      : undefined;
+    return violationsOf(answer.json);
   };
   assert.deepEqual(await errors({ nam: 'hunter2', 'a/b~c': 1 }), [
     { path: '/name', message: 'is required' },
@@ -369,6 +371,18 @@ test('deep nesting is refused however large it is', async (t) => {
   assert.equal(await post('['.repeat(16_000_000)), 'malformed_json');
   assert.equal(await post('{"a":'.repeat(3_000_000)), 'malformed_json');
   assert.equal(await post(`{"name":"${'[{'.repeat(1_000_000)}\\"["}`), undefined);
+});
+
+test('very many values are refused before they cost time; fewer are checked, but not explained', async (t) => {
+  const server = await serve(t, routes);
+  const post = (parts: number) => {
+    const body = `{"name":"n","parts":[${Array(parts).fill('{}').join(',')}]}`;
+    return send(server, '/large', { method: 'POST', headers: JSON_BODY, body });
+  };
+  assert.equal((await post(150_000)).code, 'malformed_json');
+  const large = await post(100_000);
+  const why = { path: '', message: 'does not match the schema, and is too large to say where' };
+  assert.deepEqual([large.code, violationsOf(large.json)], ['invalid_request', [why]]);
 });
 
 test('20 MB are refused without being kept, announced or not', async (t) => {
