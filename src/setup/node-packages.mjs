@@ -9,7 +9,9 @@ export const title = 'installing the npm packages';
 
 /** Why the step has to run, or undefined when there is nothing to do. */
 export function pending(root) {
-  return readStamp(stampPath(root)) === wanted(root) ? undefined : 'package-lock.json has changed';
+  return readStamp(stampPath(root)) === wanted(root)
+    ? undefined
+    : 'package.json or package-lock.json has changed';
 }
 
 export async function perform(root, keepOpen) {
@@ -43,12 +45,8 @@ function stampPath(root) {
 /** Also of the Node.js that runs: binaries that load in one need not load in another. */
 function wanted(root) {
   const { modules } = process.versions;
-  return digest(
-    readFileSync(join(root, 'package-lock.json'), 'utf8'),
-    modules,
-    process.platform,
-    process.arch,
-  );
+  const texts = ['package.json', 'package-lock.json'].map((name) => readFileSync(join(root, name), 'utf8'));
+  return digest(...texts, modules, process.platform, process.arch);
 }
 
 /** Whether npm's own record of `node_modules` has every package of the lock file; it writes that record last. */
@@ -76,8 +74,8 @@ async function requireBinaries(root, keepOpen) {
 
 /** One line for a binary that does not load here; `text` is whatever Node.js said about it. */
 export function unloadable(name, text) {
-  const reasons = text.split('\n').filter((line) => /Error: |GLIBC|cannot open shared/.test(line));
-  const reason = (reasons[0] ?? text.split('\n')[0]).replace(/^.*?Error: /, '').trim();
+  const named = text.split('\n').find((line) => /^\w*Error( \[\w+\])?: /.test(line)) ?? text.split('\n')[0];
+  const reason = named.replace(/^\w*Error( \[\w+\])?: /, '').trim();
   const place = `Node.js ${process.version} on ${process.platform} ${process.arch}`;
   return `The binary of ${name} does not load with ${place}: ${reason}`;
 }

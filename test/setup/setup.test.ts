@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkout, importSetup, REPOSITORY } from './checkout.ts';
 
 /** Runs set-up of `root` in a process of its own; what it says, without the times. */
-function setUp(root: string): { status: number | null; said: string[] } {
+function setUp(root: string, path = process.env.PATH): { status: number | null; said: string[] } {
   const program = `
     import { reporting } from ${JSON.stringify(join(REPOSITORY, 'src/setup/say.mjs'))};
     import { setUp } from ${JSON.stringify(join(REPOSITORY, 'src/setup/setup.mjs'))};
@@ -15,7 +15,7 @@ function setUp(root: string): { status: number | null; said: string[] } {
   const { TROUPE_PYTHON: _, ...env } = process.env;
   const child = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
     encoding: 'utf8',
-    env,
+    env: { ...env, PATH: path },
   });
   const said = child.stderr.split('\n').filter((line) => line !== '');
   return { status: child.status, said: said.map((line) => line.replace(/[\d.]+ s$/, '<time>')) };
@@ -148,6 +148,32 @@ function isRunning(pid: number): boolean {
     return false; // there is no such process
   }
 }
+
+test('without python3, or without its venv module, one line says what to install', (t) => {
+  const { root, write } = checkout(t);
+  rmSync(join(root, '.venv'), { recursive: true });
+  const debian = 'On Debian or Ubuntu: apt install python3 python3-venv';
+  const lastLine = () => setUp(root, join(root, 'bin')).said.at(-1);
+  assert.equal(lastLine(), `troupe: python3 is missing. ${debian}`);
+  write('bin/python3', '#!/bin/sh\ncase "$2" in *ensurepip*) exit 1 ;; *) echo 3.11 ;; esac\n');
+  chmodSync(join(root, 'bin/python3'), 0o755);
+  assert.equal(lastLine(), `troupe: python3 has no venv module. ${debian}`);
+  write('bin/python3', '#!/bin/sh\necho 3.9\n');
+  assert.equal(lastLine(), `troupe: Python 3.11 or later is needed; python3 here is 3.9. ${debian}`);
+});
+
+test('a machine on which a binary does not load is told so in one line', (t) => {
+  const { root, write } = checkout(t);
+  rmSync(join(root, 'node_modules/lmdb'));
+  write('node_modules/lmdb/package.json', '{"name":"lmdb","type":"module","exports":"./index.js"}');
+  write('node_modules/lmdb/index.js', "throw new Error('GLIBC_2.99 not found');");
+  const { status, said } = setUp(root);
+  const place = `Node.js ${process.version} on ${process.platform} ${process.arch}`;
+  assert.deepEqual(
+    [status, said.at(-1)],
+    [1, `troupe: The binary of lmdb does not load with ${place}: GLIBC_2.99 not found`],
+  );
+});
 
 test('an old Node.js is told in one line what is needed', async () => {
   const { requireNode } = await importSetup('setup');
