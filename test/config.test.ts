@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { childEnvironment } from '#src/config/child-environment.ts';
 import { effectiveSettings, settingsTable } from '#src/config/report.ts';
 import { readServiceAccess } from '#src/config/service.ts';
 import { SETTING_NAMES, SETTINGS } from '#src/config/settings.ts';
@@ -246,21 +245,4 @@ test('a client finds its server in the SERVICE_ names', () => {
     [access.baseUrl, access.workspaceId, access.sessionId],
     ['https://troupe.example', 'ws_1', 'nb_1'],
   );
-});
-
-test('a child process inherits what programs need and no secret', () => {
-  const env = {
-    PATH: '/bin',
-    LC_ALL: 'C.UTF-8',
-    OPENAI_API_KEY: 'k',
-    TROUPE_BOOTSTRAP_TOKEN: 'k',
-    SERVICE_ACCESS_TOKEN: 'k',
-    HTTPS_PROXY: 'http://user:pass@proxy',
-    HTTP_PROXY: 'http://proxy:3128',
-  };
-  assert.deepEqual(childEnvironment(env), {
-    PATH: '/bin',
-    LC_ALL: 'C.UTF-8',
-    HTTP_PROXY: 'http://proxy:3128',
-  });
 });
