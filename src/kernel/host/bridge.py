@@ -3,6 +3,7 @@
 - An open runs nothing, and still registers all cells: structural errors and variables are known before anything runs.
 - Each command is answered by `bridge-done` with its seq and the exact state of every cell, whatever went wrong.
 - Failed, cancelled, interrupted and never-run ancestors run again with their dependent; edits without a run make cells stale.
+- Cells that an interrupt or a failure kept from running are stale, and say so.
 - `"fresh": true` on execute-cells: all ancestors run again.
 - `"judge": [cell ids]` on edit-cells: nothing is edited; `bridge-judged` tells what those cells would suffer from, see judge.py.
 - A burst of notifications goes out in one send, see outbox.py.
@@ -22,7 +23,9 @@ from marimo import _loggers
 from marimo._runtime import commands, runtime
 from marimo._runtime.control_flow import MarimoStopError
 from marimo._runtime.runner.cell_runner import Runner
+from marimo._runtime.runner.result import RunResult
 from marimo._runtime.runtime import Kernel
+from marimo._runtime.scratch import SCRATCH_CELL_ID
 
 UNFINISHED = (None, "exception", "cancelled", "interrupted")
 
@@ -90,7 +93,7 @@ def install():
     Kernel._propagate_kernel_errors = _note_stops(Kernel._propagate_kernel_errors)
     Kernel.function_call_request = _note_interrupted_call(Kernel.function_call_request)
     Runner.run = _send_before_notebook_code(Runner.run)
-    Runner.run_all = _note_interrupted_run(Runner.run_all)
+    Runner.run_all = _settle_run(Runner.run_all)
     runtime.restore_signals = _ignore_early_interrupts(runtime.restore_signals)
     runtime.start_parent_poller = lambda *args, **kwargs: None      # the guardian does it, without a wake-up each second
     _close_log_files()
@@ -197,14 +200,27 @@ def _note_stops(propagate):
     return propagate_kernel_errors
 
 
-def _note_interrupted_run(run_all):
-    async def noted_run_all(self):
+def _settle_run(run_all):
+    async def run_all_and_settle(self):
+        self.finished = set()
         try:
             await run_all(self)
         finally:
             STATE.interrupted |= self.interrupted
+            _settle_unrun(self.graph, self._run_position.keys() - self.finished - {SCRATCH_CELL_ID})
 
-    return noted_run_all
+    return run_all_and_settle
+
+
+def _settle_unrun(graph, planned):
+    """Cells that an interrupt or a failure kept from running: marimo has deleted their variables, and calls them fresh."""
+    unrun = {cell_id for cell_id in planned if cell_id in graph.cells and not graph.is_disabled(cell_id)}
+    for cell in map(graph.cells.__getitem__, unrun):
+        cell.set_run_result_status("cancelled")
+        if cell.runtime_state in ("queued", "running"):         # the interrupt came between two steps of marimo's own
+            cell.set_runtime_state("idle")
+    if unrun:
+        graph.set_stale(unrun, prune_imports=True)
 
 
 def _note_interrupted_call(call):
@@ -218,11 +234,20 @@ def _note_interrupted_call(call):
 
 def _send_before_notebook_code(run):
     async def run_and_send(self, cell_id):
-        STATE.outbox.release()
         try:
-            return await run(self, cell_id)
-        finally:
-            STATE.outbox.gather()
+            STATE.outbox.release()
+        except KeyboardInterrupt as interrupt:      # it came while we sent; to marimo it must look as if the cell had raised it
+            self.cancel(cell_id)
+            self.interrupted = True
+            self.exceptions[cell_id] = interrupt
+            result = RunResult(output=None, exception=interrupt)
+        else:
+            try:
+                result = await run(self, cell_id)
+            finally:
+                STATE.outbox.gather()
+        self.finished.add(cell_id)
+        return result
 
     return run_and_send
 

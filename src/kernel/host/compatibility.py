@@ -29,7 +29,7 @@ PRIVATE = {
     "marimo._messaging": "streams.buffered_writer streams._forward_os_stream streams.ThreadSafeStdout._write_with_mimetype"
     " streams.ThreadSafeStderr._write_with_mimetype streams.ThreadSafeStream.flush_console streams.deque",
     "marimo._messaging.cell_output": "CellChannel CellOutput",
-    "marimo._messaging.console_output_worker": "TIMEOUT_S ConsoleMsg FlushMarker _write_console_output",
+    "marimo._messaging.console_output_worker": "TIMEOUT_S ConsoleMsg _write_console_output",
     "marimo._messaging.context": "HTTP_REQUEST_CTX RUN_ID_CTX execution_id_for",
     "marimo._messaging.notification": "CellNotification",
     "marimo._messaging.tracebacks": "_highlight_traceback",
@@ -40,9 +40,11 @@ PRIVATE = {
     "marimo._runtime.control_flow": "MarimoStopError",
     "marimo._runtime.dataflow": "DirectedGraph.register_cell DirectedGraph.ancestors",
     "marimo._runtime.dataflow.graph": "DirectedGraph.is_disabled",
-    "marimo._runtime.runner.cell_runner": "Runner.run Runner.run_all",
+    "marimo._runtime.runner.cell_runner": "Runner.run Runner.run_all Runner.cancel",
+    "marimo._runtime.runner.result": "RunResult",
     "marimo._runtime.runtime": "Kernel.handle_message Kernel._run_cells Kernel._propagate_kernel_errors Kernel.lock_globals"
     " Kernel.mutate_graph Kernel.function_call_request",
+    "marimo._runtime.scratch": "SCRATCH_CELL_ID",
     "marimo._schemas.export_options": "HTMLExportOptions",
     "marimo._schemas.serialization": "AppInstantiation CellDef NotebookSerializationV1 SetupCell",
     "marimo._session.state.session_view": "SessionView.add_notification",

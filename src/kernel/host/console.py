@@ -6,6 +6,9 @@
 - marimo waits for its writer after every cell, two changes of thread: here only when something was printed.
 - marimo stops forwarding what subprocesses print at the first character that two reads share: here decoding spans reads.
 
+An interrupt may be raised between any two steps of the main thread. So that none leaves a lock taken behind it, which would hold up the
+writer for ever, the main thread takes only locks of C here: a Condition, an Event are entered by steps of Python.
+
 The rest is as it was: one batch every 10 ms, at once when the kernel asks for it, and what is merged is of one cell, stream, kind,
 run and execution.
 """
@@ -13,16 +16,19 @@ run and execution.
 import codecs
 import collections
 import os
+import threading
 import time
 
 from marimo._messaging import streams
 from marimo._messaging.cell_output import CellChannel
-from marimo._messaging.console_output_worker import TIMEOUT_S, ConsoleMsg, FlushMarker, _write_console_output
+from marimo._messaging.console_output_worker import TIMEOUT_S, ConsoleMsg, _write_console_output
 from marimo._messaging.context import RUN_ID_CTX, execution_id_for
 
 SHORT_CHARS = 1 << 14               # a longer write may be over marimo's limit for one write, and goes marimo's way
 BATCH_LIMIT_CHARS = 1 << 18         # a batch this long is sent without waiting for more
 UNSENT_LIMIT_CHARS = 1 << 22        # print() waits while more than this has not reached the socket
+ROOM_POLL_S = 0.001
+FLUSH_LIMIT_S = 5
 READ_BYTES = 1 << 16
 
 
@@ -40,16 +46,28 @@ def kind_of(message):
     return (message.cell_id, message.stream, message.mimetype, message.run_id, message.execution_id)
 
 
+class Marker:
+    """Asks the writer to send everything now, and waits until it has."""
+
+    def __init__(self):
+        self.sent = threading.Lock()
+        self.sent.acquire()
+
+
 class Messages(collections.deque):
-    """The queue between print() and the writer; only touched under marimo's condition."""
+    """The queue between print() and the writer; only touched under marimo's lock."""
 
     def __init__(self):
         super().__init__()
-        self.waiting_chars = 0      # in the queue
-        self.unsent_chars = 0       # in the queue and on the way to the socket
+        self.waiting_chars = 0      # in the queue; too many after an interrupt, until the queue is empty
+        self.sending_chars = 0      # on the way to the socket
+
+    @property
+    def unsent_chars(self):
+        return self.waiting_chars + self.sending_chars
 
     def append(self, message):
-        """What marimo puts here itself: long writes, prompts, markers and the end."""
+        """What marimo puts here itself: long writes, prompts and the end."""
         if isinstance(message, ConsoleMsg):
             self.add(kind_of(message), message.data)
         else:
@@ -58,13 +76,31 @@ class Messages(collections.deque):
     def add(self, kind, text) -> bool:
         """Whether the writer has to be woken for it."""
         empty = not self
+        self.waiting_chars += len(text)
         if not empty and type(last := self[-1]) is Printed and last.kind == kind:
             last.parts.append(text)
         else:
             super().append(Printed(kind, text))
-        self.unsent_chars += len(text)
-        self.waiting_chars += len(text)
         return empty or self.waiting_chars > BATCH_LIMIT_CHARS
+
+    def take_all(self):
+        """([(kind, [text…])…] merged per cell, the marker or None, whether it is the end)."""
+        batch, last, marker, ends = [], {}, None, False
+        while self and marker is None and not ends:
+            message = self.popleft()
+            if type(message) is not Printed:
+                marker, ends = message, message is None
+                continue
+            cell_id = message.kind[0]
+            if cell_id in last and last[cell_id][0] == message.kind:
+                last[cell_id][1].extend(message.parts)
+            else:
+                last[cell_id] = (message.kind, message.parts)
+                batch.append(last[cell_id])
+        taken = sum(len(text) for _, parts in batch for text in parts)
+        self.sending_chars += taken
+        self.waiting_chars = self.waiting_chars - taken if self else 0
+        return batch, marker, ends
 
 
 def install():
@@ -74,21 +110,20 @@ def install():
     streams._forward_os_stream = forward_file_descriptor
     for stream, channel in ((streams.ThreadSafeStdout, CellChannel.STDOUT), (streams.ThreadSafeStderr, CellChannel.STDERR)):
         stream._write_with_mimetype = _write_with_mimetype(stream._write_with_mimetype, channel)
-    streams.ThreadSafeStream.flush_console = _flush_if_needed(streams.ThreadSafeStream.flush_console)
+    streams.ThreadSafeStream.flush_console = flush_console
 
 
 def _write_with_mimetype(write_long, channel):
     def write_with_mimetype(self, data, mimetype):
         stream = self._stream
         messages = stream.console_msg_queue
-        if messages.unsent_chars > UNSENT_LIMIT_CHARS:
-            with stream.console_msg_cv:
-                stream.console_msg_cv.wait_for(lambda: _has_room(stream))
+        while messages.unsent_chars > UNSENT_LIMIT_CHARS and stream.buffered_console_thread.is_alive():
+            time.sleep(ROOM_POLL_S)     # an interrupt can end it; a Condition's wait would not survive that
         cell_id = stream.cell_id
         if type(data) is not str or len(data) > SHORT_CHARS or cell_id is None:
             return write_long(self, data, mimetype)
         kind = (cell_id, channel, mimetype, RUN_ID_CTX.get(None), execution_id_for(cell_id))
-        with stream.console_msg_cv:
+        with stream.console_msg_cv._lock:
             if messages.add(kind, data):
                 stream.console_msg_cv.notify()
         return len(data)
@@ -96,59 +131,35 @@ def _write_with_mimetype(write_long, channel):
     return write_with_mimetype
 
 
-def _has_room(stream):
-    return stream.console_msg_queue.unsent_chars <= UNSENT_LIMIT_CHARS or not stream.buffered_console_thread.is_alive()
-
-
-def _flush_if_needed(flush):
-    def flush_console(self):
-        if self.redirect_console and self.console_msg_queue.unsent_chars:
-            flush(self)
-
-    return flush_console
+def flush_console(self):
+    """Returns when everything that was printed has reached the socket, or in 5 s: then the server does not read."""
+    if not (self.redirect_console and self.console_msg_queue.unsent_chars and self.buffered_console_thread.is_alive()):
+        return
+    marker = Marker()
+    with self.console_msg_cv._lock:
+        self.console_msg_queue.append(marker)
+        self.console_msg_cv.notify()
+    marker.sent.acquire(timeout=FLUSH_LIMIT_S)
 
 
 def write_batches(messages, stream, arrived):
     """The console writer's thread: drains `messages`, guarded by the condition `arrived`, until a None comes."""
-    while True:
-        batch, marker, ends = _gather_batch(messages, arrived)
-        size = 0
-        for (cell_id, channel, mimetype, run_id, execution_id), parts in batch:
-            text = "".join(parts)
-            size += len(text)
-            _write_console_output(stream, channel, cell_id, text, mimetype, run_id, execution_id)
+    ends = False
+    while not ends:
         with arrived:
-            messages.unsent_chars -= size
-            arrived.notify_all()
+            arrived.wait_for(lambda: messages)
+            deadline = time.monotonic() + TIMEOUT_S
+            arrived.wait_for(lambda: _is_due(messages), deadline - time.monotonic())
+            batch, marker, ends = messages.take_all()
+        for (cell_id, channel, mimetype, run_id, execution_id), parts in batch:
+            _write_console_output(stream, channel, cell_id, "".join(parts), mimetype, run_id, execution_id)
+        messages.sending_chars = 0      # ours alone
         if marker is not None:
-            marker.done.set()
-        if ends:
-            return
+            marker.sent.release()
 
 
-def _gather_batch(messages, arrived):
-    """Waits for a first message, then up to 10 ms for more. Answers ([(kind, [text…])…], flush marker, end)."""
-    batch, last, deadline = [], {}, None
-    with arrived:
-        while True:
-            full = messages.waiting_chars > BATCH_LIMIT_CHARS
-            while messages:
-                message = messages.popleft()
-                if message is None or isinstance(message, FlushMarker):
-                    return batch, message, message is None
-                cell_id = message.kind[0]
-                if cell_id in last and last[cell_id][0] == message.kind:
-                    last[cell_id][1].extend(message.parts)
-                else:
-                    last[cell_id] = (message.kind, message.parts)
-                    batch.append(last[cell_id])
-                messages.waiting_chars -= sum(map(len, message.parts))
-            if batch and deadline is None:
-                deadline = time.monotonic() + TIMEOUT_S
-            remaining = None if deadline is None else deadline - time.monotonic()
-            if full or remaining is not None and remaining <= 0:
-                return batch, None, False
-            arrived.wait(remaining)
+def _is_due(messages):
+    return type(messages[-1]) is not Printed or messages.waiting_chars > BATCH_LIMIT_CHARS
 
 
 def forward_file_descriptor(standard_stream, fd, should_exit):

@@ -250,6 +250,7 @@ def main():
     zygote.say(
         op="hello",
         marimo=marimo.__version__,
+        marimo_dir=os.path.dirname(marimo.__file__),
         python=sys.version.split()[0],
         supported=supported and not missing,
         missing=missing,
