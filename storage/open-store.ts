@@ -1,13 +1,10 @@
 import { open } from 'lmdb';
 import { defineRecord } from './codec.ts';
 import { type Key, SYSTEM } from './keys.ts';
-import { FORMAT_VERSION, MIGRATIONS } from './migrations.ts';
+import { CURRENT_FORMAT, type StoreFormat } from './migrations.ts';
 import { Store } from './store.ts';
 
-interface Format {
-  readonly version: number;
-}
-const formatRecord = defineRecord<Format>('format', 1);
+const formatRecord = defineRecord<{ readonly version: number }>('format', 1);
 
 const MAP_SIZE_BYTES = 64 * 1024 ** 3;
 
@@ -15,7 +12,11 @@ const MAP_SIZE_BYTES = 64 * 1024 ** 3;
  * Opens the LMDB environment at `path`, refuses one that a newer release has written, and brings an older one up to
  * date step by step; each step commits before the next begins, so an interrupted migration goes on where it stopped.
  */
-export async function openStore(path: string, onFatal: (error: Error) => void): Promise<Store> {
+export async function openStore(
+  path: string,
+  onFatal: (error: Error) => void,
+  format: StoreFormat = CURRENT_FORMAT,
+): Promise<Store> {
   const database = open<Buffer, Key>({
     path,
     encoding: 'binary',
@@ -27,23 +28,35 @@ export async function openStore(path: string, onFatal: (error: Error) => void): 
     overlappingSync: false,
   });
   const store = new Store(database, onFatal);
-  const found = store.get(formatRecord, SYSTEM)?.version;
-  if (found !== undefined && found > FORMAT_VERSION) {
+  try {
+    await bringUpToDate(store, path, format);
+    return store;
+  } catch (error) {
     await database.close();
+    throw error;
+  }
+}
+
+async function bringUpToDate(
+  store: Store,
+  path: string,
+  { version, migrations }: StoreFormat,
+): Promise<void> {
+  const found = store.get(formatRecord, SYSTEM)?.version;
+  const note = async (reached: number) => {
+    store.write((tx) => tx.put(formatRecord, { version: reached }, SYSTEM));
+    await store.durable();
+  };
+  if (found === undefined) return note(version);
+  if (found > version) {
     throw new Error(
-      `The store at ${path} has format ${found}; this release reads up to ${FORMAT_VERSION}. Start a newer release.`,
+      `The store at ${path} has format ${found}; this release reads up to ${version}. Start a newer release.`,
     );
   }
-  for (let version = found ?? FORMAT_VERSION; version < FORMAT_VERSION; version++) {
-    const migrate = MIGRATIONS[version - 1];
-    if (migrate === undefined) throw new Error(`There is no migration from store format ${version}.`);
+  for (let from = found; from < version; from++) {
+    const migrate = migrations[from - 1];
+    if (migrate === undefined) throw new Error(`There is no migration from store format ${from}.`);
     await migrate(store);
-    store.write((tx) => tx.put(formatRecord, { version: version + 1 }, SYSTEM));
-    await store.durable();
+    await note(from + 1);
   }
-  if (found === undefined) {
-    store.write((tx) => tx.put(formatRecord, { version: FORMAT_VERSION }, SYSTEM));
-    await store.durable();
-  }
-  return store;
 }

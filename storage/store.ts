@@ -11,7 +11,7 @@
  */
 import type { RootDatabase } from 'lmdb';
 import { decodeRecord, encodeRecord, type RecordKind } from './codec.ts';
-import { type Key, keyText } from './keys.ts';
+import { BEHIND_ALL, checkKey, type Key, keyText } from './keys.ts';
 
 /** What a synchronous callback may return: anything but a promise, which would outlive the transaction. */
 type Sync<T> = T extends Promise<unknown> ? never : T;
@@ -60,8 +60,12 @@ export class Store implements AsyncDisposable {
   /** The commit issued last; LMDB finishes commits in the order they were issued. */
   #issued: Promise<unknown> = Promise.resolve();
   #lastDurable: Promise<void> | undefined;
+  #failure: Error | undefined;
 
-  /** `onFatal` is called when a commit fails: memory is then ahead of the disk and the process has to end. */
+  /**
+   * `onFatal` is called once, when a commit fails: memory is then ahead of the disk and the process has to end. Nothing
+   * is committed any more, for it would stand on what was lost.
+   */
   constructor(database: RootDatabase<Buffer, Key>, onFatal: (error: Error) => void) {
     this.#database = database;
     this.#onFatal = onFatal;
@@ -85,7 +89,7 @@ export class Store implements AsyncDisposable {
     page: Page,
   ): Generator<Entry<T>> {
     const low: Key = [partition, kind.name, ...prefix];
-    const high: Key = [partition, kind.name, ...prefix, '\uffff'];
+    const high: Key = [partition, kind.name, ...prefix, BEHIND_ALL];
     const { after, limit, reverse = false } = page;
     const bounds = reverse
       ? { start: after === undefined ? high : [...low, after], end: low }
@@ -127,11 +131,11 @@ export class Store implements AsyncDisposable {
         return own.bytes === undefined ? undefined : decodeRecord(kind, own.bytes);
       },
       put: (kind, value, partition, ...ids) => {
-        const key: Key = [partition, kind.name, ...ids];
+        const key = checkKey([partition, kind.name, ...ids]);
         staged.set(keyText(key), { key, bytes: encodeRecord(kind, value) });
       },
       remove: (kind, partition, ...ids) => {
-        const key: Key = [partition, kind.name, ...ids];
+        const key = checkKey([partition, kind.name, ...ids]);
         staged.set(keyText(key), { key, bytes: undefined });
       },
     });
@@ -178,12 +182,15 @@ export class Store implements AsyncDisposable {
       () => this.#settle(turn),
       (error: Error) => {
         turn.reject(error);
+        if (this.#failure !== undefined) return;
+        this.#failure = error;
         this.#onFatal(error);
       },
     );
   }
 
-  #issue(turn: Turn): Promise<unknown> {
+  async #issue(turn: Turn): Promise<unknown> {
+    if (this.#failure !== undefined) throw this.#failure;
     return this.#database.batch(() => {
       for (const { key, bytes } of turn.writes.values()) {
         if (bytes === undefined) void this.#database.remove(key);
@@ -200,8 +207,12 @@ export class Store implements AsyncDisposable {
     turn.resolve();
   }
 
+  /** Commits what was written, also by others while it waits, and closes. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.durable();
-    await this.#database.close();
+    try {
+      for (let open = this.durable(); open !== undefined; open = this.durable()) await open;
+    } finally {
+      await this.#database.close();
+    }
   }
 }

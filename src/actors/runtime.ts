@@ -6,15 +6,12 @@
  * An actor whose state has the tag `resident` owns something that lives (a kernel, a run in flight) and stays in
  * memory; the others are kept only while they are among the most recently used.
  *
+ * An actor that throws is a bug: it is logged, what it owned is released, and its last good state is stored, from which
+ * it is restored when it is next addressed. Nobody else notices, but the one whose command it was.
+ *
  * Not here: what actors do (machines' ports, given by the app), and who may address them (auth).
  */
-import {
-  type AnyActorRef,
-  type AnyMachineSnapshot,
-  type AnyStateMachine,
-  createActor,
-  type EventObject,
-} from 'xstate';
+import { type AnyActorRef, type AnyMachineSnapshot, type AnyStateMachine, createActor } from 'xstate';
 import { timestamp } from '#src/core/clock.ts';
 import { notFound } from '#src/core/errors.ts';
 import type { Log } from '#src/core/log.ts';
@@ -22,6 +19,7 @@ import { type ActorSnapshot, actorSnapshots } from '#storage/actor-snapshots.ts'
 import type { Store } from '#storage/store.ts';
 import { type Address, addressText } from './address.ts';
 import { EventTrail, type Inspected } from './inspection.ts';
+import { type ActorEvent, NoticeBoard, type NoticeListener } from './notice-board.ts';
 import { refusal } from './refusal.ts';
 
 /** One kind of actor: its chart with every port provided, and the version its snapshots are stored with. */
@@ -30,11 +28,6 @@ export interface ActorDefinition {
   readonly machine: AnyStateMachine;
   readonly machineVersion: number;
 }
-
-/** A command or a fact for an actor: its type, and members that its chart knows. */
-export type ActorEvent = EventObject & Readonly<Record<string, unknown>>;
-
-export type NoticeListener = (address: Address, notice: ActorEvent, committed: Promise<void>) => void;
 
 /** What can be known of an actor without bringing it to life. */
 export interface Peek {
@@ -64,8 +57,7 @@ export class ActorRuntime {
   readonly #store: Store;
   readonly #log: Log;
   readonly #definitions = new Map<string, ActorDefinition>();
-  readonly #listeners = new Map<string, NoticeListener[]>();
-  readonly #watchers = new Map<string, Set<(notice: ActorEvent) => void>>();
+  readonly #notices: NoticeBoard;
   readonly #live = new Map<string, LiveActor>();
   readonly #idle = new Map<string, LiveActor>();
   readonly #moved = new Set<LiveActor>();
@@ -73,6 +65,7 @@ export class ActorRuntime {
   constructor(store: Store, log: Log) {
     this.#store = store;
     this.#log = log;
+    this.#notices = new NoticeBoard(log);
     store.beforeCommit(() => this.#saveMoved());
   }
 
@@ -82,18 +75,12 @@ export class ActorRuntime {
 
   /** Called in the turn in which an actor of `kind` emits; `committed` resolves when the world may hear of it. */
   onNotice(kind: string, listener: NoticeListener): void {
-    this.#listeners.set(kind, [...(this.#listeners.get(kind) ?? []), listener]);
+    this.#notices.listen(kind, listener);
   }
 
   /** Calls `listener` with every notice of one actor, once it is committed, until the returned function is called. */
   watch(address: Address, listener: (notice: ActorEvent) => void): () => void {
-    const text = addressText(address);
-    const watchers = this.#watchers.get(text) ?? new Set();
-    this.#watchers.set(text, watchers.add(listener));
-    return () => {
-      watchers.delete(listener);
-      if (watchers.size === 0 && this.#watchers.get(text) === watchers) this.#watchers.delete(text);
-    };
+    return this.#notices.watch(address, listener);
   }
 
   /** Makes a new actor. Its first snapshot is in this turn's commit. */
@@ -109,7 +96,9 @@ export class ActorRuntime {
   /** Sends a command; throws the state's refusal when it does not take it, and 404 when there is no such actor. */
   ask(address: Address, event: ActorEvent): AnyMachineSnapshot {
     this.check(address, event);
-    return this.#send(this.#find(address)!, event);
+    const snapshot = this.#send(this.#find(address)!, event);
+    if (snapshot.status === 'error') throw snapshot.error;
+    return snapshot;
   }
 
   /** Throws what `ask` would throw, and changes nothing. */
@@ -150,7 +139,9 @@ export class ActorRuntime {
     const durable = this.#store.durable();
     if (durable === undefined) return undefined;
     const text = addressText(address);
-    return (this.#live.get(text) ?? this.#idle.get(text))?.committed;
+    const actor = this.#live.get(text) ?? this.#idle.get(text);
+    // One that has left memory may have done so in the commit that is under way.
+    return actor === undefined ? durable : actor.committed;
   }
 
   /** Brings an actor back without asking anything of it. */
@@ -174,10 +165,10 @@ export class ActorRuntime {
     }
   }
 
-  /** Addresses of the live actors of one kind that own something. */
+  /** Addresses of the live actors of one kind that own something, also since this very turn. */
   residents(kind: string): Address[] {
-    return [...this.#live.values()]
-      .filter((actor) => actor.address.kind === kind)
+    return [...new Set([...this.#live.values(), ...this.#moved])]
+      .filter(({ address, ref }) => address.kind === kind && isResident(ref.getSnapshot()))
       .map((actor) => actor.address);
   }
 
@@ -239,24 +230,34 @@ export class ActorRuntime {
       revision,
       committed: undefined,
     };
-    ref.on('*', (notice: ActorEvent) => {
-      const committed = this.#store.openTurn().durable;
-      for (const listener of this.#listeners.get(address.kind) ?? []) listener(address, notice, committed);
-      const watchers = this.#watchers.get(addressText(address));
-      if (watchers === undefined) return;
-      void committed.then(() => {
-        for (const watcher of [...watchers]) watcher(notice);
-      });
-    });
-    const onError = (error: unknown) =>
-      this.#log.error({ err: error, actor: addressText(address) }, 'an actor failed');
+    ref.on('*', (notice: ActorEvent) =>
+      this.#notices.publish(address, notice, this.#store.openTurn().durable),
+    );
+    const onError = (error: unknown) => this.#bury(actor, error);
     const starting = ref.subscribe({ error: onError });
     this.#place(actor);
     ref.start();
     starting.unsubscribe();
+    const { status, error } = ref.getSnapshot() as AnyMachineSnapshot;
+    if (status === 'error') throw error;
     // Behind `start`, which announces the state an actor begins in: being restored is not a transition.
     ref.subscribe({ next: () => this.#note(actor), error: onError });
     return actor;
+  }
+
+  #bury(actor: LiveActor, error: unknown): void {
+    this.#log.error({ err: error, actor: addressText(actor.address) }, 'an actor failed');
+    const { children } = actor.ref.getSnapshot() as { children?: Readonly<Record<string, AnyActorRef>> };
+    // XState leaves the children of an actor that throws running; this is the event by which it stops them itself.
+    for (const child of Object.values(children ?? {})) child.send({ type: 'xstate.stop' });
+    this.#saveMoved();
+    this.#forget(actor);
+  }
+
+  #forget(actor: LiveActor): void {
+    const text = addressText(actor.address);
+    this.#live.delete(text);
+    this.#idle.delete(text);
   }
 
   #send(actor: LiveActor, event: ActorEvent): AnyMachineSnapshot {
@@ -303,17 +304,17 @@ export class ActorRuntime {
   #place(actor: LiveActor): void {
     const text = addressText(actor.address);
     const snapshot: AnyMachineSnapshot = actor.ref.getSnapshot();
-    this.#live.delete(text);
-    this.#idle.delete(text);
+    this.#forget(actor);
     if (snapshot.status !== 'active') return;
-    if (snapshot.hasTag('resident')) {
+    if (isResident(snapshot)) {
       this.#live.set(text, actor);
       return;
     }
     this.#idle.set(text, actor);
     if (this.#idle.size <= IDLE_LIMIT) return;
     for (const [oldest, idle] of this.#idle) {
-      if (this.#moved.has(idle)) continue;
+      // Nobody knows yet what became of these: the one is only being made, the others are not saved.
+      if (idle === actor || this.#moved.has(idle)) continue;
       this.#idle.delete(oldest);
       idle.ref.stop();
       return;
@@ -325,4 +326,8 @@ export class ActorRuntime {
     if (definition === undefined) throw new Error(`There is no actor kind ${kind}.`);
     return definition;
   }
+}
+
+function isResident(snapshot: AnyMachineSnapshot): boolean {
+  return snapshot.status === 'active' && snapshot.hasTag('resident');
 }

@@ -70,7 +70,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
     });
     live.attachKernel(kernel);
 
-    receive((order) => {
+    const obey = (order: KernelOrder): void => {
       switch (order.type) {
         case 'execute': {
           const plan = ports.planOf(order.work);
@@ -90,12 +90,20 @@ export function kernelDriver(ports: KernelDriverPorts) {
         case 'stop':
           kernel.stop();
       }
-    });
-
-    return () => {
+    };
+    const release = (): void => {
       live.detachKernel(kernel);
       kernel.stop();
     };
+    receive((order) => {
+      try {
+        obey(order);
+      } catch (error) {
+        release(); // an actor that throws is not told to stop
+        throw error;
+      }
+    });
+    return release;
   });
 }
 

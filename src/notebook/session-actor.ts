@@ -10,7 +10,8 @@ import {
   type Work,
 } from '#machines/notebook-session.ts';
 import type { Address } from '#src/actors/address.ts';
-import type { ActorEvent, ActorRuntime } from '#src/actors/runtime.ts';
+import type { ActorEvent } from '#src/actors/notice-board.ts';
+import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Failure } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { KernelLaunch } from '#src/kernel/kernel.ts';

@@ -1,0 +1,115 @@
+/** Small actors for the runtime to run: a box that holds one thing, and owns something while it does. */
+import type { TestContext } from 'node:test';
+import { assign, type EventObject, emit, fromCallback, setup } from 'xstate';
+import type { Address } from '#src/actors/address.ts';
+import { ActorRuntime } from '#src/actors/runtime.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Store } from '#storage/store.ts';
+import { type LogLine, rememberingLog } from '#test/support/temporary-store.ts';
+
+export interface BoxContext {
+  readonly id: string;
+  readonly thing: string | null;
+  readonly restores: number;
+}
+
+type BoxEvent =
+  | { type: 'put'; thing: string }
+  | { type: 'take' | 'touch' | 'odd' | 'nameless' | 'burn' | 'break' | 'restored' };
+
+export const BOX_VERSION = 3;
+
+/** What full boxes own: ids of boxes, in the order in which it was taken and let go. */
+export interface Ownership {
+  readonly taken: string[];
+  readonly released: string[];
+}
+
+function boxMachine({ taken, released }: Ownership) {
+  return setup({
+    types: {} as {
+      input: { id: string; breaks?: boolean };
+      context: BoxContext;
+      events: BoxEvent;
+      emitted: { type: 'box.filled'; thing: string } | { type: 'box.emptied' };
+    },
+    actors: {
+      thing: fromCallback<EventObject, { id: string }>(({ input: { id } }) => {
+        taken.push(id);
+        return () => {
+          released.push(id);
+        };
+      }),
+    },
+    actions: {
+      fail: () => {
+        throw new Error('the box broke');
+      },
+    },
+  }).createMachine({
+    id: 'box',
+    context: ({ input }) => {
+      if (input.breaks === true) throw new Error('the box is made of nothing');
+      return { id: input.id, thing: null, restores: 0 };
+    },
+    initial: 'empty',
+    on: { break: { actions: 'fail' }, burn: '.ashes' },
+    states: {
+      empty: {
+        meta: { refuse: { take: 'session_not_ready', odd: 'no_such_code' } },
+        on: {
+          put: {
+            target: 'full',
+            actions: [
+              assign({ thing: ({ event }) => event.thing }),
+              emit(({ event }) => ({ type: 'box.filled' as const, thing: event.thing })),
+            ],
+          },
+          touch: 'empty',
+        },
+      },
+      full: {
+        tags: 'resident',
+        meta: { refuse: { put: 'session_busy' } },
+        invoke: { src: 'thing', input: ({ context: { id } }) => ({ id }) },
+        on: {
+          take: {
+            target: 'empty',
+            actions: [assign({ thing: null }), emit({ type: 'box.emptied' as const })],
+          },
+          restored: {
+            target: 'full',
+            reenter: true,
+            actions: assign({ restores: ({ context }) => context.restores + 1 }),
+          },
+        },
+      },
+      ashes: { type: 'final', meta: { refuse: { put: 'session_closed' } } },
+    },
+  });
+}
+
+export interface Boxes {
+  readonly actors: ActorRuntime;
+  readonly owned: Ownership;
+  readonly logged: LogLine[];
+}
+
+export function startBoxes(t: TestContext, store: Store, machineVersion = BOX_VERSION): Boxes {
+  const { log, lines } = rememberingLog();
+  const owned: Ownership = { taken: [], released: [] };
+  const actors = new ActorRuntime(store, log);
+  actors.define({ kind: 'box', machine: boxMachine(owned), machineVersion });
+  t.after(() => actors.stopAll());
+  return { actors, owned, logged: lines };
+}
+
+export const WORKSPACE = 'ws_1' as WorkspaceId;
+
+export function box(id: string): Address {
+  return { workspaceId: WORKSPACE, kind: 'box', id };
+}
+
+export function put(thing: string) {
+  return { type: 'put', thing };
+}

@@ -1,0 +1,443 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { Inspected } from '#src/actors/inspection.ts';
+import type { ActorRuntime } from '#src/actors/runtime.ts';
+import { AppError } from '#src/core/errors.ts';
+import { actorSnapshots } from '#storage/actor-snapshots.ts';
+import type { Store } from '#storage/store.ts';
+import { temporaryStore } from '#test/support/temporary-store.ts';
+import { BOX_VERSION, type BoxContext, box, put, startBoxes, WORKSPACE } from './boxes.ts';
+
+test('a command that the state takes is answered with the new state', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  actors.spawn(box('a'), { id: 'a' });
+  const { value, context } = actors.ask(box('a'), put('a hat'));
+  assert.deepEqual({ value, context }, { value: 'full', context: { id: 'a', thing: 'a hat', restores: 0 } });
+});
+
+test('a command that the state refuses throws the code that the state gives, and changes nothing', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  actors.spawn(box('a'), { id: 'a' });
+  assert.throws(() => actors.ask(box('a'), { type: 'take' }), refusedWith('session_not_ready', 409));
+  actors.ask(box('a'), put('a hat'));
+  assert.throws(() => actors.ask(box('a'), put('a rabbit')), refusedWith('session_busy', 409));
+  assert.equal(thingIn(actors, 'a'), 'a hat');
+});
+
+test('a refusal that is not in the catalogue, or that no state gives, is a bug and not an answer', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  actors.spawn(box('a'), { id: 'a' });
+  const isBug = (words: RegExp) => (error: unknown) =>
+    error instanceof Error && !(error instanceof AppError) && words.test(error.message);
+  assert.throws(
+    () => actors.ask(box('a'), { type: 'odd' }),
+    isBug(/no_such_code, which is not in the catalogue/),
+  );
+  assert.throws(
+    () => actors.ask(box('a'), { type: 'nameless' }),
+    isBug(/neither takes nor refuses nameless/),
+  );
+});
+
+test('a command to an actor that was never made is refused as not found', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  assert.throws(() => actors.ask(box('a'), put('a hat')), refusedWith('not_found', 404));
+  assert.throws(() => actors.check(box('a'), put('a hat')), refusedWith('not_found', 404));
+  assert.deepEqual([actors.peek(box('a')), actors.restore(box('a'))], [undefined, undefined]);
+  actors.tell(box('a'), put('a hat'));
+  assert.equal(actors.peek(box('a')), undefined);
+});
+
+test('an actor of a kind that was not defined is a bug', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  assert.throws(() => actors.spawn({ ...box('a'), kind: 'bag' }, {}), /There is no actor kind bag/);
+});
+
+test('checking throws what asking would, and changes nothing', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  actors.spawn(box('a'), { id: 'a' });
+  await store.durable();
+  actors.check(box('a'), put('a hat'));
+  assert.throws(() => actors.check(box('a'), { type: 'take' }), refusedWith('session_not_ready', 409));
+  assert.equal(store.durable(), undefined, 'nothing is to be saved');
+  assert.equal(thingIn(actors, 'a'), null);
+});
+
+test('a fact that the state has no use for moves nothing, one it has a use for does', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  actors.spawn(box('a'), { id: 'a' });
+  await store.durable();
+  actors.tell(box('a'), { type: 'take' });
+  assert.equal(store.durable(), undefined, 'nothing is to be saved');
+  actors.tell(box('a'), put('a hat'));
+  assert.equal(thingIn(actors, 'a'), 'a hat');
+});
+
+test('an event that is taken though it changes nothing is no refusal', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  actors.spawn(box('a'), { id: 'a' });
+  assert.equal(actors.ask(box('a'), { type: 'touch' }).value, 'empty');
+});
+
+test('actors of one id in two workspaces are two actors', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  const other = { ...box('a'), workspaceId: 'ws_2' as typeof WORKSPACE };
+  actors.spawn(box('a'), { id: 'a' });
+  actors.spawn(other, { id: 'a' });
+  actors.ask(other, put('a hat'));
+  assert.equal(thingIn(actors, 'a'), null);
+});
+
+test('a watcher hears of a change once it is committed, and not before', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  actors.spawn(box('a'), { id: 'a' });
+  await store.durable();
+  const heard: unknown[] = [];
+  actors.watch(box('a'), (notice) => heard.push([notice, committedStates(store)]));
+  actors.ask(box('a'), put('a hat'));
+  assert.deepEqual([heard, committedStates(store)], [[], { a: 'empty' }]);
+  await store.durable();
+  assert.deepEqual(heard, [[{ type: 'box.filled', thing: 'a hat' }, { a: 'full' }]]);
+});
+
+test('a watcher hears of its own actor only, until it stops', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  const heard: string[] = [];
+  for (const id of ['a', 'b']) actors.spawn(box(id), { id });
+  const stop = actors.watch(box('a'), ({ type }) => heard.push(type));
+  actors.watch(box('a'), ({ type }) => heard.push(`again ${type}`));
+  actors.ask(box('b'), put('a hat'));
+  actors.ask(box('a'), put('a rabbit'));
+  await store.durable();
+  stop();
+  actors.ask(box('a'), { type: 'take' });
+  await store.durable();
+  assert.deepEqual(heard, ['box.filled', 'again box.filled', 'again box.emptied']);
+});
+
+test('a listener of a kind is told in the turn, with a promise of the commit', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  const heard: unknown[] = [];
+  actors.onNotice('box', (address, notice, committed) => {
+    heard.push([address, notice]);
+    void committed.then(() => heard.push(committedStates(store)));
+  });
+  actors.spawn(box('a'), { id: 'a' });
+  actors.ask(box('a'), put('a hat'));
+  assert.deepEqual(heard, [[box('a'), { type: 'box.filled', thing: 'a hat' }]]);
+  await store.durable();
+  assert.deepEqual(heard[1], { a: 'full' });
+});
+
+test('a listener or a watcher that throws is logged, and the others are told all the same', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors, logged } = startBoxes(t, store);
+  const heard: string[] = [];
+  const broken = () => {
+    throw new Error('deaf');
+  };
+  actors.onNotice('box', broken);
+  actors.onNotice('box', (_, { type }) => heard.push(`listener ${type}`));
+  actors.spawn(box('a'), { id: 'a' });
+  actors.watch(box('a'), broken);
+  actors.watch(box('a'), ({ type }) => heard.push(`watcher ${type}`));
+  actors.ask(box('a'), put('a hat'));
+  await store.durable();
+  assert.deepEqual(heard, ['listener box.filled', 'watcher box.filled']);
+  assert.deepEqual(
+    logged.map(({ level, msg, actor }) => ({ level, msg, actor })),
+    [
+      { level: 'error', msg: 'a listener failed', actor: 'ws_1/box/a' },
+      { level: 'error', msg: 'a listener failed', actor: 'ws_1/box/a' },
+    ],
+  );
+});
+
+test('what several actors did in one turn is one commit, however often they moved', async (t) => {
+  const stores = await temporaryStore(t);
+  const { actors } = startBoxes(t, stores.store);
+  for (const id of ['a', 'b', 'c']) actors.spawn(box(id), { id });
+  actors.ask(box('a'), put('a hat'));
+  actors.ask(box('a'), { type: 'take' });
+  actors.ask(box('a'), put('a rabbit'));
+  actors.ask(box('b'), put('a scarf'));
+  assert.deepEqual(committedStates(stores.store), {});
+  await stores.store.durable();
+  assert.deepEqual(committedStates(stores.store), { a: 'full', b: 'full', c: 'empty' });
+  actors.stopAll();
+  const store = await stores.reopen();
+  const saved = store.get(actorSnapshots, WORKSPACE, 'box', 'a');
+  assert.deepEqual([saved?.revision, saved?.machine, saved?.machineVersion], [1, 'box', BOX_VERSION]);
+  assert.deepEqual([saved?.value, saved?.context], ['full', { id: 'a', thing: 'a rabbit', restores: 0 }]);
+});
+
+test('a snapshot and a record that were decided in one turn are in one commit', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  actors.spawn(box('a'), { id: 'a' });
+  await store.durable();
+  const seen: unknown[] = [];
+  store.beforeCommit(() =>
+    seen.push([committedStates(store), store.get(actorSnapshots, WORKSPACE, 'box', 'a')?.value]),
+  );
+  actors.ask(box('a'), put('a hat'));
+  await store.durable();
+  assert.deepEqual(seen, [[{ a: 'empty' }, 'full']], 'the snapshot joins the turn before it is committed');
+});
+
+test('a store with ten thousand actors is opened without one of them in memory', async (t) => {
+  const { store } = await temporaryStore(t);
+  store.write((tx) => {
+    for (let i = 0; i < 10_000; i++)
+      tx.put(actorSnapshots, storedBox(`b${i}`, 'full'), WORKSPACE, 'box', `b${i}`);
+  });
+  await store.durable();
+  const { actors, owned } = startBoxes(t, store);
+  assert.deepEqual([[...actors.inspect()], actors.residents('box')], [[], []]);
+  assert.equal(actors.peek(box('b7'))?.live, false);
+  assert.deepEqual([[...actors.inspect()], owned.taken], [[], []], 'looking restores nothing');
+  actors.ask(box('b7'), { type: 'take' });
+  assert.deepEqual([[...actors.inspect()].map(({ id }) => id), owned.taken], [['b7'], ['b7']]);
+});
+
+test('an actor that comes back is told so once, and owns again what its state owns', async (t) => {
+  const stores = await temporaryStore(t);
+  const before = startBoxes(t, stores.store);
+  before.actors.spawn(box('a'), { id: 'a' });
+  before.actors.ask(box('a'), put('a hat'));
+  await stores.store.durable();
+  before.actors.stopAll();
+  assert.deepEqual(before.owned, { taken: ['a'], released: ['a'] });
+
+  const { actors, owned } = startBoxes(t, await stores.reopen());
+  assert.deepEqual([actors.peek(box('a'))?.live, thingIn(actors, 'a')], [false, 'a hat']);
+  assert.equal(actors.restore(box('a'))?.live, true);
+  actors.restore(box('a'));
+  assert.throws(() => actors.ask(box('a'), put('a rabbit')), refusedWith('session_busy', 409));
+  assert.deepEqual(actors.peek(box('a'))?.snapshot.context, { id: 'a', thing: 'a hat', restores: 1 });
+  assert.deepEqual(owned, { taken: ['a'], released: [] });
+  assert.deepEqual(trailOf(actors, 'a'), ['restored']);
+});
+
+test('an actor that has no use for it is not told that it came back', async (t) => {
+  const { store } = await temporaryStore(t);
+  store.write((tx) => tx.put(actorSnapshots, storedBox('a', 'empty'), WORKSPACE, 'box', 'a'));
+  await store.durable();
+  const { actors } = startBoxes(t, store);
+  const peek = actors.restore(box('a'));
+  assert.deepEqual(
+    [peek?.createdAt, peek?.updatedAt],
+    ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z'],
+  );
+  assert.deepEqual([trailOf(actors, 'a'), store.durable()], [[], undefined]);
+});
+
+test('a stored actor of another version of its chart is not read', async (t) => {
+  const { store } = await temporaryStore(t);
+  store.write((tx) => tx.put(actorSnapshots, storedBox('a', 'empty'), WORKSPACE, 'box', 'a'));
+  const { actors } = startBoxes(t, store, BOX_VERSION + 1);
+  assert.throws(() => actors.ask(box('a'), put('a hat')), /A stored box has chart version 3/);
+});
+
+test('of the actors that own nothing the least recently used leave memory, and come back as they were', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  actors.spawn(box('full'), { id: 'full' });
+  actors.ask(box('full'), put('a hat'));
+  for (let i = 0; i < 1_000; i++) actors.spawn(box(`b${i}`), { id: `b${i}` });
+  await store.durable();
+  actors.restore(box('b0'));
+  for (let i = 1_000; i < 1_010; i++) actors.spawn(box(`b${i}`), { id: `b${i}` });
+  await store.durable();
+  const inMemory = new Set([...actors.inspect()].map(({ id }) => id));
+  assert.equal(inMemory.size, 1_001);
+  assert.deepEqual(
+    ['full', 'b0', 'b1', 'b10', 'b11', 'b1009'].map((id) => [id, inMemory.has(id)]),
+    [
+      ['full', true],
+      ['b0', true],
+      ['b1', false],
+      ['b10', false],
+      ['b11', true],
+      ['b1009', true],
+    ],
+  );
+  assert.equal(actors.ask(box('b1'), put('a rabbit')).value, 'full');
+});
+
+test('actors that have not been saved stay in memory however many they are', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  for (let i = 0; i < 1_500; i++) actors.spawn(box(`b${i}`), { id: `b${i}` });
+  for (let i = 0; i < 1_500; i++) assert.equal(actors.peek(box(`b${i}`))?.live, true);
+  await store.durable();
+  assert.equal([...actors.inspect()].length, 1_000);
+});
+
+test('an actor that is over leaves memory with its commit, and is still known', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors, owned } = startBoxes(t, store);
+  actors.spawn(box('a'), { id: 'a' });
+  actors.ask(box('a'), put('a hat'));
+  actors.ask(box('a'), { type: 'burn' });
+  assert.throws(() => actors.ask(box('a'), put('a rabbit')), refusedWith('session_closed', 409));
+  await store.durable();
+  assert.deepEqual([[...actors.inspect()], owned], [[], { taken: ['a'], released: ['a'] }]);
+  const peek = actors.peek(box('a'));
+  assert.deepEqual([peek?.live, peek?.snapshot.value, peek?.snapshot.status], [false, 'ashes', 'done']);
+  assert.throws(() => actors.ask(box('a'), put('a rabbit')), refusedWith('session_closed', 409));
+  assert.deepEqual([...actors.inspect()], [], 'asking it again does not bring it back');
+});
+
+test('an operator sees where an actor is and its last sixteen events, and nothing of what they carried', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  actors.spawn(box('a'), { id: 'a' });
+  for (let i = 0; i < 10; i++) {
+    actors.ask(box('a'), put('a secret'));
+    actors.ask(box('a'), { type: 'take' });
+  }
+  actors.ask(box('a'), put('a secret'));
+  await store.durable();
+  const [seen, ...others] = [...actors.inspect()] as [Inspected, ...Inspected[]];
+  const { since, lastEvents, ...facts } = seen;
+  assert.deepEqual(
+    [facts, others],
+    [{ workspaceId: 'ws_1', kind: 'box', id: 'a', machine: 'box', state: 'full', revision: 1 }, []],
+  );
+  const types = Array.from({ length: 16 }, (_, i) => (i % 2 === 0 ? 'take' : 'put'));
+  assert.deepEqual(
+    lastEvents.map(({ type }) => type),
+    types,
+  );
+  for (const time of [since, ...lastEvents.map(({ at }) => at)]) {
+    assert.equal(new Date(time).toISOString(), time);
+  }
+  assert.doesNotMatch(JSON.stringify(seen), /secret/);
+});
+
+test('an actor that throws is logged, and only the one who commanded it notices', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors, owned, logged } = startBoxes(t, store);
+  for (const id of ['a', 'b']) actors.spawn(box(id), { id });
+  actors.ask(box('a'), put('a hat'));
+  assert.throws(() => actors.ask(box('a'), { type: 'break' }), /the box broke/);
+  assert.deepEqual(owned, { taken: ['a'], released: ['a'] }, 'what it owned is released');
+  assert.deepEqual(
+    logged.map(({ level, msg, actor }) => ({ level, msg, actor })),
+    [{ level: 'error', msg: 'an actor failed', actor: 'ws_1/box/a' }],
+  );
+  actors.ask(box('b'), put('a scarf'));
+  await store.durable();
+  assert.deepEqual(committedStates(store), { a: 'full', b: 'full' });
+});
+
+test('an actor that threw comes back from its last good state', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors, owned } = startBoxes(t, store);
+  actors.spawn(box('a'), { id: 'a' });
+  await store.durable();
+  actors.ask(box('a'), put('a hat'));
+  actors.tell(box('a'), { type: 'break' });
+  assert.deepEqual([actors.peek(box('a'))?.live, thingIn(actors, 'a')], [false, 'a hat']);
+  assert.equal(actors.ask(box('a'), { type: 'take' }).value, 'empty');
+  assert.deepEqual(owned, { taken: ['a', 'a'], released: ['a', 'a'] });
+  await store.durable();
+  assert.deepEqual(committedStates(store), { a: 'empty' });
+});
+
+test('an actor that cannot even be made throws at its maker and leaves nothing', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors, logged } = startBoxes(t, store);
+  assert.throws(() => actors.spawn(box('a'), { id: 'a', breaks: true }), /made of nothing/);
+  await store.durable();
+  assert.deepEqual([actors.peek(box('a')), [...actors.inspect()], logged.length], [undefined, [], 1]);
+});
+
+test('an actor counts among those that own something from the turn in which it does', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  for (const id of ['a', 'b', 'c']) actors.spawn(box(id), { id });
+  actors.ask(box('a'), put('a hat'));
+  assert.deepEqual(actors.residents('box'), [box('a')]);
+  await store.durable();
+  actors.ask(box('b'), put('a scarf'));
+  actors.ask(box('a'), { type: 'take' });
+  assert.deepEqual([actors.residents('box'), actors.residents('bag')], [[box('b')], []]);
+});
+
+test('a state is uncommitted until its commit, also when the actor is over', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors } = startBoxes(t, store);
+  actors.spawn(box('a'), { id: 'a' });
+  actors.spawn(box('b'), { id: 'b' });
+  assert.notEqual(actors.uncommitted(box('a')), undefined);
+  await actors.uncommitted(box('a'));
+  assert.deepEqual(
+    [actors.uncommitted(box('a')), committedStates(store)],
+    [undefined, { a: 'empty', b: 'empty' }],
+  );
+  actors.ask(box('a'), { type: 'burn' });
+  const left = new Promise<void>((resolve) => setImmediate(resolve));
+  await left;
+  assert.equal(actors.peek(box('a'))?.live, false);
+  assert.equal(committedStates(store).a, 'empty', 'its commit is under way');
+  await actors.uncommitted(box('a'));
+  assert.equal(committedStates(store).a, 'ashes');
+});
+
+test('stopping all releases what actors own and leaves what is stored', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors, owned } = startBoxes(t, store);
+  actors.spawn(box('a'), { id: 'a' });
+  actors.ask(box('a'), put('a hat'));
+  await store.durable();
+  actors.stopAll();
+  assert.deepEqual([owned.released, [...actors.inspect()], store.durable()], [['a'], [], undefined]);
+  assert.deepEqual(committedStates(store), { a: 'full' });
+});
+
+function refusedWith(code: string, status: number) {
+  return (error: unknown) => error instanceof AppError && error.code === code && error.status === status;
+}
+
+function thingIn(actors: ActorRuntime, id: string): string | null {
+  const peek = actors.peek(box(id));
+  if (peek === undefined) throw new Error(`There is no box ${id}.`);
+  return (peek.snapshot.context as BoxContext).thing;
+}
+
+function trailOf(actors: ActorRuntime, id: string): string[] {
+  const seen = [...actors.inspect()].find((actor) => actor.id === id);
+  return (seen?.lastEvents ?? []).map(({ type }) => type);
+}
+
+/** What someone who reads the disk sees: ranges show committed records only. */
+function committedStates(store: Store): Record<string, unknown> {
+  const entries = [...store.list(actorSnapshots, WORKSPACE, ['box'], { limit: 100_000 })];
+  return Object.fromEntries(entries.map(({ id, value }) => [id, value.value]));
+}
+
+function storedBox(id: string, value: 'empty' | 'full') {
+  return {
+    machine: 'box',
+    machineVersion: BOX_VERSION,
+    revision: 1,
+    value,
+    context: { id, thing: value === 'full' ? 'a hat' : null, restores: 0 },
+    createdAt: '2026-01-01T00:00:00.000Z',
+    updatedAt: '2026-01-02T00:00:00.000Z',
+  };
+}

@@ -1,0 +1,52 @@
+/** A store in a directory of its own, removed with the test; and a log that remembers. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { type Log, openLog } from '#src/core/log.ts';
+import { openStore } from '#storage/open-store.ts';
+import type { Store } from '#storage/store.ts';
+
+export function temporaryDirectory(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), 'troupe-test-'));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+export interface TemporaryStore {
+  /** The store that is open now. */
+  readonly store: Store;
+  readonly path: string;
+  /** Closes the store and opens it again, as a new server would. */
+  reopen(): Promise<Store>;
+}
+
+export async function temporaryStore(t: TestContext): Promise<TemporaryStore> {
+  const path = temporaryDirectory(t);
+  let store = await openStore(path, assert.fail);
+  t.after(() => store[Symbol.asyncDispose]());
+  return {
+    get store() {
+      return store;
+    },
+    path,
+    async reopen() {
+      await store[Symbol.asyncDispose]();
+      store = await openStore(path, assert.fail);
+      return store;
+    },
+  };
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+export function rememberingLog(): { log: Log; lines: LogLine[] } {
+  const lines: LogLine[] = [];
+  const log = openLog({ level: 'trace', destination: { write: (line) => lines.push(JSON.parse(line)) } });
+  return { log, lines };
+}
