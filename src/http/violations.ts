@@ -78,27 +78,56 @@ function member(parent: string, name: string, message: string): Violation {
 
 /**
  * A failed union reports the mistakes of all its branches. Where a branch was ruled out by its tag (a `const`) or by
- * its type, what it says helps nobody; what is left is the branch the caller meant.
+ * its type, what it says helps nobody; what is left is the branch the caller meant. Where none is left, the union says
+ * what it takes.
  */
 function withoutLosingBranches(errors: readonly SchemaError[]): readonly SchemaError[] {
-  const unions = errors.filter((error) => error.keyword === 'anyOf' || error.keyword === 'oneOf');
-  if (unions.length === 0) return errors;
   const losing = new Set<string>();
-  const branches = new Set<string>();
-  for (const union of unions) {
-    const start = `${union.schemaPath}/${union.keyword}/`;
-    for (const error of errors) {
-      if (!error.schemaPath.startsWith(start)) continue;
-      const branch = start + error.schemaPath.slice(start.length).split('/', 1)[0];
-      branches.add(branch);
-      const isTag = error.keyword === 'const' || error.keyword === 'enum';
+  for (const union of errors.filter(isUnion)) {
+    for (const error of errorsWithin(union, errors)) {
+      const branch = branchOf(union, error);
+      const isTag =
+        (error.keyword === 'const' || error.keyword === 'enum') &&
+        /^(\/properties\/[^/]+)?$/.test(error.schemaPath.slice(branch.length));
       if (isTag || (error.keyword === 'type' && error.instancePath === union.instancePath))
         losing.add(branch);
     }
   }
-  const isIn = (set: ReadonlySet<string>, path: string) =>
-    [...set].some((branch) => path === branch || path.startsWith(`${branch}/`));
-  const kept = errors.filter((error) => !isIn(losing, error.schemaPath));
-  const meant = kept.some((error) => isIn(branches, error.schemaPath));
-  return meant ? kept.filter((error) => !unions.some((union) => union === error)) : kept;
+  if (losing.size === 0) return errors.filter((error) => !isUnion(error));
+  const kept = errors.filter(
+    ({ schemaPath }) => ![...losing].some((one) => schemaPath === one || schemaPath.startsWith(`${one}/`)),
+  );
+  return kept.flatMap((error) => {
+    if (!isUnion(error)) return [error];
+    return errorsWithin(error, kept).length > 0 ? [] : choicesOf(error, errorsWithin(error, errors));
+  });
+}
+
+/** What a union takes, said once: its tags at their place, or its types. */
+function choicesOf(union: SchemaError, within: readonly SchemaError[]): SchemaError[] {
+  const tags = within.filter((error) => error.keyword === 'const');
+  const place = tags[0]?.instancePath ?? union.instancePath;
+  const values = tags.flatMap(({ params, instancePath }) =>
+    instancePath === place && 'allowedValue' in params ? [JSON.stringify(params.allowedValue)] : [],
+  );
+  const types = within.filter((error) => error.keyword === 'type' && error.instancePath === place);
+  const messages = [
+    ...(values.length > 0 ? [`must be one of ${[...new Set(values)].join(', ')}`] : []),
+    ...types.map(({ message }) => message),
+  ];
+  if (messages.length === 0) return [union];
+  return [{ ...union, instancePath: place, message: [...new Set(messages)].join(' or ') }];
+}
+
+function isUnion({ keyword }: SchemaError): boolean {
+  return keyword === 'anyOf' || keyword === 'oneOf';
+}
+
+function errorsWithin(union: SchemaError, errors: readonly SchemaError[]): SchemaError[] {
+  return errors.filter(({ schemaPath }) => schemaPath.startsWith(`${union.schemaPath}/${union.keyword}/`));
+}
+
+function branchOf(union: SchemaError, { schemaPath }: SchemaError): string {
+  const start = `${union.schemaPath}/${union.keyword}/`;
+  return start + schemaPath.slice(start.length).split('/', 1)[0];
 }

@@ -61,7 +61,7 @@ export class RunRecorder {
 
   /** How the run ended, once the kernel has given its verdicts and the view has taken them. */
   verdict(done: BridgeDone, view: NotebookView): { status: TerminalStatus; failure: RunFailure | null } {
-    const touched = this.#touched().flatMap((id) => view.get(id) ?? []);
+    const touched = this.#touched(view).flatMap((id) => view.get(id) ?? []);
     const wasInterrupted = done.interrupted || touched.some((cell) => cell.ended === 'interrupted');
     if (this.cancelRequested && wasInterrupted) return { status: 'cancelled', failure: null };
     if (done.error !== null && !wasInterrupted) {
@@ -80,7 +80,7 @@ export class RunRecorder {
     if (!this.#stored) return { output: { stored: false, parts: [] }, shelf };
     const results: OutputPart[] = [];
     const warnings: OutputPart[] = [];
-    for (const id of this.#touched()) {
+    for (const id of this.#touched(view)) {
       const cell = view.get(id);
       if (cell === undefined) continue;
       const timing = this.#timings.get(id);
@@ -108,9 +108,13 @@ export class RunRecorder {
     return { output: { stored: true, parts: [...results, ...warnings, ...shelf.assetParts()] }, shelf };
   }
 
-  /** Cells that ran first, in their order, then those that were meant to. */
-  #touched(): string[] {
-    return [...new Set([...this.#timings.keys(), ...this.#planned, ...this.#requested])];
+  /**
+   * Cells that ran first, in their order, then those that were meant to. With every command the kernel plans all cells
+   * that have a structural error: those have nothing to do with this run unless they were asked for.
+   */
+  #touched(view: NotebookView): string[] {
+    const planned = [...this.#planned].filter((id) => view.get(id)?.structural.length === 0);
+    return [...new Set([...this.#timings.keys(), ...planned, ...this.#requested])];
   }
 
   #resultStatus(cell: ViewCell): CellResultStatus {

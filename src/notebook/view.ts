@@ -133,7 +133,7 @@ export class NotebookView {
     this.#variables = [];
   }
 
-  /** A cell and everything it depends on, by the variables the kernel knows of. */
+  /** Cells and everything they depend on, by the variables the kernel knows of, in document order. */
   ancestors(cellIds: Iterable<string>): Set<string> {
     const parents = new Map<string, Set<string>>();
     for (const { declaredBy, usedBy } of this.#variables) {
@@ -150,7 +150,7 @@ export class NotebookView {
       found.add(id);
       open.push(...(parents.get(id) ?? []));
     }
-    return found;
+    return new Set([...this.#cells.keys()].filter((id) => found.has(id)));
   }
 }
 

@@ -330,7 +330,7 @@ test('a body that does not match is refused with every mistake and none of its v
     { path: '/parts/0/spokes', message: 'must be integer' },
   ]);
   assert.deepEqual(await errors({ name: 'n', parts: [{ kind: 'hunter2' }] }), [
-    { path: '/parts/0', message: 'must match a schema in anyOf' },
+    { path: '/parts/0/kind', message: 'must be one of "wheel", "bell"' },
   ]);
   assert.deepEqual(await errors(['hunter2']), [{ path: '', message: 'must be object' }]);
   assert.deepEqual(await errors('hunter2'), [{ path: '', message: 'must be object' }]);
