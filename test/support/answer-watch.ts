@@ -8,14 +8,18 @@ export interface AnswerWatch {
   check(answer: Answer): void;
   /** What was wrong with events, which have no caller to throw at. */
   readonly complaints: readonly string[];
+  /** The server is gone for good: whoever would wait for it to come back is refused. */
+  end(): void;
 }
 
 export async function watchAnswers(baseUrl: string): Promise<AnswerWatch> {
   const document = await fetch(`${baseUrl}/api/v3/openapi.json`);
   const check = createAnswerCheck(JSON.parse(await document.text()));
   const complaints: string[] = [];
+  let isOver = false;
 
   const watched: typeof fetch = async (input, init) => {
+    if (isOver) return new Response('', { status: 410 });
     const response = await fetch(input, init);
     const { status, headers } = response;
     const answer = {
@@ -41,7 +45,10 @@ export async function watchAnswers(baseUrl: string): Promise<AnswerWatch> {
     check({ ...answer, body: parsed(await response.clone().text()) });
     return response;
   };
-  return { fetch: watched, check, complaints };
+  const end = () => {
+    isOver = true;
+  };
+  return { fetch: watched, check, complaints, end };
 }
 
 /** Passes bytes on and gives each whole event to `check`, as it would stand alone in a stream. */

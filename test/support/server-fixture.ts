@@ -77,6 +77,7 @@ async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Pro
   const app = await createApp({ config, log, onFatal: (error) => fatal.push(error) });
   let watch: AnswerWatch | undefined;
   const stop = once(async () => {
+    watch?.end();
     await app[Symbol.asyncDispose]();
     const complaints = [
       ...fatal.map(String),
