@@ -7,6 +7,7 @@
  *     │            failed.resting ─► .retryable   └─suspend─► dormant          │ third early death, deadline
  *     │               └─wake─► live.restoring ◄──wake── dormant                ▼
  *   closed ◄─ live.closing ◄─close─ live      closed ◄─close─ failed, dormant  failed
+ *                                             live.ready ─hibernate─► dormant
  *
  * S1 a kernel exists only inside `live`, and exactly one.  S2 `work` is set exactly in `live.busy`.
  * S3 accepted work is ended exactly once, through `endWork`; only a crash of the server leaves it open.
@@ -54,6 +55,7 @@ export type SessionEvent =
   | { type: 'close' }
   | { type: 'wake' }
   | { type: 'suspend'; failure: Failure }
+  | { type: 'hibernate' }
   | { type: 'restored' }
   | { type: 'kernel.ready'; phases: Readonly<Record<string, number>> }
   | { type: 'kernel.done'; workId: string; status: TerminalStatus; failure: Failure | null }
@@ -79,6 +81,11 @@ const TIMED_OUT: Failure = {
 const BROKEN: Failure = {
   code: 'kernel_start_failed',
   message: 'The kernel could not be started or driven.',
+};
+const KILLED: Failure = {
+  code: 'kernel_killed',
+  message:
+    'An interrupt did not stop this, so the kernel was killed: the variables of the notebook are lost.',
 };
 const STUCK: Failure = { code: 'kernel_stuck', message: 'The kernel did not end when it was killed.' };
 
@@ -191,10 +198,10 @@ export const notebookSessionMachine = setup({
             target: '.restoring',
             reenter: true,
             actions: [
-              { type: 'endWork', params: ({ event }) => ({ status: 'cancelled', failure: event.failure }) },
+              { type: 'endWork', params: { status: 'cancelled', failure: KILLED } },
               'dropWork',
               'forgetDeaths',
-              { type: 'noteFailure', params: ({ event }) => event.failure },
+              { type: 'noteFailure', params: KILLED },
             ],
           },
           {
@@ -257,6 +264,10 @@ export const notebookSessionMachine = setup({
           entry: { type: 'announce', params: { status: 'ready' } },
           meta: { refuse: { execute: 'session_not_editable' } },
           on: {
+            hibernate: {
+              target: '#notebookSession.dormant',
+              actions: { type: 'announce', params: { status: 'ready', reason: 'idle' } },
+            },
             execute: {
               guard: { type: 'mayEdit', params: ({ event }) => event.edits },
               target: 'busy',

@@ -82,6 +82,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
         }
         case 'interrupt':
           current?.plan.cancelRequested();
+          live.letKernelSpeak();
           kernel.interrupt();
           return;
         case 'kill':

@@ -41,6 +41,9 @@ export class LiveNotebook {
   #kernel: Kernel | undefined;
   #work: WorkPlan | undefined;
   #revision = 0;
+  #isPressed = false;
+  #mayPause = true;
+  #usedAtMs = performance.now();
 
   constructor(options: LiveNotebookOptions) {
     this.workspaceId = options.workspaceId;
@@ -56,7 +59,10 @@ export class LiveNotebook {
       cell.output = saved.output as CellOutput | null;
       for (const entry of saved.console) cell.console.add(entry as CellOutput);
     }
-    this.stream.onPressure((paused) => (paused ? this.#kernel?.pause() : this.#kernel?.resume()));
+    this.stream.onPressure((isPressed) => {
+      this.#isPressed = isPressed;
+      this.#settlePressure();
+    });
   }
 
   get document(): NotebookDocument {
@@ -75,6 +81,15 @@ export class LiveNotebook {
     return this.#committed();
   }
 
+  /** When it was last used, by the clock of `performance.now()`. */
+  get usedAtMs(): number {
+    return this.#usedAtMs;
+  }
+
+  touch(): void {
+    this.#usedAtMs = performance.now();
+  }
+
   attachKernel(kernel: Kernel): void {
     this.#kernel = kernel;
   }
@@ -83,7 +98,7 @@ export class LiveNotebook {
   detachKernel(kernel: Kernel): void {
     if (this.#kernel !== kernel) return;
     this.#kernel = undefined;
-    this.#work = undefined;
+    this.endWork();
     this.view.kernelLost();
     for (const cell of this.view.cells) this.#publish(cellEvent(cell, { status: true, stale: true }));
   }
@@ -95,6 +110,21 @@ export class LiveNotebook {
 
   endWork(): void {
     this.#work = undefined;
+    this.touch();
+    if (this.#mayPause) return;
+    this.#mayPause = true;
+    this.#settlePressure();
+  }
+
+  /** Lets the kernel write to the end of its work: an interrupt does not reach one that waits for its reader. */
+  letKernelSpeak(): void {
+    this.#mayPause = false;
+    this.#kernel?.resume();
+  }
+
+  #settlePressure(): void {
+    if (this.#isPressed && this.#mayPause) this.#kernel?.pause();
+    else this.#kernel?.resume();
   }
 
   /** Folds what the kernel said into the view and tells subscribers. */

@@ -9,6 +9,7 @@ import {
   EARLY_MS,
   execute,
   exited,
+  hibernate,
   INPUT,
   LATE_MS,
   OOM,
@@ -38,6 +39,11 @@ type State =
 const CLOSED = { code: 'session_closed', message: 'The session was closed while this was running.' };
 const TIMED_OUT = { code: 'kernel_start_timeout', message: 'The kernel did not become ready in time.' };
 const BROKEN = { code: 'kernel_start_failed', message: 'The kernel could not be started or driven.' };
+const KILLED = {
+  code: 'kernel_killed',
+  message:
+    'An interrupt did not stop this, so the kernel was killed: the variables of the notebook are lost.',
+};
 const STUCK = { code: 'kernel_stuck', message: 'The kernel did not end when it was killed.' };
 
 /** The way into each state from the beginning. */
@@ -69,6 +75,7 @@ const EVENTS: Record<SessionEvent['type'], SessionEvent> = {
   close,
   wake,
   suspend,
+  hibernate,
   restored,
   'kernel.ready': ready,
   'kernel.done': done(),
@@ -83,6 +90,7 @@ const TABLE: Table<State, SessionEvent['type']> = {
     close: { refused: 'session_closed' },
     wake: 'ignored',
     suspend: 'ignored',
+    hibernate: 'ignored',
     restored: 'ignored',
     'kernel.ready': 'ignored',
     'kernel.done': 'ignored',
@@ -95,6 +103,7 @@ const TABLE: Table<State, SessionEvent['type']> = {
     close: { to: 'live.closing' },
     wake: 'ignored',
     suspend: { to: 'dormant' },
+    hibernate: 'ignored',
     restored: { to: 'live.restoring' },
     'kernel.ready': { to: 'live.ready' },
     'kernel.done': 'ignored',
@@ -107,6 +116,7 @@ const TABLE: Table<State, SessionEvent['type']> = {
     close: { to: 'live.closing' },
     wake: 'ignored',
     suspend: { to: 'dormant' },
+    hibernate: 'ignored',
     restored: { to: 'live.restoring' },
     'kernel.ready': { to: 'live.ready' },
     'kernel.done': 'ignored',
@@ -119,6 +129,7 @@ const TABLE: Table<State, SessionEvent['type']> = {
     close: { to: 'live.closing' },
     wake: 'ignored',
     suspend: { to: 'dormant' },
+    hibernate: { to: 'dormant' },
     restored: { to: 'live.restoring' },
     'kernel.ready': 'ignored',
     'kernel.done': 'ignored',
@@ -131,6 +142,7 @@ const TABLE: Table<State, SessionEvent['type']> = {
     close: { to: 'live.closing' },
     wake: 'ignored',
     suspend: { to: 'dormant' },
+    hibernate: 'ignored',
     restored: { to: 'live.restoring' },
     'kernel.ready': 'ignored',
     'kernel.done': { to: 'live.ready' },
@@ -143,6 +155,7 @@ const TABLE: Table<State, SessionEvent['type']> = {
     close: { to: 'live.closing' },
     wake: 'ignored',
     suspend: { to: 'dormant' },
+    hibernate: 'ignored',
     restored: { to: 'live.restoring' },
     'kernel.ready': 'ignored',
     'kernel.done': { to: 'live.ready' },
@@ -155,6 +168,7 @@ const TABLE: Table<State, SessionEvent['type']> = {
     close: { to: 'live.closing' },
     wake: 'ignored',
     suspend: { to: 'dormant' },
+    hibernate: 'ignored',
     restored: { to: 'live.restoring' },
     'kernel.ready': 'ignored',
     'kernel.done': 'ignored',
@@ -167,6 +181,7 @@ const TABLE: Table<State, SessionEvent['type']> = {
     close: { to: 'live.closing' },
     wake: 'ignored',
     suspend: { to: 'closed' },
+    hibernate: 'ignored',
     restored: { to: 'closed' },
     'kernel.ready': 'ignored',
     'kernel.done': 'ignored',
@@ -179,6 +194,7 @@ const TABLE: Table<State, SessionEvent['type']> = {
     close: { to: 'closed' },
     wake: { to: 'live.restoring' },
     suspend: 'ignored',
+    hibernate: 'ignored',
     restored: 'ignored',
     'kernel.ready': 'ignored',
     'kernel.done': 'ignored',
@@ -191,6 +207,7 @@ const TABLE: Table<State, SessionEvent['type']> = {
     close: { to: 'closed' },
     wake: 'ignored',
     suspend: 'ignored',
+    hibernate: 'ignored',
     restored: { to: 'failed.retryable' },
     'kernel.ready': 'ignored',
     'kernel.done': 'ignored',
@@ -203,6 +220,7 @@ const TABLE: Table<State, SessionEvent['type']> = {
     close: { to: 'closed' },
     wake: { to: 'live.restoring' },
     suspend: 'ignored',
+    hibernate: 'ignored',
     restored: { to: 'failed.retryable' },
     'kernel.ready': 'ignored',
     'kernel.done': 'ignored',
@@ -390,7 +408,7 @@ test('a kernel that was killed for a cancellation is replaced, and the work is c
   const s = startSession(t);
   WAY['live.busy.killing'](s);
   s.send(exited(EARLY_MS));
-  assert.deepEqual(s.ended, [{ work: { kind: 'run', id: 'run_1' }, status: 'cancelled', failure: OOM }]);
+  assert.deepEqual(s.ended, [{ work: { kind: 'run', id: 'run_1' }, status: 'cancelled', failure: KILLED }]);
   assert.deepEqual([s.state(), s.kernel.starts, s.kernel.stops], ['live.restoring', 2, 1]);
   assert.equal(s.context().earlyDeaths, 0, 'a death on request does not count');
   s.send(ready);
@@ -445,7 +463,7 @@ test('every way out of busy ends the work exactly once, and says how', (t) => {
         s.clock.increment(3_000);
         s.send(exited());
       },
-      { status: 'cancelled', failure: OOM },
+      { status: 'cancelled', failure: KILLED },
     ],
     'the kernel cannot even be killed': [
       (s) => {
