@@ -38,6 +38,7 @@ import { KernelHost } from './kernel/kernel-host.ts';
 import { CodeCalls } from './notebook/code-calls.ts';
 import { Environments } from './notebook/environments.ts';
 import { Executions } from './notebook/executions.ts';
+import { IdleSessions } from './notebook/idle-sessions.ts';
 import { LiveNotebooks } from './notebook/live-notebooks.ts';
 import { NotebookSessions } from './notebook/notebook-sessions.ts';
 import { SavedNotebooks } from './notebook/saved-notebooks.ts';
@@ -96,15 +97,17 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
       runDir: directory.runPath,
       preload: config.preload,
       log,
-      hiddenPaths: [directory.root],
-      confinement: 'off',
+      hiddenPaths: [directory.root, config.keyringFile],
+      confinement: config.kernelConfinement,
       ...(config.kernelMemoryMb === 0 ? {} : { memoryLimitBytes: config.kernelMemoryMb * 1024 * 1024 }),
     }),
   );
+  // Behind the server, before the kernels: nothing commands an actor any more, and none outlives what it would write to.
+  opened.use({ [Symbol.dispose]: () => actors.stopAll() });
   const kernelsReady = host.start().then((hello) => {
     log.info({ ...hello }, 'kernels can be started');
   });
-  const runs = new RunBook(store, actors);
+  const runs = new RunBook(store, actors, config.workspaceMaxRuns);
   const environments = new Environments(actors);
   const notebooks: SavedNotebooks = new SavedNotebooks(store, (workspaceId, id) =>
     sessions.isOpen(workspaceId, id),
@@ -128,7 +131,9 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     runs,
     kernelFacts: () => ({ memoryLimitMb: config.kernelMemoryMb === 0 ? null : config.kernelMemoryMb }),
     maxSessions: config.maxSessions,
+    workspaceMaxSessions: config.workspaceMaxSessions,
   });
+  opened.use(new IdleSessions({ actors, liveNotebooks, timeoutMs: config.idleTimeoutS * 1000 }));
   const executions = new Executions({ store, actors, sessions, sessionActors, liveNotebooks, runs });
   let draining = false;
   const server = opened.use(
@@ -139,6 +144,7 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
       durable: () => store.durable(),
       idempotency: opened.use(new ReceiptBook(store)),
       draining: () => draining,
+      streamsPerWorkspace: config.workspaceMaxSubscribers,
       routes: withOpenApi(
         [
           ...healthRoutes(() => {
@@ -172,7 +178,8 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
       draining = true;
       server.stopListening();
       sessions.suspendAll(STOPPING);
-      await store.durable();
+      await store.durable(); // so that subscribers hear how their runs ended before they are sent away
+      sessions.resyncAll('server_stopping');
       await opened[Symbol.asyncDispose]();
     },
   };

@@ -60,6 +60,12 @@ export const SETTINGS = {
     default: '8787',
     description: 'Port to listen on; 0 takes a free one and prints it.',
   }),
+  publicUrl: optional({
+    env: 'TROUPE_PUBLIC_URL',
+    kind: httpUrl,
+    description:
+      'Where browsers reach this server, for the links in exported pages. Unset: the address that the request for the export was sent to.',
+  }),
   dataDir: setting({
     env: 'TROUPE_DATA_DIR',
     kind: path,
@@ -106,7 +112,8 @@ export const SETTINGS = {
     kind: seconds(0, 365 * DAY_S),
     default: '0',
     unit: 's',
-    description: 'An idle notebook session closes after this time; 0 is never.',
+    description:
+      'After this time a notebook session that nobody uses or follows gives up its kernel, until its next use; 0 is never.',
   }),
   heartbeatS: setting({
     env: 'TROUPE_HEARTBEAT_S',
@@ -165,16 +172,16 @@ export const SETTINGS = {
   }),
   kernelConfinement: setting({
     env: 'TROUPE_KERNEL_CONFINEMENT',
-    kind: choice('required', 'auto', 'off'),
+    kind: choice('auto', 'require', 'off'),
     default: 'auto',
     description:
-      'How kernels are kept from the server and from each other: `auto` takes what the system offers and says at start what is missing, `required` refuses to start without all of it.',
+      'How kernels are kept from the server and from each other: `auto` takes what the system offers and says at start what is missing, `require` refuses to start without all of it.',
   }),
   kernelNetwork: setting({
     env: 'TROUPE_KERNEL_NETWORK',
-    kind: choice('open', 'none'),
-    default: 'open',
-    description: 'Whether notebook code reaches the network. Datasources work either way.',
+    kind: choice('host', 'none'),
+    default: 'host',
+    description: 'Whether notebook code has the network of the host or none but its own loopback. Datasources work either way.',
   }),
   kernelUid: optional({
     env: 'TROUPE_KERNEL_UID',

@@ -15,6 +15,8 @@ export interface EdgePorts {
   readonly idempotency?: Idempotency;
   /** While true, everything but health answers 503 and open streams go on. */
   readonly draining?: () => boolean;
+  /** Most event streams of one workspace at once; 0 is no limit. */
+  readonly streamsPerWorkspace?: number;
 }
 
 /** The ports, and what the edge itself keeps: the requests in flight and the streams that are open. */

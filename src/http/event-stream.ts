@@ -7,7 +7,9 @@
  * therefore at most one chunk and a comment per subscriber.
  */
 import type { HttpResponse } from 'uWebSockets.js';
+import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
+import { countOf, refuseOverQuota } from '#src/core/quota.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 
 /** The headers of every event stream, beside the general ones. */
@@ -21,6 +23,14 @@ const COMMENT = Buffer.from(':\n\n');
 
 /** The streams that are open now, so that a revoked token or a closing server can end them. */
 export type OpenStreams = Set<EventStream>;
+
+/** Throws `quota_exceeded` when the workspace has `limit` streams open; 0 is no limit. */
+export function admitStream(streams: OpenStreams, limit: number, workspaceId: WorkspaceId): void {
+  const callers = function* () {
+    for (const { principal } of streams) if (principal !== undefined) yield principal;
+  };
+  refuseOverQuota('open event streams', limit, () => countOf(callers(), workspaceId));
+}
 
 export class EventStream implements EventSink {
   readonly principal: Principal | undefined;

@@ -13,7 +13,7 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Edge } from './edge.ts';
-import { EventStream, STREAM_HEADERS } from './event-stream.ts';
+import { admitStream, EventStream, STREAM_HEADERS } from './event-stream.ts';
 import { beginReceipt, type Receipt } from './idempotency.ts';
 import { parseJsonBody } from './json-body.ts';
 import { requireSameOrigin } from './origin.ts';
@@ -45,6 +45,7 @@ interface Prepared {
   readonly headerNames: readonly string[];
   readonly action: string | undefined;
   readonly isMutation: boolean;
+  readonly isStream: boolean;
   readonly limitBytes: number;
   readonly parseQuery: QueryParser;
   readonly checkBody: Check | undefined;
@@ -61,6 +62,7 @@ export function createRequestHandler(route: Route, edge: Edge, headOnly = false)
     headerNames: Object.keys(route.headers ?? {}),
     action: route.access === 'public' ? undefined : route.access.action,
     isMutation: route.method !== 'GET',
+    isStream: Object.values(route.responses).some(({ contentType }) => contentType === 'text/event-stream'),
     limitBytes: route.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES,
     parseQuery: createQueryParser(route.query),
     checkBody: route.body === undefined ? undefined : createCheck(route.body),
@@ -123,7 +125,7 @@ class Connection implements AnyExchange {
 
   /** Everything that can be refused before the body. */
   #admit(req: HttpRequest): void {
-    const { route, edge, paramNames, headerNames, action, parseQuery } = this.#prepared;
+    const { route, edge, paramNames, headerNames, action, isStream, parseQuery } = this.#prepared;
     if (paramNames.length > 0) this.params = copyParams(req, paramNames);
     if (edge.draining() && route.whileDraining !== true) {
       this.#closeAfter = true;
@@ -140,6 +142,7 @@ class Connection implements AnyExchange {
         req.getHeader('service-workspace-id'),
       );
       auth.authorize(this.principal, action);
+      if (isStream) admitStream(edge.streams, edge.streamsPerWorkspace, this.principal.workspaceId);
     }
     for (const name of paramNames) if (!isPlausibleId(this.params[name]!)) throw notFound();
     if (route.sameOrigin === true) {
@@ -210,6 +213,7 @@ class Connection implements AnyExchange {
         path: this.#instance(),
         key: this.#idempotencyKey,
         sealedBy: this.#sealedBy,
+        headers: this.headers,
         body,
       });
       if (start.kind === 'replay') return start.reply;

@@ -23,7 +23,7 @@ export interface IdempotentRequest {
   /** As it was requested, without the query. */
   readonly path: string;
   readonly key: string;
-  /** SHA-256 of the raw body. */
+  /** SHA-256 of the raw body, and of the headers that the route reads. */
   readonly bodyHash: Uint8Array;
   /** The caller's credential, where the answer holds a secret: the receipt is then sealed with it. */
   readonly sealedBy: string | undefined;
@@ -64,10 +64,15 @@ export function parseIdempotencyKey(header: string): string {
 /** Asks the store about the key: the first answer again, or leave to go on and a receipt to settle. */
 export function beginReceipt(
   store: Idempotency,
-  request: Omit<IdempotentRequest, 'bodyHash'> & { readonly body: Uint8Array },
+  request: Omit<IdempotentRequest, 'bodyHash'> & {
+    readonly body: Uint8Array;
+    readonly headers: Readonly<Record<string, string>>;
+  },
 ): Receipt | { readonly kind: 'replay'; readonly reply: Reply } {
-  const { body, ...rest } = request;
-  const start = store.begin({ ...rest, bodyHash: createHash('sha256').update(body).digest() });
+  const { body, headers, ...rest } = request;
+  const hash = createHash('sha256').update(body);
+  for (const [name, value] of Object.entries(headers)) hash.update(`\n${name}: ${value}`);
+  const start = store.begin({ ...rest, bodyHash: hash.digest() });
   if (start.kind === 'replay') return { kind: 'replay', reply: replayed(start.reply) };
   return {
     kind: 'proceed',

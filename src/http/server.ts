@@ -48,6 +48,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     log: options.log,
     durable: options.durable ?? (() => undefined),
     draining: options.draining ?? (() => false),
+    streamsPerWorkspace: options.streamsPerWorkspace ?? 0,
     idempotency: options.idempotency,
     streams: new Set(),
     inFlight: new Set(),

@@ -63,6 +63,7 @@ export class Executions {
     }
     // The session may have been taken while the kernel judged; from here to the end nothing can come between.
     sessionActors.check(address, 'run', edits(request));
+    runs.admit(workspaceId);
     if (edits(request)) live.override(changes);
     const configured = changes.filter(({ config }) => config !== undefined).map(({ cellId }) => cellId);
     const runId = runs.begin(workspaceId, sessionId as SessionId, 'notebook', request);

@@ -6,6 +6,7 @@ import type { ActorRuntime, Peek } from '#src/actors/runtime.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, type Failure, notFound } from '#src/core/errors.ts';
 import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
+import { countOf, refuseOverQuota } from '#src/core/quota.ts';
 import type { Envelope } from '#src/events/envelope.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { RunBook } from '#src/runs/run-book.ts';
@@ -13,6 +14,7 @@ import type { LiveNotebooks } from './live-notebooks.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
 import { SESSION_KIND } from './session-actor.ts';
 import { type NotebookSessionRecord, runStatusEvent, sessionRecord, statusOf } from './session-record.ts';
+import { NotebookView } from './view.ts';
 
 export interface OpenRequest {
   readonly notebookId: NotebookId;
@@ -27,8 +29,9 @@ export interface NotebookSessionsOptions {
   readonly runs: RunBook;
   /** Facts about every kernel, shown in the session record: versions and limits. */
   readonly kernelFacts: () => Readonly<Record<string, unknown>>;
-  /** Sessions with a kernel at once; 0 is no limit. */
+  /** Sessions with a kernel at once, in the server and in one workspace; 0 is no limit. */
   readonly maxSessions: number;
+  readonly workspaceMaxSessions: number;
 }
 
 export class NotebookSessions {
@@ -40,7 +43,7 @@ export class NotebookSessions {
 
   /** Opens a session on a notebook in an environment; the session starts, which its stream and `record` show. */
   open(workspaceId: WorkspaceId, { notebookId, environmentId, mode }: OpenRequest): NotebookSessionRecord {
-    const { actors, notebooks, maxSessions } = this.#options;
+    const { actors, notebooks } = this.#options;
     notebooks.json(workspaceId, notebookId);
     const environment: Address = { workspaceId, kind: 'environment', id: environmentId };
     const address = sessionAddress(workspaceId, notebookId);
@@ -49,15 +52,7 @@ export class NotebookSessions {
     actors.check(environment, attach);
     if (actors.peek(address) === undefined) actors.spawn(address, { workspaceId, notebookId });
     actors.check(address, open);
-    if (maxSessions > 0 && actors.residents(SESSION_KIND).length >= maxSessions) {
-      throw new AppError(
-        'at_capacity',
-        `This server runs at most ${maxSessions} notebook sessions at once.`,
-        {
-          headers: { 'retry-after': '5' },
-        },
-      );
-    }
+    this.#admit(workspaceId);
     actors.ask(environment, attach);
     actors.ask(address, open);
     return this.#record(address);
@@ -73,12 +68,17 @@ export class NotebookSessions {
     this.#peek(sessionAddress(workspaceId, sessionId));
   }
 
-  /** Brings a session that is not closed back to life and answers its address. Throws `not_found`. */
+  /**
+   * Brings a session that is not closed back to life and answers its address. Throws `not_found`, and what `open` throws
+   * when there are too many.
+   */
   awaken(workspaceId: WorkspaceId, sessionId: string): Address {
-    const { actors } = this.#options;
+    const { actors, liveNotebooks } = this.#options;
     const address = sessionAddress(workspaceId, sessionId);
     const peek = this.#peek(address);
     if (statusOf(peek) === 'closed') return address;
+    if (!peek.live || peek.snapshot.can({ type: 'wake' })) this.#admit(workspaceId);
+    liveNotebooks.peek(workspaceId, sessionId)?.touch();
     if (!peek.live) actors.restore(address);
     actors.tell(address, { type: 'wake' });
     return address;
@@ -135,9 +135,25 @@ export class NotebookSessions {
 
   /** Ends every session's kernel and run for the end of the server; the sessions stay open. */
   suspendAll(failure: Failure): void {
-    const { actors, liveNotebooks } = this.#options;
+    const { actors } = this.#options;
     for (const address of actors.residents(SESSION_KIND)) actors.tell(address, { type: 'suspend', failure });
-    for (const live of liveNotebooks.all()) live.stream.resync('server_stopping');
+  }
+
+  /** Tells every subscriber to connect again, and ends it. */
+  resyncAll(reason: string): void {
+    for (const live of this.#options.liveNotebooks.all()) live.stream.resync(reason);
+  }
+
+  /** Throws `at_capacity` or `quota_exceeded` when there may not be one more session with a kernel. */
+  #admit(workspaceId: WorkspaceId): void {
+    const { actors, maxSessions, workspaceMaxSessions } = this.#options;
+    if (maxSessions > 0 && actors.residents(SESSION_KIND).length >= maxSessions) {
+      const detail = `This server runs at most ${maxSessions} notebook sessions at once.`;
+      throw new AppError('at_capacity', detail, { headers: { 'retry-after': '5' } });
+    }
+    refuseOverQuota('live notebook sessions', workspaceMaxSessions, () =>
+      countOf(actors.residents(SESSION_KIND), workspaceId),
+    );
   }
 
   #peek(address: Address): Peek {
@@ -147,10 +163,12 @@ export class NotebookSessions {
     return peek;
   }
 
+  /** A session without an open notebook shows the saved one: nothing of it has run. */
   #record(address: Address): NotebookSessionRecord {
-    const { liveNotebooks, kernelFacts } = this.#options;
-    const cells = liveNotebooks.peek(address.workspaceId, address.id)?.view.cells ?? [];
-    return sessionRecord(address.id, this.#peek(address), cells, kernelFacts());
+    const { liveNotebooks, notebooks, kernelFacts } = this.#options;
+    const { workspaceId, id } = address;
+    const view = liveNotebooks.peek(workspaceId, id)?.view ?? new NotebookView(notebooks.cells(workspaceId, id));
+    return sessionRecord(id, this.#peek(address), view.cells, kernelFacts());
   }
 
   #replay(address: Address): Envelope[] {

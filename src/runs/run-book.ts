@@ -10,6 +10,7 @@ import { timestamp } from '#src/core/clock.ts';
 import { AppError, type Failure, notFound } from '#src/core/errors.ts';
 import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId } from '#src/core/ids.ts';
+import { countOf, refuseOverQuota } from '#src/core/quota.ts';
 import { type AssetRecord, assetRecords, type RunRecord, runRecords, sessionRuns } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 import { type JsonPage, pageOf } from './page.ts';
@@ -38,14 +39,25 @@ export interface RunEnd {
 export class RunBook {
   readonly #store: Store;
   readonly #actors: ActorRuntime;
+  readonly #maxInFlight: number;
 
-  constructor(store: Store, actors: ActorRuntime) {
+  /** At most `maxInFlight` runs of one workspace at once; 0 is no limit. */
+  constructor(store: Store, actors: ActorRuntime, maxInFlight = 0) {
     this.#store = store;
     this.#actors = actors;
+    this.#maxInFlight = maxInFlight;
   }
 
-  /** Begins a run: its record, its place among its session's runs, and its actor. */
+  /** Throws `quota_exceeded` when the workspace has as many runs in flight as it may. */
+  admit(workspaceId: WorkspaceId): void {
+    refuseOverQuota('runs in flight', this.#maxInFlight, () =>
+      countOf(this.#actors.residents('run'), workspaceId),
+    );
+  }
+
+  /** Begins a run: its record, its place among its session's runs, and its actor. Throws what `admit` throws. */
   begin(workspaceId: WorkspaceId, sessionId: SessionId, kind: RunKind, input: unknown): RunId {
+    this.admit(workspaceId);
     const runId = newId<RunId>('run');
     const now = timestamp();
     const run: RunDocument = {
@@ -147,7 +159,8 @@ export class RunBook {
 
   #shown(workspaceId: WorkspaceId, runId: string, record: RunRecord): Uint8Array {
     if (record.status !== 'running') return record.document;
-    if (this.#actors.peek(runAddress(workspaceId, runId as RunId))?.live === true) return record.document;
+    const peek = this.#actors.peek(runAddress(workspaceId, runId as RunId));
+    if (peek?.live === true && peek.snapshot.hasTag('resident')) return record.document;
     return Buffer.from(JSON.stringify({ ...parse(record.document), stale: true }));
   }
 

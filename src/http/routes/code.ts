@@ -59,6 +59,8 @@ export function codeRoutes(calls: CodeCalls): readonly Route[] {
         'session_not_editable',
         'session_closed',
         'session_failed',
+        'at_capacity',
+        'quota_exceeded',
       ],
       async handle({ principal, headers, body, signal }) {
         const sessionId = headers['service-session-id'];

@@ -36,6 +36,8 @@ export function executionRoutes(
         'session_closed',
         'session_failed',
         'structural_error',
+        'at_capacity',
+        'quota_exceeded',
       ],
       async handle({ principal, params, body }) {
         const submitted = await executions.submit(principal.workspaceId, params.sessionId, body);

@@ -38,7 +38,14 @@ export function notebookSessionRoutes(sessions: NotebookSessions): readonly Rout
           headers: { location: 'The session.' },
         },
       },
-      errors: ['environment_occupied', 'environment_closed', 'session_exists', 'at_capacity', 'not_found'],
+      errors: [
+        'environment_occupied',
+        'environment_closed',
+        'session_exists',
+        'at_capacity',
+        'quota_exceeded',
+        'not_found',
+      ],
       handle({ principal, body }) {
         const record = sessions.open(principal.workspaceId, {
           notebookId: body.notebookId as NotebookId,
@@ -58,6 +65,7 @@ export function notebookSessionRoutes(sessions: NotebookSessions): readonly Rout
       tags: ['Notebook sessions'],
       access: { action: 'session.read' },
       responses: { 200: { description: 'Its state.', schema: NotebookSessionSchema } },
+      errors: ['at_capacity', 'quota_exceeded'],
       handle({ principal, params }) {
         const record = sessions.record(principal.workspaceId, params.sessionId);
         const uncommitted = sessions.uncommitted(principal.workspaceId, params.sessionId);
@@ -91,6 +99,7 @@ export function notebookSessionRoutes(sessions: NotebookSessions): readonly Rout
       responses: {
         200: { description: 'The stream.', schema: NotebookStreamEvent, contentType: 'text/event-stream' },
       },
+      errors: ['at_capacity', 'quota_exceeded'],
       handle: ({ principal, params, headers }) =>
         stream(sessions.subscribe(principal.workspaceId, params.sessionId, headers['last-event-id'])),
     }),
