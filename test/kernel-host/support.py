@@ -51,7 +51,9 @@ def find_marked(mark):
         except OSError:
             return []
 
-    return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and mark.encode() in arguments(pid) and is_alive(pid)]
+    return [
+        int(pid) for pid in os.listdir("/proc") if pid.isdigit() and mark.encode() in arguments(pid) and is_alive(pid)
+    ]
 
 
 class Frames:
@@ -296,7 +298,9 @@ class Outcome:
     def __init__(self, done, messages):
         self.done, self.messages, self.cells = done, messages, done["cells"]
         ops = [message for message in messages if message["op"] == "cell-op"]
-        lines = [line for op in ops for line in ([op["console"]] if isinstance(op["console"], dict) else op["console"] or [])]
+        lines = [
+            line for op in ops for line in ([op["console"]] if isinstance(op["console"], dict) else op["console"] or [])
+        ]
         self.ran = [op["cell_id"] for op in ops if op["status"] == "running"]
         self.outputs = {op["cell_id"]: op["output"] for op in ops if op["output"]}
         self.printed = "".join(line["data"] for line in lines if line["mimetype"] == "text/plain")

@@ -24,9 +24,18 @@ class Opening(unittest.TestCase):
 
     def test_structural_errors_are_known_at_open_and_stay_known(self):
         kernel = host.fork()
-        cells = {"p": "m = n", "q": "n = m", "r": "d = 1", "s": "d = 2", "t": "x = = 1", "u": "from os import *", "ok": "1"}
+        cells = {
+            "p": "m = n",
+            "q": "n = m",
+            "r": "d = 1",
+            "s": "d = 2",
+            "t": "x = = 1",
+            "u": "from os import *",
+            "ok": "1",
+        }
         expected = {
-            "p": ["cycle"], "q": ["cycle"], "r": ["multiple-defs"], "s": ["multiple-defs"], "t": ["syntax"], "u": ["import-star"],
+            "p": ["cycle"], "q": ["cycle"], "r": ["multiple-defs"], "s": ["multiple-defs"],
+            "t": ["syntax"], "u": ["import-star"],
         }  # fmt: skip
         self.assertEqual(kernel.open(cells).structural(), expected)
         self.assertEqual(kernel.run("ok").structural(), expected)

@@ -14,8 +14,10 @@ def setUpModule():
 
 
 def is_printed(text):
-    return lambda message: message["op"] == "cell-op" and (message["console"] or {}) != [] and (
-        isinstance(message["console"], dict) and text in message["console"]["data"]
+    return lambda message: (
+        message["op"] == "cell-op"
+        and (message["console"] or {}) != []
+        and (isinstance(message["console"], dict) and text in message["console"]["data"])
     )
 
 
@@ -44,7 +46,9 @@ class Answers(unittest.TestCase):
 
     def test_a_handler_that_throws_is_answered_with_its_error(self):
         kernel = host.open({"a": "1"})
-        kernel.scratchpad("import marimo._runtime.runtime as r\ndef fail(*a, **k): raise ValueError('broken')\nr.Kernel.run = fail")
+        kernel.scratchpad(
+            "import marimo._runtime.runtime as r\ndef fail(*a, **k): raise ValueError('broken')\nr.Kernel.run = fail"
+        )
         done = kernel.run("a").done
         self.assertEqual((done["error"], done["cells"]["a"][1]), ("ValueError('broken')", True))
 
@@ -75,14 +79,15 @@ class Interrupts(unittest.TestCase):
     def interrupt(self, code, **more):
         kernel = host.open({"slow": code, **more})
         seq = kernel.start_run("slow", *more)
-        before = kernel.read_until(is_printed("go"))      # at status "running" its first line has not run yet
+        before = kernel.read_until(is_printed("go"))  # at status "running" its first line has not run yet
         kernel.signal(signal.SIGINT)
         return kernel, kernel.finish(seq, before)
 
     def test_an_interrupt_ends_the_running_cell_and_cancels_its_dependents(self):
         kernel, outcome = self.interrupt("import time\nprint('go')\nwhile True: time.sleep(0.01)\ns = 1", after="s")
         self.assertEqual(
-            (outcome.done["interrupted"], outcome.status("slow"), outcome.status("after")), (True, "interrupted", "cancelled")
+            (outcome.done["interrupted"], outcome.status("slow"), outcome.status("after")),
+            (True, "interrupted", "cancelled"),
         )
         again = kernel.run(slow="s = 1")
         self.assertEqual((again.status("slow"), again.done["interrupted"]), ("success", False))
@@ -116,7 +121,7 @@ class Interrupts(unittest.TestCase):
         for _ in range(20):
             kernel.signal(signal.SIGINT)
         outcome = kernel.run("a")
-        self.assertIn(outcome.status("a"), ("success", "interrupted"))      # the last signals may arrive during the run
+        self.assertIn(outcome.status("a"), ("success", "interrupted"))  # the last signals may arrive during the run
         self.assertEqual(kernel.run("a").status("a"), "success")
 
     def test_an_interrupt_before_the_kernel_listens_is_ignored(self):
@@ -154,7 +159,7 @@ class Console(unittest.TestCase):
                 return int(file.read().split()[5]) * 4096
 
         start = size()
-        for _ in range(50):             # nothing is read meanwhile: the kernel must not take all 36 MB into memory
+        for _ in range(50):  # nothing is read meanwhile: the kernel must not take all 36 MB into memory
             pages = max(pages, size() - start)
             time.sleep(0.002)
         self.assertLess(pages, 24 << 20)
@@ -165,10 +170,14 @@ class Console(unittest.TestCase):
         self.assertEqual(kernel.run("a").printed, "0\n0\n1\n1\n2\n2\n")
 
     def test_what_subprocesses_print_arrives_whole_also_when_reads_split_a_character(self):
-        kernel = host.open({"a": "import subprocess\nr = subprocess.run(['sh', '-c', 'yes ä€😀 | head -c 200000; echo; echo end'])"})
+        kernel = host.open(
+            {"a": "import subprocess\nr = subprocess.run(['sh', '-c', 'yes ä€😀 | head -c 200000; echo; echo end'])"}
+        )
         seq = kernel.start_run("a")
         messages = kernel.read_until(is_printed("end"))
-        text = "".join(m["console"]["data"] for m in messages if m["op"] == "cell-op" and isinstance(m["console"], dict))
+        text = "".join(
+            m["console"]["data"] for m in messages if m["op"] == "cell-op" and isinstance(m["console"], dict)
+        )
         self.assertEqual(text[:18181], ("ä€😀\n" * 18181)[:18181])
         self.assertNotIn("\ufffd", text[:40000])
         kernel.finish(seq)
@@ -177,7 +186,9 @@ class Console(unittest.TestCase):
         kernel = host.open({f"c{i}": f"print('line {i}')" for i in range(50)})
         outcome = kernel.run(*kernel.codes)
         for i in range(50):
-            ops = [message for message in outcome.messages if message["op"] == "cell-op" and message["cell_id"] == f"c{i}"]
+            ops = [
+                message for message in outcome.messages if message["op"] == "cell-op" and message["cell_id"] == f"c{i}"
+            ]
             printed = next(n for n, op in enumerate(ops) if is_printed(f"line {i}\n")(op))
             idle = next(n for n, op in enumerate(ops) if op["status"] == "idle")
             self.assertLess(printed, idle)

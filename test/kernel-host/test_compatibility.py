@@ -26,7 +26,9 @@ class Compatibility(unittest.TestCase):
         self.assertEqual((compatibility.is_supported(), compatibility.find_missing()), (True, []))
 
     def test_every_private_name_that_the_host_imports_is_checked(self):
-        listed = {module: {name.split(".")[0] for name in names.split()} for module, names in compatibility.PRIVATE.items()}
+        listed = {
+            module: {name.split(".")[0] for name in names.split()} for module, names in compatibility.PRIVATE.items()
+        }
         unlisted = {module: names - listed.get(module, set()) for module, names in find_imports().items()}
         self.assertEqual({module: names for module, names in unlisted.items() if names}, {})
 

@@ -57,7 +57,9 @@ class Converting(unittest.TestCase):
         back = self.read("py", self.write("py"))["serialization"]
         self.assertEqual([cell["code"] for cell in back["cells"]], [cell["code"] for cell in SAMPLE["cells"]])
         self.assertEqual([cell["options"] for cell in back["cells"]], [cell["options"] for cell in SAMPLE["cells"]])
-        self.assertEqual((back["app"], back["valid"], back["version"], back["ui_values"]), (SAMPLE["app"], False, "1", {}))
+        self.assertEqual(
+            (back["app"], back["valid"], back["version"], back["ui_values"]), (SAMPLE["app"], False, "1", {})
+        )
         self.assertEqual([cell["cell_id"] for cell in back["cells"]], ["setup", "Hbol", "MJUe", "vblA", "bkHC"])
 
     def test_md_keeps_code_and_all_options_but_column(self):
@@ -83,9 +85,7 @@ class Converting(unittest.TestCase):
         self.assertEqual([cell["code"] for cell in plain["cells"]], ["import os\nprint(os.name)"])
         marked = self.read("py", "# %%\nimport os\n# %% [markdown]\n# # Title\n# %%\nprint(os.name)\n")["serialization"]
         codes = [cell["code"] for cell in marked["cells"]]
-        self.assertEqual(
-            (codes[-3], "# Title" in codes[-2], codes[-1]), ("import os", True, "print(os.name)"), codes
-        )
+        self.assertEqual((codes[-3], "# Title" in codes[-2], codes[-1]), ("import os", True, "print(os.name)"), codes)
 
     def test_a_jupyter_notebook_keeps_cells_that_do_not_parse(self):
         cells = [{"cell_type": "code", "source": source, "metadata": {}} for source in (["a = 1\n", "a"], "x = = 1")]

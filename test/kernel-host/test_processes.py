@@ -38,14 +38,22 @@ class Surroundings(unittest.TestCase):
     def test_the_environment_is_exactly_what_the_order_gives(self):
         kernel = self.host.fork(env={"TZ": "Asia/Tokyo", "MINE": "ä"})
         environment = kernel.evaluate("dict(__import__('os').environ)")
-        expected = {"PATH": os.environ["PATH"], "HOME": self.host.work, "LANG": "C.UTF-8", "TZ": "Asia/Tokyo", "MINE": "ä"}
+        expected = {
+            "PATH": os.environ["PATH"],
+            "HOME": self.host.work,
+            "LANG": "C.UTF-8",
+            "TZ": "Asia/Tokyo",
+            "MINE": "ä",
+        }
         self.assertEqual({name: environment[name] for name in expected}, expected)
         self.assertEqual([name for name in environment if name not in expected and not name.startswith("MPL")], [])
         self.assertEqual(kernel.evaluate("__import__('time').tzname[0]"), "JST")
 
     def test_a_kernel_leads_its_own_session_and_group_in_its_own_directory(self):
         kernel = self.host.fork()
-        found = kernel.evaluate("(lambda o: [o.getpid(), o.getsid(0), o.getpgrp(), o.getcwd(), o.umask(0o077)])(__import__('os'))")
+        found = kernel.evaluate(
+            "(lambda o: [o.getpid(), o.getsid(0), o.getpgrp(), o.getcwd(), o.umask(0o077)])(__import__('os'))"
+        )
         self.assertEqual(found, [kernel.pid, kernel.pid, kernel.pid, self.host.work, 0o077])
 
     def test_a_kernel_has_no_file_of_the_zygote_open_but_its_log(self):
@@ -113,7 +121,9 @@ class Endings(unittest.TestCase):
             self.assertEqual((exited["code"], exited["signal"]), expected)
 
     def test_a_kernel_that_ignores_everything_dies_of_sigkill(self):
-        kernel = self.host.open({"a": "print('go')\nwhile True:\n    try:\n        sum(range(10**11))\n    except BaseException: pass"})
+        kernel = self.host.open(
+            {"a": "print('go')\nwhile True:\n    try:\n        sum(range(10**11))\n    except BaseException: pass"}
+        )
         kernel.start_run("a")
         kernel.read_until(lambda message: message["op"] == "cell-op" and message["status"] == "running")
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -123,7 +133,7 @@ class Endings(unittest.TestCase):
     def test_a_kernel_ends_with_its_server_connection_and_takes_its_group_along(self):
         kernel = self.host.open({"a": ESCAPES.format(mark=(mark := new_mark()))})
         kernel.run("a")
-        self.assertEqual(len(find_marked(mark)), 3)
+        wait_until(lambda: len(find_marked(mark)) == 3, "the children of the cells")
         kernel.frames.socket.shutdown(2)
         self.assertEqual(self.host.wait_for("exited", kernel.id)["signal"], 9)
         wait_until(lambda: not find_marked(mark), "the end of what the cells started", 2)
@@ -132,7 +142,7 @@ class Endings(unittest.TestCase):
         for end in ("kill", "exit"):
             kernel = self.host.open({"a": ESCAPES.format(mark=(mark := new_mark())), "b": "import os as o\no._exit(3)"})
             kernel.run("a")
-            self.assertEqual(len(find_marked(mark)), 3)
+            wait_until(lambda: len(find_marked(mark)) == 3, "the children of the cells")
             if end == "kill":
                 kernel.signal(signal.SIGKILL)
             else:
@@ -158,9 +168,9 @@ class Deaths(unittest.TestCase):
         for _ in range(3):
             kernels.append(host.open({"a": ESCAPES.format(mark=mark), "busy": "print('go')\nsum(range(10**12))"}))
             kernels[-1].run("a")
-        kernels[0].start_run("busy")        # holds the interpreter's lock: no thread of it can notice anything
+        kernels[0].start_run("busy")  # holds the interpreter's lock: no thread of it can notice anything
         kernels[0].read_until(lambda message: message["op"] == "cell-op" and message["status"] == "running")
-        self.assertEqual(len(find_marked(mark)), 9)
+        wait_until(lambda: len(find_marked(mark)) == 9, "the children of the cells")
         return host, [kernel.pid for kernel in kernels], mark
 
     def assert_all_end(self, pids, mark):
@@ -207,7 +217,9 @@ for kernel in kernels: kernel.run("a")
 print(json.dumps([host.directory, host.process.pid, *host.children(), *(kernel.pid for kernel in kernels)]), flush=True)
 os.kill(os.getpid(), 9)
 """
-            server = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=directory, check=False)
+            server = subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, text=True, cwd=directory, check=False
+            )
             _, *pids = json.loads(server.stdout)
             self.assertEqual(len(pids), 4)
             self.assert_all_end(pids, mark)

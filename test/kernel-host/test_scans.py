@@ -5,12 +5,21 @@ import unittest
 
 import support  # noqa: F401  isort: skip  puts the host on sys.path
 
-import graph_scans
 from marimo._ast.cell import CellConfig, CellImpl
 from marimo._ast.compiler import compile_cell
 from marimo._runtime.dataflow.graph import DirectedGraph
 
-CODES = ("", "import os", "import a.b.c as d", "from x.y import z, w", "import p\nimport q as r\nq = 1", "x = 1", "import m; del m")
+import graph_scans
+
+CODES = (
+    "",
+    "import os",
+    "import a.b.c as d",
+    "from x.y import z, w",
+    "import p\nimport q as r\nq = 1",
+    "x = 1",
+    "import m; del m",
+)
 
 
 class Scans(unittest.TestCase):

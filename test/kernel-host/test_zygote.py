@@ -44,12 +44,15 @@ class Saying(unittest.TestCase):
         self.assertEqual(
             __import__("json").loads(outcome.printed),
             {
-                "blas": True, "groupby": {"a": 4, "b": 2}, "parquet": [1, 2, 3], "duckdb": 6, "polars": 3, "sqlglot": "SELECT 1",
+                "blas": True, "groupby": {"a": 4, "b": 2}, "parquet": [1, 2, 3], "duckdb": 6, "polars": 3,
+                "sqlglot": "SELECT 1",
             },
         )  # fmt: skip
         preloaded = wait_preloaded(self.host)
         self.assertEqual((preloaded["libraries"][-7:], preloaded["threads"]), (LIBRARIES.split(), 1))
-        fresh = self.host.fork().evaluate("[m in __import__('sys').modules for m in ('numpy', 'pandas', 'matplotlib.pyplot')]")
+        fresh = self.host.fork().evaluate(
+            "[m in __import__('sys').modules for m in ('numpy', 'pandas', 'matplotlib.pyplot')]"
+        )
         self.assertEqual(fresh, [True, True, True])
 
     def test_plots_tables_and_charts_are_formatted(self):
@@ -166,7 +169,7 @@ class Serving(unittest.TestCase):
         at = wait_until(lambda: (first := switches()) == switches() and first, "rest")
         import time
 
-        time.sleep(1.2)         # long enough for anything that polls each second
+        time.sleep(1.2)  # long enough for anything that polls each second
         self.assertLessEqual(switches() - at, 3 * len(pids))
         self.assertTrue(all(map(is_alive, pids)))
 

@@ -1,11 +1,14 @@
-"""marimo's kernel, with what a server needs to know and marimo does not say. Fits the marimo that compatibility.py names.
+"""marimo's kernel, with what a server needs to know and marimo does not say. Fits the marimo that compatibility.py
+names.
 
 - An open runs nothing, and still registers all cells: structural errors and variables are known before anything runs.
 - Each command is answered by `bridge-done` with its seq and the exact state of every cell, whatever went wrong.
-- Failed, cancelled, interrupted and never-run ancestors run again with their dependent; edits without a run make cells stale.
+- Failed, cancelled, interrupted and never-run ancestors run again with their dependent; edits without a run make cells
+  stale.
 - Cells that an interrupt or a failure kept from running are stale, and say so.
 - `"fresh": true` on execute-cells: all ancestors run again.
-- `"judge": [cell ids]` on edit-cells: nothing is edited; `bridge-judged` tells what those cells would suffer from, see judge.py.
+- `"judge": [cell ids]` on edit-cells: nothing is edited; `bridge-judged` tells what those cells would suffer from, see
+  judge.py.
 - A burst of notifications goes out in one send, see outbox.py.
 
 Its state is that of one kernel process, on whose main thread everything but fill_queues runs.
@@ -17,8 +20,6 @@ import signal
 import threading
 
 import msgspec
-from frames import COMPLETION, CONTROL, STDIN, UI
-from judge import judge
 from marimo import _loggers
 from marimo._runtime import commands, runtime
 from marimo._runtime.control_flow import MarimoStopError
@@ -26,6 +27,9 @@ from marimo._runtime.runner.cell_runner import Runner
 from marimo._runtime.runner.result import RunResult
 from marimo._runtime.runtime import Kernel
 from marimo._runtime.scratch import SCRATCH_CELL_ID
+
+from frames import COMPLETION, CONTROL, STDIN, UI
+from judge import judge
 
 UNFINISHED = (None, "exception", "cancelled", "interrupted")
 
@@ -43,11 +47,11 @@ class State:
 
     def __init__(self):
         self.outbox = None
-        self.asked = {}             # id(command) -> Asked; commands that the kernel gives itself have none
-        self.running = []           # Asked of the commands in flight: code mode nests them
-        self.interrupted = False    # whether an interrupt ended any of the command in flight
-        self.unparsable = {}        # cell id -> errors of cells that never reach the graph (syntax, import *)
-        self.stopped = set()        # cells whose last run ended in mo.stop(), an "exception" to marimo
+        self.asked = {}  # id(command) -> Asked; commands that the kernel gives itself have none
+        self.running = []  # Asked of the commands in flight: code mode nests them
+        self.interrupted = False  # whether an interrupt ended any of the command in flight
+        self.unparsable = {}  # cell id -> errors of cells that never reach the graph (syntax, import *)
+        self.stopped = set()  # cells whose last run ended in mo.stop(), an "exception" to marimo
 
 
 STATE = State()
@@ -71,11 +75,12 @@ def fill_queues(queues, frames):
             if channel == CONTROL:
                 STATE.asked[id(message)] = asked
             elif channel == UI:
-                queues[CONTROL].put(message)        # marimo wants these on both and merges bursts: answered by token, not by seq
+                # marimo wants these on both and merges bursts: answered by token, not by seq
+                queues[CONTROL].put(message)
             queues[channel].put_nowait(message)
         except queue.Full:
-            continue            # an answer to input() that nobody asked for; to wait here would hold up every command
-        except Exception as error:      # an AssertionError of marimo's own, too: this thread must outlive every frame
+            continue  # an answer to input() that nobody asked for; to wait here would hold up every command
+        except Exception as error:  # an AssertionError of marimo's own, too: this thread must outlive every frame
             answer(Asked(seq=asked.seq), None, "invalid", repr(error), False, {})
 
 
@@ -95,7 +100,8 @@ def install():
     Runner.run = _send_before_notebook_code(Runner.run)
     Runner.run_all = _settle_run(Runner.run_all)
     runtime.restore_signals = _ignore_early_interrupts(runtime.restore_signals)
-    runtime.start_parent_poller = lambda *args, **kwargs: None      # the guardian does it, without a wake-up each second
+    # the guardian does it, without a wake-up each second
+    runtime.start_parent_poller = lambda *args, **kwargs: None
     _close_log_files()
 
 
@@ -132,10 +138,10 @@ def _handle_message(handle):
 
 def _prepare(kernel, request):
     if isinstance(request, commands.CreateNotebookCommand):
-        kernel.ui_initializers.update(request.set_ui_element_value_request.ids_and_values)      # dropped unless autoRun
+        kernel.ui_initializers.update(request.set_ui_element_value_request.ids_and_values)  # dropped unless autoRun
     elif isinstance(request, commands.DeleteCellCommand):
         STATE.unparsable.pop(request.cell_id, None)
-    elif isinstance(request, commands.EditCellsCommand):        # marimo ignores code of cells that it has not seen
+    elif isinstance(request, commands.EditCellsCommand):  # marimo ignores code of cells that it has not seen
         kernel._uninstantiated_execution_requests.update(
             (cell_id, commands.ExecuteCellCommand(cell_id=cell_id, code=code))
             for cell_id, code in request.codes.items()
@@ -144,22 +150,29 @@ def _prepare(kernel, request):
 
 
 def _register_pending(kernel):
-    """Puts cells that were opened or edited, not run, into the graph, stale: their errors and variables are known from here on."""
+    """Puts cells that were opened or edited, not run, into the graph, stale: their errors and variables are known from
+    here on."""
     if pending := list(kernel._uninstantiated_execution_requests.values()):
         with kernel.lock_globals():
             kernel.mutate_graph(pending, [], cells_starting_stale={request.cell_id for request in pending})
 
 
 def _mark_unrun_stale(kernel):
-    """marimo leaves a cell fresh that code mode created without a run, or that was interrupted before its first line."""
+    """marimo leaves a cell fresh that code mode created without a run, or that was interrupted before its first
+    line."""
     cells, children = kernel.graph.cells, kernel.graph.children
 
     def is_fresh(cell_id):
         return not (cells[cell_id].stale and all(cells[child].stale for child in children[cell_id]))
 
-    unrun = [i for i, cell in cells.items() if cell.run_result_status is None and i not in kernel.errors and cell.code.strip()]
+    unrun = [
+        i
+        for i, cell in cells.items()
+        if cell.run_result_status is None and i not in kernel.errors and cell.code.strip()
+    ]
     if wrong := set(filter(is_fresh, unrun)):
-        kernel.graph.set_stale(wrong, prune_imports=True)       # with the closure: single marks would miss the middle of a chain
+        # with the closure: single marks would miss the middle of a chain
+        kernel.graph.set_stale(wrong, prune_imports=True)
 
 
 def _mutate_graph(mutate):
@@ -213,11 +226,12 @@ def _settle_run(run_all):
 
 
 def _settle_unrun(graph, planned):
-    """Cells that an interrupt or a failure kept from running: marimo has deleted their variables, and calls them fresh."""
+    """Cells that an interrupt or a failure kept from running: marimo has deleted their variables, and calls them
+    fresh."""
     unrun = {cell_id for cell_id in planned if cell_id in graph.cells and not graph.is_disabled(cell_id)}
     for cell in map(graph.cells.__getitem__, unrun):
         cell.set_run_result_status("cancelled")
-        if cell.runtime_state in ("queued", "running"):         # the interrupt came between two steps of marimo's own
+        if cell.runtime_state in ("queued", "running"):  # the interrupt came between two steps of marimo's own
             cell.set_runtime_state("idle")
     if unrun:
         graph.set_stale(unrun, prune_imports=True)
@@ -236,7 +250,8 @@ def _send_before_notebook_code(run):
     async def run_and_send(self, cell_id):
         try:
             STATE.outbox.release()
-        except KeyboardInterrupt as interrupt:      # it came while we sent; to marimo it must look as if the cell had raised it
+        # it came while we sent; to marimo it must look as if the cell had raised it
+        except KeyboardInterrupt as interrupt:
             self.cancel(cell_id)
             self.interrupted = True
             self.exceptions[cell_id] = interrupt
@@ -263,7 +278,8 @@ def _ignore_early_interrupts(restore_signals):
 
 
 def _close_log_files():
-    """marimo logs to a file in the server's home as well; no kernel may hold that open. Its stderr, the kernel's log, remains."""
+    """marimo logs to a file in the server's home as well; no kernel may hold that open. Its stderr, the kernel's log,
+    remains."""
     for logger in _loggers._LOGGERS.values():
         for handler in [handler for handler in logger.handlers if isinstance(handler, logging.FileHandler)]:
             logger.removeHandler(handler)
@@ -289,14 +305,14 @@ def serve(outbox, frames, ready, user_config, app_metadata, configs):
     outbox.say(op="bridge-ready", **ready)
     queues = {CONTROL: queue.Queue(), UI: queue.Queue(), COMPLETION: queue.Queue(), STDIN: queue.Queue(maxsize=1)}
     threading.Thread(target=fill_queues, args=(queues, frames), daemon=True).start()
-    runtime.launch_kernel(          # calls setsid() and dies if the process leads a session already
+    runtime.launch_kernel(  # calls setsid() and dies if the process leads a session already
         control_queue=queues[CONTROL],
         set_ui_element_queue=queues[UI],
         completion_queue=queues[COMPLETION],
         input_queue=queues[STDIN],
         stream_queue=outbox,
         socket_addr=None,
-        is_edit_mode=True,          # run mode forces autorun and hides errors; the server refuses edits itself
+        is_edit_mode=True,  # run mode forces autorun and hides errors; the server refuses edits itself
         configs=configs,
         app_metadata=app_metadata,
         user_config=user_config,
@@ -304,6 +320,7 @@ def serve(outbox, frames, ready, user_config, app_metadata, configs):
         redirect_console_to_browser=True,
         log_level=30,
         is_ipc=True,
-        parent_pid=None,            # probed with kill(pid, 0), where EPERM (another uid, Landlock) would count as its death
+        # probed with kill(pid, 0), where EPERM (another uid, Landlock) would count as its death
+        parent_pid=None,
     )
     outbox.say(op="bridge-exit")

@@ -1,9 +1,11 @@
-"""What code mode lacks in marimo 0.25: `ctx.result`, what one `async with cm.get_context()` block did, and `ctx.set_app_options`."""
+"""What code mode lacks in marimo 0.25: `ctx.result`, what one `async with cm.get_context()` block did, and
+`ctx.set_app_options`."""
 
 import msgspec
-from bridge import STATE
 from marimo._code_mode._context import AsyncCodeModeContext
 from marimo._messaging.context import HTTP_REQUEST_CTX
+
+from bridge import STATE
 
 
 class BlockResult(dict):
@@ -24,7 +26,8 @@ def install():
 
 
 def set_app_options(self, **options):
-    """Changes options of the notebook's app, as in ctx.set_app_options(width="full"). Applied at once; the server checks them."""
+    """Changes options of the notebook's app, as in ctx.set_app_options(width="full"). Applied at once; the server
+    checks them."""
     STATE.outbox.say(op="bridge-app-options", options=options)
 
 
@@ -48,7 +51,7 @@ def _leave(leave):
         stream.write = watch
         try:
             return await leave(self, *exc_info)
-        finally:                # also when a cell of the block failed: the edits are committed by then
+        finally:  # also when a cell of the block failed: the edits are committed by then
             try:
                 stream.flush_console()
             finally:

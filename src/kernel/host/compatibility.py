@@ -1,7 +1,8 @@
 """Whether the installed marimo is the one that this host was written for.
 
-Everything here but `marimo.__version__` is private to marimo and may move with any release. PRIVATE names each private module the
-host imports and what it needs of it; a test holds the list complete. Read it first when a new marimo is to be supported.
+Everything here but `marimo.__version__` is private to marimo and may move with any release. PRIVATE names each private
+module the host imports and what it needs of it; a test holds the list complete. Read it first when a new marimo is to
+be supported.
 """
 
 import importlib
@@ -22,28 +23,32 @@ PRIVATE = {
     "marimo._convert.converters": "MarimoConvert.from_py MarimoConvert.from_md MarimoConvert.from_ir",
     "marimo._convert.ipynb.from_ir": "convert_from_ir_to_ipynb",
     "marimo._entrypoints": "registry.entry_points",
-    "marimo._export.exporter": "Exporter.export_as_html",
+    "marimo._export.exporter": "Exporter.export_as_html Exporter._inline_public_files Exporter._inline_virtual_files",
     "marimo._export.requests": "HTMLExportRequest",
     "marimo._export.serialization": "serialize_notebook_snapshot",
     "marimo._lint.validate_graph": "check_for_errors",
-    "marimo._messaging": "streams.buffered_writer streams._forward_os_stream streams.ThreadSafeStdout._write_with_mimetype"
-    " streams.ThreadSafeStderr._write_with_mimetype streams.ThreadSafeStream.flush_console streams.deque",
+    "marimo._messaging": """
+        streams.buffered_writer streams._forward_os_stream streams.ThreadSafeStdout._write_with_mimetype
+        streams.ThreadSafeStderr._write_with_mimetype streams.ThreadSafeStream.flush_console streams.deque""",
     "marimo._messaging.cell_output": "CellChannel CellOutput",
     "marimo._messaging.console_output_worker": "TIMEOUT_S ConsoleMsg _write_console_output",
     "marimo._messaging.context": "HTTP_REQUEST_CTX RUN_ID_CTX execution_id_for",
     "marimo._messaging.notification": "CellNotification",
     "marimo._messaging.tracebacks": "_highlight_traceback",
-    "marimo._runtime": "commands.CommandMessage commands.BatchableCommand commands.OutOfBandCommand"
-    " commands.CreateNotebookCommand commands.DeleteCellCommand commands.EditCellsCommand commands.ExecuteCellCommand"
-    " commands.ExecuteCellsCommand runtime.launch_kernel runtime.restore_signals runtime.start_parent_poller",
+    "marimo._runtime": """
+        commands.CommandMessage commands.BatchableCommand commands.OutOfBandCommand
+        commands.CreateNotebookCommand commands.DeleteCellCommand commands.EditCellsCommand
+        commands.ExecuteCellCommand commands.ExecuteCellsCommand runtime.launch_kernel runtime.restore_signals
+        runtime.start_parent_poller""",
     "marimo._runtime.commands": "AppMetadata",
     "marimo._runtime.control_flow": "MarimoStopError",
     "marimo._runtime.dataflow": "DirectedGraph.register_cell DirectedGraph.ancestors",
     "marimo._runtime.dataflow.graph": "DirectedGraph.is_disabled",
     "marimo._runtime.runner.cell_runner": "Runner.run Runner.run_all Runner.cancel",
     "marimo._runtime.runner.result": "RunResult",
-    "marimo._runtime.runtime": "Kernel.handle_message Kernel._run_cells Kernel._propagate_kernel_errors Kernel.lock_globals"
-    " Kernel.mutate_graph Kernel.function_call_request",
+    "marimo._runtime.runtime": """
+        Kernel.handle_message Kernel._run_cells Kernel._propagate_kernel_errors Kernel.lock_globals
+        Kernel.mutate_graph Kernel.function_call_request""",
     "marimo._runtime.scratch": "SCRATCH_CELL_ID",
     "marimo._schemas.export_options": "HTMLExportOptions",
     "marimo._schemas.serialization": "AppInstantiation CellDef NotebookSerializationV1 SetupCell",
@@ -51,12 +56,14 @@ PRIVATE = {
     "marimo._types.ids": "CellId_t",
     "marimo._utils.signals": "SigintHandler.defer",
 }
-LAUNCH_PARAMETERS = """control_queue set_ui_element_queue completion_queue input_queue stream_queue socket_addr is_edit_mode
-    configs app_metadata user_config virtual_file_storage redirect_console_to_browser log_level is_ipc parent_pid"""
+LAUNCH_PARAMETERS = """control_queue set_ui_element_queue completion_queue input_queue stream_queue socket_addr
+    is_edit_mode configs app_metadata user_config virtual_file_storage redirect_console_to_browser log_level is_ipc
+    parent_pid"""
 
 
 def find_missing() -> list[str]:
-    """The private names that are not where this host needs them; empty when this marimo fits. Slow: imports all of them."""
+    """The private names that are not where this host needs them; empty when this marimo fits. Slow: imports all of
+    them."""
     missing = []
     for module, names in PRIVATE.items():
         try:

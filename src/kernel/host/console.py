@@ -1,16 +1,19 @@
 """What cells print, on its way to the server: marimo's console without its faults.
 
-- marimo adds every printed string to the one before it (10 MiB of small lines take seconds): here they are joined once per batch.
+- marimo adds every printed string to the one before it (10 MiB of small lines take seconds): here they are joined once
+  per batch.
 - marimo makes an object and wakes a thread for each write: here a write joins the last one of its kind.
 - marimo queues without bound when the server does not read: here print() waits, and an interrupt ends that wait.
 - marimo waits for its writer after every cell, two changes of thread: here only when something was printed.
-- marimo stops forwarding what subprocesses print at the first character that two reads share: here decoding spans reads.
+- marimo stops forwarding what subprocesses print at the first character that two reads share: here decoding spans
+  reads.
 
-An interrupt may be raised between any two steps of the main thread. So that none leaves a lock taken behind it, which would hold up the
-writer for ever, the main thread takes only locks of C here: a Condition, an Event are entered by steps of Python.
+An interrupt may be raised between any two steps of the main thread. So that none leaves a lock taken behind it, which
+would hold up the writer for ever, the main thread takes only locks of C here: a Condition, an Event are entered by
+steps of Python.
 
-The rest is as it was: one batch every 10 ms, at once when the kernel asks for it, and what is merged is of one cell, stream, kind,
-run and execution.
+The rest is as it was: one batch every 10 ms, at once when the kernel asks for it, and what is merged is of one cell,
+stream, kind, run and execution.
 """
 
 import codecs
@@ -24,9 +27,9 @@ from marimo._messaging.cell_output import CellChannel
 from marimo._messaging.console_output_worker import TIMEOUT_S, ConsoleMsg, _write_console_output
 from marimo._messaging.context import RUN_ID_CTX, execution_id_for
 
-SHORT_CHARS = 1 << 14               # a longer write may be over marimo's limit for one write, and goes marimo's way
-BATCH_LIMIT_CHARS = 1 << 18         # a batch this long is sent without waiting for more
-UNSENT_LIMIT_CHARS = 1 << 22        # print() waits while more than this has not reached the socket
+SHORT_CHARS = 1 << 14  # a longer write may be over marimo's limit for one write, and goes marimo's way
+BATCH_LIMIT_CHARS = 1 << 18  # a batch this long is sent without waiting for more
+UNSENT_LIMIT_CHARS = 1 << 22  # print() waits while more than this has not reached the socket
 ROOM_POLL_S = 0.001
 FLUSH_LIMIT_S = 5
 READ_BYTES = 1 << 16
@@ -59,8 +62,8 @@ class Messages(collections.deque):
 
     def __init__(self):
         super().__init__()
-        self.waiting_chars = 0      # in the queue; too many after an interrupt, until the queue is empty
-        self.sending_chars = 0      # on the way to the socket
+        self.waiting_chars = 0  # in the queue; too many after an interrupt, until the queue is empty
+        self.sending_chars = 0  # on the way to the socket
 
     @property
     def unsent_chars(self):
@@ -108,7 +111,10 @@ def install():
     streams.deque = Messages
     streams.buffered_writer = write_batches
     streams._forward_os_stream = forward_file_descriptor
-    for stream, channel in ((streams.ThreadSafeStdout, CellChannel.STDOUT), (streams.ThreadSafeStderr, CellChannel.STDERR)):
+    for stream, channel in (
+        (streams.ThreadSafeStdout, CellChannel.STDOUT),
+        (streams.ThreadSafeStderr, CellChannel.STDERR),
+    ):
         stream._write_with_mimetype = _write_with_mimetype(stream._write_with_mimetype, channel)
     streams.ThreadSafeStream.flush_console = flush_console
 
@@ -118,7 +124,7 @@ def _write_with_mimetype(write_long, channel):
         stream = self._stream
         messages = stream.console_msg_queue
         while messages.unsent_chars > UNSENT_LIMIT_CHARS and stream.buffered_console_thread.is_alive():
-            time.sleep(ROOM_POLL_S)     # an interrupt can end it; a Condition's wait would not survive that
+            time.sleep(ROOM_POLL_S)  # an interrupt can end it; a Condition's wait would not survive that
         cell_id = stream.cell_id
         if type(data) is not str or len(data) > SHORT_CHARS or cell_id is None:
             return write_long(self, data, mimetype)
@@ -153,7 +159,7 @@ def write_batches(messages, stream, arrived):
             batch, marker, ends = messages.take_all()
         for (cell_id, channel, mimetype, run_id, execution_id), parts in batch:
             _write_console_output(stream, channel, cell_id, "".join(parts), mimetype, run_id, execution_id)
-        messages.sending_chars = 0      # ours alone
+        messages.sending_chars = 0  # ours alone
         if marker is not None:
             marker.sent.release()
 
@@ -163,16 +169,18 @@ def _is_due(messages):
 
 
 def forward_file_descriptor(standard_stream, fd, should_exit):
-    """A watcher's thread: what subprocesses and C code write to fd 1 or 2 goes to the cell that runs, or else to the log."""
+    """A watcher's thread: what subprocesses and C code write to fd 1 or 2 goes to the cell that runs, or else to the
+    log."""
     decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
     while not should_exit.is_set():
         try:
             data = os.read(fd, READ_BYTES)
-        except OSError:             # marimo closes the pipe to end this thread
+        except OSError:  # marimo closes the pipe to end this thread
             return
         if not data:
             return
         if standard_stream._stream.cell_id is None:
-            os.write(standard_stream._original_fd, data)        # the log: between cells that descriptor is the kernel's own again
+            # the log: between cells that descriptor is the kernel's own again
+            os.write(standard_stream._original_fd, data)
         elif text := decode(data):
             standard_stream.write(text)

@@ -1,20 +1,24 @@
 """Notebook files: our serialization to and from .py, .ipynb and .md, and to .html, by marimo's own converters.
 
-Runs in a short-lived child of the zygote, because what it reads is untrusted: bounded in time and memory, and a crash of a parser ends
-only that child. It never runs notebook code. One conversion per process, over the socket that the order names:
+Runs in a short-lived child of the zygote, because what it reads is untrusted: bounded in time and memory, and a crash
+of a parser ends only that child. It never runs notebook code. One conversion per process, over the socket that the
+order names:
 
     from us    {"op":"convert-ready","token"}
     to us      {"content"}  or  {"serialization", "results"?, "title"?, "assetUrl"?}
-    from us    {"op":"convert-done","ok":true,"serialization"}, {…"ok":true,"content"} or {…"ok":false,"error":{"code","message"}}
+    from us    {"op":"convert-done", "ok":true, "serialization"}   or, when it writes, {…, "ok":true, "content"}
+               or {…, "ok":false, "error":{"code","message"}}
 
-Formats lose what they cannot hold: .md has no column, no format has our cell ids, mo.md("x") comes back as a triple-quoted block.
+Formats lose what they cannot hold: .md has no column, no format has our cell ids, mo.md("x") comes back as a
+triple-quoted block.
 """
 
 import os
 import sys
 
-import kernel_process
 import msgspec
+
+import kernel_process
 from frames import FROM_KERNEL, frame, read_frames
 from notebook_files import UnreadableNotebook, read_notebook
 from notebook_ir import write_html, write_ipynb, write_md, write_py
@@ -32,9 +36,17 @@ def run(order):
     sock.sendall(frame(FROM_KERNEL, msgspec.json.encode({"op": "convert-ready", "token": order.token})))
     for _, body in read_frames(sock):
         answer = convert(order.direction, order.format, body)
-        sock.sendall(frame(FROM_KERNEL, msgspec.json.encode({"op": "convert-done", **answer})))
+        sock.sendall(frame(FROM_KERNEL, encode({"op": "convert-done", **answer})))
         break
     os._exit(0)
+
+
+def encode(answer) -> bytes:
+    try:
+        return msgspec.json.encode(answer)
+    except UnicodeEncodeError:  # escapes in a file can spell half a surrogate pair
+        error = {"code": "unreadable_notebook", "message": "it holds text that is not Unicode"}
+        return msgspec.json.encode({"op": "convert-done", "ok": False, "error": error})
 
 
 def convert(direction, format, body) -> dict:
@@ -53,7 +65,7 @@ def convert(direction, format, body) -> dict:
         message = "it is too large or too complex"
     except ModuleNotFoundError as error:
         message = f"the Python environment lacks {error.name}"
-    except Exception as error:          # marimo's converters promise nothing about what they raise
+    except Exception as error:  # marimo's converters promise nothing about what they raise
         message = f"the converter failed: {type(error).__name__}: {error}"
     return {"ok": False, "error": {"code": code, "message": message}}
 

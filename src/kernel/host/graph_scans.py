@@ -1,7 +1,7 @@
 """Scans of the notebook's graph that marimo repeats for every cell of a run, answered faster and the same.
 
-imported_namespaces: asked n² times a run; it follows from `variable_data`, which nothing changes once a cell is compiled.
-is_disabled: walks all ancestors of a cell; when no cell at all is disabled, none is.
+imported_namespaces: asked n² times a run; it follows from `variable_data`, which nothing changes once a cell is
+compiled. is_disabled: walks all ancestors of a cell; when no cell at all is disabled, none is.
 """
 
 import functools

@@ -2,9 +2,9 @@
 
     server -- guardian -- zygote -- kernels
 
-When the zygote dies, even of kill -9, its orphans become the guardian's children, and the guardian kills them with all that they
-have started. When the guardian dies, the zygote sees the end of their pipe and ends all kernels itself. SIGINT is left to the server
-(a terminal sends it to everyone); SIGTERM ends both in order.
+When the zygote dies, even of kill -9, its orphans become the guardian's children, and the guardian kills them with all
+that they have started. When the guardian dies, the zygote sees the end of their pipe and ends all kernels itself.
+SIGINT is left to the server (a terminal sends it to everyone); SIGTERM ends both in order.
 """
 
 import os
@@ -15,11 +15,11 @@ from confinement import syscalls
 
 
 def fork_zygote() -> tuple[int, set[int]]:
-    """Returns in the zygote, never in the guardian: the end of a pipe that becomes readable when the guardian has gone, and the
-    process and group ids of server, guardian and zygote, which no kernel may signal."""
+    """Returns in the zygote, never in the guardian: the end of a pipe that becomes readable when the guardian has gone,
+    and the process and group ids of server, guardian and zygote, which no kernel may signal."""
     server = os.getppid()
     syscalls.become_subreaper()
-    syscalls.set_dumpable(False)        # no process of the same user may look into either
+    syscalls.set_dumpable(False)  # no process of the same user may look into either
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lifeline, ours = os.pipe2(os.O_CLOEXEC)
     zygote = os.fork()
@@ -37,7 +37,7 @@ def fork_zygote() -> tuple[int, set[int]]:
 
 
 def _watch(zygote, lifeline):
-    processes.silence_stdio(0, 1)       # the server reads the end of the zygote's stdout as its end
+    processes.silence_stdio(0, 1)  # the server reads the end of the zygote's stdout as its end
     signal.signal(signal.SIGTERM, lambda *_: os.close(lifeline))
     code = None
     while code is None:

@@ -1,8 +1,9 @@
-"""The life of one forked kernel process, from the fork to its end. None of these functions returns to the zygote's loop.
+"""The life of one forked kernel process, from the fork to its end. None of these functions returns to the zygote's
+loop.
 
-Order matters: open what lies outside, confine, and only then threads and marimo, for Landlock and seccomp bind the calling thread
-alone. The process has its own session and group (marimo calls setsid), stdio on /dev/null and its log, and nothing of the zygote's
-but its memory.
+Order matters: open what lies outside, confine, and only then threads and marimo, for Landlock and seccomp bind the
+calling thread alone. The process has its own session and group (marimo calls setsid), stdio on /dev/null and its log,
+and nothing of the zygote's but its memory.
 """
 
 import os
@@ -28,7 +29,7 @@ def run(order, forked_at, host_modules, confinement, link):
     redirect_stdio(order.log_path)
     set_environment(order.env)
     if confinement:
-        confinement.start(link)         # where there are namespaces, it comes back in a child of this process
+        confinement.start(link)  # where there are namespaces, it comes back in a child of this process
     if link is not None:
         os.close(link)
     os.umask(0o077)
@@ -36,13 +37,14 @@ def run(order, forked_at, host_modules, confinement, link):
     limit({"CORE": 0, **order.limits})
     if confinement:
         confinement.finish()
-    syscalls.become_subreaper()         # orphans of cells stay ours; when we die they become the zygote's, which kills them
-    syscalls.set_dumpable(True)         # the zygote is not; a kernel must own its /proc/self
+    # orphans of cells stay ours; when we die they become the zygote's, which kills them
+    syscalls.become_subreaper()
+    syscalls.set_dumpable(True)  # the zygote is not; a kernel must own its /proc/self
     warm.seed(order.preload_seed)
     forget(host_modules)
     ready = {"token": order.token, "ms": round((time.perf_counter() - forked_at) * 1000, 2)}
     bridge.serve(Outbox(sock), frames_until_end(sock), ready, order.user_config, order.app_metadata, order.configs)
-    os._exit(0)                         # never the zygote's atexit
+    os._exit(0)  # never the zygote's atexit
 
 
 def connect(path) -> socket.socket:
@@ -71,7 +73,7 @@ def set_environment(env):
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
-    tempfile.tempdir = None             # it remembers the zygote's
+    tempfile.tempdir = None  # it remembers the zygote's
 
 
 def limit(limits):
@@ -104,4 +106,4 @@ def frames_until_end(sock):
     yield from read_frames(sock)
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
-    os._exit(1)                         # the first process of a pid namespace does not die of its own SIGKILL
+    os._exit(1)  # the first process of a pid namespace does not die of its own SIGKILL

@@ -1,4 +1,5 @@
-"""Reading notebook files that somebody brings: .py (marimo's, or any script), .ipynb, .md. What cannot be read says where it is broken."""
+"""Reading notebook files that somebody brings: .py (marimo's, or any script), .ipynb, .md. What cannot be read says
+where it is broken."""
 
 import ast
 import json
@@ -7,6 +8,7 @@ import re
 from notebook_ir import from_ir
 
 CELL_MARK = re.compile(r"^# ?%%(.*)$")
+MARIMO_IMPORT = re.compile(r"^import marimo as mo\b", re.MULTILINE)
 FRONT_MATTER = re.compile(r"---\r?\n(.*?)\r?\n---\s*(\r?\n|$)", re.DOTALL)
 
 
@@ -29,7 +31,7 @@ def read_py(content) -> dict:
         ast.parse(content)
     except SyntaxError as error:
         line, column = error.lineno, error.offset
-        if line is None:                # Python does not say where a null byte is
+        if line is None:  # Python does not say where a null byte is
             line, column = content.count("\n", 0, content.find("\0")) + 1, 1
         raise UnreadableNotebook(f"line {line}, column {column}: {error.msg}") from error
     ir = MarimoConvert.from_py(content).to_ir()
@@ -99,7 +101,8 @@ def _read_cells(cells, metadata=None):
         return _convert_cells(cells, metadata)
     except (RecursionError, MemoryError):
         raise
-    except Exception as error:          # the converter fails on the notebook as a whole: ask it cell by cell which one it was
+    # the converter fails on the notebook as a whole: ask it cell by cell which one it was
+    except Exception as error:
         for number, cell in enumerate(cells, 1):
             try:
                 _convert_cells([cell], metadata)
@@ -122,7 +125,13 @@ def read_md(content) -> dict:
     if header := FRONT_MATTER.match(content):
         try:
             yaml.safe_load(header[1])
-        except yaml.MarkedYAMLError as error:       # marimo would go on without it
+        except yaml.MarkedYAMLError as error:  # marimo would go on without it
             mark = error.problem_mark
             raise UnreadableNotebook(f"line {mark.line + 2}, column {mark.column + 1}: {error.problem}") from error
-    return from_ir(MarimoConvert.from_md(content).to_ir())
+    notebook = from_ir(MarimoConvert.from_md(content).to_ir())
+    codes = [cell["code"] for cell in notebook["cells"]]
+    if any(code.startswith("mo.md(") for code in codes) and not any(MARIMO_IMPORT.search(code) for code in codes):
+        notebook["cells"].insert(
+            0, {"cell_id": "import", "code": "import marimo as mo", "options": {}}
+        )  # as for .ipynb
+    return notebook

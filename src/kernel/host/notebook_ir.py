@@ -1,30 +1,58 @@
 """Our serialization of a notebook and marimo's: from one to the other, and written as a file.
 
-Ours: {version, app: {options}, cells: [{cell_id, code, options}], valid, ui_values}. The name of a cell is options.name; of its other
-options only those that differ from the default are kept. marimo calls the setup cell by its name, `setup`.
+Ours: {version, app: {options}, cells: [{cell_id, code, options}], valid, ui_values}. The name of a cell is
+options.name; of its other options only those that differ from the default are kept. marimo calls the setup cell by its
+name, `setup`.
+
+What an option says is anybody's: one that marimo does not know, or that has another type than it expects, is passed
+over.
 """
 
 import ast
+import keyword
 
 from marimo._schemas.serialization import AppInstantiation, CellDef, NotebookSerializationV1, SetupCell
 
 DEFAULTS = {"hide_code": False, "disabled": False, "column": None, "expand_output": False}
 SETUP, UNNAMED = "setup", "_"
+UNTITLED = "---\ntitle: Notebook\n"  # what marimo calls one without a title; read back, it would be one
+FILE_OPTIONS = ("layout_file", "css_file", "html_head_file")
+APP_OPTIONS = ("width", "app_title", "sql_output", *FILE_OPTIONS)
 
 
 def to_ir(notebook) -> NotebookSerializationV1:
     return NotebookSerializationV1(
-        app=AppInstantiation(options=notebook.get("app", {}).get("options", {})),
+        app=AppInstantiation(options=_app_options(notebook)),
         cells=[_to_ir_cell(cell) for cell in notebook["cells"]],
     )
 
 
+def _app_options(notebook):
+    given = notebook.get("app", {}).get("options", {})
+    options = {name: given[name] for name in APP_OPTIONS if isinstance(given.get(name), str)}
+    download = given.get("auto_download")
+    if isinstance(download, list) and all(isinstance(kind, str) for kind in download):
+        options["auto_download"] = download
+    return options
+
+
 def _to_ir_cell(cell):
     given = cell.get("options") or {}
-    options = {name: value for name, value in given.items() if name in DEFAULTS}
+    options = {name: given[name] for name in DEFAULTS if _is_option(name, given.get(name))}
     if cell["cell_id"] == SETUP:
         return SetupCell(code=cell["code"], name=SETUP, options=options)
-    return CellDef(code=cell["code"], name=given.get("name") or UNNAMED, options=options)
+    return CellDef(code=cell["code"], name=_find_name(given), options=options)
+
+
+def _is_option(name, value):
+    return type(value) is (int if name == "column" else bool)
+
+
+def _find_name(options):
+    """marimo makes a function of it."""
+    name = options.get("name")
+    fits = isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name) and name != SETUP
+    return name if fits else UNNAMED
 
 
 def from_ir(ir) -> dict:
@@ -35,7 +63,9 @@ def from_ir(ir) -> dict:
     cells = []
     for cell in ir.cells:
         # .md and .ipynb spell the defaults out
-        options = {name: cell.options[name] for name in DEFAULTS if cell.options.get(name, DEFAULTS[name]) != DEFAULTS[name]}
+        options = {
+            name: cell.options[name] for name in DEFAULTS if cell.options.get(name, DEFAULTS[name]) != DEFAULTS[name]
+        }
         if cell.name not in (UNNAMED, SETUP, "", None):
             options["name"] = cell.name
         cell_id = SETUP if cell.name == SETUP else ids.create_cell_id()
@@ -66,7 +96,8 @@ def write_py(notebook) -> str:
 def write_md(notebook) -> str:
     from marimo._convert.converters import MarimoConvert
 
-    return MarimoConvert.from_ir(to_ir(notebook)).to_markdown()
+    text = MarimoConvert.from_ir(to_ir(notebook)).to_markdown()
+    return text if "app_title" in _app_options(notebook) else text.replace(UNTITLED, "---\n", 1)
 
 
 def write_ipynb(notebook, results) -> str:
@@ -85,8 +116,20 @@ def write_html(notebook, results, title, asset_url) -> str:
     from marimo._export.serialization import serialize_notebook_snapshot
     from marimo._schemas.export_options import HTMLExportOptions
 
+    class Pages(Exporter):
+        """A notebook's options and outputs may name files. This is no kernel, and what it can read is not the
+        notebook's."""
+
+        def _inline_public_files(self, session_snapshot, public_dir):
+            pass
+
+        def _inline_virtual_files(self, session_snapshot):
+            return session_snapshot, set()
+
     app, view = _app_and_view(notebook, results)
-    html, _ = Exporter().export_as_html(
+    for name in FILE_OPTIONS:
+        setattr(app.config, name, None)
+    html, _ = Pages().export_as_html(
         HTMLExportRequest(
             filename=f"{title}.py",
             app_code=app.to_py(),

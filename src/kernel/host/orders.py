@@ -3,11 +3,12 @@
 import resource
 
 import msgspec
-from confinement.session import Wanted
 from marimo._ast.cell import CellConfig
 from marimo._config.config import MarimoConfig
 from marimo._runtime.commands import AppMetadata
 from marimo._types.ids import CellId_t
+
+from confinement.session import Wanted
 
 
 class Connection(msgspec.Struct, kw_only=True):
@@ -27,9 +28,10 @@ class Fork(Connection, kw_only=True, tag_field="op", tag="fork"):
     app_metadata: AppMetadata
     configs: dict[CellId_t, CellConfig] = {}
     log_path: str = "/dev/null"
-    limits: dict[str, int] = {}         # rlimits by name, as in {"DATA": bytes}: DATA counts memory, AS also what is only reserved
-    confine: Wanted | None = None       # null leaves the kernel unconfined
-    preload_seed: int | None = None     # seeds random and numpy.random; null: from the system
+    # rlimits by name, as in {"DATA": bytes}: DATA counts memory, AS also what is only reserved
+    limits: dict[str, int] = {}
+    confine: Wanted | None = None  # null leaves the kernel unconfined
+    preload_seed: int | None = None  # seeds random and numpy.random; null: from the system
 
     def __post_init__(self):
         for name in self.limits:
@@ -56,5 +58,7 @@ class Signal(msgspec.Struct, kw_only=True, tag_field="op", tag="signal"):
     signal: int
 
 
-DIRECTIONS = {("read", "py"), ("read", "ipynb"), ("read", "md")} | {("write", kind) for kind in ("py", "ipynb", "md", "html")}
+DIRECTIONS = {("read", "py"), ("read", "ipynb"), ("read", "md")} | {
+    ("write", kind) for kind in ("py", "ipynb", "md", "html")
+}
 decode = msgspec.json.Decoder(Fork | Convert | Signal).decode

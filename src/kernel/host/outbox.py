@@ -1,16 +1,18 @@
 """The kernel's end of its socket, in the shape of the queue that marimo puts its notifications into.
 
-Every write blocks while the server does not read: that is the back-pressure on a cell that prints faster than anyone takes it.
-A burst of notifications that marimo's main thread makes between two bits of notebook code is gathered and sent at once; nothing
-is ever held while notebook code runs, and whatever another thread sends takes all that was gathered along, in order.
+Every write blocks while the server does not read: that is the back-pressure on a cell that prints faster than anyone
+takes it. A burst of notifications that marimo's main thread makes between two bits of notebook code is gathered and
+sent at once; nothing is ever held while notebook code runs, and whatever another thread sends takes all that was
+gathered along, in order.
 """
 
 import threading
 import time
 
 import msgspec
-from frames import FROM_KERNEL, frame
 from marimo._utils.signals import SigintHandler
+
+from frames import FROM_KERNEL, frame
 
 GATHERED_LIMIT_BYTES = 1 << 15
 GATHERED_LIMIT_S = 0.002
@@ -39,7 +41,7 @@ class Outbox:
 
     def say(self, **message):
         """Sends one of our own messages at once."""
-        with SigintHandler.defer(), self._lock:     # an interrupt in the middle of a frame would ruin the stream
+        with SigintHandler.defer(), self._lock:  # an interrupt in the middle of a frame would ruin the stream
             self._parts.append(frame(FROM_KERNEL, msgspec.json.encode(message)))
             self._send()
 

@@ -9,7 +9,7 @@ def children() -> list[int]:
     try:
         with open("/proc/thread-self/children", encoding="ascii") as file:
             return [int(pid) for pid in file.read().split()]
-    except FileNotFoundError:           # a kernel built without CONFIG_PROC_CHILDREN, or a sandbox
+    except FileNotFoundError:  # a kernel built without CONFIG_PROC_CHILDREN, or a sandbox
         return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _parent(pid) == os.getpid()]
 
 
@@ -22,7 +22,8 @@ def _parent(pid):
 
 
 def kill_children():
-    """Kills every child, and every orphan that becomes one by that, until there is none. Blocks until they are reaped."""
+    """Kills every child, and every orphan that becomes one by that, until there is none. Blocks until they are
+    reaped."""
     while True:
         for pid in children():
             kill_tree(pid)
@@ -37,7 +38,7 @@ def kill_tree(pid: int):
     for kill in (os.killpg, os.kill):
         try:
             kill(pid, signal.SIGKILL)
-        except ProcessLookupError:      # it leads no group, or it is gone
+        except ProcessLookupError:  # it leads no group, or it is gone
             pass
 
 

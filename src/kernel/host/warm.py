@@ -1,8 +1,8 @@
 """What the zygote loads so that no kernel has to: steps that it takes one by one while nobody asks anything of it.
 
-The zygote says hello once marimo itself is loaded, so that the server is ready early; forks work from then on, and the steps below
-only make what a kernel does first faster. A step never starts while an order waits. Nothing here may leave a thread behind: a lock
-that it holds at a fork stays locked in every child. Libraries are imported, never used.
+The zygote says hello once marimo itself is loaded, so that the server is ready early; forks work from then on, and the
+steps below only make what a kernel does first faster. A step never starts while an order waits. Nothing here may leave
+a thread behind: a lock that it holds at a fork stays locked in every child. Libraries are imported, never used.
 """
 
 import functools
@@ -11,34 +11,45 @@ import os
 import random
 import sys
 
-LATE_IMPORTS = """asyncio concurrent.futures.thread getpass pdb readline termios uuid webbrowser narwhals._interchange.dataframe
+LATE_IMPORTS = """
+    asyncio concurrent.futures.thread getpass pdb readline termios uuid webbrowser narwhals._interchange.dataframe
     marimo._runtime.kernel_lifecycle marimo._runtime.marimo_pdb marimo._runtime.params
     marimo._runtime.runner.hooks_post_execution marimo._runtime.runner.hooks_on_finish
-    marimo._runtime.runner.hooks_pre_execution marimo._runtime.runner.hooks_preparation marimo._runtime.runner.hooks_lens
-    marimo._save.signing_policy marimo._save.manifest marimo._output.formatters.formatters marimo._output.formatting
-    marimo._output.utils marimo._messaging.console_output_worker marimo._plugins.stateless.callout
+    marimo._runtime.runner.hooks_pre_execution marimo._runtime.runner.hooks_preparation
+    marimo._runtime.runner.hooks_lens marimo._save.signing_policy marimo._save.manifest
+    marimo._output.formatters.formatters marimo._output.formatting marimo._output.utils
+    marimo._messaging.console_output_worker marimo._plugins.stateless.callout
     marimo._plugins.ui._impl.anywidget.comm_provider marimo._utils.typing marimo._data._external_storage.get_storage
-    marimo._data._external_storage.storage pygments.lexers.python pygments.formatters.html"""
+    marimo._data._external_storage.storage pygments.lexers.python pygments.formatters.html
+"""
 LIBRARIES = "numpy pyarrow pandas duckdb sqlglot altair matplotlib.pyplot"
-FOLLOWING = {       # what marimo or the library itself imports when a cell first shows one of its values
-    "pandas": """pyarrow.pandas_compat narwhals._pandas_like.dataframe narwhals._pandas_like.group_by narwhals._pandas_like.namespace
-        narwhals._pandas_like.selectors narwhals.stable.v2._namespace pandas.core.methods.to_dict""",
+# what marimo or the library itself imports when a cell first shows one of its values
+FOLLOWING = {
+    "pandas": """
+        pyarrow.pandas_compat narwhals._pandas_like.dataframe narwhals._pandas_like.group_by
+        narwhals._pandas_like.namespace narwhals._pandas_like.selectors narwhals.stable.v2._namespace
+        pandas.core.methods.to_dict
+    """,
     "altair": "narwhals.stable.v1._namespace narwhals._interchange.series",
     "sqlglot": "sqlglot.dialects.duckdb",
-    "matplotlib.pyplot": """marimo._output.mpl PIL.BmpImagePlugin PIL.GifImagePlugin PIL.JpegImagePlugin PIL.PngImagePlugin
-        PIL.PpmImagePlugin""",
+    "matplotlib.pyplot": """
+        marimo._output.mpl PIL.BmpImagePlugin PIL.GifImagePlugin PIL.JpegImagePlugin PIL.PngImagePlugin
+        PIL.PpmImagePlugin
+    """,
 }
 
 
 def plan(libraries: str) -> list:
     """The steps, in order, as (name, function). `libraries`: module names, separated by spaces."""
-    os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")    # pyarrow's allocator would start a thread
+    # pyarrow's allocator would start a thread
+    os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
     steps = [("entry points", cache_entry_points), ("late imports", import_late), ("first uses", use_first)]
     return steps + [(name, functools.partial(import_library, name)) for name in libraries.split()]
 
 
 def cache_entry_points():
-    """marimo reads the metadata of every installed package on every run; the zygote is restarted when packages change."""
+    """marimo reads the metadata of every installed package on every run; the zygote is restarted when packages
+    change."""
     from marimo._entrypoints import registry
 
     registry.entry_points = functools.cache(registry.entry_points)
@@ -51,7 +62,8 @@ def import_late():
 
 
 def use_first():
-    """Builds what is built on first use: markdown, the compiler's tables, the regular expressions of highlighted tracebacks."""
+    """Builds what is built on first use: markdown, the compiler's tables, the regular expressions of highlighted
+    tracebacks."""
     import marimo
     from marimo._ast.compiler import compile_cell
     from marimo._messaging.tracebacks import _highlight_traceback
@@ -59,7 +71,9 @@ def use_first():
     marimo.md("# x")
     _ = marimo.ui.slider
     compile_cell("import marimo as mo\nx = 1", cell_id="x")
-    _highlight_traceback('Traceback (most recent call last):\n  File "x", line 1, in <module>\n    f(a=1)\n    ^\nValueError: x\n')
+    _highlight_traceback(
+        'Traceback (most recent call last):\n  File "x", line 1, in <module>\n    f(a=1)\n    ^\nValueError: x\n'
+    )
 
 
 def import_library(name):
@@ -72,11 +86,13 @@ def import_library(name):
 
 
 def settle() -> int:
-    """After a step: garbage out, the rest frozen, so that no child's collector touches shared pages. Answers the thread count."""
+    """After a step: garbage out, the rest frozen, so that no child's collector touches shared pages. Answers the thread
+    count."""
     gc.collect()
     gc.freeze()
     if count_threads() > 1:
-        pid = os.fork()             # OpenBLAS ends its threads around a fork and starts them again on first use, which is never here
+        # OpenBLAS ends its threads around a fork and starts them again on first use, which is never here
+        pid = os.fork()
         if pid == 0:
             os._exit(0)
         os.waitpid(pid, 0)

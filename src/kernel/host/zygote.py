@@ -6,8 +6,8 @@ One JSON document per line:
           {"op":"preloaded","libraries":[…],"threads","ms"}     everything is loaded; forks worked since hello
           {"op":"forked","id","pid"}   {"op":"exited","id","code","signal"}   {"op":"refused","id","error"}
 
-It stays single-threaded, runs no user code, and owns every process it forks: it reports how each one ended, and leaves no
-descendant of a dead kernel behind. guardian.py does the same for the zygote itself.
+It stays single-threaded, runs no user code, and owns every process it forks: it reports how each one ended, and leaves
+no descendant of a dead kernel behind. guardian.py does the same for the zygote itself.
 """
 
 import json
@@ -29,7 +29,7 @@ class Child:
 
     def __init__(self, id, link):
         self.id = id
-        self.link = link            # a pipe on which a session's init says how the kernel ended; None: there is no init
+        self.link = link  # a pipe on which a session's init says how the kernel ended; None: there is no init
 
     def signal(self, pid, number):
         """2 and 15 for the whole group; init passes them on. Nothing happens when the process is gone."""
@@ -57,14 +57,14 @@ class Zygote:
     """The loop, and all that it owns."""
 
     def __init__(self, lifeline, shield, found, steps, host_modules):
-        self.lifeline = lifeline        # readable when the guardian is gone
-        self.shield = shield            # process and group ids that kernels may not signal
-        self.found = found              # the layers of confinement that this machine has
-        self.steps = deque(steps)       # of warm.py, taken when there is nothing else to do
+        self.lifeline = lifeline  # readable when the guardian is gone
+        self.shield = shield  # process and group ids that kernels may not signal
+        self.found = found  # the layers of confinement that this machine has
+        self.steps = deque(steps)  # of warm.py, taken when there is nothing else to do
         self.loaded = []
         self.host_modules = host_modules
         self.inbox = b""
-        self.children = {}              # pid -> Child
+        self.children = {}  # pid -> Child
         self.wake_r, self.wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.started_at = time.perf_counter()
 
@@ -74,7 +74,7 @@ class Zygote:
             while data:
                 data = data[os.write(1, data) :]
         except BrokenPipeError:
-            pass                        # the server is gone; the end of stdin comes next
+            pass  # the server is gone; the end of stdin comes next
 
     def serve(self):
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -120,6 +120,7 @@ class Zygote:
 
     def obey(self, line):
         import msgspec
+
         import orders
         from confinement.session import Confinement
 
@@ -145,7 +146,7 @@ class Zygote:
         link, theirs = os.pipe2(os.O_CLOEXEC) if confinement and self.found.namespaces else (None, None)
         try:
             pid = confinement.fork() if confinement else os.fork()
-        except OSError as error:        # no more processes or memory
+        except OSError as error:  # no more processes or memory
             self.say(op="refused", id=order.id, error=str(error))
             close(link, theirs)
             return
@@ -188,9 +189,10 @@ class Zygote:
             if child := self.children.pop(pid, None):
                 code, number = child.end(status)
                 self.say(op="exited", id=child.id, code=code, signal=number)
-        for pid in processes.children():        # what a dead kernel left behind (setsid, double fork) has become our child
+        # what a dead kernel left behind (setsid, double fork) has become our child
+        for pid in processes.children():
             if pid not in self.children:
-                processes.kill_tree(pid)        # its SIGCHLD brings us back here, for its own children
+                processes.kill_tree(pid)  # its SIGCHLD brings us back here, for its own children
 
 
 def close(*descriptors):
@@ -221,8 +223,9 @@ def find_id(line):
 def main():
     lifeline, shield = guardian.fork_zygote()
     started_at = time.perf_counter()
-    import compatibility
     import marimo
+
+    import compatibility
     import warm
     from confinement import describe, detect
 
@@ -243,7 +246,8 @@ def main():
         console.install()
         graph_scans.install()
         host_modules = kernel_process.find_host_modules()
-        sys.path[:] = [path for path in sys.path if os.path.abspath(path) != kernel_process.HOST]    # not for notebooks to import from
+        # not for notebooks to import from
+        sys.path[:] = [path for path in sys.path if os.path.abspath(path) != kernel_process.HOST]
     steps = [] if missing else warm.plan(os.environ.get("TROUPE_PRELOAD", warm.LIBRARIES))
     found = detect.detect()
     zygote = Zygote(lifeline, shield, found, steps, host_modules)

@@ -15,7 +15,7 @@ def drop_capabilities():
         try:
             prctl(PR_CAPBSET_DROP, capability)
         except OSError as error:
-            if error.errno != errno.EINVAL:         # EINVAL: this kernel has no capability with that number
+            if error.errno != errno.EINVAL:  # EINVAL: this kernel has no capability with that number
                 raise
             break
     syscall("capset", struct.pack("<Ii", CAPABILITY_VERSION_3, 0), bytes(24))

@@ -1,7 +1,8 @@
-"""What this machine offers, found out once in the zygote before the first fork. Namespaces are tried for real, in a child (4 ms).
+"""What this machine offers, found out once in the zygote before the first fork. Namespaces are tried for real, in a
+child (4 ms).
 
-TROUPE_CONFINE_WITHOUT=namespaces,landlock,seccomp (any of them, or landlock:2 for a kernel whose newest ABI is 2) plays a machine
-that lacks them, so that tests see the fallbacks.
+TROUPE_CONFINE_WITHOUT=namespaces,landlock,seccomp (any of them, or landlock:2 for a kernel whose newest ABI is 2) plays
+a machine that lacks them, so that tests see the fallbacks.
 """
 
 import json
@@ -16,12 +17,12 @@ class Found:
     """The layers that a kernel on this machine can have."""
 
     def __init__(self, root, landlock_abi, seccomp, without_namespaces_why, notes):
-        self.root = root                        # the server runs as root: namespaces without that of users
-        self.landlock = landlock_abi            # 0: none
+        self.root = root  # the server runs as root: namespaces without that of users
+        self.landlock = landlock_abi  # 0: none
         self.seccomp = seccomp
         self.namespaces = without_namespaces_why is None
         self.why = without_namespaces_why
-        self.notes = notes                      # what the view of the disk lacks here, for people
+        self.notes = notes  # what the view of the disk lacks here, for people
 
 
 def detect() -> Found:

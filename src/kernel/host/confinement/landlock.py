@@ -1,6 +1,8 @@
-"""Landlock: which files may be read and written, by path; from ABI 4 TCP by port, from ABI 6 signals and abstract sockets.
+"""Landlock: which files may be read and written, by path; from ABI 4 TCP by port, from ABI 6 signals and abstract
+sockets.
 
-It does not cover chmod, chown, utime, xattr and stat, nor unix sockets by path. It binds the calling thread and its children.
+It does not cover chmod, chown, utime, xattr and stat, nor unix sockets by path. It binds the calling thread and its
+children.
 """
 
 import os
@@ -30,7 +32,8 @@ def find_abi() -> int:
 
 
 def restrict(abi: int, rules, tcp_ports=None):
-    """`rules`: (path, rights), missing paths are skipped. `tcp_ports`: None leaves TCP alone, else the only ones to connect to."""
+    """`rules`: (path, rights), missing paths are skipped. `tcp_ports`: None leaves TCP alone, else the only ones to
+    connect to."""
     handled = RIGHTS_OF_ABI.get(abi, ALL)
     tcp = BIND_AND_CONNECT if abi >= ABI_WITH_TCP and tcp_ports is not None else 0
     scopes = SIGNALS_AND_ABSTRACT_SOCKETS if abi >= ABI_WITH_SCOPES else 0
@@ -39,7 +42,7 @@ def restrict(abi: int, rules, tcp_ports=None):
     for path, rights in rules:
         try:
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except OSError:         # not on this machine
+        except OSError:  # not on this machine
             continue
         allowed = rights & handled
         if not stat.S_ISDIR(os.fstat(descriptor).st_mode):

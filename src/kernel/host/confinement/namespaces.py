@@ -4,8 +4,9 @@
               mounts; reaps orphans;         gives up privileges, Landlock, seccomp, then marimo
               its end is the end of all
 
-A kernel that was pid 1 itself would ignore its own SIGKILL, and its children would take it for a dead parent. The zygote clones init
-into its namespaces by one system call: to fork a process that unshares, forks and exits costs as much again as the whole start.
+A kernel that was pid 1 itself would ignore its own SIGKILL, and its children would take it for a dead parent. The
+zygote clones init into its namespaces by one system call: to fork a process that unshares, forks and exits costs as
+much again as the whole start.
 """
 
 import ctypes
@@ -20,7 +21,7 @@ from confinement.syscalls import MACHINE, NUMBERS, PR_SET_PDEATHSIG, prctl, set_
 
 NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 SET_INTERFACE_FLAGS, UP, RUNNING = 0x8914, 0x1, 0x40
-holding_libc = ctypes.PyDLL(None, use_errno=True)        # keeps the interpreter's lock during a call
+holding_libc = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock during a call
 WATCHED = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM}
 
 
@@ -44,7 +45,7 @@ def settle_in(with_user: bool, uid: int, gid: int):
     os.setsid()
     if not with_user:
         return
-    set_dumpable(True)              # else /proc/self is root's and the maps cannot be written
+    set_dumpable(True)  # else /proc/self is root's and the maps cannot be written
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
             file.write(text)
@@ -61,10 +62,10 @@ def fork_kernel(link, drop_privileges):
     if kernel := os.fork():
         try:
             drop_privileges()
-            set_dumpable(False)                         # the kernel may not look into it
-            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)     # with the zygote; a change of uid would have cleared it
+            set_dumpable(False)  # the kernel may not look into it
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # with the zygote; a change of uid would have cleared it
             if not _has_reader(link):
-                os._exit(1)                             # the zygote was gone before that
+                os._exit(1)  # the zygote was gone before that
             _watch(kernel, link)
         finally:
             os._exit(70)
@@ -78,12 +79,13 @@ def _has_reader(link):
 
 
 def _watch(kernel, link):
-    """Passes signals on and reaps orphans; ends with the kernel, and the end of pid 1 is the end of every process of the session."""
+    """Passes signals on and reaps orphans; ends with the kernel, and the end of pid 1 is the end of every process of
+    the session."""
     while True:
         number = signal.sigwait(WATCHED)
         if number != signal.SIGCHLD:
             try:
-                os.killpg(kernel, number)               # its group exists once marimo has called setsid
+                os.killpg(kernel, number)  # its group exists once marimo has called setsid
             except ProcessLookupError:
                 pass
             continue

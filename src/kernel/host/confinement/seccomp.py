@@ -1,4 +1,5 @@
-"""seccomp: system calls that no notebook needs, and stand-ins for layers that this machine lacks. Binds this thread and its children."""
+"""seccomp: system calls that no notebook needs, and stand-ins for layers that this machine lacks. Binds this thread and
+its children."""
 
 import ctypes
 import errno
@@ -8,9 +9,9 @@ import struct
 from confinement.syscalls import MACHINE, NUMBERS, PR_SET_SECCOMP, prctl
 
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
-AUDIT_ARCH = (0xC000003E, 0xC00000B7)           # x86_64, aarch64
+AUDIT_ARCH = (0xC000003E, 0xC00000B7)  # x86_64, aarch64
 X32_BIT = 0x40000000
-NEW_NAMESPACE = 0x7E020000                      # every CLONE_NEW* flag
+NEW_NAMESPACE = 0x7E020000  # every CLONE_NEW* flag
 LOAD, JUMP_EQUAL, JUMP_NOT_LESS, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
 NEVER = """setns bpf perf_event_open userfaultfd add_key request_key keyctl
@@ -34,7 +35,8 @@ def on(name, *body):
 
 
 def build(shield=(), no_truncate=False, no_network=False, no_ptrace=False) -> bytes:
-    """The program. `shield`: process and group ids that may not be signalled, nor any process be limited from outside."""
+    """The program. `shield`: process and group ids that may not be signalled, nor any process be limited from
+    outside."""
     program = [
         step(LOAD, ARCHITECTURE), step(JUMP_EQUAL, AUDIT_ARCH[MACHINE], 1, 0), give(errno.ENOSYS),
         step(LOAD, NUMBER), step(JUMP_NOT_LESS, X32_BIT, 0, 1), give(errno.ENOSYS),
@@ -42,7 +44,7 @@ def build(shield=(), no_truncate=False, no_network=False, no_ptrace=False) -> by
     denied = [*NEVER, *(["truncate"] if no_truncate else []), *(["ptrace", "process_vm_writev"] if no_ptrace else [])]
     for name in denied:
         program += on(name, give(errno.EPERM))
-    program += on("clone3", give(errno.ENOSYS))         # its flags are out of a filter's reach; libc then uses clone
+    program += on("clone3", give(errno.ENOSYS))  # its flags are out of a filter's reach; libc then uses clone
     for name in ("clone", "unshare"):
         flags = step(LOAD, FIRST_ARGUMENT), step(JUMP_ANY_BIT, NEW_NAMESPACE, 0, 1)
         program += on(name, *flags, give(errno.EPERM), step(RETURN, ALLOW))
@@ -60,7 +62,7 @@ def _shield(targets):
     for name in TO_A_PROCESS:
         checks = [step(JUMP_EQUAL, target, len(targets) - n, 0) for n, target in enumerate(targets)]
         program += on(name, step(LOAD, FIRST_ARGUMENT), *checks, step(RETURN, ALLOW), give(errno.EPERM))
-    for name in ("tkill", "pidfd_open"):                # take ids of threads, which are not known
+    for name in ("tkill", "pidfd_open"):  # take ids of threads, which are not known
         program += on(name, give(errno.EPERM))
     itself = step(JUMP_EQUAL, 0, 0, 1)
     return program + on("prlimit64", step(LOAD, FIRST_ARGUMENT), itself, step(RETURN, ALLOW), give(errno.EPERM))

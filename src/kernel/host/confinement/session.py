@@ -5,6 +5,7 @@ import sys
 import tempfile
 
 import msgspec
+
 from confinement import capabilities, landlock, namespaces, seccomp, views
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
@@ -14,13 +15,13 @@ NETWORKS = ("open", "none")
 class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What an order says about confinement."""
 
-    hidden: list[str] = []              # the server's directories; the kernel's own may lie inside
-    read: list[str] = []                # what else may be read
-    network: str = "open"               # "none": only a loopback of its own, or none at all without namespaces
+    hidden: list[str] = []  # the server's directories; the kernel's own may lie inside
+    read: list[str] = []  # what else may be read
+    network: str = "open"  # "none": only a loopback of its own, or none at all without namespaces
     tcp_ports: list[int] | None = None  # from Landlock 4 on: the only ports to connect to
-    uid: int | None = None              # of the kernel, for a server that is root
-    tmp_mb: int = 256                   # size of /tmp and of /dev/shm
-    shield: list[int] = []              # more processes that may not be signalled; the server and the zygote always are
+    uid: int | None = None  # of the kernel, for a server that is root
+    tmp_mb: int = 256  # size of /tmp and of /dev/shm
+    shield: list[int] = []  # more processes that may not be signalled; the server and the zygote always are
 
     def __post_init__(self):
         if self.network not in NETWORKS:
@@ -28,7 +29,8 @@ class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Confinement:
-    """fork() in the zygote; in its child start(), which comes back in the kernel; there finish(), before its first thread."""
+    """fork() in the zygote; in its child start(), which comes back in the kernel; there finish(), before its first
+    thread."""
 
     def __init__(self, found, wanted, work, shield):
         self.found, self.wanted = found, wanted

@@ -6,7 +6,7 @@ import struct
 
 from confinement.syscalls import call, libc, syscall
 
-READ_ONLY, NOSUID, NODEV, NOEXEC = 1, 2, 4, 8                   # as mount_setattr has them, too
+READ_ONLY, NOSUID, NODEV, NOEXEC = 1, 2, 4, 8  # as mount_setattr has them, too
 BIND, RECURSIVE, PRIVATE = 1 << 12, 1 << 14, 1 << 18
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 OPEN_TMP = ("/tmp", "/dev/shm")
@@ -19,7 +19,8 @@ def is_under(path, folder):
 
 
 def find_home() -> list[str]:
-    """The home directory of this user, where keys and the history of shells lie; none when it holds the system or lies in it."""
+    """The home directory of this user, where keys and the history of shells lie; none when it holds the system or lies
+    in it."""
     try:
         home = os.path.realpath(pwd.getpwuid(os.geteuid()).pw_dir)
     except KeyError:
@@ -39,9 +40,11 @@ def build(hidden, read, write, tmp_mb) -> list[str]:
     mount(None, "/", flags=RECURSIVE | PRIVATE)
     covers = find_covers(hidden)
     for path in write:
-        mount(path, path, flags=BIND)                           # a mount of its own, so that it can stay writable
+        mount(path, path, flags=BIND)  # a mount of its own, so that it can stay writable
     kept = [path for path in dict.fromkeys([*read, *write]) if any(is_under(path, cover) for cover in covers)]
-    opened = [(path, os.open(path, os.O_PATH | os.O_CLOEXEC), os.path.isdir(path)) for path in kept if os.path.exists(path)]
+    opened = [
+        (path, os.open(path, os.O_PATH | os.O_CLOEXEC), os.path.isdir(path)) for path in kept if os.path.exists(path)
+    ]
     set_flags("/", READ_ONLY | NOSUID, recursive=True)
     for cover in covers:
         options = f"size={tmp_mb}m,mode=1777" if cover in OPEN_TMP else "size=1m,mode=755"
@@ -57,7 +60,8 @@ def build(hidden, read, write, tmp_mb) -> list[str]:
             set_flags(cover, READ_ONLY)
     try:
         mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
-    except OSError as error:                                    # a container that masks parts of /proc does not allow it
+    # a container that masks parts of /proc does not allow it
+    except OSError as error:
         return [f"other processes visible in /proc ({error.strerror})"]
     return []
 
