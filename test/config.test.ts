@@ -60,7 +60,7 @@ test('with nothing set, every setting has its default', (t) => {
     preload: true,
     kernelMemoryMb: 4096,
     kernelConfinement: 'auto',
-    kernelNetwork: 'open',
+    kernelNetwork: 'host',
     kernelUid: undefined,
     defaultModel: undefined,
     localModel: undefined,

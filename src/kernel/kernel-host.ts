@@ -32,6 +32,10 @@ export interface KernelHostOptions {
   readonly confinement?: 'auto' | 'require' | 'off';
   /** Directories that no kernel may see, but for its own working directory inside them. */
   readonly hiddenPaths: readonly string[];
+  /** Default `host`. */
+  readonly kernelNetwork?: 'host' | 'none';
+  /** Of kernels, for a server that is root. */
+  readonly kernelUid?: number;
   /** Of the server; what of it reaches the children is decided in environment.ts. Default: this process's. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly launchTimeoutMs?: number;
@@ -62,6 +66,7 @@ export class KernelHost implements AsyncDisposable {
   readonly #listeners = new Set<(state: KernelHostState) => void>();
   #waiters: Waiter[] = [];
   #state: KernelHostState = 'down';
+  #marimo: KernelHost['marimo'];
   #zygote: ZygoteProcess | null = null;
   #userConfig: unknown = null;
   #failures = 0;
@@ -76,6 +81,11 @@ export class KernelHost implements AsyncDisposable {
 
   get state(): KernelHostState {
     return this.#state;
+  }
+
+  /** Which marimo it runs and where that lies; undefined until it was up for the first time. */
+  get marimo(): { readonly version: string; readonly directory: string } | undefined {
+    return this.#marimo;
   }
 
   /** Resolves when kernels can be forked; rejects with KernelHostError when this Python cannot do it. Call it once. */
@@ -157,6 +167,7 @@ export class KernelHost implements AsyncDisposable {
     }
     const upSince = performance.now();
     this.#zygote = zygote;
+    this.#marimo = { version: hello.marimo, directory: hello.marimoDir };
     void zygote.ended.then(() => this.#onLost(performance.now() - upSince));
     this.#enter('up');
     for (const waiter of this.#waiters.splice(0)) waiter.resolve(zygote);
@@ -220,7 +231,13 @@ export class KernelHost implements AsyncDisposable {
 
   #policy() {
     const { memoryLimitBytes = null, confinement, hiddenPaths, logDir = null } = this.#options;
-    const hidden = confinement === 'off' ? null : [...new Set([...hiddenPaths, this.#sockets.path])];
-    return { memoryLimitBytes, hiddenPaths: hidden, logDir, userConfig: this.#userConfig };
+    const { kernelNetwork: network = 'host', kernelUid: uid = null } = this.#options;
+    const hidden = [...new Set([...hiddenPaths, this.#sockets.path])];
+    return {
+      memoryLimitBytes,
+      confinement: confinement === 'off' ? null : { hiddenPaths: hidden, network, uid },
+      logDir,
+      userConfig: this.#userConfig,
+    };
   }
 }

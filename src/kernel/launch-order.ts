@@ -2,11 +2,20 @@ import { join } from 'node:path';
 import type { KernelLaunch } from './kernel.ts';
 import { toMarimoConfig } from './kernel-commands.ts';
 
+/** How kernels are kept apart from the server and from each other. */
+export interface Confinement {
+  readonly hiddenPaths: readonly string[];
+  /** `none`: only a loopback of the kernel's own. */
+  readonly network: 'host' | 'none';
+  /** The user that kernels run as; only a server that is root can have one. */
+  readonly uid: number | null;
+}
+
 /** What is the same for every kernel of one host. */
 export interface LaunchPolicy {
   readonly memoryLimitBytes: number | null;
   /** Null: kernels are not confined. */
-  readonly hiddenPaths: readonly string[] | null;
+  readonly confinement: Confinement | null;
   readonly logDir: string | null;
   /** marimo's user configuration, as the kernel host ships it. */
   readonly userConfig: unknown;
@@ -47,9 +56,13 @@ export function forkOrder(
     },
     configs: Object.fromEntries(launch.cells.map(({ cellId, config }) => [cellId, toMarimoConfig(config)])),
     limits: policy.memoryLimitBytes === null ? {} : { DATA: policy.memoryLimitBytes },
-    confine: policy.hiddenPaths === null ? null : { hidden: policy.hiddenPaths },
+    confine: policy.confinement === null ? null : confineOrder(policy.confinement),
     ...(policy.logDir === null
       ? {}
       : { log_path: join(policy.logDir, `${encodeURIComponent(launch.id)}.log`) }),
   };
+}
+
+function confineOrder({ hiddenPaths, network, uid }: Confinement): Record<string, unknown> {
+  return { hidden: hiddenPaths, network: network === 'host' ? 'open' : 'none', ...(uid === null ? {} : { uid }) };
 }
