@@ -95,7 +95,7 @@ export interface Boxes {
   readonly logged: LogLine[];
 }
 
-export function startBoxes(t: TestContext, store: Store, machineVersion = BOX_VERSION): Boxes {
+export function startBoxes(t: Pick<TestContext, 'after'>, store: Store, machineVersion = BOX_VERSION): Boxes {
   const { log, lines } = rememberingLog();
   const owned: Ownership = { taken: [], released: [] };
   const actors = new ActorRuntime(store, log);

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { encode } from '@msgpack/msgpack';
+import { decodeRecord, defineRecord, encodeRecord } from '#storage/codec.ts';
+
+interface Pet {
+  readonly name: string;
+  readonly legs: number;
+}
+const first = defineRecord<{ name: string }>('pet', 1);
+const third = defineRecord<Pet>('pet', 3, (value, version) => {
+  const { name } = value as { name: string };
+  return { name: `${name} of version ${version}`, legs: 4 };
+});
+
+test('a record is read as it was written, bytes and all', () => {
+  const bytes = new Uint8Array([0, 255, 7]);
+  const kind = defineRecord<unknown>('thing', 2);
+  const value = { text: 'é😀', list: [1, null, true], bytes, nested: { empty: {} } };
+  const read = decodeRecord(kind, encodeRecord(kind, value));
+  assert.deepEqual(read, value);
+});
+
+test('a member that is undefined is left out', () => {
+  const kind = defineRecord<unknown>('thing', 1);
+  assert.deepEqual(decodeRecord(kind, encodeRecord(kind, { a: undefined, b: 1 })), { b: 1 });
+});
+
+test('a record of an older version is upgraded, told from which', () => {
+  assert.deepEqual(decodeRecord(third, encodeRecord(first, { name: 'Tom' })), {
+    name: 'Tom of version 1',
+    legs: 4,
+  });
+});
+
+test('a record of the present version is not upgraded', () => {
+  const tom = { name: 'Tom', legs: 3 };
+  assert.deepEqual(decodeRecord(third, encodeRecord(third, tom)), tom);
+});
+
+test('a record of a newer version is refused with what this release reads', () => {
+  assert.throws(() => decodeRecord(first, encodeRecord(third, { name: 'Tom', legs: 4 })), {
+    message: 'A stored pet has version 3; this release reads up to 1.',
+  });
+});
+
+test('an older record without a way to upgrade it is refused', () => {
+  assert.throws(
+    () => decodeRecord(defineRecord('pet', 2), encodeRecord(first, { name: 'Tom' })),
+    /version 1/,
+  );
+});
+
+test('bytes that are no record are damage', () => {
+  for (const damage of [encode({ name: 'Tom' }), encode(['1', {}]), encode([])]) {
+    assert.throws(() => decodeRecord(first, damage), {
+      message: 'A stored pet is damaged: it has no version.',
+    });
+  }
+});

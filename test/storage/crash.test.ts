@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { actorSnapshots } from '#storage/actor-snapshots.ts';
+import { openStore } from '#storage/open-store.ts';
+import { WORKSPACE } from '#test/actors/boxes.ts';
+import { childScript } from '#test/support/child-script.ts';
+import { PAIRS, pairRecords } from '#test/support/pairs.ts';
+import { temporaryDirectory } from '#test/support/temporary-store.ts';
+
+const SEEDS = 20;
+
+test('a server that is killed at any moment keeps every turn wholly or not at all, and all it called durable', async (t) => {
+  for (let seed = 0; seed < SEEDS; seed++) {
+    const path = temporaryDirectory(t);
+    const child = childScript(t, 'pair-writer', path);
+    let durable = 0;
+    const turns = 1 + ((seed * 7) % 20);
+    for (let i = 0; i < turns; i++) durable = Number(await child.line());
+    await child.kill(); // it has run on meanwhile, so the blow falls anywhere within a turn
+    const store = await openStore(path, assert.fail);
+    const things = ['left', 'right'].map((id) => {
+      const { context } = store.get(actorSnapshots, WORKSPACE, 'box', id)!;
+      return Number((context as { thing: string }).thing);
+    });
+    const records = [...store.list(pairRecords, WORKSPACE, [], { limit: 1_000 })].map(({ value }) => value);
+    await store[Symbol.asyncDispose]();
+    const [found] = things;
+    assert.deepEqual([...things, ...records], Array(2 + PAIRS).fill(found), `seed ${seed}`);
+    assert.ok(found! >= durable, `seed ${seed}: ${durable} was durable, ${found} is there`);
+  }
+});

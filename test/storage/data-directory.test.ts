@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import { DataDirectory } from '#storage/data-directory.ts';
+import { childScript } from '#test/support/child-script.ts';
+import { temporaryDirectory } from '#test/support/temporary-store.ts';
+
+test('a data directory belongs to one server, by whatever name it is called', async (t) => {
+  const root = join(temporaryDirectory(t), 'data');
+  const first = await DataDirectory.claim(root);
+  t.after(() => first[Symbol.dispose]());
+  const alias = `${root}-alias`;
+  symlinkSync(root, alias);
+  const taken = { message: `Another Troupe server is using the data directory ${realpathSync(root)}.` };
+  await assert.rejects(DataDirectory.claim(root), taken);
+  await assert.rejects(DataDirectory.claim(alias), taken);
+});
+
+test('a directory that was given up can be claimed at once', async (t) => {
+  const root = temporaryDirectory(t);
+  for (let i = 0; i < 3; i++) (await DataDirectory.claim(root))[Symbol.dispose]();
+});
+
+test('two directories belong to two servers', async (t) => {
+  for (let i = 0; i < 2; i++) {
+    const directory = await DataDirectory.claim(temporaryDirectory(t));
+    t.after(() => directory[Symbol.dispose]());
+  }
+});
+
+test('a directory of another process is refused, and free once that process is killed', async (t) => {
+  const root = temporaryDirectory(t);
+  const holder = childScript(t, 'directory-holder', root);
+  assert.equal(await holder.line(), 'claimed');
+  await assert.rejects(DataDirectory.claim(root), /Another Troupe server is using the data directory/);
+  await holder.kill();
+  (await DataDirectory.claim(root))[Symbol.dispose]();
+});
+
+test('a claim that is refused touches nothing of the owner', async (t) => {
+  const first = await DataDirectory.claim(temporaryDirectory(t));
+  t.after(() => first[Symbol.dispose]());
+  writeFileSync(join(first.runPath, 'zygote.sock'), '');
+  await assert.rejects(DataDirectory.claim(first.root));
+  assert.equal(existsSync(join(first.runPath, 'zygote.sock')), true);
+});
+
+test('everything in a data directory is closed to others, also when the directory was there before', async (t) => {
+  const root = temporaryDirectory(t);
+  mkdirSync(join(root, 'data'), { mode: 0o755 });
+  const directory = await DataDirectory.claim(join(root, 'data'));
+  t.after(() => directory[Symbol.dispose]());
+  const files = directory.workspaceFiles('ws_1');
+  const paths = [directory.root, directory.storePath, directory.runPath, files, join(files, '..')];
+  assert.deepEqual(
+    paths.map((path) => (statSync(path).mode & 0o777).toString(8)),
+    paths.map(() => '700'),
+  );
+  assert.equal(files, join(directory.root, 'workspaces', 'ws_1', 'files'));
+});
+
+test('a new server clears away dead sockets and keeps the files of workspaces', async (t) => {
+  const root = temporaryDirectory(t);
+  const first = await DataDirectory.claim(root);
+  writeFileSync(join(first.runPath, 'zygote.sock'), '');
+  writeFileSync(join(first.workspaceFiles('ws_1'), 'notes.txt'), 'mine');
+  first[Symbol.dispose]();
+  const second = await DataDirectory.claim(root);
+  t.after(() => second[Symbol.dispose]());
+  assert.equal(existsSync(join(second.runPath, 'zygote.sock')), false);
+  assert.equal(existsSync(join(second.workspaceFiles('ws_1'), 'notes.txt')), true);
+});

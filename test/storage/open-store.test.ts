@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import test, { type TestContext } from 'node:test';
+import { defineRecord } from '#storage/codec.ts';
+import { CURRENT_FORMAT, type StoreFormat } from '#storage/migrations.ts';
+import { openStore } from '#storage/open-store.ts';
+import type { Store } from '#storage/store.ts';
+import { temporaryDirectory } from '#test/support/temporary-store.ts';
+
+const pets = defineRecord<string>('pet', 1);
+
+test('a store of a newer format is refused with one clear message, and opens again with a newer release', async (t) => {
+  const { path, as } = stores(t);
+  await as({ version: 3, migrations: [] }, (store) => store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1')));
+  await assert.rejects(openStore(path, assert.fail, { version: 2, migrations: [] }), {
+    message: `The store at ${path} has format 3; this release reads up to 2. Start a newer release.`,
+  });
+  await as({ version: 3, migrations: [] }, (store) => assert.equal(store.get(pets, 'ws_1', 'p1'), 'cat'));
+});
+
+test('an older store is brought up to date step by step, in order, once', async (t) => {
+  const { as } = stores(t);
+  await as({ version: 1, migrations: [] }, (store) => store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1')));
+  const { format, ran } = recordingFormat(4);
+  await as(format, (store) => assert.equal(store.get(pets, 'ws_1', 'p1'), 'cat 1 2 3'));
+  await as(format, (store) => assert.equal(store.get(pets, 'ws_1', 'p1'), 'cat 1 2 3'));
+  assert.deepEqual(ran, [1, 2, 3]);
+});
+
+test('a migration that was interrupted goes on where it stopped', async (t) => {
+  const { path, as } = stores(t);
+  await as({ version: 1, migrations: [] }, (store) => store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1')));
+  const interrupted = recordingFormat(4, 2);
+  await assert.rejects(openStore(path, assert.fail, interrupted.format), /the power went/);
+  const { format, ran } = recordingFormat(4);
+  await as(format, (store) => assert.equal(store.get(pets, 'ws_1', 'p1'), 'cat 1 2 3'));
+  assert.deepEqual(
+    [interrupted.ran, ran],
+    [
+      [1, 2],
+      [2, 3],
+    ],
+  );
+});
+
+test('a new store is of the present format and is migrated by nothing', async (t) => {
+  const { as } = stores(t);
+  const { format, ran } = recordingFormat(3);
+  await as(format, () => undefined);
+  await as(format, () => undefined);
+  assert.deepEqual(ran, []);
+});
+
+test('a format that nothing leads away from is refused', async (t) => {
+  const { path, as } = stores(t);
+  await as({ version: 1, migrations: [] }, () => undefined);
+  await assert.rejects(
+    openStore(path, assert.fail, { version: 2, migrations: [] }),
+    /no migration from store format 1/,
+  );
+});
+
+test('there is a migration for every step to the present format', () => {
+  assert.equal(CURRENT_FORMAT.migrations.length, CURRENT_FORMAT.version - 1);
+});
+
+/** Steps that note that they ran and append their number; the step `failsAt` fails when its work is done. */
+function recordingFormat(version: number, failsAt?: number): { format: StoreFormat; ran: number[] } {
+  const ran: number[] = [];
+  const step = (from: number) => async (store: Store) => {
+    ran.push(from);
+    if (from === failsAt) throw new Error('the power went');
+    store.write((tx) => tx.put(pets, `${tx.get(pets, 'ws_1', 'p1')} ${from}`, 'ws_1', 'p1'));
+  };
+  return { format: { version, migrations: Array.from({ length: version - 1 }, (_, i) => step(i + 1)) }, ran };
+}
+
+function stores(t: TestContext) {
+  const path = temporaryDirectory(t);
+  const as = async (format: StoreFormat, use: (store: Store) => void): Promise<void> => {
+    const store = await openStore(path, assert.fail, format);
+    use(store);
+    await store[Symbol.asyncDispose]();
+  };
+  return { path, as };
+}

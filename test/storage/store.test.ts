@@ -1,0 +1,328 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { setImmediate as turnOver } from 'node:timers/promises';
+import type { RootDatabase } from 'lmdb';
+import { defineRecord } from '#storage/codec.ts';
+import type { Key } from '#storage/keys.ts';
+import { type Page, Store } from '#storage/store.ts';
+import { temporaryStore } from '#test/support/temporary-store.ts';
+
+const pets = defineRecord<string>('pet', 1);
+const petsOfMany = defineRecord<string>('pet-of', 1);
+
+test('a decision that throws keeps nothing of what it wrote, and what others wrote', async (t) => {
+  const { store } = await temporaryStore(t);
+  store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
+  assert.throws(
+    () =>
+      store.write((tx) => {
+        tx.put(pets, 'dog', 'ws_1', 'p1');
+        tx.put(pets, 'owl', 'ws_1', 'p2');
+        throw new Error('on second thoughts');
+      }),
+    /on second thoughts/,
+  );
+  assert.deepEqual(read(store, 'p1', 'p2'), ['cat', undefined]);
+  await store.durable();
+  assert.deepEqual(listed(store), { p1: 'cat' });
+});
+
+test('a decision that throws and wrote alone leaves nothing to commit', async (t) => {
+  const { store } = await temporaryStore(t);
+  assert.throws(() =>
+    store.write((tx) => {
+      tx.put(pets, 'dog', 'ws_1', 'p1');
+      throw new Error('no');
+    }),
+  );
+  assert.equal(store.durable(), undefined);
+});
+
+test('a decision reads its own writes and removals, and answers what it returns', async (t) => {
+  const { store } = await temporaryStore(t);
+  store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
+  const seen = store.write((tx) => {
+    tx.put(pets, 'dog', 'ws_1', 'p2');
+    const before = [tx.get(pets, 'ws_1', 'p1'), tx.get(pets, 'ws_1', 'p2')];
+    tx.remove(pets, 'ws_1', 'p1');
+    return [...before, tx.get(pets, 'ws_1', 'p1')];
+  });
+  assert.deepEqual(seen, ['cat', 'dog', undefined]);
+});
+
+test('reads by key see what is not committed yet, reads by range only what is', async (t) => {
+  const { store } = await temporaryStore(t);
+  store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
+  await store.durable();
+  store.write((tx) => {
+    tx.remove(pets, 'ws_1', 'p1');
+    tx.put(pets, 'dog', 'ws_1', 'p2');
+  });
+  assert.deepEqual([read(store, 'p1', 'p2'), listed(store)], [[undefined, 'dog'], { p1: 'cat' }]);
+  await turnOver(); // the commit is under way
+  assert.deepEqual(read(store, 'p1', 'p2'), [undefined, 'dog']);
+  await store.durable();
+  assert.deepEqual([read(store, 'p1', 'p2'), listed(store)], [[undefined, 'dog'], { p2: 'dog' }]);
+});
+
+test('of several writes of one key in one turn the last one counts', async (t) => {
+  const { store } = await temporaryStore(t);
+  store.write((tx) => {
+    tx.put(pets, 'cat', 'ws_1', 'p1');
+    tx.remove(pets, 'ws_1', 'p1');
+    tx.remove(pets, 'ws_1', 'p2');
+    tx.put(pets, 'dog', 'ws_1', 'p2');
+  });
+  store.write((tx) => tx.put(pets, 'cow', 'ws_1', 'p3'));
+  store.write((tx) => tx.remove(pets, 'ws_1', 'p3'));
+  store.write((tx) => tx.put(pets, 'hen', 'ws_1', 'p3'));
+  assert.deepEqual(read(store, 'p1', 'p2', 'p3'), [undefined, 'dog', 'hen']);
+  await store.durable();
+  assert.deepEqual(
+    [read(store, 'p1', 'p2', 'p3'), listed(store)],
+    [[undefined, 'dog', 'hen'], { p2: 'dog', p3: 'hen' }],
+  );
+});
+
+test('a key that is written again before its first commit is through keeps its newer value', async () => {
+  const disk = slowDisk();
+  const store = new Store(disk.database, assert.fail);
+  store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
+  const first = store.durable();
+  await turnOver();
+  store.write((tx) => tx.put(pets, 'dog', 'ws_1', 'p1'));
+  const second = store.durable();
+  disk.commit();
+  await first;
+  assert.deepEqual(
+    [read(store, 'p1'), store.durable()],
+    [['dog'], second],
+    'the newer value is not durable yet',
+  );
+  await turnOver();
+  disk.commit();
+  await second;
+  assert.deepEqual([read(store, 'p1'), store.durable()], [['dog'], undefined]);
+});
+
+test('everything of one turn is one transaction, what its hooks add included', async (t) => {
+  const { store } = await temporaryStore(t);
+  const seen: unknown[] = [];
+  store.beforeCommit(() => {
+    seen.push(listed(store));
+    store.write((tx) => tx.put(pets, 'late', 'ws_1', 'p3'));
+  });
+  store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
+  queueMicrotask(() => store.write((tx) => tx.put(pets, 'dog', 'ws_1', 'p2')));
+  await store.durable();
+  assert.deepEqual([seen, listed(store)], [[{}], { p1: 'cat', p2: 'dog', p3: 'late' }]);
+});
+
+test('a turn is durable when it is committed, and not before', async (t) => {
+  const { store } = await temporaryStore(t);
+  assert.equal(store.durable(), undefined);
+  store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
+  assert.deepEqual(listed(store), {});
+  await store.durable();
+  assert.deepEqual([listed(store), store.durable()], [{ p1: 'cat' }, undefined]);
+});
+
+test('a turn in which nothing was written does not overtake the one before it', async (t) => {
+  const { store } = await temporaryStore(t);
+  const order: string[] = [];
+  store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
+  void store.openTurn().durable.then(() => order.push('written', ...Object.keys(listed(store))));
+  await turnOver();
+  const empty = store.openTurn().durable;
+  void empty.then(() => order.push('empty'));
+  await empty;
+  assert.deepEqual(order, ['written', 'p1', 'empty']);
+});
+
+test('turns become durable in their order', async (t) => {
+  const { store } = await temporaryStore(t);
+  const order: number[] = [];
+  const all: Promise<unknown>[] = [];
+  for (let turn = 0; turn < 20; turn++) {
+    const size = turn % 2 === 0 ? 200_000 : 1;
+    if (turn % 5 !== 4) store.write((tx) => tx.put(pets, 'x'.repeat(size), 'ws_1', `p${turn}`));
+    all.push(store.openTurn().durable.then(() => order.push(turn)));
+    await turnOver();
+  }
+  await Promise.all(all);
+  assert.deepEqual(order, [...Array(20).keys()]);
+});
+
+test('a store that is closed has committed what was written to it', async (t) => {
+  const stores = await temporaryStore(t);
+  stores.store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
+  void stores.store.durable()?.then(() => stores.store.write((tx) => tx.put(pets, 'dog', 'ws_1', 'p2')));
+  const store = await stores.reopen();
+  assert.deepEqual(listed(store), { p1: 'cat', p2: 'dog' });
+});
+
+test('keys of two workspaces, of two kinds and of two owners never mix', async (t) => {
+  const { store } = await temporaryStore(t);
+  const kinds = [pets, petsOfMany];
+  store.write((tx) => {
+    for (const workspace of ['ws', 'ws_1', 'ws_10']) {
+      for (const kind of kinds) {
+        for (const owner of ['a', 'ab', 'a.b', 'b']) {
+          for (const id of ['p1', 'p2'])
+            tx.put(kind, `${workspace} ${kind.name} ${owner} ${id}`, workspace, owner, id);
+        }
+      }
+    }
+  });
+  await store.durable();
+  const found = [...store.list(petsOfMany, 'ws_1', ['a'], { limit: 100 })];
+  assert.deepEqual(found, [
+    { id: 'p1', value: 'ws_1 pet-of a p1' },
+    { id: 'p2', value: 'ws_1 pet-of a p2' },
+  ]);
+  assert.equal([...store.list(pets, 'ws_1', [], { limit: 100 })].length, 8);
+  assert.deepEqual([...store.list(pets, 'ws_', [], { limit: 100 })], []);
+});
+
+test('a range is paged from behind an id that need not exist, up to a limit, either way', async (t) => {
+  const { store } = await temporaryStore(t);
+  const ids = ['a', 'ab', 'b', 'c'];
+  store.write((tx) => {
+    tx.put(pets, 'the owner', 'ws_1');
+    for (const id of ids) tx.put(pets, id, 'ws_1', id);
+    for (const neighbour of ['pes', 'peu']) tx.put(defineRecord<string>(neighbour, 1), 'x', 'ws_1', 'z');
+  });
+  await store.durable();
+  const pages: Record<string, [Page, string[]]> = {
+    'all of it': [{ limit: 10 }, ['a', 'ab', 'b', 'c']],
+    'the first two': [{ limit: 2 }, ['a', 'ab']],
+    'none of it': [{ limit: 0 }, []],
+    'behind one that exists': [{ after: 'a', limit: 2 }, ['ab', 'b']],
+    'behind one that does not': [{ after: 'aa', limit: 10 }, ['ab', 'b', 'c']],
+    'behind the last': [{ after: 'c', limit: 10 }, []],
+    backwards: [{ limit: 10, reverse: true }, ['c', 'b', 'ab', 'a']],
+    'the last one': [{ limit: 1, reverse: true }, ['c']],
+    'backwards from one that exists': [{ after: 'b', limit: 10, reverse: true }, ['ab', 'a']],
+    'backwards from one that does not': [{ after: 'bb', limit: 2, reverse: true }, ['b', 'ab']],
+    'backwards from the first': [{ after: 'a', limit: 10, reverse: true }, []],
+  };
+  for (const [name, [page, expected]] of Object.entries(pages)) {
+    assert.deepEqual(
+      [...store.list(pets, 'ws_1', [], page)].map(({ id }) => id),
+      expected,
+      name,
+    );
+  }
+});
+
+test('ids of any script are listed, in the order of their bytes', async (t) => {
+  const { store } = await temporaryStore(t);
+  const ids = ['\u00e9t\u00e9', '\ud83d\ude00', 'z', '\uffff', '\u6f22'];
+  store.write((tx) => {
+    for (const id of ids) tx.put(pets, id, 'ws_1', id);
+  });
+  await store.durable();
+  const sorted = [...ids].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  const forwards = [...store.list(pets, 'ws_1', [], { limit: 10 })].map(({ id }) => id);
+  const backwards = [...store.list(pets, 'ws_1', [], { limit: 10, reverse: true })].map(({ id }) => id);
+  assert.deepEqual([forwards, backwards], [sorted, [...sorted].reverse()]);
+});
+
+test('a range that is not read to its end holds nothing open', async (t) => {
+  const { store } = await temporaryStore(t);
+  store.write((tx) => {
+    for (let i = 0; i < 100; i++) tx.put(pets, 'x', 'ws_1', `p${i}`);
+  });
+  await store.durable();
+  for (let i = 0; i < 200; i++) {
+    for (const { id } of store.list(pets, 'ws_1', [], { limit: 100 })) {
+      assert.equal(id, 'p0');
+      break;
+    }
+  }
+});
+
+test('a key that LMDB could not take is refused where it is written, and spoils no commit', async (t) => {
+  const { store } = await temporaryStore(t);
+  store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
+  const long = 'x'.repeat(1_978);
+  assert.throws(
+    () => store.write((tx) => tx.put(pets, 'dog', 'ws_1', long)),
+    /A key of the kind pet is too long/,
+  );
+  assert.throws(() => store.write((tx) => tx.remove(pets, 'ws_1', long)), /too long/);
+  const longest = '\u6f22'.repeat(652);
+  store.write((tx) => tx.put(pets, 'owl', 'ws_1', longest));
+  await store.durable();
+  assert.deepEqual(listed(store), { p1: 'cat', [longest]: 'owl' });
+});
+
+test('a commit that fails is fatal once, tells everybody who waits, and is followed by no other', async () => {
+  const full = new Error('MDB_MAP_FULL');
+  const fatal: Error[] = [];
+  let batches = 0;
+  const database = {
+    getBinary: () => undefined,
+    batch: () => {
+      batches++;
+      return Promise.reject(full);
+    },
+  };
+  const store = new Store(database as unknown as RootDatabase<Buffer, Key>, (error) => fatal.push(error));
+  const waits: Promise<unknown>[] = [];
+  for (let turn = 0; turn < 3; turn++) {
+    if (turn !== 1) store.write((tx) => tx.put(pets, 'cat', 'ws_1', `p${turn}`));
+    waits.push(store.openTurn().durable);
+    await turnOver();
+    await turnOver();
+  }
+  const outcomes = await Promise.allSettled(waits);
+  assert.deepEqual(
+    outcomes,
+    waits.map(() => ({ status: 'rejected', reason: full })),
+  );
+  assert.deepEqual([fatal, batches], [[full], 1]);
+});
+
+test('a commit that throws at once is as fatal', async () => {
+  const broken = new Error('no such database');
+  const fatal: Error[] = [];
+  const database = {
+    batch: () => {
+      throw broken;
+    },
+  };
+  const store = new Store(database as unknown as RootDatabase<Buffer, Key>, (error) => fatal.push(error));
+  store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
+  await assert.rejects(store.openTurn().durable, broken);
+  assert.deepEqual(fatal, [broken]);
+});
+
+function read(store: Store, ...ids: string[]): (string | undefined)[] {
+  return ids.map((id) => store.get(pets, 'ws_1', id));
+}
+
+/** What is committed. */
+function listed(store: Store): Record<string, string> {
+  const entries = [...store.list(pets, 'ws_1', [], { limit: 1_000 })];
+  return Object.fromEntries(entries.map(({ id, value }) => [id, value]));
+}
+
+/** A database that commits only when it is told to. */
+function slowDisk() {
+  const values = new Map<string, Buffer>();
+  const waiting: (() => void)[] = [];
+  const database = {
+    getBinary: (key: Key) => values.get(key.join()),
+    put: (key: Key, bytes: Buffer) => values.set(key.join(), bytes),
+    batch: (write: () => void) =>
+      new Promise<void>((resolve) => {
+        waiting.push(() => {
+          write();
+          resolve();
+        });
+      }),
+  };
+  const commit = () => waiting.shift()?.();
+  return { database: database as unknown as RootDatabase<Buffer, Key>, commit };
+}

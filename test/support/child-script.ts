@@ -1,0 +1,38 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+export interface ChildScript {
+  /** The next line that it prints; rejects when it ends without one. */
+  line(): Promise<string>;
+  /** kill -9; resolves when the process is gone. */
+  kill(): Promise<void>;
+}
+
+/** Runs a script of `test/support` in a process of its own, which ends with the test. */
+export function childScript(t: TestContext, name: string, ...args: string[]): ChildScript {
+  const script = fileURLToPath(new URL(`./${name}.js`, import.meta.url));
+  const child: ChildProcessByStdio<null, Readable, null> = spawn(
+    process.execPath,
+    ['--conditions=development', script, ...args],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const gone = once(child, 'close');
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const kill = async () => {
+    child.kill('SIGKILL');
+    await gone;
+  };
+  t.after(kill);
+  return {
+    kill,
+    async line() {
+      const { value, done } = await lines.next();
+      if (done === true) throw new Error(`${name} ended.`);
+      return value;
+    },
+  };
+}

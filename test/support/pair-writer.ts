@@ -1,0 +1,26 @@
+/**
+ * Changes two actors and forty records in every turn, to the same number, and prints each number that is durable. It
+ * goes on until it is killed. Its argument is the directory of the store.
+ */
+import { openStore } from '#storage/open-store.ts';
+import { box, put, startBoxes, WORKSPACE } from '#test/actors/boxes.ts';
+import { PAIRS, pairRecords } from './pairs.ts';
+
+const store = await openStore(process.argv[2]!, (error) => {
+  throw error;
+});
+const { actors } = startBoxes({ after: () => undefined }, store);
+for (const id of ['left', 'right']) {
+  if (actors.peek(box(id)) === undefined) actors.spawn(box(id), { id });
+}
+
+function turn(n: number): void {
+  for (const id of ['left', 'right']) {
+    actors.tell(box(id), { type: 'take' });
+    actors.ask(box(id), put(String(n)));
+  }
+  for (let i = 0; i < PAIRS; i++) store.write((tx) => tx.put(pairRecords, n, WORKSPACE, `p${i}`));
+  void store.durable()?.then(() => process.stdout.write(`${n}\n`));
+  setImmediate(turn, n + 1);
+}
+turn(1);
