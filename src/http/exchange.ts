@@ -1,7 +1,7 @@
 /**
  * From a uWebSockets.js request to its one reply. A `Connection` copies what the handler needs, waits for the body, runs
- * the handler, waits for the commit of a mutation, and writes the answer in one piece. An answer to a client that has
- * left is dropped; the work behind it is finished all the same.
+ * the handler, waits for the commit of a mutation, and writes the answer: in one piece, or as fast as the client takes it
+ * when it is large. An answer to a client that has left is dropped; the work behind it is finished all the same.
  *
  * Order of refusals: draining, framing, caller, path, origin, idempotency key, query, media type, size, JSON, schema.
  * Nothing of a request that may not be made is read further.
@@ -32,6 +32,7 @@ import {
 import { requestIdFor } from './request-id.ts';
 import { type AnyExchange, DEFAULT_BODY_LIMIT_BYTES, paramNamesOf, type Route } from './route.ts';
 import { type Check, createCheck } from './violations.ts';
+import { bodyInPieces, writeInPieces } from './write-pieces.ts';
 import { type EncodedReply, encodeReply, writeHead, writeReply } from './write-reply.ts';
 
 const NONE: Readonly<Record<string, string>> = Object.freeze({});
@@ -78,14 +79,15 @@ class Connection implements AnyExchange {
   headers = NONE;
   query: unknown;
   body: unknown;
+  readonly headOnly: boolean;
 
   readonly #prepared: Prepared;
   readonly #res: HttpResponse;
-  readonly #headOnly: boolean;
   #gone = false;
   #watched = false;
   #closeAfter = false;
   #handling = false;
+  #sending = false;
   #abort: AbortController | undefined;
   #stream: EventStream | undefined;
   #idempotencyKey: string | undefined;
@@ -95,7 +97,7 @@ class Connection implements AnyExchange {
   constructor(prepared: Prepared, res: HttpResponse, headOnly: boolean, requestId: string) {
     this.#prepared = prepared;
     this.#res = res;
-    this.#headOnly = headOnly;
+    this.headOnly = headOnly;
     this.requestId = requestId;
   }
 
@@ -258,9 +260,16 @@ class Connection implements AnyExchange {
   }
 
   #send(reply: EncodedReply): void {
+    const pieces = this.headOnly || this.#gone ? undefined : bodyInPieces(reply);
+    if (pieces !== undefined) {
+      this.#sending = true;
+      this.#watch();
+      writeInPieces(this.#res, pieces, this.requestId, () => this.#release());
+      return;
+    }
     this.#release();
     if (this.#gone) return;
-    const options = { requestId: this.requestId, headOnly: this.#headOnly, close: this.#closeAfter };
+    const options = { requestId: this.requestId, headOnly: this.headOnly, close: this.#closeAfter };
     if (this.#watched) this.#res.cork(() => writeReply(this.#res, reply, options));
     else writeReply(this.#res, reply, options);
   }
@@ -272,7 +281,7 @@ class Connection implements AnyExchange {
     if (this.#gone) return;
     res.cork(() => {
       writeHead(res, 200, this.requestId, { ...STREAM_HEADERS, ...reply.headers });
-      if (this.#headOnly) {
+      if (this.headOnly) {
         res.endWithoutBody();
         return;
       }
@@ -290,7 +299,7 @@ class Connection implements AnyExchange {
       this.#gone = true;
       this.#abort?.abort();
       this.#stream?.close();
-      if (!this.#handling) this.#release();
+      if (!this.#handling || this.#sending) this.#release();
     });
   }
 

@@ -133,7 +133,10 @@ function content(
 ): Json {
   const types: Record<string, Json> = {};
   if (declared !== undefined && (declared.schema !== undefined || declared.contentType !== undefined)) {
-    types[declared.contentType ?? 'application/json'] = mediaType(declared, schemas);
+    const { contentType = 'application/json' } = declared;
+    for (const type of typeof contentType === 'string' ? [contentType] : contentType) {
+      types[type] = mediaType(type, declared.schema, schemas);
+    }
   }
   if (codes.length > 0) {
     const code = { properties: { code: { enum: codes } } };
@@ -145,7 +148,7 @@ function content(
 }
 
 /** OpenAPI 3.1 cannot describe the items of a stream, so the schema of each `data:` line is an extension. */
-function mediaType({ schema, contentType }: ResponseSpec, schemas: ComponentSchemas): Json {
+function mediaType(contentType: string, schema: TSchema | undefined, schemas: ComponentSchemas): Json {
   const converted = schema === undefined ? {} : { schema: schemas.convert(schema) };
   if (contentType !== 'text/event-stream') return converted;
   return {

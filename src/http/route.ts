@@ -17,8 +17,8 @@ export interface ResponseSpec {
   readonly description: string;
   /** Of the JSON body; for `text/event-stream` of the JSON in each `data:` line. */
   readonly schema?: TSchema;
-  /** `application/json` unless said otherwise. */
-  readonly contentType?: string;
+  /** `application/json` unless said otherwise: several where the request decides, a media range where the content does. */
+  readonly contentType?: string | readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -31,6 +31,8 @@ export interface Exchange<Params extends string, Headers extends string, Query, 
   readonly headers: Readonly<Record<Headers, string>>;
   readonly query: Query;
   readonly body: Body;
+  /** A HEAD request: the body of the answer is counted and not sent. */
+  readonly headOnly: boolean;
   readonly requestId: string;
   /** Aborts when the client leaves before it was answered. Made on first use. */
   readonly signal: AbortSignal;

@@ -56,10 +56,11 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
       if (mediaType !== '') fail(answer, `no body is declared, got ${mediaType}`);
       return;
     }
-    const media = memberOf(content, mediaType);
+    const range = memberOf(content, mediaType) === undefined ? '*/*' : mediaType;
+    const media = memberOf(content, range);
     if (media === undefined) fail(answer, `the media type ${mediaType || '(none)'} is not declared`);
     if (isHead) return;
-    const place = [...pointer, 'content', mediaType];
+    const place = [...pointer, 'content', range];
     if (mediaType !== 'text/event-stream') {
       if (memberOf(media, 'schema') !== undefined) matches([...place, 'schema'], answer.body, answer);
     } else
