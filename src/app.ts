@@ -26,11 +26,14 @@ import { actorRoutes } from './http/routes/actors.ts';
 import { codeRoutes } from './http/routes/code.ts';
 import { executionEnvironmentRoutes } from './http/routes/execution-environments.ts';
 import { executionRoutes } from './http/routes/executions.ts';
+import { frontEndRoutes } from './http/routes/front-end.ts';
 import { healthRoutes } from './http/routes/health.ts';
 import { memberRoutes } from './http/routes/members.ts';
+import { notebookFileRoutes } from './http/routes/notebook-files.ts';
 import { notebookSessionRoutes } from './http/routes/notebook-sessions.ts';
 import { notebookRoutes } from './http/routes/notebooks.ts';
 import { withOpenApi } from './http/routes/openapi.ts';
+import { runAssetRoutes } from './http/routes/run-assets.ts';
 import { runRoutes } from './http/routes/runs.ts';
 import { workspaceRoutes } from './http/routes/workspaces.ts';
 import { createServer, type Server } from './http/server.ts';
@@ -38,8 +41,10 @@ import { KernelHost } from './kernel/kernel-host.ts';
 import { CodeCalls } from './notebook/code-calls.ts';
 import { Environments } from './notebook/environments.ts';
 import { Executions } from './notebook/executions.ts';
+import { FrontEndFiles } from './notebook/front-end-files.ts';
 import { IdleSessions } from './notebook/idle-sessions.ts';
 import { LiveNotebooks } from './notebook/live-notebooks.ts';
+import { NotebookFiles } from './notebook/notebook-files.ts';
 import { NotebookSessions } from './notebook/notebook-sessions.ts';
 import { SavedNotebooks } from './notebook/saved-notebooks.ts';
 import { SessionActors } from './notebook/session-actor.ts';
@@ -114,6 +119,11 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
   const notebooks: SavedNotebooks = new SavedNotebooks(store, (workspaceId, id) =>
     sessions.isOpen(workspaceId, id),
   );
+  const notebookFiles = new NotebookFiles(store, notebooks, {
+    isUp: () => host.state === 'up',
+    convert: (request) => host.convert(request),
+  });
+  const frontEnd = new FrontEndFiles(() => host.marimo);
   const liveNotebooks = new LiveNotebooks({
     store,
     notebooks,
@@ -155,10 +165,13 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
             return { ready: true };
           }),
           ...notebookRoutes(notebooks),
+          ...notebookFileRoutes({ files: notebookFiles, frontEnd, publicUrl: config.publicUrl }),
+          ...frontEndRoutes(frontEnd),
           ...executionEnvironmentRoutes(environments),
           ...notebookSessionRoutes(sessions),
           ...executionRoutes(executions, sessions, runs),
           ...codeRoutes(new CodeCalls({ actors, sessions, sessionActors, liveNotebooks })),
+          ...runAssetRoutes(runs),
           ...runRoutes(runs, (_, workspaceId, sessionId, runId) =>
             executions.cancel(workspaceId, sessionId, runId),
           ),

@@ -30,7 +30,9 @@ export const CATALOGUE = {
   environment_in_use: { status: 409, title: 'Sessions are attached to the environment' },
   environment_closed: { status: 409, title: 'The environment is closed' },
   run_finished: { status: 409, title: 'The run has already finished' },
+  datasource_changed: { status: 409, title: 'The datasource was changed by somebody else meanwhile' },
   already_exists: { status: 409, title: 'It already exists' },
+  unwritable_notebook: { status: 409, title: 'The notebook cannot be written in this format' },
   last_owner: { status: 409, title: 'A workspace needs an owner' },
   idempotency_key_reused: { status: 409, title: 'The idempotency key was used with another request' },
   idempotency_in_progress: {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import type { Failure } from '#src/core/errors.ts';
 import { encodeFrame } from './frame-decoder.ts';
-import { asRecord, asText, isRecord } from './json-shape.ts';
+import { asList, asRecord, asText, isRecord } from './json-shape.ts';
 import { KernelSocket } from './kernel-socket.ts';
 import type { CellOutput } from './messages.ts';
 import type { ZygoteProcess } from './zygote-process.ts';
@@ -23,9 +23,24 @@ export type ConvertRequest =
       readonly assetUrl?: string;
     };
 
-/** `serialization` after a read, `content` after a write. */
+/** A notebook as it was read from a file. */
+export interface ConvertedNotebook {
+  readonly version: string;
+  readonly app: { readonly options: Readonly<Record<string, unknown>> };
+  readonly cells: readonly {
+    readonly cell_id: string;
+    readonly code: string;
+    readonly options: Readonly<Record<string, unknown>>;
+  }[];
+}
+
+/**
+ * `serialization` after a read, `content` after a write. The code of a failure: `unreadable_notebook` and
+ * `unwritable_notebook` lie in what was given, `kernel_host_failed` in a host that is not there, and
+ * `conversion_failed` in a converter that did not survive it or took too long.
+ */
 export type ConvertResult =
-  | { readonly ok: true; readonly serialization: Readonly<Record<string, unknown>>; readonly content: null }
+  | { readonly ok: true; readonly serialization: ConvertedNotebook; readonly content: null }
   | { readonly ok: true; readonly serialization: null; readonly content: string }
   | { readonly ok: false; readonly error: Failure };
 
@@ -69,7 +84,8 @@ export async function convertInChild(request: ConvertRequest, port: ConvertPort)
         }
       },
       broken: (reason) => settle(failed(`The converter sent ${reason}.`)),
-      closed: () => settle(failed(NO_ANSWER)),
+      // Why it ended without one, its host says next.
+      closed: () => settleAfter(LAST_WORDS_MS, failed(NO_ANSWER)),
     });
     const start = async () => {
       const host = await port.zygote();
@@ -83,13 +99,15 @@ export async function convertInChild(request: ConvertRequest, port: ConvertPort)
         {
           // Its answer may still be in the socket, whose end is the one that counts.
           ended: () => settleAfter(LAST_WORDS_MS, failed(NO_ANSWER)),
-          refused: (reason) => settle(failed(reason)),
-          lost: () => settle(failed('The kernel host ended during the conversion.')),
+          refused: (reason) => settle(hostFailed(reason)),
+          lost: () => settle(hostFailed('The kernel host ended during the conversion.')),
         },
       );
     };
     settleAfter(TIMEOUT_MS, failed('The conversion took too long.'));
-    start().catch((error: unknown) => settle(failed(error instanceof Error ? error.message : String(error))));
+    start().catch((error: unknown) =>
+      settle(hostFailed(error instanceof Error ? error.message : String(error))),
+    );
   });
 }
 
@@ -105,10 +123,33 @@ function decodeResult(
     };
   }
   return direction === 'read'
-    ? { ok: true, serialization: asRecord(message.serialization, 'serialization'), content: null }
+    ? { ok: true, serialization: decodeNotebook(message.serialization), content: null }
     : { ok: true, serialization: null, content: asText(message.content, 'content') };
+}
+
+function decodeNotebook(value: unknown): ConvertedNotebook {
+  const notebook = asRecord(value, 'serialization');
+  const app = asRecord(notebook.app, 'app');
+  return {
+    version: asText(notebook.version, 'version'),
+    app: { options: asRecord(app.options, 'app.options') },
+    cells: asList(notebook.cells, decodeCell, 'cells'),
+  };
+}
+
+function decodeCell(value: unknown): ConvertedNotebook['cells'][number] {
+  const cell = asRecord(value, 'a cell');
+  return {
+    cell_id: asText(cell.cell_id, 'cell_id'),
+    code: asText(cell.code, 'code'),
+    options: asRecord(cell.options, 'options'),
+  };
 }
 
 function failed(message: string): ConvertResult {
   return { ok: false, error: { code: 'conversion_failed', message } };
+}
+
+function hostFailed(message: string): ConvertResult {
+  return { ok: false, error: { code: 'kernel_host_failed', message } };
 }

@@ -25,6 +25,8 @@ export interface ZygoteOptions {
 
 export interface HostHello {
   readonly marimo: string;
+  /** The folder of the installed package. */
+  readonly marimoDir: string;
   readonly python: string;
   readonly supported: boolean;
   /** Private names of marimo that are not where we need them. */
@@ -210,6 +212,7 @@ function spawnError(python: string, cause: Error): KernelHostError {
 function decodeHello(report: Fields): HostHello {
   return {
     marimo: asText(report.marimo, 'marimo'),
+    marimoDir: asText(report.marimo_dir, 'marimo_dir'),
     python: asText(report.python, 'python'),
     supported: asBoolean(report.supported, 'supported'),
     missing: asList(report.missing, asText, 'missing'),

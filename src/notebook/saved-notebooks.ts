@@ -8,9 +8,11 @@ import type { Store, Transaction } from '#storage/store.ts';
 import {
   type NotebookDocument,
   normalizeSerialization,
+  type SavedCell,
   type SerializationInput,
   titleOf,
 } from './document.ts';
+import { removeOutputs } from './saved-outputs.ts';
 
 export interface NotebookFields {
   readonly serialization?: SerializationInput;
@@ -53,6 +55,12 @@ export class SavedNotebooks {
 
   read(workspaceId: WorkspaceId, notebookId: string): NotebookDocument {
     return parse(this.json(workspaceId, notebookId));
+  }
+
+  /** The cells of a notebook; none when it was deleted. */
+  cells(workspaceId: WorkspaceId, notebookId: string): readonly SavedCell[] {
+    const record = this.#store.get(notebookRecords, workspaceId, notebookId);
+    return record === undefined ? [] : parse(record.document).serialization.cells;
   }
 
   /** Summaries, oldest first. */
@@ -114,12 +122,14 @@ export class SavedNotebooks {
     });
   }
 
-  /** Removes the saved notebook. Runs stay: they are history. */
+  /** Removes the saved notebook and the last outputs of its cells. Runs stay: they are history. */
   delete(workspaceId: WorkspaceId, notebookId: string): void {
     this.#store.write((tx) => {
-      if (tx.get(notebookRecords, workspaceId, notebookId) === undefined) throw notFound();
+      const record = tx.get(notebookRecords, workspaceId, notebookId);
+      if (record === undefined) throw notFound();
       this.#refuseOpen(workspaceId, notebookId as NotebookId);
       tx.remove(notebookRecords, workspaceId, notebookId);
+      removeOutputs(this.#store, tx, workspaceId, notebookId, parse(record.document).serialization.cells);
     });
   }
 

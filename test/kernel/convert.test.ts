@@ -92,5 +92,5 @@ test('a conversion that has no host says so', async () => {
   await lost[Symbol.asyncDispose]();
   const result = await lost.host.convert({ direction: 'read', format: 'py', content: '' });
   const message = 'The kernel host is not running.';
-  assert.deepEqual(result, { ok: false, error: { code: 'conversion_failed', message } });
+  assert.deepEqual(result, { ok: false, error: { code: 'kernel_host_failed', message } });
 });

@@ -20,12 +20,13 @@ import {
 
 test('a started host says what it is made of', async () => {
   await using host = await startTestHost();
-  const { bootMs, confinement, ...hello } = host.hello;
+  const { bootMs, confinement, marimoDir, ...hello } = host.hello;
   assert.deepEqual(
     { ...hello, python: hello.python.split('.')[0] },
     { marimo: '0.25.2', python: '3', supported: true, missing: [] },
   );
   assert.ok(bootMs > 0 && confinement.length > 0);
+  assert.match(marimoDir, /\/marimo$/);
   assert.equal(host.host.state, 'up');
 });
 
@@ -56,6 +57,7 @@ test('a marimo that does not fit is said with what it lacks', async (t) => {
   const hello = {
     op: 'hello',
     marimo: '9.9.9',
+    marimo_dir: '/nowhere/marimo',
     python: '3.11.0',
     supported: false,
     missing: ['Kernel.run'],

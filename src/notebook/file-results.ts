@@ -1,0 +1,49 @@
+/** What of a notebook's saved outputs goes into a file. */
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { ConvertRequest } from '#src/kernel/convert.ts';
+import type { CellOutput } from '#src/kernel/messages.ts';
+import type { CellOutputRecord } from '#storage/notebooks.ts';
+import type { Store } from '#storage/store.ts';
+import type { SavedCell } from './document.ts';
+import { outputsOf } from './saved-outputs.ts';
+
+/** All together; of a single output the kernel itself allows half of this. */
+export const RESULTS_LIMIT_BYTES = 16 * 1024 * 1024;
+
+export type Results = NonNullable<Extract<ConvertRequest, { direction: 'write' }>['results']>;
+
+/** Outputs by cell id, from the top of the notebook. What does not fit below the limit says that it is left out. */
+export function resultsOf(
+  store: Store,
+  workspaceId: WorkspaceId,
+  notebookId: string,
+  cells: readonly SavedCell[],
+): Results {
+  const results = new Map<string, Results[string]>();
+  let size = 0;
+  for (const [cellId, record] of outputsOf(store, workspaceId, notebookId, cells)) {
+    const bytes = sizeOf(record);
+    if (size + bytes > RESULTS_LIMIT_BYTES) {
+      results.set(cellId, { output: leftOut(bytes) });
+      continue;
+    }
+    size += bytes;
+    const output = record.output as CellOutput | null;
+    results.set(cellId, { output, console: record.console as readonly CellOutput[] });
+  }
+  return Object.fromEntries(results);
+}
+
+function sizeOf({ output, console }: CellOutputRecord): number {
+  return [output, ...console].reduce<number>((sum, entry) => sum + textLength(entry), 0);
+}
+
+function textLength(entry: unknown): number {
+  const data = typeof entry === 'object' && entry !== null && 'data' in entry ? entry.data : entry;
+  return typeof data === 'string' ? data.length : JSON.stringify(data ?? null).length;
+}
+
+function leftOut(bytes: number): CellOutput {
+  const data = `[${Math.ceil(bytes / 1024)} KiB of output are left out: the notebook's outputs are too large for one file]`;
+  return { channel: 'output', mimetype: 'text/plain', data, timestamp: Date.now() / 1000 };
+}

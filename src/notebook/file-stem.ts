@@ -1,0 +1,26 @@
+const LIMIT_BYTES = 120;
+
+/** A file name, without its ending, that says `title` on any system; undefined when nothing of it can be used. */
+export function fileStem(title: string | null): string | undefined {
+  const plain = (title ?? '')
+    .normalize('NFC')
+    .replace(/[\p{C}\p{Zl}\p{Zp}\p{Surrogate}]/gu, ' ')
+    .replace(/[<>:"/\\|?*]/g, '_')
+    .replace(/\s+/g, ' ')
+    .replace(/^[\s.]+/, '');
+  const stem = cut(plain).replace(/[\s.]+$/, '');
+  if (/^_*$/.test(stem)) return undefined;
+  return /^(con|prn|aux|nul|com\d|lpt\d)$/i.test(stem) ? `${stem}_` : stem;
+}
+
+/** File systems count bytes. */
+function cut(text: string): string {
+  let end = 0;
+  let bytes = 0;
+  for (const character of text) {
+    bytes += Buffer.byteLength(character);
+    if (bytes > LIMIT_BYTES) break;
+    end += character.length;
+  }
+  return text.slice(0, end);
+}

@@ -1,0 +1,94 @@
+/**
+ * The files of marimo's front end, as the installed package brings them: what an exported page loads. They are looked
+ * up once for each version, when the first is asked for; only the names found then are ever read.
+ */
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError, notFound } from '#src/core/errors.ts';
+
+/** An installed marimo. */
+export interface Installed {
+  readonly version: string;
+  /** The folder of its package. */
+  readonly directory: string;
+}
+
+export interface FrontEndFile {
+  readonly contentType: string;
+  readonly bytes: Uint8Array;
+}
+
+interface Listing extends Installed {
+  /** By name, such as `favicon.ico` or `assets/index-1a2b.js`: where it lies. */
+  readonly paths: Promise<ReadonlyMap<string, string>>;
+}
+
+/** Nothing that is a document: a page of ours could be driven by whoever links to it. */
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  ico: 'image/x-icon',
+  js: 'text/javascript; charset=utf-8',
+  json: 'application/json',
+  png: 'image/png',
+  svg: 'image/svg+xml',
+  ttf: 'font/ttf',
+  wasm: 'application/wasm',
+  webmanifest: 'application/manifest+json',
+  woff: 'font/woff',
+  woff2: 'font/woff2',
+};
+
+export class FrontEndFiles {
+  readonly #installed: () => Installed | undefined;
+  #listing: Listing | undefined;
+
+  /** `installed` answers undefined until it is known. */
+  constructor(installed: () => Installed | undefined) {
+    this.#installed = installed;
+  }
+
+  /** The version that is served. Throws `unavailable` until it is known. */
+  version(): string {
+    const installed = this.#installed();
+    if (installed === undefined) throw new AppError('unavailable', 'The kernel host has not started yet.');
+    return installed.version;
+  }
+
+  /** Throws `not_found` for a version or a name that is not served. */
+  async read(version: string, name: string): Promise<FrontEndFile> {
+    const installed = this.#installed();
+    if (installed === undefined || installed.version !== version) throw notFound();
+    const path = (await this.#pathsOf(installed)).get(name);
+    const contentType = contentTypeOf(name);
+    if (path === undefined || contentType === undefined) throw notFound();
+    return { contentType, bytes: await readFile(path) };
+  }
+
+  #pathsOf({ version, directory }: Installed): Listing['paths'] {
+    const known = this.#listing;
+    if (known?.version === version && known.directory === directory) return known.paths;
+    const paths = list(join(directory, '_static'));
+    this.#listing = { version, directory, paths };
+    return paths;
+  }
+}
+
+/** The files of the folder and of its `assets`; an installer may have made links of them. Empty when there is none. */
+async function list(root: string): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const prefix of ['', 'assets/']) {
+    const folder = join(root, prefix);
+    const names = await readdir(folder).catch(() => []);
+    for (const name of names) {
+      if (contentTypeOf(name) === undefined) continue;
+      const path = join(folder, name);
+      if ((await stat(path)).isFile()) found.set(prefix + name, path);
+    }
+  }
+  return found;
+}
+
+function contentTypeOf(name: string): string | undefined {
+  const ending = /\.([a-z0-9]+)$/.exec(name)?.[1];
+  return ending === undefined ? undefined : CONTENT_TYPES[ending];
+}

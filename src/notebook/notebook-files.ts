@@ -1,0 +1,124 @@
+/**
+ * Notebook files: a saved notebook made from one, or written as one. A converter does the reading and writing; this
+ * decides what it is given and what its failures mean to the caller.
+ */
+import { AppError, type Failure } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { ConvertRequest, ConvertResult } from '#src/kernel/convert.ts';
+import type { Store } from '#storage/store.ts';
+import { type NotebookDocument, titleOf } from './document.ts';
+import { resultsOf } from './file-results.ts';
+import { fileStem } from './file-stem.ts';
+import type { SavedNotebooks } from './saved-notebooks.ts';
+import { Turnstile } from './turnstile.ts';
+
+export type ReadableFormat = 'py' | 'ipynb' | 'md';
+export type WritableFormat = ReadableFormat | 'html';
+
+export interface Converter {
+  /** Whether a conversion can begin now. */
+  isUp(): boolean;
+  /** Never rejects. */
+  convert(request: ConvertRequest): Promise<ConvertResult>;
+}
+
+export interface NotebookFile {
+  readonly name: string;
+  readonly content: string;
+}
+
+export interface ExportRequest {
+  readonly format: WritableFormat;
+  /** Where a page finds its front end; without it, at a public address. */
+  readonly assetUrl: string | undefined;
+}
+
+/** What the schema of a notebook allows. */
+const CELL_LIMIT = 10_000;
+const AT_ONCE = 4;
+const WAITING_LIMIT = 16;
+const MESSAGE_LIMIT = 500;
+
+export class NotebookFiles {
+  readonly #store: Store;
+  readonly #notebooks: SavedNotebooks;
+  readonly #converter: Converter;
+  readonly #turnstile = new Turnstile(AT_ONCE, WAITING_LIMIT);
+
+  constructor(store: Store, notebooks: SavedNotebooks, converter: Converter) {
+    this.#store = store;
+    this.#notebooks = notebooks;
+    this.#converter = converter;
+  }
+
+  /** A new notebook from the text of a file. Throws `unreadable_notebook`, which says where the file is broken. */
+  async import(
+    workspaceId: WorkspaceId,
+    format: ReadableFormat,
+    content: string,
+  ): Promise<{ document: NotebookDocument; json: Uint8Array }> {
+    const result = await this.#convert({ direction: 'read', format, content });
+    if (!result.ok) throw unreadable(format, result.error.message);
+    const { serialization } = result;
+    if (serialization === null) throw new Error('The converter wrote a file when it was to read one.');
+    if (serialization.cells.length > CELL_LIMIT)
+      throw unreadable(format, `it has more than ${CELL_LIMIT} cells`);
+    return this.#notebooks.create(workspaceId, { serialization });
+  }
+
+  /** The saved notebook as a file, with the last outputs of its cells where the format has a place for them. */
+  async export(
+    workspaceId: WorkspaceId,
+    notebookId: string,
+    { format, assetUrl }: ExportRequest,
+  ): Promise<NotebookFile> {
+    const { id, serialization } = this.#notebooks.read(workspaceId, notebookId);
+    const stem = fileStem(titleOf(serialization)) ?? id;
+    const results =
+      format === 'ipynb' || format === 'html'
+        ? resultsOf(this.#store, workspaceId, id, serialization.cells)
+        : undefined;
+    const result = await this.#convert({
+      direction: 'write',
+      format,
+      serialization: { ...serialization },
+      title: stem,
+      ...(results === undefined ? {} : { results }),
+      ...(assetUrl === undefined ? {} : { assetUrl }),
+    });
+    if (!result.ok) throw new AppError('unwritable_notebook', sentence(result.error.message));
+    if (result.content === null) throw new Error('The converter read a file when it was to write one.');
+    return { name: `${stem}.${format}`, content: result.content };
+  }
+
+  async #convert(request: ConvertRequest): Promise<ConvertResult> {
+    const result = await this.#turnstile.pass(async () => {
+      if (!this.#converter.isUp()) throw hostGone();
+      return this.#converter.convert(request);
+    });
+    if (!result.ok && isOfHost(result.error, this.#converter)) throw hostGone();
+    return result;
+  }
+}
+
+/** A conversion that broke off while its host went down is not the file's fault. */
+function isOfHost({ code }: Failure, converter: Converter): boolean {
+  return code === 'kernel_host_failed' || (code === 'conversion_failed' && !converter.isUp());
+}
+
+function hostGone(): AppError {
+  const extras = { headers: { 'retry-after': '2' } };
+  return new AppError('unavailable', 'What reads and writes notebook files is being started.', extras);
+}
+
+function unreadable(format: ReadableFormat, reason: string): AppError {
+  const message = sentence(reason);
+  return new AppError('unreadable_notebook', `Not readable as .${format}: ${message}`, {
+    errors: [{ path: '/content', message }],
+  });
+}
+
+function sentence(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim().slice(0, MESSAGE_LIMIT);
+  return /[.!?]$/.test(line) ? line : `${line}.`;
+}
