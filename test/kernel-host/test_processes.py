@@ -120,15 +120,15 @@ class Endings(unittest.TestCase):
             exited = self.host.wait_for("exited", kernel.id)
             self.assertEqual((exited["code"], exited["signal"]), expected)
 
-    def test_a_kernel_that_ignores_everything_dies_of_sigkill(self):
-        kernel = self.host.open(
-            {"a": "print('go')\nwhile True:\n    try:\n        sum(range(10**11))\n    except BaseException: pass"}
-        )
-        kernel.start_run("a")
-        kernel.read_until(lambda message: message["op"] == "cell-op" and message["status"] == "running")
-        for number in (signal.SIGINT, signal.SIGTERM):
+    def test_a_kernel_that_no_interrupt_reaches_dies_of_sigterm_and_sigkill(self):
+        code = "while True:\n    try:\n        sum(range(10**11))\n    except BaseException: pass"
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            kernel = self.host.open({"a": code})
+            kernel.start_run("a")
+            kernel.read_until(lambda message: message["op"] == "cell-op" and message["status"] == "running")
+            kernel.signal(signal.SIGINT)
             kernel.signal(number)
-        self.assertEqual(kernel.end(), {"op": "exited", "id": kernel.id, "code": 0, "signal": 9})
+            self.assertEqual(self.host.wait_for("exited", kernel.id)["signal"], number)
 
     def test_a_kernel_ends_with_its_server_connection_and_takes_its_group_along(self):
         kernel = self.host.open({"a": ESCAPES.format(mark=(mark := new_mark()))})
@@ -150,6 +150,22 @@ class Endings(unittest.TestCase):
                     kernel.run("b")
             self.host.wait_for("exited", kernel.id)
             wait_until(lambda: not find_marked(mark), "the end of what the cells started", 2)
+
+    def test_a_process_that_a_cell_forks_dies_of_sigterm_also_when_it_blocks(self):
+        kernel = self.host.open(
+            {
+                "a": """
+import multiprocessing, os, signal, time
+semaphore = multiprocessing.get_context("fork").Semaphore(0)
+if (pid := os.fork()) == 0:
+    semaphore.acquire()
+    os._exit(1)
+os.kill(pid, signal.SIGTERM)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+            }
+        )
+        self.assertEqual(kernel.run("a").printed, "-15\n")
 
     def test_a_killed_kernel_leaves_the_others_alone(self):
         kernels = [self.host.open({"a": "1"}) for _ in range(3)]

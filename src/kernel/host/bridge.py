@@ -100,6 +100,8 @@ def install():
     Runner.run = _send_before_notebook_code(Runner.run)
     Runner.run_all = _settle_run(Runner.run_all)
     runtime.restore_signals = _ignore_early_interrupts(runtime.restore_signals)
+    # A handler would be inherited by what cells fork, and a signal that comes before their first step would be lost.
+    runtime.handlers.construct_sigterm_handler = lambda kernel: signal.SIG_DFL
     # the guardian does it, without a wake-up each second
     runtime.start_parent_poller = lambda *args, **kwargs: None
     _close_log_files()

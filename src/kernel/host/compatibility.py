@@ -39,7 +39,7 @@ PRIVATE = {
         commands.CommandMessage commands.BatchableCommand commands.OutOfBandCommand
         commands.CreateNotebookCommand commands.DeleteCellCommand commands.EditCellsCommand
         commands.ExecuteCellCommand commands.ExecuteCellsCommand runtime.launch_kernel runtime.restore_signals
-        runtime.start_parent_poller""",
+        runtime.start_parent_poller runtime.handlers.construct_sigterm_handler""",
     "marimo._runtime.commands": "AppMetadata",
     "marimo._runtime.control_flow": "MarimoStopError",
     "marimo._runtime.dataflow": "DirectedGraph.register_cell DirectedGraph.ancestors",
