@@ -1,0 +1,20 @@
+import type { Client } from '#src/client/client.ts';
+import type { PostOptions } from '#src/client/connection.ts';
+import type { CodeResult } from '#src/notebook/code-work.ts';
+
+/** Runs Python in a live session, outside of any cell. */
+export function callCode(
+  client: Client,
+  sessionId: string,
+  code: string,
+  options: PostOptions = {},
+): Promise<CodeResult> {
+  const headers = { 'service-session-id': sessionId };
+  return client.send({
+    method: 'POST',
+    path: '/api/cee/kernel/execute',
+    headers,
+    body: { code },
+    ...options,
+  });
+}

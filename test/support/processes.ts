@@ -1,0 +1,77 @@
+/** What /proc says of processes: facts that tests wait for. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as later } from 'node:timers/promises';
+
+export interface ProcessFact {
+  readonly pid: number;
+  readonly parent: number;
+  readonly name: string;
+  /** When it began, in ticks: tells it from a later process with its pid. */
+  readonly startedAt: string;
+}
+
+export function processFact(pid: number): ProcessFact | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const end = text.lastIndexOf(')');
+    const [state, parent, ...rest] = text.slice(end + 2).split(' ');
+    // A zombie has ended: only its parent has not asked yet.
+    if (state === 'Z' || state === 'X') return undefined;
+    const name = text.slice(text.indexOf('(') + 1, end);
+    return { pid, parent: Number(parent), name, startedAt: rest[17] ?? '' };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Every process below this one, however deep. */
+export function descendants(root: number): ProcessFact[] {
+  const all = readdirSync('/proc').flatMap((name) => {
+    const fact = /^\d+$/.test(name) ? processFact(Number(name)) : undefined;
+    return fact === undefined ? [] : [fact];
+  });
+  const found: ProcessFact[] = [];
+  const open = [root];
+  for (let pid = open.pop(); pid !== undefined; pid = open.pop()) {
+    const children = all.filter(({ parent }) => parent === pid);
+    found.push(...children);
+    open.push(...children.map((child) => child.pid));
+  }
+  return found;
+}
+
+export function isAlive({ pid, startedAt }: ProcessFact): boolean {
+  return processFact(pid)?.startedAt === startedAt;
+}
+
+/** Looks again and again until `fact` gives something other than `undefined` or false; rejects after `withinMs`. */
+export async function eventually<T>(
+  what: string,
+  fact: () => T | undefined | false | Promise<T | undefined | false>,
+  withinMs = 10_000,
+): Promise<T> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const found = await fact();
+    if (found !== undefined && found !== false) return found;
+    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
+    await later(10);
+  }
+}
+
+/** Resolves when all of them have ended. */
+export async function gone(processes: readonly ProcessFact[], withinMs = 10_000): Promise<void> {
+  const left = () => processes.filter(isAlive);
+  await eventually('every process has ended', () => left().length === 0, withinMs).catch(() => {
+    throw new Error(`still there: ${JSON.stringify(left())}`);
+  });
+}
+
+/** The kernel host of a server: its guardian, and the zygote that forks the kernels. */
+export function kernelHostOf(serverPid: number): { guardian: number; zygote: number } {
+  const all = descendants(serverPid);
+  const guardian = all.find(({ parent }) => parent === serverPid);
+  const zygote = all.find(({ parent }) => parent === guardian?.pid);
+  if (guardian === undefined || zygote === undefined) throw new Error('the server has no kernel host');
+  return { guardian: guardian.pid, zygote: zygote.pid };
+}
