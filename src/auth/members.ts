@@ -14,7 +14,7 @@ import {
 import { SYSTEM } from '#storage/keys.ts';
 import type { Transaction } from '#storage/store.ts';
 import type { Identity } from './identity.ts';
-import { invalidCursor, type Listing, listingOf, type PageRequest } from './listing.ts';
+import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
 import { removeToken } from './tokens.ts';
 
 export interface Member {

@@ -12,7 +12,7 @@ import {
 import { SYSTEM } from '#storage/keys.ts';
 import type { Entry, Transaction } from '#storage/store.ts';
 import type { Identity } from './identity.ts';
-import { invalidCursor, type Listing, listingOf, type PageRequest } from './listing.ts';
+import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
 
 export interface Workspace {
   readonly id: string;

@@ -24,6 +24,7 @@ const PREFIXES = {
   datasource: 'ds',
   asset: 'asset',
   request: 'req',
+  audit: 'aud',
 } as const;
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
@@ -57,5 +58,5 @@ export function newId<T extends string>(kind: keyof typeof PREFIXES, nowMs = Dat
 
 /** Whether a path segment could be an id at all; anything else is answered 404 without touching the store. */
 export function isPlausibleId(text: string): boolean {
-  return text.length > 0 && text.length <= 200 && /^[A-Za-z0-9._@-]+$/.test(text);
+  return text.length > 0 && text.length <= 200 && /^[A-Za-z0-9._:@-]+$/.test(text);
 }

@@ -79,6 +79,7 @@ class Connection implements AnyExchange {
   headers = NONE;
   query: unknown;
   body: unknown;
+  remoteAddress = '';
   readonly headOnly: boolean;
 
   readonly #prepared: Prepared;
@@ -151,6 +152,7 @@ class Connection implements AnyExchange {
       requireSameOrigin(req.getHeader('origin'), req.getHeader('sec-fetch-site'), req.getHeader('host'));
     }
     if (route.method === 'POST') this.#idempotencyKey = readIdempotencyKey(req);
+    if (route.audited === true) this.remoteAddress = Buffer.from(this.#res.getRemoteAddressAsText()).toString();
     if (route.secretAnswer === true) this.#sealedBy = req.getHeader('authorization');
     this.query = parseQuery(req.getQuery());
     if (headerNames.length > 0) this.headers = copyHeaders(req, headerNames);

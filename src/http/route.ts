@@ -34,6 +34,8 @@ export interface Exchange<Params extends string, Headers extends string, Query, 
   /** A HEAD request: the body of the answer is counted and not sent. */
   readonly headOnly: boolean;
   readonly requestId: string;
+  /** Of the connection, as text, where the route is audited; else empty. */
+  readonly remoteAddress: string;
   /** Aborts when the client leaves before it was answered. Made on first use. */
   readonly signal: AbortSignal;
 }
@@ -55,6 +57,8 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
   readonly bodyLimitBytes?: number;
   /** A browser may only call it from a page of this server. */
   readonly sameOrigin?: boolean;
+  /** The handler notes who did what, from where. */
+  readonly audited?: boolean;
   /** The answer holds a secret: a receipt of it is sealed for its caller. */
   readonly secretAnswer?: boolean;
   /** Answered even while the server drains. */

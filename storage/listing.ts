@@ -1,5 +1,5 @@
 import { AppError } from '#src/core/errors.ts';
-import type { Entry } from '#storage/store.ts';
+import type { Entry } from './store.ts';
 
 export interface PageRequest {
   /** Only items behind the one with this id. */

@@ -1,0 +1,68 @@
+import { timestamp } from '#src/core/clock.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
+import { datasourceGrants } from '#storage/datasources.ts';
+import { memberRecords } from '#storage/identity.ts';
+import type { Store } from '#storage/store.ts';
+import type { Subject } from './access.ts';
+import { type Actor, noteAudit } from './audit.ts';
+import type { Datasources } from './datasources.ts';
+
+export interface Grant {
+  readonly subject: string;
+  readonly grantedBy: string;
+  readonly createdAt: string;
+}
+
+/** Who a datasource is shared with. Only somebody who may read it can share it. */
+export class DatasourceGrants {
+  readonly #store: Store;
+  readonly #datasources: Datasources;
+
+  constructor(store: Store, datasources: Datasources) {
+    this.#store = store;
+    this.#datasources = datasources;
+  }
+
+  /** Throws `not_found` when the caller may not read the datasource. */
+  list({ principal }: Pick<Actor, 'principal'>, slug: string): Grant[] {
+    this.#datasources.readable(principal, slug);
+    const all = { limit: Number.POSITIVE_INFINITY };
+    return [...this.#store.list(datasourceGrants, principal.workspaceId, [slug], all)].map(
+      ({ id, value }) => ({
+        subject: id,
+        ...value,
+      }),
+    );
+  }
+
+  /** Idempotent: a grant that is there stays as it is. Throws `invalid_request` for a user who is no member. */
+  add(actor: Actor, slug: string, subject: Subject): Grant {
+    const { workspaceId, userId } = actor.principal;
+    this.#datasources.readable(actor.principal, slug);
+    const user = subject.startsWith('user:') ? subject.slice('user:'.length) : undefined;
+    if (user !== undefined && this.#store.get(memberRecords, workspaceId, user) === undefined) {
+      throw new AppError('invalid_request', 'A datasource is shared with members of its workspace only.', {
+        errors: [{ path: '/subject', message: 'is not a member of this workspace' }],
+      });
+    }
+    return this.#store.write((tx) => {
+      const known = tx.get(datasourceGrants, workspaceId, slug, subject);
+      if (known !== undefined) return { subject, ...known };
+      const grant = { grantedBy: userId, createdAt: timestamp() };
+      tx.put(datasourceGrants, grant, workspaceId, slug, subject);
+      noteAudit(tx, actor, { action: 'datasource.share', target: slug, outcome: 'done', detail: subject });
+      return { subject, ...grant };
+    });
+  }
+
+  /** Throws `not_found` when there is no such grant. */
+  remove(actor: Actor, slug: string, subject: string): void {
+    const { workspaceId } = actor.principal;
+    this.#datasources.readable(actor.principal, slug);
+    this.#store.write((tx) => {
+      if (tx.get(datasourceGrants, workspaceId, slug, subject) === undefined) throw notFound();
+      tx.remove(datasourceGrants, workspaceId, slug, subject);
+      noteAudit(tx, actor, { action: 'datasource.unshare', target: slug, outcome: 'done', detail: subject });
+    });
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * The keyring: the keys that seal data keys, in a file of its own beside or away from the store. One key is active and
+ * seals; the others only open what was sealed with them before. The file is replaced in one step and readable by its
+ * owner only. A keyring is checked against the store before anything is sealed or opened with it.
+ */
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import nacl from 'tweetnacl';
+
+export interface Keyring {
+  readonly active: string;
+  readonly keys: ReadonlyMap<string, Uint8Array>;
+}
+
+/** The keyring cannot be used; the message is one line for the operator and holds no key. */
+export class KeyringError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'KeyringError';
+  }
+}
+
+/** Reads the keyring at `path`. Throws `KeyringError` when it is missing or is none. */
+export function readKeyring(path: string): Keyring {
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is missing' : 'cannot be read';
+    throw new KeyringError(`The keyring ${path} ${why}.`);
+  }
+  const { active, keys } = { active: undefined, keys: undefined, ...Object(content) };
+  const entries = Object.entries(Object(keys)).map(([id, text]) => {
+    const key = typeof text === 'string' ? new Uint8Array(Buffer.from(text, 'base64')) : new Uint8Array();
+    return [id, key] as const;
+  });
+  const ring = new Map(entries);
+  const isSound = [...ring].every(([id, key]) => id !== '' && key.length === nacl.secretbox.keyLength);
+  if (typeof active !== 'string' || !ring.has(active) || !isSound) {
+    throw new KeyringError(`The keyring ${path} is damaged. Restore it from its backup.`);
+  }
+  chmodSync(path, 0o600);
+  return { active, keys: ring };
+}
+
+/** Whether there is a file at `path`. */
+export function hasKeyring(path: string): boolean {
+  return existsSync(path);
+}
+
+/** A keyring with one more key, which is the active one. */
+export function withNewKey(ring: Keyring | undefined): Keyring {
+  const id = `key_${randomBytes(6).toString('hex')}`;
+  const key = new Uint8Array(randomBytes(nacl.secretbox.keyLength));
+  return { active: id, keys: new Map([...(ring?.keys ?? []), [id, key]]) };
+}
+
+/** A keyring that keeps only the given keys and the active one. */
+export function keepingKeys(ring: Keyring, ids: ReadonlySet<string>): Keyring {
+  return { ...ring, keys: new Map([...ring.keys].filter(([id]) => id === ring.active || ids.has(id))) };
+}
+
+/** Replaces the file in one step; it is on disk when this returns. */
+export function writeKeyring(path: string, { active, keys }: Keyring): void {
+  const encoded = [...keys].map(([id, key]) => [id, Buffer.from(key).toString('base64')]);
+  const text = `${JSON.stringify({ version: 1, active, keys: Object.fromEntries(encoded) }, null, 2)}\n`;
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  const descriptor = openSync(draft, 'wx', 0o600);
+  try {
+    writeSync(descriptor, text);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  renameSync(draft, path);
+  const directory = openSync(dirname(path), 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}
