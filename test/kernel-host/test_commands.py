@@ -116,6 +116,33 @@ class Interrupts(unittest.TestCase):
         outcome = kernel.finish(seq, before)
         self.assertEqual((outcome.done["interrupted"], outcome.status("a")), (True, "interrupted"))
 
+    def test_cells_that_an_interrupted_run_did_not_reach_are_stale_and_run_again(self):
+        kernel = host.open({"a": "import time\nx = 1", "b": "y = x", "c": "z = 1", "d": "y + z"})
+        kernel.run("a", "b", "c", "d")
+        slow = "import time\nprint('go')\nif True: time.sleep(60)\nx = 2"
+        seq = kernel.start_run("c", "d", "b", a=slow)
+        before = kernel.read_until(is_printed("go"))
+        kernel.signal(signal.SIGINT)
+        outcome = kernel.finish(seq, before)
+        unrun = {id for id in "bcd" if id not in outcome.ran}
+        self.assertEqual({id: outcome.cells[id][:2] for id in unrun}, {id: ["cancelled", True] for id in unrun})
+        self.assertEqual(kernel.run("d", a="x = 3").status("d"), "success")
+
+    def test_interrupts_at_any_moment_leave_a_kernel_that_works(self):
+        kernel = host.open({f"c{i}": f"v{i} = v{i - 1} + 1\nprint(v{i})" if i else "v0 = 0" for i in range(20)})
+        for delay_ms in range(40):
+            seq = kernel.start_run(*kernel.codes)
+            time.sleep(delay_ms / 1000)  # the moment is what is tried
+            kernel.signal(signal.SIGINT)
+            states = {}
+            outcome = kernel.finish(seq)
+            for message in outcome.messages:
+                if message["op"] == "cell-op" and message["status"]:
+                    states[message["cell_id"]] = message["status"]
+            self.assertEqual({id for id, state in states.items() if state != "idle"}, set(), delay_ms)
+            kernel.run("c0")  # takes an interrupt that came late
+            self.assertEqual(kernel.run("c19").status("c19"), "success", delay_ms)
+
     def test_an_interrupt_of_an_idle_kernel_is_ignored(self):
         kernel = host.open({"a": "1"})
         for _ in range(20):

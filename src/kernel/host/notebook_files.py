@@ -30,14 +30,20 @@ def read_py(content) -> dict:
     try:
         ast.parse(content)
     except SyntaxError as error:
-        line, column = error.lineno, error.offset
-        if line is None:  # Python does not say where a null byte is
-            line, column = content.count("\n", 0, content.find("\0")) + 1, 1
-        raise UnreadableNotebook(f"line {line}, column {column}: {error.msg}") from error
+        if error.lineno is not None:
+            raise UnreadableNotebook(f"line {error.lineno}, column {error.offset}: {error.msg}") from error
+        raise UnreadableNotebook(f"line {find_null_line(content)}: {error.msg}") from error
+    except ValueError as error:  # how Python up to 3.11.3 takes a null byte
+        raise UnreadableNotebook(f"line {find_null_line(content)}: {error}") from error
     ir = MarimoConvert.from_py(content).to_ir()
     if not (ir.valid and ir.cells):
         return _read_cells(split_script(content))
     return from_ir(ir)
+
+
+def find_null_line(content) -> int:
+    """Python does not say where a null byte is."""
+    return content.count("\n", 0, max(content.find("\0"), 0)) + 1
 
 
 def split_script(content) -> list:

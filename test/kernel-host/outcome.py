@@ -1,0 +1,32 @@
+"""What a kernel said about one command."""
+
+
+class KernelLost(Exception):
+    """The kernel's socket ended; args[0]: what it said last."""
+
+
+class Outcome:
+    """What one command did, folded from its messages."""
+
+    def __init__(self, done, messages):
+        self.done, self.messages, self.cells = done, messages, done["cells"]
+        ops = [message for message in messages if message["op"] == "cell-op"]
+        lines = [
+            line for op in ops for line in ([op["console"]] if isinstance(op["console"], dict) else op["console"] or [])
+        ]
+        self.ran = [op["cell_id"] for op in ops if op["status"] == "running"]
+        self.outputs = {op["cell_id"]: op["output"] for op in ops if op["output"]}
+        self.printed = "".join(line["data"] for line in lines if line["mimetype"] == "text/plain")
+
+    def status(self, id):
+        return self.cells[id][0]
+
+    def stale(self):
+        return sorted(id for id, (_, stale, _) in self.cells.items() if stale)
+
+    def structural(self):
+        return {id: [error["type"] for error in errors] for id, (_, _, errors) in self.cells.items() if errors}
+
+    def error_of(self, id):
+        output = self.outputs.get(id)
+        return output["data"][0] if output and output["channel"] == "marimo-error" else None
