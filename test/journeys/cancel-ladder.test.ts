@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { get } from 'node:http';
+import test from 'node:test';
+import type { Run } from '#src/client/runs.ts';
+import { callCode } from '#test/support/code-call.ts';
+import type { EventLog } from '#test/support/event-log.ts';
+import { type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually, gone, processFact } from '#test/support/processes.ts';
+import { refusalOf, tally } from '#test/support/refusal.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+
+const GRACE_MS = 3_000;
+const server = await startServer(test, { TROUPE_SUBSCRIBER_BUFFER_BYTES: '262144' });
+const { client } = server;
+
+interface Begun {
+  readonly notebook: OpenNotebook;
+  readonly events: EventLog;
+  readonly runId: string;
+}
+
+/** A cell `a` that says `begun`, behind a cell `kept` whose variable tells whether the kernel lived on. */
+async function begin(code: string): Promise<Begun> {
+  const notebook = await openNotebook(server, { kept: 'kept = 7', a: `print("begun", flush=True)\n${code}` });
+  await notebook.run(['kept']);
+  const events = await notebook.events();
+  const runId = await notebook.submit(['a']);
+  const sign = code.includes('begun again') ? 'begun again' : 'begun';
+  await events.until(({ type, data }) => type === 'console-output' && data.text.includes(sign));
+  return { notebook, events, runId };
+}
+
+/** Cancels and waits for the end; with how long that took and the statuses that the session went through. */
+async function cancelled({
+  notebook,
+  events,
+  runId,
+}: Begun): Promise<{ run: Run; tookMs: number; statuses: string[] }> {
+  const from = events.events.length;
+  const startedAt = performance.now();
+  await client.runs.cancel(runId);
+  await events.until(
+    ({ type, data }) => type === 'run-status' && data.runId === runId && data.status !== 'running',
+  );
+  const tookMs = performance.now() - startedAt;
+  await client.notebookSessions.waitUntilReady(notebook.id);
+  await eventually('the subscriber heard that it is ready', () =>
+    events.events.slice(from).some(({ type, data }) => type === 'session.status' && data.status === 'ready'),
+  );
+  const statuses = events.events
+    .slice(from)
+    .flatMap((event) => (event.type === 'session.status' ? [event.data.status] : []));
+  return { run: await client.runs.get(runId), tookMs, statuses };
+}
+
+const INTERRUPTIBLE = {
+  'a loop': 'while True: pass',
+  'a sleep': 'import time\ntime.sleep(1000)',
+  'an awaited sleep': 'import asyncio\nawait asyncio.sleep(1000)',
+  'a wait for a child process': 'import subprocess\nsubprocess.run(["sleep", "1000"])',
+  'a loop that swallows exceptions': 'while True:\n  try:\n    while True: pass\n  except Exception: pass',
+  'much printing': 'while True: print("x" * 1000)',
+};
+
+for (const [what, code] of Object.entries(INTERRUPTIBLE)) {
+  test(`cancelling ${what} interrupts it and keeps the variables`, async () => {
+    const begun = await begin(code);
+    const { run, tookMs, statuses } = await cancelled(begun);
+    assert.deepEqual([run.status, run.error], ['cancelled', null]);
+    assert.deepEqual(statuses, ['ready']);
+    assert.ok(tookMs < GRACE_MS, `it took ${tookMs} ms`);
+    assert.deepEqual(
+      (await callCode(client, begun.notebook.id, 'kept')).output?.data,
+      "<pre class='text-xs'>7</pre>",
+    );
+    await finish(begun);
+  });
+}
+
+const STUBBORN = {
+  // It says that it began where an interrupt is swallowed already.
+  'a loop that swallows interrupts':
+    'said = False\nwhile True:\n  try:\n    if not said: said = True; print("begun again", flush=True)\n    while True: pass\n  except BaseException: pass',
+  'a long call of C': 'sum(range(10**11))',
+};
+
+for (const [what, code] of Object.entries(STUBBORN)) {
+  test(`cancelling ${what} kills the kernel after three seconds and says what was lost`, async () => {
+    const begun = await begin(code);
+    const { run, tookMs, statuses } = await cancelled(begun);
+    assert.equal(run.status, 'cancelled');
+    assert.equal(run.error?.code, 'kernel_killed');
+    assert.match(run.error?.message ?? '', /variables of the notebook are lost/);
+    assert.deepEqual(statuses, ['restoring', 'ready']);
+    assert.ok(tookMs >= GRACE_MS - 50 && tookMs < GRACE_MS + 2_000, `it took ${tookMs} ms`);
+    const told = begun.events.dataOf('run-status').filter(({ status }) => status === 'cancelled');
+    assert.deepEqual(
+      told.map(({ runId, error }) => [runId, error?.code]),
+      [[begun.runId, 'kernel_killed']],
+    );
+    const record = await begun.notebook.record();
+    assert.deepEqual(
+      [record.status, record.error, record.environmentId],
+      ['ready', null, begun.notebook.environmentId],
+    );
+    const memory = await callCode(client, begun.notebook.id, 'kept');
+    assert.equal(memory.errors[0]?.type, 'NameError');
+    await finish(begun);
+  });
+}
+
+test('processes that a cell has started end with the cancel, wherever they hid', async () => {
+  const begun = await begin(
+    [
+      'import subprocess',
+      'same = subprocess.Popen(["sh", "-c", "trap : INT; while :; do sleep 1000; done"])',
+      'own = subprocess.Popen(["sh", "-c", "trap \'\' INT TERM HUP; sleep 1000"], start_new_session=True)',
+      'double = subprocess.run(["sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!"], capture_output=True, text=True)',
+      'print("pids", same.pid, own.pid, double.stdout.strip(), "", flush=True)',
+      'while True:',
+      '  try: own.wait()',
+      '  except BaseException: pass',
+    ].join('\n'),
+  );
+  const printed = await eventually('the pids', () => {
+    const found = /pids (\d+) (\d+) (\d+) /.exec(begun.events.printed('a'));
+    return found ?? undefined;
+  });
+  const processes = printed.slice(1).map((pid) => processFact(Number(pid))!);
+  assert.equal(processes.filter(Boolean).length, 3);
+  const { run } = await cancelled(begun);
+  assert.deepEqual([run.status, run.error?.code], ['cancelled', 'kernel_killed']);
+  await gone(processes, 2_000);
+  await finish(begun);
+});
+
+test('of fifty cancels at once all are accepted, and the run ends once', async () => {
+  const begun = await begin('while True: pass');
+  const calls = Array.from({ length: 50 }, () => client.runs.cancel(begun.runId));
+  const counts = await tally(calls);
+  assert.equal((counts.ok ?? 0) + (counts['409 run_finished'] ?? 0), 50);
+  assert.ok((counts.ok ?? 0) >= 1);
+  const { status } = await client.waitForRun(begun.runId);
+  assert.equal(status, 'cancelled');
+  await begun.events.until(({ type, data }) => type === 'session.status' && data.status === 'ready');
+  assert.deepEqual(statusesOf(begun), ['running', 'cancelled']);
+  assert.equal(await refusalOf(client.runs.cancel(begun.runId)), '409 run_finished');
+  await finish(begun);
+});
+
+test('of fifty cancels of a run that must be killed all are accepted, and the run ends once', async () => {
+  const begun = await begin('sum(range(10**11))');
+  const storm = Array.from({ length: 50 }, () => client.runs.cancel(begun.runId));
+  assert.deepEqual(await tally(storm), { ok: 50 });
+  await begun.events.until(({ type, data }) => type === 'run-status' && data.status === 'cancelled');
+  await begun.events.until(({ type, data }) => type === 'session.status' && data.status === 'restoring');
+  assert.deepEqual(statusesOf(begun), ['running', 'cancelled']);
+  await finish(begun);
+});
+
+test('a kernel whose output waits for a slow reader is interrupted all the same', async () => {
+  const notebook = await openNotebook(server, { kept: 'kept = 7', a: 'while True: print("x" * 100_000)' });
+  await notebook.run(['kept']);
+  const { hostname, port } = new URL(server.baseUrl);
+  const { authorization, workspace } = {
+    authorization: `Bearer ${server.owner.token}`,
+    workspace: server.owner.workspaceId,
+  };
+  let received = 0;
+  const slow = get({
+    hostname,
+    port,
+    path: `/api/v3/notebook-sessions/${notebook.id}/events`,
+    headers: { authorization, 'service-workspace-id': workspace },
+  });
+  const pace = setInterval(() => slow.emit('pace'), 30);
+  slow.on('response', (response) => {
+    // A reader that takes a little every time, so that it is slow and never stalled.
+    response.on('readable', () => {});
+    slow.on('pace', () => {
+      received += (response.read(16_384) ?? response.read())?.length ?? 0;
+    });
+  });
+  slow.on('error', () => {});
+  await eventually('the reader follows', () => received > 0);
+  const runId = await notebook.submit(['a']);
+  await eventually('it lags behind', () => received > 400_000, 30_000);
+  const startedAt = performance.now();
+  await client.runs.cancel(runId);
+  const run = await client.waitForRun(runId);
+  assert.deepEqual([run.status, run.error], ['cancelled', null]);
+  assert.ok(performance.now() - startedAt < GRACE_MS);
+  clearInterval(pace);
+  slow.destroy();
+  assert.equal((await callCode(client, notebook.id, 'kept')).success, true);
+  await notebook.close();
+});
+
+test('a session that is closed while a run is cancelled ends the run once, as cancelled', async () => {
+  const begun = await begin('sum(range(10**11))');
+  await client.runs.cancel(begun.runId);
+  const record = await begun.notebook.close();
+  assert.equal(record.status, 'closed');
+  const { status } = await client.runs.get(begun.runId);
+  assert.equal(status, 'cancelled');
+  await begun.events.ended;
+  assert.deepEqual(statusesOf(begun), ['running', 'cancelled']);
+});
+
+test('a code call whose caller leaves is interrupted, and the session is free again', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  await using events = await notebook.events();
+  const leaving = new AbortController();
+  const call = callCode(client, notebook.id, 'print("begun", flush=True)\nwhile True: pass', {
+    signal: leaving.signal,
+  });
+  await events.until(({ type }) => type === 'console-output');
+  leaving.abort(new Error('gone'));
+  await assert.rejects(call, /gone/);
+  await events.next(({ type, data }) => type === 'session.status' && data.status === 'ready');
+  assert.equal((await callCode(client, notebook.id, '1 + 1')).success, true);
+  await notebook.close();
+});
+
+/** What subscribers were told of the run, but for the runs before it. */
+function statusesOf({ events, runId }: Begun): string[] {
+  return events.dataOf('run-status').flatMap((data) => (data.runId === runId ? [data.status] : []));
+}
+
+async function finish({ notebook, events }: Begun): Promise<void> {
+  await events[Symbol.asyncDispose]();
+  await notebook.close();
+}
