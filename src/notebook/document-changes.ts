@@ -1,5 +1,5 @@
 import type { DocumentChange } from '#src/kernel/messages.ts';
-import { withConfig } from './document.ts';
+import { isCellId, withConfig } from './document.ts';
 import type { NotebookView, ViewCell } from './view.ts';
 
 export interface AppliedChanges {
@@ -10,8 +10,8 @@ export interface AppliedChanges {
 }
 
 /**
- * Applies one document transaction of the kernel to the view, as a whole. Changes of cells that are not there are
- * passed over: the kernel's process is not trusted to keep to the document.
+ * Applies one document transaction of the kernel to the view, as a whole. Changes of cells that are not there, and new
+ * cells with ids that no client could give, are passed over: the kernel's process is not trusted.
  */
 export function applyTransaction(view: NotebookView, changes: readonly DocumentChange[]): AppliedChanges {
   const before = view.cells.map((cell) => cell.id).join('\n');
@@ -23,7 +23,7 @@ export function applyTransaction(view: NotebookView, changes: readonly DocumentC
       continue;
     }
     if (change.type === 'create-cell') {
-      if (view.get(change.cellId) !== undefined) continue;
+      if (view.get(change.cellId) !== undefined || !isCellId(change.cellId)) continue;
       const options = withConfig({}, { ...change.config, name: change.name });
       registered.set(change.cellId, view.add(change.cellId, change.code, options));
       place(view, change.cellId, change);

@@ -42,6 +42,11 @@ export interface SerializationInput {
   readonly ui_values?: Readonly<Record<string, unknown>>;
 }
 
+/** Whether a cell may be called this; the kernel's name for code that is in no cell is taken. */
+export function isCellId(text: string): boolean {
+  return /^(?!__scratch__$)\P{Cc}{1,128}$/u.test(text);
+}
+
 /** Fills in defaults. Throws `duplicate_cell` when a cell id appears twice. */
 export function normalizeSerialization(input: SerializationInput): Serialization {
   const cells = (input.cells ?? []).map(({ cell_id, code, options }) => ({

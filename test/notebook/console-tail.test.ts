@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { CellOutput } from '#src/kernel/messages.ts';
+import { CONSOLE_END_LIMIT, ConsoleTail } from '#src/notebook/console-tail.ts';
+import { stderr, stdout } from './kernel-messages.ts';
+
+const LIMIT = CONSOLE_END_LIMIT;
+
+test('what fits is kept whole, neighbours of one channel as one entry', () => {
+  const tail = tailOf(stdout('a'), stdout('b'), stderr('c'), stdout('d'));
+  assert.deepEqual([tail.entries(), tail.omitted], [[stdout('ab'), stderr('c'), stdout('d')], 0]);
+});
+
+test('twice the limit is kept to the last character', () => {
+  const text = 'h'.repeat(LIMIT) + 't'.repeat(LIMIT);
+  const tail = tailOf(stdout(text));
+  assert.deepEqual([textOf(tail), tail.omitted], [text, 0]);
+});
+
+test('one character more costs the one behind the beginning', () => {
+  const tail = tailOf(stdout(`${'h'.repeat(LIMIT)}!${'t'.repeat(LIMIT)}`));
+  assert.deepEqual([textOf(tail), tail.omitted], ['h'.repeat(LIMIT) + 't'.repeat(LIMIT), 1]);
+});
+
+test('one text that is split at the limit is one entry again', () => {
+  const tail = tailOf(stdout('h'.repeat(LIMIT - 1)), stdout('abc'));
+  assert.deepEqual(tail.entries(), [stdout(`${'h'.repeat(LIMIT - 1)}abc`)]);
+});
+
+test('of a long story the beginning and the end are told, and how much is missing', () => {
+  const tail = tailOf(
+    stdout('h'.repeat(LIMIT)),
+    stdout('m'.repeat(10 * LIMIT)),
+    stderr('e'.repeat(LIMIT - 5)),
+  );
+  assert.deepEqual(
+    [tail.entries(), tail.omitted],
+    [[stdout(`${'h'.repeat(LIMIT)}mmmmm`), stderr('e'.repeat(LIMIT - 5))], 10 * LIMIT - 5],
+  );
+});
+
+test('a great many small pieces are kept and left out as one big one would be', () => {
+  const pieces = 3 * 1_000_000;
+  const tail = new ConsoleTail();
+  const piece = (i: number) => stdout(String(i % 10));
+  for (let i = 0; i < pieces; i++) tail.add(piece(i));
+  const expected = (from: number) => Array.from({ length: LIMIT }, (_, i) => (from + i) % 10).join('');
+  assert.equal(textOf(tail), expected(0) + expected(pieces - LIMIT));
+  assert.equal(tail.omitted, pieces - 2 * LIMIT);
+});
+
+test('what is not text is kept or left out as a whole', () => {
+  const image = (letter: string, size: number): CellOutput => ({
+    channel: 'media',
+    mimetype: 'image/png',
+    data: letter.repeat(size),
+    timestamp: 1,
+  });
+  const fits = tailOf(image('a', LIMIT), image('b', LIMIT));
+  assert.deepEqual([fits.entries(), fits.omitted], [[image('a', LIMIT), image('b', LIMIT)], 0]);
+  const tooMuch = tailOf(image('a', LIMIT), image('b', LIMIT), image('c', 1));
+  assert.deepEqual([tooMuch.entries(), tooMuch.omitted], [[image('a', LIMIT), image('c', 1)], LIMIT]);
+  const tooLarge = tailOf(image('a', 1), image('b', LIMIT + 1), image('c', 2));
+  assert.deepEqual([tooLarge.entries(), tooLarge.omitted], [[image('a', 1), image('c', 2)], LIMIT + 1]);
+});
+
+test('an object counts as long as its JSON', () => {
+  const data = { rows: 'r'.repeat(LIMIT) };
+  const table: CellOutput = { channel: 'output', mimetype: 'application/json', data, timestamp: 1 };
+  const tail = tailOf(table);
+  assert.deepEqual([tail.entries(), tail.omitted], [[], JSON.stringify(data).length]);
+});
+
+test('texts of another type are not joined', () => {
+  const html = { ...stdout('<b>'), mimetype: 'text/html' };
+  assert.deepEqual(tailOf(html, html, stdout('a')).entries(), [html, html, stdout('a')]);
+});
+
+function tailOf(...entries: readonly CellOutput[]): ConsoleTail {
+  const tail = new ConsoleTail();
+  for (const entry of entries) tail.add(entry);
+  return tail;
+}
+
+function textOf(tail: ConsoleTail): string {
+  return tail
+    .entries()
+    .map(({ data }) => data)
+    .join('');
+}

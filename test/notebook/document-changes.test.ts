@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { DocumentChange } from '#src/kernel/messages.ts';
+import { applyTransaction } from '#src/notebook/document-changes.ts';
+import { NotebookView } from '#src/notebook/view.ts';
+
+test('a new cell comes before or after its anchor, or last', () => {
+  const places: [{ before?: string; after?: string }, string][] = [
+    [{ before: 'b' }, 'a n b c'],
+    [{ after: 'b' }, 'a b n c'],
+    [{ before: 'a' }, 'n a b c'],
+    [{ after: 'c' }, 'a b c n'],
+    [{}, 'a b c n'],
+    [{ before: 'gone' }, 'a b c n'],
+    [{ before: 'a', after: 'c' }, 'n a b c'],
+  ];
+  for (const [place, order] of places) {
+    const { view, changed } = apply(create('n', place));
+    assert.deepEqual([orderOf(view), changed], [order, { registered: ['n'], deleted: [], reordered: true }]);
+  }
+});
+
+test('a new cell has its code, its name and the settings that are not defaults', () => {
+  const { view } = apply({
+    ...create('n'),
+    code: 'x = 1',
+    name: 'load',
+    config: { hideCode: true, disabled: false },
+  });
+  const { code, options, version, stale } = view.get('n')!;
+  assert.deepEqual([code, options, version, stale], ['x = 1', { hide_code: true, name: 'load' }, 0, true]);
+});
+
+test('a cell that is there already is not created again', () => {
+  const { view, changed } = apply({ ...create('b', { before: 'a' }), code: 'other' });
+  assert.deepEqual([view.get('b')?.code, orderOf(view), changed], ['code of b', 'a b c', NOTHING]);
+});
+
+test('a cell with an id that no client could give is not created', () => {
+  for (const id of ['', '__scratch__', 'a\nb', 'x'.repeat(5_000)]) {
+    const { view, changed } = apply(create(id));
+    assert.deepEqual([orderOf(view), changed], ['a b c', NOTHING]);
+  }
+});
+
+test('a deleted cell is gone', () => {
+  const { view, changed } = apply({ type: 'delete-cell', cellId: 'b' });
+  assert.deepEqual([orderOf(view), changed], ['a c', { registered: [], deleted: ['b'], reordered: true }]);
+});
+
+test('a cell is moved before or after another', () => {
+  const moves: [string, { before: string | null; after: string | null }, string][] = [
+    ['c', { before: 'a', after: null }, 'c a b'],
+    ['a', { before: null, after: 'c' }, 'b c a'],
+    ['a', { before: null, after: 'b' }, 'b a c'],
+    ['a', { before: 'c', after: null }, 'b a c'],
+    ['b', { before: 'c', after: null }, 'a b c'],
+    ['b', { before: null, after: null }, 'a b c'],
+    ['b', { before: 'b', after: null }, 'a b c'],
+    ['b', { before: 'gone', after: null }, 'a b c'],
+  ];
+  for (const [cellId, place, order] of moves) {
+    const { view, changed } = apply({ type: 'move-cell', cellId, ...place });
+    assert.deepEqual([orderOf(view), changed], [order, { ...NOTHING, reordered: order !== 'a b c' }]);
+  }
+});
+
+test('cells are put into an order; unknown ones are passed over, unnamed ones follow', () => {
+  const orders: [string[], string][] = [
+    [['c', 'b', 'a'], 'c b a'],
+    [['c'], 'c a b'],
+    [['gone', 'b', 'b'], 'b a c'],
+    [[], 'a b c'],
+  ];
+  for (const [cellIds, order] of orders) {
+    const { view, changed } = apply({ type: 'reorder-cells', cellIds });
+    assert.deepEqual([orderOf(view), changed], [order, { ...NOTHING, reordered: order !== 'a b c' }]);
+  }
+});
+
+test('code, name and settings of a cell are changed, and it is registered once', () => {
+  const { view, changed } = apply(
+    { type: 'set-code', cellId: 'b', code: 'x = 2' },
+    { type: 'set-name', cellId: 'b', name: 'load' },
+    { type: 'set-config', cellId: 'b', config: { hideCode: true } },
+    { type: 'set-config', cellId: 'a', config: { column: 1 } },
+  );
+  const { code, options, version, stale } = view.get('b')!;
+  assert.deepEqual([code, options, version, stale], ['x = 2', { name: 'load', hide_code: true }, 1, true]);
+  assert.deepEqual(view.get('a')?.options, { column: 1 });
+  assert.deepEqual(changed, { registered: ['b', 'a'], deleted: [], reordered: false });
+});
+
+test('changes of cells that are not there are passed over', () => {
+  const { view, changed } = apply(
+    { type: 'delete-cell', cellId: 'gone' },
+    { type: 'move-cell', cellId: 'gone', before: 'a', after: null },
+    { type: 'set-code', cellId: 'gone', code: 'x' },
+    { type: 'set-name', cellId: 'gone', name: 'x' },
+    { type: 'set-config', cellId: 'gone', config: { disabled: true } },
+  );
+  assert.deepEqual([orderOf(view), changed], ['a b c', NOTHING]);
+});
+
+test('the changes of one transaction build on each other', () => {
+  const { view, changed } = apply(
+    create('n', { after: 'a' }),
+    create('m', { before: 'n' }),
+    { type: 'set-code', cellId: 'n', code: 'x = 3' },
+    { type: 'delete-cell', cellId: 'm' },
+    { type: 'delete-cell', cellId: 'c' },
+    { ...create('c'), code: 'again' },
+  );
+  assert.deepEqual([orderOf(view), view.get('n')?.code, view.get('c')?.code], ['a n b c', 'x = 3', 'again']);
+  assert.deepEqual(changed, { registered: ['n', 'c'], deleted: ['m', 'c'], reordered: true });
+});
+
+const NOTHING = { registered: [], deleted: [], reordered: false };
+
+function create(cellId: string, place: { before?: string; after?: string } = {}) {
+  return {
+    type: 'create-cell',
+    cellId,
+    code: '',
+    name: '',
+    config: {},
+    before: null,
+    after: null,
+    ...place,
+  } as const;
+}
+
+/** Applies changes to a notebook of the cells a, b and c. */
+function apply(...changes: readonly DocumentChange[]) {
+  const view = new NotebookView(
+    ['a', 'b', 'c'].map((id) => ({ cell_id: id, code: `code of ${id}`, options: {} })),
+  );
+  const { registered, deleted, reordered } = applyTransaction(view, changes);
+  return { view, changed: { registered: registered.map(({ id }) => id), deleted, reordered } };
+}
+
+function orderOf(view: NotebookView): string {
+  return view.cells.map(({ id }) => id).join(' ');
+}

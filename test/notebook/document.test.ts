@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { AppError } from '#src/core/errors.ts';
+import {
+  configOf,
+  isCellId,
+  normalizeSerialization,
+  titleOf,
+  withCells,
+  withConfig,
+} from '#src/notebook/document.ts';
+
+test('a serialization that says nothing is an empty notebook', () => {
+  const empty = { version: '1', app: { options: {} }, cells: [], valid: true, ui_values: {} };
+  assert.deepEqual([normalizeSerialization({}), normalizeSerialization({ app: {} })], [empty, empty]);
+});
+
+test('a serialization keeps everything that it says but `valid`, which is computed', () => {
+  const given = {
+    version: '2',
+    app: { options: { app_title: 'Costs', width: 'full' } },
+    cells: [{ cell_id: 'a', code: 'x = 1', options: { hide_code: true, future: [1] } }],
+    valid: false,
+    ui_values: { slider: 3 },
+  };
+  assert.deepEqual(normalizeSerialization(given), { ...given, valid: true });
+});
+
+test('a cell without options has none', () => {
+  const { cells } = normalizeSerialization({ cells: [{ cell_id: 'a', code: '' }] });
+  assert.deepEqual(cells, [{ cell_id: 'a', code: '', options: {} }]);
+});
+
+test('a notebook is valid while all of its cells parse', () => {
+  const codes: Record<string, boolean> = {
+    'x = 1': true,
+    '': true,
+    ' \n': true,
+    'x = (': false,
+    'def f(:\n pass': false,
+  };
+  for (const [code, valid] of Object.entries(codes)) {
+    const cells = [
+      { cell_id: 'a', code: 'ok = 1', options: {} },
+      { cell_id: 'b', code, options: {} },
+    ];
+    assert.equal(normalizeSerialization({ cells }).valid, valid, code);
+    assert.deepEqual(withCells(normalizeSerialization({ version: '7' }), cells), {
+      version: '7',
+      app: { options: {} },
+      cells,
+      valid,
+      ui_values: {},
+    });
+  }
+});
+
+test('a cell id that appears twice is refused, with the place of the second', () => {
+  const cells = ['a', 'b', 'a'].map((cell_id) => ({ cell_id, code: '' }));
+  assert.throws(
+    () => normalizeSerialization({ cells }),
+    (error) => {
+      assert.ok(error instanceof AppError);
+      assert.deepEqual(
+        [error.code, error.extras.errors],
+        [
+          'duplicate_cell',
+          [{ path: '/serialization/cells/2/cell_id', message: 'must be unique within the notebook' }],
+        ],
+      );
+      return true;
+    },
+  );
+});
+
+test('settings become options and options settings, each by its own name', () => {
+  const config = { disabled: true, hideCode: true, column: 2, name: 'load', expandOutput: true };
+  const options = { disabled: true, hide_code: true, column: 2, name: 'load', expand_output: true };
+  assert.deepEqual(withConfig({}, config), options);
+  assert.deepEqual(configOf(options), config);
+});
+
+test('a setting at its default is not stored, one that is not given stays, unknown options stay', () => {
+  const before = { disabled: true, hide_code: true, column: 0, name: 'load', future: 1 };
+  const after = withConfig(before, { disabled: false, column: null, name: '', expandOutput: false });
+  assert.deepEqual(after, { hide_code: true, future: 1 });
+  assert.deepEqual(before, { disabled: true, hide_code: true, column: 0, name: 'load', future: 1 });
+  assert.deepEqual(withConfig({}, { column: 0 }), { column: 0 });
+});
+
+test('options of a wrong type count as absent', () => {
+  const defaults = { disabled: false, hideCode: false, column: null, name: '', expandOutput: false };
+  const wrong = { disabled: 'yes', hide_code: 1, column: '2', name: 7, expand_output: null };
+  assert.deepEqual([configOf({}), configOf(wrong)], [defaults, defaults]);
+});
+
+test('the title is what the app options say, when that is text', () => {
+  const titles = ['Costs', 7, null, undefined].map((app_title) =>
+    titleOf(normalizeSerialization({ app: { options: { app_title } } })),
+  );
+  assert.deepEqual(titles, ['Costs', null, null, null]);
+});
+
+test('a cell may be called anything short without control characters, but the scratchpad', () => {
+  const ids: Record<string, boolean> = {
+    a: true,
+    'Hbol 1': true,
+    '😀': true,
+    ['x'.repeat(128)]: true,
+    ['x'.repeat(129)]: false,
+    ['😀'.repeat(128)]: true,
+    '': false,
+    'a\nb': false,
+    'a\u0000b': false,
+    __scratch__: false,
+    __scratch__2: true,
+  };
+  assert.deepEqual(Object.fromEntries(Object.keys(ids).map((id) => [id, isCellId(id)])), ids);
+});

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { CellStatus } from '#src/kernel/messages.ts';
+import { NotebookView, type ShownStatus, shownStatus, type ViewCell } from '#src/notebook/view.ts';
+import { cellOp, done, errorOutput, output, stdout, verdict } from './kernel-messages.ts';
+
+test('a cell begins stale, without output, and has not run', () => {
+  const { console, ...cell } = viewOf('a').get('a')!;
+  assert.deepEqual(cell, {
+    id: 'a',
+    code: 'code of a',
+    options: {},
+    version: 0,
+    activity: 'idle',
+    stale: true,
+    output: null,
+    ended: null,
+    structural: [],
+  });
+  assert.deepEqual([console.entries(), console.omitted], [[], 0]);
+});
+
+test('an operation on a cell changes what it names and leaves what is null', () => {
+  const view = viewOf('a');
+  view.applyCellOp(cellOp('a', { status: 'running' }));
+  view.applyCellOp(cellOp('a', { staleInputs: false }));
+  view.applyCellOp(cellOp('a', { output: output('text/html', '<b>1</b>') }));
+  view.applyCellOp(cellOp('a', { console: [stdout('one ')] }));
+  view.applyCellOp(cellOp('a', { console: [stdout('two')] }));
+  const cell = view.applyCellOp(cellOp('a', {}))!;
+  assert.deepEqual(
+    [cell.activity, cell.stale, cell.output, cell.console.entries()],
+    ['running', false, output('text/html', '<b>1</b>'), [stdout('one two')]],
+  );
+});
+
+test('an empty console clears it, and nothing else does', () => {
+  const view = viewOf('a');
+  view.applyCellOp(cellOp('a', { console: [stdout('old')] }));
+  view.applyCellOp(cellOp('a', { console: null, status: 'queued' }));
+  assert.deepEqual(view.get('a')?.console.entries(), [stdout('old')]);
+  view.applyCellOp(cellOp('a', { console: [] }));
+  assert.deepEqual(view.get('a')?.console.entries(), []);
+});
+
+test('an operation on a cell that is not there is passed over', () => {
+  assert.equal(viewOf('a').applyCellOp(cellOp('gone', { status: 'running' })), undefined);
+});
+
+test('the status that is shown follows activity, then settings, then errors, then staleness', () => {
+  const rows: [Partial<ViewCell>, ShownStatus][] = [
+    [{ activity: 'running', stale: true, structural: [{ type: 'cycle' }] }, 'running'],
+    [{ activity: 'queued', stale: true }, 'queued'],
+    [{ activity: 'disabled-transitively', structural: [{ type: 'cycle' }] }, 'disabled'],
+    [{ options: { disabled: true }, stale: true }, 'disabled'],
+    [{ structural: [{ type: 'cycle' }], stale: true }, 'error'],
+    [{ stale: true, ended: 'exception' }, 'stale'],
+    [{ stale: false, ended: 'exception' }, 'error'],
+    [{ stale: false, ended: 'marimo-error' }, 'error'],
+    ...(['success', 'stopped', 'cancelled', 'interrupted', 'disabled', null] as CellStatus[]).map(
+      (ended): [Partial<ViewCell>, ShownStatus] => [{ stale: false, ended }, 'idle'],
+    ),
+  ];
+  for (const [members, status] of rows) {
+    assert.equal(shownStatus({ ...viewOf('a').get('a')!, ...members }), status, JSON.stringify(members));
+  }
+});
+
+test('a verdict settles a cell, and only cells that look different are answered', () => {
+  const view = viewOf('a', 'b', 'c');
+  for (const id of ['a', 'b']) view.applyCellOp(cellOp(id, { status: 'running', staleInputs: false }));
+  const cells = {
+    a: verdict('success'),
+    b: verdict('exception'),
+    c: verdict(null, true),
+    gone: verdict('success'),
+  };
+  assert.deepEqual(view.applyVerdicts(done(cells)).map(shown), ['a idle', 'b error']);
+  assert.deepEqual(view.applyVerdicts(done(cells)).map(shown), []);
+  assert.deepEqual(view.cells.map(shown), ['a idle', 'b error', 'c stale']);
+});
+
+test('a cell that has not run its code is stale, unless it has none', () => {
+  const view = new NotebookView([
+    { cell_id: 'code', code: 'x = 1', options: {} },
+    { cell_id: 'blank', code: ' \n', options: {} },
+  ]);
+  view.applyVerdicts(done({ code: verdict(null), blank: verdict(null) }));
+  assert.deepEqual(view.cells.map(shown), ['code stale', 'blank idle']);
+});
+
+test('structural errors come and go with the verdicts', () => {
+  const view = viewOf('a');
+  const cycle = { type: 'cycle' };
+  view.applyVerdicts(done({ a: verdict('marimo-error', false, [cycle]) }));
+  assert.deepEqual([view.get('a')?.structural, view.cells.map(shown)], [[cycle], ['a error']]);
+  view.applyVerdicts(done({ a: verdict('success') }));
+  assert.deepEqual([view.get('a')?.structural, view.cells.map(shown)], [[], ['a idle']]);
+});
+
+test('a cell that an ancestor disables stays so over verdicts', () => {
+  const view = viewOf('a');
+  view.applyCellOp(cellOp('a', { status: 'disabled-transitively' }));
+  view.applyVerdicts(done({ a: verdict('disabled', true) }));
+  assert.deepEqual(view.cells.map(shown), ['a disabled']);
+});
+
+test('other code makes a cell stale and another version; the same code does not', () => {
+  const view = viewOf('a');
+  const cell = view.get('a')!;
+  view.applyVerdicts(done({ a: verdict('success') }));
+  view.setCode(cell, 'code of a');
+  assert.deepEqual([cell.version, cell.stale], [0, false]);
+  view.setCode(cell, 'other');
+  view.setCode(cell, 'other still');
+  assert.deepEqual([cell.code, cell.version, cell.stale], ['other still', 2, true]);
+});
+
+test('when the kernel is lost outputs stay, and every cell is stale and idle', () => {
+  const view = viewOf('a', 'b');
+  view.applyCellOp(
+    cellOp('a', { status: 'running', output: output('text/plain', '1'), console: [stdout('x')] }),
+  );
+  view.applyVerdicts(done({ b: verdict('exception') }));
+  view.applyCellOp(cellOp('b', { output: errorOutput({ type: 'exception' }) }));
+  view.setVariables([{ name: 'x', declaredBy: ['a'], usedBy: ['b'] }]);
+  view.kernelLost();
+  assert.deepEqual(view.cells.map(shown), ['a stale', 'b stale']);
+  assert.deepEqual(
+    view.cells.map(({ output, console, ended }) => [output, console.entries(), ended]),
+    [
+      [output('text/plain', '1'), [stdout('x')], null],
+      [errorOutput({ type: 'exception' }), [], null],
+    ],
+  );
+  assert.deepEqual([view.variables, [...view.ancestors(['b'])]], [[], ['b']]);
+});
+
+test('the ancestors of cells are what they use, directly or not, themselves included, in document order', () => {
+  const view = viewOf('d', 'a', 'b', 'c', 'e');
+  view.setVariables([
+    { name: 'x', declaredBy: ['a'], usedBy: ['b'] },
+    { name: 'y', declaredBy: ['b'], usedBy: ['c'] },
+    { name: 'z', declaredBy: ['d', 'e'], usedBy: ['c'] },
+    { name: 'loop', declaredBy: ['c'], usedBy: ['a'] },
+    { name: 'ghost', declaredBy: ['gone'], usedBy: ['e'] },
+  ]);
+  const ancestors = (...ids: string[]) => [...view.ancestors(ids)].join(' ');
+  assert.deepEqual(
+    [ancestors('e'), ancestors('b'), ancestors('d', 'e'), ancestors(), ancestors('gone')],
+    ['e', 'd a b c e', 'd e', '', ''],
+  );
+});
+
+function viewOf(...ids: string[]): NotebookView {
+  return new NotebookView(ids.map((id) => ({ cell_id: id, code: `code of ${id}`, options: {} })));
+}
+
+function shown(cell: ViewCell): string {
+  return `${cell.id} ${shownStatus(cell)}`;
+}
