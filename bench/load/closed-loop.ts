@@ -1,0 +1,92 @@
+/**
+ * Many connections that each send a request as soon as the last one was answered, in a thread of its own. Counting
+ * starts after the warm-up.
+ */
+import { createConnection, type Socket } from 'node:net';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { AnswerReader } from '../wire.ts';
+
+export interface ClosedLoop {
+  readonly port: number;
+  readonly request: Buffer;
+  readonly connections: number;
+  readonly warmUpMs: number;
+  readonly forMs: number;
+  /** The status of every answer. */
+  readonly expect: number;
+}
+
+export interface LoopResult {
+  readonly perSecond: number;
+  readonly latenciesMs: Float64Array;
+  /** When counting began and ended, by the wall clock in ms. */
+  readonly from: number;
+  readonly to: number;
+}
+
+const MOST_SAMPLES = 2_000_000;
+
+/** Rejects when an answer has another status or a connection ends. `counting` is called when the warm-up is over. */
+export function runClosedLoop(loop: ClosedLoop, counting: () => void = () => undefined): Promise<LoopResult> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL(import.meta.url), { workerData: loop });
+    worker.on('message', (message: LoopResult | 'counting') => {
+      if (message === 'counting') counting();
+      else resolve(message);
+    });
+    worker.once('error', reject);
+  });
+}
+
+function load({ port, request, connections, warmUpMs, forMs, expect }: ClosedLoop): void {
+  const latencies = new Float64Array(MOST_SAMPLES);
+  const bytes = Buffer.from(request);
+  const shared = Buffer.allocUnsafe(64 * 1024);
+  const sockets: Socket[] = [];
+  let count = 0;
+  let isCounting = false;
+  for (let i = 0; i < connections; i++) {
+    const reader = new AnswerReader();
+    let sentAt = 0;
+    const next = () => {
+      sentAt = performance.now();
+      socket.write(bytes);
+    };
+    const onAnswer = (status: number) => {
+      if (status !== expect) throw new Error(`An answer has the status ${status}.`);
+      if (isCounting && count < MOST_SAMPLES) latencies[count++] = performance.now() - sentAt;
+      next();
+    };
+    const callback = (length: number) => {
+      reader.push(shared.subarray(0, length), onAnswer);
+      return true;
+    };
+    const socket = createConnection(
+      { port, host: '127.0.0.1', noDelay: true, onread: { buffer: shared, callback } },
+      next,
+    );
+    socket.once('end', () => {
+      throw new Error('The server has ended a connection.');
+    });
+    sockets.push(socket);
+  }
+  setTimeout(() => {
+    parentPort?.postMessage('counting');
+    isCounting = true;
+    const from = Date.now();
+    const startedAt = performance.now();
+    setTimeout(() => {
+      const seconds = (performance.now() - startedAt) / 1000;
+      for (const socket of sockets) socket.destroy();
+      const result: LoopResult = {
+        perSecond: count / seconds,
+        latenciesMs: latencies.slice(0, count),
+        from,
+        to: Date.now(),
+      };
+      parentPort?.postMessage(result);
+    }, forMs);
+  }, warmUpMs);
+}
+
+if (!isMainThread) load(workerData as ClosedLoop);

@@ -1,0 +1,80 @@
+/** What a scenario has measured, and what it was meant to reach. */
+
+export type Unit = 'ms' | '/s' | 'MiB' | 'KiB' | '%' | 'µs' | 'ms/s' | '×';
+export type Stat = 'p50' | 'p90' | 'p99' | 'max';
+
+/** The distribution of many samples. */
+export type Spread = Readonly<Record<Stat, number>> & { readonly samples: number };
+
+/** A bound on one number: on a statistic of a spread, or on the value itself. */
+export interface Target {
+  readonly of: Stat | 'value';
+  readonly limit: number;
+  readonly bound: 'at most' | 'at least';
+}
+
+export interface Measure {
+  readonly label: string;
+  readonly unit: Unit;
+  readonly value: number | Spread;
+  readonly targets: readonly Target[];
+}
+
+/** The distribution of durations or the like; none of `limits` may be passed. */
+export function spread(
+  label: string,
+  samples: Iterable<number>,
+  limits: Partial<Record<Stat, number>> = {},
+  unit: Unit = 'ms',
+): Measure {
+  const targets = (Object.keys(limits) as Stat[]).map(
+    (of): Target => ({ of, limit: limits[of]!, bound: 'at most' }),
+  );
+  return { label, unit, value: spreadOf(samples), targets };
+}
+
+export function atMost(label: string, value: number, unit: Unit, limit?: number): Measure {
+  return {
+    label,
+    unit,
+    value,
+    targets: limit === undefined ? [] : [{ of: 'value', limit, bound: 'at most' }],
+  };
+}
+
+export function atLeast(label: string, value: number, unit: Unit, limit?: number): Measure {
+  return {
+    label,
+    unit,
+    value,
+    targets: limit === undefined ? [] : [{ of: 'value', limit, bound: 'at least' }],
+  };
+}
+
+export function spreadOf(samples: Iterable<number>): Spread {
+  const sorted = Float64Array.from(samples).sort();
+  if (sorted.length === 0) throw new Error('There are no samples.');
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)]!;
+  return {
+    p50: at(0.5),
+    p90: at(0.9),
+    p99: at(0.99),
+    max: sorted[sorted.length - 1]!,
+    samples: sorted.length,
+  };
+}
+
+export function median(samples: readonly number[]): number {
+  return spreadOf(samples).p50;
+}
+
+/** What a target is about. */
+export function reached({ value }: Measure, { of }: Target): number {
+  if (typeof value === 'number') return value;
+  return of === 'value' ? value.p50 : value[of];
+}
+
+export function isMet(measure: Measure, target: Target): boolean {
+  const value = reached(measure, target);
+  return target.bound === 'at most' ? value <= target.limit : value >= target.limit;
+}

@@ -1,0 +1,88 @@
+/** Figures for machines (one line of JSON per scenario), for people (a table), and for the record (RESULTS.md). */
+import type { Machine } from './machine.ts';
+import { isMet, type Measure, type Target, type Unit } from './measure.ts';
+import type { Scenario } from './scenario.ts';
+
+export interface Outcome {
+  readonly scenario: Scenario;
+  readonly seconds: number;
+  readonly measures: readonly Measure[];
+  /** Why there are no figures. */
+  readonly error?: string;
+}
+
+type Row = readonly [label: string, figures: string, target: string, verdict: string];
+
+export function jsonLine({ scenario, seconds, measures, error }: Outcome): string {
+  return JSON.stringify({
+    scenario: scenario.name,
+    seconds: round(seconds),
+    ...(error === undefined ? {} : { error }),
+    measures: measures.map((measure) => ({
+      ...measure,
+      targets: measure.targets.map((target) => ({ ...target, met: isMet(measure, target) })),
+    })),
+  });
+}
+
+export function table({ scenario, seconds, measures, error }: Outcome): string {
+  const head = `\n${scenario.name}: ${scenario.title} (${seconds.toFixed(1)} s)\n`;
+  if (error !== undefined) return `${head}  failed: ${error}\n`;
+  const rows = measures.map(rowOf);
+  const widths = [0, 1, 2].map((i) => Math.max(...rows.map((row) => row[i]!.length)));
+  return (
+    head +
+    rows
+      .map((row) => `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')}`.trimEnd())
+      .join('\n')
+  );
+}
+
+export function resultsMarkdown(machine: Machine, outcomes: readonly Outcome[]): string {
+  const lines = [
+    '# Results',
+    '',
+    'Written by `npm run bench -- --write`. Times in milliseconds; targets are those of this machine class.',
+    '',
+    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}, Linux ${machine.kernel}; ` +
+      `Node ${machine.node}, Python ${machine.python}; ${machine.date}, load ${machine.load} before the run.`,
+  ];
+  for (const { scenario, measures, error } of outcomes) {
+    lines.push('', `## ${scenario.name}`, '', `${scenario.title}.`, '');
+    if (error !== undefined) lines.push(`Failed: ${error}`);
+    else {
+      lines.push('| measured | figures | target | |', '| --- | --- | --- | --- |');
+      for (const measure of measures) lines.push(`| ${rowOf(measure).join(' | ')} |`);
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function rowOf(measure: Measure): Row {
+  const { label, unit, value, targets } = measure;
+  const figures =
+    typeof value === 'number'
+      ? withUnit(value, unit)
+      : `p50 ${shown(value.p50)}  p90 ${shown(value.p90)}  p99 ${shown(value.p99)}  max ${shown(value.max)} ${unit}, n ${value.samples}`;
+  const verdict =
+    targets.length === 0 ? '' : targets.every((target) => isMet(measure, target)) ? 'met' : 'missed';
+  return [label, figures, targets.map((target) => describe(target, unit)).join(', '), verdict];
+}
+
+function describe({ of, limit, bound }: Target, unit: Unit): string {
+  return `${of === 'value' ? '' : `${of} `}${bound === 'at most' ? '≤' : '≥'} ${withUnit(limit, unit)}`;
+}
+
+function withUnit(value: number, unit: Unit): string {
+  return unit === '/s' || unit === '%' || unit === '×' ? `${shown(value)}${unit}` : `${shown(value)} ${unit}`;
+}
+
+function shown(value: number): string {
+  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en-US');
+  return String(round(value));
+}
+
+/** To three digits, or to the unit. */
+function round(value: number): number {
+  return Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3));
+}

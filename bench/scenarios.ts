@@ -1,0 +1,35 @@
+import type { Scenario } from './scenario.ts';
+import { cancel } from './scenarios/cancel.ts';
+import { chain } from './scenarios/chain.ts';
+import { codeCall } from './scenarios/code-call.ts';
+import { creates } from './scenarios/creates.ts';
+import { execute } from './scenarios/execute.ts';
+import { fanOut } from './scenarios/fan-out.ts';
+import { gets } from './scenarios/gets.ts';
+import { kernelDeath } from './scenarios/kernel-death.ts';
+import { memory } from './scenarios/memory.ts';
+import { output } from './scenarios/output.ts';
+import { runSubmits } from './scenarios/run-submits.ts';
+import { serverStart } from './scenarios/server-start.ts';
+import { sessionOpen } from './scenarios/session-open.ts';
+import { sessionStarts } from './scenarios/session-starts.ts';
+import { stalledReaders } from './scenarios/stalled-readers.ts';
+
+/** In the order in which they run. */
+export const SCENARIOS: readonly Scenario[] = [
+  serverStart,
+  sessionOpen,
+  sessionStarts,
+  execute,
+  codeCall,
+  runSubmits,
+  chain,
+  cancel,
+  kernelDeath,
+  output,
+  gets,
+  creates,
+  fanOut,
+  stalledReaders,
+  memory,
+];

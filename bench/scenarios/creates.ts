@@ -1,0 +1,40 @@
+import { runClosedLoop } from '../load/closed-loop.ts';
+import { atLeast, atMost, median, spread } from '../measure.ts';
+import { mainThreadMs } from '../processes.ts';
+import type { Scenario } from '../scenario.ts';
+
+const WRITERS = 64;
+
+export const creates: Scenario = {
+  name: 'creates',
+  title: `Notebooks created, each on disk before it is answered: ${WRITERS} writers, and one`,
+  limitS: 60,
+  async run(stage) {
+    const { api, pid } = await stage.server();
+    const { port } = api.endpoint;
+    const cells = [{ cell_id: 'a', code: 'x = 1' }];
+    const request = api.bytes('POST', '/api/v3/notebooks', { serialization: { cells } });
+    const forMs = stage.quick ? 500 : 1_500;
+    const load = { port, request, warmUpMs: 500, forMs, expect: 201 };
+    const rates: number[] = [];
+    const together: number[] = [];
+    const alone: number[] = [];
+    const cpuUs: number[] = [];
+    for (let round = 0; round < stage.count(5, 2); round++) {
+      let before = 0;
+      const many = await runClosedLoop({ ...load, connections: WRITERS }, () => {
+        before = mainThreadMs(pid);
+      });
+      cpuUs.push(((mainThreadMs(pid) - before) * 1000) / many.latenciesMs.length);
+      rates.push(many.perSecond);
+      together.push(...many.latenciesMs);
+      alone.push(...(await runClosedLoop({ ...load, connections: 1 })).latenciesMs);
+    }
+    return [
+      atLeast(`${WRITERS} writers`, median(rates), '/s', 20_000),
+      spread(`${WRITERS} writers, answer`, together, { p99: 15 }),
+      atMost(`${WRITERS} writers, CPU of the server for one`, median(cpuUs), 'µs'),
+      spread('one writer, answer', alone, { p50: 0.8 }),
+    ];
+  },
+};

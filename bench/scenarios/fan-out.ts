@@ -1,0 +1,73 @@
+import { MARK } from '../api.ts';
+import { Readers, TIME_MARK } from '../load/readers.ts';
+import { atMost, type Measure, spread } from '../measure.ts';
+import { mainThreadMs, residentBytes } from '../processes.ts';
+import type { Scenario } from '../scenario.ts';
+import { expected } from '../wire.ts';
+
+/** Prints the time five times a second. */
+const code = (prints: number) =>
+  `import time as _time\nfor _ in range(${prints}):\n    print(f"${TIME_MARK}{_time.time() * 1000:017.3f}")\n    _time.sleep(0.2)`;
+
+export const fanOut: Scenario = {
+  name: 'fan-out',
+  title: 'A line printed 5 times a second, from print() to each of many subscribers',
+  limitS: 120,
+  async run(stage) {
+    const measures: Measure[] = [];
+    for (const [count, p99] of [
+      [100, 8],
+      [1_000, 25],
+      [5_000, 80],
+    ] as const) {
+      const { api, pid, settled, end } = await stage.server();
+      const prints = stage.count(40, 10);
+      const { id } = await api.session([code(3), code(prints)]);
+      const feed = await api.follow(id);
+      const wire = await api.wire();
+      const request = api.bytes('GET', `/api/v3/notebook-sessions/${id}/events`);
+      const { port } = api.endpoint;
+      // The first ones make room that is used again; what more of them take is what one takes.
+      await (await Readers.open({ port, request, count: 100, stalled: false })).finish();
+      await settled();
+      const memoryBefore = residentBytes(pid);
+      const readers = await Readers.open({ port, request, count, stalled: false });
+      await settled();
+      const memoryAfter = residentBytes(pid);
+      await runCell('c0');
+      readers.count();
+      const cpuBefore = mainThreadMs(pid);
+      await runCell('c1');
+      const cpuMs = mainThreadMs(pid) - cpuBefore;
+      const { delaysMs } = await readers.finish();
+      if (delaysMs.length < prints * count) {
+        throw new Error(`Only ${delaysMs.length} of ${prints * count} lines have arrived.`);
+      }
+      const readerKiB = (memoryAfter - memoryBefore) / 1024 / count;
+      measures.push(
+        spread(`${count} subscribers`, delaysMs, { p99 }),
+        atMost(
+          `${count} subscribers, memory of the server for one`,
+          readerKiB,
+          'KiB',
+          count < 1_000 ? undefined : 4,
+        ),
+        atMost(
+          `${count} subscribers, CPU of the server for one line at one`,
+          (cpuMs * 1000) / (prints * count),
+          'µs',
+        ),
+      );
+      feed.close();
+      wire.close();
+      await end();
+
+      async function runCell(cellId: string): Promise<void> {
+        const completed = feed.until(MARK.completed);
+        expected(await wire.send(api.executeBytes(id, cellId)), 202);
+        await completed;
+      }
+    }
+    return measures;
+  },
+};

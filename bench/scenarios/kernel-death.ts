@@ -1,0 +1,38 @@
+import { MARK } from '../api.ts';
+import { spread } from '../measure.ts';
+import { processTree } from '../processes.ts';
+import type { Scenario } from '../scenario.ts';
+import { expected } from '../wire.ts';
+
+const LOOP = 'print("it has begun")\nwhile True:\n    pass';
+
+export const kernelDeath: Scenario = {
+  name: 'kernel-death',
+  title: 'SIGKILL of a kernel at work, until its run has failed on the stream',
+  limitS: 60,
+  async run(stage) {
+    const { api, pid } = await stage.server();
+    const wire = await api.wire();
+    const tookMs: number[] = [];
+    const rounds = stage.count(30);
+    for (let i = -3; i < rounds; i++) {
+      const before = new Set(processTree(pid));
+      const { id } = await api.session([LOOP]);
+      const feed = await api.follow(id);
+      const begun = feed.until('it has begun');
+      expected(await wire.send(api.executeBytes(id, 'c0')), 202);
+      await begun;
+      // Where kernels have an init of their own, they come behind it.
+      const kernel = processTree(pid).findLast((one) => !before.has(one));
+      if (kernel === undefined) throw new Error('There is no kernel process.');
+      const failed = feed.until(MARK.failed);
+      const startedAt = performance.now();
+      process.kill(kernel, 'SIGKILL');
+      const failedAt = await failed;
+      if (i >= 0) tookMs.push(failedAt - startedAt);
+      feed.close();
+      await api.close(id);
+    }
+    return [spread('run failed', tookMs, { p50: 8, max: 25 })];
+  },
+};

@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { atMost, type Measure, median, spread } from '../measure.ts';
+import { residentBytes } from '../processes.ts';
+import type { Scenario, Stage } from '../scenario.ts';
+import { type Stock, seed } from '../seed.ts';
+
+const MIB = 1024 * 1024;
+const EMPTY: Stock = { notebooks: 0, sessions: 0, runs: 0 };
+
+interface Start {
+  readonly firstAnswerMs: number;
+  readonly readyMs: number;
+  readonly memoryMiB: number;
+}
+
+export const serverStart: Scenario = {
+  name: 'server-start',
+  title:
+    'From the start of the process to its first answer and to ready, on an empty and on a used directory',
+  limitS: 240,
+  async run(stage) {
+    const stocks: readonly (readonly [string, Stock])[] = [
+      ['empty', EMPTY],
+      ['10,000 notebooks', { notebooks: 10_000, sessions: 0, runs: 0 }],
+      ['10,000 open sessions, 100,000 runs', { notebooks: 10_000, sessions: 10_000, runs: 100_000 }],
+    ];
+    const directories: string[] = [];
+    for (const [, stock] of stocks) {
+      const directory = mkdtempSync(join(tmpdir(), 'troupe-bench-seed-'));
+      stage.after(() => rmSync(directory, { recursive: true, force: true }));
+      await seed(directory, stock);
+      directories.push(directory);
+    }
+    const starts = stocks.map((): Start[] => []);
+    for (let round = 0; round < stage.count(8, 2); round++) {
+      for (const [i, directory] of directories.entries()) starts[i]!.push(await start(stage, directory));
+    }
+    const [empty, notebooks, sessions] = starts.map((all) => ({
+      firstAnswer: all.map((one) => one.firstAnswerMs),
+      ready: all.map((one) => one.readyMs),
+      memoryMiB: median(all.map((one) => one.memoryMiB)),
+    }));
+    const measures: Measure[] = [
+      spread('empty, first answer', empty!.firstAnswer, { p50: 250 }),
+      spread('empty, ready', empty!.ready, { p50: 650 }),
+      spread(`${stocks[1]![0]}, ready`, notebooks!.ready),
+      atMost(`${stocks[1]![0]}, ready, to empty`, median(notebooks!.ready) / median(empty!.ready), '×', 1.1),
+      spread(`${stocks[2]![0]}, ready`, sessions!.ready, { max: 2_000 }),
+      atMost(`${stocks[2]![0]}, more memory`, sessions!.memoryMiB - empty!.memoryMiB, 'MiB', 200),
+    ];
+    return measures;
+  },
+};
+
+async function start(stage: Stage, dataDir: string): Promise<Start> {
+  const server = await stage.server({ dataDir });
+  const { firstAnswerMs, readyMs, pid } = server;
+  const memoryMiB = residentBytes(pid) / MIB;
+  await server.end();
+  return { firstAnswerMs, readyMs, memoryMiB };
+}

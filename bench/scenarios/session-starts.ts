@@ -1,0 +1,53 @@
+import type { Api } from '../api.ts';
+import { MARK } from '../api.ts';
+import { Feed } from '../feed.ts';
+import { type Measure, spread } from '../measure.ts';
+import type { Scenario } from '../scenario.ts';
+import { expected } from '../wire.ts';
+
+export const sessionStarts: Scenario = {
+  name: 'session-starts',
+  title: 'Many sessions opened at once, until the last one is ready',
+  limitS: 120,
+  async run(stage) {
+    const { api, settled } = await stage.server();
+    await startTogether(api, 4);
+    const measures: Measure[] = [];
+    for (const [count, limit] of [
+      [10, 250],
+      [40, 900],
+    ] as const) {
+      const lastMs: number[] = [];
+      for (let i = 0; i < stage.count(5, 2); i++) {
+        await settled();
+        lastMs.push(await startTogether(api, count));
+      }
+      measures.push(spread(`last of ${count}`, lastMs, { p50: limit }));
+    }
+    return measures;
+  },
+};
+
+/** Milliseconds from the first POST to the last `ready`; closes them again. */
+async function startTogether(api: Api, count: number): Promise<number> {
+  const starts = [];
+  for (let i = 0; i < count; i++) {
+    const id = await api.notebook(['x = 1\nx + 1']);
+    starts.push({ id, open: api.openBytes(id, await api.environment()), wire: await api.wire() });
+  }
+  const startedAt = performance.now();
+  const feeds = await Promise.all(
+    starts.map(async ({ id, open, wire }) => {
+      expected(await wire.send(open), 202);
+      const { feed, seen } = await Feed.open(api.endpoint, id, MARK.ready);
+      return { feed, readyAt: seen[0]! };
+    }),
+  );
+  const ready = await Promise.all(feeds.map(({ readyAt }) => readyAt));
+  for (const { feed } of feeds) feed.close();
+  for (const { id, wire } of starts) {
+    wire.close();
+    await api.close(id);
+  }
+  return Math.max(...ready) - startedAt;
+}

@@ -1,0 +1,119 @@
+/**
+ * HTTP as a load generator speaks it: requests are bytes made beforehand, answers are cut by their length and looked at
+ * no further. A connection costs less than half of what the server needs to answer on it.
+ */
+import { connect, type Socket } from 'node:net';
+
+export interface Endpoint {
+  readonly port: number;
+  readonly token: string;
+  readonly workspaceId: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: Buffer;
+  /** When its last byte was there, by `performance.now()`. */
+  readonly at: number;
+}
+
+/** The bytes of a request; `headers` are whole lines. */
+export function requestBytes(
+  { token, workspaceId }: Pick<Endpoint, 'token' | 'workspaceId'>,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers = '',
+): Buffer {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const framing =
+    body === undefined
+      ? ''
+      : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n`;
+  return Buffer.from(
+    `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${token}\r\n` +
+      `service-workspace-id: ${workspaceId}\r\n${headers}${framing}\r\n${text}`,
+  );
+}
+
+/** Cuts a connection's bytes into answers. Every answer has a length; the server says so for all but event streams. */
+export class AnswerReader {
+  #rest: Buffer | undefined;
+
+  /** Calls `onAnswer` for each answer that these bytes complete. The body is only valid during the call. */
+  push(chunk: Buffer, onAnswer: (status: number, body: Buffer) => void): void {
+    let bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
+    this.#rest = undefined;
+    while (bytes.length > 0) {
+      const head = bytes.indexOf('\r\n\r\n');
+      const length = head < 0 ? 0 : lengthOf(bytes, head);
+      const end = head + 4 + length;
+      if (head < 0 || bytes.length < end) {
+        this.#rest = Buffer.from(bytes); // the chunk's memory may be used again
+        return;
+      }
+      onAnswer(
+        (bytes[9]! - 48) * 100 + (bytes[10]! - 48) * 10 + (bytes[11]! - 48),
+        bytes.subarray(head + 4, end),
+      );
+      bytes = bytes.subarray(end);
+    }
+  }
+}
+
+/** uWebSockets.js writes the length last, so it is searched from the end. */
+function lengthOf(bytes: Buffer, head: number): number {
+  const at = bytes.lastIndexOf('ontent-', head);
+  if (at < 0 || (bytes[at + 7]! | 32) !== 0x6c) return 0;
+  let length = 0;
+  for (let i = at + 15; i < head; i++) length = length * 10 + bytes[i]! - 48;
+  return length;
+}
+
+/** One keep-alive connection that carries one request at a time. */
+export class Wire {
+  readonly #socket: Socket;
+  readonly #reader = new AnswerReader();
+  #waiting: { resolve(answer: Answer): void; reject(error: Error): void } | undefined;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('data', (chunk) => {
+      this.#reader.push(chunk, (status, body) => {
+        const waiting = this.#waiting;
+        this.#waiting = undefined;
+        waiting?.resolve({ status, body: Buffer.from(body), at: performance.now() });
+      });
+    });
+    socket.on('error', () => undefined); // 'close' follows
+    socket.on('close', () => this.#waiting?.reject(new Error('The server has closed the connection.')));
+  }
+
+  static open(port: number): Promise<Wire> {
+    return new Promise((resolve, reject) => {
+      const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => resolve(new Wire(socket)));
+      socket.once('error', reject);
+    });
+  }
+
+  send(request: Buffer): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+      this.#socket.write(request);
+    });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+}
+
+/** The answer, when its status is one of these. */
+export function expected(answer: Answer, from: number, to = from): Answer {
+  if (answer.status >= from && answer.status <= to) return answer;
+  throw new Error(`Answered ${answer.status}: ${answer.body.toString('utf8').slice(0, 300)}`);
+}
+
+export function decoded<T>(answer: Answer): T {
+  return JSON.parse(answer.body.toString('utf8')) as T;
+}
