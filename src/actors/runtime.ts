@@ -109,11 +109,13 @@ export class ActorRuntime {
     if (!snapshot.can(event)) throw refusal(snapshot, address, event.type);
   }
 
-  /** Reports a fact. An actor that is gone, or whose state has no use for it, ignores it. */
-  tell(address: Address, event: ActorEvent): void {
+  /** Reports a fact, and answers whether it was of use: an actor that is gone, or in another state, ignores it. */
+  tell(address: Address, event: ActorEvent): boolean {
     const actor = this.#find(address);
     // An event that is not taken would still count as a move and be stored.
-    if (actor?.ref.getSnapshot().can(event)) this.#send(actor, event);
+    if (actor === undefined || !actor.ref.getSnapshot().can(event)) return false;
+    this.#send(actor, event);
+    return true;
   }
 
   /** Looks without restoring. */

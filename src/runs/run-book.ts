@@ -85,13 +85,10 @@ export class RunBook {
     return runId;
   }
 
-  /** Ends a run: its actor announces the terminal status, once; its record gets its output. */
+  /** Ends a run: its actor announces the terminal status, its record gets its output. One that is over stays as it is. */
   finish(workspaceId: WorkspaceId, runId: RunId, end: RunEnd): void {
-    this.#actors.tell(runAddress(workspaceId, runId), {
-      type: 'finish',
-      status: end.status,
-      error: end.error,
-    });
+    const finish = { type: 'finish', status: end.status, error: end.error };
+    if (!this.#actors.tell(runAddress(workspaceId, runId), finish)) return;
     this.#rewrite(workspaceId, runId, (run) => ({
       ...run,
       status: end.status,

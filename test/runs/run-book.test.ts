@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import test, { type TestContext } from 'node:test';
+import { type RunKind, runMachine } from '#machines/run.ts';
+import { ActorRuntime } from '#src/actors/runtime.ts';
+import { AppError } from '#src/core/errors.ts';
+import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import { RunBook, type RunDocument, type RunEnd, runAddress } from '#src/runs/run-book.ts';
+import type { Store } from '#storage/store.ts';
+import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
+
+const WORKSPACE = 'ws_1' as WorkspaceId;
+const SESSION = 'nb_1' as SessionId;
+const COMPLETED: RunEnd = {
+  status: 'completed',
+  error: null,
+  output: { stored: true, parts: [] },
+  assets: new Map(),
+};
+const FAILED: RunEnd = {
+  ...COMPLETED,
+  status: 'failed',
+  error: { code: 'cell_failed', message: 'no' },
+  output: null,
+};
+
+test('a run is a running record at once, and a finished one with its output', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { book } = openBook(t, store);
+  const runId = book.begin(WORKSPACE, SESSION, 'notebook', { type: 'all' });
+  const { createdAt, ...begun } = shown(book, runId);
+  assert.deepEqual(begun, {
+    id: runId,
+    kind: 'notebook',
+    sessionId: SESSION,
+    status: 'running',
+    input: { type: 'all' },
+    output: null,
+    error: null,
+    startedAt: createdAt,
+    finishedAt: null,
+  });
+  book.finish(WORKSPACE, runId, FAILED);
+  const { finishedAt, ...ended } = shown(book, runId);
+  assert.deepEqual(ended, {
+    ...withoutEnd(begun),
+    createdAt,
+    status: 'failed',
+    error: FAILED.error,
+    output: null,
+  });
+  assert.ok(finishedAt !== null && finishedAt >= createdAt);
+});
+
+test('a run ends once: its record stays what the first end made it', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { book, notices } = openBook(t, store);
+  const runId = book.begin(WORKSPACE, SESSION, 'notebook', {});
+  book.finish(WORKSPACE, runId, COMPLETED);
+  const first = shown(book, runId);
+  const assets = new Map([
+    ['asset_1' as AssetId, { mimetype: 'text/plain', sha256: '', bytes: new Uint8Array() }],
+  ]);
+  book.finish(WORKSPACE, runId, { ...FAILED, assets });
+  await store.durable();
+  book.finish(WORKSPACE, runId, FAILED);
+  assert.deepEqual(shown(book, runId), first);
+  assert.throws(() => book.asset(WORKSPACE, runId, 'asset_1'), refusedWith('not_found'));
+  assert.deepEqual(notices, ['running', 'completed']);
+});
+
+test('a run that is being worked on is cancelled by stopping the work, again and again until it is over', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { book } = openBook(t, store);
+  const runId = book.begin(WORKSPACE, SESSION, 'notebook', {});
+  const stopped: [RunKind, SessionId][] = [];
+  const cancel = () => book.cancel(WORKSPACE, runId, (...whom) => stopped.push(whom));
+  cancel();
+  cancel();
+  assert.deepEqual(stopped, [
+    ['notebook', SESSION],
+    ['notebook', SESSION],
+  ]);
+  assert.equal(shown(book, runId).status, 'running');
+  book.finish(WORKSPACE, runId, COMPLETED);
+  assert.throws(cancel, refusedWith('run_finished'));
+  await store.durable();
+  assert.throws(cancel, refusedWith('run_finished'));
+  assert.throws(() => book.cancel(WORKSPACE, 'run_0' as RunId, assert.fail), refusedWith('not_found'));
+});
+
+test('a run that a dead server left says so, also when it was looked at, and only a cancel ends it', async (t) => {
+  const stores = await temporaryStore(t);
+  const before = openBook(t, stores.store);
+  const runId = before.book.begin(WORKSPACE, SESSION, 'notebook', {});
+  const begun = shown(before.book, runId);
+  await stores.store.durable();
+  before.actors.stopAll();
+
+  const { book, actors, notices } = openBook(t, await stores.reopen());
+  assert.deepEqual(shown(book, runId), { ...begun, stale: true });
+  actors.restore(runAddress(WORKSPACE, runId));
+  assert.deepEqual(shown(book, runId), { ...begun, stale: true });
+  book.finish(WORKSPACE, runId, COMPLETED);
+  assert.deepEqual(shown(book, runId), { ...begun, stale: true });
+  book.cancel(WORKSPACE, runId, assert.fail);
+  const { finishedAt, ...ended } = shown(book, runId);
+  assert.deepEqual(ended, { ...withoutEnd(begun), status: 'cancelled' });
+  assert.notEqual(finishedAt, null);
+  assert.deepEqual(notices, ['cancelled']);
+});
+
+test('the runs of a session are paged oldest first, and never mix with those of another', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { book } = openBook(t, store);
+  const ids = ['nb_1', 'nb_1', 'nb_10', 'nb_1'].map((session) =>
+    book.begin(WORKSPACE, session as SessionId, 'notebook', {}),
+  );
+  await store.durable();
+  const page = (after: string | undefined, limit: number) => {
+    const { items, nextCursor } = JSON.parse(
+      Buffer.from(book.list(WORKSPACE, SESSION, after, limit)).toString(),
+    );
+    return [items.map(({ id }: RunDocument) => ids.indexOf(id)), ids.indexOf(nextCursor)];
+  };
+  assert.deepEqual(
+    [page(undefined, 2), page(ids[1], 2), page(ids[3], 2)],
+    [
+      [[0, 1], 1],
+      [[3], -1],
+      [[], -1],
+    ],
+  );
+  assert.equal(book.latest(WORKSPACE, SESSION)?.id, ids[3]);
+  assert.equal(book.latest(WORKSPACE, 'nb_2'), undefined);
+  assert.throws(() => page(ids[2], 2), refusedWith('invalid_cursor'));
+});
+
+function openBook(t: TestContext, store: Store) {
+  const actors = new ActorRuntime(store, rememberingLog().log);
+  actors.define({ kind: 'run', machine: runMachine, machineVersion: 1 });
+  t.after(() => actors.stopAll());
+  const notices: unknown[] = [];
+  actors.onNotice('run', (_, { status }) => notices.push(status));
+  return { book: new RunBook(store, actors), actors, notices };
+}
+
+function shown(book: RunBook, runId: RunId): RunDocument {
+  return JSON.parse(Buffer.from(book.json(WORKSPACE, runId)).toString());
+}
+
+function withoutEnd<T extends { finishedAt: unknown }>({ finishedAt, ...rest }: T): Omit<T, 'finishedAt'> {
+  return rest;
+}
+
+function refusedWith(code: string) {
+  return (error: unknown) => error instanceof AppError && error.code === code;
+}
