@@ -24,19 +24,19 @@ interface Listing extends Installed {
 }
 
 /** Nothing that is a document: a page of ours could be driven by whoever links to it. */
-const CONTENT_TYPES: Readonly<Record<string, string>> = {
-  css: 'text/css; charset=utf-8',
-  ico: 'image/x-icon',
-  js: 'text/javascript; charset=utf-8',
-  json: 'application/json',
-  png: 'image/png',
-  svg: 'image/svg+xml',
-  ttf: 'font/ttf',
-  wasm: 'application/wasm',
-  webmanifest: 'application/manifest+json',
-  woff: 'font/woff',
-  woff2: 'font/woff2',
-};
+const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
+  ['css', 'text/css; charset=utf-8'],
+  ['ico', 'image/x-icon'],
+  ['js', 'text/javascript; charset=utf-8'],
+  ['json', 'application/json'],
+  ['png', 'image/png'],
+  ['svg', 'image/svg+xml'],
+  ['ttf', 'font/ttf'],
+  ['wasm', 'application/wasm'],
+  ['webmanifest', 'application/manifest+json'],
+  ['woff', 'font/woff'],
+  ['woff2', 'font/woff2'],
+]);
 
 export class FrontEndFiles {
   readonly #installed: () => Installed | undefined;
@@ -90,5 +90,5 @@ async function list(root: string): Promise<ReadonlyMap<string, string>> {
 
 function contentTypeOf(name: string): string | undefined {
   const ending = /\.([a-z0-9]+)$/.exec(name)?.[1];
-  return ending === undefined ? undefined : CONTENT_TYPES[ending];
+  return ending === undefined ? undefined : CONTENT_TYPES.get(ending);
 }

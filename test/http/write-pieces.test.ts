@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import http from 'node:http';
+import net from 'node:net';
+import test from 'node:test';
+import { ok, type Reply, raw } from '#src/http/reply.ts';
+import { defineRoute } from '#src/http/route.ts';
+import type { Server } from '#src/http/server.ts';
+import { ONE_PIECE_BYTES } from '#src/http/write-pieces.ts';
+import { GOOD, send, serve } from './test-server.ts';
+
+const BIG = Buffer.alloc(8 * 1024 * 1024, 'All the world’s a stage. ');
+const REQUEST = `GET /big HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\nservice-workspace-id: ws_1\r\n\r\n`;
+
+const route = (path: string, handle: () => Reply | Promise<Reply>) =>
+  defineRoute({
+    method: 'GET',
+    path,
+    operationId: path,
+    summary: 's',
+    tags: ['Things'],
+    access: { action: 'thing.use' },
+    responses: { 200: { description: 'd', contentType: '*/*' } },
+    handle,
+  });
+
+function hashOf(bytes: Uint8Array | string): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+/** Length and hash of an answer's body. */
+function fetchBody(server: Server, path: string, agent: http.Agent | false = false) {
+  return new Promise<{ length: number; hash: string; announced: string | undefined }>((resolve, reject) => {
+    const request = http.get(
+      { host: server.host, port: server.port, path, headers: GOOD, agent },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', () => {
+          const body = Buffer.concat(chunks);
+          resolve({ length: body.length, hash: hashOf(body), announced: response.headers['content-length'] });
+        });
+      },
+    );
+    request.on('error', reject);
+  });
+}
+
+/** A connection that has asked for the big answer and reads only when it is told to. */
+function stalledReader(server: Server): net.Socket {
+  const socket = net.connect(server.port, server.host);
+  socket.pause();
+  socket.write(REQUEST);
+  return socket;
+}
+
+test('a body of any size arrives whole, and the connection goes on', async (t) => {
+  const sizes = [ONE_PIECE_BYTES - 1, ONE_PIECE_BYTES, ONE_PIECE_BYTES + 1, BIG.length];
+  const bodies = sizes.map((size) => BIG.subarray(0, size));
+  const server = await serve(t, [
+    ...bodies.map((body, i) => route(`/now/${i}`, () => raw('text/plain', body))),
+    ...bodies.map((body, i) => route(`/later/${i}`, async () => raw('text/plain', body))),
+    route('/text', () => raw('text/plain', 'ü'.repeat(300_000))),
+  ]);
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  t.after(() => agent.destroy());
+  for (const path of ['now', 'later']) {
+    for (const [i, body] of bodies.entries()) {
+      const expected = { length: body.length, hash: hashOf(body), announced: String(body.length) };
+      assert.deepEqual(await fetchBody(server, `/${path}/${i}`, agent), expected);
+    }
+  }
+  const text = 'ü'.repeat(300_000);
+  assert.deepEqual(await fetchBody(server, '/text', agent), {
+    length: 600_000,
+    hash: hashOf(text),
+    announced: '600000',
+  });
+});
+
+test('a reader that stalls delays nobody, and gets the rest when it reads on', async (t) => {
+  const server = await serve(t, [route('/big', () => raw('text/plain', BIG)), route('/small', () => ok({}))]);
+  const readers = [1, 2, 3, 4].map(() => stalledReader(server));
+  assert.deepEqual((await send(server, '/small')).json, {});
+  assert.equal((await fetchBody(server, '/big')).length, BIG.length);
+  for (const reader of readers) {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    await new Promise<void>((resolve, reject) => {
+      reader.on('error', reject);
+      reader.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        size += chunk.length;
+        if (size >= BIG.length + Buffer.concat(chunks.slice(0, 1)).indexOf('\r\n\r\n') + 4) resolve();
+      });
+      reader.resume();
+    });
+    const answer = Buffer.concat(chunks);
+    assert.equal(hashOf(answer.subarray(answer.indexOf('\r\n\r\n') + 4)), hashOf(BIG));
+    reader.destroy();
+  }
+});
+
+test('a reader that leaves in the middle leaves a server that can close', async (t) => {
+  const server = await serve(t, [route('/big', () => raw('text/plain', BIG))]);
+  const reader = stalledReader(server);
+  await new Promise<void>((resolve) => {
+    reader.once('data', () => resolve());
+    reader.resume();
+  });
+  reader.destroy();
+  assert.equal((await fetchBody(server, '/big')).length, BIG.length);
+  const startedAt = performance.now();
+  await server.close(60_000);
+  assert.ok(performance.now() - startedAt < 10_000, 'closing waited for a body that nobody reads');
+});
+
+test('HEAD of a large body has its length and no body', async (t) => {
+  const server = await serve(t, [route('/big', () => raw('text/plain', BIG))]);
+  const { status, headers, text } = await send(server, '/big', { method: 'HEAD' });
+  assert.deepEqual([status, headers['content-length'], text], [200, String(BIG.length), '']);
+});

@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type TestContext } from 'node:test';
+import { AppError } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { ConvertRequest, ConvertResult } from '#src/kernel/convert.ts';
+import { RESULTS_LIMIT_BYTES } from '#src/notebook/file-results.ts';
+import { NotebookFiles } from '#src/notebook/notebook-files.ts';
+import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { cellOutputRecords } from '#storage/notebooks.ts';
+import { openStore } from '#storage/open-store.ts';
+
+const HOME = 'ws_home' as WorkspaceId;
+const ELSEWHERE = 'ws_elsewhere' as WorkspaceId;
+
+/** Saved notebooks in a real store, and files by a converter that answers what it is told to. */
+async function open(t: TestContext, answer: (request: ConvertRequest) => ConvertResult) {
+  const path = mkdtempSync(join(tmpdir(), 'troupe-files-'));
+  const store = await openStore(join(path, 'store'), (error) => {
+    throw error;
+  });
+  t.after(async () => {
+    await store[Symbol.asyncDispose]();
+    rmSync(path, { recursive: true });
+  });
+  const notebooks = new SavedNotebooks(store, () => false);
+  const requests: ConvertRequest[] = [];
+  const converter = {
+    up: true,
+    isUp: () => converter.up,
+    async convert(request: ConvertRequest) {
+      requests.push(request);
+      return answer(request);
+    },
+  };
+  const files = new NotebookFiles(store, notebooks, converter);
+  const keep = (notebookId: string, cellId: string, code: string, data: string, workspaceId = HOME) =>
+    store.write((tx) => {
+      const output = { channel: 'output', mimetype: 'text/plain', data, timestamp: 1 };
+      tx.put(cellOutputRecords, { output, console: [], code }, workspaceId, notebookId, cellId);
+    });
+  return { store, notebooks, files, converter, requests, keep };
+}
+
+const failing = (code: string, message: string) => (): ConvertResult => ({
+  ok: false,
+  error: { code, message },
+});
+const written = (): ConvertResult => ({ ok: true, serialization: null, content: 'text' });
+const cellsOf = (count: number) =>
+  Array.from({ length: count }, (_, i) => ({ cell_id: `c${i}`, code: `x${i} = ${i}`, options: {} }));
+
+async function refusal(call: Promise<unknown>) {
+  const error = await call.then(
+    () => assert.fail('was not refused'),
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof AppError)) throw error;
+  return {
+    code: error.code,
+    detail: error.message,
+    errors: error.extras.errors,
+    headers: error.extras.headers,
+  };
+}
+
+test('a file that cannot be read is refused in words that say where', async (t) => {
+  const { files } = await open(t, failing('unreadable_notebook', 'line 2, column 5:\n  invalid syntax'));
+  assert.deepEqual(await refusal(files.import(HOME, 'py', '')), {
+    code: 'unreadable_notebook',
+    detail: 'Not readable as .py: line 2, column 5: invalid syntax.',
+    errors: [{ path: '/content', message: 'line 2, column 5: invalid syntax.' }],
+    headers: undefined,
+  });
+});
+
+test('a converter that does not survive a file blames the file', async (t) => {
+  const { files } = await open(t, failing('conversion_failed', 'The converter ended without an answer.'));
+  const { code, detail } = await refusal(files.import(HOME, 'ipynb', ''));
+  assert.deepEqual(
+    [code, detail],
+    ['unreadable_notebook', 'Not readable as .ipynb: The converter ended without an answer.'],
+  );
+});
+
+const GONE = {
+  code: 'unavailable',
+  detail: 'What reads and writes notebook files is being started.',
+  errors: undefined,
+  headers: { 'retry-after': '2' },
+};
+
+test('without a host, nothing is begun and the caller may come again', async (t) => {
+  const { files, notebooks, converter, requests } = await open(t, written);
+  converter.up = false;
+  const { document } = notebooks.create(HOME, {});
+  assert.deepEqual(await refusal(files.import(HOME, 'py', '')), GONE);
+  assert.deepEqual(
+    await refusal(files.export(HOME, document.id, { format: 'py', assetUrl: undefined })),
+    GONE,
+  );
+  assert.deepEqual(requests, []);
+});
+
+test('a host that ends during a conversion is not the fault of the file', async (t) => {
+  const lost = await open(t, failing('kernel_host_failed', 'The kernel host ended during the conversion.'));
+  assert.deepEqual(await refusal(lost.files.import(HOME, 'py', '')), GONE);
+  const cut = await open(t, () => {
+    cut.converter.up = false;
+    return {
+      ok: false,
+      error: { code: 'conversion_failed', message: 'The converter ended without an answer.' },
+    };
+  });
+  assert.deepEqual(await refusal(cut.files.import(HOME, 'py', '')), GONE);
+});
+
+test('what was read is saved as a new notebook is, up to ten thousand cells', async (t) => {
+  let count = 10_000;
+  const { files, notebooks } = await open(t, () => ({
+    ok: true,
+    serialization: { version: '1', app: { options: {} }, cells: cellsOf(count) },
+    content: null,
+  }));
+  const { document, json } = await files.import(HOME, 'py', '');
+  assert.equal(document.serialization.cells.length, 10_000);
+  assert.deepEqual(Buffer.from(notebooks.json(HOME, document.id)), Buffer.from(json));
+  count++;
+  const { code, detail } = await refusal(files.import(HOME, 'py', ''));
+  assert.deepEqual(
+    [code, detail],
+    ['unreadable_notebook', 'Not readable as .py: it has more than 10000 cells.'],
+  );
+});
+
+test('a notebook that cannot be written is a conflict', async (t) => {
+  const { files, notebooks } = await open(
+    t,
+    failing('unwritable_notebook', 'the Python environment lacks nbformat'),
+  );
+  const { document } = notebooks.create(HOME, {});
+  const { code, detail } = await refusal(
+    files.export(HOME, document.id, { format: 'ipynb', assetUrl: undefined }),
+  );
+  assert.deepEqual([code, detail], ['unwritable_notebook', 'the Python environment lacks nbformat.']);
+});
+
+test('a file is named for its title, and brings the outputs that its code has made', async (t) => {
+  const { files, notebooks, requests, keep } = await open(t, written);
+  const cells = cellsOf(3);
+  const { document } = notebooks.create(HOME, {
+    serialization: { app: { options: { app_title: 'A/B' } }, cells },
+  });
+  keep(document.id, 'c0', 'x0 = 0', 'zero');
+  keep(document.id, 'c1', 'x1 = "of other code"', 'one');
+  keep(document.id, 'gone', 'y', 'of a cell that is gone');
+  const file = await files.export(HOME, document.id, { format: 'html', assetUrl: 'http://h/m' });
+  assert.deepEqual(file, { name: 'A_B.html', content: 'text' });
+  const output = { channel: 'output', mimetype: 'text/plain', data: 'zero', timestamp: 1 };
+  assert.deepEqual(requests, [
+    {
+      direction: 'write',
+      format: 'html',
+      serialization: { ...document.serialization },
+      title: 'A_B',
+      results: { c0: { output, console: [] } },
+      assetUrl: 'http://h/m',
+    },
+  ]);
+  await files.export(HOME, document.id, { format: 'py', assetUrl: undefined });
+  assert.deepEqual(requests[1], {
+    direction: 'write',
+    format: 'py',
+    serialization: { ...document.serialization },
+    title: 'A_B',
+  });
+});
+
+test('outputs that do not fit into one file say that they are left out', async (t) => {
+  const { files, notebooks, requests, keep } = await open(t, written);
+  const { document } = notebooks.create(HOME, { serialization: { cells: cellsOf(3) } });
+  keep(document.id, 'c0', 'x0 = 0', 'a'.repeat(RESULTS_LIMIT_BYTES - 10));
+  keep(document.id, 'c1', 'x1 = 1', 'b'.repeat(2048));
+  keep(document.id, 'c2', 'x2 = 2', 'c'.repeat(10));
+  await files.export(HOME, document.id, { format: 'ipynb', assetUrl: undefined });
+  const [request] = requests;
+  assert.ok(request?.direction === 'write');
+  const shown = Object.entries(request.results ?? {}).map(([id, { output }]) => [
+    id,
+    String(output?.data).slice(0, 42),
+  ]);
+  assert.deepEqual(shown, [
+    ['c0', 'a'.repeat(42)],
+    ['c1', '[2 KiB of output are left out: the noteboo'],
+    ['c2', 'c'.repeat(10)],
+  ]);
+});
+
+test('deleting a notebook removes the outputs of all its cells, today’s and earlier ones, and no others', async (t) => {
+  const { store, notebooks, keep } = await open(t, written);
+  const [mine, other] = [1, 2].map(
+    () => notebooks.create(HOME, { serialization: { cells: cellsOf(2) } }).document.id,
+  );
+  assert.ok(mine !== undefined && other !== undefined);
+  keep(mine, 'earlier', 'y', 'of a deleted cell');
+  keep(other, 'c0', 'x0 = 0', 'of another notebook');
+  keep(mine, 'c0', 'x0 = 0', 'of another workspace', ELSEWHERE);
+  await store.durable();
+  keep(mine, 'c0', 'x0 = 0', 'not committed yet');
+  notebooks.delete(HOME, mine);
+  await store.durable();
+  const left = [HOME, ELSEWHERE].flatMap((workspaceId) =>
+    [...store.listKeys(cellOutputRecords, workspaceId, [], 10)].map((ids) => [workspaceId, ...ids]),
+  );
+  assert.deepEqual(left, [
+    [HOME, other, 'c0'],
+    [ELSEWHERE, mine, 'c0'],
+  ]);
+});

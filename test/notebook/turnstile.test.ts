@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { Turnstile } from '#src/notebook/turnstile.ts';
+
+interface Piece {
+  readonly name: string;
+  readonly done: (error?: Error) => void;
+}
+
+/** Work that is under way until it is told to end. */
+function workshop(turnstile: Turnstile) {
+  const begun: Piece[] = [];
+  const start = (name: string) =>
+    turnstile.pass(
+      () =>
+        new Promise<string>((resolve, reject) => {
+          begun.push({ name, done: (error) => (error ? reject(error) : resolve(name)) });
+        }),
+    );
+  return { begun, start, names: () => begun.map(({ name }) => name) };
+}
+
+test('work goes on side by side up to the width, and then in its order', async () => {
+  const { begun, start, names } = workshop(new Turnstile(2, 10));
+  const all = ['a', 'b', 'c', 'd'].map(start);
+  assert.deepEqual(names(), ['a', 'b']);
+  begun[1]!.done();
+  assert.equal(await all[1], 'b');
+  assert.deepEqual(names(), ['a', 'b', 'c']);
+  begun[0]!.done();
+  await all[0];
+  begun[2]!.done();
+  begun[3]!.done();
+  assert.deepEqual(await Promise.all(all), ['a', 'b', 'c', 'd']);
+});
+
+test('whoever comes when too many wait is refused, and work that fails makes room', async () => {
+  const { begun, start, names } = workshop(new Turnstile(1, 1));
+  const first = start('a');
+  const second = start('b');
+  await assert.rejects(start('c'), { code: 'unavailable' });
+  begun[0]!.done(new Error('broken'));
+  await assert.rejects(first, /broken/);
+  assert.deepEqual(names(), ['a', 'b']);
+  begun[1]!.done();
+  assert.equal(await second, 'b');
+  const third = start('d');
+  begun[2]!.done();
+  assert.equal(await third, 'd');
+});
