@@ -58,6 +58,7 @@ def forked(attack):
     status = os.waitstatus_to_exitcode(os.wait()[1])
     if status: raise OSError(status, "")
 def bypass(): raw(libc.unshare(0x10020000)); raw(libc.umount2(DATA.encode(), 2)); open(DATA + "/key")
+def made(path): open(path, "w").close(); os.unlink(path)
 def listed(path, name):
     if name not in os.listdir(path): raise OSError(errno.ENOENT, "")
 tries = {{
@@ -81,7 +82,7 @@ tries = {{
     "server: TCP port": lambda: socket.create_connection(("127.0.0.1", PORT), 2).close(),
     "unmount what hides the data": lambda: raw(libc.umount2(DATA.encode(), 2)),
     "the same in new namespaces": lambda: forked(bypass),
-    "write outside": lambda: open("/var/tmp/" + os.path.basename(DATA), "w").close() or os.unlink("/var/tmp/" + os.path.basename(DATA)),
+    "write outside": lambda: made("/var/tmp/" + os.path.basename(DATA)),
     "read the home directory": lambda: open(HOME + "/" + os.path.basename(DATA)),
     "io_uring": lambda: raw(libc.syscall(425, 8, ctypes.create_string_buffer(120))),
     "keyring": lambda: raw(libc.syscall({keyctl}, 0, -3, 0)),

@@ -3,15 +3,12 @@ names.
 
 - An open runs nothing, and still registers all cells: structural errors and variables are known before anything runs.
 - Each command is answered by `bridge-done` with its seq and the exact state of every cell, whatever went wrong.
-- Failed, cancelled, interrupted and never-run ancestors run again with their dependent; edits without a run make cells
-  stale.
-- Cells that an interrupt or a failure kept from running are stale, and say so.
-- `"fresh": true` on execute-cells: all ancestors run again.
+- Edits without a run make cells and their dependents stale. What changes in a run: see runs.py.
 - `"judge": [cell ids]` on edit-cells: nothing is edited; `bridge-judged` tells what those cells would suffer from, see
   judge.py.
 - A burst of notifications goes out in one send, see outbox.py.
 
-Its state is that of one kernel process, on whose main thread everything but fill_queues runs.
+Everything but fill_queues runs on the kernel's main thread.
 """
 
 import logging
@@ -22,39 +19,12 @@ import threading
 import msgspec
 from marimo import _loggers
 from marimo._runtime import commands, runtime
-from marimo._runtime.control_flow import MarimoStopError
-from marimo._runtime.runner.cell_runner import Runner
-from marimo._runtime.runner.result import RunResult
 from marimo._runtime.runtime import Kernel
-from marimo._runtime.scratch import SCRATCH_CELL_ID
 
+import runs
 from frames import COMPLETION, CONTROL, STDIN, UI
 from judge import judge
-
-UNFINISHED = (None, "exception", "cancelled", "interrupted")
-
-
-class Asked(msgspec.Struct):
-    """What a command carries for us, beside what it carries for marimo."""
-
-    seq: int | None = None
-    fresh: bool = False
-    judge: list[str] | None = None
-
-
-class State:
-    """What we remember and marimo forgets, for the one kernel of this process."""
-
-    def __init__(self):
-        self.outbox = None
-        self.asked = {}  # id(command) -> Asked; commands that the kernel gives itself have none
-        self.running = []  # Asked of the commands in flight: code mode nests them
-        self.interrupted = False  # whether an interrupt ended any of the command in flight
-        self.unparsable = {}  # cell id -> errors of cells that never reach the graph (syntax, import *)
-        self.stopped = set()  # cells whose last run ended in mo.stop(), an "exception" to marimo
-
-
-STATE = State()
+from kernel_state import STATE, Asked
 
 
 def fill_queues(queues, frames):
@@ -94,11 +64,7 @@ def install():
     """Patches marimo in this process; once, in the zygote."""
     Kernel.handle_message = _handle_message(Kernel.handle_message)
     Kernel.mutate_graph = _mutate_graph(Kernel.mutate_graph)
-    Kernel._run_cells = _run_cells(Kernel._run_cells)
-    Kernel._propagate_kernel_errors = _note_stops(Kernel._propagate_kernel_errors)
-    Kernel.function_call_request = _note_interrupted_call(Kernel.function_call_request)
-    Runner.run = _send_before_notebook_code(Runner.run)
-    Runner.run_all = _settle_run(Runner.run_all)
+    runs.install()
     runtime.restore_signals = _ignore_early_interrupts(runtime.restore_signals)
     # A handler would be inherited by what cells fork, and a signal that comes before their first step would be lost.
     runtime.handlers.construct_sigterm_handler = lambda kernel: signal.SIG_DFL
@@ -186,87 +152,6 @@ def _mutate_graph(mutate):
         return result
 
     return mutate_graph
-
-
-def _run_cells(run):
-    async def run_cells(self, cell_ids):
-        """Ancestors that did not succeed run again; marimo would repeat their old failure for ever."""
-        cells = self.graph.cells
-        ancestors = set().union(*(self.graph.ancestors(cell_id) for cell_id in cell_ids if cell_id in cells))
-        fresh = bool(STATE.running) and STATE.running[-1].fresh
-        redo = {
-            i
-            for i in ancestors - self.errors.keys()
-            if not cells[i].stale and (fresh or cells[i].run_result_status in UNFINISHED)
-        }
-        if redo:
-            self.graph.set_stale(redo, prune_imports=True)
-        await run(self, cell_ids)
-
-    return run_cells
-
-
-def _note_stops(propagate):
-    def propagate_kernel_errors(self, ctx):
-        STATE.stopped.difference_update(ctx.exceptions)
-        STATE.stopped.update(i for i, error in ctx.exceptions.items() if isinstance(error, MarimoStopError))
-        propagate(self, ctx)
-
-    return propagate_kernel_errors
-
-
-def _settle_run(run_all):
-    async def run_all_and_settle(self):
-        self.finished = set()
-        try:
-            await run_all(self)
-        finally:
-            STATE.interrupted |= self.interrupted
-            _settle_unrun(self.graph, self._run_position.keys() - self.finished - {SCRATCH_CELL_ID})
-
-    return run_all_and_settle
-
-
-def _settle_unrun(graph, planned):
-    """Cells that an interrupt or a failure kept from running: marimo has deleted their variables, and calls them
-    fresh."""
-    unrun = {cell_id for cell_id in planned if cell_id in graph.cells and not graph.is_disabled(cell_id)}
-    for cell in map(graph.cells.__getitem__, unrun):
-        cell.set_run_result_status("cancelled")
-        if cell.runtime_state in ("queued", "running"):  # the interrupt came between two steps of marimo's own
-            cell.set_runtime_state("idle")
-    if unrun:
-        graph.set_stale(unrun, prune_imports=True)
-
-
-def _note_interrupted_call(call):
-    async def function_call_request(self, request):
-        status, value, found = await call(self, request)
-        STATE.interrupted |= status.title == "Interrupted"
-        return status, value, found
-
-    return function_call_request
-
-
-def _send_before_notebook_code(run):
-    async def run_and_send(self, cell_id):
-        try:
-            STATE.outbox.release()
-        # it came while we sent; to marimo it must look as if the cell had raised it
-        except KeyboardInterrupt as interrupt:
-            self.cancel(cell_id)
-            self.interrupted = True
-            self.exceptions[cell_id] = interrupt
-            result = RunResult(output=None, exception=interrupt)
-        else:
-            try:
-                result = await run(self, cell_id)
-            finally:
-                STATE.outbox.gather()
-        self.finished.add(cell_id)
-        return result
-
-    return run_and_send
 
 
 def _ignore_early_interrupts(restore_signals):

@@ -5,7 +5,7 @@ import msgspec
 from marimo._code_mode._context import AsyncCodeModeContext
 from marimo._messaging.context import HTTP_REQUEST_CTX
 
-from bridge import STATE
+from kernel_state import STATE
 
 
 class BlockResult(dict):
