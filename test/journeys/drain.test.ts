@@ -8,7 +8,7 @@ import test from 'node:test';
 import { type ChildServer, startChildServer } from '#test/support/child-server.ts';
 import { EventLog } from '#test/support/event-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { descendants, eventually, gone, isAlive, processFact } from '#test/support/processes.ts';
+import { descendants, eventually, gone } from '#test/support/processes.ts';
 import { OWNER, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 
 const LIMIT_MS = 5_000;
@@ -156,9 +156,7 @@ test('a server that npm started ends when npm is told to', async (t) => {
   });
   await eventually('it is ready', () => printed.includes('"msg":"ready"'), 30_000);
   const children = descendants(npm.pid!);
-  assert.ok(
-    children.some(({ pid }) => processFact(pid)?.name === 'python3' || isAlive({ ...processFact(pid)! })),
-  );
+  assert.ok(children.length >= 3, 'a server with its kernel host is below npm');
   const exited = once(npm, 'exit');
   npm.kill('SIGTERM');
   await exited;

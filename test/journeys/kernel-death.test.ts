@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { startChildServer } from '#test/support/child-server.ts';
+import { callCode } from '#test/support/code-call.ts';
+import type { EventLog } from '#test/support/event-log.ts';
+import { openNotebook, statuses } from '#test/support/notebook-fixture.ts';
+import { descendants, eventually, gone, kernelHostOf } from '#test/support/processes.ts';
+import { refusalOf } from '#test/support/refusal.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+
+const server = await startServer(test);
+const { client } = server;
+const { notebookSessions: sessions } = client;
+
+/** What a subscriber was told of the session and its runs, in order, since the state was replayed. */
+function told({ events }: EventLog): string[] {
+  const live = events.slice(events.findIndex(({ type }) => type === 'session.replayed'));
+  return live.flatMap((event) => {
+    if (event.type === 'session.status')
+      return [[event.data.status, event.data.reason].filter(Boolean).join(' ')];
+    if (event.type === 'run-status') return [`run ${event.data.status}`];
+    return [];
+  });
+}
+
+const DEATHS = {
+  'exits by itself': ['import os\nos._exit(3)', 'kernel_exited', /code 3/],
+  'is killed by a signal': [
+    'import os, signal\nos.kill(os.getpid(), signal.SIGKILL)',
+    'kernel_killed',
+    /SIGKILL/,
+  ],
+  'crashes in native code': [
+    'import os, signal\nsignal.signal(signal.SIGSEGV, signal.SIG_DFL)\nos.kill(os.getpid(), signal.SIGSEGV)',
+    'kernel_killed',
+    /SIGSEGV/,
+  ],
+} as const;
+
+for (const [how, [code, cause, detail]] of Object.entries(DEATHS)) {
+  test(`a kernel that ${how} fails its run with the cause, and is replaced`, async () => {
+    const notebook = await openNotebook(server, { kept: 'kept = 7', a: code });
+    await notebook.run(['kept']);
+    await using events = await notebook.events();
+    const run = await notebook.run(['a']);
+    assert.deepEqual([run.status, run.error?.code], ['failed', cause]);
+    assert.match(run.error?.message ?? '', detail);
+    assert.deepEqual(statuses(run), { a: 'interrupted' });
+    await events.until(({ type, data }) => type === 'session.status' && data.status === 'restoring');
+    await sessions.waitUntilReady(notebook.id);
+    await eventually('the subscriber heard all', () => told(events).at(-1) === 'ready');
+    assert.deepEqual(
+      told(events),
+      ['busy', 'run running', 'run failed', `restoring ${cause}`, 'ready'].sort(byTelling(told(events))),
+    );
+    const { status, error, environmentId, cells } = await notebook.record();
+    assert.deepEqual(
+      { status, error, environmentId },
+      { status: 'ready', error: null, environmentId: notebook.environmentId },
+    );
+    assert.ok(cells.every(({ stale }) => stale));
+    assert.equal((await callCode(client, notebook.id, 'kept')).errors[0]?.type, 'NameError');
+    assert.equal((await notebook.run(['kept'])).status, 'completed');
+    await notebook.close();
+  });
+}
+
+/** Which of session and run speaks first at one and the same transition is not promised. */
+function byTelling(order: readonly string[]) {
+  return (a: string, b: string) => order.indexOf(a) - order.indexOf(b);
+}
+
+test('a kernel that dies in a code call answers it with the cause', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  const result = await callCode(client, notebook.id, 'import os\nos._exit(4)');
+  assert.deepEqual([result.success, result.errors[0]?.type], [false, 'kernel_exited']);
+  assert.equal((await sessions.waitUntilReady(notebook.id)).status, 'ready');
+  await notebook.close();
+});
+
+test('a kernel that dies between two runs is replaced, and no run is touched', async () => {
+  const notebook = await openNotebook(server, {
+    a: 'import os, threading\nthreading.Timer(0.05, os._exit, [5]).start()',
+  });
+  await using events = await notebook.events();
+  const run = await notebook.run(['a']);
+  await events.until(({ type, data }) => type === 'session.status' && data.reason === 'kernel_exited');
+  assert.equal((await sessions.waitUntilReady(notebook.id)).status, 'ready');
+  assert.deepEqual(await client.runs.get(run.id), run);
+  await notebook.close();
+});
+
+test('memory that runs out inside Python is an error of the cell, and the kernel lives', async (t) => {
+  const small = await startServer(t, { TROUPE_KERNEL_MEMORY_MB: '1024' });
+  const notebook = await openNotebook(small, { a: 'x = bytearray(8 * 2**30)', b: 'y = 1' });
+  await notebook.run(['b']);
+  const run = await notebook.run(['a']);
+  assert.deepEqual([run.status, run.error?.code], ['failed', 'cell_failed']);
+  assert.match(run.error?.message ?? '', /MemoryError/);
+  assert.equal((await callCode(small.client, notebook.id, 'y')).success, true);
+  await notebook.close();
+});
+
+test('the third early death fails the session, which says why and comes back on a look after its pause', async () => {
+  const notebook = await openNotebook(server, { a: 'import os\nos._exit(6)', b: '1' });
+  await using events = await notebook.events();
+  for (let death = 1; death <= 3; death++) {
+    assert.equal((await notebook.run(['a'])).error?.code, 'kernel_exited');
+    await sessions.waitUntilReady(notebook.id);
+  }
+  const failed = await notebook.record();
+  assert.deepEqual([failed.status, failed.error?.code, failed.kernel], ['failed', 'kernel_exited', null]);
+  await events.until(({ type, data }) => type === 'session.status' && data.status === 'failed');
+  assert.deepEqual(told(events).at(-1), 'failed kernel_exited');
+  assert.equal(await refusalOf(notebook.submit(['b'])), '409 session_failed');
+  assert.equal(await refusalOf(callCode(client, notebook.id, '1')), '409 session_failed');
+  assert.equal(
+    (await client.executionEnvironments.get(notebook.environmentId)).notebookSessionId,
+    notebook.id,
+  );
+  await eventually(
+    'a look after the pause starts a kernel',
+    async () => (await notebook.record()).status !== 'failed',
+  );
+  assert.equal((await sessions.waitUntilReady(notebook.id)).status, 'ready');
+  assert.equal((await notebook.run(['b'])).status, 'completed');
+  await notebook.close();
+});
+
+test('a failed session can be deleted, and its environment is free again', async () => {
+  const notebook = await openNotebook(server, { a: 'import os\nos._exit(6)' });
+  for (let death = 1; death <= 3; death++) {
+    await notebook.run(['a']);
+    await sessions.waitUntilReady(notebook.id);
+  }
+  const closed = await notebook.close();
+  assert.deepEqual([closed.status, closed.error?.code], ['closed', 'kernel_exited']);
+  const { environmentId } = notebook;
+  assert.equal((await client.executionEnvironments.get(environmentId)).notebookSessionId, null);
+  await sessions.open({ notebookId: notebook.id, environmentId });
+  assert.equal((await sessions.waitUntilReady(notebook.id)).status, 'ready');
+  await notebook.close();
+});
+
+for (const victim of ['zygote', 'guardian'] as const) {
+  test(`when the kernel host's ${victim} is killed, every session comes back`, async (t) => {
+    const child = await startChildServer(t);
+    const notebooks = await Promise.all(
+      [1, 2, 3].map(() =>
+        openNotebook(child, { a: 'print("begun", flush=True)\nimport time\ntime.sleep(1000)', b: '1' }),
+      ),
+    );
+    const logs = await Promise.all(notebooks.map((notebook) => notebook.events()));
+    const runId = await notebooks[0]!.submit(['a']);
+    await logs[0]!.until(({ type }) => type === 'console-output');
+    const before = descendants(child.pid);
+
+    process.kill(kernelHostOf(child.pid)[victim], 'SIGKILL');
+    const fresh = openNotebook(child, { a: '1' }); // in the middle of it
+    const run = await child.client.waitForRun(runId);
+    assert.deepEqual([run.status, run.error?.code], ['failed', 'kernel_host_lost']);
+    for (const events of logs) {
+      await events.until(({ type, data }) => type === 'session.status' && data.reason === 'kernel_host_lost');
+    }
+    for (const notebook of [...notebooks, await fresh]) {
+      assert.equal((await child.client.notebookSessions.waitUntilReady(notebook.id)).status, 'ready');
+    }
+    await gone(before);
+    assert.equal((await notebooks[0]!.run(['b'])).status, 'completed');
+    for (const events of logs) await events[Symbol.asyncDispose]();
+  });
+}
+
+test('a kernel host that dies three times in a row costs time, and no session', async (t) => {
+  const child = await startChildServer(t);
+  const notebook = await openNotebook(child, { a: '1' });
+  for (let round = 0; round < 3; round++) {
+    const { zygote } = kernelHostOf(child.pid);
+    process.kill(zygote, 'SIGKILL');
+    await eventually('another host is up', () => {
+      try {
+        return kernelHostOf(child.pid).zygote !== zygote;
+      } catch {
+        return false;
+      }
+    });
+    // A look restarts a session that has failed meanwhile, once its pause is over.
+    await eventually(
+      'the session is ready',
+      async () => {
+        const { status } = await child.client.notebookSessions.get(notebook.id);
+        return status === 'ready';
+      },
+      30_000,
+    );
+  }
+  assert.equal((await notebook.run(['a'])).status, 'completed');
+});
+
+test('while the kernel host hangs, opening is answered and a session that starts can be closed', async (t) => {
+  const child = await startChildServer(t);
+  const { client: its } = child;
+  const { zygote } = kernelHostOf(child.pid);
+  process.kill(zygote, 'SIGSTOP');
+  t.after(() => {
+    try {
+      process.kill(zygote, 'SIGCONT');
+    } catch {
+      // it has ended
+    }
+  });
+  const [{ id: notebookId }, { environmentId }] = await Promise.all([
+    its.notebooks.create({ serialization: { cells: [{ cell_id: 'a', code: '1' }] } }),
+    its.executionEnvironments.create(),
+  ]);
+  const opened = await its.notebookSessions.open({ notebookId, environmentId });
+  assert.equal(opened.status, 'starting');
+  const startedAt = performance.now();
+  assert.equal((await its.notebookSessions.close(notebookId)).status, 'closed');
+  assert.ok(performance.now() - startedAt < 4_000);
+  process.kill(zygote, 'SIGCONT');
+  await its.notebookSessions.open({ notebookId, environmentId });
+  assert.equal((await its.notebookSessions.waitUntilReady(notebookId)).status, 'ready');
+});
+
+test('a kernel that hangs is closed all the same', async (t) => {
+  const child = await startChildServer(t);
+  const notebook = await openNotebook(child, {
+    a: 'import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)',
+  });
+  await using events = await notebook.events();
+  const runId = await notebook.submit(['a']);
+  await events.until(({ type, data }) => type === 'cell-op' && data.status === 'running');
+  const below = descendants(child.pid).length;
+  const startedAt = performance.now();
+  assert.equal((await notebook.close()).status, 'closed');
+  assert.ok(performance.now() - startedAt < 4_000);
+  assert.equal((await child.client.runs.get(runId)).status, 'cancelled');
+  await eventually('its process is gone', () => descendants(child.pid).length < below);
+});
