@@ -64,6 +64,17 @@ test('what is not text is kept or left out as a whole', () => {
   assert.deepEqual([tooLarge.entries(), tooLarge.omitted], [[image('a', 1), image('c', 2)], LIMIT + 1]);
 });
 
+test('what was left out leaves no empty entry behind', () => {
+  const tail = tailOf(stdout('h'.repeat(LIMIT)), stderr('!'), stdout('t'.repeat(LIMIT)));
+  assert.deepEqual(tail.entries(), [stdout('h'.repeat(LIMIT) + 't'.repeat(LIMIT))]);
+});
+
+test('order is kept when something small follows what was too large for the beginning', () => {
+  const image: CellOutput = { channel: 'media', mimetype: 'image/png', data: 'i'.repeat(20), timestamp: 1 };
+  const head = stdout('h'.repeat(LIMIT - 10));
+  assert.deepEqual(tailOf(head, image, stdout('abc')).entries(), [head, image, stdout('abc')]);
+});
+
 test('an object counts as long as its JSON', () => {
   const data = { rows: 'r'.repeat(LIMIT) };
   const table: CellOutput = { channel: 'output', mimetype: 'application/json', data, timestamp: 1 };

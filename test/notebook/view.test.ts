@@ -89,6 +89,18 @@ test('a cell that has not run its code is stale, unless it has none', () => {
   assert.deepEqual(view.cells.map(shown), ['code stale', 'blank idle']);
 });
 
+test('a cell that ran and is out of date again is stale', () => {
+  const view = viewOf('a');
+  view.applyVerdicts(done({ a: verdict('success') }));
+  assert.deepEqual(view.applyVerdicts(done({ a: verdict('success', true) })).map(shown), ['a stale']);
+});
+
+test('a cell whose staleness changed is answered, also when its status shows nothing of it', () => {
+  const view = new NotebookView([{ cell_id: 'a', code: 'x = 1', options: { disabled: true } }]);
+  assert.deepEqual(view.applyVerdicts(done({ a: verdict('disabled') })).map(shown), ['a disabled']);
+  assert.deepEqual(view.applyVerdicts(done({ a: verdict('disabled') })).map(shown), []);
+});
+
 test('structural errors come and go with the verdicts', () => {
   const view = viewOf('a');
   const cycle = { type: 'cycle' };

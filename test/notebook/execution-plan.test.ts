@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { AppError } from '#src/core/errors.ts';
+import type { CellError } from '#src/kernel/messages.ts';
+import { edits, refuseStructuralErrors, requestedCells } from '#src/notebook/execution-plan.ts';
+import { NotebookView } from '#src/notebook/view.ts';
+
+test('a request edits when it brings code or settings, even empty ones', () => {
+  assert.deepEqual(
+    [
+      edits({ type: 'all' }),
+      edits({ type: 'cells', cells: [{ cellId: 'a' }] }),
+      edits({ type: 'cells', cells: [{ cellId: 'a' }, { cellId: 'b', code: '' }] }),
+      edits({ type: 'cells', cells: [{ cellId: 'a', config: {} }] }),
+    ],
+    [false, false, true, true],
+  );
+});
+
+test('all cells are all that are not disabled, in document order', () => {
+  assert.deepEqual(requestedCells({ type: 'all' }, viewOf()), ['b', 'a', 'c']);
+});
+
+test('selected cells run in document order, disabled ones too', () => {
+  const cells = ['off', 'c', 'b'].map((cellId) => ({ cellId }));
+  assert.deepEqual(requestedCells({ type: 'cells', cells }, viewOf()), ['b', 'off', 'c']);
+});
+
+test('no cell, an unknown cell and a cell twice are refused, each with its place', () => {
+  assert.deepEqual(
+    [refusalOf([]), refusalOf(['x', 'a', 'y']), refusalOf(['a', 'b', 'a'])],
+    [
+      ['invalid_request', 400, [{ path: '/cells', message: 'must not be empty' }]],
+      [
+        'unknown_cell',
+        400,
+        [
+          { path: '/cells/0/cellId', message: 'there is no cell "x"' },
+          { path: '/cells/2/cellId', message: 'there is no cell "y"' },
+        ],
+      ],
+      ['duplicate_cell', 400, [{ path: '/cells/2/cellId', message: 'must be unique within the request' }]],
+    ],
+  );
+});
+
+test('structural errors refuse a run and name their cells; a cell that does not parse is no structural error', () => {
+  const errors: Record<string, CellError[]> = {
+    a: [
+      { type: 'multiple-defs', name: 'x', cells: ['b', 'c'] },
+      { type: 'syntax', msg: 'invalid' },
+    ],
+    b: [{ type: 'cycle' }],
+    c: [{ type: 'syntax', msg: 'invalid' }],
+    off: [{ type: 'import-star', msg: 'no stars' }, { type: 'setup-refs' }],
+  };
+  const refuse = (...ids: string[]) => refuseStructuralErrors(ids, (id) => errors[id] ?? []);
+  assert.doesNotThrow(() => refuse('c', 'unknown'));
+  assert.throws(
+    () => refuse('a', 'b', 'c', 'off'),
+    (error) => {
+      assert.ok(error instanceof AppError);
+      assert.deepEqual(
+        [error.code, error.message, error.extras.members],
+        [
+          'structural_error',
+          'These cells must be corrected first: a, b, off.',
+          {
+            cells: [
+              { cellId: 'a', errors: [{ type: 'multiple-defs', message: 'x is also defined in b, c' }] },
+              {
+                cellId: 'b',
+                errors: [{ type: 'cycle', message: 'the cells depend on each other in a cycle' }],
+              },
+              {
+                cellId: 'off',
+                errors: [
+                  { type: 'import-star', message: 'no stars' },
+                  { type: 'setup-refs', message: 'setup-refs' },
+                ],
+              },
+            ],
+          },
+        ],
+      );
+      return true;
+    },
+  );
+});
+
+function viewOf(): NotebookView {
+  return new NotebookView(
+    ['b', 'a', 'off', 'c'].map((id) => ({
+      cell_id: id,
+      code: '',
+      options: id === 'off' ? { disabled: true } : {},
+    })),
+  );
+}
+
+function refusalOf(ids: readonly string[]): unknown {
+  try {
+    return requestedCells({ type: 'cells', cells: ids.map((cellId) => ({ cellId })) }, viewOf());
+  } catch (error) {
+    assert.ok(error instanceof AppError);
+    return [error.code, error.status, error.extras.errors];
+  }
+}
