@@ -13,6 +13,7 @@ import marimo
 SUPPORTED = ("0.25.2",)
 PRIVATE = {
     "marimo": "_loggers._LOGGERS",
+    "marimo._ast": "codegen._format_arg",
     "marimo._ast.app": "InternalApp",
     "marimo._ast.cell": "CellConfig CellImpl.imported_namespaces",
     "marimo._ast.cell_id": "CellIdGenerator.create_cell_id",

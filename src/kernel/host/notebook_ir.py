@@ -9,6 +9,7 @@ over.
 """
 
 import ast
+import json
 import keyword
 
 from marimo._schemas.serialization import AppInstantiation, CellDef, NotebookSerializationV1, SetupCell
@@ -87,9 +88,17 @@ def _parses(code):
     return True
 
 
+def _quote_options():
+    """marimo puts the text of an option between quotes as it is; a quote in it would end it, and the rest be code."""
+    from marimo._ast import codegen
+
+    codegen._format_arg = lambda value: json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
 def write_py(notebook) -> str:
     from marimo._convert.converters import MarimoConvert
 
+    _quote_options()
     return MarimoConvert.from_ir(to_ir(notebook)).to_py()
 
 
@@ -126,6 +135,7 @@ def write_html(notebook, results, title, asset_url) -> str:
         def _inline_virtual_files(self, session_snapshot):
             return session_snapshot, set()
 
+    _quote_options()
     app, view = _app_and_view(notebook, results)
     for name in FILE_OPTIONS:
         setattr(app.config, name, None)
