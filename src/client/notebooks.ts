@@ -92,11 +92,16 @@ export function notebooks(connection: Connection) {
     /** A new notebook from the text of a notebook file. */
     import: (file: { format: NotebookFileFormat; content: string }, options: PostOptions = {}) =>
       connection.json<Notebook>({ method: 'POST', path: `${NOTEBOOKS}/import`, body: file, ...options }),
-    export: (notebookId: string, format: NotebookFileFormat | 'html', options: RequestOptions = {}) =>
+    /** An `html` page loads its front end from the server, unless told to from a public CDN. */
+    export: (
+      notebookId: string,
+      format: NotebookFileFormat | 'html',
+      { frontEnd, ...options }: RequestOptions & { readonly frontEnd?: 'server' | 'cdn' | undefined } = {},
+    ) =>
       connection.bytes({
         method: 'GET',
         path: path`/api/v3/notebooks/${notebookId}/export`,
-        query: { format },
+        query: { format, frontEnd },
         ...options,
       }),
   };

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { cellsOf } from '#test/support/notebook-fixture.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+
+const server = await startServer(test);
+const { id } = await server.client.notebooks.create({
+  serialization: { cells: cellsOf({ a: 'x = "</script><script>alert(1)</script>"' }) },
+});
+
+async function page(query = '', headers: Readonly<Record<string, string>> = {}): Promise<string> {
+  const path = `/api/v3/notebooks/${id}/export?format=html${query}`;
+  const { status, text } = await server.request('GET', path, { headers });
+  assert.equal(status, 200);
+  return text;
+}
+
+/** What a page loads: whatever stands in `src`, or in the `href` of a link. */
+function linksOf(html: string): string[] {
+  const tags = html.match(/<(?:link|script|img)\b[^>]*>/g) ?? [];
+  return tags.flatMap((tag) => /\b(?:href|src)="([^"]*)"/.exec(tag)?.[1] ?? []);
+}
+
+test('everything that a page loads is served here, to any page, for good', async () => {
+  const links = linksOf(await page());
+  assert.ok(links.length > 100);
+  for (const link of links) {
+    assert.ok(link.startsWith(`${server.baseUrl}/marimo/`), link);
+    const { status, headers } = await fetch(link, { headers: { origin: 'null' } });
+    assert.deepEqual(
+      [
+        status,
+        headers.get('access-control-allow-origin'),
+        headers.get('cross-origin-resource-policy'),
+        headers.get('cache-control'),
+        headers.get('x-content-type-options'),
+      ],
+      [200, '*', 'cross-origin', 'public, max-age=31536000, immutable', 'nosniff'],
+      link,
+    );
+    const ending = link.split('.').at(-1) ?? '';
+    assert.match(headers.get('content-type') ?? '', TYPE_OF[ending] ?? /^never/, link);
+  }
+});
+
+const TYPE_OF: Readonly<Record<string, RegExp>> = {
+  js: /^text\/javascript; charset=utf-8$/,
+  css: /^text\/css; charset=utf-8$/,
+  png: /^image\/png$/,
+  ico: /^image\/x-icon$/,
+  json: /^application\/json$/,
+  woff2: /^font\/woff2$/,
+};
+
+test('code cannot break out of a page', async () => {
+  assert.equal((await page()).includes('<script>alert(1)'), false);
+});
+
+test('a page links to the address it was asked for at', async () => {
+  const behind = await page('', { host: 'troupe.example:8443', 'x-forwarded-proto': 'https' });
+  assert.match(linksOf(behind)[0] ?? '', /^https:\/\/troupe\.example:8443\/marimo\/[0-9.]+\/favicon\.ico$/);
+  const path = `/api/v3/notebooks/${id}/export?format=html`;
+  const { status, body } = await server.request('GET', path, { headers: { host: 'a"><script>' } });
+  assert.deepEqual([status, (body as { code: string }).code], [400, 'invalid_request']);
+});
+
+test('a page that asks for it loads from a public CDN instead', async () => {
+  const links = linksOf(await page('&frontEnd=cdn'));
+  assert.ok(links.length > 100 && links.every((link) => link.startsWith('https://cdn.jsdelivr.net/')));
+});
+
+test('a configured address is where pages lead, whatever the request says', async (t) => {
+  const other = await startServer(t, { TROUPE_PUBLIC_URL: 'https://lab.example/troupe/' });
+  const { id: notebookId } = await other.client.notebooks.create();
+  const { text } = await other.request('GET', `/api/v3/notebooks/${notebookId}/export?format=html`);
+  assert.match(linksOf(text)[0] ?? '', /^https:\/\/lab\.example\/troupe\/marimo\/[0-9.]+\/favicon\.ico$/);
+});
+
+test('nothing else of the package is served', async () => {
+  const [first = ''] = linksOf(await page());
+  const root = new URL(first).pathname.replace('/favicon.ico', '');
+  for (const path of [
+    `${root}/index.html`,
+    `${root}/CLAUDE.md`,
+    `${root}/assets/..%2ffavicon.ico`,
+    `${root}/..%2f__init__.py`,
+    `${root}/assets/..%2f..%2f__init__.py`,
+    `${root}/assets/nothing.js`,
+    `${root}/assets`,
+    '/marimo/0.0.1/favicon.ico',
+    '/marimo/..%2f..%2f/favicon.ico',
+  ]) {
+    assert.equal((await server.request('GET', path)).status, 404, path);
+  }
+});
