@@ -115,8 +115,7 @@ export class NotebookView {
       const { stale } = cell;
       cell.ended = verdict.status;
       cell.structural = verdict.errors;
-      // A cell that never entered the kernel's graph is not marked by it, but it has not run its code either.
-      cell.stale = verdict.stale || (verdict.status === null && cell.code.trim() !== '');
+      cell.stale = verdict.stale || (isUnfinished(verdict.status) && cell.code.trim() !== '');
       if (cell.activity !== 'disabled-transitively') cell.activity = 'idle';
       if (before !== shownStatus(cell) || stale !== cell.stale) changed.push(cell);
     }
@@ -152,6 +151,11 @@ export class NotebookView {
     }
     return new Set([...this.#cells.keys()].filter((id) => found.has(id)));
   }
+}
+
+/** Its code has not run to its end, whatever the kernel marks: it runs again before whatever depends on it. */
+function isUnfinished(status: CellStatus): boolean {
+  return status === null || status === 'interrupted' || status === 'cancelled';
 }
 
 export function shownStatus(cell: ViewCell): ShownStatus {
