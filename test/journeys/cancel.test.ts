@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import {
+  type OpenNotebook,
+  openNotebook,
+  printed,
+  results,
+  statuses,
+} from '#test/support/notebook-fixture.ts';
+import { refusalOf, tally } from '#test/support/refusal.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+
+const server = await startServer(test);
+const { runs } = server.client;
+
+/** Submits, and resolves once the first line of `cellId` was reached. */
+async function begin(notebook: OpenNotebook, cellIds: readonly string[], cellId: string): Promise<string> {
+  const events = await notebook.events();
+  const [runId] = await Promise.all([
+    notebook.submit(cellIds),
+    events.next(({ type, data }) => type === 'console-output' && data.cellId === cellId),
+  ]);
+  await events[Symbol.asyncDispose]();
+  return runId;
+}
+
+const ENDLESS = {
+  'a cell that sleeps': 'import time\nprint("begun", flush=True)\ntime.sleep(600)',
+  'a cell that awaits': 'import asyncio\nprint("begun", flush=True)\nawait asyncio.sleep(600)',
+  'a loop of Python': 'print("begun", flush=True)\nwhile True: pass',
+  'a child process': 'import subprocess\nprint("begun", flush=True)\nsubprocess.run(["sleep", "600"])',
+};
+
+for (const [what, code] of Object.entries(ENDLESS)) {
+  test(`${what} is cancelled: the variables live on, and what never ran is stale`, async () => {
+    const notebook = await openNotebook(server, {
+      a: 'x = 41',
+      b: `${code}\ny = x`,
+      c: 'y',
+      d: 'print(x + 1)',
+    });
+    await notebook.run(['a']);
+    const runId = await begin(notebook, ['b', 'c'], 'b');
+    const { status, headers, body } = await server.request('POST', `/api/v3/runs/${runId}/cancel`);
+    assert.deepEqual([status, body], [202, { runId, status: 'cancelling' }]);
+    assert.equal(headers.location, `/api/v3/runs/${runId}`);
+    const run = await server.client.waitForRun(runId);
+    assert.deepEqual([run.status, run.error], ['cancelled', null]);
+    assert.deepEqual(statuses(run), { b: 'interrupted', c: 'cancelled' });
+    assert.equal(printed(results(run)[0]!).split('\n')[0], 'begun');
+    const record = await notebook.record();
+    assert.deepEqual(
+      [record.status, record.currentRunId, record.cells.map(({ stale }) => stale)],
+      ['ready', null, [false, true, true, true]],
+    );
+    const after = await notebook.run(['d']);
+    assert.deepEqual(
+      results(after).map((result) => [result.cellId, printed(result)]),
+      [['d', '42\n']],
+    );
+    await notebook.close();
+  });
+}
+
+test('a cell that will not be interrupted costs the kernel after three seconds, and the run says so', async () => {
+  const notebook = await openNotebook(server, {
+    a: 'x = 1',
+    b: 'todo = ["begun"]\nwhile True:\n    try:\n        while True:\n            if todo: print(todo.pop(), flush=True)\n    except BaseException: pass',
+  });
+  await notebook.run(['a']);
+  const runId = await begin(notebook, ['b'], 'b');
+  const events = await notebook.events();
+  for (let again = 0; again < 3; again++) {
+    assert.deepEqual(await runs.cancel(runId), { runId, status: 'cancelling' });
+  }
+  assert.equal((await runs.get(runId)).status, 'running', 'accepted is not terminal');
+  const run = await server.client.waitForRun(runId);
+  assert.deepEqual([run.status, run.error?.code], ['cancelled', 'kernel_killed']);
+  assert.match(run.error!.message, /variables/);
+  await events.until(({ type, data }) => type === 'session.status' && data.status === 'ready');
+  assert.deepEqual(
+    events.dataOf('session.status').map(({ status }) => status),
+    ['restoring', 'ready'],
+  );
+  const { environmentId, mode, cells } = await notebook.record();
+  assert.deepEqual(
+    [environmentId, mode, cells.map(({ stale }) => stale)],
+    [notebook.environmentId, 'edit', [true, true]],
+  );
+  await events[Symbol.asyncDispose]();
+  assert.equal((await notebook.run(['a'])).status, 'completed');
+  await notebook.close();
+});
+
+test('a run that is over cannot be cancelled, however it ended, and stays what it was', async () => {
+  const notebook = await openNotebook(server, {
+    good: '1',
+    bad: '1 / 0',
+    long: 'import time\nprint("begun", flush=True)\ntime.sleep(600)',
+  });
+  const cancelled = await begin(notebook, ['long'], 'long');
+  await runs.cancel(cancelled);
+  const ended = [
+    await notebook.client.waitForRun(cancelled),
+    await notebook.run(['good']),
+    await notebook.run(['bad']),
+  ];
+  assert.deepEqual(
+    ended.map(({ status }) => status),
+    ['cancelled', 'completed', 'failed'],
+  );
+  for (const run of ended) {
+    assert.equal(await refusalOf(runs.cancel(run.id)), '409 run_finished', run.status);
+    assert.deepEqual(await runs.get(run.id), run);
+  }
+  await notebook.close();
+  assert.equal(await refusalOf(runs.cancel(ended[1]!.id)), '409 run_finished');
+});
+
+test('of fifty cancels at once each is answered, and the run ends once', async () => {
+  const notebook = await openNotebook(server, {
+    a: 'import time\nprint("begun", flush=True)\ntime.sleep(600)',
+  });
+  const runId = await begin(notebook, ['a'], 'a');
+  const events = await notebook.events();
+  const answers = await tally(Array.from({ length: 50 }, () => runs.cancel(runId)));
+  assert.equal((answers.ok ?? 0) + (answers['409 run_finished'] ?? 0), 50);
+  assert.ok(answers.ok! >= 1);
+  assert.equal((await server.client.waitForRun(runId)).status, 'cancelled');
+  await notebook.close();
+  await events.ended;
+  assert.deepEqual(
+    events.dataOf('run-status').filter(({ status }) => status !== 'running'),
+    [{ runId, status: 'cancelled' }],
+  );
+});
+
+test('a cancel that meets the end of its run leaves a terminal run and a ready session', async () => {
+  const notebook = await openNotebook(server, { a: 'x = 1' });
+  for (let i = 0; i < 20; i++) {
+    const runId = await notebook.submit(['a']);
+    const answer = await tally([runs.cancel(runId)]);
+    assert.ok(answer.ok === 1 || answer['409 run_finished'] === 1, JSON.stringify(answer));
+    const run = await server.client.waitForRun(runId);
+    assert.ok(['completed', 'cancelled'].includes(run.status), run.status);
+    const { status } = await notebook.client.notebookSessions.waitUntilReady(notebook.id);
+    assert.equal(status, 'ready');
+  }
+  assert.equal((await notebook.run(['a'])).status, 'completed');
+  await notebook.close();
+});
+
+test('closing a session cancels what runs in it', async () => {
+  const notebook = await openNotebook(server, {
+    a: 'import time\nprint("begun", flush=True)\ntime.sleep(600)',
+    b: '1',
+  });
+  const runId = await begin(notebook, ['a', 'b'], 'a');
+  const closed = await notebook.close();
+  assert.deepEqual([closed.status, closed.currentRunId], ['closed', null]);
+  const run = await runs.get(runId);
+  assert.deepEqual(
+    [run.status, run.error],
+    ['cancelled', { code: 'session_closed', message: 'The session was closed while this was running.' }],
+  );
+});
