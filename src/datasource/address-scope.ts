@@ -1,0 +1,79 @@
+/** What lies behind an address, as far as its number tells. */
+import { BlockList } from 'node:net';
+import type { IpAddress } from './ip-address.ts';
+import { parseAddress } from './ip-address.ts';
+
+/** `forbidden` is never reached, whatever is allowed. */
+export type AddressScope = 'forbidden' | 'loopback' | 'private' | 'public';
+
+const FORBIDDEN = networks([
+  '0.0.0.0/8', // unspecified: the system takes it for this machine
+  '169.254.0.0/16', // link-local, and the metadata service of most clouds
+  '100.100.100.200/32', // metadata service of Alibaba
+  '168.63.129.16/32', // metadata service of Azure
+  '192.0.0.192/32', // metadata service of Oracle
+  '224.0.0.0/4', // multicast
+  '240.0.0.0/4', // reserved, and broadcast
+  '::/128',
+  'fe80::/10', // link-local
+  'fec0::/10', // site-local, long withdrawn
+  'ff00::/8', // multicast
+  'fd00:ec2::254/128', // metadata service of AWS
+  'fd20:ce::254/128', // metadata service of Google
+  '64:ff9b:1::/48', // NAT64 of a network's own: what is embedded where is not known
+  '2001::/32', // Teredo: a tunnel to an IPv4 address that the number hides
+]);
+const LOOPBACK = networks(['127.0.0.0/8', '::1/128']);
+const PRIVATE = networks([
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  'fc00::/7',
+]);
+
+/** `own` are the addresses of this machine: they lead to it as loopback does. */
+export function scopeOf(address: IpAddress, own: ReadonlySet<string>): AddressScope {
+  if (contains(FORBIDDEN, address)) return 'forbidden';
+  const embedded = embeddedIn(address);
+  if (embedded !== undefined && scopeOf(embedded, own) !== 'public') return 'forbidden';
+  if (contains(LOOPBACK, address) || own.has(address.text)) return 'loopback';
+  return contains(PRIVATE, address) ? 'private' : 'public';
+}
+
+/** A list of addresses and networks such as `10.0.0.0/8`; what is neither is left out. */
+export function networks(entries: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const entry of entries) {
+    const [text = '', bits] = entry.split('/');
+    const address = parseAddress(text);
+    if (address === undefined) continue;
+    const mapped = address.family === 4 && text.includes(':') ? 96 : 0;
+    const length = bits === undefined ? address.bytes.length * 8 : Number(bits) - mapped;
+    list.addSubnet(address.text, Math.max(0, length), familyOf(address));
+  }
+  return list;
+}
+
+export function contains(list: BlockList, address: IpAddress): boolean {
+  return list.check(address.text, familyOf(address));
+}
+
+function familyOf({ family }: IpAddress): 'ipv4' | 'ipv6' {
+  return family === 4 ? 'ipv4' : 'ipv6';
+}
+
+/** The IPv4 address that packets to a transition address end up at, where it has one. */
+function embeddedIn({ family, bytes, text }: IpAddress): IpAddress | undefined {
+  if (family === 4) return undefined;
+  const startsWith = (...start: number[]) => start.every((byte, at) => bytes[at] === byte);
+  const at = (offset: number) => parseAddress(bytes.slice(offset, offset + 4).join('.'));
+  if (startsWith(0x20, 0x02)) return at(2); // 6to4
+  if (startsWith(0, 0x64, 0xff, 0x9b)) return at(12); // NAT64
+  if (startsWith(0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0)) return at(12); // translated
+  if (startsWith(...Array<number>(12).fill(0)) && text !== '::1' && text !== '::') return at(12); // compatible
+  const isIsatap = (bytes[8]! & 0xfd) === 0 && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe;
+  return isIsatap ? at(12) : undefined;
+}

@@ -1,0 +1,50 @@
+/** Members of connections: what is wrong with them, and which are secret. */
+import type { TObject } from 'typebox';
+import type { Validator } from 'typebox/compile';
+import type { Violation } from '#src/core/errors.ts';
+
+type SchemaError = ReturnType<Validator['Errors']>[number];
+
+/** One violation for each mistaken member. Never repeats a value. */
+export function memberViolations(errors: readonly SchemaError[], path: string): Violation[] {
+  const found = new Map<string, Violation>();
+  for (const violation of errors.flatMap((error) => describe(error, path))) {
+    if (!found.has(violation.path)) found.set(violation.path, violation);
+  }
+  return [...found.values()];
+}
+
+function describe(error: SchemaError, path: string): Violation[] {
+  const at = path + error.instancePath;
+  const member = (name: string, message: string) => ({ path: `${at}/${escapePointer(name)}`, message });
+  switch (error.keyword) {
+    case 'additionalProperties':
+      return error.params.additionalProperties.map((name) => member(name, 'is not a known member'));
+    case 'required':
+      return error.params.requiredProperties.map((name) => member(name, 'is required'));
+    case 'boolean': // reported a second time as an additional property
+      return [];
+    case 'pattern':
+      return [{ path: at, message: 'is not written as it has to be' }];
+    default:
+      return [{ path: at, message: error.message }];
+  }
+}
+
+function escapePointer(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+/** The values of the members that are `writeOnly`. */
+export function secretMembers(schema: TObject, connection: object): string[] {
+  const values = new Map<string, unknown>(Object.entries(connection));
+  return Object.entries(schema.properties).flatMap(([name, member]) => {
+    const isSecret = 'writeOnly' in member && member.writeOnly === true;
+    return isSecret ? textsIn(values.get(name)) : [];
+  });
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}

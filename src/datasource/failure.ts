@@ -1,0 +1,80 @@
+/**
+ * Why a connection or a query did not work, in words of ours: one category, one fixed sentence. Nothing of a driver's
+ * error is kept, neither as text nor as `cause`, because drivers put hosts, users and whole requests into theirs.
+ */
+export const FAILURES = {
+  name_not_found: 'The host name was not found.',
+  refused: 'The server refused the connection.',
+  unreachable: 'The server could not be reached.',
+  not_allowed: 'This address may not be reached from here.',
+  tls: 'A secure connection could not be made: no TLS, or a certificate that cannot be trusted.',
+  authentication: 'The database did not accept the credentials.',
+  database_missing: 'The database, catalog or schema does not exist, or may not be used.',
+  timeout: 'The database did not answer in time.',
+  too_much: 'The database sent more than was asked for.',
+  file_missing: 'There is no such file or folder in the workspace.',
+  file_unusable: 'The file cannot be opened as this kind of database.',
+  file_locked: 'The file is in use by another program.',
+  driver_missing: 'The driver for this kind of database is not installed on the server.',
+  query: 'The database did not accept the query.',
+  cancelled: 'The query was cancelled.',
+  failed: 'The connection did not work.',
+} as const;
+
+export type FailureCategory = keyof typeof FAILURES;
+
+export class DatasourceFailure extends Error {
+  readonly category: FailureCategory;
+  /** What the database says of a query, for whoever wrote the query. Free of the connection's secrets. */
+  readonly detail: string | undefined;
+  constructor(category: FailureCategory, message: string = FAILURES[category], detail?: string) {
+    super(message);
+    this.name = 'DatasourceFailure';
+    this.category = category;
+    this.detail = detail;
+  }
+}
+
+const BY_CODE: Readonly<Record<string, FailureCategory>> = {
+  ENOTFOUND: 'name_not_found',
+  EAI_AGAIN: 'name_not_found',
+  EAI_NODATA: 'name_not_found',
+  EAI_NONAME: 'name_not_found',
+  ECONNREFUSED: 'refused',
+  ECONNRESET: 'unreachable',
+  EHOSTDOWN: 'unreachable',
+  EHOSTUNREACH: 'unreachable',
+  ENETDOWN: 'unreachable',
+  ENETUNREACH: 'unreachable',
+  EADDRNOTAVAIL: 'unreachable',
+  EINVAL: 'unreachable',
+  EPIPE: 'unreachable',
+  ETIMEDOUT: 'timeout',
+  ABORT_ERR: 'timeout',
+  EPROTO: 'tls',
+  SELF_SIGNED_CERT_IN_CHAIN: 'tls',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'tls',
+  CERT_HAS_EXPIRED: 'tls',
+  CERT_NOT_YET_VALID: 'tls',
+  CERT_REVOKED: 'tls',
+  CERT_UNTRUSTED: 'tls',
+  HOSTNAME_MISMATCH: 'tls',
+};
+
+/** The category of what sockets and TLS throw. `undefined` when the error is none of theirs. */
+export function categoryOfSocketError(error: unknown): FailureCategory | undefined {
+  if (error instanceof AggregateError) {
+    const categories = error.errors.map(categoryOfSocketError);
+    return categories.includes('refused') ? 'refused' : categories.find((one) => one !== undefined);
+  }
+  const code = codeOf(error);
+  if (code === undefined)
+    return error instanceof Error && error.name === 'TimeoutError' ? 'timeout' : undefined;
+  if (/^(ERR_TLS_|ERR_SSL_|UNABLE_TO_)/.test(code)) return 'tls';
+  return BY_CODE[code];
+}
+
+/** The `code` that Node.js and most drivers put on their errors. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}

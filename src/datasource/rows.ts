@@ -1,0 +1,64 @@
+/** What queries give: the same few kinds of value from every database. */
+
+/** Numbers are exact or floats; decimals, dates, times and whatever JavaScript has no value for are text. */
+export type Cell = null | boolean | number | bigint | string | Uint8Array;
+
+export type ColumnType =
+  | 'boolean'
+  | 'integer'
+  | 'float'
+  | 'decimal'
+  | 'text'
+  | 'bytes'
+  | 'date'
+  | 'time'
+  | 'timestamp'
+  | 'timestamptz'
+  | 'interval'
+  | 'uuid'
+  | 'json'
+  | 'other';
+
+export interface Column {
+  readonly name: string;
+  /** How cells are to be read: `integer` is number or bigint, `bytes` Uint8Array, `decimal` and times are text. */
+  readonly type: ColumnType;
+}
+
+/** Every query gives at least one batch, so its columns are known even when it has no rows; none when it returns none. */
+export interface RowBatch {
+  readonly columns: readonly Column[];
+  readonly rows: readonly (readonly Cell[])[];
+}
+
+export type Parameter = Cell;
+
+export interface QueryOptions {
+  /** Ends the query, in the database too where that is possible. */
+  readonly signal: AbortSignal;
+  /** The database itself refuses to write. */
+  readonly readOnly: boolean;
+  /** Rows after which the query is ended; unset is no limit. */
+  readonly maxRows?: number;
+}
+
+const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** A number where it is exact. */
+export function integerCell(value: bigint | string | number): number | bigint {
+  const exact = BigInt(value);
+  return exact <= MAX_SAFE && exact >= -MAX_SAFE ? Number(exact) : exact;
+}
+
+/** Cuts batches so that no more than `maxRows` rows come out in all. */
+export async function* limitRows(
+  batches: AsyncIterable<RowBatch>,
+  maxRows: number | undefined,
+): AsyncGenerator<RowBatch> {
+  let left = maxRows ?? Number.POSITIVE_INFINITY;
+  for await (const { columns, rows } of batches) {
+    yield { columns, rows: rows.length > left ? rows.slice(0, left) : rows };
+    left -= rows.length;
+    if (left <= 0) return;
+  }
+}
