@@ -84,6 +84,20 @@ const VERDICTS: readonly Case[] = [
     end: CANCELLED,
   },
   {
+    name: 'interrupted on request between two cells, which only the command says',
+    cells: { a: verdict('success'), b: verdict('cancelled') },
+    cancelRequested: true,
+    interrupted: true,
+    end: CANCELLED,
+  },
+  {
+    name: 'interrupted by the notebook itself, and the command said so as an error',
+    cells: { a: verdict('interrupted'), b: verdict('cancelled') },
+    interrupted: true,
+    error: 'KeyboardInterrupt',
+    end: failedAt('a'),
+  },
+  {
     name: 'done before the request reached it',
     cells: { a: verdict('success'), b: verdict('success') },
     cancelRequested: true,

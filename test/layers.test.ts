@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import test from 'node:test';
+
+/**
+ * Folder → folders it may import. What is absent is a violation; `types` may be imported as types only, so that no code
+ * of theirs is loaded. `src/app.ts` connects all of them; `src/main.ts` starts it.
+ */
+interface Layer {
+  readonly values: readonly string[];
+  readonly types?: readonly string[];
+}
+const LAYERS: Readonly<Record<string, Layer>> = {
+  'src/core': { values: [] },
+  machines: { values: [], types: ['src/core'] },
+  storage: { values: ['src/core'] },
+  'src/events': { values: ['src/core'] },
+  'src/auth': { values: ['src/core', 'storage'] },
+  'src/actors': { values: ['src/core', 'storage'] },
+  'src/runs': { values: ['src/core', 'storage'], types: ['machines', 'src/actors'] },
+  'src/kernel': { values: ['src/core'] },
+  'src/notebook': {
+    values: ['src/core', 'machines', 'storage', 'src/runs'],
+    types: ['src/actors', 'src/events', 'src/kernel'],
+  },
+  'src/agent': {
+    values: ['src/core', 'machines', 'storage', 'src/events', 'src/runs'],
+    types: ['src/actors'],
+  },
+  'src/datasource': { values: ['src/core', 'machines', 'storage', 'src/events'], types: ['src/actors'] },
+  'src/http': {
+    values: ['src/core', 'src/events', 'src/auth', 'storage'],
+    types: ['machines', 'src/actors', 'src/notebook', 'src/runs', 'src/agent', 'src/datasource'],
+  },
+  'src/config': { values: ['src/core'], types: ['src/config.ts'] },
+  'src/config.ts': { values: ['src/config'] },
+  'src/client': { values: ['src/core'] },
+  // `troupe serve` is `src/main.ts`, loaded when it is asked for.
+  'src/cli': { values: ['src/core', 'src/client', 'src/config', 'src/config.ts', 'src/main.ts'] },
+  'src/docs.ts': { values: ['src/core', 'src/config'] },
+  'src/app.ts': {
+    values: [
+      ...[
+        'machines',
+        'storage',
+        'src/core',
+        'src/events',
+        'src/auth',
+        'src/actors',
+        'src/runs',
+        'src/kernel',
+      ],
+      ...['src/notebook', 'src/agent', 'src/datasource', 'src/http'],
+    ],
+    types: ['src/config.ts'],
+  },
+  'src/main.ts': { values: ['src/app.ts', 'src/config.ts', 'src/core'] },
+};
+
+/** Who may use what lies outside: a package, or a power over the process. */
+const RESERVED: Readonly<Record<string, RegExp>> = {
+  lmdb: /^storage\//,
+  '@msgpack/msgpack': /^storage\//,
+  'uWebSockets.js': /^src\/http\//,
+  xstate: /^(machines|src\/actors)\/|^src\/(notebook|agent)\/[\w-]+-driver\.ts$/,
+  pino: /^src\/core\/log\.ts$/,
+  commander: /^src\/cli\//,
+  tweetnacl: /^src\/(datasource|http|auth)\//,
+  'node:child_process': /^src\/kernel\//,
+  'node:cluster': /^src\/actors\//,
+  'node:http': /^src\/http\//,
+};
+
+test('no folder imports against the layering', () => {
+  const wrong = IMPORTS.flatMap(({ file, target, typeOnly, isOurs }) => {
+    const [from, to] = [layerOf(file), layerOf(target)];
+    if (!isOurs || from === to) return [];
+    const { values, types = [] } = LAYERS[from] ?? { values: [] };
+    const allowed = values.includes(to) || (typeOnly && types.includes(to));
+    return allowed ? [] : [`${file} → ${target}${typeOnly ? ' (types)' : ''}`];
+  });
+  assert.deepEqual(wrong, []);
+});
+
+test('every folder has its place in the layering', () => {
+  const missing = new Set(FILES.map(layerOf).filter((layer) => LAYERS[layer] === undefined));
+  assert.deepEqual([...missing], []);
+});
+
+test('no folder may import one that may import it', () => {
+  const values = (layer: string) => LAYERS[layer]?.values ?? [];
+  const mutual = Object.keys(LAYERS).flatMap((from) =>
+    values(from)
+      .filter((to) => reaches(to, from, values))
+      .map((to) => `${from} ⇄ ${to}`),
+  );
+  assert.deepEqual(mutual, []);
+});
+
+test('what belongs to one folder is used by that folder only', () => {
+  const wrong = IMPORTS.filter(({ file, target }) => RESERVED[target]?.test(file) === false);
+  assert.deepEqual(
+    wrong.map(({ file, target }) => `${file} → ${target}`),
+    [],
+  );
+});
+
+test('one file loads the web server, the others know its types', () => {
+  const loading = IMPORTS.filter(({ target, typeOnly }) => target === 'uWebSockets.js' && !typeOnly);
+  assert.deepEqual([...new Set(loading.map(({ file }) => file))], ['src/http/uws.ts']);
+});
+
+test('only the configuration reads the environment, and the kernel host what kernels inherit of it', () => {
+  const reading = FILES.filter((file) => /\bprocess\.env\b/.test(codeOf(file)));
+  assert.deepEqual(
+    reading.filter((file) => !/^src\/(config\.ts|config\/|kernel\/kernel-host\.ts)/.test(file)),
+    [],
+  );
+});
+
+test('only main and the command line end the process, and only the command line prints', () => {
+  const ending = FILES.filter((file) => /\bprocess\.(exit|abort)\b/.test(codeOf(file)));
+  assert.deepEqual(
+    ending.filter((file) => !/^src\/(main\.ts|cli\/)/.test(file)),
+    [],
+  );
+  const printing = FILES.filter((file) =>
+    /(^|[^.\w])console\.(log|error|warn|info|debug)\(/m.test(codeOf(file)),
+  );
+  assert.deepEqual(
+    printing.filter((file) => !file.startsWith('src/cli/')),
+    [],
+  );
+});
+
+test('no file imports itself by way of others', () => {
+  const graph = new Map<string, string[]>();
+  for (const { file, target, typeOnly, isOurs } of IMPORTS) {
+    if (isOurs && !typeOnly) graph.set(file, [...(graph.get(file) ?? []), target]);
+  }
+  const circular = FILES.filter((file) =>
+    (graph.get(file) ?? []).some((next) => reaches(next, file, (at) => graph.get(at) ?? [])),
+  );
+  assert.deepEqual(circular, []);
+});
+
+test('what is imported exists, and another folder is reached through the import map', () => {
+  const wrong = IMPORTS.filter(({ file, target, spelled, isOurs }) => {
+    const climbsOut = spelled.startsWith('..') && layerOf(target) !== layerOf(file);
+    return isOurs && (climbsOut || !FILES.includes(target));
+  });
+  assert.deepEqual(
+    wrong.map(({ file, spelled }) => `${file} → ${spelled}`),
+    [],
+  );
+});
+
+test('no file only hands on what others export', () => {
+  const barrels = FILES.filter((file) => {
+    const code = codeOf(file);
+    return (
+      /^export (\*|(type )?\{[^}]*\}) from /m.test(code) &&
+      !/^(export )?(async )?(const|function|class|interface|type \w)/m.test(code)
+    );
+  });
+  assert.deepEqual(barrels, []);
+});
+
+test('files are named for what they own', () => {
+  const vague = /(^|\/|-)(utils?|helpers?|common|manager|service|base|impl|misc|types|index)\.ts$/;
+  // The one that is excused is about the names that begin with SERVICE_.
+  const named = FILES.filter((file) => vague.test(file) && file !== 'src/config/service.ts');
+  assert.deepEqual(named, []);
+  assert.deepEqual(
+    FILES.filter((file) => !/^[a-z0-9/.-]+\.ts$/.test(file)),
+    [],
+  );
+});
+
+test('no file has more than four hundred lines', (t) => {
+  const sizes = FILES.map((file) => ({ file, lines: readFileSync(file, 'utf8').split('\n').length - 1 }));
+  sizes.sort((a, b) => b.lines - a.lines);
+  t.diagnostic(`median ${sizes[Math.floor(sizes.length / 2)]?.lines} lines of ${sizes.length} files`);
+  for (const { file, lines } of sizes.filter(({ lines }) => lines > 300)) t.diagnostic(`${lines} ${file}`);
+  assert.deepEqual(
+    sizes.filter(({ lines }) => lines > 400),
+    [],
+  );
+});
+
+interface Import {
+  readonly file: string;
+  /** A path of ours, or the name of a package. */
+  readonly target: string;
+  readonly spelled: string;
+  readonly typeOnly: boolean;
+  readonly isOurs: boolean;
+}
+
+const FILES: readonly string[] = ['src', 'machines', 'storage'].flatMap((top) =>
+  readdirSync(top, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(top, name))
+    .sort(),
+);
+const IMPORTS: readonly Import[] = FILES.flatMap(importsOf);
+
+function importsOf(file: string): Import[] {
+  const found = codeOf(file).matchAll(
+    /^(import|export)\s+(type\s)?([^'";]*?\sfrom\s+)?'([^']+)'|\bimport\('([^']+)'\)/gm,
+  );
+  return [...found].map(([, , type, names, from, dynamic]) => {
+    const spelled = from ?? dynamic ?? '';
+    const isOurs = /^[.#]/.test(spelled);
+    const target = spelled.startsWith('#') ? spelled.slice(1) : normalize(join(dirname(file), spelled));
+    // `import { type A, type B }` loads the module all the same, unless all of the names are types.
+    const listed =
+      names
+        ?.match(/\{([^}]*)\}/)?.[1]
+        ?.split(',')
+        .map((name) => name.trim())
+        .filter(Boolean) ?? [];
+    const typeOnly =
+      type !== undefined || (listed.length > 0 && listed.every((name) => name.startsWith('type ')));
+    return { file, target: isOurs ? target : spelled, spelled, typeOnly, isOurs };
+  });
+}
+
+/** Source without comments, so that what is only written about is not taken for code. */
+function codeOf(file: string): string {
+  return readFileSync(file, 'utf8')
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/(^|\s)\/\/.*$/gm, '$1');
+}
+
+function layerOf(file: string): string {
+  const parts = file.split('/');
+  if (parts[0] !== 'src') return parts[0] ?? file;
+  return parts.length === 2 ? file : `src/${parts[1]}`;
+}
+
+function reaches(from: string, to: string, next: (at: string) => readonly string[]): boolean {
+  const seen = new Set<string>();
+  const open = [from];
+  for (let at = open.pop(); at !== undefined; at = open.pop()) {
+    if (at === to) return true;
+    if (seen.has(at)) continue;
+    seen.add(at);
+    open.push(...next(at));
+  }
+  return false;
+}
