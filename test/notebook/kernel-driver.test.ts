@@ -24,7 +24,16 @@ test('a driver that is stopped lets its kernel go once', () => {
   actor.send({ type: 'interrupt' });
   actor.send({ type: 'kill' });
   actor.stop();
-  assert.deepEqual(log, ['attach', 'begin', 'cancelRequested', 'interrupt', 'kill', 'detach', 'stop']);
+  assert.deepEqual(log, [
+    'attach',
+    'begin',
+    'cancelRequested',
+    'speak',
+    'interrupt',
+    'kill',
+    'detach',
+    'stop',
+  ]);
 });
 
 /** A driver of a kernel that only remembers; `step` is the one command of its work. */
@@ -37,6 +46,7 @@ function startDriver(step: (kernel: Kernel) => number) {
     attachKernel: note('attach'),
     detachKernel: note('detach'),
     beginWork: note('begin'),
+    letKernelSpeak: note('speak'),
   };
   const kernel: Partial<Kernel> = {
     kill: note('kill'),
