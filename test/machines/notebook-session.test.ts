@@ -657,7 +657,7 @@ test('whatever happens in whatever order, kernels, work and announcements stay i
       else if (what === 5) s.send(exited(random(2) === 0 ? EARLY_MS : LATE_MS));
       else if (what === 6 && random(3) > 0) s.send(open);
       else if (what === 7 && random(4) === 0) s.send(close);
-      else if (what === 8 && random(4) === 0) s.send(suspend);
+      else if (what === 8 && random(4) === 0) s.send(random(2) === 0 ? suspend : hibernate);
       else if (what === 9) s.send(wake);
       else if (what === 10) s.send(open, ready, execute(id));
       else s.send(ready);
