@@ -10,12 +10,14 @@ import type { Kernel } from '#src/kernel/kernel.ts';
 import type { BridgeDone, CellOutput, KernelMessage } from '#src/kernel/messages.ts';
 import type { CellOutputRecord } from '#storage/notebooks.ts';
 import { cellEvent, type NotebookEvent, registeredEvent, variablesEvent } from './cell-events.ts';
-import { type CellConfig, configOf, type NotebookDocument, withCells, withConfig } from './document.ts';
+import { type CellConfig, configOf, type NotebookDocument, withConfig } from './document.ts';
 import { applyTransaction } from './document-changes.ts';
 import { NotebookView, type ViewCell } from './view.ts';
 import type { WorkPlan } from './work.ts';
 
 export const SCRATCH = '__scratch__';
+/** How many ends of runs a new subscriber is told. */
+const ENDS_KEPT = 20;
 
 export interface LiveNotebookOptions {
   readonly workspaceId: WorkspaceId;
@@ -41,6 +43,7 @@ export class LiveNotebook {
   #kernel: Kernel | undefined;
   #work: WorkPlan | undefined;
   #revision = 0;
+  #ends: readonly Envelope<'run-status'>[] = [];
   #isPressed = false;
   #mayPause = true;
   #usedAtMs = performance.now();
@@ -179,6 +182,7 @@ export class LiveNotebook {
     for (const cell of this.view.applyVerdicts(done)) {
       this.#publish(cellEvent(cell, { status: true, stale: true }));
     }
+    if (this.#document.serialization.valid !== this.#isValid()) this.#saveCells();
   }
 
   /** Code and settings that an execution request brings along. Saved in this turn's commit. */
@@ -211,7 +215,13 @@ export class LiveNotebook {
 
   #saveCells(): void {
     const cells = this.view.cells.map(({ id, code, options }) => ({ cell_id: id, code, options }));
-    this.#replace({ ...this.#document, serialization: withCells(this.#document.serialization, cells) });
+    const serialization = { ...this.#document.serialization, cells, valid: this.#isValid() };
+    this.#replace({ ...this.#document, serialization });
+  }
+
+  /** As far as the kernel has said: new code counts as sound until it did. */
+  #isValid(): boolean {
+    return this.view.cells.every((cell) => cell.structural.every((error) => error.type !== 'syntax'));
   }
 
   #replace(document: NotebookDocument): void {
@@ -231,6 +241,17 @@ export class LiveNotebook {
     const runId = this.#work?.runId ?? null;
     const { sessionId } = this;
     this.stream.publish(runId === null ? { ...event, sessionId } : { ...event, sessionId, runId }, after);
+  }
+
+  /** Tells subscribers what became of a run. Its end is told again, for a while, to those who come later. */
+  publishRunStatus(event: Envelope<'run-status'>, committed: Promise<void>): void {
+    if (event.data.status !== 'running') this.#ends = [...this.#ends, event].slice(-ENDS_KEPT);
+    this.stream.publish(event, committed);
+  }
+
+  /** How the last runs ended, oldest first: one may have ended while a subscriber was away. */
+  get ends(): readonly Envelope<'run-status'>[] {
+    return this.#ends;
   }
 
   /** Current state as events: what a subscriber needs to build the notebook it has missed. */

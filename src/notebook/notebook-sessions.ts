@@ -167,18 +167,22 @@ export class NotebookSessions {
   #record(address: Address): NotebookSessionRecord {
     const { liveNotebooks, notebooks, kernelFacts } = this.#options;
     const { workspaceId, id } = address;
-    const view = liveNotebooks.peek(workspaceId, id)?.view ?? new NotebookView(notebooks.cells(workspaceId, id));
+    const view =
+      liveNotebooks.peek(workspaceId, id)?.view ?? new NotebookView(notebooks.cells(workspaceId, id));
     return sessionRecord(id, this.#peek(address), view.cells, kernelFacts());
   }
 
   #replay(address: Address): Envelope[] {
     const { workspaceId, id: sessionId } = address;
     const { liveNotebooks, runs } = this.#options;
+    const live = liveNotebooks.peek(workspaceId, sessionId);
     const latest = runs.latest(workspaceId, sessionId);
+    const isKnown = live?.ends.some(({ runId }) => runId === latest?.id) === true;
     return [
       { type: 'session.snapshot', sessionId, data: this.#record(address) },
-      ...(liveNotebooks.peek(workspaceId, sessionId)?.replay() ?? []),
-      ...(latest === undefined ? [] : [runStatusEvent(sessionId, latest)]),
+      ...(live?.replay() ?? []),
+      ...(live?.ends ?? []),
+      ...(latest === undefined || isKnown ? [] : [runStatusEvent(sessionId, latest)]),
     ];
   }
 }

@@ -43,7 +43,7 @@ export class SessionActors {
       if (kind !== 'notebook') return;
       const live = options.liveNotebooks.peek(workspaceId, sessionId);
       const data = { runId, status, ...(error === null ? {} : { error }) };
-      live?.stream.publish({ type: 'run-status', sessionId, runId, data }, committed);
+      live?.publishRunStatus({ type: 'run-status', sessionId, runId, data }, committed);
     });
   }
 
