@@ -37,18 +37,23 @@ export async function seed(path: string, stock: Stock): Promise<void> {
 }
 
 async function fill(store: Store, { notebooks, sessions, runs }: Stock): Promise<void> {
-  const saved = new SavedNotebooks(store, () => false);
+  const saved = new SavedNotebooks({ store, isSessionOpen: () => false, allParse: () => true });
   const ids: NotebookId[] = [];
-  await inBatches(store, notebooks, () => {
-    ids.push(saved.create(WORKSPACE, { serialization: { cells: CELLS } }).document.id);
+  await inBatches(store, notebooks, async () => {
+    const { document } = await saved.create(WORKSPACE, { serialization: { cells: CELLS } });
+    ids.push(document.id);
   });
   await inBatches(store, sessions, (i) => putSession(store, ids[i]!));
   await inBatches(store, runs, (i) => putRun(store, ids[i % sessions]!));
 }
 
-async function inBatches(store: Store, count: number, make: (index: number) => void): Promise<void> {
+async function inBatches(
+  store: Store,
+  count: number,
+  make: (index: number) => void | Promise<void>,
+): Promise<void> {
   for (let i = 0; i < count; i++) {
-    make(i);
+    await make(i);
     if (i % BATCH === BATCH - 1) await store.durable();
   }
   await store.durable();

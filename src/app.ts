@@ -13,6 +13,7 @@ import { Identity } from './auth/identity.ts';
 import { Members } from './auth/members.ts';
 import { AccessTokens } from './auth/tokens.ts';
 import { Workspaces } from './auth/workspaces.ts';
+import { processEnvironment } from './config/service.ts';
 import type { Config } from './config.ts';
 import { Closing } from './core/closing.ts';
 import type { Failure } from './core/errors.ts';
@@ -37,7 +38,9 @@ import { runAssetRoutes } from './http/routes/run-assets.ts';
 import { runRoutes } from './http/routes/runs.ts';
 import { workspaceRoutes } from './http/routes/workspaces.ts';
 import { createServer, type Server } from './http/server.ts';
+import { findHostScript } from './kernel/host-script.ts';
 import { KernelHost } from './kernel/kernel-host.ts';
+import { SyntaxJudge } from './kernel/syntax-judge.ts';
 import { CodeCalls } from './notebook/code-calls.ts';
 import { Environments } from './notebook/environments.ts';
 import { Executions } from './notebook/executions.ts';
@@ -116,9 +119,18 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
   });
   const runs = new RunBook(store, actors, config.workspaceMaxRuns);
   const environments = new Environments(actors);
-  const notebooks: SavedNotebooks = new SavedNotebooks(store, (workspaceId, id) =>
-    sessions.isOpen(workspaceId, id),
+  const syntax = opened.use(
+    new SyntaxJudge({
+      python: config.python,
+      script: findHostScript('syntax.py'),
+      environment: processEnvironment(),
+    }),
   );
+  const notebooks: SavedNotebooks = new SavedNotebooks({
+    store,
+    isSessionOpen: (workspaceId, id) => sessions.isOpen(workspaceId, id),
+    allParse: (codes) => syntax.allParse(codes),
+  });
   const notebookFiles = new NotebookFiles(store, notebooks, {
     isUp: () => host.state === 'up',
     convert: (request) => host.convert(request),

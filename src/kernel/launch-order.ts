@@ -64,5 +64,9 @@ export function forkOrder(
 }
 
 function confineOrder({ hiddenPaths, network, uid }: Confinement): Record<string, unknown> {
-  return { hidden: hiddenPaths, network: network === 'host' ? 'open' : 'none', ...(uid === null ? {} : { uid }) };
+  return {
+    hidden: hiddenPaths,
+    network: network === 'host' ? 'open' : 'none',
+    ...(uid === null ? {} : { uid }),
+  };
 }

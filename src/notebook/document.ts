@@ -1,7 +1,6 @@
 /** A notebook as it is saved and served, and the pure edits on it. */
 import { AppError } from '#src/core/errors.ts';
 import type { NotebookId } from '#src/core/ids.ts';
-import { parses } from './python-syntax.ts';
 
 /** The contract's own names: inside a serialization they are snake_case. */
 export interface SavedCell {
@@ -47,8 +46,8 @@ export function isCellId(text: string): boolean {
   return /^(?!__scratch__$)\P{Cc}{1,128}$/u.test(text);
 }
 
-/** Fills in defaults. Throws `duplicate_cell` when a cell id appears twice. */
-export function normalizeSerialization(input: SerializationInput): Serialization {
+/** Fills in defaults; `valid` says whether every cell parses. Throws `duplicate_cell` when a cell id appears twice. */
+export function normalizeSerialization(input: SerializationInput, valid: boolean): Serialization {
   const cells = (input.cells ?? []).map(({ cell_id, code, options }) => ({
     cell_id,
     code,
@@ -59,7 +58,7 @@ export function normalizeSerialization(input: SerializationInput): Serialization
     version: input.version ?? '1',
     app: { options: input.app?.options ?? {} },
     cells,
-    valid: cells.every((cell) => parses(cell.code)),
+    valid,
     ui_values: input.ui_values ?? {},
   };
 }
@@ -75,11 +74,6 @@ function refuseDuplicates(cells: readonly SavedCell[]): void {
     }
     seen.add(cell.cell_id);
   });
-}
-
-/** The serialization with other cells; `valid` is judged again for the cells whose code is new. */
-export function withCells(serialization: Serialization, cells: readonly SavedCell[]): Serialization {
-  return { ...serialization, cells, valid: cells.every((cell) => parses(cell.code)) };
 }
 
 /** The per-cell settings that the API takes, as members of a cell's saved options. */

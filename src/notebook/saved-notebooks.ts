@@ -23,22 +23,38 @@ export interface NotebookFields {
 /** Whether a session is open on a notebook, wherever that session is. */
 export type IsSessionOpen = (workspaceId: WorkspaceId, notebookId: NotebookId) => boolean;
 
+/** Whether all of some code parses; at once when that is known. */
+export type AllParse = (codes: readonly string[]) => boolean | Promise<boolean>;
+
+export interface SavedNotebooksOptions {
+  readonly store: Store;
+  readonly isSessionOpen: IsSessionOpen;
+  readonly allParse: AllParse;
+}
+
 export class SavedNotebooks {
   readonly #store: Store;
   readonly #isSessionOpen: IsSessionOpen;
+  readonly #allParse: AllParse;
 
-  constructor(store: Store, isSessionOpen: IsSessionOpen) {
+  constructor({ store, isSessionOpen, allParse }: SavedNotebooksOptions) {
     this.#store = store;
     this.#isSessionOpen = isSessionOpen;
+    this.#allParse = allParse;
   }
 
-  create(workspaceId: WorkspaceId, fields: NotebookFields): { document: NotebookDocument; json: Uint8Array } {
+  /** Throws `duplicate_cell`. */
+  async create(
+    workspaceId: WorkspaceId,
+    fields: NotebookFields,
+  ): Promise<{ document: NotebookDocument; json: Uint8Array }> {
+    const valid = await this.#parses(fields);
     const now = timestampAfter(undefined);
     const document: NotebookDocument = {
       id: newId<NotebookId>('notebook'),
       createdAt: now,
       updatedAt: now,
-      serialization: normalizeSerialization(fields.serialization ?? {}),
+      serialization: normalizeSerialization(fields.serialization ?? {}, valid),
       datasourceSlugs: fields.datasourceSlugs ?? [],
       variables: fields.variables ?? {},
     };
@@ -79,12 +95,13 @@ export class SavedNotebooks {
    * Replaces the given parts, when the notebook is still the one that was read and no session is open on it: then the
    * live session owns the document.
    */
-  patch(
+  async patch(
     workspaceId: WorkspaceId,
     notebookId: string,
     expectedUpdatedAt: string,
     fields: NotebookFields,
-  ): Uint8Array {
+  ): Promise<Uint8Array> {
+    const valid = await this.#parses(fields);
     return this.#store.write((tx) => {
       const record = tx.get(notebookRecords, workspaceId, notebookId);
       if (record === undefined) throw notFound();
@@ -105,7 +122,7 @@ export class SavedNotebooks {
         serialization:
           fields.serialization === undefined
             ? current.serialization
-            : normalizeSerialization(fields.serialization),
+            : normalizeSerialization(fields.serialization, valid),
         datasourceSlugs: fields.datasourceSlugs ?? current.datasourceSlugs,
         variables: fields.variables ?? current.variables,
       });
@@ -131,6 +148,10 @@ export class SavedNotebooks {
       tx.remove(notebookRecords, workspaceId, notebookId);
       removeOutputs(this.#store, tx, workspaceId, notebookId, parse(record.document).serialization.cells);
     });
+  }
+
+  #parses({ serialization }: NotebookFields): boolean | Promise<boolean> {
+    return this.#allParse((serialization?.cells ?? []).map((cell) => cell.code));
   }
 
   #refuseOpen(workspaceId: WorkspaceId, notebookId: NotebookId): void {

@@ -86,6 +86,7 @@ export class NotebookView {
     if (cell.code === code) return;
     cell.code = code;
     cell.version++;
+    cell.structural = [];
     cell.stale = true;
   }
 

@@ -25,7 +25,7 @@ async function open(t: TestContext, answer: (request: ConvertRequest) => Convert
     await store[Symbol.asyncDispose]();
     rmSync(path, { recursive: true });
   });
-  const notebooks = new SavedNotebooks(store, () => false);
+  const notebooks = new SavedNotebooks({ store, isSessionOpen: () => false, allParse: () => true });
   const requests: ConvertRequest[] = [];
   const converter = {
     up: true,
@@ -95,7 +95,7 @@ const GONE = {
 test('without a host, nothing is begun and the caller may come again', async (t) => {
   const { files, notebooks, converter, requests } = await open(t, written);
   converter.up = false;
-  const { document } = notebooks.create(HOME, {});
+  const { document } = await notebooks.create(HOME, {});
   assert.deepEqual(await refusal(files.import(HOME, 'py', '')), GONE);
   assert.deepEqual(
     await refusal(files.export(HOME, document.id, { format: 'py', assetUrl: undefined })),
@@ -140,7 +140,7 @@ test('a notebook that cannot be written is a conflict', async (t) => {
     t,
     failing('unwritable_notebook', 'the Python environment lacks nbformat'),
   );
-  const { document } = notebooks.create(HOME, {});
+  const { document } = await notebooks.create(HOME, {});
   const { code, detail } = await refusal(
     files.export(HOME, document.id, { format: 'ipynb', assetUrl: undefined }),
   );
@@ -150,7 +150,7 @@ test('a notebook that cannot be written is a conflict', async (t) => {
 test('a file is named for its title, and brings the outputs that its code has made', async (t) => {
   const { files, notebooks, requests, keep } = await open(t, written);
   const cells = cellsOf(3);
-  const { document } = notebooks.create(HOME, {
+  const { document } = await notebooks.create(HOME, {
     serialization: { app: { options: { app_title: 'A/B' } }, cells },
   });
   keep(document.id, 'c0', 'x0 = 0', 'zero');
@@ -180,7 +180,7 @@ test('a file is named for its title, and brings the outputs that its code has ma
 
 test('outputs that do not fit into one file say that they are left out', async (t) => {
   const { files, notebooks, requests, keep } = await open(t, written);
-  const { document } = notebooks.create(HOME, { serialization: { cells: cellsOf(3) } });
+  const { document } = await notebooks.create(HOME, { serialization: { cells: cellsOf(3) } });
   keep(document.id, 'c0', 'x0 = 0', 'a'.repeat(RESULTS_LIMIT_BYTES - 10));
   keep(document.id, 'c1', 'x1 = 1', 'b'.repeat(2048));
   keep(document.id, 'c2', 'x2 = 2', 'c'.repeat(10));
@@ -200,10 +200,9 @@ test('outputs that do not fit into one file say that they are left out', async (
 
 test('deleting a notebook removes the outputs of all its cells, today’s and earlier ones, and no others', async (t) => {
   const { store, notebooks, keep } = await open(t, written);
-  const [mine, other] = [1, 2].map(
-    () => notebooks.create(HOME, { serialization: { cells: cellsOf(2) } }).document.id,
-  );
-  assert.ok(mine !== undefined && other !== undefined);
+  const create = () => notebooks.create(HOME, { serialization: { cells: cellsOf(2) } });
+  const mine = (await create()).document.id;
+  const other = (await create()).document.id;
   keep(mine, 'earlier', 'y', 'of a deleted cell');
   keep(other, 'c0', 'x0 = 0', 'of another notebook');
   keep(mine, 'c0', 'x0 = 0', 'of another workspace', ELSEWHERE);

@@ -35,8 +35,8 @@ export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
         201: { description: 'Created.', schema: NotebookSchema, headers: { location: 'The notebook.' } },
       },
       errors: ['duplicate_cell'],
-      handle({ principal, body }) {
-        const { document, json } = notebooks.create(principal.workspaceId, body);
+      async handle({ principal, body }) {
+        const { document, json } = await notebooks.create(principal.workspaceId, body);
         return encodedJson(json, 201, { location: `/api/v3/notebooks/${document.id}` });
       },
     }),
@@ -86,9 +86,9 @@ export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
       ),
       responses: { 200: { description: 'The updated notebook.', schema: NotebookSchema } },
       errors: ['duplicate_cell', 'stale_update', 'session_open'],
-      handle({ principal, params, body: { expectedUpdatedAt, ...fields } }) {
+      async handle({ principal, params, body: { expectedUpdatedAt, ...fields } }) {
         return encodedJson(
-          notebooks.patch(principal.workspaceId, params.notebookId, expectedUpdatedAt, fields),
+          await notebooks.patch(principal.workspaceId, params.notebookId, expectedUpdatedAt, fields),
         );
       },
     }),

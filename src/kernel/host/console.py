@@ -5,6 +5,8 @@
 - marimo makes an object and wakes a thread for each write: here a write joins the last one of its kind.
 - marimo queues without bound when the server does not read: here print() waits, and an interrupt ends that wait.
 - marimo waits for its writer after every cell, two changes of thread: here only when something was printed.
+- marimo lets every first line wait 10 ms for a second one: here it goes at once, and what follows within 10 ms of it goes
+  together.
 - marimo stops forwarding what subprocesses print at the first character that two reads share: here decoding spans
   reads.
 
@@ -150,13 +152,13 @@ def flush_console(self):
 
 def write_batches(messages, stream, arrived):
     """The console writer's thread: drains `messages`, guarded by the condition `arrived`, until a None comes."""
-    ends = False
+    ends, next_batch_at = False, 0.0
     while not ends:
         with arrived:
             arrived.wait_for(lambda: messages)
-            deadline = time.monotonic() + TIMEOUT_S
-            arrived.wait_for(lambda: _is_due(messages), deadline - time.monotonic())
+            arrived.wait_for(lambda: _is_due(messages), next_batch_at - time.monotonic())
             batch, marker, ends = messages.take_all()
+        next_batch_at = time.monotonic() + TIMEOUT_S
         for (cell_id, channel, mimetype, run_id, execution_id), parts in batch:
             _write_console_output(stream, channel, cell_id, "".join(parts), mimetype, run_id, execution_id)
         messages.sending_chars = 0  # ours alone
