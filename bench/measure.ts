@@ -3,8 +3,8 @@
 export type Unit = 'ms' | '/s' | 'MiB' | 'KiB' | '%' | 'µs' | 'ms/s' | '×';
 export type Stat = 'p50' | 'p90' | 'p99' | 'max';
 
-/** The distribution of many samples. */
-export type Spread = Readonly<Record<Stat, number>> & { readonly samples: number };
+/** The distribution of many samples; `p10` tells what it takes when nothing else is in the way. */
+export type Spread = Readonly<Record<Stat | 'p10', number>> & { readonly samples: number };
 
 /** A bound on one number: on a statistic of a spread, or on the value itself. */
 export interface Target {
@@ -56,6 +56,7 @@ export function spreadOf(samples: Iterable<number>): Spread {
   if (sorted.length === 0) throw new Error('There are no samples.');
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)]!;
   return {
+    p10: at(0.1),
     p50: at(0.5),
     p90: at(0.9),
     p99: at(0.99),

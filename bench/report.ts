@@ -63,7 +63,7 @@ function rowOf(measure: Measure): Row {
   const figures =
     typeof value === 'number'
       ? withUnit(value, unit)
-      : `p50 ${shown(value.p50)}  p90 ${shown(value.p90)}  p99 ${shown(value.p99)}  max ${shown(value.max)} ${unit}, n ${value.samples}`;
+      : `p10 ${shown(value.p10)}  p50 ${shown(value.p50)}  p90 ${shown(value.p90)}  p99 ${shown(value.p99)}  max ${shown(value.max)} ${unit}, n ${value.samples}`;
   const verdict =
     targets.length === 0 ? '' : targets.every((target) => isMet(measure, target)) ? 'met' : 'missed';
   return [label, figures, targets.map((target) => describe(target, unit)).join(', '), verdict];
