@@ -13,7 +13,7 @@ import { Identity } from './auth/identity.ts';
 import { Members } from './auth/members.ts';
 import { AccessTokens } from './auth/tokens.ts';
 import { Workspaces } from './auth/workspaces.ts';
-import { processEnvironment } from './config/service.ts';
+import { processEnvironment } from './config/service-access.ts';
 import type { Config } from './config.ts';
 import { Closing } from './core/closing.ts';
 import type { Failure } from './core/errors.ts';

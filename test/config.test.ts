@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { effectiveSettings, settingsTable } from '#src/config/report.ts';
-import { readServiceAccess } from '#src/config/service.ts';
+import { readServiceAccess } from '#src/config/service-access.ts';
 import { SETTING_NAMES, SETTINGS } from '#src/config/settings.ts';
 import { ConfigError, loadConfig } from '#src/config.ts';
 import { Secret } from '#src/core/secret.ts';

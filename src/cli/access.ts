@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readServiceAccess } from '#src/config/service.ts';
+import { readServiceAccess } from '#src/config/service-access.ts';
 import { type Config, loadConfig } from '#src/config.ts';
 import { Secret } from '#src/core/secret.ts';
 import { CommandFailure, EXIT } from './exit-code.ts';

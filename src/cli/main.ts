@@ -1,9 +1,11 @@
-import { processEnvironment } from '#src/config/service.ts';
+import { processEnvironment } from '#src/config/service-access.ts';
+import { processInput } from './input.ts';
 import { runProgram } from './program.ts';
 import { processTerminal } from './terminal.ts';
 
 process.exitCode = await runProgram(process.argv.slice(2), {
   terminal: processTerminal(),
+  input: processInput(),
   env: processEnvironment(),
   cwd: process.cwd(),
 });
