@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
 import type { Client } from '#src/client/client.ts';
+import type { Input } from './input.ts';
 import type { Terminal } from './terminal.ts';
 
 /** What every command can use. */
 export interface CliContext {
   readonly terminal: Terminal;
+  readonly input: Input;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** A client of the server that the environment and the options of `command` name. Throws when they name none. */

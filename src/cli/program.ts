@@ -5,20 +5,56 @@ import { createClient } from '#src/client/client.ts';
 import { ConfigError } from '#src/config.ts';
 import { resolveAccess } from './access.ts';
 import type { CliContext, CommandGroup } from './command-group.ts';
+import { actors } from './commands/actors.ts';
+import { code } from './commands/code.ts';
 import { completion } from './commands/completion.ts';
 import { config } from './commands/config.ts';
+import { environments } from './commands/environments.ts';
+import { exitCodes } from './commands/exit-codes.ts';
+import { help } from './commands/help.ts';
 import { members } from './commands/members.ts';
+import { notebooks } from './commands/notebooks.ts';
+import { run } from './commands/run.ts';
+import { runs } from './commands/runs.ts';
 import { serve } from './commands/serve.ts';
+import { sessions } from './commands/sessions.ts';
 import { tokens } from './commands/tokens.ts';
 import { workspaces } from './commands/workspaces.ts';
-import { CommandFailure, EXIT, EXIT_CODES_TEXT, type ExitCode } from './exit-code.ts';
+import { CommandEnd, CommandFailure, EXIT, EXIT_CODES_TEXT, type ExitCode } from './exit-code.ts';
+import type { Input } from './input.ts';
 import { printJson, type Terminal } from './terminal.ts';
 
 /** Every group, in the order of the help. */
-const GROUPS: readonly CommandGroup[] = [serve, config, workspaces, members, tokens, completion];
+const GROUPS: readonly CommandGroup[] = [
+  serve,
+  run,
+  notebooks,
+  environments,
+  sessions,
+  runs,
+  code,
+  workspaces,
+  members,
+  tokens,
+  config,
+  actors,
+  completion,
+  exitCodes,
+  help,
+];
+
+const ENVIRONMENT_TEXT = `
+Environment:
+  SERVICE_BASE_URL      the server, such as http://127.0.0.1:8787
+  SERVICE_ACCESS_TOKEN  the access token; there is no option for it, because others can read options
+  SERVICE_WORKSPACE_ID  the workspace
+  SERVICE_SESSION_ID    the notebook session of sessions, runs list and code exec
+  NO_COLOR              no colours
+  On the machine of a server that has been started there, nothing has to be set.`;
 
 export interface Surroundings {
   readonly terminal: Terminal;
+  readonly input: Input;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
 }
@@ -33,17 +69,19 @@ export async function runProgram(args: readonly string[], surroundings: Surround
   }
 }
 
-export function createProgram({ terminal, env, cwd }: Surroundings): Command {
+export function createProgram({ terminal, input, env, cwd }: Surroundings): Command {
   const program = new Command('troupe')
     .description('Notebooks, agents and data on a server of your own.')
     .option('--json', 'print JSON instead of text')
     .option('--workspace <id>', 'the workspace to work in (else SERVICE_WORKSPACE_ID)')
-    .addHelpText('after', EXIT_CODES_TEXT)
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText('after', `${ENVIRONMENT_TEXT}\n${EXIT_CODES_TEXT}`)
     .exitOverride()
     .showSuggestionAfterError()
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err });
   const context: CliContext = {
     terminal,
+    input,
     env,
     cwd,
     connect(command) {
@@ -53,11 +91,13 @@ export function createProgram({ terminal, env, cwd }: Surroundings): Command {
     wantsJson: (command) => command.optsWithGlobals<{ json?: boolean }>().json === true,
   };
   for (const group of GROUPS) group(program, context);
+  for (const command of program.commands) command.helpCommand(false);
   return program;
 }
 
 function report(error: unknown, terminal: Terminal, json: boolean): ExitCode {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage; // it has been shown
+  if (error instanceof CommandEnd) return error.exitCode; // so has its outcome
   const exitCode = exitCodeOf(error);
   const message = error instanceof Error ? error.message : String(error);
   const details =
@@ -66,15 +106,22 @@ function report(error: unknown, terminal: Terminal, json: boolean): ExitCode {
     printJson({ ...terminal, out: terminal.err }, { error: { message, ...details } });
   } else {
     terminal.err(`troupe: ${message}\n`);
+    if (error instanceof ConnectionError)
+      terminal.err('  Is `troupe serve` running there? `troupe doctor` looks.\n');
     if (error instanceof ApiError) {
       for (const violation of error.errors)
         terminal.err(`  ${violation.path || 'the body'} ${violation.message}\n`);
-      terminal.err(
-        `  (${error.code}${error.requestId === undefined ? '' : `, request ${error.requestId}`})\n`,
-      );
+      terminal.err(`  (${placeOf(error)})\n`);
     }
   }
   return exitCode;
+}
+
+/** Where it went wrong, for whoever looks for it in the documentation or in the log. */
+function placeOf({ code, requestId, body }: ApiError): string {
+  const { instance } = { instance: undefined, ...Object(body) };
+  const at = typeof instance === 'string' ? ` at ${instance}` : '';
+  return `${code}${at}${requestId === undefined ? '' : `, request ${requestId}`}`;
 }
 
 function exitCodeOf(error: unknown): ExitCode {

@@ -6,6 +6,10 @@ export interface Terminal {
   err(text: string): void;
   /** Whether people see `out` directly, in colours. */
   readonly color: boolean;
+  /** Of the terminal that shows `out`; absent when it goes to a file or a program. */
+  readonly columns?: number | undefined;
+  /** Whether a line on `err` can be replaced while something is going on. */
+  readonly live?: boolean;
 }
 
 export interface Column<T> {
@@ -34,6 +38,11 @@ export function printList<T>(
   );
 }
 
+/** One value on a line of its own, for lists that have no end. */
+export function printJsonLine(terminal: Terminal, value: unknown): void {
+  terminal.out(`${JSON.stringify(value)}\n`);
+}
+
 export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${JSON.stringify(value, null, 2)}\n`);
 }
@@ -51,5 +60,7 @@ export function processTerminal(): Terminal {
     out: (text) => void stdout.write(text),
     err: (text) => void stderr.write(text),
     color: stdout.isTTY === true && stdout.hasColors(),
+    columns: stdout.isTTY === true ? stdout.columns : undefined,
+    live: stderr.isTTY === true && stderr.hasColors(),
   };
 }

@@ -1,4 +1,5 @@
 /** The API as typed calls. Every call takes a `signal`; every POST takes an `idempotencyKey`. */
+import { code } from './code.ts';
 import { type ClientOptions, Connection, type OutgoingRequest, type RequestOptions } from './connection.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
 import type { StreamEvent } from './events.ts';
@@ -20,6 +21,7 @@ export function createClient(options: ClientOptions) {
     executionEnvironments: executionEnvironments(connection),
     notebookSessions: notebookSessions(connection),
     executions: executions(connection),
+    code: code(connection),
     runs: allRuns,
     workspaces: workspaces(connection),
     members: members(connection),

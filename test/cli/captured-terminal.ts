@@ -26,6 +26,11 @@ export async function troupe(
     },
     color,
   };
-  const exitCode = await runProgram(args, { terminal, env, cwd });
+  const input = {
+    read: async () => '',
+    isTerminal: true,
+    onInterrupt: () => ({ [Symbol.dispose]: () => {} }),
+  };
+  const exitCode = await runProgram(args, { terminal, input, env, cwd });
   return { exitCode, out, err };
 }

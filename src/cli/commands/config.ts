@@ -1,11 +1,13 @@
 import { effectiveSettings, settingsTable } from '#src/config/report.ts';
 import { loadConfig } from '#src/config.ts';
 import type { CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
 import { printList } from '../terminal.ts';
 
 export const config: CommandGroup = (program, { terminal, env, cwd, wantsJson }) => {
-  program
+  const command = program
     .command('config')
+    .summary('show the settings of the server')
     .description('show every setting, its value and where that came from; secrets stay hidden')
     .option('--markdown', 'print the table of the documentation instead')
     .action((options: { markdown?: boolean }, command) => {
@@ -22,6 +24,7 @@ export const config: CommandGroup = (program, { terminal, env, cwd, wantsJson })
         wantsJson(command),
       );
     });
+  examples(command, ['troupe config', 'TROUPE_PORT=9000 troupe config --json', 'troupe config --markdown']);
 };
 
 function shown(value: unknown, unit: string | null): string | null {

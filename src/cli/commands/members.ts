@@ -2,6 +2,7 @@ import { Option } from 'commander';
 import type { Member, Role } from '#src/client/identity.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
 import { type Column, printJson, printList } from '../terminal.ts';
 
 const COLUMNS: readonly Column<Member>[] = [
@@ -15,7 +16,7 @@ const role = () => new Option('--role <role>', 'what they may do').choices(['own
 
 export const members: CommandGroup = (program, { terminal, connect, wantsJson }) => {
   const group = program.command('member').description('members of the workspace, for its owners');
-  group
+  const create = group
     .command('create')
     .alias('add')
     .description('add a member; a user that is not known yet is created')
@@ -27,13 +28,15 @@ export const members: CommandGroup = (program, { terminal, connect, wantsJson })
       if (wantsJson(command)) printJson(terminal, member);
       else terminal.out(`${member.userId} is now ${withArticle(member.role)}.\n`);
     });
-  group
+  examples(create, ["troupe member create ada@example.org --role editor --name 'Ada Lovelace'"]);
+  const list = group
     .command('list')
     .description('list the members')
     .action(async (_, command) => {
       printList(terminal, await collect(connect(command).members.each()), COLUMNS, wantsJson(command));
     });
-  group
+  examples(list, ['troupe member list']);
+  const change = group
     .command('change')
     .description('change the role of a member')
     .argument('<user>')
@@ -43,7 +46,8 @@ export const members: CommandGroup = (program, { terminal, connect, wantsJson })
       if (wantsJson(command)) printJson(terminal, member);
       else terminal.out(`${member.userId} is now ${withArticle(member.role)}.\n`);
     });
-  group
+  examples(change, ['troupe member change ada@example.org --role owner']);
+  const revoke = group
     .command('revoke')
     .alias('remove')
     .description('remove a member, with their tokens for this workspace')
@@ -53,6 +57,7 @@ export const members: CommandGroup = (program, { terminal, connect, wantsJson })
       if (wantsJson(command)) printJson(terminal, { userId, removed: true });
       else terminal.out(`${userId} is no longer a member.\n`);
     });
+  examples(revoke, ['troupe member revoke ada@example.org']);
 };
 
 function withArticle(name: Role): string {

@@ -2,6 +2,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { AccessToken, Scope } from '#src/client/identity.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
 import { type Column, printJson, printList } from '../terminal.ts';
 
 const COLUMNS: readonly Column<AccessToken>[] = [
@@ -29,7 +30,7 @@ export const tokens: CommandGroup = (program, { terminal, connect, wantsJson }) 
   );
   scopes.choices(SCOPES);
   const group = program.command('token').description('access tokens');
-  group
+  const create = group
     .command('create')
     .description('create an access token and print it, this once')
     .argument('<name>', 'what it is for')
@@ -51,13 +52,18 @@ export const tokens: CommandGroup = (program, { terminal, connect, wantsJson }) 
       terminal.out(`${created.token}\n`);
       terminal.err(`${created.id} is for ${created.userId}. This is the only time it is shown.\n`);
     });
-  group
+  examples(create, [
+    'troupe token create ci --expires 90d > ci-token',
+    'troupe token create reports --user ada@example.org --scope datasource:read',
+  ]);
+  const list = group
     .command('list')
     .description('list access tokens; owners see those of the members, too')
     .action(async (_, command) => {
       printList(terminal, await collect(connect(command).accessTokens.each()), COLUMNS, wantsJson(command));
     });
-  group
+  examples(list, ['troupe token list']);
+  const revoke = group
     .command('revoke')
     .description('make an access token worthless, at once')
     .argument('<id>')
@@ -66,6 +72,7 @@ export const tokens: CommandGroup = (program, { terminal, connect, wantsJson }) 
       if (wantsJson(command)) printJson(terminal, { id, revoked: true });
       else terminal.out(`${id} is revoked.\n`);
     });
+  examples(revoke, ['troupe token revoke tok_01…']);
 };
 
 const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };

@@ -1,6 +1,7 @@
 import type { Workspace } from '#src/client/identity.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
 import { type Column, printJson, printList } from '../terminal.ts';
 
 const COLUMNS: readonly Column<Workspace>[] = [
@@ -11,7 +12,7 @@ const COLUMNS: readonly Column<Workspace>[] = [
 
 export const workspaces: CommandGroup = (program, { terminal, connect, wantsJson }) => {
   const group = program.command('workspace').description('workspaces');
-  group
+  const create = group
     .command('create')
     .description('create a workspace that you own')
     .argument('<name>')
@@ -20,10 +21,12 @@ export const workspaces: CommandGroup = (program, { terminal, connect, wantsJson
       if (wantsJson(command)) printJson(terminal, workspace);
       else terminal.out(`${workspace.id}\n`);
     });
-  group
+  examples(create, ['export SERVICE_WORKSPACE_ID=$(troupe workspace create Research)']);
+  const list = group
     .command('list')
     .description('list the workspaces that you can enter')
     .action(async (_, command) => {
       printList(terminal, await collect(connect(command).workspaces.each()), COLUMNS, wantsJson(command));
     });
+  examples(list, ['troupe workspace list']);
 };

@@ -1,0 +1,98 @@
+import type { Client } from '#src/client/client.ts';
+import type { CliContext, CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
+import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
+import { Interruption } from '../run/interruption.ts';
+import { readTextFile } from '../run/notebook-file.ts';
+import { describe, showOptions } from '../run/run-show.ts';
+import { outputText } from '../show/output.ts';
+import { OutputFiles } from '../show/output-files.ts';
+import { styleOf } from '../style.ts';
+import { printJson, type Terminal } from '../terminal.ts';
+import { sessionOf } from './session-argument.ts';
+
+interface ExecOptions {
+  readonly code?: string;
+  readonly session?: string;
+  readonly toolCallId?: string;
+  readonly outputDir?: string;
+}
+
+type CodeResult = Awaited<ReturnType<Client['code']['execute']>>;
+
+export const code: CommandGroup = (program, context) => {
+  const { terminal, connect, wantsJson } = context;
+  const group = program.command('code').description('Python in a live notebook session');
+  const exec = group
+    .command('exec')
+    .description(
+      'run Python in the scratchpad of a session; with marimo._code_mode it edits the notebook.\n' +
+        'The exit code is 1 when the code fails. Ctrl-C interrupts it.',
+    )
+    .argument('[file]', 'a file with the code; - or nothing is standard input')
+    .option('-c, --code <code>', 'the code itself')
+    .option('--session <id>', 'the session (default: SERVICE_SESSION_ID)')
+    .option('--tool-call-id <id>', 'an id to be echoed on the execution-completed event')
+    .option('--output-dir <directory>', 'where an image that the code gives is saved')
+    .action(async (file: string | undefined, options: ExecOptions, command) => {
+      const client = connect(command);
+      const sessionId = sessionOf(options.session, context);
+      const source = await sourceFrom(file, options.code, context);
+      const interruption = new Interruption(context.input);
+      try {
+        const { toolCallId } = options;
+        const result = await client.code.execute(sessionId, source, {
+          toolCallId,
+          signal: interruption.stop,
+        });
+        if (wantsJson(command)) printJson(terminal, result);
+        else print(result, terminal, context.cwd, options.outputDir);
+        if (!result.success) throw new CommandEnd(EXIT.failed);
+      } finally {
+        interruption[Symbol.dispose]();
+      }
+    });
+  examples(exec, [
+    "troupe code exec -c 'df.describe()'",
+    'printf \'import marimo._code_mode as cm\\nasync with cm.get_context() as ctx:\\n    ctx.run_cell(ctx.create_cell("1 + 1"))\\n\' | troupe code exec --json',
+    'troupe code exec --session nb_01… edit.py',
+  ]);
+};
+
+async function sourceFrom(
+  file: string | undefined,
+  given: string | undefined,
+  { cwd, input }: CliContext,
+): Promise<string> {
+  if (given !== undefined) {
+    if (file === undefined) return given;
+    throw new CommandFailure('Give -c or a file, not both.', EXIT.usage);
+  }
+  if (file !== undefined && file !== '-') return readTextFile(file, cwd);
+  if (file === undefined && input.isTerminal) {
+    throw new CommandFailure('Give the code: -c CODE, a file, or on standard input.', EXIT.usage);
+  }
+  return input.read();
+}
+
+/** What was printed goes where it was printed to, so that both can be piped. */
+function print(result: CodeResult, terminal: Terminal, cwd: string, directory: string | undefined): void {
+  const style = styleOf(terminal.color);
+  terminal.out(result.stdout);
+  terminal.err(result.stderr);
+  for (const { type, message, cellId } of result.errors) {
+    const line = message.startsWith(type) ? message : `${type}: ${message}`;
+    // The traceback of the code itself ends with it.
+    if (result.stderr.trimEnd().endsWith(message.trimEnd())) continue;
+    terminal.err(`${style.red(line)}${cellId === null ? '' : ` (in cell ${cellId})`}\n`);
+  }
+  if (result.output === null) return;
+  const files = new OutputFiles(directory ?? cwd, cwd);
+  const options = showOptions(terminal, (file) => {
+    const what = describe(file.mimetype);
+    if (directory === undefined) return `[${what}, ${file.bytes.length} bytes; --output-dir saves it]`;
+    return `${what} saved: ${files.keep('', 'output', file)}`;
+  });
+  const text = outputText(result.output, options);
+  if (text !== '') terminal.out(`${text}\n`);
+}

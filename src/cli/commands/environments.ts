@@ -1,0 +1,56 @@
+import type { Environment } from '#src/client/execution-environments.ts';
+import type { CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
+import { factLines } from '../show/notebook.ts';
+import { type Style, styleOf } from '../style.ts';
+import { printJson } from '../terminal.ts';
+
+export const environments: CommandGroup = (program, { terminal, connect, wantsJson }) => {
+  const group = program
+    .command('environments')
+    .description('execution environments, each with room for one notebook session');
+  const create = group
+    .command('create')
+    .description('create an environment and print its id')
+    .action(async (_, command) => {
+      const environment = await connect(command).executionEnvironments.create();
+      if (wantsJson(command)) printJson(terminal, environment);
+      else terminal.out(`${environment.environmentId}\n`);
+    });
+  examples(create, ['env=$(troupe environments create)']);
+  const show = group
+    .command('show')
+    .description('show an environment')
+    .argument('<environment>', 'its id')
+    .action(async (id: string, _, command) => {
+      const environment = await connect(command).executionEnvironments.get(id);
+      if (wantsJson(command)) printJson(terminal, environment);
+      else terminal.out(environmentText(environment, styleOf(terminal.color)));
+    });
+  examples(show, ['troupe environments show env_01…']);
+  const close = group
+    .command('close')
+    .description('close an environment; refused while sessions are attached')
+    .argument('<environment>', 'its id')
+    .action(async (id: string, _, command) => {
+      const environment = await connect(command).executionEnvironments.close(id);
+      if (wantsJson(command)) printJson(terminal, environment);
+      else terminal.out(`${id} is closed.\n`);
+    });
+  examples(close, ['troupe environments close env_01…']);
+};
+
+function environmentText(environment: Environment, style: Style): string {
+  const { environmentId, status, notebookSessionId, agentSessionIds, createdAt, updatedAt } = environment;
+  return factLines(
+    [
+      ['environment', environmentId],
+      ['status', status],
+      ['notebook session', notebookSessionId ?? '-'],
+      ['agent sessions', agentSessionIds.join(', ') || '-'],
+      ['created', createdAt],
+      ['updated', updatedAt],
+    ],
+    style,
+  );
+}

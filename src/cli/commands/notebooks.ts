@@ -1,0 +1,161 @@
+import { writeFileSync } from 'node:fs';
+import { extname, resolve } from 'node:path';
+import { Option } from 'commander';
+import type { NotebookFields, NotebookFileFormat, NotebookSummary } from '#src/client/notebooks.ts';
+import { collect } from '../collect.ts';
+import type { CliContext, CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
+import { CommandFailure, EXIT } from '../exit-code.ts';
+import { readNotebookFile, readTextFile } from '../run/notebook-file.ts';
+import { notebookText } from '../show/notebook.ts';
+import { styleOf } from '../style.ts';
+import { type Column, printJson, printList } from '../terminal.ts';
+
+const COLUMNS: readonly Column<NotebookSummary>[] = [
+  { title: 'id', of: ({ id }) => id },
+  { title: 'title', of: ({ title }) => title },
+  { title: 'cells', of: ({ cellCount }) => String(cellCount) },
+  { title: 'updated', of: ({ updatedAt }) => updatedAt },
+];
+
+type ExportFormat = NotebookFileFormat | 'html';
+
+const EXPORT_FORMATS: readonly ExportFormat[] = ['py', 'ipynb', 'md', 'html'];
+
+export const notebooks: CommandGroup = (program, context) => {
+  const { terminal, cwd, connect, wantsJson } = context;
+  const group = program.command('notebooks').description('saved notebooks');
+  const list = group
+    .command('list')
+    .description('list the notebooks, oldest first')
+    .action(async (_, command) => {
+      printList(terminal, await collect(connect(command).notebooks.each()), COLUMNS, wantsJson(command));
+    });
+  examples(list, ['troupe notebooks list', "troupe notebooks list --json | jq -r '.[].id'"]);
+
+  const create = group
+    .command('create')
+    .description('create a notebook: an empty one, or one from the fields of the API as JSON')
+    .argument('[file]', 'JSON with any of serialization, datasourceSlugs, variables; - is standard input')
+    .action(async (file: string | undefined, _, command) => {
+      const notebook = await connect(command).notebooks.create(await fieldsFrom(file, context));
+      if (wantsJson(command)) printJson(terminal, notebook);
+      else terminal.out(`${notebook.id}\n`);
+    });
+  examples(create, [
+    'troupe notebooks create',
+    'troupe notebooks create fields.json',
+    'jq . fields.json | troupe notebooks create -',
+  ]);
+
+  const show = group
+    .command('show')
+    .description('show a notebook and the code of its cells')
+    .argument('<notebook>', 'its id')
+    .action(async (id: string, _, command) => {
+      const notebook = await connect(command).notebooks.get(id);
+      if (wantsJson(command)) printJson(terminal, notebook);
+      else terminal.out(notebookText(notebook, styleOf(terminal.color)));
+    });
+  examples(show, [
+    'troupe notebooks show nb_01…',
+    "troupe notebooks show nb_01… --json | jq '.serialization.cells'",
+  ]);
+
+  const importing = group
+    .command('import')
+    .description('make a notebook from each file, and print the ids')
+    .argument('<file...>', 'notebook files: .py, .ipynb or .md; - is standard input, with --format')
+    .addOption(
+      new Option('--format <format>', 'what the files are (default: by their names)').choices([
+        'py',
+        'ipynb',
+        'md',
+      ]),
+    )
+    .action(async (files: readonly string[], options: { format?: NotebookFileFormat }, command) => {
+      const client = connect(command);
+      const made = [];
+      for (const file of files) {
+        const notebook = await client.notebooks.import(await fileFrom(file, options.format, context));
+        made.push(notebook);
+        if (!wantsJson(command)) terminal.out(`${notebook.id}\n`);
+      }
+      if (wantsJson(command)) printJson(terminal, made);
+    });
+  examples(importing, [
+    'troupe notebooks import analysis.py',
+    'troupe notebooks import *.ipynb',
+    'curl … | troupe notebooks import --format py -',
+  ]);
+
+  const exporting = group
+    .command('export')
+    .description(
+      'write a notebook as a file, with the outputs of its cells where the format has room for them',
+    )
+    .argument('<notebook>', 'its id')
+    .addOption(
+      new Option('--format <format>', 'the format (default: by the name of the file, else py)').choices(
+        EXPORT_FORMATS,
+      ),
+    )
+    .option('-o, --output <file>', 'where to (default: standard output)')
+    .action(async (id: string, options: { format?: ExportFormat; output?: string }, command) => {
+      const format = options.format ?? formatByName(options.output) ?? 'py';
+      const { bytes } = await connect(command).notebooks.export(id, format);
+      if (options.output === undefined) {
+        const content = Buffer.from(bytes).toString('utf8');
+        if (wantsJson(command)) printJson(terminal, { id, format, content });
+        else terminal.out(content);
+        return;
+      }
+      writeFileSync(resolve(cwd, options.output), bytes);
+      if (wantsJson(command))
+        printJson(terminal, { id, format, path: resolve(cwd, options.output), bytes: bytes.length });
+      else terminal.err(`${options.output}: ${bytes.length} bytes\n`);
+    });
+  examples(exporting, [
+    'troupe notebooks export nb_01… > analysis.py',
+    'troupe notebooks export nb_01… -o report.html',
+  ]);
+
+  const deleting = group
+    .command('delete')
+    .description('delete notebooks; their runs stay readable')
+    .argument('<notebook...>', 'their ids')
+    .action(async (ids: readonly string[], _, command) => {
+      const client = connect(command);
+      for (const id of ids) {
+        await client.notebooks.delete(id);
+        if (!wantsJson(command)) terminal.out(`${id} is deleted.\n`);
+      }
+      if (wantsJson(command))
+        printJson(
+          terminal,
+          ids.map((id) => ({ id, deleted: true })),
+        );
+    });
+  examples(deleting, ['troupe notebooks delete nb_01…']);
+};
+
+async function fieldsFrom(file: string | undefined, { cwd, input }: CliContext): Promise<NotebookFields> {
+  if (file === undefined) return {};
+  const text = file === '-' ? await input.read() : readTextFile(file, cwd);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CommandFailure(`${file === '-' ? 'Standard input' : file} is not JSON: ${why}`, EXIT.usage);
+  }
+}
+
+async function fileFrom(name: string, format: NotebookFileFormat | undefined, { cwd, input }: CliContext) {
+  if (name !== '-') return readNotebookFile(name, cwd, format);
+  if (format === undefined) throw new CommandFailure('Say --format: standard input has no name.', EXIT.usage);
+  return { format, content: await input.read() };
+}
+
+function formatByName(name: string | undefined): ExportFormat | undefined {
+  return name === undefined ? undefined : EXPORT_FORMATS.find((format) => extname(name) === `.${format}`);
+}

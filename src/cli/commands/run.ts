@@ -1,0 +1,74 @@
+import { Option } from 'commander';
+import type { CacheMode } from '#src/client/executions.ts';
+import type { CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
+import { CommandEnd, EXIT } from '../exit-code.ts';
+import { exitCodeOfRun } from '../run/follow-run.ts';
+import { Interruption } from '../run/interruption.ts';
+import { runNotebook } from '../run/run-notebook.ts';
+import { printJson } from '../terminal.ts';
+
+interface RunOptions {
+  readonly notebook?: string;
+  readonly cells?: readonly string[];
+  readonly cacheMode: CacheMode;
+  readonly keep?: boolean;
+  readonly rm?: boolean;
+  readonly outputDir?: string;
+}
+
+export const run: CommandGroup = (program, { terminal, input, cwd, connect, wantsJson }) => {
+  const command = program
+    .command('run')
+    .summary('run a notebook, or a notebook file, and show what happens')
+    .description(
+      'run a notebook and show what happens; Ctrl-C cancels the run, a second one leaves at once.\n' +
+        'A file is imported as a new notebook, which stays. The exit code says how the run ended.',
+    )
+    .argument('[file]', 'a notebook file (.py, .ipynb, .md), or the id of a notebook')
+    .option('--notebook <notebook>', 'a saved notebook; when it is open, its session is used and left open')
+    .option('--cells <list>', 'only these cells, by id or name, with commas between them', splitList)
+    .addOption(
+      new Option('--cache-mode <mode>', 'whether results may be reused, and whether the output is saved')
+        .choices(['default', 'no-cache', 'no-store'])
+        .default('default'),
+    )
+    .option('--keep', 'leave the session and its environment open')
+    .option('--rm', 'delete the notebook that was imported')
+    .option('--output-dir <directory>', 'where images go (default: troupe-output/<run>)')
+    .action(async (file: string | undefined, options: RunOptions, cmd) => {
+      const interruption = new Interruption(input);
+      try {
+        const finished = await runNotebook({
+          client: connect(cmd),
+          terminal,
+          cwd,
+          interruption,
+          quiet: wantsJson(cmd),
+          file,
+          notebookId: options.notebook,
+          cells: options.cells,
+          cacheMode: options.cacheMode,
+          keep: options.keep === true,
+          remove: options.rm === true,
+          outputDir: options.outputDir,
+        });
+        if (wantsJson(cmd)) printJson(terminal, finished);
+        const exitCode = exitCodeOfRun(finished.run);
+        if (exitCode !== EXIT.ok) throw new CommandEnd(exitCode);
+      } finally {
+        interruption[Symbol.dispose]();
+      }
+    });
+  examples(command, [
+    'troupe run analysis.py',
+    'troupe run --rm --output-dir plots report.ipynb',
+    'troupe run --notebook nb_01… --cells load,plot --cache-mode no-cache',
+    'troupe run analysis.py --json | jq .run.status',
+  ]);
+};
+
+function splitList(text: string, before: readonly string[] = []): string[] {
+  const words = text.split(',').map((word) => word.trim());
+  return [...before, ...words.filter((word) => word !== '')];
+}

@@ -1,0 +1,110 @@
+import type { Run } from '#src/client/runs.ts';
+import { collect } from '../collect.ts';
+import type { CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
+import { CommandEnd, EXIT } from '../exit-code.ts';
+import { exitCodeOfRun, followRun, isOver } from '../run/follow-run.ts';
+import { Interruption } from '../run/interruption.ts';
+import { LiveLine } from '../run/live-line.ts';
+import { outputDirectory, runScreen } from '../run/run-show.ts';
+import { durationText } from '../show/duration.ts';
+import { type Column, printJson, printJsonLine, printList } from '../terminal.ts';
+import { sessionArgument, sessionOf } from './session-argument.ts';
+
+const COLUMNS: readonly Column<Run>[] = [
+  { title: 'id', of: ({ id }) => id },
+  { title: 'status', of: ({ status, stale }) => (stale === true ? 'lost' : status) },
+  { title: 'created', of: ({ createdAt }) => createdAt },
+  { title: 'took', of: tookText },
+  { title: 'error', of: ({ error }) => error?.message.split('\n')[0] ?? null },
+];
+
+export const runs: CommandGroup = (program, context) => {
+  const { terminal, cwd, connect, wantsJson } = context;
+  const group = program.command('runs').description('runs: what was executed, and what came of it');
+  const list = group
+    .command('list')
+    .description('list the runs of a session, oldest first; also of a closed one')
+    .addArgument(sessionArgument())
+    .action(async (id: string | undefined, _, command) => {
+      const all: readonly Run[] = await collect(connect(command).executions.each(sessionOf(id, context)));
+      printList(terminal, all, COLUMNS, wantsJson(command));
+    });
+  examples(list, [
+    'troupe runs list nb_01…',
+    'troupe runs list --json | jq -r \'.[] | select(.status == "failed") | .id\'',
+  ]);
+
+  const show = group
+    .command('show')
+    .description('show a run and its output as it was saved')
+    .argument('<run>', 'its id')
+    .option('--output-dir <directory>', 'save its images there')
+    .action(async (runId: string, options: { outputDir?: string }, command) => {
+      const client = connect(command);
+      const run = await client.runs.get(runId);
+      if (wantsJson(command)) return printJson(terminal, run);
+      const { outputDir } = options;
+      const directory = outputDir === undefined ? undefined : outputDirectory(cwd, outputDir, runId);
+      const { screen } = runScreen({ terminal, client, cwd, directory, runId: () => runId });
+      await screen.finish(run);
+    });
+  examples(show, ['troupe runs show run_01…', 'troupe runs show run_01… --output-dir plots']);
+
+  const cancel = group
+    .command('cancel')
+    .description('cancel a run, and wait until it has ended')
+    .argument('<run>', 'its id')
+    .option('--no-wait', 'return as soon as it is accepted')
+    .action(async (runId: string, { wait }: { wait: boolean }, command) => {
+      const client = connect(command);
+      const accepted = await client.runs.cancel(runId);
+      const run = wait ? await client.waitForRun(runId) : undefined;
+      if (wantsJson(command)) printJson(terminal, run ?? accepted);
+      else terminal.out(`${runId} is ${run?.status ?? 'being cancelled'}.\n`);
+    });
+  examples(cancel, ['troupe runs cancel run_01…']);
+
+  const tail = group
+    .command('tail')
+    .description('follow a run until it ends; the exit code says how. Ctrl-C leaves it running')
+    .argument('<run>', 'its id')
+    .option('--output-dir <directory>', 'where images go (default: troupe-output/<run>)')
+    .action(async (runId: string, options: { outputDir?: string }, command) => {
+      const client = connect(command);
+      const json = wantsJson(command);
+      const interruption = new Interruption(context.input);
+      const directory = outputDirectory(cwd, options.outputDir, runId);
+      const line = new LiveLine(terminal, () => screen.activity);
+      const { screen } = runScreen({ terminal: line.terminal, client, cwd, directory, runId: () => runId });
+      try {
+        const signal = interruption.stop;
+        const first = await client.runs.get(runId, { signal });
+        const run = isOver(first)
+          ? first
+          : await followRun({
+              client,
+              sessionId: first.sessionId,
+              begin: async () => runId,
+              take: async (event) => {
+                if (!json) await screen.take(event, runId);
+                else if (event.runId === runId) printJsonLine(terminal, event);
+              },
+              signal,
+            });
+        if (json) printJsonLine(terminal, { type: 'run', sessionId: run.sessionId, runId, data: run });
+        else await screen.finish(run);
+        const exitCode = exitCodeOfRun(run);
+        if (exitCode !== EXIT.ok) throw new CommandEnd(exitCode);
+      } finally {
+        line[Symbol.dispose]();
+        interruption[Symbol.dispose]();
+      }
+    });
+  examples(tail, ['troupe runs tail run_01…', 'troupe runs tail run_01… --json']);
+};
+
+function tookText({ startedAt, finishedAt }: Run): string | null {
+  if (startedAt === null || finishedAt === null) return null;
+  return durationText(Date.parse(finishedAt) - Date.parse(startedAt));
+}

@@ -1,0 +1,105 @@
+import { Option } from 'commander';
+import type { CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
+import { CommandFailure } from '../exit-code.ts';
+import { durationText } from '../show/duration.ts';
+import { eventLine } from '../show/event-line.ts';
+import { sessionText } from '../show/session.ts';
+import { styleOf } from '../style.ts';
+import { printJson, printJsonLine } from '../terminal.ts';
+import { sessionArgument, sessionOf } from './session-argument.ts';
+
+interface OpenOptions {
+  readonly environment?: string;
+  readonly mode: 'edit' | 'run';
+  readonly wait: boolean;
+}
+
+export const sessions: CommandGroup = (program, context) => {
+  const { terminal, connect, wantsJson } = context;
+  const group = program.command('sessions').description('notebooks that are open with a kernel');
+  const open = group
+    .command('open')
+    .description('open a notebook, wait until it is ready, and print the id of the session')
+    .argument('<notebook>', 'its id')
+    .option('--environment <id>', 'where to open it (default: a new environment)')
+    .addOption(
+      new Option('--mode <mode>', 'run is for a session that edits nothing')
+        .choices(['edit', 'run'])
+        .default('edit'),
+    )
+    .option('--no-wait', 'do not wait until it is ready')
+    .action(async (notebookId: string, { environment, mode, wait }: OpenOptions, command) => {
+      const client = connect(command);
+      const environmentId = environment ?? (await client.executionEnvironments.create()).environmentId;
+      let session = await client.notebookSessions
+        .open({ notebookId, environmentId, mode })
+        .catch(async (error) => {
+          if (environment === undefined) await client.executionEnvironments.close(environmentId);
+          throw error;
+        });
+      if (wait) session = await client.notebookSessions.waitUntilReady(session.sessionId);
+      if (wantsJson(command)) printJson(terminal, session);
+      else {
+        terminal.out(`${session.sessionId}\n`);
+        const { totalMs } = session.phases;
+        terminal.err(
+          `${session.status}${totalMs === undefined ? '' : ` in ${durationText(totalMs)}`}, in ${environmentId}\n`,
+        );
+      }
+      if (session.status === 'failed') {
+        throw new CommandFailure(`The session has failed: ${session.error?.message ?? 'nothing says why'}`);
+      }
+    });
+  examples(open, [
+    'export SERVICE_SESSION_ID=$(troupe sessions open nb_01…)',
+    'troupe sessions open nb_01… --mode run',
+  ]);
+
+  const show = group
+    .command('show')
+    .description('show a session and its cells')
+    .addArgument(sessionArgument())
+    .action(async (id: string | undefined, _, command) => {
+      const session = await connect(command).notebookSessions.get(sessionOf(id, context));
+      if (wantsJson(command)) printJson(terminal, session);
+      else terminal.out(sessionText(session, terminal.color));
+    });
+  examples(show, ['troupe sessions show nb_01…']);
+
+  const close = group
+    .command('close')
+    .description('close a session: its kernel ends, what is saved stays')
+    .addArgument(sessionArgument())
+    .option('--with-environment', 'close its environment, too')
+    .action(async (id: string | undefined, options: { withEnvironment?: boolean }, command) => {
+      const client = connect(command);
+      const session = await client.notebookSessions.close(sessionOf(id, context));
+      if (options.withEnvironment === true && session.environmentId !== null) {
+        await client.executionEnvironments.close(session.environmentId);
+      }
+      if (wantsJson(command)) printJson(terminal, session);
+      else terminal.out(`${session.sessionId} is closed.\n`);
+    });
+  examples(close, ['troupe sessions close nb_01… --with-environment']);
+
+  const events = group
+    .command('events')
+    .description('follow a session until it closes: its state, then what happens')
+    .addArgument(sessionArgument())
+    .option('--live', 'leave out the state at the beginning')
+    .action(async (id: string | undefined, options: { live?: boolean }, command) => {
+      const style = styleOf(terminal.color);
+      let isLive = options.live !== true;
+      for await (const event of connect(command).notebookSessions.follow(sessionOf(id, context))) {
+        if (event.type === 'session.replayed' && !isLive) isLive = true;
+        else if (!isLive) continue;
+        else if (wantsJson(command)) printJsonLine(terminal, event);
+        else terminal.out(`${eventLine(event, style)}\n`);
+      }
+    });
+  examples(events, [
+    'troupe sessions events nb_01…',
+    'troupe sessions events nb_01… --live --json | jq -c \'select(.type == "run-status")\'',
+  ]);
+};

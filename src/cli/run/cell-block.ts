@@ -1,0 +1,98 @@
+/** What people read of one cell: a heading when it begins to print, its console as it comes, its output and its end. */
+import type { StreamedOutput } from '#src/client/events.ts';
+import { durationText } from '../show/duration.ts';
+import { outputText, type ShowOptions, type TypedValue } from '../show/output.ts';
+import type { Terminal } from '../terminal.ts';
+
+export type CellEnd = 'success' | 'error' | 'stopped' | 'cancelled' | 'interrupted' | 'disabled';
+
+const MARKS: Readonly<Record<CellEnd, string>> = {
+  success: '✓',
+  error: '✗',
+  stopped: '■',
+  cancelled: '○',
+  interrupted: '✗',
+  disabled: '○',
+};
+
+export interface CellHeading {
+  readonly name: string;
+  readonly firstLine: string;
+  /** Such as `2/7`; empty when it does not count. */
+  readonly place: string;
+}
+
+export class CellBlock {
+  readonly #terminal: Terminal;
+  readonly #options: ShowOptions;
+  readonly #heading: CellHeading;
+  #hasHeading = false;
+  #hasTraceback = false;
+  #isLineOpen = false;
+
+  constructor(terminal: Terminal, options: ShowOptions, heading: CellHeading) {
+    this.#terminal = terminal;
+    this.#options = options;
+    this.#heading = heading;
+  }
+
+  /** What the cell prints, on the stream it prints to. */
+  console({ channel, ...value }: StreamedOutput): void {
+    const isText = value.mimetype === 'text/plain' && typeof value.data === 'string';
+    const text = isText ? String(value.data) : outputText(value, this.#options);
+    if (text === '') return;
+    this.#hasTraceback ||= value.mimetype === 'application/vnd.marimo+traceback';
+    this.#begin();
+    this.#write(channel === 'stderr' ? 'err' : 'out', isText ? text : `${text}\n`);
+  }
+
+  /** Ends the block. A cell with nothing to say takes one line. */
+  end(end: CellEnd, output: TypedValue | null, durationMs: number | null): void {
+    const { style } = this.#options;
+    // A traceback ends with the error that is the output; and of a cell that did not run the note says all.
+    const isSaid = this.#hasTraceback || end === 'cancelled' || end === 'interrupted';
+    const text = output === null || isSaid ? '' : outputText(output, this.#options);
+    const duration = durationMs === null ? '' : durationText(durationMs);
+    const note = end === 'success' || end === 'error' ? '' : endNote(end);
+    const mark = this.#paint(end, MARKS[end]);
+    const rest = style.dim([note, duration].filter((part) => part !== '').join(', '));
+    if (!this.#hasHeading) {
+      this.#write('out', `${mark} ${this.#title()}${rest === '' ? '' : `  ${rest}`}\n`);
+      if (text !== '') this.#write('out', `${text}\n\n`);
+      return;
+    }
+    if (this.#isLineOpen) this.#write('out', '\n');
+    if (text !== '') this.#write('out', `${text}\n`);
+    this.#write('out', `${mark} ${rest}\n\n`);
+  }
+
+  #begin(): void {
+    if (this.#hasHeading) return;
+    this.#hasHeading = true;
+    this.#write('out', `▸ ${this.#title()}\n`);
+  }
+
+  #title(): string {
+    const { style } = this.#options;
+    const { name, place, firstLine } = this.#heading;
+    const count = place === '' ? '' : `${style.dim(place)} `;
+    return `${count}${style.bold(name)}${firstLine === '' ? '' : `  ${style.dim(firstLine)}`}`;
+  }
+
+  #paint(end: CellEnd, mark: string): string {
+    const { style } = this.#options;
+    if (end === 'success') return style.green(mark);
+    return end === 'error' || end === 'interrupted' ? style.red(mark) : style.yellow(mark);
+  }
+
+  #write(stream: 'out' | 'err', text: string): void {
+    this.#terminal[stream](text);
+    this.#isLineOpen = !text.endsWith('\n');
+  }
+}
+
+function endNote(end: Exclude<CellEnd, 'success' | 'error'>): string {
+  if (end === 'stopped') return 'stopped by mo.stop';
+  if (end === 'cancelled') return 'did not run';
+  return end;
+}

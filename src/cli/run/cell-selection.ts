@@ -1,0 +1,27 @@
+import type { CacheMode, ExecutionRequest } from '#src/client/executions.ts';
+import type { Notebook } from '#src/client/notebooks.ts';
+import { CommandFailure, EXIT } from '../exit-code.ts';
+
+/** An execution of the cells with these ids or names, or of all. Throws `CommandFailure` for one that there is not. */
+export function requestFor(
+  { serialization }: Pick<Notebook, 'serialization'>,
+  asked: readonly string[] | undefined,
+  cacheMode: CacheMode,
+): ExecutionRequest {
+  if (asked === undefined) return { type: 'all', cacheMode };
+  const { cells } = serialization;
+  const found = asked.map((word) => {
+    const cell =
+      cells.find(({ cell_id }) => cell_id === word) ?? cells.find(({ options }) => options.name === word);
+    if (cell !== undefined) return cell.cell_id;
+    const known = cells
+      .map(({ cell_id, options }) => (isNamed(options.name) ? options.name : cell_id))
+      .join(', ');
+    throw new CommandFailure(`The notebook has no cell ${word}. It has: ${known}`, EXIT.usage);
+  });
+  return { type: 'cells', cells: [...new Set(found)].map((cellId) => ({ cellId })), cacheMode };
+}
+
+function isNamed(name: unknown): name is string {
+  return typeof name === 'string' && name !== '' && name !== '_';
+}

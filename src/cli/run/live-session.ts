@@ -1,0 +1,66 @@
+/** A session for one command: the one that is open on the notebook already, or a new one in an environment of its own. */
+import { ApiError } from '#src/client/api-error.ts';
+import type { Client } from '#src/client/client.ts';
+import type { NotebookSession } from '#src/client/notebook-sessions.ts';
+import { CommandFailure } from '../exit-code.ts';
+import type { Interruption } from './interruption.ts';
+
+export interface LiveSession {
+  readonly session: NotebookSession;
+  /** Whether it was opened for this command, which then closes it. */
+  readonly isNew: boolean;
+  /** Closes the session and its environment, when they are new. */
+  close(signal: AbortSignal): Promise<void>;
+}
+
+export interface LiveSessionOptions {
+  readonly client: Client;
+  readonly notebookId: string;
+  readonly interruption: Interruption;
+}
+
+/** Resolves when the session is ready. Rejects with the reason when its kernel cannot start; nothing stays open then. */
+export async function openLiveSession(options: LiveSessionOptions): Promise<LiveSession> {
+  const { client, notebookId, interruption } = options;
+  const present = await findOpen(options);
+  if (present !== undefined) {
+    const session = await client.notebookSessions.waitUntilReady(notebookId, { signal: interruption.stop });
+    return { session: usable(session), isNew: false, close: async () => {} };
+  }
+  const { environmentId } = await client.executionEnvironments.create({ signal: interruption.leave });
+  let isOpen = false;
+  const close = async (signal: AbortSignal) => {
+    if (isOpen) await client.notebookSessions.close(notebookId, { signal });
+    await client.executionEnvironments.close(environmentId, { signal });
+  };
+  try {
+    await client.notebookSessions.open({ notebookId, environmentId }, { signal: interruption.leave });
+    isOpen = true;
+    const session = await client.notebookSessions.waitUntilReady(notebookId, { signal: interruption.stop });
+    return { session: usable(session), isNew: true, close };
+  } catch (error) {
+    if (!interruption.leave.aborted) await close(interruption.leave);
+    throw error;
+  }
+}
+
+async function findOpen({
+  client,
+  notebookId,
+  interruption,
+}: LiveSessionOptions): Promise<NotebookSession | undefined> {
+  try {
+    const session = await client.notebookSessions.get(notebookId, { signal: interruption.stop });
+    return session.status === 'closed' || session.status === 'closing' ? undefined : session;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+function usable(session: NotebookSession): NotebookSession {
+  const { status, error, sessionId } = session;
+  if (status === 'ready' || status === 'busy') return session;
+  const reason = error === null ? '' : `: ${error.message}`;
+  throw new CommandFailure(`The session ${sessionId} is ${status}${reason}`);
+}

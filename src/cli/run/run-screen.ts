@@ -1,0 +1,162 @@
+/**
+ * Shows a run while it happens: one block for each cell, in the order in which they run, then what became of the
+ * others, then a summary. It is given every event of the session's stream; those of other runs are passed over.
+ */
+import type { NotebookEvents, NotebookStreamEvent, StreamedOutput } from '#src/client/events.ts';
+import type { CellResult, Run } from '#src/client/runs.ts';
+import { durationText } from '../show/duration.ts';
+import { bestText, type ShowOptions } from '../show/output.ts';
+import type { Style } from '../style.ts';
+import type { Terminal } from '../terminal.ts';
+import { CellBlock, type CellEnd } from './cell-block.ts';
+import { CellLabels } from './cell-labels.ts';
+
+/** Where the content of outputs comes from when it is not in the event, and where what is no text goes. */
+export interface OutputPorts {
+  show(cellId: string, label: string): ShowOptions;
+  asset(assetId: string): Promise<{ contentType: string; bytes: Uint8Array }>;
+}
+
+interface RunningCell {
+  readonly block: CellBlock;
+  readonly startedAt: number;
+  output: StreamedOutput | null;
+}
+
+const COUNTED: Readonly<Record<CellEnd, string>> = {
+  success: 'done',
+  error: 'failed',
+  stopped: 'stopped',
+  cancelled: 'did not run',
+  interrupted: 'interrupted',
+  disabled: 'disabled',
+};
+
+export class RunScreen {
+  readonly #terminal: Terminal;
+  readonly #style: Style;
+  readonly #ports: OutputPorts;
+  readonly #labels = new CellLabels();
+  readonly #planned = new Set<string>();
+  readonly #running = new Map<string, RunningCell>();
+  readonly #shown = new Set<string>();
+
+  constructor(terminal: Terminal, style: Style, ports: OutputPorts) {
+    this.#terminal = terminal;
+    this.#style = style;
+    this.#ports = ports;
+  }
+
+  /** What is going on, for a line that is redrawn. */
+  get activity(): string {
+    const [first] = this.#running;
+    const count = `${this.#shown.size}/${this.#planned.size} cells`;
+    if (first === undefined) return this.#planned.size === 0 ? 'waiting for the kernel' : count;
+    const [cellId, { startedAt }] = first;
+    const queued = this.#planned.size - this.#shown.size - this.#running.size;
+    const waiting = queued > 0 ? `, ${queued} queued` : '';
+    return `${count}  ${this.#labels.name(cellId)} running for ${durationText(performance.now() - startedAt)}${waiting}`;
+  }
+
+  async take(event: NotebookStreamEvent, runId: string | undefined): Promise<void> {
+    if (event.type === 'cells-registered') this.#labels.add(event.data.cells);
+    if (runId === undefined || event.runId !== runId) return;
+    if (event.type === 'console-output') {
+      const { cellId, channel, text } = event.data;
+      this.#running.get(cellId)?.block.console({ channel, mimetype: 'text/plain', data: text });
+    } else if (event.type === 'cell-op') {
+      await this.#takeCell(event.data);
+    }
+  }
+
+  async #takeCell({ cellId, status, output, console }: NotebookEvents['cell-op']): Promise<void> {
+    if (status === 'queued') this.#planned.add(cellId);
+    if (status === 'running') this.#begin(cellId);
+    const cell = this.#running.get(cellId);
+    if (cell === undefined) return;
+    if (output !== undefined && output !== null) cell.output = output;
+    for (const entry of console ?? []) cell.block.console(entry);
+    if (status === undefined || status === 'running' || status === 'queued') return;
+    this.#running.delete(cellId);
+    this.#shown.add(cellId);
+    const end = endOf(cell.output);
+    cell.block.end(end, await this.#whole(cell.output), performance.now() - cell.startedAt);
+  }
+
+  /** The cells that were not seen to run, and the summary. */
+  async finish(run: Run): Promise<void> {
+    const results = (run.output?.parts ?? []).filter((part) => part.type === 'cell-result');
+    for (const result of results) if (!this.#shown.has(result.cellId)) await this.#showResult(result);
+    for (const part of run.output?.parts ?? []) {
+      if (part.type === 'warning') this.#terminal.err(`${this.#style.yellow('warning')} ${part.message}\n`);
+    }
+    this.#terminal.out(`${summary(run, results, this.#style, this.#labels)}\n`);
+  }
+
+  async #showResult(result: CellResult): Promise<void> {
+    const { cellId, status, outputs, durationMs } = result;
+    const cell = this.#running.get(cellId);
+    const block = cell?.block ?? this.#block(cellId);
+    if (cell === undefined) for (const entry of result.console) block.console(entry);
+    const values = await Promise.all(outputs.map((output) => this.#whole(output)));
+    const present = values.filter((value) => value !== null);
+    const best = bestText(present, this.#ports.show(cellId, this.#labels.name(cellId)));
+    block.end(status, best === '' ? null : { mimetype: 'text/plain', data: best }, durationMs);
+  }
+
+  #begin(cellId: string): void {
+    this.#planned.add(cellId);
+    this.#running.set(cellId, { block: this.#block(cellId), startedAt: performance.now(), output: null });
+  }
+
+  #block(cellId: string): CellBlock {
+    const [name, firstLine] = [this.#labels.name(cellId), this.#labels.firstLine(cellId)];
+    const isPlanned = this.#planned.has(cellId);
+    const place = isPlanned ? `${this.#shown.size + 1}/${this.#planned.size}` : '';
+    return new CellBlock(this.#terminal, this.#ports.show(cellId, name), { name, firstLine, place });
+  }
+
+  async #whole(output: { mimetype: string; data?: unknown; assetId?: string } | null) {
+    if (output?.assetId === undefined) return output;
+    const { bytes } = await this.#ports.asset(output.assetId);
+    const { mimetype } = output;
+    const isText = /^text\/|json$|\+xml$|^application\/vnd\.marimo/.test(mimetype);
+    const data = isText
+      ? Buffer.from(bytes).toString('utf8')
+      : `data:${mimetype};base64,${Buffer.from(bytes).toString('base64')}`;
+    return { mimetype, data };
+  }
+}
+
+/** How a cell ended, by what it shows. */
+function endOf(output: StreamedOutput | null): CellEnd {
+  if (output?.channel !== 'marimo-error') return 'success';
+  const errors: readonly unknown[] = Array.isArray(output.data) ? output.data : [];
+  const isInterrupted = errors.some(
+    (error) => ({ type: undefined, ...Object(error) }).type === 'interruption',
+  );
+  return isInterrupted ? 'interrupted' : 'error';
+}
+
+function summary(
+  { id, status, stale, error, startedAt, finishedAt }: Run,
+  results: readonly CellResult[],
+  style: Style,
+  labels: CellLabels,
+): string {
+  const counts = new Map<CellEnd, number>();
+  for (const result of results) counts.set(result.status, (counts.get(result.status) ?? 0) + 1);
+  const cells = [...counts].map(([end, count]) => `${count} ${COUNTED[end]}`).join(', ');
+  const time =
+    startedAt === null || finishedAt === null
+      ? ''
+      : ` in ${durationText(Date.parse(finishedAt) - Date.parse(startedAt))}`;
+  const paint = status === 'completed' ? style.green : status === 'failed' ? style.red : style.yellow;
+  const where = (error?.cells ?? []).map((cell) => labels.name(cell)).join(', ');
+  return [
+    `${paint(stale === true ? 'lost with its server' : status)}${time}${cells === '' ? '' : `: ${cells}`}  ${style.dim(id)}`,
+    ...(error === null
+      ? []
+      : [`${style.red(error.code)} ${error.message}${where === '' ? '' : ` (in ${where})`}`]),
+  ].join('\n');
+}

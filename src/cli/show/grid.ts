@@ -1,0 +1,69 @@
+import type { Style } from '../style.ts';
+import { cutTo, widthOf } from './width.ts';
+
+export interface Grid {
+  readonly headings: readonly (readonly string[])[];
+  readonly rows: readonly (readonly string[])[];
+  /** Rows there are beyond these. */
+  readonly moreRows?: number;
+}
+
+export interface GridLimits {
+  /** Of the terminal; no limit when unknown. */
+  readonly columns: number | undefined;
+  readonly rows: number;
+}
+
+const CELL_LIMIT = 50;
+const GAP = '  ';
+
+/** Data in aligned columns, numbers to the right. Columns that do not fit and rows beyond the limit are counted. */
+export function gridText(grid: Grid, limits: GridLimits, style: Style): string {
+  const headings = grid.headings.map(plainRow);
+  const rows = grid.rows.slice(0, limits.rows).map(plainRow);
+  const count = Math.max(0, ...[...headings, ...rows].map((row) => row.length));
+  const widths = Array.from({ length: count }, (_, at) =>
+    Math.max(1, ...[...headings, ...rows].map((row) => widthOf(row[at] ?? ''))),
+  );
+  const isRight = widths.map((_, at) => rows.length > 0 && rows.every((row) => isNumeric(row[at] ?? '')));
+  const shown = fitting(widths, limits.columns);
+  const line = (row: readonly string[]) =>
+    widths
+      .slice(0, shown)
+      .map((width, at) => {
+        const text = row[at] ?? '';
+        const space = ' '.repeat(width - widthOf(text));
+        return isRight[at] ? space + text : text + space;
+      })
+      .concat(shown < count && row.length > shown ? ['…'] : [])
+      .join(GAP)
+      .trimEnd();
+  const hidden = grid.rows.length - rows.length + (grid.moreRows ?? 0);
+  const notes = [
+    ...(hidden > 0 ? [`${hidden} more ${hidden === 1 ? 'row' : 'rows'}`] : []),
+    ...(shown < count ? [`${count - shown} more ${count - shown === 1 ? 'column' : 'columns'}`] : []),
+  ];
+  return [
+    ...headings.map((row) => style.bold(line(row))),
+    ...rows.map(line),
+    ...(notes.length > 0 ? [style.dim(`… ${notes.join(', ')}`)] : []),
+  ].join('\n');
+}
+
+function plainRow(row: readonly string[]): string[] {
+  return row.map((text) => cutTo(text.replace(/\s+/g, ' ').trim(), CELL_LIMIT));
+}
+
+function isNumeric(text: string): boolean {
+  return /^([-+]?[\d.,_]+(e[-+]?\d+)?%?|-|nan|inf|null|none|\.\.\.)?$/i.test(text);
+}
+
+/** How many columns fit, at least one; the ellipsis of the others has to fit as well. */
+function fitting(widths: readonly number[], columns: number | undefined): number {
+  const needed = (count: number) =>
+    widths.slice(0, count).reduce((sum, width) => sum + width + GAP.length, 0) - GAP.length;
+  if (columns === undefined || needed(widths.length) <= columns) return widths.length;
+  let count = widths.length - 1;
+  while (count > 1 && needed(count) + GAP.length + 1 > columns) count--;
+  return Math.max(count, 1);
+}

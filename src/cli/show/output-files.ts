@@ -1,0 +1,56 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import type { OutputFile } from './output.ts';
+
+export interface KeptFile {
+  readonly cellId: string;
+  readonly mimetype: string;
+  readonly path: string;
+}
+
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  'image/png': 'png',
+  'image/jpeg': 'jpg',
+  'image/gif': 'gif',
+  'image/webp': 'webp',
+  'image/avif': 'avif',
+  'image/bmp': 'bmp',
+  'image/tiff': 'tiff',
+  'image/svg+xml': 'svg',
+  'application/pdf': 'pdf',
+  'text/csv': 'csv',
+};
+
+/** Writes outputs that are no text into one directory, which is made for the first of them. */
+export class OutputFiles {
+  readonly kept: KeptFile[] = [];
+  readonly #directory: string;
+  readonly #cwd: string;
+  readonly #counts = new Map<string, number>();
+
+  constructor(directory: string, cwd: string) {
+    this.#directory = directory;
+    this.#cwd = cwd;
+  }
+
+  /** Answers the path, as short as it can be said from the working directory. */
+  keep(cellId: string, label: string, { mimetype, bytes }: OutputFile): string {
+    const stem = label.replace(/[^\w.-]+/g, '_').replace(/^\.+/, '_') || 'cell';
+    const count = (this.#counts.get(stem) ?? 0) + 1;
+    this.#counts.set(stem, count);
+    const path = join(this.#directory, `${stem}-${count}.${extensionOf(mimetype)}`);
+    mkdirSync(this.#directory, { recursive: true });
+    writeFileSync(path, bytes);
+    this.kept.push({ cellId, mimetype, path });
+    const near = relative(this.#cwd, path);
+    if (near.startsWith('..')) return path;
+    return `.${sep}${near}`;
+  }
+}
+
+function extensionOf(mimetype: string): string {
+  const known = EXTENSIONS[mimetype];
+  if (known !== undefined) return known;
+  if (mimetype.startsWith('application/vnd.vegalite')) return 'vl.json';
+  return /json$/.test(mimetype) ? 'json' : 'bin';
+}
