@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:net';
+import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 
 export class DataDirectory implements Disposable {
@@ -27,7 +27,6 @@ export class DataDirectory implements Disposable {
     chmodSync(path, 0o700);
     const root = realpathSync(path);
     const server = createServer((socket) => socket.destroy());
-    const name = createHash('sha256').update(root).digest('hex');
     await new Promise<void>((resolve, reject) => {
       server.once('error', (error: NodeJS.ErrnoException) =>
         reject(
@@ -36,7 +35,7 @@ export class DataDirectory implements Disposable {
             : new Error(`The data directory ${root} cannot be claimed: ${error.message}`, { cause: error }),
         ),
       );
-      server.listen(`\0troupe-data-${name}`, resolve);
+      server.listen(claimName(root), resolve);
     });
     server.unref();
     const directory = new DataDirectory(root, server);
@@ -44,6 +43,15 @@ export class DataDirectory implements Disposable {
     for (const sub of [directory.storePath, directory.runPath])
       mkdirSync(sub, { recursive: true, mode: 0o700 });
     return directory;
+  }
+
+  /** Whether a server has the directory at `path`, which exists. Changes nothing. */
+  static isClaimed(path: string): Promise<boolean> {
+    return new Promise((resolve) => {
+      const socket = connect(claimName(realpathSync(path)));
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+      socket.once('close', () => socket.destroy());
+    });
   }
 
   get storePath(): string {
@@ -63,4 +71,8 @@ export class DataDirectory implements Disposable {
   [Symbol.dispose](): void {
     this.#claim.close();
   }
+}
+
+function claimName(root: string): string {
+  return `\0troupe-data-${createHash('sha256').update(root).digest('hex')}`;
 }

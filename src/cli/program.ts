@@ -9,6 +9,7 @@ import { actors } from './commands/actors.ts';
 import { code } from './commands/code.ts';
 import { completion } from './commands/completion.ts';
 import { config } from './commands/config.ts';
+import { doctor } from './commands/doctor.ts';
 import { environments } from './commands/environments.ts';
 import { exitCodes } from './commands/exit-codes.ts';
 import { help } from './commands/help.ts';
@@ -37,6 +38,7 @@ const GROUPS: readonly CommandGroup[] = [
   members,
   tokens,
   config,
+  doctor,
   actors,
   completion,
   exitCodes,

@@ -1,0 +1,16 @@
+import type { Config } from '#src/config.ts';
+import { checkDataDirectory, checkDisk, checkKeyring, checkPort } from './data.ts';
+import type { Finding } from './finding.ts';
+import { checkPython } from './python.ts';
+import { checkBinaries, checkNode } from './runtime.ts';
+
+/** Looks at what a server with these settings needs of this machine. Changes nothing; one finding or more per check. */
+export async function* examine(config: Config): AsyncGenerator<Finding, void, undefined> {
+  yield checkNode(process.versions.node);
+  yield* await checkBinaries();
+  yield* await checkPython(config);
+  yield* await checkDataDirectory(config.dataDir);
+  yield checkKeyring(config.keyringFile);
+  yield checkDisk(config.dataDir);
+  yield await checkPort(config);
+}

@@ -1,0 +1,31 @@
+import { type Finding, messageOf, ok, problem } from './finding.ts';
+
+const OLDEST = [20, 12] as const;
+const BINARIES = ['uWebSockets.js', 'lmdb'];
+
+export function checkNode(version: string): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isRecent = major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
+  if (isRecent) return ok('Node.js', version);
+  return problem('Node.js', version, `Install Node.js ${OLDEST.join('.')} or later.`);
+}
+
+/** Whether the packages that come with a binary load here. */
+export async function checkBinaries(): Promise<Finding[]> {
+  return Promise.all(
+    BINARIES.map(async (name) => {
+      try {
+        await import(name);
+        return ok(name, 'its binary loads');
+      } catch (error) {
+        const [reason = ''] = messageOf(error).split('\n');
+        const place = `Node.js ${process.versions.node} on ${process.platform} ${process.arch}`;
+        return problem(
+          name,
+          `does not load: ${reason}`,
+          `Run npm run setup with ${place}, the one that is to run it.`,
+        );
+      }
+    }),
+  );
+}
