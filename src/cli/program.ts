@@ -7,6 +7,7 @@ import { resolveAccess } from './access.ts';
 import type { CliContext, CommandGroup } from './command-group.ts';
 import { actors } from './commands/actors.ts';
 import { code } from './commands/code.ts';
+import { completeIds } from './commands/complete-ids.ts';
 import { completion } from './commands/completion.ts';
 import { config } from './commands/config.ts';
 import { doctor } from './commands/doctor.ts';
@@ -41,6 +42,7 @@ const GROUPS: readonly CommandGroup[] = [
   doctor,
   actors,
   completion,
+  completeIds,
   exitCodes,
   help,
 ];
