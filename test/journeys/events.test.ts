@@ -1,0 +1,324 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { NotebookStreamEvent } from '#src/client/events.ts';
+import { EventLog } from '#test/support/event-log.ts';
+import { cellsOf, openNotebook } from '#test/support/notebook-fixture.ts';
+import { openStream } from '#test/support/raw-stream.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+
+const server = await startServer(test, { TROUPE_HEARTBEAT_S: '0.1' });
+const { client } = server;
+
+const eventsPath = (sessionId: string) => `/api/v3/notebook-sessions/${sessionId}/events`;
+
+/** Type and data, and the run where there is one. */
+function brief({ type, data, runId }: NotebookStreamEvent): unknown[] {
+  return runId === undefined ? [type, data] : [type, data, runId];
+}
+
+test('a stream is a snapshot, the current state, session.replayed, and then what happens', async () => {
+  const notebook = await openNotebook(server, { a: 'x = 1', b: 'print("hi"); x + 1' });
+  const events = await notebook.events();
+  const config = { disabled: false, hideCode: false, column: null, expandOutput: false };
+  const [snapshot, ...replay] = events.events;
+  assert.deepEqual(snapshot, {
+    type: 'session.snapshot',
+    sessionId: notebook.id,
+    data: await notebook.record(),
+  });
+  const variables = { variables: [{ name: 'x', declaredBy: ['a'], usedBy: ['b'] }] };
+  assert.deepEqual(replay.map(brief), [
+    [
+      'cells-registered',
+      {
+        cells: [
+          { cellId: 'a', name: '', code: 'x = 1', config, version: 0 },
+          { cellId: 'b', name: '', code: 'print("hi"); x + 1', config, version: 0 },
+        ],
+        order: ['a', 'b'],
+      },
+    ],
+    ['cell-op', { cellId: 'a', status: 'stale', stale: true }],
+    ['cell-op', { cellId: 'b', status: 'stale', stale: true }],
+    ['variables', variables],
+    ['session.replayed', {}],
+  ]);
+
+  const from = events.events.length;
+  const run = await notebook.run(['b']);
+  await notebook.close();
+  await events.ended;
+  const live = events.events.slice(from);
+  assert.ok(live.every(({ sessionId }) => sessionId === notebook.id));
+  const cellOps = (cellId: string) =>
+    live.flatMap(({ type, data, runId }) => {
+      const isOfRun = type === 'cell-op' && data.cellId === cellId && runId === run.id;
+      return isOfRun && data.status !== undefined ? [data.status] : [];
+    });
+  assert.deepEqual(cellOps('a').slice(0, 3), ['queued', 'running', 'idle']);
+  assert.deepEqual(cellOps('b').slice(0, 3), ['queued', 'running', 'idle']);
+  const lifecycle = live.filter(({ type }) => type.startsWith('session.') || type === 'run-status');
+  assert.deepEqual(lifecycle.map(brief), [
+    ['run-status', { runId: run.id, status: 'running' }, run.id],
+    ['session.status', { status: 'busy' }],
+    ['run-status', { runId: run.id, status: 'completed' }, run.id],
+    ['session.status', { status: 'ready' }],
+    ['session.status', { status: 'closing' }],
+    ['session.status', { status: 'closed' }],
+    ['session.closed', { reason: 'closed' }],
+  ]);
+  const printed = live.filter(({ type }) => type === 'console-output');
+  assert.deepEqual(printed.map(brief), [
+    ['console-output', { cellId: 'b', channel: 'stdout', text: 'hi\n' }, run.id],
+  ]);
+  const outputs = live.flatMap((event) =>
+    event.type === 'cell-op' && event.data.output ? [event.data.output.data] : [],
+  );
+  assert.deepEqual(outputs, ['', "<pre class='text-xs'>2</pre>"]);
+});
+
+test('the start of a session is observed through its stream', async () => {
+  const { id: notebookId } = await client.notebooks.create({ serialization: { cells: cellsOf({ a: '1' }) } });
+  const { environmentId } = await client.executionEnvironments.create();
+  await client.notebookSessions.open({ notebookId, environmentId });
+  const events = await EventLog.open(client, notebookId);
+  await events.status('ready');
+  const seen = [
+    ...events.dataOf('session.snapshot').map(({ status }) => status),
+    ...events.dataOf('session.status').map(({ status }) => status),
+  ];
+  assert.deepEqual(seen, ['starting', 'ready']);
+  await client.notebookSessions.close(notebookId);
+  await events.ended;
+});
+
+test('frames are an id and one line of data, after headers that no proxy may buffer', async () => {
+  const notebook = await openNotebook(server, { a: 'print("a\\nb\\r\\u2028")' });
+  const stream = await openStream(server, eventsPath(notebook.id));
+  assert.deepEqual(
+    [
+      stream.status,
+      stream.headers['content-type'],
+      stream.headers['cache-control'],
+      stream.headers['x-accel-buffering'],
+    ],
+    [200, 'text/event-stream', 'no-cache, no-transform', 'no'],
+  );
+  await stream.until('session.replayed');
+  await notebook.run(['a']);
+  await notebook.close();
+  await stream.ended;
+  const frames = stream.text.split('\n\n').filter((frame) => frame !== '' && !frame.startsWith(':'));
+  assert.ok(frames.length > 5);
+  for (const frame of frames) assert.match(frame, /^id: [0-9a-f]{10}-[0-9.]+\ndata: \{[^\n\r]*\}$/);
+  const ids = frames.map((frame) => frame.slice(4, frame.indexOf('\n')));
+  assert.equal(new Set(ids).size, ids.length);
+});
+
+test('heartbeats are comments', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  const stream = await openStream(server, eventsPath(notebook.id));
+  await stream.until('session.replayed');
+  const before = stream.text.length;
+  await stream.untilText((text) => (text.slice(before).match(/^:/gm) ?? []).length >= 3);
+  assert.equal(stream.text.slice(before).replaceAll(':\n\n', ''), '');
+  stream.close();
+  await notebook.close();
+});
+
+test('a run that fails says so with its error, one that is cancelled without', async () => {
+  const notebook = await openNotebook(server, {
+    a: '1 / 0',
+    b: 'import time\nprint(1, flush=True)\ntime.sleep(600)',
+  });
+  const events = await notebook.events();
+  const failed = await notebook.run(['a']);
+  const cancelled = await notebook.submit(['b']);
+  await events.until(({ type }) => type === 'console-output');
+  await client.runs.cancel(cancelled);
+  await client.waitForRun(cancelled);
+  await notebook.close();
+  await events.ended;
+  assert.deepEqual(events.dataOf('run-status'), [
+    { runId: failed.id, status: 'running' },
+    { runId: failed.id, status: 'failed', error: failed.error },
+    { runId: cancelled, status: 'running' },
+    { runId: cancelled, status: 'cancelled' },
+  ]);
+});
+
+test('code that comes along is registered with its version, and saved', async () => {
+  const notebook = await openNotebook(server, { a: 'x = 1', b: 'x' });
+  const events = await notebook.events();
+  const from = events.events.length;
+  const config = { name: 'first', hideCode: true };
+  await notebook.run({ type: 'cells', cells: [{ cellId: 'a', code: 'x = 2', config }] });
+  const { updatedAt } = await client.notebooks.get(notebook.id);
+  await notebook.close();
+  await events.ended;
+  const changes = events.events
+    .slice(from)
+    .filter(({ type }) => type === 'cells-registered' || type === 'notebook.saved');
+  assert.deepEqual(
+    changes.map(({ type, data }) => [type, data]),
+    [
+      ['notebook.saved', { updatedAt }],
+      [
+        'cells-registered',
+        {
+          cells: [
+            {
+              cellId: 'a',
+              name: 'first',
+              code: 'x = 2',
+              config: { disabled: false, hideCode: true, column: null, expandOutput: false },
+              version: 1,
+            },
+          ],
+          order: ['a', 'b'],
+        },
+      ],
+    ],
+  );
+});
+
+test('who subscribes after a run gets its outputs, its console and its end', async () => {
+  const notebook = await openNotebook(server, { a: 'print("kept"); 7' });
+  const run = await notebook.run(['a']);
+  const events = await notebook.events();
+  assert.deepEqual(
+    events.dataOf('cell-op').map(({ cellId, status, stale, output, console }) => ({
+      cellId,
+      status,
+      stale,
+      output: output?.data,
+      console: console?.map(({ channel, data }) => [channel, data]),
+    })),
+    [
+      {
+        cellId: 'a',
+        status: 'idle',
+        stale: false,
+        output: "<pre class='text-xs'>7</pre>",
+        console: [['stdout', 'kept\n']],
+      },
+    ],
+  );
+  assert.deepEqual(events.dataOf('run-status'), [{ runId: run.id, status: 'completed' }]);
+  await events[Symbol.asyncDispose]();
+  await notebook.close();
+});
+
+test('who subscribes to a closed session gets its snapshot and session.closed, and the stream ends', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  await notebook.close();
+  const events = await notebook.events();
+  await events.ended;
+  const [first] = events.events;
+  assert.deepEqual(first, {
+    type: 'session.snapshot',
+    sessionId: notebook.id,
+    data: await notebook.record(),
+  });
+  assert.deepEqual(events.types.at(-1), 'session.closed');
+  assert.equal((await notebook.record()).status, 'closed');
+});
+
+test('all subscribers see the same frames', async () => {
+  const notebook = await openNotebook(server, { a: 'print("same"); 1' });
+  const logs = await Promise.all(Array.from({ length: 5 }, () => notebook.events()));
+  await notebook.run(['a']);
+  await notebook.close();
+  await Promise.all(logs.map(({ ended }) => ended));
+  const [first, ...others] = logs.map(({ events, ids }) => [events, ids]);
+  for (const other of others) assert.deepEqual(other, first);
+});
+
+test('who comes back with the last event id gets exactly what was missed', async () => {
+  const notebook = await openNotebook(server, { a: 'print("one")', b: 'print("two")' });
+  const all = await notebook.events();
+  const first = await openStream(server, eventsPath(notebook.id));
+  await first.until('session.replayed');
+  const replayedId = first.lastEventId;
+  await notebook.run(['a']);
+  await all.until(({ type, data }) => type === 'run-status' && data.status === 'completed');
+  await first.until('"status":"completed"');
+  first.close();
+  const resumed = new EventLog(client, notebook.id, { lastEventId: first.lastEventId });
+  const fromStart = new EventLog(client, notebook.id, { lastEventId: replayedId });
+  await Promise.all([notebook.run(['b']), resumed.next(() => true), fromStart.next(() => true)]);
+  await notebook.close();
+  await Promise.all([all.ended, resumed.ended, fromStart.ended]);
+  const at = (id: string) => all.ids.indexOf(id) + 1;
+  assert.deepEqual(resumed.events, all.events.slice(at(first.lastEventId)));
+  assert.deepEqual(fromStart.events, all.events.slice(at(replayedId)));
+  assert.ok(resumed.events.length > 0 && fromStart.events.length > resumed.events.length);
+});
+
+test('an event id that the server does not know asks for the current state', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  for (const lastEventId of ['0000000000-5', 'x', '1', '9'.repeat(400)]) {
+    const events = await EventLog.open(client, notebook.id, { lastEventId });
+    assert.equal(events.types[0], 'session.snapshot', lastEventId);
+    await events[Symbol.asyncDispose]();
+  }
+  await notebook.close();
+});
+
+test('a subscriber that stops reading is told to connect again, and neither the kernel nor others wait', async () => {
+  const notebook = await openNotebook(server, { a: 'for i in range(100_000): print(f"{i:0299d}")', b: '1' });
+  const stalled = await openStream(server, eventsPath(notebook.id));
+  await stalled.until('session.replayed');
+  stalled.pause();
+  const healthy = await notebook.events();
+  const run = await notebook.run(['a']);
+  assert.equal(run.status, 'completed');
+  stalled.resume();
+  await stalled.ended;
+  const last = stalled.text.trimEnd().split('\n').at(-1)!;
+  assert.deepEqual(JSON.parse(last.slice('data: '.length)), {
+    type: 'session.resync-required',
+    sessionId: notebook.id,
+    data: { reason: 'slow_subscriber' },
+  });
+  const again = await EventLog.open(client, notebook.id, { lastEventId: stalled.lastEventId });
+  assert.equal(again.types[0], 'session.snapshot');
+  await notebook.close();
+  await Promise.all([healthy.ended, again.ended]);
+  assert.equal(healthy.printed('a').length, 100_000 * 300);
+});
+
+test('of ten megabytes that a cell prints a healthy subscriber gets every byte in order', async () => {
+  const notebook = await openNotebook(server, { a: 'for i in range(100_000): print(f"{i:099d}")' });
+  const events = await notebook.events();
+  await notebook.run(['a']);
+  await notebook.close();
+  await events.ended;
+  const expected = Array.from({ length: 100_000 }, (_, i) => `${String(i).padStart(99, '0')}\n`).join('');
+  const seen = events.printed('a');
+  assert.equal(seen.length, expected.length);
+  assert.ok(seen === expected);
+  assert.deepEqual(events.dataOf('session.resync-required'), []);
+});
+
+test('a stopping server tells subscribers to connect again', async (t) => {
+  const other = await startServer(t);
+  const notebook = await openNotebook(other, { a: 'import time\nprint(1, flush=True)\ntime.sleep(600)' });
+  const stream = await openStream(other, eventsPath(notebook.id));
+  const runId = await notebook.submit(['a']);
+  await stream.until('console-output');
+  const after = await other.restart();
+  await stream.ended;
+  const data = stream.text.split('\n').filter((line) => line.startsWith('data: '));
+  const tail = data.slice(-3).map((line) => JSON.parse(line.slice('data: '.length)) as NotebookStreamEvent);
+  const error = { code: 'server_stopped', message: 'The server was stopped while this was running.' };
+  assert.ok(tail.some((event) => event.type === 'run-status' && event.data.status === 'failed'));
+  assert.deepEqual(tail.at(-1), {
+    type: 'session.resync-required',
+    sessionId: notebook.id,
+    data: { reason: 'server_stopping' },
+  });
+  const run = await after.client.runs.get(runId);
+  assert.deepEqual([run.status, run.error], ['failed', error]);
+  await after.client.notebookSessions.close(notebook.id);
+});
