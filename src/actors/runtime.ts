@@ -19,6 +19,7 @@ import { type ActorSnapshot, actorSnapshots } from '#storage/actor-snapshots.ts'
 import type { Store } from '#storage/store.ts';
 import { type Address, addressText } from './address.ts';
 import { EventTrail, type Inspected } from './inspection.ts';
+import { isResident, type LiveActor, LiveActors } from './live-actors.ts';
 import { type ActorEvent, NoticeBoard, type NoticeListener } from './notice-board.ts';
 import { refusal } from './refusal.ts';
 
@@ -38,28 +39,12 @@ export interface Peek {
   readonly updatedAt: string;
 }
 
-interface LiveActor {
-  readonly address: Address;
-  readonly definition: ActorDefinition;
-  readonly ref: AnyActorRef;
-  readonly trail: EventTrail;
-  readonly createdAt: string;
-  updatedAt: string;
-  revision: number;
-  /** The commit of its latest transition. */
-  committed: Promise<void> | undefined;
-}
-
-/** Actors in memory whose state owns nothing; the least recently used go first. */
-const IDLE_LIMIT = 1_000;
-
 export class ActorRuntime {
   readonly #store: Store;
   readonly #log: Log;
   readonly #definitions = new Map<string, ActorDefinition>();
   readonly #notices: NoticeBoard;
-  readonly #live = new Map<string, LiveActor>();
-  readonly #idle = new Map<string, LiveActor>();
+  readonly #actors = new LiveActors();
   readonly #moved = new Set<LiveActor>();
 
   constructor(store: Store, log: Log) {
@@ -83,14 +68,14 @@ export class ActorRuntime {
     return this.#notices.watch(address, listener);
   }
 
-  /** Makes a new actor. Its first snapshot is in this turn's commit. */
+  /** Makes a new actor; throws when there is one. Its first snapshot is in this turn's commit. */
   spawn(address: Address, input: unknown): AnyMachineSnapshot {
-    const definition = this.#definition(address.kind);
+    if (this.peek(address) !== undefined)
+      throw new Error(`There is an actor at ${addressText(address)} already.`);
     const now = timestamp();
-    const ref = createActor(definition.machine, { input });
-    const actor = this.#adopt(address, definition, ref, { createdAt: now, updatedAt: now, revision: 0 });
+    const actor = this.#adopt(address, { input }, { createdAt: now, updatedAt: now, revision: 0 });
     this.#note(actor, now);
-    return ref.getSnapshot();
+    return actor.ref.getSnapshot();
   }
 
   /** Sends a command; throws the state's refusal when it does not take it, and 404 when there is no such actor. */
@@ -120,7 +105,7 @@ export class ActorRuntime {
 
   /** Looks without restoring. */
   peek(address: Address): Peek | undefined {
-    const actor = this.#live.get(addressText(address)) ?? this.#idle.get(addressText(address));
+    const actor = this.#actors.get(address);
     if (actor !== undefined) {
       const { createdAt, updatedAt } = actor;
       return { snapshot: actor.ref.getSnapshot(), live: true, createdAt, updatedAt };
@@ -140,8 +125,7 @@ export class ActorRuntime {
   uncommitted(address: Address): Promise<void> | undefined {
     const durable = this.#store.durable();
     if (durable === undefined) return undefined;
-    const text = addressText(address);
-    const actor = this.#live.get(text) ?? this.#idle.get(text);
+    const actor = this.#actors.get(address);
     // One that has left memory may have done so in the commit that is under way.
     return actor === undefined ? durable : actor.committed;
   }
@@ -153,45 +137,36 @@ export class ActorRuntime {
 
   /** Every actor in memory, for operators. */
   *inspect(): Generator<Inspected> {
-    for (const actors of [this.#live, this.#idle]) {
-      for (const actor of actors.values()) {
-        yield {
-          ...actor.address,
-          machine: actor.definition.machine.id,
-          state: actor.ref.getSnapshot().value,
-          since: actor.updatedAt,
-          revision: actor.revision,
-          lastEvents: actor.trail.list(),
-        };
-      }
+    for (const actor of this.#actors.all()) {
+      yield {
+        ...actor.address,
+        machine: actor.machine.id,
+        state: actor.ref.getSnapshot().value,
+        since: actor.updatedAt,
+        revision: actor.revision,
+        lastEvents: actor.trail.list(),
+      };
     }
   }
 
   /** Addresses of the live actors of one kind that own something, also since this very turn. */
   residents(kind: string): Address[] {
-    return [...new Set([...this.#live.values(), ...this.#moved])]
+    return [...new Set([...this.#actors.residents(), ...this.#moved])]
       .filter(({ address, ref }) => address.kind === kind && isResident(ref.getSnapshot()))
       .map((actor) => actor.address);
   }
 
   /** Stops every actor without a transition: what they own is released, their snapshots stay. */
   stopAll(): void {
-    for (const actors of [this.#live, this.#idle]) {
-      for (const actor of actors.values()) actor.ref.stop();
-      actors.clear();
+    for (const actor of [...this.#actors.all()]) {
+      actor.ref.stop();
+      this.#actors.forget(actor);
     }
   }
 
   #find(address: Address): LiveActor | undefined {
-    const text = addressText(address);
-    const live = this.#live.get(text);
-    if (live !== undefined) return live;
-    const idle = this.#idle.get(text);
-    if (idle !== undefined) {
-      this.#idle.delete(text);
-      this.#idle.set(text, idle);
-      return idle;
-    }
+    const known = this.#actors.use(address);
+    if (known !== undefined) return known;
     const stored = this.#stored(address);
     return stored === undefined ? undefined : this.#revive(address, stored);
   }
@@ -208,25 +183,33 @@ export class ActorRuntime {
   }
 
   #revive(address: Address, stored: ActorSnapshot): LiveActor {
-    const definition = this.#definition(address.kind);
-    const snapshot = this.#resolve(definition, stored);
-    const ref = createActor(definition.machine, { snapshot, input: undefined });
-    const actor = this.#adopt(address, definition, ref, stored);
+    const snapshot = this.#resolve(this.#definition(address.kind), stored);
+    const actor = this.#adopt(address, { snapshot, input: undefined }, stored);
     if (snapshot.can({ type: 'restored' })) this.#send(actor, { type: 'restored' });
     return actor;
   }
 
   #adopt(
     address: Address,
-    definition: ActorDefinition,
-    ref: AnyActorRef,
+    from: { readonly input: unknown; readonly snapshot?: AnyMachineSnapshot },
     { createdAt, updatedAt, revision }: Pick<ActorSnapshot, 'createdAt' | 'updatedAt' | 'revision'>,
   ): LiveActor {
+    const { kind, machine, machineVersion } = this.#definition(address.kind);
+    const trail = new EventTrail();
+    const ref: AnyActorRef = createActor(machine, {
+      ...from,
+      // The only place that hears of what children and timers send, too.
+      inspect: (inspected) => {
+        if (inspected.type !== '@xstate.event' || inspected.actorRef !== ref) return;
+        if (inspected.event.type !== 'xstate.init') trail.add(inspected.event.type);
+      },
+    });
     const actor: LiveActor = {
       address,
-      definition,
+      kind,
+      machine: { id: machine.id, version: machineVersion },
       ref,
-      trail: new EventTrail(),
+      trail,
       createdAt,
       updatedAt,
       revision,
@@ -237,7 +220,7 @@ export class ActorRuntime {
     );
     const onError = (error: unknown) => this.#bury(actor, error);
     const starting = ref.subscribe({ error: onError });
-    this.#place(actor);
+    this.#actors.place(actor);
     ref.start();
     starting.unsubscribe();
     const { status, error } = ref.getSnapshot() as AnyMachineSnapshot;
@@ -253,17 +236,10 @@ export class ActorRuntime {
     // XState leaves the children of an actor that throws running; this is the event by which it stops them itself.
     for (const child of Object.values(children ?? {})) child.send({ type: 'xstate.stop' });
     this.#saveMoved();
-    this.#forget(actor);
-  }
-
-  #forget(actor: LiveActor): void {
-    const text = addressText(actor.address);
-    this.#live.delete(text);
-    this.#idle.delete(text);
+    this.#actors.forget(actor);
   }
 
   #send(actor: LiveActor, event: ActorEvent): AnyMachineSnapshot {
-    actor.trail.add(event.type);
     actor.ref.send(event);
     return actor.ref.getSnapshot();
   }
@@ -285,8 +261,8 @@ export class ActorRuntime {
         tx.put(
           actorSnapshots,
           {
-            machine: actor.definition.machine.id,
-            machineVersion: actor.definition.machineVersion,
+            machine: actor.machine.id,
+            machineVersion: actor.machine.version,
             revision: ++actor.revision,
             value,
             context,
@@ -297,30 +273,10 @@ export class ActorRuntime {
           kind,
           id,
         );
-        this.#place(actor);
+        this.#actors.place(actor);
       }
     });
-  }
-
-  /** Keeps an actor where its state belongs: in memory, among the idle, or (when it is over) nowhere. */
-  #place(actor: LiveActor): void {
-    const text = addressText(actor.address);
-    const snapshot: AnyMachineSnapshot = actor.ref.getSnapshot();
-    this.#forget(actor);
-    if (snapshot.status !== 'active') return;
-    if (isResident(snapshot)) {
-      this.#live.set(text, actor);
-      return;
-    }
-    this.#idle.set(text, actor);
-    if (this.#idle.size <= IDLE_LIMIT) return;
-    for (const [oldest, idle] of this.#idle) {
-      // Nobody knows yet what became of these: the one is only being made, the others are not saved.
-      if (idle === actor || this.#moved.has(idle)) continue;
-      this.#idle.delete(oldest);
-      idle.ref.stop();
-      return;
-    }
+    this.#actors.trim();
   }
 
   #definition(kind: string): ActorDefinition {
@@ -328,8 +284,4 @@ export class ActorRuntime {
     if (definition === undefined) throw new Error(`There is no actor kind ${kind}.`);
     return definition;
   }
-}
-
-function isResident(snapshot: AnyMachineSnapshot): boolean {
-  return snapshot.status === 'active' && snapshot.hasTag('resident');
 }
