@@ -41,6 +41,7 @@ export async function* followEvents<Event extends StreamEvent = StreamEvent>(
   let aliveAt: number | undefined;
   let pauseMs = 0;
   for (;;) {
+    let leastPauseMs = 0;
     const subscription = new Subscription(connection, path, { ...options, lastEventId });
     try {
       for await (const { id, event } of subscription.events()) {
@@ -55,14 +56,21 @@ export async function* followEvents<Event extends StreamEvent = StreamEvent>(
     } catch (error) {
       signal?.throwIfAborted();
       if (aliveAt === undefined || !mayPass(error)) throw error;
-      if (performance.now() - aliveAt > giveUpAfterMs) throw error;
-      if (error instanceof ApiError && error.retryAfter !== undefined) {
-        pauseMs = Math.max(pauseMs, error.retryAfter * 1000);
-      }
+      if (error instanceof ApiError) leastPauseMs = (error.retryAfter ?? 0) * 1000;
+      if (performance.now() + leastPauseMs - aliveAt > giveUpAfterMs) throw error;
     }
     aliveAt ??= performance.now();
     pauseMs = Math.min(Math.max(pauseMs * 2, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
-    await sleep(pauseMs * (0.75 + Math.random() / 2), undefined, signal === undefined ? {} : { signal });
+    // Spread, so that a thousand clients of a server that went do not come back as one.
+    await pause(Math.max(leastPauseMs, pauseMs * (0.75 + Math.random() / 2)), signal);
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await sleep(ms, undefined, signal === undefined ? {} : { signal });
+  } catch {
+    signal?.throwIfAborted(); // with its own reason
   }
 }
 
