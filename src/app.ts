@@ -19,16 +19,24 @@ import { Closing } from './core/closing.ts';
 import type { Failure } from './core/errors.ts';
 import type { SessionId } from './core/ids.ts';
 import type { Log } from './core/log.ts';
+import { listAudit } from './datasource/audit.ts';
+import { connectionSchemaDocument } from './datasource/connection-schema.ts';
+import { openDatasources } from './datasource/open-datasources.ts';
 import { Heartbeats } from './events/heartbeats.ts';
 import { SessionStream } from './events/session-stream.ts';
 import { ReceiptBook } from './http/receipt-book.ts';
 import { accessTokenRoutes } from './http/routes/access-tokens.ts';
 import { actorRoutes } from './http/routes/actors.ts';
+import { auditRoutes } from './http/routes/audit.ts';
 import { codeRoutes } from './http/routes/code.ts';
+import { datasourceConnectionRoutes } from './http/routes/datasource-connections.ts';
+import { datasourceGrantRoutes } from './http/routes/datasource-grants.ts';
+import { datasourceRoutes } from './http/routes/datasources.ts';
 import { executionEnvironmentRoutes } from './http/routes/execution-environments.ts';
 import { executionRoutes } from './http/routes/executions.ts';
 import { frontEndRoutes } from './http/routes/front-end.ts';
 import { healthRoutes } from './http/routes/health.ts';
+import { keyRoutes } from './http/routes/keys.ts';
 import { memberRoutes } from './http/routes/members.ts';
 import { notebookFileRoutes } from './http/routes/notebook-files.ts';
 import { notebookSessionRoutes } from './http/routes/notebook-sessions.ts';
@@ -159,8 +167,17 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
   });
   opened.use(new IdleSessions({ actors, liveNotebooks, timeoutMs: config.idleTimeoutS * 1000 }));
   const executions = new Executions({ store, actors, sessions, sessionActors, liveNotebooks, runs });
+  const { datasources, grants, keys } = await openDatasources({
+    store,
+    keyringFile: config.keyringFile,
+    listenHost: config.host,
+    ownPort: () => port,
+    egressAllow: config.egressAllow,
+    workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
+  });
   let draining = false;
-  const server = opened.use(
+  let port: number | undefined;
+  const server: Server = opened.use(
     await createServer({
       listen: { host: config.host, port: config.port },
       log,
@@ -188,6 +205,11 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
             executions.cancel(workspaceId, sessionId, runId),
           ),
           ...actorRoutes(actors),
+          ...datasourceRoutes(datasources),
+          ...datasourceConnectionRoutes(datasources, connectionSchemaDocument),
+          ...datasourceGrantRoutes(grants),
+          ...auditRoutes((workspaceId, page) => listAudit(store, workspaceId, page)),
+          ...keyRoutes(keys, (principal) => callers.isBound(principal)),
           ...workspaceRoutes(new Workspaces(identity)),
           ...memberRoutes(new Members(identity)),
           ...accessTokenRoutes(new AccessTokens(identity)),
@@ -196,6 +218,7 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
       ),
     }),
   );
+  port = server.port;
   return {
     server,
     url: `http://${server.host.includes(':') ? `[${server.host}]` : server.host}:${server.port}`,

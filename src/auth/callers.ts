@@ -61,6 +61,11 @@ export class Callers implements Auth {
     return ACTIONS.get(action);
   }
 
+  /** Whether the caller's token is good for one workspace only. */
+  isBound({ tokenId }: Principal): boolean {
+    return this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId)?.workspaceId !== null;
+  }
+
   #find(hash: string, workspaceHeader: string): Caller {
     const { store } = this.#identity;
     const tokenId = store.get(tokenHashes, SYSTEM, hash);

@@ -12,9 +12,9 @@ import {
   workspaceTokens,
 } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
+import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
 import type { Transaction } from '#storage/store.ts';
 import type { Identity } from './identity.ts';
-import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
 import { removeToken } from './tokens.ts';
 
 export interface Member {

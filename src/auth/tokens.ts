@@ -13,9 +13,9 @@ import {
   workspaceTokens,
 } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
+import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
 import type { Entry, Transaction } from '#storage/store.ts';
 import type { Identity } from './identity.ts';
-import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
 import { roleTooLow, type Scope } from './permissions.ts';
 import { newTokenSecret, tokenHash } from './token-secret.ts';
 

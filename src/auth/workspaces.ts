@@ -10,9 +10,9 @@ import {
   workspaceRecords,
 } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
+import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
 import type { Entry, Transaction } from '#storage/store.ts';
 import type { Identity } from './identity.ts';
-import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
 
 export interface Workspace {
   readonly id: string;

@@ -11,16 +11,10 @@ import { invalidCursor, type Listing, listingOf, type PageRequest } from '#stora
 import type { Entry, Store, Transaction } from '#storage/store.ts';
 import { mayRead } from './access.ts';
 import { type Actor, noteAudit } from './audit.ts';
+import type { Connection } from './connection-schema.ts';
 import type { Keyring } from './keyring.ts';
+import type { ProbeResult } from './probe.ts';
 import { putSealed, readSealed, removeSealed } from './sealed-records.ts';
-import type { Connection } from './vault.ts';
-
-/** What a connection test says: never a value of the connection, never the driver's words. */
-export interface ProbeResult {
-  readonly ok: boolean;
-  readonly message: string;
-  readonly elapsedMs: number;
-}
 
 /** What is known of connections: their schema, whether one is complete, whether it works. */
 export interface Connections {

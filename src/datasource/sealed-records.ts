@@ -3,14 +3,9 @@
 import { sealedBy, sealedConnections } from '#storage/datasources.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store, Transaction } from '#storage/store.ts';
+import type { Connection } from './connection-schema.ts';
 import type { Keyring } from './keyring.ts';
-import {
-  type Connection,
-  openConnection,
-  resealConnection,
-  type SealedPlace,
-  sealConnection,
-} from './vault.ts';
+import { openConnection, resealConnection, type SealedPlace, sealConnection } from './vault.ts';
 
 export function putSealed(tx: Transaction, ring: Keyring, place: SealedPlace, connection: Connection): void {
   const sealed = sealConnection(ring, place, connection);

@@ -6,10 +6,8 @@
 import { randomBytes } from 'node:crypto';
 import nacl from 'tweetnacl';
 import type { SealedConnection } from '#storage/datasources.ts';
+import type { Connection } from './connection-schema.ts';
 import type { Keyring } from './keyring.ts';
-
-/** A complete connection: its kind, and the members that its connector knows. */
-export type Connection = Readonly<Record<string, unknown>> & { readonly kind: string };
 
 /** What a sealed connection belongs to. */
 export interface SealedPlace {

@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import type { Actor } from '#src/datasource/audit.ts';
-import type { Datasources, ProbeResult, Saved } from '#src/datasource/datasources.ts';
+import type { Datasources, Saved } from '#src/datasource/datasources.ts';
+import type { ProbeResult } from '#src/datasource/probe.ts';
 import { created, json, ok, type Reply } from '../reply.ts';
 import { type AnyExchange, defineRoute, type Route } from '../route.ts';
 import {
