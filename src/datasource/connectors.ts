@@ -1,5 +1,20 @@
 /** Every kind of database there is, in the order in which they are offered. */
 import type { Connector } from './connector.ts';
+import { clickhouse } from './connectors/clickhouse.ts';
+import { duckdb, files, sqlite } from './connectors/embedded.ts';
+import { mariadb, mysql } from './connectors/mysql.ts';
 import { postgres } from './connectors/postgres.ts';
+import { redshift } from './connectors/redshift.ts';
+import { trino } from './connectors/trino.ts';
 
-export const CONNECTORS: readonly Connector[] = [postgres];
+export const CONNECTORS: readonly Connector[] = [
+  postgres,
+  mysql,
+  mariadb,
+  clickhouse,
+  duckdb,
+  sqlite,
+  files,
+  redshift,
+  trino,
+];

@@ -31,8 +31,10 @@ export function openRoute({ host, port, scope, addresses }: RouteOptions): Route
     port,
     scope,
     connect() {
-      // The name is only there to make Node.js ask `lookup`, which answers with all addresses; an address would be dialled as it is.
+      // An address would be dialled as it is; any name makes Node.js ask `lookup`, which answers with all addresses.
       const socket = connect({ host: 'pinned.invalid', port, lookup, noDelay: true, keepAlive: true });
+      // What TLS checks certificates against when a driver names no host of its own.
+      Reflect.set(socket, '_host', host);
       sockets.add(socket);
       socket.once('close', () => {
         sockets.delete(socket);

@@ -1,0 +1,188 @@
+/** Sessions with servers that speak the protocol of MySQL. */
+import driver, { type Connection, type FieldPacket } from 'mysql2';
+import type { Session } from '../connector.ts';
+import { codeOf, type FailureCategory } from '../failure.ts';
+import type { Route } from '../route.ts';
+import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
+import { type Cell, type Column, type ColumnType, integerCell } from '../rows.ts';
+import { type TlsMode, type TlsOptions, tlsAttempts, withTls } from '../tls-mode.ts';
+
+export interface MysqlOptions {
+  readonly route: Route;
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+  readonly tls?: TlsMode;
+  readonly ca_certificate?: string;
+}
+
+export async function openMysql(options: MysqlOptions): Promise<Session> {
+  const attempts = tlsAttempts(options.tls, options.route, options.ca_certificate);
+  const { connection, connectAgain } = await withTls(
+    attempts,
+    async (tls) => ({
+      connection: await connected(options, tls),
+      connectAgain: () => connected(options, tls),
+    }),
+    (error) => codeOf(error) === 'HANDSHAKE_NO_SSL_SUPPORT',
+  );
+  return {
+    probe: () => run(connection, 'SELECT 1'),
+    query: (sql, parameters, query) => rowsOf(connection, connectAgain, sql, parameters, query),
+    close: () => new Promise((done) => connection.end(() => done())),
+  };
+}
+
+function connected(
+  { route, user, password, database }: MysqlOptions,
+  tls: TlsOptions | false,
+): Promise<Connection> {
+  const connection = driver.createConnection({
+    host: route.host,
+    port: route.port,
+    user,
+    password,
+    database,
+    stream: () => route.connect(),
+    ...(tls !== false && {
+      ssl: { ...tls, verifyIdentity: tls.rejectUnauthorized && !tls.checkServerIdentity },
+    }),
+    // Row parsers that are generated as code would be made from what the server calls its columns.
+    disableEval: true,
+    flags: ['-LOCAL_FILES'],
+    dateStrings: true,
+    supportBigNumbers: true,
+    jsonStrings: true,
+    rowsAsArray: true,
+  });
+  connection.on('error', () => {}); // what is running hears of it too
+  return new Promise((done, fail) => connection.connect((error) => (error ? fail(error) : done(connection))));
+}
+
+function run(connection: Connection, sql: string): Promise<void> {
+  return new Promise((done, fail) => connection.query(sql, (error) => (error ? fail(error) : done())));
+}
+
+const CATEGORIES: Readonly<Record<string, FailureCategory>> = {
+  ER_ACCESS_DENIED_ERROR: 'authentication',
+  ER_ACCESS_DENIED_NO_PASSWORD_ERROR: 'authentication',
+  ER_ACCOUNT_HAS_BEEN_LOCKED: 'authentication',
+  ER_HOST_NOT_PRIVILEGED: 'authentication',
+  ER_MUST_CHANGE_PASSWORD_LOGIN: 'authentication',
+  ER_NOT_SUPPORTED_AUTH_MODE: 'authentication',
+  AUTH_SWITCH_PLUGIN_ERROR: 'authentication',
+  ER_BAD_DB_ERROR: 'database_missing',
+  ER_DBACCESS_DENIED_ERROR: 'database_missing',
+  HANDSHAKE_NO_SSL_SUPPORT: 'tls',
+  HANDSHAKE_SSL_ERROR: 'tls',
+  ER_SECURE_TRANSPORT_REQUIRED: 'tls',
+  ER_QUERY_INTERRUPTED: 'cancelled',
+  PROTOCOL_CONNECTION_LOST: 'unreachable',
+};
+
+export function classifyMysql(error: unknown): FailureCategory | undefined {
+  return CATEGORIES[codeOf(error) ?? ''];
+}
+
+export function explainMysql(error: unknown): string | undefined {
+  return error instanceof Error && 'sqlMessage' in error && typeof error.sqlMessage === 'string'
+    ? error.sqlMessage
+    : undefined;
+}
+
+const BATCH_ROWS = 1000;
+
+async function* rowsOf(
+  connection: Connection,
+  connectAgain: () => Promise<Connection>,
+  sql: string,
+  parameters: readonly Parameter[],
+  { signal, readOnly, maxRows = Number.POSITIVE_INFINITY }: QueryOptions,
+): AsyncGenerator<RowBatch> {
+  // Of the session: statements that define things commit what was started before them.
+  await run(connection, `SET SESSION TRANSACTION READ ${readOnly ? 'ONLY' : 'WRITE'}`);
+  if (readOnly) await run(connection, 'START TRANSACTION READ ONLY');
+  const cancel = () => {
+    killQuery(connection, connectAgain).catch(() => {}); // the session's sockets go when it does not end
+  };
+  signal.addEventListener('abort', cancel, { once: true });
+  let finished = false;
+  try {
+    signal.throwIfAborted();
+    // Parameters go to the server apart from the statement: nothing is put together here.
+    const query =
+      parameters.length === 0 ? connection.query(sql) : connection.execute(sql, parameters.map(parameterFor));
+    let columns: readonly Column[] = [];
+    query.on('fields', (fields: readonly FieldPacket[] | undefined) => {
+      columns = fields?.map(columnOf) ?? [];
+    });
+    let left = maxRows;
+    let rows: Cell[][] = [];
+    let batches = 0;
+    for await (const row of query.stream({ highWaterMark: BATCH_ROWS })) {
+      if (!Array.isArray(row)) continue; // what a statement that gives no rows has done
+      rows.push(row.map((cell, at) => cellOf(cell, columns[at])));
+      if (--left > 0 && rows.length < BATCH_ROWS) continue;
+      yield { columns, rows };
+      batches++;
+      rows = [];
+      if (left <= 0) return;
+    }
+    if (columns.length > 0 && (rows.length > 0 || batches === 0)) yield { columns, rows };
+    finished = true;
+  } finally {
+    signal.removeEventListener('abort', cancel);
+    if (!finished) await killQuery(connection, connectAgain).catch(() => {});
+    if (readOnly) await run(connection, 'ROLLBACK').catch(() => {}); // its connection may be gone
+  }
+}
+
+async function killQuery({ threadId }: Connection, connectAgain: () => Promise<Connection>): Promise<void> {
+  const other = await connectAgain();
+  try {
+    await run(other, `KILL QUERY ${threadId}`);
+  } finally {
+    other.destroy();
+  }
+}
+
+function parameterFor(parameter: Parameter): string | number | boolean | null | Buffer {
+  if (parameter instanceof Uint8Array) return Buffer.from(parameter);
+  return typeof parameter === 'bigint' ? String(parameter) : parameter;
+}
+
+const { Types } = driver;
+const BINARY = 63; // the character set of bytes
+
+const COLUMN_TYPES = new Map<number, ColumnType>([
+  [Types.TINY, 'integer'],
+  [Types.SHORT, 'integer'],
+  [Types.INT24, 'integer'],
+  [Types.LONG, 'integer'],
+  [Types.LONGLONG, 'integer'],
+  [Types.YEAR, 'integer'],
+  [Types.FLOAT, 'float'],
+  [Types.DOUBLE, 'float'],
+  [Types.DECIMAL, 'decimal'],
+  [Types.NEWDECIMAL, 'decimal'],
+  [Types.DATE, 'date'],
+  [Types.NEWDATE, 'date'],
+  [Types.TIME, 'time'],
+  [Types.DATETIME, 'timestamp'],
+  [Types.TIMESTAMP, 'timestamp'],
+  [Types.JSON, 'json'],
+  [Types.BIT, 'bytes'],
+]);
+
+function columnOf({ name, columnType = Types.VAR_STRING, characterSet }: FieldPacket): Column {
+  const type = COLUMN_TYPES.get(columnType) ?? (characterSet === BINARY ? 'bytes' : 'text');
+  return { name, type };
+}
+
+function cellOf(value: unknown, column: Column | undefined): Cell {
+  if (value === null || value === undefined) return null;
+  if (value instanceof Uint8Array) return new Uint8Array(value);
+  if (typeof value === 'string') return column?.type === 'integer' ? integerCell(value) : value;
+  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return value;
+  return JSON.stringify(value);
+}
