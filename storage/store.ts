@@ -10,6 +10,7 @@
  * values is atomic without holding LMDB's own write lock.
  */
 import type { RootDatabase } from 'lmdb';
+import { reach } from '#src/core/fault-points.ts';
 import { decodeRecord, encodeRecord, type RecordKind } from './codec.ts';
 import { BEHIND_ALL, checkKey, type Key, keyText } from './keys.ts';
 
@@ -176,6 +177,7 @@ export class Store implements AsyncDisposable {
     const turn = this.#turn;
     if (turn === undefined) return;
     this.#turn = undefined;
+    reach('turn.decided');
     // An empty turn has nothing of its own to wait for, but must not overtake the turns before it.
     if (turn.writes.size > 0) this.#issued = this.#issue(turn);
     this.#issued.then(
@@ -200,6 +202,7 @@ export class Store implements AsyncDisposable {
   }
 
   #settle(turn: Turn): void {
+    reach('turn.durable');
     for (const [text, write] of turn.writes) {
       if (this.#uncommitted.get(text) === write) this.#uncommitted.delete(text);
     }

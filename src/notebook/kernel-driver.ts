@@ -1,6 +1,7 @@
 /** The `kernel` actor of a notebook session: starts one kernel, carries out orders one after the other, reports facts. */
 import { fromCallback } from 'xstate';
 import type { KernelOrder, SessionContext, SessionEvent, Work } from '#machines/notebook-session.ts';
+import { reach } from '#src/core/fault-points.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
 import type { LiveNotebook } from './live-notebook.ts';
@@ -49,6 +50,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
 
     const kernel = ports.kernels.startKernel(ports.launchOf(input, live), {
       ready: ({ phases, done }) => {
+        reach('kernel.ready');
         live.takeVerdicts(done);
         report({
           type: 'kernel.ready',

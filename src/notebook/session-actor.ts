@@ -13,6 +13,7 @@ import type { Address } from '#src/actors/address.ts';
 import type { ActorEvent } from '#src/actors/notice-board.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Failure } from '#src/core/errors.ts';
+import { reach } from '#src/core/fault-points.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { KernelLaunch } from '#src/kernel/kernel.ts';
 import { type Kernels, kernelDriver } from './kernel-driver.ts';
@@ -81,6 +82,7 @@ export class SessionActors {
       actions: {
         endWork: ({ context }, end) => this.#endWork(context, end),
         release: ({ context: { workspaceId, notebookId, environmentId } }) => {
+          reach('session.released');
           if (environmentId === null) return;
           const environment = { workspaceId, kind: 'environment', id: environmentId };
           actors.tell(environment, { type: 'detachNotebook', sessionId: notebookId });

@@ -8,6 +8,7 @@ import type { Address } from '#src/actors/address.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, type Failure, notFound } from '#src/core/errors.ts';
+import { reach } from '#src/core/fault-points.ts';
 import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId } from '#src/core/ids.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
@@ -82,6 +83,7 @@ export class RunBook {
       sessionId,
       kind,
     } satisfies RunInput);
+    reach('run.begun');
     return runId;
   }
 
@@ -96,6 +98,7 @@ export class RunBook {
       error: end.error,
       finishedAt: timestamp(),
     }));
+    reach('run.ended');
     if (end.assets.size === 0) return;
     this.#store.write((tx) => {
       for (const [assetId, asset] of end.assets) tx.put(assetRecords, asset, workspaceId, runId, assetId);

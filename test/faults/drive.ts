@@ -1,0 +1,124 @@
+/**
+ * Rounds of a server that is killed while several players use it: a start, the check of everything the lives before
+ * promised, play, an end. All that is chosen follows from the seed; only the timing of processes does not.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as later } from 'node:timers/promises';
+import type { FaultPoint } from '#src/core/fault-points.ts';
+import { Player } from './player.ts';
+import { Random } from './random.ts';
+import { Victim } from './victim.ts';
+
+export interface FaultOptions {
+  readonly seed: number;
+  /** Whichever comes first ends it. */
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly restartLimitMs: number;
+  readonly say: (line: string) => void;
+}
+
+export interface FaultReport {
+  readonly rounds: number;
+  readonly operations: number;
+  /** Of every start but the first, sorted. */
+  readonly restartsMs: readonly number[];
+  readonly endings: Readonly<Record<string, number>>;
+}
+
+type Ending =
+  | { readonly kind: 'kill' | 'drain' | 'kernel-host'; readonly afterMs: number }
+  | { readonly kind: 'fault-point'; readonly point: string; readonly afterMs: number };
+
+const PLAYERS = 4;
+const POINTS: readonly FaultPoint[] = [
+  'turn.decided',
+  'turn.durable',
+  'run.begun',
+  'run.ended',
+  'kernel.ready',
+  'session.released',
+];
+
+function chooseEnding(random: Random): Ending {
+  const dice = random.next();
+  const afterMs = 100 + random.below(900);
+  if (dice < 0.45) {
+    // Later than the checks of what was before, which pass these points, too.
+    return { kind: 'fault-point', point: `${random.pick(POINTS)}:${8 + random.below(25)}`, afterMs: 1_500 };
+  }
+  if (dice < 0.75) return { kind: 'kill', afterMs };
+  return { kind: dice < 0.88 ? 'drain' : 'kernel-host', afterMs };
+}
+
+/** Throws the first promise that was not kept, with the way to see it again. */
+export async function driveFaults(options: FaultOptions): Promise<FaultReport> {
+  const { seed, seconds, rounds: limit, say } = options;
+  const dataDir = mkdtempSync(join(tmpdir(), 'troupe-faults-'));
+  const random = new Random(seed);
+  const players = Array.from({ length: PLAYERS }, (_, i) => new Player(`player${i}`));
+  const restartsMs: number[] = [];
+  const endings: Record<string, number> = {};
+  const deadline = performance.now() + seconds * 1000;
+  let round = 0;
+  try {
+    for (; round < limit && performance.now() < deadline; round++) {
+      const ending = chooseEnding(random);
+      const name = ending.kind === 'fault-point' ? ending.point.split(':')[0]! : ending.kind;
+      endings[name] = (endings[name] ?? 0) + 1;
+      const { readyMs } = await playRound(dataDir, players, ending, random.fork());
+      if (round === 0) continue;
+      restartsMs.push(readyMs);
+      if (readyMs > options.restartLimitMs) throw new Error(`a restart took ${Math.round(readyMs)} ms`);
+    }
+    // One more life, for the promises of the last one.
+    await playRound(dataDir, players, { kind: 'drain', afterMs: 0 }, random.fork());
+  } catch (error) {
+    say(`seed ${seed}, round ${round}: again with  npm run faults -- --seed ${seed} --rounds ${round + 1}`);
+    say(`the data is in ${dataDir}`);
+    throw error;
+  }
+  rmSync(dataDir, { recursive: true, force: true });
+  const operations = players.reduce((sum, player) => sum + player.operations, 0);
+  return { rounds: round, operations, restartsMs: restartsMs.sort((a, b) => a - b), endings };
+}
+
+async function playRound(
+  dataDir: string,
+  players: readonly Player[],
+  ending: Ending,
+  random: Random,
+): Promise<{ readyMs: number }> {
+  const victim = await Victim.start(dataDir, ending.kind === 'fault-point' ? ending.point : undefined);
+  try {
+    const over = new AbortController();
+    const signal = AbortSignal.any([over.signal, victim.signal]);
+    const plays = players.map(async (player) => {
+      const own = random.fork();
+      try {
+        await player.verify(victim.client, victim.signal); // whole, unless a fault point lies in it
+        await player.play(victim.client, own, signal);
+      } catch (error) {
+        if (!signal.aborted && !(await victim.explains(error))) throw error;
+      }
+    });
+    const played = Promise.all(plays);
+    await Promise.race([played, later(ending.afterMs)]);
+    if (ending.kind === 'kernel-host' && !victim.isOver) {
+      victim.killKernelHost();
+      await Promise.race([played, later(400)]);
+    }
+    over.abort(new Error('this life comes to its end'));
+    victim.end(ending.kind === 'drain' ? 'SIGTERM' : 'SIGKILL');
+    await victim.over();
+    await Promise.all(players.map((player) => player.rest(ending.kind === 'drain')));
+    await played;
+    const [complaint] = victim.complaints.filter((line) => !line.includes('kernel host'));
+    if (complaint !== undefined) throw new Error(`the server logged ${complaint}`);
+    return { readyMs: victim.readyMs };
+  } finally {
+    victim.end('SIGKILL');
+  }
+}

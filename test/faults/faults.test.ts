@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { driveFaults } from './drive.ts';
+
+test('whenever the server is killed, what it acknowledged is kept and nothing outlives it', async (t) => {
+  const report = await driveFaults({
+    seed: 20_251_121,
+    seconds: 25,
+    rounds: 12,
+    restartLimitMs: 20_000, // other tests share the machine; `npm run faults` asks for two seconds
+    say: (line) => t.diagnostic(line),
+  });
+  t.diagnostic(JSON.stringify(report));
+  assert.ok(report.rounds > 2 && report.operations > 0);
+});

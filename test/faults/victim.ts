@@ -1,0 +1,111 @@
+/** One life of a server process on a data directory, from its start to its violent or peaceful end. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as later } from 'node:timers/promises';
+import { ConnectionError } from '#src/client/api-error.ts';
+import { type Client, createClient } from '#src/client/client.ts';
+import { descendants, gone, kernelHostOf, type ProcessFact } from '#test/support/processes.ts';
+import { OWNER, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
+
+const MAIN = join(import.meta.dirname, '../../src/main.js');
+const WATCH_MS = 15;
+const ORPHANS_MS = 5_000;
+/** For the news of an end, which may come behind that of a broken connection. */
+const END_MS = 1_000;
+
+export class Victim {
+  readonly client: Client;
+  /** From the spawn to the line that says that it is ready. */
+  readonly readyMs: number;
+  readonly #child: ReturnType<typeof spawn>;
+  readonly #ended: Promise<unknown>;
+  readonly #errors: readonly string[];
+  /** Every process that was ever seen below it. */
+  readonly #below = new Map<string, ProcessFact>();
+  readonly #watch: NodeJS.Timeout;
+  readonly #life = new AbortController();
+
+  private constructor(
+    child: ReturnType<typeof spawn>,
+    ended: Promise<unknown>,
+    start: { baseUrl: string; readyMs: number; errors: readonly string[] },
+  ) {
+    this.#child = child;
+    this.#ended = ended;
+    this.#errors = start.errors;
+    this.readyMs = start.readyMs;
+    const { token: accessToken, workspaceId } = OWNER;
+    this.client = createClient({ baseUrl: start.baseUrl, accessToken, workspaceId });
+    this.#watch = setInterval(() => this.#look(), WATCH_MS);
+    child.once('exit', () => this.#life.abort(new Error('the server has ended')));
+  }
+
+  /** `faultPoint`: where it is to kill itself, as `<name>:<n>`. */
+  static async start(dataDir: string, faultPoint: string | undefined): Promise<Victim> {
+    const { PATH = '', HOME = '' } = process.env;
+    const env = {
+      ...{ PATH, HOME, ...SETTINGS, ...pythonOfTests(), TROUPE_DATA_DIR: dataDir, TROUPE_LOG_LEVEL: 'info' },
+      ...(faultPoint === undefined ? {} : { FAULT_POINT: faultPoint }),
+    };
+    const startedAt = performance.now();
+    const args = ['--conditions=development', '--enable-source-maps', MAIN];
+    const child = spawn(process.execPath, args, { cwd: dataDir, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const ended = once(child, 'exit');
+    const errors: string[] = [];
+    const baseUrl = await new Promise<string>((resolve, reject) => {
+      createInterface({ input: child.stdout }).on('line', (line) => {
+        const { level, msg, url } = JSON.parse(line) as { level: string; msg: string; url?: string };
+        if (msg === 'ready' && url !== undefined) resolve(url);
+        if (level === 'error' || level === 'fatal') errors.push(line);
+      });
+      createInterface({ input: child.stderr }).on('line', (line) => errors.push(line));
+      child.once('exit', (code, signal) =>
+        reject(new Error(`no start (${code ?? signal}): ${errors.join('\n')}`)),
+      );
+    });
+    return new Victim(child, ended, { baseUrl, readyMs: performance.now() - startedAt, errors });
+  }
+
+  get isOver(): boolean {
+    return this.#life.signal.aborted;
+  }
+
+  /** Aborts with the end of this life. */
+  get signal(): AbortSignal {
+    return this.#life.signal;
+  }
+
+  /** Whether this failure is only that the server has ended, or is about to. */
+  async explains(error: unknown): Promise<boolean> {
+    if (error instanceof ConnectionError) await Promise.race([this.#ended, later(END_MS)]);
+    return this.isOver;
+  }
+
+  /** What it logged as an error. */
+  get complaints(): readonly string[] {
+    return this.#errors.filter((line) => line.startsWith('{'));
+  }
+
+  killKernelHost(): void {
+    if (!this.isOver) process.kill(kernelHostOf(this.#child.pid!).zygote, 'SIGKILL');
+  }
+
+  end(signal: 'SIGKILL' | 'SIGTERM'): void {
+    this.#look();
+    this.#child.kill(signal);
+  }
+
+  /** Resolves once it and everything below it have ended; rejects when something outlives it. */
+  async over(): Promise<void> {
+    await this.#ended;
+    clearInterval(this.#watch);
+    await gone([...this.#below.values()], ORPHANS_MS);
+  }
+
+  #look(): void {
+    if (this.isOver) return;
+    for (const fact of descendants(this.#child.pid!)) this.#below.set(`${fact.pid} ${fact.startedAt}`, fact);
+  }
+}
