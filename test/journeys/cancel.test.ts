@@ -164,3 +164,17 @@ test('closing a session cancels what runs in it', async () => {
     ['cancelled', { code: 'session_closed', message: 'The session was closed while this was running.' }],
   );
 });
+
+test('a cancel takes no body, or an empty object', async () => {
+  const notebook = await openNotebook(server, {
+    a: 'import time\nprint("begun", flush=True)\ntime.sleep(600)',
+  });
+  const runId = await begin(notebook, ['a'], 'a');
+  const cancel = async (body: unknown) =>
+    (await server.request('POST', `/api/v3/runs/${runId}/cancel`, { body })).status;
+  assert.deepEqual([await cancel({ force: true }), await cancel([]), await cancel('{')], [400, 400, 400]);
+  assert.equal((await runs.get(runId)).status, 'running');
+  assert.equal(await cancel({}), 202);
+  assert.equal((await server.client.waitForRun(runId)).status, 'cancelled');
+  await notebook.close();
+});

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Notebook } from '#src/client/notebooks.ts';
-import { cellsOf, openNotebook } from '#test/support/notebook-fixture.ts';
+import { cellsOf, openNotebook, statuses } from '#test/support/notebook-fixture.ts';
 import { problemOf, refusalOf, tally } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
@@ -247,13 +247,20 @@ test('a cursor that is no notebook of the workspace, and a bad limit, are refuse
   }
 });
 
-test('a notebook of a thousand cells is saved, read and listed', async () => {
+test('a notebook of a thousand cells is saved, opened and run', async () => {
   const codes = Object.fromEntries(
     Array.from({ length: 1000 }, (_, i) => [`c${i}`, `v${i} = ${i}  # ünïcode`]),
   );
-  const cells = cellsOf(codes);
-  const { id } = await notebooks.create({ serialization: { cells } });
-  assert.deepEqual((await notebooks.get(id)).serialization, { ...EMPTY.serialization, cells });
+  const notebook = await openNotebook(server, codes);
+  const { serialization } = await notebooks.get(notebook.id);
+  assert.deepEqual(serialization, { ...EMPTY.serialization, cells: cellsOf(codes) });
+  assert.deepEqual(
+    statuses(await notebook.run([])),
+    Object.fromEntries(Object.keys(codes).map((cellId) => [cellId, 'success'])),
+  );
+  const { items } = await notebooks.list({ limit: 100 });
+  assert.equal(items.find(({ id }) => id === notebook.id)?.cellCount, 1000);
+  await notebook.close();
 });
 
 test('an unknown member is refused wherever it stands, with its place', async () => {
