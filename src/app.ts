@@ -155,6 +155,7 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     liveNotebooks,
     kernels: host,
     workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
+    log,
   });
   const sessions: NotebookSessions = new NotebookSessions({
     actors,

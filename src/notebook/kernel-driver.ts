@@ -1,7 +1,7 @@
 /** The `kernel` actor of a notebook session: starts one kernel, carries out orders one after the other, reports facts. */
 import { fromCallback } from 'xstate';
 import type { KernelOrder, SessionContext, SessionEvent, Work } from '#machines/notebook-session.ts';
-import { reach } from '#src/core/fault-points.ts';
+import type { Log } from '#src/core/log.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
 import type { LiveNotebook } from './live-notebook.ts';
@@ -17,6 +17,7 @@ export interface KernelDriverPorts {
   readonly liveOf: (context: SessionContext) => LiveNotebook;
   readonly launchOf: (context: SessionContext, live: LiveNotebook) => KernelLaunch;
   readonly planOf: (work: Work) => WorkPlan;
+  readonly log: Pick<Log, 'error'>;
 }
 
 interface InFlight {
@@ -24,6 +25,8 @@ interface InFlight {
   readonly plan: WorkPlan;
   step: number;
   seq: number;
+  /** Its next step is not begun any more. */
+  isCancelled: boolean;
 }
 
 export function kernelDriver(ports: KernelDriverPorts) {
@@ -33,10 +36,31 @@ export function kernelDriver(ports: KernelDriverPorts) {
     const startedAt = performance.now();
     let current: InFlight | undefined;
 
+    /** The session learns only that its kernel could not be driven; why is for whoever reads the log. */
+    const logging = <T>(act: () => T): T => {
+      try {
+        return act();
+      } catch (error) {
+        ports.log.error(
+          { err: error, sessionId: input.notebookId, work: current?.work },
+          'driving a kernel failed',
+        );
+        throw error;
+      }
+    };
+    /** What a kernel says must not end the server, whatever it leads to: the kernel goes, and its exit ends the work. */
+    const orKill = (act: () => void): void => {
+      try {
+        logging(act);
+      } catch {
+        kernel.kill();
+      }
+    };
+
     const advance = (done: BridgeDone): void => {
       if (current === undefined || done.seq !== current.seq) return;
-      const next =
-        done.error === null && !done.interrupted ? current.plan.steps[current.step + 1] : undefined;
+      const mayGoOn = done.error === null && !done.interrupted && !current.isCancelled;
+      const next = mayGoOn ? current.plan.steps[current.step + 1] : undefined;
       if (next !== undefined) {
         current.step++;
         current.seq = next(kernel);
@@ -48,6 +72,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
       report({ type: 'kernel.done', workId: work.id, status, failure });
     };
 
+<<<<<<< HEAD
     const kernel = ports.kernels.startKernel(ports.launchOf(input, live), {
       ready: ({ phases, done }) => {
         reach('kernel.ready');
@@ -70,6 +95,31 @@ export function kernelDriver(ports: KernelDriverPorts) {
         });
       },
     });
+=======
+    const kernel = logging(() =>
+      ports.kernels.startKernel(ports.launchOf(input, live), {
+        ready: ({ phases, done }) =>
+          orKill(() => {
+            live.takeVerdicts(done);
+            const totalMs = roundMs(performance.now() - startedAt);
+            report({ type: 'kernel.ready', phases: { ...phases, totalMs } });
+          }),
+        messages: (batch: readonly KernelMessage[]) =>
+          orKill(() => {
+            live.apply(batch);
+            for (const message of batch) if (message.op === 'bridge-done') advance(message);
+          }),
+        exited: (exit) => {
+          live.detachKernel(kernel);
+          report({
+            type: 'kernel.exited',
+            uptimeMs: performance.now() - startedAt,
+            failure: { code: exit.cause, message: exit.message },
+          });
+        },
+      }),
+    );
+>>>>>>> 778c876 (fix: a cancelled run begins no further command, and why a kernel could not be driven is logged)
     live.attachKernel(kernel);
 
     const obey = (order: KernelOrder): void => {
@@ -79,10 +129,11 @@ export function kernelDriver(ports: KernelDriverPorts) {
           live.beginWork(plan);
           const first = plan.steps[0];
           if (first === undefined) throw new Error('A piece of work has no command.');
-          current = { work: order.work, plan, step: 0, seq: first(kernel) };
+          current = { work: order.work, plan, step: 0, seq: first(kernel), isCancelled: false };
           return;
         }
         case 'interrupt':
+          if (current !== undefined) current.isCancelled = true;
           current?.plan.cancelRequested();
           live.letKernelSpeak();
           kernel.interrupt();
@@ -98,14 +149,16 @@ export function kernelDriver(ports: KernelDriverPorts) {
       live.detachKernel(kernel);
       kernel.stop();
     };
-    receive((order) => {
-      try {
-        obey(order);
-      } catch (error) {
-        release(); // an actor that throws is not told to stop
-        throw error;
-      }
-    });
+    receive((order) =>
+      logging(() => {
+        try {
+          obey(order);
+        } catch (error) {
+          release(); // an actor that throws is not told to stop
+          throw error;
+        }
+      }),
+    );
     return release;
   });
 }

@@ -33,6 +33,8 @@ export class RunRecorder {
   readonly #timings = new Map<string, Timing>();
   readonly #missing = new Set<string>();
   cancelRequested = false;
+  /** The kernel is not told to run cells yet: what ends now ends without them. */
+  isPreparing = false;
 
   constructor(requested: readonly string[], stored: boolean) {
     this.#requested = requested;
@@ -63,7 +65,8 @@ export class RunRecorder {
   verdict(done: BridgeDone, view: NotebookView): { status: TerminalStatus; failure: RunFailure | null } {
     const touched = this.#touched(view).flatMap((id) => view.get(id) ?? []);
     const wasInterrupted = done.interrupted || touched.some((cell) => cell.ended === 'interrupted');
-    if (this.cancelRequested && wasInterrupted) return { status: 'cancelled', failure: null };
+    if (this.cancelRequested && (wasInterrupted || this.isPreparing))
+      return { status: 'cancelled', failure: null };
     if (done.error !== null && !wasInterrupted) {
       return { status: 'failed', failure: { code: 'kernel_command_failed', message: done.error } };
     }
@@ -118,6 +121,7 @@ export class RunRecorder {
   }
 
   #resultStatus(cell: ViewCell): CellResultStatus {
+    if (this.isPreparing) return 'cancelled';
     if (cell.structural.length > 0) return 'error';
     if (cell.ended !== null) return RESULT_OF[cell.ended];
     return this.#timings.has(cell.id) ? 'interrupted' : 'cancelled';

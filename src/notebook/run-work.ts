@@ -24,17 +24,20 @@ export interface RunWorkOptions {
 export function runWork(options: RunWorkOptions): WorkPlan {
   const { runId, cellIds, configured, cacheMode, live, runs, store } = options;
   const recorder = new RunRecorder(cellIds, cacheMode !== 'no-store');
+  recorder.isPreparing = configured.length > 0;
   const cellsOf = (ids: readonly string[]) => ids.flatMap((id) => live.view.get(id) ?? []);
   const configure = (kernel: Kernel) =>
     kernel.configure(
       Object.fromEntries(cellsOf(configured).map((cell) => [cell.id, configOf(cell.options)])),
     );
-  const execute = (kernel: Kernel) =>
-    kernel.execute({
+  const execute = (kernel: Kernel) => {
+    recorder.isPreparing = false;
+    return kernel.execute({
       cellIds,
       codes: cellsOf(cellIds).map((cell) => cell.code),
       fresh: cacheMode !== 'default',
     });
+  };
   return {
     runId,
     steps: configured.length > 0 ? [configure, execute] : [execute],

@@ -15,6 +15,7 @@ import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Failure } from '#src/core/errors.ts';
 import { reach } from '#src/core/fault-points.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Log } from '#src/core/log.ts';
 import type { KernelLaunch } from '#src/kernel/kernel.ts';
 import { type Kernels, kernelDriver } from './kernel-driver.ts';
 import type { LiveNotebook } from './live-notebook.ts';
@@ -28,6 +29,7 @@ export interface SessionActorsOptions {
   readonly liveNotebooks: LiveNotebooks;
   readonly kernels: Kernels;
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
+  readonly log: Pick<Log, 'error'>;
 }
 
 export class SessionActors {
@@ -65,7 +67,7 @@ export class SessionActors {
   }
 
   #provideMachine() {
-    const { actors, liveNotebooks, kernels } = this.#options;
+    const { actors, liveNotebooks, kernels, log } = this.#options;
     return notebookSessionMachine.provide({
       actors: {
         kernel: kernelDriver({
@@ -77,6 +79,7 @@ export class SessionActors {
             if (plan === undefined) throw new Error(`The work ${work.id} has no plan.`);
             return plan;
           },
+          log,
         }),
       },
       actions: {

@@ -5,21 +5,25 @@ import type { Kernel, KernelSink } from '#src/kernel/kernel.ts';
 import { kernelDriver } from '#src/notebook/kernel-driver.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 import type { WorkPlan } from '#src/notebook/work.ts';
+import { done } from './kernel-messages.ts';
 
 const WORK = { kind: 'run', id: 'run_1' } as const;
 
 test('a kernel whose order throws is let go of all the same', () => {
-  const { actor, log } = startDriver(() => {
-    throw new Error('write EPIPE');
-  });
+  const { actor, log, logged } = startDriver([
+    () => {
+      throw new Error('write EPIPE');
+    },
+  ]);
   const failures: unknown[] = [];
   actor.subscribe({ error: (error) => failures.push((error as Error).message) });
   actor.send({ type: 'execute', work: WORK });
   assert.deepEqual([failures, log], [['write EPIPE'], ['attach', 'begin', 'detach', 'stop']]);
+  assert.deepEqual(logged, ['write EPIPE']);
 });
 
 test('a driver that is stopped lets its kernel go once', () => {
-  const { actor, log } = startDriver(() => 1);
+  const { actor, log } = startDriver([() => 1]);
   actor.send({ type: 'execute', work: WORK });
   actor.send({ type: 'interrupt' });
   actor.send({ type: 'kill' });
@@ -36,9 +40,52 @@ test('a driver that is stopped lets its kernel go once', () => {
   ]);
 });
 
-/** A driver of a kernel that only remembers; `step` is the one command of its work. */
-function startDriver(step: (kernel: Kernel) => number) {
+test('work that is cancelled between two of its commands is given none any more', () => {
+  const steps = ['first', 'second'].map((name, index) => () => {
+    log.push(name);
+    return index + 1;
+  });
+  const { actor, log, sink } = startDriver(steps);
+  actor.send({ type: 'execute', work: WORK });
+  actor.send({ type: 'interrupt' });
+  sink().messages([done({}, { seq: 1 })]);
+  assert.deepEqual(log, [
+    'attach',
+    'begin',
+    'first',
+    'cancelRequested',
+    'speak',
+    'interrupt',
+    'apply',
+    'judge',
+  ]);
+});
+
+test('work that is not cancelled is given its commands one after the other', () => {
+  const steps = ['first', 'second'].map((name, index) => () => {
+    log.push(name);
+    return index + 1;
+  });
+  const { actor, log, sink } = startDriver(steps);
+  actor.send({ type: 'execute', work: WORK });
+  sink().messages([done({}, { seq: 1 })]);
+  sink().messages([done({}, { seq: 2 })]);
+  assert.deepEqual(log, ['attach', 'begin', 'first', 'apply', 'second', 'apply', 'judge']);
+});
+
+test('a kernel whose words cannot be taken is killed, and the log says why', () => {
+  const { log, logged, sink } = startDriver([() => 1], () => {
+    throw new Error('no room');
+  });
+  sink().messages([done({}, { seq: 1 })]);
+  assert.deepEqual([log, logged], [['attach', 'kill'], ['no room']]);
+});
+
+/** A driver of a kernel that only remembers; `steps` are the commands of its work. */
+function startDriver(steps: WorkPlan['steps'], apply?: () => void) {
   const log: string[] = [];
+  const logged: string[] = [];
+  const sinks: KernelSink[] = [];
   const note = (what: string) => () => {
     log.push(what);
   };
@@ -47,19 +94,33 @@ function startDriver(step: (kernel: Kernel) => number) {
     detachKernel: note('detach'),
     beginWork: note('begin'),
     letKernelSpeak: note('speak'),
+    apply: apply ?? note('apply'),
   };
   const kernel: Partial<Kernel> = {
     kill: note('kill'),
     stop: note('stop'),
     interrupt: () => log.push('interrupt') > 0,
   };
-  const plan: Partial<WorkPlan> = { steps: [step], cancelRequested: note('cancelRequested') };
+  const plan: Partial<WorkPlan> = {
+    steps,
+    cancelRequested: note('cancelRequested'),
+    judge: () => {
+      log.push('judge');
+      return { status: 'completed', failure: null };
+    },
+  };
   const driver = kernelDriver({
-    kernels: { startKernel: (_: unknown, __: KernelSink) => kernel as Kernel },
+    kernels: {
+      startKernel: (_: unknown, sink: KernelSink) => {
+        sinks.push(sink);
+        return kernel as Kernel;
+      },
+    },
     liveOf: () => live as LiveNotebook,
     launchOf: () => ({ id: 'nb_1', cwd: '/', env: {}, cells: [], appOptions: {} }),
     planOf: () => plan as WorkPlan,
+    log: { error: ({ err }) => logged.push((err as Error).message) },
   });
   const actor = createActor(driver, { input: {} as never }).start();
-  return { actor, log };
+  return { actor, log, logged, sink: () => sinks[0]! };
 }

@@ -144,6 +144,20 @@ for (const {
   });
 }
 
+test('a run that was cancelled before its cells were asked for ends so, with none of them run', () => {
+  const { recorder, view } = record(['a', 'b'], []);
+  recorder.isPreparing = true;
+  recorder.cancelRequested = true;
+  const ended = done({ a: verdict('success'), b: verdict(null) });
+  view.applyVerdicts(ended);
+  assert.deepEqual(recorder.verdict(ended, view), CANCELLED);
+  const { parts } = recorder.output(view).output;
+  assert.deepEqual(
+    parts.map((part) => part.type === 'cell-result' && part.status),
+    ['cancelled', 'cancelled'],
+  );
+});
+
 test('a failed run says what was raised, and names the cells that raised', () => {
   const rows: [CellError, string][] = [
     [
