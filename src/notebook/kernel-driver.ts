@@ -1,6 +1,7 @@
 /** The `kernel` actor of a notebook session: starts one kernel, carries out orders one after the other, reports facts. */
 import { fromCallback } from 'xstate';
 import type { KernelOrder, SessionContext, SessionEvent, Work } from '#machines/notebook-session.ts';
+import { reach } from '#src/core/fault-points.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
@@ -72,34 +73,11 @@ export function kernelDriver(ports: KernelDriverPorts) {
       report({ type: 'kernel.done', workId: work.id, status, failure });
     };
 
-<<<<<<< HEAD
-    const kernel = ports.kernels.startKernel(ports.launchOf(input, live), {
-      ready: ({ phases, done }) => {
-        reach('kernel.ready');
-        live.takeVerdicts(done);
-        report({
-          type: 'kernel.ready',
-          phases: { ...phases, totalMs: roundMs(performance.now() - startedAt) },
-        });
-      },
-      messages: (batch: readonly KernelMessage[]) => {
-        live.apply(batch);
-        for (const message of batch) if (message.op === 'bridge-done') advance(message);
-      },
-      exited: (exit) => {
-        live.detachKernel(kernel);
-        report({
-          type: 'kernel.exited',
-          uptimeMs: performance.now() - startedAt,
-          failure: { code: exit.cause, message: exit.message },
-        });
-      },
-    });
-=======
     const kernel = logging(() =>
       ports.kernels.startKernel(ports.launchOf(input, live), {
         ready: ({ phases, done }) =>
           orKill(() => {
+            reach('kernel.ready');
             live.takeVerdicts(done);
             const totalMs = roundMs(performance.now() - startedAt);
             report({ type: 'kernel.ready', phases: { ...phases, totalMs } });
@@ -119,7 +97,6 @@ export function kernelDriver(ports: KernelDriverPorts) {
         },
       }),
     );
->>>>>>> 778c876 (fix: a cancelled run begins no further command, and why a kernel could not be driven is logged)
     live.attachKernel(kernel);
 
     const obey = (order: KernelOrder): void => {
