@@ -309,11 +309,16 @@ test('a stopping server tells subscribers to connect again', async (t) => {
   await stream.until('console-output');
   const after = await other.restart();
   await stream.ended;
-  const data = stream.text.split('\n').filter((line) => line.startsWith('data: '));
-  const tail = data.slice(-3).map((line) => JSON.parse(line.slice('data: '.length)) as NotebookStreamEvent);
+  const told = stream.text
+    .split('\n')
+    .filter((line) => line.startsWith('data: '))
+    .map((line) => JSON.parse(line.slice('data: '.length)) as NotebookStreamEvent);
   const error = { code: 'server_stopped', message: 'The server was stopped while this was running.' };
-  assert.ok(tail.some((event) => event.type === 'run-status' && event.data.status === 'failed'));
-  assert.deepEqual(tail.at(-1), {
+  assert.deepEqual(told.filter(({ type }) => type === 'run-status').map(brief), [
+    ['run-status', { runId, status: 'running' }, runId],
+    ['run-status', { runId, status: 'failed', error }, runId],
+  ]);
+  assert.deepEqual(told.at(-1), {
     type: 'session.resync-required',
     sessionId: notebook.id,
     data: { reason: 'server_stopping' },
