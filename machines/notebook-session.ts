@@ -59,7 +59,13 @@ export type SessionEvent =
   | { type: 'restored' }
   | { type: 'kernel.ready'; phases: Readonly<Record<string, number>> }
   | { type: 'kernel.done'; workId: string; status: TerminalStatus; failure: Failure | null }
-  | { type: 'kernel.exited'; uptimeMs: number; failure: Failure };
+  | KernelExited;
+
+interface KernelExited {
+  readonly type: 'kernel.exited';
+  readonly uptimeMs: number;
+  readonly failure: Failure;
+}
 
 export type SessionNotice =
   | { type: 'session.status'; status: SessionStatus; reason: string | null }
@@ -89,6 +95,11 @@ const KILLED: Failure = {
 };
 const STUCK: Failure = { code: 'kernel_stuck', message: 'The kernel did not end when it was killed.' };
 
+/** The end of the process that runs all kernels says nothing about this one. */
+function isEarlyDeath({ uptimeMs, failure }: KernelExited): boolean {
+  return uptimeMs < EARLY_MS && failure.code !== 'kernel_host_lost';
+}
+
 const unprovided = (name: string) => (): never => {
   throw new Error(`provide \`${name}\``);
 };
@@ -108,8 +119,8 @@ export const notebookSessionMachine = setup({
     isCurrent: ({ context }, workId: string) => context.work?.id === workId,
     isKilled: stateIn({ live: { busy: 'killing' } }),
     isClosing: stateIn({ live: 'closing' }),
-    mayRestore: ({ context }, uptimeMs: number) =>
-      uptimeMs >= EARLY_MS || context.earlyDeaths + 1 < EARLY_DEATHS_LIMIT,
+    mayRestore: ({ context }, exit: KernelExited) =>
+      !isEarlyDeath(exit) || context.earlyDeaths + 1 < EARLY_DEATHS_LIMIT,
   },
   actions: {
     begin: assign((_, event: { environmentId: EnvironmentId; mode: SessionMode; at: string }) => ({
@@ -125,9 +136,10 @@ export const notebookSessionMachine = setup({
     dropWork: assign({ work: null }),
     noteReady: assign((_, phases: Readonly<Record<string, number>>) => ({ phases, failure: null })),
     noteFailure: assign((_, failure: Failure) => ({ failure })),
-    noteDeath: assign(({ context }, uptimeMs: number) => ({
-      earlyDeaths: uptimeMs < EARLY_MS ? context.earlyDeaths + 1 : 0,
-    })),
+    noteDeath: assign(({ context }, exit: KernelExited) => {
+      if (isEarlyDeath(exit)) return { earlyDeaths: context.earlyDeaths + 1 };
+      return exit.uptimeMs < EARLY_MS ? {} : { earlyDeaths: 0 };
+    }),
     forgetDeaths: assign({ earlyDeaths: 0, failure: null }),
     tellKernel: sendTo('kernel', (_, order: KernelOrder) => order),
     announce: emit((_, params: { status: SessionStatus; reason?: string }) => ({
@@ -205,13 +217,13 @@ export const notebookSessionMachine = setup({
             ],
           },
           {
-            guard: { type: 'mayRestore', params: ({ event }) => event.uptimeMs },
+            guard: { type: 'mayRestore', params: ({ event }) => event },
             target: '.restoring',
             reenter: true,
             actions: [
               { type: 'endWork', params: ({ event }) => ({ status: 'failed', failure: event.failure }) },
               'dropWork',
-              { type: 'noteDeath', params: ({ event }) => event.uptimeMs },
+              { type: 'noteDeath', params: ({ event }) => event },
               { type: 'noteFailure', params: ({ event }) => event.failure },
             ],
           },

@@ -184,7 +184,6 @@ test('a kernel host that dies three times in a row costs time, and no session', 
         return false;
       }
     });
-    // A look restarts a session that has failed meanwhile, once its pause is over.
     await eventually(
       'the session is ready',
       async () => {

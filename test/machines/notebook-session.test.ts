@@ -566,6 +566,19 @@ test('the third early death in a row fails the session', (t) => {
   assert.deepEqual([s.kernel.starts, s.kernel.stops], [3, 3]);
 });
 
+test('the end of the kernel host is no death of the session: it neither counts nor forgives', (t) => {
+  const s = startSession(t);
+  const lost: SessionEvent = {
+    type: 'kernel.exited',
+    uptimeMs: EARLY_MS,
+    failure: { code: 'kernel_host_lost', message: 'The host has ended.' },
+  };
+  s.send(open, exited(EARLY_MS), lost, lost, lost, exited(EARLY_MS));
+  assert.deepEqual([s.state(), s.context().earlyDeaths], ['live.restoring', 2]);
+  s.send(lost, exited(EARLY_MS));
+  assert.equal(s.state(), 'failed.resting');
+});
+
 test('a late death begins the count again', (t) => {
   const s = startSession(t);
   s.send(open, exited(EARLY_MS), exited(EARLY_MS), exited(LATE_MS), exited(EARLY_MS), exited(EARLY_MS));
