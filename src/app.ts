@@ -184,6 +184,7 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
       log,
       auth: callers,
       durable: () => store.durable(),
+      observe: (read) => store.observe(read),
       idempotency: opened.use(new ReceiptBook(store)),
       draining: () => draining,
       streamsPerWorkspace: config.workspaceMaxSubscribers,

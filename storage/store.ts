@@ -62,6 +62,7 @@ export class Store implements AsyncDisposable {
   #issued: Promise<unknown> = Promise.resolve();
   #lastDurable: Promise<void> | undefined;
   #failure: Error | undefined;
+  #hasSeenUncommitted = false;
 
   /**
    * `onFatal` is called once, when a commit fails: memory is then ahead of the disk and the process has to end. Nothing
@@ -75,6 +76,7 @@ export class Store implements AsyncDisposable {
   get<T>(kind: RecordKind<T>, partition: string, ...ids: string[]): T | undefined {
     const key: Key = [partition, kind.name, ...ids];
     const pending = this.#uncommitted.size === 0 ? undefined : this.#uncommitted.get(keyText(key));
+    if (pending !== undefined) this.#hasSeenUncommitted = true;
     const bytes = pending === undefined ? this.#database.getBinary(key) : pending.bytes;
     return bytes === undefined ? undefined : decodeRecord(kind, bytes);
   }
@@ -160,6 +162,31 @@ export class Store implements AsyncDisposable {
       setImmediate(() => this.#commit());
     }
     return this.#turn;
+  }
+
+  /**
+   * Runs `read` at once. `uncommitted` resolves when everything it saw is on disk, and is `undefined` when it is: what a
+   * crash could undo is shown to nobody.
+   */
+  observe<T>(read: () => T): { readonly result: T; readonly uncommitted: Promise<void> | undefined } {
+    const before = this.#hasSeenUncommitted;
+    this.#hasSeenUncommitted = false;
+    try {
+      const result = read();
+      return { result, uncommitted: this.#hasSeenUncommitted ? this.#lastDurable : undefined };
+    } finally {
+      this.#hasSeenUncommitted ||= before;
+    }
+  }
+
+  /** Counts as a read of something kept elsewhere that this record, or `isMoving` the open turn, is to save. */
+  noteRead(isMoving: boolean, { name }: RecordKind<unknown>, partition: string, ...ids: string[]): void {
+    if (
+      isMoving ||
+      (this.#uncommitted.size > 0 && this.#uncommitted.has(keyText([partition, name, ...ids])))
+    ) {
+      this.#hasSeenUncommitted = true;
+    }
   }
 
   /** Hooks run when a turn ends and may still write into it: the actor runtime saves its snapshots here. */

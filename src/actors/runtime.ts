@@ -108,6 +108,13 @@ export class ActorRuntime {
     const actor = this.#actors.get(address);
     if (actor !== undefined) {
       const { createdAt, updatedAt } = actor;
+      this.#store.noteRead(
+        this.#moved.has(actor),
+        actorSnapshots,
+        address.workspaceId,
+        address.kind,
+        address.id,
+      );
       return { snapshot: actor.ref.getSnapshot(), live: true, createdAt, updatedAt };
     }
     const stored = this.#stored(address);

@@ -3,6 +3,11 @@ import type { OpenStreams } from './event-stream.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { EdgeLog } from './problem.ts';
 
+export type Observe = <T>(read: () => T) => {
+  readonly result: T;
+  readonly uncommitted: Promise<void> | undefined;
+};
+
 /** What the edge needs from the rest of the server. */
 export interface EdgePorts {
   readonly auth: Auth;
@@ -12,6 +17,8 @@ export interface EdgePorts {
    * waits for it.
    */
   readonly durable?: () => Promise<void> | undefined;
+  /** Runs a read; `uncommitted` settles when what it saw is flushed. The answer to a GET waits for it. */
+  readonly observe?: Observe;
   readonly idempotency?: Idempotency;
   /** While true, everything but health answers 503 and open streams go on. */
   readonly draining?: () => boolean;

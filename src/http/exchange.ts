@@ -94,6 +94,8 @@ class Connection implements AnyExchange {
   #idempotencyKey: string | undefined;
   #sealedBy: string | undefined;
   #receipt: Receipt | undefined;
+  /** Settles when what a GET has seen is flushed. */
+  #seen: Promise<void> | undefined;
 
   constructor(prepared: Prepared, res: HttpResponse, headOnly: boolean, requestId: string) {
     this.#prepared = prepared;
@@ -205,7 +207,7 @@ class Connection implements AnyExchange {
   }
 
   #replayOrRun(body: Buffer): Reply | Promise<Reply> {
-    const { route, edge } = this.#prepared;
+    const { route, edge, isMutation } = this.#prepared;
     if (
       this.#idempotencyKey !== undefined &&
       edge.idempotency !== undefined &&
@@ -223,7 +225,10 @@ class Connection implements AnyExchange {
       if (start.kind === 'replay') return start.reply;
       this.#receipt = start;
     }
-    return route.handle(this);
+    if (isMutation) return route.handle(this);
+    const { result, uncommitted } = edge.observe(() => route.handle(this));
+    this.#seen = uncommitted;
+    return result;
   }
 
   /** Runs in the turn that made the reply: the receipt is kept now, the answer goes out once both are flushed. */
@@ -237,7 +242,7 @@ class Connection implements AnyExchange {
     let flushed: Promise<void> | undefined;
     try {
       this.#receipt?.settle(encoded);
-      flushed = isMutation ? edge.durable() : undefined;
+      flushed = isMutation ? edge.durable() : this.#seen;
     } catch (error) {
       this.#send(this.#problem(error));
       return;

@@ -47,6 +47,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     auth: options.auth,
     log: options.log,
     durable: options.durable ?? (() => undefined),
+    observe: options.observe ?? ((read) => ({ result: read(), uncommitted: undefined })),
     draining: options.draining ?? (() => false),
     streamsPerWorkspace: options.streamsPerWorkspace ?? 0,
     idempotency: options.idempotency,

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { startChildServer } from '#test/support/child-server.ts';
 import { driveFaults } from './drive.ts';
+
+test('outside of tests there are no fault points', async (t) => {
+  const server = await startChildServer(t, { FAULT_POINT: 'turn.decided:1' });
+  await server.client.notebooks.create();
+  assert.deepEqual(await server.end('SIGTERM'), { code: 0, signal: null });
+});
 
 test('whenever the server is killed, what it acknowledged is kept and nothing outlives it', async (t) => {
   const report = await driveFaults({
