@@ -30,6 +30,13 @@ export interface Work {
   readonly id: string;
 }
 
+/** Whoever opened the session: its notebook code reads what they may read. */
+export interface Opener {
+  readonly userId: string;
+  /** Whether their token was good for datasources. */
+  readonly readsDatasources: boolean;
+}
+
 export interface SessionInput {
   readonly workspaceId: WorkspaceId;
   readonly notebookId: NotebookId;
@@ -39,6 +46,7 @@ export interface SessionContext extends SessionInput {
   readonly environmentId: EnvironmentId | null;
   readonly mode: SessionMode;
   readonly openedAt: string | null;
+  readonly openedBy: Opener | null;
   readonly work: Work | null;
   readonly phases: Readonly<Record<string, number>>;
   readonly failure: Failure | null;
@@ -49,7 +57,7 @@ export interface SessionContext extends SessionInput {
 export type KernelOrder = { type: 'execute'; work: Work } | { type: 'interrupt' | 'kill' | 'stop' };
 
 export type SessionEvent =
-  | { type: 'open'; environmentId: EnvironmentId; mode: SessionMode; at: string }
+  | { type: 'open'; environmentId: EnvironmentId; mode: SessionMode; at: string; by: Opener }
   | { type: 'execute'; work: Work; edits: boolean }
   | { type: 'cancel'; workId: string }
   | { type: 'close' }
@@ -123,10 +131,11 @@ export const notebookSessionMachine = setup({
       !isEarlyDeath(exit) || context.earlyDeaths + 1 < EARLY_DEATHS_LIMIT,
   },
   actions: {
-    begin: assign((_, event: { environmentId: EnvironmentId; mode: SessionMode; at: string }) => ({
+    begin: assign((_, event: { environmentId: EnvironmentId; mode: SessionMode; at: string; by: Opener }) => ({
       environmentId: event.environmentId,
       mode: event.mode,
       openedAt: event.at,
+      openedBy: event.by,
       work: null,
       phases: {},
       failure: null,
@@ -163,6 +172,7 @@ export const notebookSessionMachine = setup({
     environmentId: null,
     mode: 'edit',
     openedAt: null,
+    openedBy: null,
     work: null,
     phases: {},
     failure: null,

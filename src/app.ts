@@ -22,6 +22,7 @@ import type { Log } from './core/log.ts';
 import { listAudit } from './datasource/audit.ts';
 import { connectionSchemaDocument } from './datasource/connection-schema.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
+import { QueryDesk } from './datasource/query-desk.ts';
 import { Heartbeats } from './events/heartbeats.ts';
 import { SessionStream } from './events/session-stream.ts';
 import { ReceiptBook } from './http/receipt-book.ts';
@@ -94,6 +95,7 @@ export async function createApp(options: AppOptions): Promise<App> {
 }
 
 async function open({ config, log, onFatal }: AppOptions, opened: Closing): Promise<App> {
+  let port: number | undefined;
   const directory = opened.use(await DataDirectory.claim(config.dataDir));
   const store = opened.use(await openStore(directory.storePath, onFatal));
   const identity = new Identity(store);
@@ -104,6 +106,7 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     workspaceId: config.bootstrapWorkspace,
   });
   const callers = new Callers(identity);
+  const members = new Members(identity);
   const actors = new ActorRuntime(store, log);
   actors.define({ kind: 'run', machine: runMachine, machineVersion: 1 });
   const heartbeats = opened.use(new Heartbeats(config.heartbeatS * 1000));
@@ -150,12 +153,29 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     makeStream: (sessionId: SessionId) =>
       new SessionStream({ sessionId, limitBytes: config.subscriberBufferBytes, heartbeats }),
   });
+  const { datasources, grants, keys, queries } = opened.use(
+    await openDatasources({
+      store,
+      keyringFile: config.keyringFile,
+      listenHost: config.host,
+      ownPort: () => port,
+      egressAllow: config.egressAllow,
+      workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
+    }),
+  );
   const sessionActors = new SessionActors({
     actors,
     liveNotebooks,
     kernels: host,
     workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
     log,
+    openDesk: ({ workspaceId, openedBy }, live) =>
+      new QueryDesk({
+        queries,
+        slugs: () => live.document.datasourceSlugs,
+        reader: () =>
+          openedBy?.readsDatasources === true ? members.reader(workspaceId, openedBy.userId) : undefined,
+      }),
   });
   const sessions: NotebookSessions = new NotebookSessions({
     actors,
@@ -168,16 +188,7 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
   });
   opened.use(new IdleSessions({ actors, liveNotebooks, timeoutMs: config.idleTimeoutS * 1000 }));
   const executions = new Executions({ store, actors, sessions, sessionActors, liveNotebooks, runs });
-  const { datasources, grants, keys } = await openDatasources({
-    store,
-    keyringFile: config.keyringFile,
-    listenHost: config.host,
-    ownPort: () => port,
-    egressAllow: config.egressAllow,
-    workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
-  });
   let draining = false;
-  let port: number | undefined;
   const server: Server = opened.use(
     await createServer({
       listen: { host: config.host, port: config.port },
@@ -213,7 +224,7 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
           ...auditRoutes((workspaceId, page) => listAudit(store, workspaceId, page)),
           ...keyRoutes(keys, (principal) => callers.isBound(principal)),
           ...workspaceRoutes(new Workspaces(identity)),
-          ...memberRoutes(new Members(identity)),
+          ...memberRoutes(members),
           ...accessTokenRoutes(new AccessTokens(identity)),
         ],
         { version: VERSION, requirements: (action) => callers.requirements(action) },

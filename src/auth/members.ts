@@ -1,8 +1,8 @@
 /** The members of a workspace and their roles. A workspace always keeps an owner. */
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Role } from '#src/core/principal.ts';
+import type { UserId, WorkspaceId } from '#src/core/ids.ts';
+import type { Principal, Role } from '#src/core/principal.ts';
 import {
   type MemberRecord,
   memberRecords,
@@ -36,6 +36,15 @@ export class Members {
 
   constructor(identity: Identity) {
     this.#identity = identity;
+  }
+
+  /** Who somebody is in a workspace at this moment; undefined when they are no member (any more). */
+  reader(
+    workspaceId: WorkspaceId,
+    userId: string,
+  ): Pick<Principal, 'workspaceId' | 'userId' | 'role'> | undefined {
+    const member = this.#identity.store.get(memberRecords, workspaceId, userId);
+    return member === undefined ? undefined : { workspaceId, userId: userId as UserId, role: member.role };
   }
 
   /** Makes `userId` a member, and a user when there is none of that id. Throws `already_exists`. */

@@ -6,7 +6,11 @@ import type { Store } from '#storage/store.ts';
 export type Subject = `user:${string}` | `role:${'editor' | 'viewer'}`;
 
 /** Owners of the workspace, whoever made it, and those it is shared with. A grant to viewers includes editors. */
-export function mayRead(store: Store, principal: Principal, { slug, createdBy }: DatasourceRecord): boolean {
+export function mayRead(
+  store: Store,
+  principal: Pick<Principal, 'workspaceId' | 'userId' | 'role'>,
+  { slug, createdBy }: DatasourceRecord,
+): boolean {
   const { workspaceId, userId, role } = principal;
   if (role === 'owner' || createdBy === userId) return true;
   const subjects: Subject[] = [`user:${userId}`, 'role:viewer'];

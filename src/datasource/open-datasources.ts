@@ -7,6 +7,8 @@ import { createEgress } from './egress.ts';
 import { DatasourceGrants } from './grants.ts';
 import { KeyHolder } from './key-holder.ts';
 import { probeConnection } from './probe.ts';
+import { Queries } from './queries.ts';
+import { SessionPool } from './session-pool.ts';
 
 export interface DatasourcePlaneOptions {
   readonly store: Store;
@@ -19,11 +21,15 @@ export interface DatasourcePlaneOptions {
   readonly drivers?: DriverLoader;
 }
 
-export interface DatasourcePlane {
+export interface DatasourcePlane extends AsyncDisposable {
   readonly datasources: Datasources;
   readonly grants: DatasourceGrants;
   readonly keys: KeyHolder;
+  readonly queries: Queries;
 }
+
+/** For opening a connection, as for a test of one. */
+const OPEN_DEADLINE_MS = 10_000;
 
 /** Puts the parts of the datasource plane together. Throws `KeyringError` when the keyring does not fit the store. */
 export async function openDatasources(options: DatasourcePlaneOptions): Promise<DatasourcePlane> {
@@ -31,16 +37,33 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
   const { drivers = installedDrivers } = options;
   const keys = await KeyHolder.open(store, keyringFile);
   const egress = createEgress({ listenHost, ownPort, allow: egressAllow });
-  const datasources = new Datasources({
+  const contextOf = (workspaceId: WorkspaceId) => ({
+    egress,
+    drivers,
+    filesDirectory: workspaceFiles(workspaceId),
+  });
+  const pool = new SessionPool((workspaceId, record) =>
+    connectorOf(record.kind).open(
+      datasources.open(workspaceId, record),
+      contextOf(workspaceId),
+      AbortSignal.timeout(OPEN_DEADLINE_MS),
+    ),
+  );
+  const datasources: Datasources = new Datasources({
     store,
     keyring: () => keys.ring,
     connections: {
       parse: parseConnection,
       isEmbedded: (kind) => connectorOf(kind).embedded,
-      probe: (workspaceId, connection) =>
-        probeConnection(connection, { egress, drivers, filesDirectory: workspaceFiles(workspaceId) }),
+      probe: (workspaceId, connection) => probeConnection(connection, contextOf(workspaceId)),
     },
-    onGone: () => undefined,
+    onGone: (workspaceId, slug) => pool.drop(workspaceId, slug),
   });
-  return { datasources, grants: new DatasourceGrants(store, datasources), keys };
+  return {
+    datasources,
+    grants: new DatasourceGrants(store, datasources),
+    keys,
+    queries: new Queries(store, pool),
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+  };
 }

@@ -14,7 +14,11 @@ const FIRST_BUFFER_BYTES = 64 * 1024;
 
 /** The frame that carries `message`: u32le length of what follows, u8 channel, JSON. */
 export function encodeFrame(channel: number, message: unknown): Buffer {
-  const json = JSON.stringify(message);
+  return jsonFrame(channel, JSON.stringify(message));
+}
+
+/** A frame of JSON that is text already. */
+export function jsonFrame(channel: number, json: string): Buffer {
   const bodyBytes = Buffer.byteLength(json);
   const frame = Buffer.allocUnsafe(HEADER_BYTES + bodyBytes);
   frame.writeUInt32LE(bodyBytes + 1, 0);

@@ -1,11 +1,12 @@
 /** The frames that a kernel understands: marimo's commands with our `seq`, and the three other channels. */
-import { encodeFrame } from './frame-decoder.ts';
+import { encodeFrame, jsonFrame } from './frame-decoder.ts';
 import type { KernelLaunch, ScratchpadRequest } from './kernel.ts';
 import type { CellConfig } from './messages.ts';
 
 const CONTROL = 1;
 const UI = 2;
 const STDIN = 4;
+const CALL = 5;
 
 /** marimo's words for a cell's configuration. Members that are not given are not sent: the kernel keeps what it has. */
 export function toMarimoConfig(config: CellConfig): Record<string, unknown> {
@@ -35,6 +36,11 @@ export function uiFrame(values: Readonly<Record<string, unknown>>, token: string
 
 export function stdinFrame(text: string): Buffer {
   return encodeFrame(STDIN, text);
+}
+
+/** `body` is the answer's JSON. */
+export function callFrame(body: string): Buffer {
+  return jsonFrame(CALL, body);
 }
 
 /** Registers every cell and runs none. */

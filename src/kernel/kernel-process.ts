@@ -16,6 +16,7 @@ import { CommandSlot } from './command-slot.ts';
 import { classifyExit, type EndFacts, type ProcessEnd } from './exit-classification.ts';
 import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
 import {
+  callFrame,
   controlFrame,
   createNotebook,
   executeScratchpad,
@@ -137,6 +138,10 @@ export class KernelProcess implements Kernel {
 
   answerStdin(text: string): void {
     this.#socket.send(stdinFrame(text));
+  }
+
+  answerCall(json: string): void {
+    this.#socket.send(callFrame(json));
   }
 
   interrupt(): boolean {

@@ -48,6 +48,7 @@ const DECODERS: ReadonlyMap<string, (fields: Fields) => KernelMessage> = new Map
   ['bridge-ready', (f: Fields) => ({ op: 'bridge-ready', hostMs: orNull(f.ms, asNumber, 'ms') })],
   ['bridge-done', decodeBridgeDone],
   ['bridge-judged', decodeBridgeJudged],
+  ['kernel-call', decodeKernelCall],
   ['bridge-exit', () => ({ op: 'bridge-exit' })],
   [
     'bridge-app-options',
@@ -198,6 +199,15 @@ function decodeBridgeJudged(fields: Fields): KernelMessage {
   return {
     op: 'bridge-judged',
     errors: new Map(errors.map(([cellId, list]) => [cellId, asList(list, asCellError, cellId)])),
+  };
+}
+
+function decodeKernelCall(fields: Fields): KernelMessage {
+  return {
+    op: 'kernel-call',
+    id: asNumber(fields.id, 'id'),
+    method: asText(fields.method, 'method'),
+    fields,
   };
 }
 

@@ -168,6 +168,14 @@ export interface BridgeJudged {
   readonly errors: ReadonlyMap<string, readonly CellError[]>;
 }
 
+/** Notebook code asks its server something; the answer carries the same id. The members are the method's. */
+export interface KernelCall {
+  readonly op: 'kernel-call';
+  readonly id: number;
+  readonly method: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
 /** marimo's loop has ended as asked; the process follows. */
 export interface BridgeExit {
   readonly op: 'bridge-exit';
@@ -199,6 +207,7 @@ export type KernelMessage =
   | BridgeReady
   | BridgeDone
   | BridgeJudged
+  | KernelCall
   | BridgeExit
   | BridgeAppOptions
   | OtherMessage;

@@ -4,7 +4,7 @@ import type { KernelOrder, SessionContext, SessionEvent, Work } from '#machines/
 import { reach } from '#src/core/fault-points.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
-import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
+import type { BridgeDone, KernelCall, KernelMessage } from '#src/kernel/messages.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { WorkPlan } from './work.ts';
 
@@ -13,10 +13,17 @@ export interface Kernels {
   startKernel(launch: KernelLaunch, sink: KernelSink): Kernel;
 }
 
+/** Where what notebook code asks of its server is answered, for one kernel. */
+export interface CallDesk extends Disposable {
+  /** Answers JSON text with the call's id; never rejects. */
+  call(id: number, method: string, fields: Readonly<Record<string, unknown>>): Promise<string>;
+}
+
 export interface KernelDriverPorts {
   readonly kernels: Kernels;
   readonly liveOf: (context: SessionContext) => LiveNotebook;
   readonly launchOf: (context: SessionContext, live: LiveNotebook) => KernelLaunch;
+  readonly deskOf: (context: SessionContext, live: LiveNotebook) => CallDesk;
   readonly planOf: (work: Work) => WorkPlan;
   readonly log: Pick<Log, 'error'>;
 }
@@ -34,6 +41,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
   return fromCallback<KernelOrder, SessionContext>(({ input, receive, sendBack }) => {
     const report = sendBack as (event: SessionEvent) => void;
     const live = ports.liveOf(input);
+    const desk = ports.deskOf(input, live);
     const startedAt = performance.now();
     let current: InFlight | undefined;
 
@@ -73,6 +81,10 @@ export function kernelDriver(ports: KernelDriverPorts) {
       report({ type: 'kernel.done', workId: work.id, status, failure });
     };
 
+    const answer = ({ id, method, fields }: KernelCall): void => {
+      void desk.call(id, method, fields).then((json) => kernel.answerCall(json));
+    };
+
     const kernel = logging(() =>
       ports.kernels.startKernel(ports.launchOf(input, live), {
         ready: ({ phases, done }) =>
@@ -85,9 +97,13 @@ export function kernelDriver(ports: KernelDriverPorts) {
         messages: (batch: readonly KernelMessage[]) =>
           orKill(() => {
             live.apply(batch);
-            for (const message of batch) if (message.op === 'bridge-done') advance(message);
+            for (const message of batch) {
+              if (message.op === 'bridge-done') advance(message);
+              else if (message.op === 'kernel-call') answer(message);
+            }
           }),
         exited: (exit) => {
+          desk[Symbol.dispose]();
           live.detachKernel(kernel);
           report({
             type: 'kernel.exited',
@@ -123,6 +139,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
       }
     };
     const release = (): void => {
+      desk[Symbol.dispose]();
       live.detachKernel(kernel);
       kernel.stop();
     };

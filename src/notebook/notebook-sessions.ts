@@ -1,6 +1,6 @@
 /** Notebook sessions as the API has them: opened, looked at, followed, closed. What may happen is for their actors. */
 
-import type { SessionContext, SessionMode } from '#machines/notebook-session.ts';
+import type { Opener, SessionContext, SessionMode } from '#machines/notebook-session.ts';
 import type { Address } from '#src/actors/address.ts';
 import type { ActorRuntime, Peek } from '#src/actors/runtime.ts';
 import { timestamp } from '#src/core/clock.ts';
@@ -20,6 +20,7 @@ export interface OpenRequest {
   readonly notebookId: NotebookId;
   readonly environmentId: EnvironmentId;
   readonly mode: SessionMode;
+  readonly by: Opener;
 }
 
 export interface NotebookSessionsOptions {
@@ -42,13 +43,16 @@ export class NotebookSessions {
   }
 
   /** Opens a session on a notebook in an environment; the session starts, which its stream and `record` show. */
-  open(workspaceId: WorkspaceId, { notebookId, environmentId, mode }: OpenRequest): NotebookSessionRecord {
+  open(
+    workspaceId: WorkspaceId,
+    { notebookId, environmentId, mode, by }: OpenRequest,
+  ): NotebookSessionRecord {
     const { actors, notebooks } = this.#options;
     notebooks.json(workspaceId, notebookId);
     const environment: Address = { workspaceId, kind: 'environment', id: environmentId };
     const address = sessionAddress(workspaceId, notebookId);
     const attach = { type: 'attachNotebook', sessionId: notebookId };
-    const open = { type: 'open', environmentId, mode, at: timestamp() };
+    const open = { type: 'open', environmentId, mode, at: timestamp(), by };
     actors.check(environment, attach);
     if (actors.peek(address) === undefined) actors.spawn(address, { workspaceId, notebookId });
     actors.check(address, open);

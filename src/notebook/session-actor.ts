@@ -17,7 +17,7 @@ import { reach } from '#src/core/fault-points.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { KernelLaunch } from '#src/kernel/kernel.ts';
-import { type Kernels, kernelDriver } from './kernel-driver.ts';
+import { type CallDesk, type Kernels, kernelDriver } from './kernel-driver.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { WorkEnd, WorkPlan } from './work.ts';
@@ -29,6 +29,8 @@ export interface SessionActorsOptions {
   readonly liveNotebooks: LiveNotebooks;
   readonly kernels: Kernels;
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
+  /** Where what notebook code asks of its server is answered. */
+  readonly openDesk: (context: SessionContext, live: LiveNotebook) => CallDesk;
   readonly log: Pick<Log, 'error'>;
 }
 
@@ -74,6 +76,7 @@ export class SessionActors {
           kernels,
           liveOf: ({ workspaceId, notebookId }) => liveNotebooks.of(workspaceId, notebookId),
           launchOf: (context, live) => this.#launch(context, live),
+          deskOf: this.#options.openDesk,
           planOf: (work) => {
             const plan = this.#plans.get(work.id);
             if (plan === undefined) throw new Error(`The work ${work.id} has no plan.`);

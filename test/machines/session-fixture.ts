@@ -88,6 +88,7 @@ export const open: SessionEvent = {
   type: 'open',
   environmentId: 'env_1' as EnvironmentId,
   mode: 'edit',
+  by: { userId: 'ada', readsDatasources: true },
   at: '2026-01-01T00:00:00.000Z',
 };
 export const close: SessionEvent = { type: 'close' };

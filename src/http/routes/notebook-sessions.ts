@@ -51,6 +51,10 @@ export function notebookSessionRoutes(sessions: NotebookSessions): readonly Rout
           notebookId: body.notebookId as NotebookId,
           environmentId: body.environmentId as EnvironmentId,
           mode: body.mode ?? 'edit',
+          by: {
+            userId: principal.userId,
+            readsDatasources: principal.scopes.includes('datasource:read'),
+          },
         });
         return accepted(record, `/api/v3/notebook-sessions/${record.sessionId}`);
       },

@@ -20,14 +20,16 @@ import msgspec
 from marimo import _loggers
 from marimo._runtime import commands, runtime
 from marimo._runtime.runtime import Kernel
+from troupe import channel as server_channel
 
 import runs
-from frames import COMPLETION, CONTROL, STDIN, UI
+from calls import Calls
+from frames import CALL, COMPLETION, CONTROL, STDIN, UI
 from judge import judge
 from kernel_state import STATE, Asked
 
 
-def fill_queues(queues, frames):
+def fill_queues(queues, frames, calls):
     """The reader thread: hands each frame to marimo; an unreadable one is answered at once and harms nothing."""
     read_asked = msgspec.json.Decoder(Asked).decode
     read = {
@@ -39,6 +41,9 @@ def fill_queues(queues, frames):
     for channel, body in frames:
         asked = Asked()
         try:
+            if channel == CALL:
+                calls.receive(body)
+                continue
             if channel == CONTROL:
                 asked = read_asked(body)
             message = read[channel](body)
@@ -189,9 +194,11 @@ def find_verdicts(kernel):
 def serve(outbox, frames, ready, user_config, app_metadata, configs):
     """Says `ready`, then runs the kernel until stop-kernel. `frames` is consumed in a thread of its own."""
     STATE.outbox = outbox
+    calls = Calls(outbox)
+    server_channel.provide(calls.ask)
     outbox.say(op="bridge-ready", **ready)
     queues = {CONTROL: queue.Queue(), UI: queue.Queue(), COMPLETION: queue.Queue(), STDIN: queue.Queue(maxsize=1)}
-    threading.Thread(target=fill_queues, args=(queues, frames), daemon=True).start()
+    threading.Thread(target=fill_queues, args=(queues, frames, calls), daemon=True).start()
     runtime.launch_kernel(  # calls setsid() and dies if the process leads a session already
         control_queue=queues[CONTROL],
         set_ui_element_queue=queues[UI],

@@ -20,6 +20,7 @@ from confinement import syscalls
 from frames import read_frames
 from outbox import Outbox
 
+GRACE_CPU_S = 5
 HOST = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -35,6 +36,7 @@ def run(order, forked_at, host_modules, confinement, link):
     os.umask(0o077)
     os.chdir(order.cwd)
     limit({"CORE": 0, **order.limits})
+    yield_to_server(order.nice)
     if confinement:
         confinement.finish()
     # orphans of cells stay ours; when we die they become the zygote's, which kills them
@@ -80,10 +82,23 @@ def limit(limits):
     """Sets soft and hard limits; one that is stricter already stays."""
     for name, value in limits.items():
         kind = getattr(resource, f"RLIMIT_{name}")
-        _, hard = resource.getrlimit(kind)
-        if hard != resource.RLIM_INFINITY:
-            value = min(value, hard)
-        resource.setrlimit(kind, (value, value))
+        _, most = resource.getrlimit(kind)
+        # over the lower limit of processor time SIGXCPU says why; over the upper one there is only SIGKILL
+        soft, hard = value, value + GRACE_CPU_S if name == "CPU" else value
+        if most != resource.RLIM_INFINITY:
+            soft, hard = min(soft, most), min(hard, most)
+        resource.setrlimit(kind, (soft, hard))
+
+
+def yield_to_server(nice):
+    """When there is too little processor time or memory for all, kernels go short, not the server."""
+    os.nice(nice)
+    syscalls.set_dumpable(True)  # else /proc/self is root's
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write("1000")
+    except OSError:  # no /proc, or a read-only one
+        pass
 
 
 def find_host_modules() -> list[str]:

@@ -30,6 +30,7 @@ class Fork(Connection, kw_only=True, tag_field="op", tag="fork"):
     log_path: str = "/dev/null"
     # rlimits by name, as in {"DATA": bytes}: DATA counts memory, AS also what is only reserved
     limits: dict[str, int] = {}
+    nice: int = 0  # how much processor time it leaves to others, from 0 to 19
     confine: Wanted | None = None  # null leaves the kernel unconfined
     preload_seed: int | None = None  # seeds random and numpy.random; null: from the system
 

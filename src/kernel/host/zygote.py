@@ -23,6 +23,9 @@ from collections import deque
 import guardian
 import processes
 
+# what notebooks may import from their server: the only modules of ours that they find
+NOTEBOOK_MODULES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "notebook_modules")
+
 
 class Child:
     """A process whose end is the end of what an order started: a kernel, its init, or a conversion."""
@@ -223,6 +226,7 @@ def find_id(line):
 def main():
     lifeline, shield = guardian.fork_zygote()
     started_at = time.perf_counter()
+    sys.path.append(NOTEBOOK_MODULES)
     import marimo
 
     import compatibility
@@ -249,7 +253,8 @@ def main():
         # not for notebooks to import from
         sys.path[:] = [path for path in sys.path if os.path.abspath(path) != kernel_process.HOST]
     steps = [] if missing else warm.plan(os.environ.get("TROUPE_PRELOAD", warm.LIBRARIES))
-    found = detect.detect()
+    wanted = json.loads(os.environ.get("TROUPE_CONFINEMENT", "{}"))  # what all kernels are to have
+    found = detect.detect(wanted.get("uid"))
     zygote = Zygote(lifeline, shield, found, steps, host_modules)
     zygote.say(
         op="hello",
@@ -259,7 +264,7 @@ def main():
         supported=supported and not missing,
         missing=missing,
         threads=warm.settle(),
-        confinement=describe.describe(found),
+        confinement=describe.describe(found, wanted.get("network", "open"), wanted.get("uid")),
         ms=round((time.perf_counter() - started_at) * 1000),
     )
     zygote.serve()

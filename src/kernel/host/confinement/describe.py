@@ -8,7 +8,8 @@ def describe(found, network="open", uid=None) -> str:
         layers.append("+".join(kinds) + " namespaces")
     else:
         gaps.append(
-            f"no namespaces ({found.why}): files of this user can be chmod-ed, /tmp and unix sockets are shared"
+            f"no namespaces ({found.why}): files of this user can be chmod-ed, /tmp and unix sockets are shared, "
+            "processes are not limited"
         )
         if found.landlock < 6:
             gaps.append(
@@ -16,7 +17,16 @@ def describe(found, network="open", uid=None) -> str:
                 + (", except the server" if found.seccomp else ", the server too")
             )
     if found.root:
-        layers.append(f"uid {uid}" if uid else "RUNNING AS ROOT")
+        has_uid = uid and found.uid_why is None
+        layers.append(f"uid {uid}" if has_uid else "RUNNING AS ROOT")
+        if not has_uid:
+            gaps.append(
+                f"kernels do not run as uid {uid} ({found.uid_why})"
+                if uid
+                else "kernels run as root without its capabilities: set TROUPE_KERNEL_UID or do not start as root"
+            )
+        if found.namespaces and not found.counts_pids:
+            gaps.append("processes are not limited (root, on a Linux before 6.14 or with a read-only /proc/sys)")
     if found.landlock:
         layers.append(f"Landlock {found.landlock}")
     else:
@@ -26,8 +36,6 @@ def describe(found, network="open", uid=None) -> str:
         )
     if found.seccomp:
         layers.append("seccomp")
-    if found.root and not uid:
-        gaps.append("set a kernel uid or do not start as root")
     text = f"{find_level(found, gaps)}: {', '.join([*layers, 'rlimits'])}; network {network}"
     return text + (f"; NOT covered: {'; '.join(gaps)}" if gaps else "")
 

@@ -1,5 +1,5 @@
 """What this machine offers, found out once in the zygote before the first fork. Namespaces are tried for real, in a
-child (4 ms).
+child (4 ms), and so is a change of user.
 
 TROUPE_CONFINE_WITHOUT=namespaces,landlock,seccomp (any of them, or landlock:2 for a kernel whose newest ABI is 2) plays
 a machine that lacks them, so that tests see the fallbacks.
@@ -8,52 +8,84 @@ a machine that lacks them, so that tests see the fallbacks.
 import json
 import os
 import socket
+import sys
 
-from confinement import landlock, namespaces, views
+from confinement import capabilities, landlock, namespaces, views
 from confinement.syscalls import MACHINE
 
 
 class Found:
     """The layers that a kernel on this machine can have."""
 
-    def __init__(self, root, landlock_abi, seccomp, without_namespaces_why, notes):
+    def __init__(self, root, landlock_abi, seccomp, without_namespaces_why, notes=(), uid_why=None, counts_pids=False):
         self.root = root  # the server runs as root: namespaces without that of users
         self.landlock = landlock_abi  # 0: none
         self.seccomp = seccomp
         self.namespaces = without_namespaces_why is None
         self.why = without_namespaces_why
         self.notes = notes  # what the view of the disk lacks here, for people
+        self.uid_why = uid_why  # why kernels cannot have the uid that they were meant to have; None: they can
+        self.counts_pids = counts_pids  # a session's processes can be limited, also root's
 
 
-def detect() -> Found:
+def detect(uid: int | None = None) -> Found:
+    """`uid`: what kernels of a server that is root are to run as."""
     without = os.environ.get("TROUPE_CONFINE_WITHOUT", "").split(",")
     newest = min([int(name.removeprefix("landlock:")) for name in without if name.startswith("landlock:")] or [99])
     root = os.geteuid() == 0
-    why, notes = ("switched off", []) if "namespaces" in without else try_namespaces(root)
+    tried = {"why": "switched off"} if "namespaces" in without else try_namespaces(root, uid)
+    if tried["why"] is not None:
+        tried = {"why": tried["why"], "uid_why": "there are no namespaces"}
     abi = 0 if "landlock" in without else min(landlock.find_abi(), newest)
-    return Found(root, abi, MACHINE is not None and "seccomp" not in without, why, notes)
+    seccomp = MACHINE is not None and "seccomp" not in without
+    why = tried.pop("why")
+    return Found(root, abi, seccomp, why, **tried)
 
 
-def try_namespaces(root):
-    """(why they cannot be had, or None; notes about the view)."""
+def try_namespaces(root, kernel_uid) -> dict:
+    """Members of Found; `why` they cannot be had, or None."""
     if MACHINE is None:
-        return "unknown machine", []
+        return {"why": "unknown machine"}
     ours, theirs = socket.socketpair()
     uid, gid = os.geteuid(), os.getegid()
     try:
         pid = namespaces.clone(with_user=not root, with_network=True)
     except OSError as error:
-        return f"clone: {error.strerror}", []
+        return {"why": f"clone: {error.strerror}"}
     if pid == 0:
         try:
             namespaces.settle_in(not root, uid, gid)
-            theirs.send(json.dumps([None, views.build([], [], [], 1)]).encode())
+            notes = views.build([], views.find_python(), [], 1)
+            counts_pids = bool(root and not notes and namespaces.counts_pids() and can_write_pid_max())
+            uid_why = find_obstacle(kernel_uid) if root and kernel_uid else None
+            theirs.send(json.dumps({"why": None, "notes": notes, "uid_why": uid_why, "counts_pids": counts_pids}).encode())
         except OSError as error:
-            theirs.send(json.dumps([f"{error.filename or 'mount'}: {error.strerror}", []]).encode())
+            theirs.send(json.dumps({"why": f"{error.filename or 'mount'}: {error.strerror}"}).encode())
         finally:
             os._exit(0)
     theirs.close()
     os.waitpid(pid, 0)
     answer = ours.recv(4096)
     ours.close()
-    return tuple(json.loads(answer)) if answer else ("the view of the disk cannot be built", [])
+    return json.loads(answer) if answer else {"why": "the view of the disk cannot be built"}
+
+
+def can_write_pid_max():
+    try:
+        namespaces.limit_pids(1024)
+    except OSError:  # a container that makes /proc/sys read-only
+        return False
+    return True
+
+
+def find_obstacle(uid):
+    """Becomes that user, who must be able to run this Python. Why it is not, or None."""
+    capabilities.become(uid)
+    for path in dict.fromkeys([sys.executable, os.__file__, *filter(os.path.isabs, sys.path)]):
+        try:
+            os.close(os.open(path, os.O_RDONLY))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            return f"cannot read {path}: {error.strerror}"
+    return None

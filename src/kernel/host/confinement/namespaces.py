@@ -12,6 +12,7 @@ much again as the whole start.
 import ctypes
 import fcntl
 import os
+import re
 import select
 import signal
 import socket
@@ -21,6 +22,7 @@ from confinement.syscalls import MACHINE, NUMBERS, PR_SET_PDEATHSIG, prctl, set_
 
 NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 SET_INTERFACE_FLAGS, UP, RUNNING = 0x8914, 0x1, 0x40
+RESERVED_PIDS = 300  # which are not given out a second time, so that a limit below has no meaning
 holding_libc = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock during a call
 WATCHED = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM}
 
@@ -54,6 +56,18 @@ def settle_in(with_user: bool, uid: int, gid: int):
 def bring_loopback_up():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SET_INTERFACE_FLAGS, struct.pack("16sH14x", b"lo", UP | RUNNING))
+
+
+def counts_pids() -> bool:
+    """Whether the highest pid is a namespace's own; before that it would be the whole machine's."""
+    major, minor = re.match(r"(\d+)\.(\d+)", os.uname().release).groups()
+    return (int(major), int(minor)) >= (6, 14)
+
+
+def limit_pids(processes: int):
+    """For root, whom RLIMIT_NPROC does not bind. Needs a /proc of its own; only where counts_pids()."""
+    with open("/proc/sys/kernel/pid_max", "w", encoding="ascii") as file:
+        file.write(str(processes + RESERVED_PIDS))
 
 
 def fork_kernel(link, drop_privileges):

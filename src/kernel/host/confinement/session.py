@@ -1,12 +1,12 @@
 """One session's confinement: the layers of this machine, in their order, in the process that becomes the kernel."""
 
 import os
-import sys
+import resource
 import tempfile
 
 import msgspec
 
-from confinement import capabilities, landlock, namespaces, seccomp, views
+from confinement import capabilities, landlock, namespaces, ownership, seccomp, views
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
 NETWORKS = ("open", "none")
@@ -15,12 +15,14 @@ NETWORKS = ("open", "none")
 class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What an order says about confinement."""
 
-    hidden: list[str] = []  # the server's directories; the kernel's own may lie inside
+    hidden: list[str] = []  # the server's directories and files; the kernel's own may lie inside
     read: list[str] = []  # what else may be read
+    write: list[str] = []  # what else may be read and written
     network: str = "open"  # "none": only a loopback of its own, or none at all without namespaces
     tcp_ports: list[int] | None = None  # from Landlock 4 on: the only ports to connect to
     uid: int | None = None  # of the kernel, for a server that is root
     tmp_mb: int = 256  # size of /tmp and of /dev/shm
+    processes: int | None = None  # most processes and threads at once; only namespaces can count them
     shield: list[int] = []  # more processes that may not be signalled; the server and the zygote always are
 
     def __post_init__(self):
@@ -36,10 +38,12 @@ class Confinement:
         self.found, self.wanted = found, wanted
         self.with_user = not found.root
         self.uid, self.gid = os.geteuid(), os.getegid()
+        self.kernel_uid = wanted.uid if found.root and found.namespaces and found.uid_why is None else None
         self.work = os.path.realpath(work)
         self.shield = {*shield, *wanted.shield}
-        python = [sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(os.path.isdir, sys.path)]
-        self.read = [os.path.realpath(path) for path in dict.fromkeys([*python, *wanted.read])] + views.find_resolver()
+        self.hidden = real_paths(wanted.hidden)
+        self.read = [*views.find_python(), *real_paths(wanted.read), *views.find_resolver()]
+        self.write = real_paths(wanted.write)
 
     def fork(self) -> int:
         """The child is the session's init where there are namespaces, otherwise the kernel itself."""
@@ -52,23 +56,30 @@ class Confinement:
         found, wanted = self.found, self.wanted
         if wanted.network == "none" and not (found.namespaces or found.seccomp):
             raise RuntimeError("network none needs namespaces or seccomp: refusing to run with less")
+        if found.root:
+            ownership.give(self.work, self.kernel_uid or self.uid)
         if not found.namespaces:
             return
         namespaces.settle_in(self.with_user, self.uid, self.gid)
-        views.build([os.path.realpath(path) for path in wanted.hidden], self.read, [self.work], wanted.tmp_mb)
+        views.build(self.hidden, self.read, [self.work, *self.write], wanted.tmp_mb)
+        if wanted.processes is not None and found.counts_pids:
+            namespaces.limit_pids(wanted.processes)
         if wanted.network == "none":
             namespaces.bring_loopback_up()
         namespaces.fork_kernel(link, self.drop_privileges)
 
     def drop_privileges(self):
-        if self.found.root and self.wanted.uid:
-            capabilities.become(self.wanted.uid)
+        if self.kernel_uid is not None:
+            capabilities.become(self.kernel_uid)
         elif self.found.root or self.found.namespaces:
             capabilities.drop_capabilities()
 
     def finish(self):
         """Everything that the kernel needs from outside is open, and it is in its directory."""
         tmp = self._find_tmp()
+        if self.found.namespaces and self.with_user and self.wanted.processes is not None:
+            # Outside of a user namespace it would count every process of this user.
+            resource.setrlimit(resource.RLIMIT_NPROC, (self.wanted.processes, self.wanted.processes))
         self.drop_privileges()
         capabilities.forbid_new_privileges()
         self._restrict_files(tmp)
@@ -80,8 +91,6 @@ class Confinement:
             return "/tmp"
         tmp = os.path.join(self.work, ".tmp")
         os.makedirs(tmp, mode=0o700, exist_ok=True)
-        if self.found.root and self.wanted.uid:
-            os.chown(tmp, self.wanted.uid, self.wanted.uid)
         os.environ["TMPDIR"] = tmp
         tempfile.tempdir = None
         return tmp
@@ -90,10 +99,15 @@ class Confinement:
         found, wanted = self.found, self.wanted
         if not found.landlock:
             return
-        rules = [(path, landlock.READ) for path in (*self.read, *views.SYSTEM)]
+        rules = [(path, landlock.READ) for path in self._but_hidden(*self.read, *views.SYSTEM)]
         rules += [(path, landlock.WRITE) for path in (self.work, tmp, "/dev/shm", *DEVICES)]
+        rules += [(path, landlock.WRITE) for path in self._but_hidden(*self.write)]
         ports = [] if wanted.network == "none" and not found.namespaces else wanted.tcp_ports
         landlock.restrict(found.landlock, rules, ports)
+
+    def _but_hidden(self, *paths):
+        """A hidden file that is replaced loses its cover; it must not be readable then."""
+        return [one for path in paths for one in views.leave_out(self.hidden, path)]
 
     def _restrict_calls(self):
         found, wanted = self.found, self.wanted
@@ -107,3 +121,7 @@ class Confinement:
             no_ptrace=weak and not found.landlock,
         )
         seccomp.restrict(program)
+
+
+def real_paths(paths) -> list[str]:
+    return [os.path.realpath(path) for path in paths]

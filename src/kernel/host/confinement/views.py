@@ -3,6 +3,7 @@
 import os
 import pwd
 import struct
+import sys
 
 from confinement.syscalls import call, libc, syscall
 
@@ -29,6 +30,12 @@ def find_home() -> list[str]:
     return [] if overlaps or not os.path.isdir(home) else [home]
 
 
+def find_python() -> list[str]:
+    """Where this interpreter and its packages lie, by the paths that it knows and by where links lead."""
+    paths = [sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(os.path.isdir, sys.path)]
+    return list(dict.fromkeys(find(path) for find in (os.path.realpath, os.path.abspath) for path in paths))
+
+
 def find_resolver() -> list[str]:
     """Where /etc/resolv.conf leads to: often into /run, which is covered."""
     path = os.path.realpath("/etc/resolv.conf")
@@ -36,28 +43,30 @@ def find_resolver() -> list[str]:
 
 
 def build(hidden, read, write, tmp_mb) -> list[str]:
-    """In a new mount namespace. Answers what could not be had, for people. All paths are real paths."""
+    """In a new mount namespace. Answers what could not be had, for people. All paths are real paths; `hidden`, `read`
+    and `write` may lie in each other, and the innermost counts."""
+    os.umask(0o022)  # a kernel with a uid of its own walks through what is made here
     mount(None, "/", flags=RECURSIVE | PRIVATE)
-    covers = find_covers(hidden)
+    write = [path for path in write if os.path.exists(path)]
     for path in write:
         mount(path, path, flags=BIND)  # a mount of its own, so that it can stay writable
-    kept = [path for path in dict.fromkeys([*read, *write]) if any(is_under(path, cover) for cover in covers)]
-    opened = [
-        (path, os.open(path, os.O_PATH | os.O_CLOEXEC), os.path.isdir(path)) for path in kept if os.path.exists(path)
-    ]
+    kept = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in {*read, *write} if os.path.exists(path)}
+    steps = plan(find_covers(hidden, kept), kept)
+    folders = {path for path, _ in steps if os.path.isdir(path)}
     set_flags("/", READ_ONLY | NOSUID, recursive=True)
-    for cover in covers:
-        options = f"size={tmp_mb}m,mode=1777" if cover in OPEN_TMP else "size=1m,mode=755"
-        mount("tmpfs", cover, "tmpfs", NOSUID | NODEV, options)
-    for path, descriptor, is_folder in opened:
-        make_place(path, is_folder)
-        mount(f"/proc/self/fd/{descriptor}", path, flags=BIND | RECURSIVE)
+    for path, is_cover in steps:
+        if is_cover:
+            cover(path, path in folders, tmp_mb)
+        else:
+            make_place(path, path in folders)
+            mount(f"/proc/self/fd/{kept[path]}", path, flags=BIND | RECURSIVE)
+    for descriptor in kept.values():
         os.close(descriptor)
     for path in write:
         set_flags(path, clear=READ_ONLY)
-    for cover in covers:
-        if cover not in OPEN_TMP:
-            set_flags(cover, READ_ONLY)
+    for path, is_cover in steps:
+        if is_cover and path not in OPEN_TMP:
+            set_flags(path, READ_ONLY)
     try:
         mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
     # a container that masks parts of /proc does not allow it
@@ -66,13 +75,44 @@ def build(hidden, read, write, tmp_mb) -> list[str]:
     return []
 
 
-def find_covers(hidden) -> list[str]:
-    """The outermost of the places that become empty."""
-    covers = []
-    for path in sorted({*hidden, *COVERED, *find_home()}):
-        if os.path.isdir(path) and not os.path.islink(path) and not any(is_under(path, cover) for cover in covers):
-            covers.append(path)
-    return covers
+def find_covers(hidden, kept) -> set[str]:
+    """The places that become empty. The home directory does not when it was asked for by name."""
+    covers = {*hidden, *COVERED, *(home for home in find_home() if home not in kept)}
+    return {path for path in covers if os.path.exists(path) and not os.path.islink(path)}
+
+
+def plan(covers, kept) -> list[tuple[str, bool]]:
+    """What to mount, from the outside in: (path, whether it is a cover). What would change nothing is left out."""
+    steps = []
+    for path in sorted({*covers, *kept}):  # so that what a path lies in comes before it
+        is_cover = path in covers
+        outer = next((step for step in reversed(steps) if is_under(path, step[0])), ("/", False))
+        if is_cover != outer[1]:
+            steps.append((path, is_cover))
+    return steps
+
+
+def cover(path, is_folder, tmp_mb):
+    """A folder becomes empty, a file a device that cannot be opened."""
+    if is_folder:
+        options = f"size={tmp_mb}m,mode=1777" if path in OPEN_TMP else "size=1m,mode=755"
+        mount("tmpfs", path, "tmpfs", NOSUID | NODEV, options)
+    else:
+        mount("/dev/null", path, flags=BIND)
+        set_flags(path, NODEV | NOEXEC)
+
+
+def leave_out(hidden, path):
+    """`path`, or, where something of `hidden` lies in it, everything else that is in it now."""
+    if path in hidden:
+        return
+    inner = [one for one in hidden if is_under(one, path)]
+    if not inner:
+        yield path
+    elif os.path.isdir(path):
+        for entry in os.scandir(path):
+            if not entry.is_symlink():  # it leads to a path of its own
+                yield from leave_out(inner, entry.path)
 
 
 def make_place(path, is_folder):

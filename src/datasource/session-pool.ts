@@ -1,0 +1,109 @@
+/**
+ * Open connections to databases, kept for the next statement. They belong to one revision of one datasource: when that is
+ * replaced or deleted, the idle ones are closed at once and the others when their statement ends.
+ */
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { DatasourceRecord } from '#storage/datasources.ts';
+import type { Session } from './connector.ts';
+
+export type OpenSession = (workspaceId: WorkspaceId, record: DatasourceRecord) => Promise<Session>;
+
+/** A session for one statement. */
+export interface Lease {
+  readonly session: Session;
+  /** Gives it back; one whose statement did not end well is not `reusable`. Idempotent. */
+  release(reusable: boolean): void;
+}
+
+interface Shelf {
+  readonly idle: { readonly session: Session; readonly timer: NodeJS.Timeout }[];
+  readonly waiting: (() => void)[];
+  leased: number;
+  isVoid: boolean;
+}
+
+/** Connections to one datasource at once; further statements wait for one. */
+const MOST = 8;
+const IDLE_MS = 60_000;
+
+export class SessionPool implements AsyncDisposable {
+  readonly #open: OpenSession;
+  readonly #shelves = new Map<string, Shelf>();
+
+  constructor(open: OpenSession) {
+    this.#open = open;
+  }
+
+  /** Rejects with `DatasourceFailure` when the database cannot be reached. */
+  async acquire(workspaceId: WorkspaceId, record: DatasourceRecord): Promise<Lease> {
+    const key = `${keyOf(workspaceId, record.slug)}${record.id}/${record.revision}`;
+    const shelf = this.#shelves.get(key) ?? { idle: [], waiting: [], leased: 0, isVoid: false };
+    this.#shelves.set(key, shelf);
+    while (shelf.leased >= MOST) await new Promise<void>((resolve) => shelf.waiting.push(resolve));
+    shelf.leased++;
+    const kept = shelf.idle.pop();
+    if (kept !== undefined) {
+      clearTimeout(kept.timer);
+      return this.#lease(key, shelf, kept.session);
+    }
+    try {
+      return this.#lease(key, shelf, await this.#open(workspaceId, record));
+    } catch (error) {
+      this.#leave(key, shelf);
+      throw error;
+    }
+  }
+
+  /** The connections of every revision of a datasource are void. */
+  drop(workspaceId: WorkspaceId, slug: string): void {
+    for (const [key, shelf] of this.#shelves)
+      if (key.startsWith(keyOf(workspaceId, slug))) this.#empty(key, shelf);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const idle = [...this.#shelves].flatMap(([key, shelf]) => this.#empty(key, shelf));
+    await Promise.all(idle);
+  }
+
+  #lease(key: string, shelf: Shelf, session: Session): Lease {
+    let released = false;
+    return {
+      session,
+      release: (reusable) => {
+        if (released) return;
+        released = true;
+        if (reusable && !shelf.isVoid) this.#keep(shelf, session);
+        else void session.close();
+        this.#leave(key, shelf);
+      },
+    };
+  }
+
+  #keep(shelf: Shelf, session: Session): void {
+    const timer = setTimeout(() => {
+      const at = shelf.idle.findIndex((kept) => kept.session === session);
+      if (at !== -1) shelf.idle.splice(at, 1);
+      void session.close();
+    }, IDLE_MS).unref();
+    shelf.idle.push({ session, timer });
+  }
+
+  #leave(key: string, shelf: Shelf): void {
+    shelf.leased--;
+    shelf.waiting.shift()?.();
+    if (shelf.leased === 0 && shelf.idle.length === 0) this.#shelves.delete(key);
+  }
+
+  #empty(key: string, shelf: Shelf): Promise<void>[] {
+    shelf.isVoid = true;
+    this.#shelves.delete(key);
+    return shelf.idle.splice(0).map(({ session, timer }) => {
+      clearTimeout(timer);
+      return session.close();
+    });
+  }
+}
+
+function keyOf(workspaceId: string, slug: string): string {
+  return `${workspaceId}/${slug}/`;
+}

@@ -1,0 +1,19 @@
+"""The way from notebook code to its server: one question, one answer. The kernel provides it before a notebook runs."""
+
+_ask = None
+
+
+class NoServer(RuntimeError):
+    """This code does not run in a notebook of a Troupe server."""
+
+
+def provide(ask):
+    """`ask(method, **fields)` answers a dict; called by the kernel."""
+    global _ask
+    _ask = ask
+
+
+def ask(method, **fields) -> dict:
+    if _ask is None:
+        raise NoServer("datasources can be used in notebooks of a Troupe server only")
+    return _ask(method, **fields)

@@ -1,0 +1,221 @@
+"""DB-API 2.0 (PEP 249) over the server's datasources. Parameters are written `?`. Every statement commits itself."""
+
+from troupe import channel
+from troupe.values import read_rows, write_parameter
+
+apilevel = "2.0"
+threadsafety = 1
+paramstyle = "qmark"
+
+
+class Warning(Exception):
+    pass
+
+
+class Error(Exception):
+    pass
+
+
+class InterfaceError(Error):
+    pass
+
+
+class DatabaseError(Error):
+    pass
+
+
+class DataError(DatabaseError):
+    pass
+
+
+class OperationalError(DatabaseError):
+    pass
+
+
+class IntegrityError(DatabaseError):
+    pass
+
+
+class InternalError(DatabaseError):
+    pass
+
+
+class ProgrammingError(DatabaseError):
+    pass
+
+
+class NotSupportedError(DatabaseError):
+    pass
+
+
+ERRORS = {
+    error.__name__: error
+    for error in (InterfaceError, DatabaseError, DataError, OperationalError, IntegrityError, ProgrammingError)
+}
+
+
+def connect(slug) -> "Connection":
+    if not isinstance(slug, str):
+        raise InterfaceError("a datasource is named by its slug")
+    return Connection(slug)
+
+
+def _ask(method, **fields):
+    answer = channel.ask(method, **fields)
+    if error := answer.get("error"):
+        raise ERRORS.get(error["kind"], DatabaseError)(error["message"])
+    return answer
+
+
+class Connection:
+    """Holds no credentials and no socket: only the slug of a datasource."""
+
+    Warning, Error, InterfaceError, DatabaseError = Warning, Error, InterfaceError, DatabaseError
+    DataError, OperationalError, IntegrityError = DataError, OperationalError, IntegrityError
+    InternalError, ProgrammingError, NotSupportedError = InternalError, ProgrammingError, NotSupportedError
+
+    def __init__(self, slug):
+        self.slug = slug
+        self._open = True
+
+    def cursor(self) -> "Cursor":
+        self._require_open()
+        return Cursor(self)
+
+    def execute(self, operation, parameters=()) -> "Cursor":
+        """A cursor that has executed the statement."""
+        return self.cursor().execute(operation, parameters)
+
+    def commit(self):
+        """Every statement has committed itself."""
+        self._require_open()
+
+    def rollback(self):
+        """There is nothing to take back: every statement has committed itself."""
+        self._require_open()
+
+    def close(self):
+        self._open = False
+
+    def _require_open(self):
+        if not self._open:
+            raise InterfaceError("the connection is closed")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        self.close()
+
+    def __repr__(self):
+        return f"<datasource {self.slug!r}>"
+
+
+class Cursor:
+    """One statement at a time, and its rows as they come from the server in batches."""
+
+    arraysize = 1
+
+    def __init__(self, connection):
+        self.connection = connection
+        self.description = None
+        self.rowcount = -1
+        self._types = []
+        self._rows = []
+        self._next = 0
+        self._remote = None  # the server's name for a result that has more rows
+        self._open = True
+
+    def execute(self, operation, parameters=()) -> "Cursor":
+        self._require_open()
+        self.connection._require_open()
+        self._drop()
+        given = [write_parameter(value) for value in (parameters or ())]
+        self._take(_ask("execute", slug=self.connection.slug, sql=operation, parameters=given))
+        return self
+
+    def executemany(self, operation, seq_of_parameters):
+        for parameters in seq_of_parameters:
+            self.execute(operation, parameters)
+        self.description = None
+
+    def fetchone(self):
+        rows = self.fetchmany(1)
+        return rows[0] if rows else None
+
+    def fetchmany(self, size=None) -> list:
+        self._require_result()
+        size = self.arraysize if size is None else size
+        while len(self._rows) - self._next < size and self._remote is not None:
+            self._fetch()
+        rows = self._rows[self._next : self._next + size]
+        self._next += len(rows)
+        return rows
+
+    def fetchall(self) -> list:
+        self._require_result()
+        parts = [self._rows[self._next :]]
+        while self._remote is not None:
+            self._rows, self._next = [], 0
+            self._fetch()
+            parts.append(self._rows)
+        self._rows, self._next = [], 0
+        return parts[0] if len(parts) == 1 else [row for part in parts for row in part]
+
+    def close(self):
+        self._drop()
+        self._open = False
+
+    def setinputsizes(self, sizes):
+        pass
+
+    def setoutputsize(self, size, column=None):
+        pass
+
+    def _fetch(self):
+        try:
+            self._take(_ask("fetch", cursor=self._remote))
+        except BaseException:  # an interrupt, too: the server must not go on for nobody
+            self._drop()
+            raise
+
+    def _take(self, answer):
+        if "columns" in answer:
+            self._types = [column["type"] for column in answer["columns"]]
+            self.description = [(column["name"], column["type"], None, None, None, None, None) for column in answer["columns"]]
+        rows = read_rows(answer.get("rows", []), self._types)
+        self._rows = self._rows[self._next :] + rows if self._next < len(self._rows) else rows
+        self._next = 0
+        self._remote = answer.get("cursor")
+        if self._remote is None and self.description is None:
+            self.rowcount = -1
+
+    def _drop(self):
+        remote, self._remote = self._remote, None
+        self._rows, self._next, self.description = [], 0, None
+        if remote is not None:
+            _ask("close", cursor=remote)
+
+    def _require_open(self):
+        if not self._open:
+            raise InterfaceError("the cursor is closed")
+
+    def _require_result(self):
+        self._require_open()
+        if self.description is None:
+            raise ProgrammingError("there is no result to fetch from")
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        row = self.fetchone()
+        if row is None:
+            raise StopIteration
+        return row
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        self.close()
