@@ -199,6 +199,7 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
       idempotency: opened.use(new ReceiptBook(store)),
       draining: () => draining,
       streamsPerWorkspace: config.workspaceMaxSubscribers,
+      heartbeatMs: config.heartbeatS * 1000,
       routes: withOpenApi(
         [
           ...healthRoutes(() => {

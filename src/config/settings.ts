@@ -120,7 +120,8 @@ export const SETTINGS = {
     kind: seconds(0.05, 3600),
     default: '5',
     unit: 's',
-    description: 'Time between two heartbeat comments on an event stream.',
+    description:
+      'Time between two signs of life: comments on an event stream, white space ahead of an answer that takes long.',
   }),
   subscriberBufferBytes: setting({
     env: 'TROUPE_SUBSCRIBER_BUFFER_BYTES',
@@ -181,7 +182,8 @@ export const SETTINGS = {
     env: 'TROUPE_KERNEL_NETWORK',
     kind: choice('host', 'none'),
     default: 'host',
-    description: 'Whether notebook code has the network of the host or none but its own loopback. Datasources work either way.',
+    description:
+      'Whether notebook code has the network of the host or none but its own loopback. Datasources work either way.',
   }),
   kernelUid: optional({
     env: 'TROUPE_KERNEL_UID',

@@ -24,6 +24,8 @@ export interface EdgePorts {
   readonly draining?: () => boolean;
   /** Most event streams of one workspace at once; 0 is no limit. */
   readonly streamsPerWorkspace?: number;
+  /** After this time, and again each time it has passed, an answer that is late shows that it will come. */
+  readonly heartbeatMs?: number;
 }
 
 /** The ports, and what the edge itself keeps: the requests in flight and the streams that are open. */

@@ -1,7 +1,8 @@
 /**
  * From a uWebSockets.js request to its one reply. A `Connection` copies what the handler needs, waits for the body, runs
  * the handler, waits for the commit of a mutation, and writes the answer: in one piece, or as fast as the client takes it
- * when it is large. An answer to a client that has left is dropped; the work behind it is finished all the same.
+ * when it is large, or late (late-answer.ts). An answer to a client that has left is dropped; the work behind it is
+ * finished all the same.
  *
  * Order of refusals: draining, framing, caller, path, origin, idempotency key, query, media type, size, JSON, schema.
  * Nothing of a request that may not be made is read further.
@@ -16,10 +17,11 @@ import type { Edge } from './edge.ts';
 import { admitStream, EventStream, STREAM_HEADERS } from './event-stream.ts';
 import { beginReceipt, type Receipt } from './idempotency.ts';
 import { parseJsonBody } from './json-body.ts';
+import { LateAnswer } from './late-answer.ts';
 import { requireSameOrigin } from './origin.ts';
 import { problemReply, toAppError } from './problem.ts';
 import { createQueryParser, type QueryParser } from './query.ts';
-import type { Reply, StreamReply } from './reply.ts';
+import { type LateReply, ok, type PlainReply, type Reply, type StreamReply } from './reply.ts';
 import { bodyTooLarge, readBody } from './request-body.ts';
 import {
   announcesBody,
@@ -91,6 +93,7 @@ class Connection implements AnyExchange {
   #sending = false;
   #abort: AbortController | undefined;
   #stream: EventStream | undefined;
+  #late: (LateReply & { readonly answer: LateAnswer }) | undefined;
   #idempotencyKey: string | undefined;
   #sealedBy: string | undefined;
   #receipt: Receipt | undefined;
@@ -154,7 +157,8 @@ class Connection implements AnyExchange {
       requireSameOrigin(req.getHeader('origin'), req.getHeader('sec-fetch-site'), req.getHeader('host'));
     }
     if (route.method === 'POST') this.#idempotencyKey = readIdempotencyKey(req);
-    if (route.audited === true) this.remoteAddress = Buffer.from(this.#res.getRemoteAddressAsText()).toString();
+    if (route.audited === true)
+      this.remoteAddress = Buffer.from(this.#res.getRemoteAddressAsText()).toString();
     if (route.secretAnswer === true) this.#sealedBy = req.getHeader('authorization');
     this.query = parseQuery(req.getQuery());
     if (headerNames.length > 0) this.headers = copyHeaders(req, headerNames);
@@ -237,6 +241,10 @@ class Connection implements AnyExchange {
       this.#openStream(reply);
       return;
     }
+    if (reply.kind === 'late') {
+      this.#await(reply);
+      return;
+    }
     const { edge, isMutation } = this.#prepared;
     const encoded = this.#encode(reply);
     let flushed: Promise<void> | undefined;
@@ -258,7 +266,18 @@ class Connection implements AnyExchange {
     );
   }
 
-  #encode(reply: Exclude<Reply, StreamReply>): EncodedReply {
+  #await(reply: LateReply): void {
+    this.#watch();
+    const answer = new LateAnswer(this.#res, this.requestId, this.#prepared.edge.heartbeatMs);
+    if (this.#gone) answer.stop();
+    this.#late = { ...reply, answer };
+    reply.value.then(
+      (value) => this.#finish(ok(value)),
+      (error: unknown) => this.#finish(this.#problem(error)),
+    );
+  }
+
+  #encode(reply: PlainReply): EncodedReply {
     try {
       return encodeReply(reply);
     } catch (error) {
@@ -267,6 +286,13 @@ class Connection implements AnyExchange {
   }
 
   #send(reply: EncodedReply): void {
+    this.#late?.answer.stop();
+    if (this.#late?.answer.hasBegun === true && reply.kind === 'bytes') {
+      this.#release();
+      const { answer } = this.#late;
+      if (!this.#gone) this.#res.cork(() => answer.end(reply.bytes));
+      return;
+    }
     const pieces = this.headOnly || this.#gone ? undefined : bodyInPieces(reply);
     if (pieces !== undefined) {
       this.#sending = true;
@@ -306,6 +332,7 @@ class Connection implements AnyExchange {
       this.#gone = true;
       this.#abort?.abort();
       this.#stream?.close();
+      this.#late?.answer.stop();
       if (!this.#handling || this.#sending) this.#release();
     });
   }
@@ -316,7 +343,9 @@ class Connection implements AnyExchange {
 
   #problem(error: unknown): EncodedReply {
     const context = { requestId: this.requestId, instance: this.#instance() };
-    return problemReply(toAppError(error, this.#prepared.edge.log, context), context);
+    const problem = toAppError(error, this.#prepared.edge.log, context);
+    if (this.#late?.answer.hasBegun === true) return encodeReply(ok(this.#late.failed(problem)));
+    return problemReply(problem, context);
   }
 
   /** The path that was asked for, put together again because the request is gone by the time it is needed. */

@@ -1,9 +1,13 @@
+import type { AppError } from '#src/core/errors.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** What a handler answers with: plain data that the exchange writes in one piece, or an event stream to open. */
-export type Reply = JsonReply | BytesReply | EmptyReply | StreamReply;
+/** What a handler answers with: plain data that the exchange writes in one piece, now or late, or an event stream to open. */
+export type Reply = PlainReply | LateReply | StreamReply;
+
+/** An answer that is complete. */
+export type PlainReply = JsonReply | BytesReply | EmptyReply;
 
 export interface JsonReply {
   readonly kind: 'json';
@@ -27,6 +31,16 @@ export interface EmptyReply {
   readonly headers?: Headers;
 }
 
+/**
+ * JSON that may take minutes to come, of a request that is accepted: whatever refuses it was thrown before. Once it takes
+ * long the head is sent, and after that a failure is told by the body that `failed` gives.
+ */
+export interface LateReply {
+  readonly kind: 'late';
+  readonly value: Promise<unknown>;
+  readonly failed: (error: AppError) => unknown;
+}
+
 /** `open` is called once the headers are out; the subscription it returns is closed when the client leaves. */
 export interface StreamReply {
   readonly kind: 'stream';
@@ -41,6 +55,10 @@ export function json(status: number, value: unknown, headers: Headers = NONE): J
 
 export function ok(value: unknown, headers: Headers = NONE): JsonReply {
   return { kind: 'json', status: 200, value, headers };
+}
+
+export function late(value: Promise<unknown>, failed: (error: AppError) => unknown): LateReply {
+  return { kind: 'late', value, failed };
 }
 
 export function created(value: unknown, location: string): JsonReply {

@@ -38,6 +38,7 @@ const MOUNT = {
   DELETE: 'del',
 } as const satisfies Record<Method, keyof TemplatedApp>;
 const DEFAULT_GRACE_MS = 1000;
+const DEFAULT_HEARTBEAT_MS = 10_000;
 const GRACE_CHECK_MS = 5;
 
 /** Settles once the server listens. Throws one clear line when it cannot, or when a route names an unknown action. */
@@ -50,6 +51,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     observe: options.observe ?? ((read) => ({ result: read(), uncommitted: undefined })),
     draining: options.draining ?? (() => false),
     streamsPerWorkspace: options.streamsPerWorkspace ?? 0,
+    heartbeatMs: options.heartbeatMs ?? DEFAULT_HEARTBEAT_MS,
     idempotency: options.idempotency,
     streams: new Set(),
     inFlight: new Set(),

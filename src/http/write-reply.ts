@@ -1,6 +1,6 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
-import type { BytesReply, EmptyReply, Reply, StreamReply } from './reply.ts';
+import type { BytesReply, EmptyReply, PlainReply } from './reply.ts';
 
 /** A reply whose body is bytes or nothing: ready to be written, kept or counted. */
 export type EncodedReply = BytesReply | EmptyReply;
@@ -33,7 +33,7 @@ const STATUS_LINES = new Map(
 );
 
 /** Throws when the value cannot be JSON. */
-export function encodeReply(reply: Exclude<Reply, StreamReply>): EncodedReply {
+export function encodeReply(reply: PlainReply): EncodedReply {
   if (reply.kind !== 'json') return reply;
   const { status, value, headers } = reply;
   const bytes = JSON.stringify(value);

@@ -27,10 +27,10 @@ export class CodeCalls {
   }
 
   /**
-   * Throws `not_found` or what the session's state refuses. Failures of the code, and of its kernel, are results. When
-   * `signal` aborts, the code is interrupted; the session is free again once it has ended.
+   * Throws `not_found` or what the session's state refuses, at once. Failures of the code, and of its kernel, are results.
+   * When `signal` aborts, the code is interrupted; the session is free again once it has ended.
    */
-  async execute(
+  execute(
     workspaceId: WorkspaceId,
     sessionId: string,
     { code, toolCallId }: CodeCall,
@@ -41,17 +41,18 @@ export class CodeCalls {
     sessionActors.check(address, 'code', true);
     const live = liveNotebooks.of(workspaceId, sessionId);
     const id = newId('request');
+    let end: (result: CodeResult) => void = () => {};
+    const ended = new Promise<CodeResult>((resolve) => {
+      end = resolve;
+    });
+    sessionActors.start(address, { kind: 'code', id }, true, codeWork({ id, code, live, resolve: end }));
     const interrupt = () => actors.tell(address, { type: 'cancel', workId: id });
     signal.addEventListener('abort', interrupt, { once: true });
-    try {
-      const result = await new Promise<CodeResult>((resolve) => {
-        sessionActors.start(address, { kind: 'code', id }, true, codeWork({ id, code, live, resolve }));
-      });
+    return ended.then((result) => {
+      signal.removeEventListener('abort', interrupt);
       const data = { ...result, ...(toolCallId === undefined ? {} : { toolCallId }) };
       live.stream.publish({ type: 'execution-completed', sessionId, data }, live.committed());
       return result;
-    } finally {
-      signal.removeEventListener('abort', interrupt);
-    }
+    });
   }
 }

@@ -2,7 +2,8 @@ import Type from 'typebox';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId } from '#src/core/ids.ts';
 import type { CodeCalls } from '#src/notebook/code-calls.ts';
-import { ok } from '../reply.ts';
+import type { CodeResult } from '#src/notebook/code-work.ts';
+import { late } from '../reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { nullable } from '../schemas/paging.ts';
 
@@ -26,6 +27,17 @@ const CodeResultSchema = Type.Object(
   { $id: 'CodeResult', additionalProperties: false },
 );
 
+/** What is answered when the code's own result cannot be, and the status is out already. */
+function unfinished({ code, message }: AppError): CodeResult {
+  return {
+    success: false,
+    output: null,
+    stdout: '',
+    stderr: '',
+    errors: [{ type: code, message, cellId: null }],
+  };
+}
+
 export function codeRoutes(calls: CodeCalls): readonly Route[] {
   return [
     defineRoute({
@@ -37,7 +49,8 @@ export function codeRoutes(calls: CodeCalls): readonly Route[] {
         'The session, named by the header `Service-Session-Id`, is in edit mode and ready. The code runs in the ' +
         "kernel's scratchpad: it sees the notebook's variables and leaves no names behind; with `marimo._code_mode` it " +
         'edits the notebook. Failures of the code are answers with `success: false`. No run is recorded; a client that ' +
-        'leaves interrupts its code.',
+        'leaves interrupts its code. While code takes long, the status and then white space are sent at intervals, so ' +
+        'that no proxy ends the silence: the body is JSON all the same.',
       tags: ['Live editing'],
       access: { action: 'code.execute' },
       headers: { 'service-session-id': 'The notebook session.' },
@@ -62,7 +75,7 @@ export function codeRoutes(calls: CodeCalls): readonly Route[] {
         'at_capacity',
         'quota_exceeded',
       ],
-      async handle({ principal, headers, body, signal }) {
+      handle({ principal, headers, body, signal }) {
         const sessionId = headers['service-session-id'];
         if (sessionId === '') {
           throw new AppError(
@@ -72,7 +85,7 @@ export function codeRoutes(calls: CodeCalls): readonly Route[] {
         }
         if (!isPlausibleId(sessionId)) throw notFound();
         const call = { code: body.code, toolCallId: body.tool_call_id };
-        return ok(await calls.execute(principal.workspaceId, sessionId, call, signal));
+        return late(calls.execute(principal.workspaceId, sessionId, call, signal), unfinished);
       },
     }),
   ];
