@@ -1,0 +1,324 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import test from 'node:test';
+import { type RawAnswer, sendRaw } from '#test/support/raw-request.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+
+const server = await startServer(test);
+const { client, owner } = server;
+
+const DATABASE = { kind: 'sqlite', path: 'numbers.db' };
+const LISTED = '/api/v3/datasources';
+const CANARY = 'canary-2f9c1e';
+
+/** A connection that no server answers. */
+const nowhere = (password = CANARY) => ({
+  kind: 'postgres',
+  connection_string: `postgres://someone:${password}@127.0.0.1:1/db`,
+  schema: 'public',
+});
+
+const create = (slug: string, more: object = {}) =>
+  server.request('POST', LISTED, { body: { slug, connection: nowhere(), ...more } });
+
+function problem({ status, body }: RawAnswer): [number, unknown] {
+  return [status, Object(body).code];
+}
+
+/** The metadata without its id, which only the service knows. */
+function known(answer: RawAnswer): unknown {
+  const { id, ...rest } = Object(answer.body);
+  assert.match(id, /^ds_/);
+  return rest;
+}
+
+async function memberWith(role: 'editor' | 'viewer', userId: string) {
+  await client.members.create({ userId, role });
+  const { token } = await client.accessTokens.create({
+    name: userId,
+    userId,
+    scopes: ['workspaceRuntime:connect', 'datasource:read'],
+  });
+  const caller = { token, workspaceId: owner.workspaceId };
+  return (method: string, path: string, body?: unknown) =>
+    sendRaw(server.baseUrl, method, path, caller, body === undefined ? {} : { body });
+}
+
+test('a datasource is created with revision 1, and what is known of it never holds its connection', async () => {
+  const created = await create('first', { name: 'The first' });
+  const metadata = {
+    slug: 'first',
+    kind: 'postgres',
+    name: 'The first',
+    revision: 1,
+    configured: true,
+    embedded: false,
+  };
+  assert.equal(created.status, 201);
+  assert.equal(created.headers.location, `${LISTED}/first`);
+  assert.deepEqual(known(created), metadata);
+  const detail = await server.request('GET', `${LISTED}/first`);
+  assert.deepEqual([detail.status, known(detail)], [200, metadata]);
+  const listed = await server.request('GET', LISTED);
+  assert.deepEqual(Object(listed.body).items, [detail.body]);
+});
+
+test('a slug that exists is refused, also for fifty at once: exactly one wins', async () => {
+  const answers = await Promise.all(Array.from({ length: 50 }, () => create('contested')));
+  const statuses = answers.map(({ status }) => status).sort();
+  assert.deepEqual(statuses, [201, ...Array<number>(49).fill(409)]);
+  assert.deepEqual(problem(await create('contested')), [409, 'already_exists']);
+});
+
+for (const [slug, status] of [
+  ['a', 201],
+  ['9.b_c-D', 201],
+  ['x'.repeat(120), 201],
+  ['x'.repeat(121), 400],
+  ['', 400],
+  ['.a', 400],
+  ['-a', 400],
+  ['_a', 400],
+  ['a b', 400],
+  ['a/b', 400],
+  ['ä', 400],
+] as const) {
+  test(`the slug ${JSON.stringify(slug.slice(0, 12))} of ${slug.length} characters answers ${status}`, async () => {
+    assert.equal((await create(slug)).status, status);
+  });
+}
+
+test('slugs are case-sensitive', async () => {
+  assert.deepEqual([(await create('Case')).status, (await create('case')).status], [201, 201]);
+});
+
+for (const [what, connection, path] of [
+  ['an unknown kind', { kind: 'abacus' }, '/connection/kind'],
+  ['no kind', { schema: 'public' }, '/connection/kind'],
+  ['an unknown member', { ...nowhere(), port: 1 }, '/connection/port'],
+  ['a missing member', { kind: 'postgres', connection_string: 'postgres://h/d' }, '/connection/schema'],
+  ['a member of a wrong type', { ...nowhere(), schema: 7 }, '/connection/schema'],
+] as const) {
+  test(`a connection with ${what} is refused, says where, and quotes nothing`, async () => {
+    const answer = await create('refused', { connection });
+    assert.deepEqual(problem(answer), [400, 'invalid_request']);
+    const paths = Object(answer.body).errors.map((violation: { path: string }) => violation.path);
+    assert.ok(paths.includes(path), JSON.stringify(paths));
+    assert.equal(answer.text.includes(CANARY), false);
+    assert.equal((await server.request('GET', `${LISTED}/refused`)).status, 404);
+  });
+}
+
+test('a replacement counts the revision up, keeps an omitted name, and null clears it', async () => {
+  await create('replaced', { name: 'Kept' });
+  const put = (body: object) => server.request('PUT', `${LISTED}/replaced`, { body });
+  const kept = await put({ connection: DATABASE });
+  const expected = { slug: 'replaced', kind: 'sqlite', revision: 2, configured: true, embedded: true };
+  assert.deepEqual([kept.status, known(kept)], [200, { ...expected, name: 'Kept' }]);
+  const cleared = await put({ connection: DATABASE, name: null });
+  assert.deepEqual([cleared.status, known(cleared)], [200, { ...expected, name: null, revision: 3 }]);
+});
+
+test('a replacement takes no slug, needs a complete connection and an existing datasource', async () => {
+  await create('strict');
+  const put = (slug: string, body: object) => server.request('PUT', `${LISTED}/${slug}`, { body });
+  assert.deepEqual(problem(await put('strict', { slug: 'strict', connection: DATABASE })), [
+    400,
+    'invalid_request',
+  ]);
+  assert.deepEqual(problem(await put('strict', {})), [400, 'invalid_request']);
+  assert.deepEqual(problem(await put('absent', { connection: DATABASE })), [404, 'not_found']);
+});
+
+test('a failed test on create or replace answers 400 with the test, and saves nothing', async () => {
+  const failed = await create('untested', { testConnection: true });
+  const { elapsedMs, ...rest } = Object(failed.body);
+  assert.deepEqual(
+    [failed.status, rest],
+    [400, { ok: false, message: 'The server refused the connection.' }],
+  );
+  assert.equal(typeof elapsedMs, 'number');
+  assert.equal((await server.request('GET', `${LISTED}/untested`)).status, 404);
+  await create('tested');
+  const put = { connection: nowhere('other'), testConnection: true };
+  assert.equal((await server.request('PUT', `${LISTED}/tested`, { body: put })).status, 400);
+  assert.equal(Object((await server.request('GET', `${LISTED}/tested`)).body).revision, 1);
+});
+
+test('a replacement during a test is noticed when the test is done', async () => {
+  const waiting: (() => void)[] = [];
+  const silent = createServer(() =>
+    waiting.splice(0).forEach((go) => {
+      go();
+    }),
+  );
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const { port } = silent.address() as { port: number };
+  const slow = { ...nowhere(), connection_string: `postgres://u:p@127.0.0.1:${port}/db` };
+  await create('raced', { connection: slow });
+  const connected = new Promise<void>((resolve) => waiting.push(resolve));
+  const tested = server.request('POST', `${LISTED}/raced/test`);
+  await connected;
+  assert.equal(
+    (await server.request('PUT', `${LISTED}/raced`, { body: { connection: DATABASE } })).status,
+    200,
+  );
+  silent.close();
+  assert.deepEqual(problem(await tested), [409, 'datasource_changed']);
+});
+
+test('of fifty replacements at once none is lost: their revisions are distinct', async () => {
+  await create('busy');
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, () =>
+      server.request('PUT', `${LISTED}/busy`, { body: { connection: DATABASE } }),
+    ),
+  );
+  const done = answers.filter(({ status }) => status === 200).map(({ body }) => Object(body).revision);
+  assert.equal(new Set(done).size, done.length);
+  assert.ok(answers.every(({ status }) => status === 200 || status === 409));
+  const { body } = await server.request('GET', `${LISTED}/busy`);
+  assert.equal(Object(body).revision, done.length + 1);
+});
+
+test('deleting answers the slug, then the datasource is gone, and a new one starts at revision 1 without grants', async () => {
+  await create('brief');
+  await server.request('PUT', `${LISTED}/brief`, { body: { connection: DATABASE } });
+  await server.request('POST', `${LISTED}/brief/grants`, { body: { subject: 'role:viewer' } });
+  const deleted = await server.request('DELETE', `${LISTED}/brief`);
+  assert.deepEqual([deleted.status, deleted.body], [200, { slug: 'brief', deleted: true }]);
+  assert.deepEqual(problem(await server.request('DELETE', `${LISTED}/brief`)), [404, 'not_found']);
+  assert.equal(Object((await create('brief')).body).revision, 1);
+  assert.deepEqual((await server.request('GET', `${LISTED}/brief/grants`)).body, { items: [] });
+});
+
+test('an unsaved test creates nothing, and answers what it found', async () => {
+  const before = (await server.request('GET', LISTED)).text;
+  const answer = await server.request('POST', '/api/v3/datasource-connections/test', {
+    body: { connection: nowhere() },
+  });
+  assert.deepEqual([answer.status, Object(answer.body).ok], [400, false]);
+  assert.equal((await server.request('GET', LISTED)).text, before);
+});
+
+test('the connection schema is one document of all kinds', async () => {
+  const { status, body } = await server.request('GET', '/api/v3/datasource-connections/schema');
+  assert.equal(status, 200);
+  assert.equal(Object(body).$schema, 'https://json-schema.org/draft/2020-12/schema');
+  const kinds = Object(body).oneOf.map(
+    (one: { properties: { kind: { const: string } } }) => one.properties.kind.const,
+  );
+  for (const kind of ['postgres', 'mysql', 'mariadb', 'duckdb', 'sqlite', 'files', 'clickhouse', 'trino']) {
+    assert.ok(kinds.includes(kind), kind);
+  }
+});
+
+test('a datasource is its maker’s and the owners’ until it is shared; then reading includes replacing and deleting', async () => {
+  const editor = await memberWith('editor', 'edgar');
+  const viewer = await memberWith('viewer', 'vera');
+  await create('shared');
+  assert.equal((await editor('GET', `${LISTED}/shared`)).status, 404);
+  const missing = await viewer('GET', `${LISTED}/never-was`);
+  const hidden = await viewer('GET', `${LISTED}/shared`);
+  const same = ({ body }: RawAnswer) => ({ ...Object(body), instance: '', requestId: '' });
+  assert.deepEqual([hidden.status, same(hidden)], [missing.status, same(missing)]);
+  const grant = await server.request('POST', `${LISTED}/shared/grants`, { body: { subject: 'user:vera' } });
+  assert.equal(grant.status, 201);
+  assert.equal((await viewer('GET', `${LISTED}/shared`)).status, 200);
+  assert.equal((await editor('GET', `${LISTED}/shared`)).status, 404);
+  assert.equal((await viewer('PUT', `${LISTED}/shared`, { connection: DATABASE })).status, 200);
+  assert.equal((await viewer('POST', LISTED, { slug: 'by-viewer', connection: DATABASE })).status, 403);
+  const revoked = await server.request('DELETE', `${LISTED}/shared/grants/user:vera`);
+  assert.equal(revoked.status, 204);
+  assert.equal((await viewer('GET', `${LISTED}/shared`)).status, 404);
+  await server.request('POST', `${LISTED}/shared/grants`, { body: { subject: 'role:viewer' } });
+  assert.equal((await editor('DELETE', `${LISTED}/shared`)).status, 200);
+});
+
+test('a token needs both scopes', async () => {
+  const { token } = await client.accessTokens.create({ name: 'half', scopes: ['workspaceRuntime:connect'] });
+  const answer = await sendRaw(server.baseUrl, 'GET', LISTED, { ...owner, token }, {});
+  assert.deepEqual(problem(answer), [403, 'missing_scope']);
+});
+
+for (const headers of [
+  { origin: 'https://elsewhere.example' },
+  { origin: 'null' },
+  { 'sec-fetch-site': 'cross-site' },
+] as const) {
+  test(`a mutation with ${JSON.stringify(headers)} is refused, a read is not`, async () => {
+    const body = { slug: 'foreign', connection: DATABASE };
+    assert.deepEqual(problem(await server.request('POST', LISTED, { body, headers })), [403, 'cross_origin']);
+    assert.equal((await server.request('GET', LISTED, { headers })).status, 200);
+  });
+}
+
+for (const [method, path] of [
+  ['POST', '/api/cee/datasources/test'],
+  ['POST', '/api/cee/workspace/datasource/add'],
+  ['GET', '/api/cee/workspace/datasource?slug=x'],
+  ['GET', '/api/cee/workspace/datasource/check?slug=x'],
+  ['POST', '/api/cee/workspace/datasource/remove'],
+] as const) {
+  test(`the removed route ${method} ${path} answers 404`, async () => {
+    const answer = await server.request(method, path, method === 'POST' ? { body: {} } : {});
+    assert.deepEqual(problem(answer), [404, 'not_found']);
+  });
+}
+
+test('the audit says who did what, when and from where, to owners only', async () => {
+  await create('audited');
+  await server.request('DELETE', `${LISTED}/audited`);
+  const { items } = Object((await server.request('GET', '/api/v3/audit?limit=100')).body);
+  const mine = items.filter(({ target }: { target: string }) => target === 'audited');
+  const { id: _, at, tokenId, requestId, ...first } = mine[0];
+  assert.ok(Date.parse(at) > 0 && tokenId.startsWith('tok_') && requestId !== '');
+  assert.deepEqual(first, {
+    userId: 'owner',
+    action: 'datasource.create',
+    target: 'audited',
+    outcome: 'done',
+    detail: null,
+    address: '127.0.0.1',
+  });
+  assert.deepEqual(
+    mine.map(({ action }: { action: string }) => action),
+    ['datasource.create', 'datasource.delete'],
+  );
+  const editor = await memberWith('editor', 'auditor');
+  assert.equal((await editor('GET', '/api/v3/audit')).status, 403);
+});
+
+test('the keyring is rotated online, and every datasource opens afterwards', async () => {
+  await create('rotated', { connection: DATABASE });
+  const before = Object((await server.request('GET', '/api/v3/keys')).body).items;
+  const after = Object((await server.request('POST', '/api/v3/keys/rotate')).body).items;
+  assert.equal(after.length, 1);
+  assert.notEqual(after[0].id, before[0].id);
+  assert.equal(after[0].sealed, before[0].sealed);
+  const probe = await server.request('POST', `${LISTED}/rotated/test`);
+  assert.equal(Object(probe.body).message, 'There is no such file or folder in the workspace.');
+});
+
+test('a password is in no answer, no log line and no file of the data directory', async () => {
+  const answers = [
+    await create('canary'),
+    await create('canary-tested', { testConnection: true }),
+    await server.request('POST', `${LISTED}/canary/test`),
+    await server.request('PUT', `${LISTED}/canary`, {
+      body: { connection: nowhere(), testConnection: true },
+    }),
+    await server.request('PUT', `${LISTED}/canary`, { body: { connection: nowhere() } }),
+    await server.request('POST', '/api/v3/datasource-connections/test', { body: { connection: nowhere() } }),
+    await server.request('GET', '/api/v3/audit?limit=100'),
+  ];
+  for (const { text } of answers) assert.equal(text.includes(CANARY), false);
+  assert.equal(JSON.stringify(server.log).includes(CANARY), false);
+  const files = readdirSync(server.dataDir, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(server.dataDir, name))
+    .filter((path) => statSync(path).isFile());
+  assert.ok(files.length > 0);
+  for (const path of files) assert.equal(readFileSync(path).includes(CANARY), false, path);
+});
