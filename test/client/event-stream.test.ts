@@ -92,10 +92,10 @@ test('silence is a cut, heartbeats are not silence', async (t) => {
         clearInterval(timer);
         response.write(frame('1', 'a'));
       }
-    }, 40);
+    }, 100);
   };
   const { client, ids } = await serve(t, heartbeats, CLOSED);
-  const events = client.followEvents('/e', { silenceMs: 150 });
+  const events = client.followEvents('/e', { silenceMs: 500 });
   assert.deepEqual(await typesOf(events), ['a', 'session.closed']);
   assert.deepEqual(ids, [undefined, '1']);
 });
@@ -167,8 +167,8 @@ test('leaving the loop closes the connection', async (t) => {
 
 test('a reader that takes its time does not count as silence', async (t) => {
   const { client, ids } = await serve(t, stream(frame('1', 'a') + frame('2', 'session.closed'), hold));
-  for await (const _ of client.followEvents('/e', { silenceMs: 50 })) {
-    await new Promise((resolve) => setTimeout(resolve, 150));
+  for await (const _ of client.followEvents('/e', { silenceMs: 300 })) {
+    await new Promise((resolve) => setTimeout(resolve, 500));
   }
   assert.equal(ids.length, 1);
 });

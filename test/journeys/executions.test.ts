@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import type { CacheMode } from '#src/client/executions.ts';
@@ -330,9 +330,11 @@ test('while a session is busy another execution is refused, and does not overlap
 });
 
 test('of fifty executions at once one is accepted', async () => {
-  const notebook = await openNotebook(server, { a: traced('fifty', 'a', 'import time; time.sleep(0.3)') });
+  const wait = "import os, time\nwhile not os.path.exists('all-fifty-are-answered'): time.sleep(0.005)";
+  const notebook = await openNotebook(server, { a: traced('fifty', 'a', wait) });
   const calls = Array.from({ length: 50 }, () => notebook.submit(['a']));
   assert.deepEqual(await tally(calls), { ok: 1, '409 session_busy': 49 });
+  writeFileSync(join(server.filesDir, 'all-fifty-are-answered'), '');
   const { items } = await executions.list(notebook.id);
   assert.equal(items.length, 1);
   await server.client.waitForRun(items[0]!.id);
