@@ -21,7 +21,7 @@ def _timestamp(text):
 
 READERS = {
     "integer": lambda value: int(value) if isinstance(value, str) else value,  # beyond what a float holds: text
-    "float": lambda value: float(value) if isinstance(value, str) else value,  # nan and the infinities: text
+    "float": float,  # 1.0 travels as 1, and what is not finite as text
     "decimal": decimal.Decimal,
     "bytes": base64.b64decode,
     "date": _date,
