@@ -6,8 +6,9 @@
 import assert from 'node:assert/strict';
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
-import type { Run, RunStatus } from '#src/client/runs.ts';
+import type { Run } from '#src/client/runs.ts';
 import { Follower } from './follower.ts';
+import { Ledger } from './ledger.ts';
 import type { Random } from './random.ts';
 
 const SLOW = 'import time\ntime.sleep(1000)';
@@ -28,19 +29,10 @@ export class Player {
   #count = 0;
   #notebookId = '';
   #environmentId = '';
-  /** What the cell may hold: one code, or two while a change is not answered. */
-  #codes = new Set(['0']);
-  /** The newest state of the notebook that was acknowledged or shown. */
-  #updatedAt = '';
+  readonly #ledger = new Ledger();
   #session: SessionFact = 'closed';
   #wasOpened = false;
-  /** Acknowledged runs in order, and the terminal record, once one was seen. */
-  readonly #runs = new Map<string, Run | undefined>();
-  readonly #ends = new Map<string, RunStatus>();
-  #unanswered: { readonly key: string; readonly code: string } | undefined;
   #follower: Follower | undefined;
-  /** Whether a life ended by violence since runs were last brought to an end. */
-  #mayBeStale = false;
   operations = 0;
   #signal: AbortSignal | undefined;
 
@@ -91,21 +83,21 @@ export class Player {
     });
     this.#notebookId = id;
     this.#environmentId = environmentId;
-    this.#updatedAt = updatedAt;
+    this.#ledger.updatedAt = updatedAt;
   }
 
   async #patch(client: Client): Promise<void> {
     const code = this.#newCode('patched');
-    this.#codes.add(code);
+    this.#ledger.codes.add(code);
     const { updatedAt } = await client.notebooks.update(this.#notebookId, {
-      expectedUpdatedAt: this.#updatedAt,
+      expectedUpdatedAt: this.#ledger.updatedAt,
       serialization: {
         app: { options: { app_title: this.#name } },
         cells: [{ cell_id: 'a', code, options: {} }],
       },
     });
-    this.#codes = new Set([code]);
-    this.#updatedAt = updatedAt;
+    this.#ledger.codes = new Set([code]);
+    this.#ledger.updatedAt = updatedAt;
   }
 
   async #open(client: Client): Promise<void> {
@@ -122,7 +114,7 @@ export class Player {
     this.#session = 'unsure';
     assert.equal((await client.notebookSessions.close(this.#notebookId)).status, 'closed');
     this.#session = 'closed';
-    ({ updatedAt: this.#updatedAt } = await client.notebooks.get(this.#notebookId));
+    ({ updatedAt: this.#ledger.updatedAt } = await client.notebooks.get(this.#notebookId));
   }
 
   async #call(client: Client): Promise<void> {
@@ -132,15 +124,15 @@ export class Player {
 
   async #submit(client: Client, code: string): Promise<string> {
     const key = `${this.#name}-${++this.#count}`;
-    const before = this.#codes;
-    this.#codes = new Set([...before, code]);
-    this.#unanswered = { key, code };
+    const before = this.#ledger.codes;
+    this.#ledger.codes = new Set([...before, code]);
+    this.#ledger.unanswered = { key, code };
     try {
       return await this.#send(client, key, code);
     } catch (error) {
       if (error instanceof ApiError && error.status === 409) {
-        this.#codes = before;
-        this.#unanswered = undefined;
+        this.#ledger.codes = before;
+        this.#ledger.unanswered = undefined;
       }
       throw error;
     }
@@ -149,16 +141,14 @@ export class Player {
   async #send(client: Client, idempotencyKey: string, code: string): Promise<string> {
     const request = { type: 'cells', cells: [{ cellId: 'a', code }] } as const;
     const { runId } = await client.executions.submit(this.#notebookId, request, { idempotencyKey });
-    this.#codes = new Set([code]);
-    this.#unanswered = undefined;
-    this.#runs.set(runId, undefined);
+    this.#ledger.took(runId, code);
     return runId;
   }
 
   async #run(client: Client, kind: 'quick' | 'deadly'): Promise<void> {
     const runId = await this.#submit(client, this.#newCode(kind === 'quick' ? 'print("ran")' : DEADLY));
     const run = await client.waitForRun(runId, { signal: this.#signal });
-    this.#remember(run);
+    this.#ledger.saw(run);
     if (kind === 'deadly') assert.equal(run.status, 'failed');
     if (run.status === 'failed' && kind === 'quick')
       assert.match(run.error?.code ?? '', /^(kernel_|server_stopped)/);
@@ -169,7 +159,7 @@ export class Player {
     const cancels = 1 + random.below(3);
     await Promise.all(Array.from({ length: cancels }, () => client.runs.cancel(runId)));
     const run = await client.waitForRun(runId, { signal: this.#signal });
-    this.#remember(run);
+    this.#ledger.saw(run);
     assert.notEqual(run.status, 'completed');
   }
 
@@ -185,27 +175,17 @@ export class Player {
     return `${code}\n# ${this.#name} ${++this.#count}`;
   }
 
-  #remember(run: Run): void {
-    if (run.status === 'running') return;
-    this.#runs.set(run.id, run);
-    this.#ends.set(run.id, run.status);
-  }
-
   async #unfollow(): Promise<void> {
     const follower = this.#follower;
     this.#follower = undefined;
     if (follower === undefined) return;
     await follower.stop();
-    for (const [runId, status] of follower.ends) {
-      assert.equal(this.#ends.get(runId) ?? status, status, `the run ${runId} was told to end in two ways`);
-      this.#ends.set(runId, status);
-    }
-    if (follower.savedAt > this.#updatedAt) this.#updatedAt = follower.savedAt;
+    this.#ledger.heard(follower);
   }
 
   /** At the end of a life: takes what subscribers were told into account. */
   rest(drained: boolean): Promise<void> {
-    if (!drained) this.#mayBeStale = true;
+    if (!drained) this.#ledger.mayBeStale = true;
     return this.#unfollow();
   }
 
@@ -213,49 +193,12 @@ export class Player {
   async verify(client: Client, signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     if (this.#notebookId === '') return;
-    await this.#verifyNotebook(client);
-    const left = await this.#verifyRuns(client);
+    this.#ledger.judgeNotebook(await client.notebooks.get(this.#notebookId));
+    const left = this.#wasOpened ? this.#ledger.judgeRuns(await this.#listRuns(client)) : undefined;
     await this.#verifySession(client);
     if (left !== undefined) await this.#endStale(client, left);
-    this.#mayBeStale = false;
+    this.#ledger.mayBeStale = false;
     await this.#askAgain(client);
-  }
-
-  async #verifyNotebook(client: Client): Promise<void> {
-    const { serialization, updatedAt } = await client.notebooks.get(this.#notebookId);
-    const code = serialization.cells[0]?.code ?? '';
-    assert.ok(this.#codes.has(code), `the cell holds ${code} and not one of ${[...this.#codes].join(' | ')}`);
-    assert.ok(updatedAt >= this.#updatedAt, `the notebook of ${this.#updatedAt} is that of ${updatedAt}`);
-    if (this.#unanswered === undefined) this.#codes = new Set([code]);
-    this.#updatedAt = updatedAt;
-  }
-
-  async #verifyRuns(client: Client): Promise<Run | undefined> {
-    if (!this.#wasOpened) return undefined;
-    const listed: Run[] = [];
-    for await (const run of client.executions.each(this.#notebookId, { limit: 100 })) listed.push(run);
-    const ids = listed.map(({ id }) => id);
-    assert.deepEqual(ids, [...new Set(ids)].sort(), 'runs are listed once, oldest first');
-    const known = ids.filter((id) => this.#runs.has(id));
-    assert.deepEqual(known, [...this.#runs.keys()], 'every acknowledged run is there, in its order');
-    const extra = listed.filter(({ id }) => !this.#runs.has(id));
-    assert.ok(extra.length <= (this.#unanswered === undefined ? 0 : 1), 'no run that nobody asked for');
-    for (const run of listed) {
-      const seen = this.#runs.get(run.id);
-      if (seen !== undefined) assert.deepEqual(run, seen, 'a run that was over is as it was');
-      const told = this.#ends.get(run.id);
-      if (told !== undefined) assert.equal(run.status, told, 'what subscribers were told is true');
-      if (run.status === 'running') assert.deepEqual([run.stale, this.#mayBeStale], [true, true], run.id);
-    }
-    const stale = listed.filter(({ status }) => status === 'running');
-    assert.ok(stale.length <= 1, 'at most one run was cut off');
-    for (const run of listed) this.#remembered(run);
-    return stale[0];
-  }
-
-  /** A run that was acknowledged and whose end was not seen keeps it from here on. */
-  #remembered(run: Run): void {
-    if (this.#runs.has(run.id)) this.#remember(run);
   }
 
   async #verifySession(client: Client): Promise<void> {
@@ -274,7 +217,10 @@ export class Player {
     this.#session = isOpen ? 'open' : 'closed';
     if (status !== 'never opened') this.#wasOpened = true;
     if (!isOpen) return;
-    const ready = await client.notebookSessions.waitUntilReady(this.#notebookId, { signal: this.#signal });
+    const wait = () => client.notebookSessions.waitUntilReady(this.#notebookId, { signal: this.#signal });
+    let ready = await wait();
+    // In a life whose kernel host is killed that may happen right here.
+    while (ready.status === 'restoring' && ready.error?.code === 'kernel_host_lost') ready = await wait();
     assert.deepEqual([ready.status, ready.currentRunId], ['ready', null]);
     this.#follower = new Follower(client, this.#notebookId);
   }
@@ -283,24 +229,41 @@ export class Player {
     await client.runs.cancel(id);
     const run = await client.runs.get(id);
     assert.deepEqual([run.status, run.stale], ['cancelled', undefined]);
-    if (this.#runs.has(id)) this.#remember(run);
+    this.#ledger.saw(run);
   }
 
   /** The request without an answer, once more: there is one run of it, before or now. */
   async #askAgain(client: Client): Promise<void> {
-    const asked = this.#unanswered;
+    const asked = this.#ledger.unanswered;
     if (asked === undefined || this.#session !== 'open') return;
-    const runId = await this.#send(client, asked.key, asked.code);
+    const runId = await this.#patiently(client, () => this.#send(client, asked.key, asked.code));
     const run = await client.runs.get(runId);
     if (run.status === 'running') {
       if (asked.code.startsWith(SLOW)) await client.runs.cancel(runId);
-      this.#remember(await client.waitForRun(runId, { signal: this.#signal }));
-    } else this.#remember(run);
-    let count = 0;
-    for await (const { input } of client.executions.each(this.#notebookId, { limit: 100 })) {
-      if (input.type === 'cells' && input.cells[0]?.code === asked.code) count++;
-    }
-    assert.equal(count, 1, 'a request that was sent twice with one key is one run');
+      this.#ledger.saw(await client.waitForRun(runId, { signal: this.#signal }));
+    } else this.#ledger.saw(run);
+    const same = (await this.#listRuns(client)).filter(
+      ({ input }) => 'type' in input && input.type === 'cells' && input.cells[0]?.code === asked.code,
+    );
+    assert.equal(same.length, 1, 'a request that was sent twice with one key is one run');
     await this.#settle(client);
+  }
+
+  /** Again, for as long as the session is only on its way back. */
+  async #patiently<T>(client: Client, ask: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (!(error instanceof ApiError && PASSING.has(error.code))) throw error;
+        await this.#settle(client);
+      }
+    }
+  }
+
+  async #listRuns(client: Client): Promise<Run[]> {
+    const runs: Run[] = [];
+    for await (const run of client.executions.each(this.#notebookId, { limit: 100 })) runs.push(run);
+    return runs;
   }
 }
