@@ -9,9 +9,10 @@ import type { Violation } from '#src/core/errors.ts';
 import { memberViolations, secretMembers } from './connection-members.ts';
 import type { DriverLoader } from './drivers.ts';
 import type { Egress } from './egress.ts';
-import { categoryOfSocketError, DatasourceFailure, type FailureCategory } from './failure.ts';
+import { DatasourceFailure, type FailureCategory } from './failure.ts';
+import { openGuarded } from './guarded-session.ts';
 import type { Route } from './route.ts';
-import { limitRows, type Parameter, type QueryOptions, type RowBatch } from './rows.ts';
+import type { Parameter, QueryOptions, RowBatch } from './rows.ts';
 
 export interface Target {
   readonly host: string;
@@ -41,13 +42,13 @@ export interface ConnectorContext {
 
 /** What a connector is given to open with. */
 export interface Opening extends Omit<ConnectorContext, 'egress' | 'limitBytes'> {
-  /** A judged way to a server; it lasts as long as the session. */
-  reach(target: Target): Promise<Route>;
-  /** Aborts when opening takes too long. */
+  /** A judged way to a server; it lasts as long as the session. `by` ends the judging, `signal` when unset. */
+  reach(target: Target, by?: AbortSignal): Promise<Route>;
+  /** Aborts when opening takes too long; means nothing once the session is open. */
   readonly signal: AbortSignal;
 }
 
-interface Definition<S extends TObject> {
+export interface Definition<S extends TObject> {
   readonly kind: string;
   readonly title: string;
   /** Runs inside this server, on files of the workspace. */
@@ -99,92 +100,9 @@ export function defineConnector<S extends TObject>(definition: Definition<S>): C
     async open(value, context, signal) {
       const connection = read(value);
       const secrets = [...secretMembers(schema, connection), ...(definition.secrets?.(connection) ?? [])];
-      const routes: Route[] = [];
-      const bytes = watchBytes(routes, context.limitBytes);
-      const end = () => {
-        bytes.stop();
-        for (const route of routes) route[Symbol.dispose]();
-      };
-      const failure = (error: unknown, by: AbortSignal, aborted: FailureCategory) => {
-        if (error instanceof DatasourceFailure) return error;
-        if (bytes.exceeded()) return new DatasourceFailure('too_much');
-        if (by.aborted) return new DatasourceFailure(aborted);
-        return new DatasourceFailure(definition.classify(error) ?? categoryOfSocketError(error) ?? 'failed');
-      };
-      const reach = async ({ host, port }: Target) => {
-        const route = await context.egress.admit(host, port, signal);
-        routes.push(route);
-        if (signal.aborted) route[Symbol.dispose]();
-        return route;
-      };
-      const { filesDirectory, drivers } = context;
-      let session: Session;
-      try {
-        const opening = definition.open(connection, { reach, signal, filesDirectory, drivers });
-        session = await cutOff(opening, signal, (late) => late.close());
-      } catch (error) {
-        end();
-        throw failure(error, signal, 'timeout');
-      }
-      return {
-        async probe(by) {
-          try {
-            await cutOff(session.probe(by), by);
-          } catch (error) {
-            throw failure(error, by, 'timeout');
-          }
-        },
-        async *query(sql, parameters, options) {
-          try {
-            yield* limitRows(session.query(sql, parameters, options), options.maxRows);
-          } catch (error) {
-            const known = failure(error, options.signal, 'cancelled');
-            const said = known.category === 'failed' ? definition.explain?.(error) : undefined;
-            if (said === undefined) throw known;
-            throw new DatasourceFailure('query', undefined, withoutSecrets(said, secrets));
-          }
-        },
-        async close() {
-          await cutOff(session.close(), AbortSignal.timeout(CLOSE_MS)).catch(() => {}); // the sockets go anyway
-          end();
-        },
-      };
+      const { classify, explain } = definition;
+      const open = (opening: Opening) => definition.open(connection, opening);
+      return openGuarded({ open, classify, ...(explain && { explain }), secrets }, context, signal);
     },
   };
-}
-
-const CLOSE_MS = 1000;
-const WATCH_MS = 20;
-
-/** Settles with the promise, or rejects as soon as the signal aborts; `discard` is given what comes later. */
-function cutOff<T>(
-  promise: Promise<T>,
-  signal: AbortSignal,
-  discard: (late: T) => Promise<void> = async () => {},
-): Promise<T> {
-  return new Promise((done, fail) => {
-    const abort = () => {
-      fail(signal.reason);
-      promise.then(discard).catch(() => {}); // nobody waits for it any more
-    };
-    if (signal.aborted) return abort();
-    signal.addEventListener('abort', abort, { once: true });
-    promise.then(done, fail).finally(() => signal.removeEventListener('abort', abort));
-  });
-}
-
-/** Cuts all routes when more than `limit` bytes came in. */
-function watchBytes(routes: readonly Route[], limit = Number.POSITIVE_INFINITY) {
-  const exceeded = () => routes.reduce((sum, route) => sum + route.receivedBytes(), 0) > limit;
-  const timer = setInterval(() => {
-    if (exceeded()) for (const route of routes) route[Symbol.dispose]();
-  }, WATCH_MS);
-  if (limit === Number.POSITIVE_INFINITY) clearInterval(timer);
-  return { exceeded, stop: () => clearInterval(timer) };
-}
-
-function withoutSecrets(text: string, secrets: readonly string[]): string {
-  return secrets
-    .filter((secret) => secret.length >= 3)
-    .reduce((clean, secret) => clean.replaceAll(secret, '[secret]'), text);
 }

@@ -100,6 +100,25 @@ function parseJson(text: string): unknown {
   }
 }
 
+/** A statement that was refused before it was sent, or by the server, with what there is to say of it. */
+export class RemoteError extends Error {
+  /** Of the server, to tell its errors apart. */
+  readonly reason: string;
+  constructor(reason: string, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+export function explainRemote(error: unknown): string | undefined {
+  return error instanceof RemoteError ? error.message : undefined;
+}
+
+/** For databases that have no read-only mode. */
+export function refuseWriting(): RemoteError {
+  return new RemoteError('READ_ONLY', 'Only statements that read are allowed here.');
+}
+
 /** The category of an HTTP status that is no success, where it says one. */
 export function categoryOfStatus(status: number): 'authentication' | 'database_missing' | 'failed' {
   if (status === 401 || status === 403) return 'authentication';

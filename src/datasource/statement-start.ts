@@ -27,10 +27,15 @@ const READING = new Set([
   'EXPLAIN',
 ]);
 
-/** Whether the statement gives rows and changes nothing, as far as its beginning tells. */
+/**
+ * Whether the statement gives rows and changes nothing, as far as its words tell. Some dialects write after a `WITH`, so
+ * the words that would do that are refused there, wherever they stand.
+ */
 export function isReading(sql: string): boolean {
   const { word, rest } = statementStart(sql);
-  return READING.has(word) && !(word === 'EXPLAIN' && /\bANALY[SZ]E\b/i.test(rest));
+  if (word === 'EXPLAIN') return !/\bANALY[SZ]E\b/i.test(rest);
+  if (word === 'WITH') return !/\b(INSERT|MERGE|UPDATE|DELETE)\b/i.test(rest);
+  return READING.has(word);
 }
 
 function endOf(pattern: RegExp, text: string, at: number): number {

@@ -54,3 +54,22 @@ export const HttpUrl = Type.String({
   pattern: '^https?://[^/?#@\\s]+/?$',
   maxLength: 1024,
 });
+
+export const HttpsUrl = Type.String({
+  title: 'URL',
+  description:
+    'Where the service answers, when that is not its usual address: scheme, host and port, nothing else.',
+  pattern: '^https://[^/?#@\\s]+/?$',
+  maxLength: 1024,
+});
+
+export const EXAMPLE_KEY = '-----BEGIN PRIVATE KEY-----\nMIIE…\n-----END PRIVATE KEY-----\n';
+
+export const PrivateKey = Type.String({
+  title: 'Private key',
+  description: 'Unencrypted RSA private key in PEM.',
+  pattern: '^\\s*-----BEGIN (RSA )?PRIVATE KEY-----',
+  maxLength: 65_536,
+  writeOnly: true,
+  examples: [EXAMPLE_KEY],
+});

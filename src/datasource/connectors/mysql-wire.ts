@@ -1,11 +1,11 @@
 /** Sessions with servers that speak the protocol of MySQL. */
 import driver, { type Connection, type FieldPacket } from 'mysql2';
 import type { Session } from '../connector.ts';
-import { codeOf, type FailureCategory } from '../failure.ts';
 import type { Route } from '../route.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
 import { type Cell, type Column, type ColumnType, integerCell } from '../rows.ts';
 import { type TlsMode, type TlsOptions, tlsAttempts, withTls } from '../tls-mode.ts';
+import { lacksTls } from './mysql-errors.ts';
 
 export interface MysqlOptions {
   readonly route: Route;
@@ -24,7 +24,7 @@ export async function openMysql(options: MysqlOptions): Promise<Session> {
       connection: await connected(options, tls),
       connectAgain: () => connected(options, tls),
     }),
-    (error) => codeOf(error) === 'HANDSHAKE_NO_SSL_SUPPORT',
+    lacksTls,
   );
   return {
     probe: () => run(connection, 'SELECT 1'),
@@ -61,33 +61,6 @@ function connected(
 
 function run(connection: Connection, sql: string): Promise<void> {
   return new Promise((done, fail) => connection.query(sql, (error) => (error ? fail(error) : done())));
-}
-
-const CATEGORIES: Readonly<Record<string, FailureCategory>> = {
-  ER_ACCESS_DENIED_ERROR: 'authentication',
-  ER_ACCESS_DENIED_NO_PASSWORD_ERROR: 'authentication',
-  ER_ACCOUNT_HAS_BEEN_LOCKED: 'authentication',
-  ER_HOST_NOT_PRIVILEGED: 'authentication',
-  ER_MUST_CHANGE_PASSWORD_LOGIN: 'authentication',
-  ER_NOT_SUPPORTED_AUTH_MODE: 'authentication',
-  AUTH_SWITCH_PLUGIN_ERROR: 'authentication',
-  ER_BAD_DB_ERROR: 'database_missing',
-  ER_DBACCESS_DENIED_ERROR: 'database_missing',
-  HANDSHAKE_NO_SSL_SUPPORT: 'tls',
-  HANDSHAKE_SSL_ERROR: 'tls',
-  ER_SECURE_TRANSPORT_REQUIRED: 'tls',
-  ER_QUERY_INTERRUPTED: 'cancelled',
-  PROTOCOL_CONNECTION_LOST: 'unreachable',
-};
-
-export function classifyMysql(error: unknown): FailureCategory | undefined {
-  return CATEGORIES[codeOf(error) ?? ''];
-}
-
-export function explainMysql(error: unknown): string | undefined {
-  return error instanceof Error && 'sqlMessage' in error && typeof error.sqlMessage === 'string'
-    ? error.sqlMessage
-    : undefined;
 }
 
 const BATCH_ROWS = 1000;

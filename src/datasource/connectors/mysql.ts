@@ -3,7 +3,7 @@ import { type Connector, defineConnector } from '../connector.ts';
 import { CaCertificate, TlsMode } from '../tls-mode.ts';
 import { checkCertificate } from './http-address.ts';
 import { Host, nameMember, Password, portMember, User } from './members.ts';
-import { classifyMysql, explainMysql, openMysql } from './mysql-wire.ts';
+import { classifyMysql, explainMysql } from './mysql-errors.ts';
 
 export const mysql = mysqlConnector('mysql', 'MySQL', 'A MySQL server, or one that speaks its protocol.');
 export const mariadb = mysqlConnector('mariadb', 'MariaDB', 'A MariaDB server.');
@@ -46,7 +46,10 @@ function mysqlConnector<K extends 'mysql' | 'mariadb'>(
     ),
     check: ({ ca_certificate }) => checkCertificate(ca_certificate),
     target: ({ host, port }) => ({ host, port }),
-    open: async (connection, { reach }) => openMysql({ ...connection, route: await reach(connection) }),
+    async open(connection, { reach }) {
+      const { openMysql } = await import('./mysql-wire.ts');
+      return openMysql({ ...connection, route: await reach(connection) });
+    },
     placeholder: () => '?',
     classify: classifyMysql,
     explain: explainMysql,

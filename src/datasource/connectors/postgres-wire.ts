@@ -1,13 +1,14 @@
 /** Sessions with servers that speak the protocol of PostgreSQL. */
 import type { CustomTypesConfig, FieldDef } from 'pg';
-import { Client, DatabaseError, escapeIdentifier } from 'pg';
+import { Client, escapeIdentifier } from 'pg';
 import Cursor from 'pg-cursor';
 import type { Session } from '../connector.ts';
-import { DatasourceFailure, type FailureCategory } from '../failure.ts';
+import { DatasourceFailure } from '../failure.ts';
 import type { Route } from '../route.ts';
 import type { Cell, Column, ColumnType, Parameter, QueryOptions, RowBatch } from '../rows.ts';
 import { integerCell } from '../rows.ts';
 import { type TlsOptions, tlsAttempts, withTls } from '../tls-mode.ts';
+import { lacksTls } from './postgres-errors.ts';
 import type { PostgresAddress } from './postgres-url.ts';
 
 export interface PostgresOptions extends PostgresAddress {
@@ -22,7 +23,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Session> {
   const client = await withTls(
     tlsAttempts(tls, route, ca),
     (attempt) => connected(options, attempt),
-    (error) => error instanceof Error && error.message === NO_TLS,
+    lacksTls,
   );
   await client.query(`SET search_path TO ${escapeIdentifier(schema)}, public; SET datestyle TO ISO`);
   return {
@@ -34,8 +35,6 @@ export async function openPostgres(options: PostgresOptions): Promise<Session> {
     close: () => client.end(),
   };
 }
-
-const NO_TLS = 'The server does not support SSL connections';
 
 async function connected(options: PostgresOptions, tls: TlsOptions | false): Promise<Client> {
   const { route, user, password, database, directTls, requireChannelBinding } = options;
@@ -59,26 +58,6 @@ async function connected(options: PostgresOptions, tls: TlsOptions | false): Pro
   client.on('error', () => {}); // what is running hears of it too
   await client.connect();
   return client;
-}
-
-/** A category for what concerns the connection; nothing for what concerns a statement. */
-export function classifyPostgres(error: unknown): FailureCategory | undefined {
-  if (error instanceof DatabaseError) {
-    const { code = '' } = error;
-    if (code.startsWith('28')) return 'authentication';
-    if (code === '3D000') return 'database_missing';
-    if (code === '57014') return 'cancelled';
-    return code.startsWith('08') ? 'unreachable' : undefined;
-  }
-  if (!(error instanceof Error)) return undefined;
-  if (error.message === NO_TLS || error.message.includes('SSL connection')) return 'tls';
-  if (/^(SASL|No SASLprep)|channel binding/i.test(error.message)) return 'authentication';
-  return error.message.startsWith('Connection terminated') ? 'unreachable' : undefined;
-}
-
-export function explainPostgres(error: unknown): string | undefined {
-  if (!(error instanceof DatabaseError)) return undefined;
-  return [error.message, error.hint].filter((part) => part !== undefined).join('\n');
 }
 
 const FIRST_ROWS = 256;

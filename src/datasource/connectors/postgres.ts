@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { defineConnector } from '../connector.ts';
 import { DatasourceFailure } from '../failure.ts';
+import { classifyPostgres, explainPostgres } from './postgres-errors.ts';
 import { type PostgresAddress, parsePostgresUrl } from './postgres-url.ts';
-import { classifyPostgres, explainPostgres, openPostgres } from './postgres-wire.ts';
 
 export const postgres = defineConnector({
   kind: 'postgres',
@@ -51,6 +51,7 @@ export const postgres = defineConnector({
   target: ({ connection_string }) => addressIn(connection_string),
   async open({ connection_string, schema }, { reach }) {
     const address = addressIn(connection_string);
+    const { openPostgres } = await import('./postgres-wire.ts');
     return openPostgres({ ...address, schema, route: await reach(address) });
   },
   placeholder: (position) => `$${position}`,

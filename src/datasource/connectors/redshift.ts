@@ -3,7 +3,7 @@ import { defineConnector } from '../connector.ts';
 import { CaCertificate, TlsMode } from '../tls-mode.ts';
 import { checkCertificate } from './http-address.ts';
 import { Host, nameMember, Password, portMember, User } from './members.ts';
-import { classifyPostgres, explainPostgres, openPostgres } from './postgres-wire.ts';
+import { classifyPostgres, explainPostgres } from './postgres-errors.ts';
 
 export const redshift = defineConnector({
   kind: 'redshift',
@@ -45,6 +45,7 @@ export const redshift = defineConnector({
   check: ({ ca_certificate }) => checkCertificate(ca_certificate),
   target: ({ host, port }) => ({ host, port }),
   async open({ host, port, database, user, password, schema, tls, ca_certificate: ca }, { reach }) {
+    const { openPostgres } = await import('./postgres-wire.ts');
     const route = await reach({ host, port });
     const address = {
       host,

@@ -7,10 +7,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { listOf, textOf } from '../answer-members.ts';
 import type { Session } from '../connector.ts';
 import { DatasourceFailure, type FailureCategory } from '../failure.ts';
-import { callHttp, categoryOfStatus, type HttpAnswer, type HttpCall } from '../http-route.ts';
+import {
+  callHttp,
+  categoryOfStatus,
+  type HttpAnswer,
+  type HttpCall,
+  RemoteError,
+  refuseWriting,
+} from '../http-route.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
-import { type Cell, type Column, type ColumnType, integerCell } from '../rows.ts';
 import { isReading } from '../statement-start.ts';
+import { cellsOf, columnsOf, literal } from './trino-values.ts';
 
 export interface TrinoOptions {
   readonly agent: Agent;
@@ -19,15 +26,6 @@ export interface TrinoOptions {
   readonly schema: string;
   readonly user: string;
   readonly password?: string;
-}
-
-/** The coordinator ended a statement with an error. */
-class TrinoError extends Error {
-  readonly errorName: string;
-  constructor(errorName: string, message: string) {
-    super(message);
-    this.errorName = errorName;
-  }
 }
 
 export function openTrino(options: TrinoOptions): Promise<Session> {
@@ -54,11 +52,7 @@ const CATEGORIES: Readonly<Record<string, FailureCategory>> = {
 };
 
 export function classifyTrino(error: unknown): FailureCategory | undefined {
-  return error instanceof TrinoError ? CATEGORIES[error.errorName] : undefined;
-}
-
-export function explainTrino(error: unknown): string | undefined {
-  return error instanceof TrinoError ? error.message : undefined;
+  return error instanceof RemoteError ? CATEGORIES[error.reason] : undefined;
 }
 
 async function* rowsOf(
@@ -71,7 +65,7 @@ async function* rowsOf(
     parameters.length === 0 ? sql : `EXECUTE statement USING ${parameters.map(literal).join(', ')}`;
   const prepared =
     parameters.length === 0 ? {} : { 'x-trino-prepared-statement': `statement=${encodeURIComponent(sql)}` };
-  if (readOnly) refuseWrites(sql);
+  if (readOnly && !isReading(sql)) throw refuseWriting();
   let answer = await call(options, {
     method: 'POST',
     path: '/v1/statement',
@@ -86,7 +80,7 @@ async function* rowsOf(
       const { body } = answer;
       next = textOf(body, 'nextUri');
       const message = textOf(body, 'error', 'message');
-      if (message !== undefined) throw new TrinoError(textOf(body, 'error', 'errorName') ?? '', message);
+      if (message !== undefined) throw new RemoteError(textOf(body, 'error', 'errorName') ?? '', message);
       const columns = columnsOf(body);
       const rows = listOf(body, 'data').map((row) => cellsOf(row, columns));
       if (rows.length > 0 || (next === undefined && batches === 0 && columns.length > 0)) {
@@ -146,74 +140,4 @@ function pathOf(nextUri: string): string {
   if (!URL.canParse(nextUri)) throw new DatasourceFailure('failed');
   const { pathname, search } = new URL(nextUri);
   return pathname.replace(/^\/+/, '/') + search;
-}
-
-/** Trino has no read-only mode for a session; its statements say with their first word what they do. */
-function refuseWrites(sql: string): void {
-  if (!isReading(sql)) {
-    throw new TrinoError('READ_ONLY', 'Only statements that read are allowed here.');
-  }
-}
-
-function columnsOf(body: unknown): Column[] {
-  return listOf(body, 'columns').map((column) => ({
-    name: textOf(column, 'name') ?? '',
-    type: columnType(textOf(column, 'type') ?? ''),
-  }));
-}
-
-function columnType(native: string): ColumnType {
-  const name = native.replace(/\(.*$/, '').trim();
-  if (native.endsWith('with time zone')) return native.startsWith('time(') ? 'time' : 'timestamptz';
-  const types: Readonly<Record<string, ColumnType>> = {
-    boolean: 'boolean',
-    tinyint: 'integer',
-    smallint: 'integer',
-    integer: 'integer',
-    bigint: 'integer',
-    real: 'float',
-    double: 'float',
-    decimal: 'decimal',
-    varchar: 'text',
-    char: 'text',
-    varbinary: 'bytes',
-    date: 'date',
-    time: 'time',
-    timestamp: 'timestamp',
-    uuid: 'uuid',
-    json: 'json',
-    array: 'json',
-    map: 'json',
-    row: 'json',
-  };
-  return types[name] ?? 'other';
-}
-
-function cellsOf(row: unknown, columns: readonly Column[]): Cell[] {
-  const values = Array.isArray(row) ? row : [];
-  return columns.map(({ type }, at) => cellOf(values[at], type));
-}
-
-function cellOf(value: unknown, type: ColumnType): Cell {
-  if (value === null || value === undefined) return null;
-  if (type === 'integer' && (typeof value === 'number' || typeof value === 'string'))
-    return integerCell(value);
-  if (type === 'float') return Number(value);
-  if (type === 'bytes') return new Uint8Array(Buffer.from(String(value), 'base64'));
-  if (typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number') return value;
-  return JSON.stringify(value);
-}
-
-function literal(parameter: Parameter): string {
-  if (parameter === null) return 'NULL';
-  if (parameter instanceof Uint8Array) return `X'${Buffer.from(parameter).toString('hex')}'`;
-  if (typeof parameter === 'string') return `'${parameter.replaceAll("'", "''")}'`;
-  if (typeof parameter !== 'number' || Number.isInteger(parameter)) return String(parameter);
-  return Number.isFinite(parameter)
-    ? `DOUBLE '${parameter}'`
-    : parameter > 0
-      ? 'infinity()'
-      : Number.isNaN(parameter)
-        ? 'nan()'
-        : '-infinity()';
 }

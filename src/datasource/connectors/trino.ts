@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { defineConnector } from '../connector.ts';
-import { agentFor } from '../http-route.ts';
+import { agentFor, explainRemote } from '../http-route.ts';
 import { CaCertificate } from '../tls-mode.ts';
 import { checkCertificate, checkUrl, originOf, targetOf, tlsOf } from './http-address.ts';
 import { HttpUrl, nameMember, secretMember, User } from './members.ts';
-import { classifyTrino, explainTrino, openTrino } from './trino-statements.ts';
+import { classifyTrino, openTrino } from './trino-statements.ts';
 
 export const trino = defineConnector({
   kind: 'trino',
@@ -52,5 +52,5 @@ export const trino = defineConnector({
   },
   placeholder: () => '?',
   classify: classifyTrino,
-  explain: explainTrino,
+  explain: explainRemote,
 });
