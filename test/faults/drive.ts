@@ -29,7 +29,12 @@ export interface FaultReport {
 }
 
 type Ending =
-  | { readonly kind: 'kill' | 'drain' | 'kernel-host'; readonly afterMs: number }
+  | {
+      readonly kind: 'kill' | 'drain' | 'kernel-host';
+      readonly afterMs: number;
+      /** Counted from the start, so that it falls into the checks of what was before. */
+      readonly early?: boolean;
+    }
   | { readonly kind: 'fault-point'; readonly point: string; readonly afterMs: number };
 
 const PLAYERS = 4;
@@ -49,7 +54,7 @@ function chooseEnding(random: Random): Ending {
     // Later than the checks of what was before, which pass these points, too.
     return { kind: 'fault-point', point: `${random.pick(POINTS)}:${8 + random.below(25)}`, afterMs: 1_500 };
   }
-  if (dice < 0.75) return { kind: 'kill', afterMs };
+  if (dice < 0.75) return { kind: 'kill', afterMs, early: dice < 0.52 };
   return { kind: dice < 0.88 ? 'drain' : 'kernel-host', afterMs };
 }
 
@@ -95,16 +100,21 @@ async function playRound(
   try {
     const over = new AbortController();
     const signal = AbortSignal.any([over.signal, victim.signal]);
+    const checks: Promise<void>[] = [];
     const plays = players.map(async (player) => {
       const own = random.fork();
       try {
-        await player.verify(victim.client, victim.signal); // whole, unless a fault point lies in it
+        const checked = player.verify(victim.client, victim.signal); // whole, unless a fault point lies in it
+        checks.push(checked);
+        await checked;
         await player.play(victim.client, own, signal);
       } catch (error) {
         if (!signal.aborted && !(await victim.explains(error))) throw error;
       }
     });
     const played = Promise.all(plays);
+    const isEarly = 'early' in ending && ending.early === true;
+    if (!isEarly) await Promise.race([Promise.allSettled(checks), victim.whenOver]);
     await Promise.race([played, later(ending.afterMs)]);
     if (ending.kind === 'kernel-host' && !victim.isOver) {
       victim.killKernelHost();

@@ -72,6 +72,11 @@ export class Victim {
     return this.#life.signal.aborted;
   }
 
+  /** Resolves with the end of its process. */
+  get whenOver(): Promise<unknown> {
+    return this.#ended;
+  }
+
   /** Aborts with the end of this life. */
   get signal(): AbortSignal {
     return this.#life.signal;
