@@ -10,10 +10,12 @@ import { code } from './commands/code.ts';
 import { completeIds } from './commands/complete-ids.ts';
 import { completion } from './commands/completion.ts';
 import { config } from './commands/config.ts';
+import { datasources } from './commands/datasources.ts';
 import { doctor } from './commands/doctor.ts';
 import { environments } from './commands/environments.ts';
 import { exitCodes } from './commands/exit-codes.ts';
 import { help } from './commands/help.ts';
+import { keys } from './commands/keys.ts';
 import { members } from './commands/members.ts';
 import { notebooks } from './commands/notebooks.ts';
 import { run } from './commands/run.ts';
@@ -35,6 +37,8 @@ const GROUPS: readonly CommandGroup[] = [
   sessions,
   runs,
   code,
+  datasources,
+  keys,
   workspaces,
   members,
   tokens,

@@ -1,6 +1,7 @@
 /** The API as typed calls. Every call takes a `signal`; every POST takes an `idempotencyKey`. */
 import { code } from './code.ts';
 import { type ClientOptions, Connection, type OutgoingRequest, type RequestOptions } from './connection.ts';
+import { datasources, keys } from './datasources.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
 import type { StreamEvent } from './events.ts';
 import { executionEnvironments } from './execution-environments.ts';
@@ -23,6 +24,8 @@ export function createClient(options: ClientOptions) {
     executions: executions(connection),
     code: code(connection),
     runs: allRuns,
+    datasources: datasources(connection),
+    keys: keys(connection),
     workspaces: workspaces(connection),
     members: members(connection),
     accessTokens: accessTokens(connection),

@@ -6,7 +6,8 @@ import { collect } from '../collect.ts';
 import type { CliContext, CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
-import { readNotebookFile, readTextFile } from '../run/notebook-file.ts';
+import { readJsonInput } from '../json-input.ts';
+import { readNotebookFile } from '../run/notebook-file.ts';
 import { notebookText } from '../show/notebook.ts';
 import { styleOf } from '../style.ts';
 import { type Column, printJson, printList } from '../terminal.ts';
@@ -139,15 +140,8 @@ export const notebooks: CommandGroup = (program, context) => {
   examples(deleting, ['troupe notebooks delete nb_01…']);
 };
 
-async function fieldsFrom(file: string | undefined, { cwd, input }: CliContext): Promise<NotebookFields> {
-  if (file === undefined) return {};
-  const text = file === '-' ? await input.read() : readTextFile(file, cwd);
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new CommandFailure(`${file === '-' ? 'Standard input' : file} is not JSON: ${why}`, EXIT.usage);
-  }
+async function fieldsFrom(file: string | undefined, context: CliContext): Promise<NotebookFields> {
+  return file === undefined ? {} : ((await readJsonInput(file, context)) as NotebookFields);
 }
 
 async function fileFrom(name: string, format: NotebookFileFormat | undefined, { cwd, input }: CliContext) {

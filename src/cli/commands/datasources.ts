@@ -1,0 +1,143 @@
+import type {
+  ConnectionTest,
+  Datasource,
+  DatasourceConnection,
+  DatasourceGrant,
+} from '#src/client/datasources.ts';
+import { collect } from '../collect.ts';
+import type { CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
+import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
+import { readJsonInput } from '../json-input.ts';
+import { type Column, printJson, printList } from '../terminal.ts';
+
+const COLUMNS: readonly Column<Datasource>[] = [
+  { title: 'slug', of: ({ slug }) => slug },
+  { title: 'kind', of: ({ kind }) => kind },
+  { title: 'name', of: ({ name }) => name },
+  { title: 'revision', of: ({ revision }) => String(revision) },
+];
+
+const GRANT_COLUMNS: readonly Column<DatasourceGrant>[] = [
+  { title: 'subject', of: ({ subject }) => subject },
+  { title: 'granted by', of: ({ grantedBy }) => grantedBy },
+  { title: 'since', of: ({ createdAt }) => createdAt },
+];
+
+/** A connection comes from a file or standard input only: others can read a command's arguments. */
+const CONNECTION = 'a file with the connection as JSON, or - for standard input';
+
+export const datasources: CommandGroup = (program, context) => {
+  const { terminal, connect, wantsJson } = context;
+  const group = program.command('datasources').description('database connections, sealed in the server');
+  const connectionFrom = async (file: string): Promise<DatasourceConnection> => {
+    const value = await readJsonInput(file, context);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+    throw new CommandFailure('A connection is a JSON object with a kind.', EXIT.usage);
+  };
+  const tell = (command: Parameters<typeof wantsJson>[0], value: object, text: string) => {
+    if (wantsJson(command)) printJson(terminal, value);
+    else terminal.out(`${text}\n`);
+  };
+  const report = (command: Parameters<typeof wantsJson>[0], test: ConnectionTest) => {
+    tell(command, test, `${test.message} (${test.elapsedMs} ms)`);
+    if (!test.ok) throw new CommandEnd(EXIT.failed);
+  };
+
+  const list = group
+    .command('list')
+    .description('list the datasources that you may read')
+    .action(async (_, command) => {
+      printList(terminal, await collect(connect(command).datasources.each()), COLUMNS, wantsJson(command));
+    });
+  examples(list, ['troupe datasources list']);
+  const show = group
+    .command('show')
+    .description('show what is known of a datasource, and who it is shared with')
+    .argument('<slug>')
+    .action(async (slug: string, _, command) => {
+      const { datasources } = connect(command);
+      const [datasource, grants] = await Promise.all([datasources.get(slug), datasources.grants(slug)]);
+      if (wantsJson(command)) return printJson(terminal, { ...datasource, grants: grants.items });
+      printList(terminal, [datasource], COLUMNS, false);
+      if (grants.items.length > 0) printList(terminal, [...grants.items], GRANT_COLUMNS, false);
+    });
+  examples(show, ['troupe datasources show sales']);
+  const create = group
+    .command('create')
+    .description('seal a new connection')
+    .argument('<slug>')
+    .argument('<connection>', CONNECTION)
+    .option('--name <name>', 'what to call it')
+    .option('--test', 'save it only if it works')
+    .action(
+      async (slug: string, file: string, { name, test }: { name?: string; test?: boolean }, command) => {
+        const fields = { connection: await connectionFrom(file), testConnection: test === true };
+        const named = name === undefined ? fields : { ...fields, name };
+        const made = await connect(command).datasources.create({ slug, ...named });
+        tell(command, made, `${made.slug} is sealed (revision ${made.revision}).`);
+      },
+    );
+  examples(create, [
+    'troupe datasources create sales connection.json --test',
+    'pass show sales | troupe datasources create sales -',
+  ]);
+  const replace = group
+    .command('replace')
+    .description('seal another connection in place of the one before')
+    .argument('<slug>')
+    .argument('<connection>', CONNECTION)
+    .option('--test', 'replace it only if it works')
+    .action(async (slug: string, file: string, { test }: { test?: boolean }, command) => {
+      const fields = { connection: await connectionFrom(file), testConnection: test === true };
+      const made = await connect(command).datasources.replace(slug, fields);
+      tell(command, made, `${made.slug} is sealed (revision ${made.revision}).`);
+    });
+  examples(replace, ['troupe datasources replace sales connection.json']);
+  const test = group
+    .command('test')
+    .description('test a saved connection, or with --connection one that is not saved')
+    .argument('[slug]')
+    .option('--connection <file>', CONNECTION)
+    .action(async (slug: string | undefined, { connection }: { connection?: string }, command) => {
+      const client = connect(command);
+      if ((slug === undefined) === (connection === undefined)) {
+        throw new CommandFailure('Name a datasource, or give --connection.', EXIT.usage);
+      }
+      if (connection !== undefined) {
+        report(command, await client.datasources.testConnection(await connectionFrom(connection)));
+      } else if (slug !== undefined) report(command, await client.datasources.test(slug));
+    });
+  examples(test, ['troupe datasources test sales', 'troupe datasources test --connection connection.json']);
+  const remove = group
+    .command('delete')
+    .description('delete a datasource and its grants; files stay')
+    .argument('<slug>')
+    .action(async (slug: string, _, command) => {
+      await connect(command).datasources.delete(slug);
+      tell(command, { slug, deleted: true }, `${slug} is deleted.`);
+    });
+  examples(remove, ['troupe datasources delete sales']);
+  const share = group
+    .command('share')
+    .description('let a user (user:<id>) or a role (role:editor, role:viewer) read a datasource')
+    .argument('<slug>')
+    .argument('<subject>')
+    .option('--revoke', 'stop sharing')
+    .action(async (slug: string, subject: string, { revoke }: { revoke?: boolean }, command) => {
+      const client = connect(command);
+      if (revoke === true) await client.datasources.unshare(slug, subject);
+      else await client.datasources.share(slug, subject);
+      const done = revoke === true ? 'no longer shared' : 'shared';
+      tell(command, { slug, subject, shared: revoke !== true }, `${slug} is ${done} with ${subject}.`);
+    });
+  examples(share, [
+    'troupe datasources share sales role:viewer',
+    'troupe datasources share sales user:ada --revoke',
+  ]);
+  const schema = group
+    .command('schema')
+    .description('the JSON Schema of connections of every kind')
+    .action(async (_, command) => printJson(terminal, await connect(command).datasources.schema()));
+  examples(schema, ['troupe datasources schema']);
+};

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import type { Datasource, Key } from '#src/client/datasources.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+import { Shell } from './troupe-process.ts';
+
+const server = await startServer(test);
+const shell = new Shell(test, server);
+const NOWHERE = JSON.stringify({
+  kind: 'postgres',
+  connection_string: 'postgres://u:canary-password@127.0.0.1:1/d',
+  schema: 'public',
+});
+
+test('a connection comes from standard input or a file, is sealed, replaced, shared and deleted', async () => {
+  const sealed = await shell.text(['datasources', 'create', 'sales', '-', '--name', 'Sales'], {
+    input: NOWHERE,
+  });
+  assert.equal(sealed, 'sales is sealed (revision 1).');
+  const file = join(server.dataDir, 'connection.json');
+  writeFileSync(file, JSON.stringify({ kind: 'sqlite', path: 'sales.db' }));
+  assert.equal(await shell.text(['datasources', 'replace', 'sales', file]), 'sales is sealed (revision 2).');
+  const listed = await shell.json<Datasource[]>(['datasources', 'list']);
+  assert.deepEqual(listed, [await server.client.datasources.get('sales')]);
+  assert.match(
+    await shell.text(['datasources', 'list']),
+    /^SLUG +KIND +NAME +REVISION\nsales +sqlite +Sales +2$/,
+  );
+  const shared = await shell.text(['datasources', 'share', 'sales', 'role:viewer']);
+  assert.equal(shared, 'sales is shared with role:viewer.');
+  assert.match(await shell.text(['datasources', 'show', 'sales']), /role:viewer/);
+  assert.equal(await shell.text(['datasources', 'delete', 'sales']), 'sales is deleted.');
+  assert.equal((await shell.troupe(['datasources', 'show', 'sales'])).exitCode, 1);
+});
+
+test('a test that fails says so and ends with 1, and nothing of the connection is printed', async () => {
+  await shell.text(['datasources', 'create', 'nowhere', '-'], { input: NOWHERE });
+  for (const [args, options] of [
+    [['datasources', 'test', 'nowhere'], {}],
+    [['datasources', 'test', '--connection', '-'], { input: NOWHERE }],
+    [['datasources', 'create', 'other', '-', '--test'], { input: NOWHERE }],
+  ] as const) {
+    const { exitCode, out, err } = await shell.troupe([...args], options);
+    assert.equal(exitCode, 1);
+    assert.match(out + err, /The server refused the connection\./);
+    assert.doesNotMatch(out + err, /canary/);
+  }
+});
+
+test('what is not JSON is refused without being quoted', async () => {
+  const input = '{"connection_string": "canary-password"';
+  const { exitCode, err } = await shell.troupe(['datasources', 'create', 'broken', '-'], { input });
+  assert.equal(exitCode, 2);
+  assert.match(err, /Standard input is not JSON/);
+  assert.doesNotMatch(err, /canary/);
+});
+
+test('the keyring is listed and rotated', async () => {
+  const [before] = await shell.json<Key[]>(['keys', 'list']);
+  const after = await shell.json<Key[]>(['keys', 'rotate']);
+  assert.equal(after.length, 1);
+  assert.notEqual(after[0]!.id, before!.id);
+  assert.deepEqual(await shell.json(['keys', 'list']), after);
+});
