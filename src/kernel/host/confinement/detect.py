@@ -58,7 +58,8 @@ def try_namespaces(root, kernel_uid) -> dict:
             notes = views.build([], views.find_python(), [], 1)
             counts_pids = bool(root and not notes and namespaces.counts_pids() and can_write_pid_max())
             uid_why = find_obstacle(kernel_uid) if root and kernel_uid else None
-            theirs.send(json.dumps({"why": None, "notes": notes, "uid_why": uid_why, "counts_pids": counts_pids}).encode())
+            found = {"why": None, "notes": notes, "uid_why": uid_why, "counts_pids": counts_pids}
+            theirs.send(json.dumps(found).encode())
         except OSError as error:
             theirs.send(json.dumps({"why": f"{error.filename or 'mount'}: {error.strerror}"}).encode())
         finally:

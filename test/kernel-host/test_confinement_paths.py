@@ -1,0 +1,120 @@
+"""What of the disk a kernel sees when hidden, readable and writable paths lie in each other, whose its files are, and
+how many processes it may have."""
+
+import json
+import os
+import shutil
+import stat
+import tempfile
+import unittest
+
+from support import HOST, Host
+
+from confinement import views  # isort: skip
+
+NOBODY = 65534
+TRY = """
+import json
+def text(path, mode="r"):
+    try:
+        with open(path, mode) as file: return file.read() if mode == "r" else file.write("x")
+    except OSError as error: return type(error).__name__
+print(json.dumps([text(*one) for one in {attempts}]))
+"""
+
+
+class Paths(unittest.TestCase):
+    def start(self, without="", **confine):
+        """A server's folders outside of everything that is covered anyway, and a kernel among them."""
+        self.base = os.path.realpath(tempfile.mkdtemp(prefix="paths-", dir="/var/tmp"))
+        self.addCleanup(shutil.rmtree, self.base, True)
+        os.chmod(self.base, 0o755)
+        for path in ("data/work", "shared/inner", "scratch"):
+            os.makedirs(os.path.join(self.base, path))
+        for path in ("shared/open", "shared/keyring.json", "shared/inner/secret", "data/store", "scratch/old"):
+            with open(os.path.join(self.base, path), "w", encoding="ascii") as file:
+                file.write("kept")
+        host = Host(env={"TROUPE_CONFINE_WITHOUT": without, "TROUPE_CONFINEMENT": confine.pop("env", "{}")})
+        self.addCleanup(host.stop)
+        hidden = [self.at(path) for path in ("data", "shared/keyring.json", "shared/inner")]
+        confine = {"hidden": hidden, "read": [self.at("shared")], "write": [self.at("scratch")], **confine}
+        return host, host.open({}, cwd=self.at("data/work"), confine=confine)
+
+    def at(self, path):
+        return os.path.join(self.base, path)
+
+    def tried(self, kernel, *attempts):
+        """What came of reading, or with "w" of writing, each of these paths."""
+        attempts = [(self.at(path), *mode) for path, *mode in attempts]
+        return json.loads(kernel.scratchpad(TRY.format(attempts=attempts)).printed)
+
+    def test_hidden_files_and_folders_stay_hidden_inside_of_what_may_be_read(self):
+        for without in ("", "landlock", "namespaces", "seccomp"):
+            with self.subTest(without=without):
+                _, kernel = self.start(without)
+                seen = self.tried(
+                    kernel,
+                    ("shared/open",),
+                    ("shared/keyring.json",),
+                    ("shared/inner/secret",),
+                    ("data/store",),
+                    ("shared/new", "w"),
+                    ("scratch/new", "w"),
+                    ("data/work/new", "w"),
+                )
+                self.assertEqual((seen[0], seen[5:]), ("kept", [1, 1]))
+                for result in seen[1:5]:
+                    self.assertIn(result, ("PermissionError", "FileNotFoundError", "OSError"))
+                self.assertTrue(os.path.exists(self.at("data/work/new")))
+
+    def test_a_hidden_file_that_is_replaced_under_a_kernel_is_not_shown_to_it(self):
+        _, kernel = self.start()
+        with open(self.at("shared/draft"), "w", encoding="ascii") as file:
+            file.write("secret")
+        os.rename(self.at("shared/draft"), self.at("shared/keyring.json"))
+        self.assertEqual(self.tried(kernel, ("shared/keyring.json",)), ["PermissionError"])
+
+    def test_paths_that_are_not_there_are_passed_over(self):
+        _, kernel = self.start(read=["/no/such/path"], write=["/nor/this"], hidden=["/nor/that"])
+        self.assertEqual(kernel.evaluate("1 + 1"), 2)
+
+    def test_what_lies_in_what_is_mounted_once(self):
+        covers, kept = {"/tmp", "/home/u", "/tmp/data"}, {"/home/u/py", "/tmp/data/work", "/usr"}
+        self.assertEqual(
+            views.plan(covers | {"/home/u/py/secret"}, kept),
+            [("/home/u", True), ("/home/u/py", False), ("/home/u/py/secret", True), ("/tmp", True)]
+            + [("/tmp/data/work", False)],
+        )
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can change its user")
+    def test_a_kernel_of_root_runs_as_the_user_that_was_asked_for_and_owns_its_files(self):
+        if not os.stat(os.path.dirname(HOST)).st_mode & stat.S_IXOTH:
+            self.skipTest("this checkout is closed to others")
+        host, kernel = self.start(env=f'{{"uid": {NOBODY}}}', uid=NOBODY)
+        self.assertIn(f"uid {NOBODY}", host.hello["confinement"])
+        self.assertEqual(kernel.evaluate("__import__('os').getresuid()"), [NOBODY] * 3)
+        self.assertEqual(self.tried(kernel, ("data/work/new", "w"), ("data/store",)), [1, "FileNotFoundError"])
+        self.assertEqual(os.stat(self.at("data/work/new")).st_uid, NOBODY)
+        again = host.open({}, cwd=self.at("data/work"), confine={"hidden": [self.at("data")]})
+        self.assertEqual(self.tried(again, ("data/work/new", "w")), [1])
+        self.assertEqual(os.stat(self.at("data/work/new")).st_uid, 0)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can change its user")
+    def test_a_user_that_cannot_be_had_is_said_and_not_used(self):
+        host, kernel = self.start("namespaces", env=f'{{"uid": {NOBODY}}}', uid=NOBODY)
+        self.assertRegex(host.hello["confinement"], f"^partial: .*kernels do not run as uid {NOBODY} \\(there are no")
+        self.assertEqual(kernel.evaluate("__import__('os').getuid()"), 0)
+
+    def test_processes_of_one_session_are_limited(self):
+        code = (
+            "import os, time\nborn = []\nwhile len(born) < 900:\n    try: pid = os.fork()\n"
+            "    except OSError as error: print(type(error).__name__, len(born) < 600); break\n"
+            "    if pid == 0: time.sleep(60); os._exit(0)\n    born.append(pid)\n"
+            "for pid in born: os.kill(pid, 9); os.waitpid(pid, 0)"
+        )
+        _, kernel = self.start(processes=64)
+        self.assertEqual(kernel.scratchpad(code).printed.strip(), "BlockingIOError True")
+
+
+if __name__ == "__main__":
+    unittest.main()
