@@ -1,0 +1,32 @@
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import type { TestContext } from 'node:test';
+
+/** Listens on a free port of 127.0.0.1 until the test has ended, and gives the port. */
+export async function listening(t: Pick<TestContext, 'after'>, server: Server): Promise<number> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {}); // the other side was cut off, which is often the point
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, 'close');
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string')
+    throw new Error('The server does not listen on a port.');
+  return address.port;
+}
+
+/** A server that hands every connection to `serve`. */
+export function listeningWith(
+  t: Pick<TestContext, 'after'>,
+  serve: (socket: Socket) => void,
+): Promise<number> {
+  return listening(t, createServer(serve));
+}

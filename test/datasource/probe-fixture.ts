@@ -1,0 +1,75 @@
+/** Connections tried from a server that listens on loopback, with a folder of files that ends with the test. */
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { type Connection, connectorOf, parseConnection } from '#src/datasource/connection-schema.ts';
+import type { Session } from '#src/datasource/connector.ts';
+import { installedDrivers } from '#src/datasource/drivers.ts';
+import { createEgress } from '#src/datasource/egress.ts';
+import { type ProbeContext, probeConnection } from '#src/datasource/probe.ts';
+import type { Cell, Column, Parameter, QueryOptions } from '#src/datasource/rows.ts';
+
+export const OWN_PORT = 1;
+
+export interface ProbeFixture {
+  readonly filesDirectory: string;
+  readonly context: ProbeContext;
+  /** Whether it worked, and the words; the time is checked to be sane. */
+  probe(connection: object, deadlineMs?: number): Promise<{ ok: boolean; message: string }>;
+  /** Closed when the test has ended. */
+  open(connection: object): Promise<Session>;
+}
+
+type Owner = Pick<TestContext, 'after'>;
+
+export function probeFixture(t: Owner, overrides: Partial<ProbeContext> = {}): ProbeFixture {
+  const filesDirectory = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-files-')));
+  t.after(() => rmSync(filesDirectory, { recursive: true }));
+  const egress = createEgress({ listenHost: '127.0.0.1', ownPort: () => OWN_PORT, allow: undefined });
+  const context = { egress, filesDirectory, drivers: installedDrivers, ...overrides };
+  return {
+    filesDirectory,
+    context,
+    async probe(connection, deadlineMs) {
+      const limit = deadlineMs === undefined ? {} : { deadlineMs };
+      const { elapsedMs, ...result } = await probeConnection(parseConnection(connection), {
+        ...context,
+        ...limit,
+      });
+      if (!(elapsedMs >= 0 && elapsedMs < 15_000)) throw new Error(`A probe took ${elapsedMs} ms.`);
+      return result;
+    },
+    async open(connection) {
+      const parsed: Connection = parseConnection(connection);
+      const session = await connectorOf(parsed.kind).open(parsed, context, AbortSignal.timeout(10_000));
+      t.after(() => session.close());
+      return session;
+    },
+  };
+}
+
+export interface Result {
+  readonly columns: readonly Column[];
+  readonly rows: readonly (readonly Cell[])[];
+}
+
+export interface Asked extends Partial<QueryOptions> {
+  readonly parameters?: readonly Parameter[];
+}
+
+/** Everything that a statement gives; read-only unless said otherwise. */
+export async function ask(
+  session: Session,
+  sql: string,
+  { parameters = [], ...options }: Asked = {},
+): Promise<Result> {
+  const rows: (readonly Cell[])[] = [];
+  let columns: readonly Column[] = [];
+  const signal = new AbortController().signal;
+  for await (const batch of session.query(sql, parameters, { signal, readOnly: true, ...options })) {
+    columns = batch.columns;
+    rows.push(...batch.rows);
+  }
+  return { columns, rows };
+}

@@ -1,0 +1,24 @@
+/**
+ * Rotates a keyring beside sealed connections and prints a line for each rotation that is done, until it is killed. Its
+ * argument is the directory of both.
+ */
+import { join } from 'node:path';
+import { KeyHolder } from '#src/datasource/key-holder.ts';
+import { putSealed } from '#src/datasource/sealed-records.ts';
+import { openStore } from '#storage/open-store.ts';
+import { SEALED, sealedPlace, sealedText } from './sealed.ts';
+
+const directory = process.argv[2]!;
+const store = await openStore(join(directory, 'store'), (error) => {
+  throw error;
+});
+const keys = await KeyHolder.open(store, join(directory, 'keyring.json'));
+store.write((tx) => {
+  for (let n = 0; n < SEALED; n++) putSealed(tx, keys.ring, sealedPlace(n), sealedText(n));
+});
+await store.durable();
+for (let n = 0; ; n++) {
+  process.stdout.write(`${n}\n`);
+  await keys.add();
+  await keys.rotate();
+}
