@@ -85,7 +85,7 @@ export const runs: CommandGroup = (program, context) => {
           : await followRun({
               client,
               sessionId: first.sessionId,
-              begin: async () => runId,
+              run: runId,
               take: async (event) => {
                 if (!json) await screen.take(event, runId);
                 else if (event.runId === runId) printJsonLine(terminal, event);

@@ -69,7 +69,7 @@ export async function runNotebook(options: RunNotebookOptions): Promise<Finished
       activity = () => 'cancelling';
       client.runs.cancel(runId, { signal: interruption.leave }).catch(() => {}); // it may be over by now
     };
-    const begin = async () => {
+    const submit = async () => {
       interruption.stop.throwIfAborted();
       const submitted = await client.executions.submit(notebook.id, request, { signal: interruption.leave });
       runId = submitted.runId;
@@ -82,7 +82,7 @@ export async function runNotebook(options: RunNotebookOptions): Promise<Finished
       const run = await followRun({
         client,
         sessionId: notebook.id,
-        begin,
+        run: submit,
         take,
         signal: interruption.leave,
       });

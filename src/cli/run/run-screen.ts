@@ -60,13 +60,23 @@ export class RunScreen {
 
   async take(event: NotebookStreamEvent, runId: string | undefined): Promise<void> {
     if (event.type === 'cells-registered') this.#labels.add(event.data.cells);
-    if (runId === undefined || event.runId !== runId) return;
+    if (runId === undefined) return;
+    if (event.type === 'cell-op' && event.runId === undefined) this.#adopt(event.data);
+    if (event.runId !== runId) return;
     if (event.type === 'console-output') {
       const { cellId, channel, text } = event.data;
       this.#running.get(cellId)?.block.console({ channel, mimetype: 'text/plain', data: text });
     } else if (event.type === 'cell-op') {
       await this.#takeCell(event.data);
     }
+  }
+
+  /** What a run that is followed from its middle, or again after a reconnect, is doing now. */
+  #adopt({ cellId, status, console }: NotebookEvents['cell-op']): void {
+    if (status === 'queued') this.#planned.add(cellId);
+    if (status !== 'running' || this.#running.has(cellId)) return;
+    this.#begin(cellId);
+    for (const entry of console ?? []) this.#running.get(cellId)?.block.console(entry);
   }
 
   async #takeCell({ cellId, status, output, console }: NotebookEvents['cell-op']): Promise<void> {
