@@ -74,6 +74,7 @@ export async function driveFaults(options: FaultOptions): Promise<FaultReport> {
       const name = ending.kind === 'fault-point' ? ending.point.split(':')[0]! : ending.kind;
       endings[name] = (endings[name] ?? 0) + 1;
       const { readyMs } = await playRound(dataDir, players, ending, random.fork());
+      if (round % 25 === 24) say(`${round + 1} rounds`);
       if (round === 0) continue;
       restartsMs.push(readyMs);
       if (readyMs > options.restartLimitMs) throw new Error(`a restart took ${Math.round(readyMs)} ms`);

@@ -153,7 +153,7 @@ for (const victim of ['zygote', 'guardian'] as const) {
     const logs = await Promise.all(notebooks.map((notebook) => notebook.events()));
     const runId = await notebooks[0]!.submit(['a']);
     await logs[0]!.until(({ type }) => type === 'console-output');
-    const before = descendants(child.pid);
+    const before = descendants(kernelHostOf(child.pid).guardian);
 
     process.kill(kernelHostOf(child.pid)[victim], 'SIGKILL');
     const fresh = openNotebook(child, { a: '1' }); // in the middle of it

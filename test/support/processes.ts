@@ -70,8 +70,11 @@ export async function gone(processes: readonly ProcessFact[], withinMs = 10_000)
 /** The kernel host of a server: its guardian, and the zygote that forks the kernels. */
 export function kernelHostOf(serverPid: number): { guardian: number; zygote: number } {
   const all = descendants(serverPid);
-  const guardian = all.find(({ parent }) => parent === serverPid);
-  const zygote = all.find(({ parent }) => parent === guardian?.pid);
+  // The server has other children, but none of them has a child of its own.
+  const zygote = all.find(
+    ({ parent }) => parent !== serverPid && all.some((p) => p.pid === parent && p.parent === serverPid),
+  );
+  const guardian = all.find(({ pid }) => pid === zygote?.parent);
   if (guardian === undefined || zygote === undefined) throw new Error('the server has no kernel host');
   return { guardian: guardian.pid, zygote: zygote.pid };
 }
