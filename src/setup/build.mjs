@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './children.mjs';
+import { joinTypebox } from './join-typebox.mjs';
 import { filesBelow, fingerprint, readStamp, writeStamp } from './stamps.mjs';
 
 export const title = 'building';
@@ -19,6 +20,7 @@ export async function perform(root, keepOpen) {
   const tsc = join(root, 'node_modules', '.bin', 'tsc');
   await run(tsc, ['-p', root, '--pretty', 'false'], { cwd: root, failure: 'The build failed', keepOpen });
   removeOrphans(root);
+  await joinTypebox(root, keepOpen);
   writeStamp(stampPath(root), stamp);
 }
 
