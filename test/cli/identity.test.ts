@@ -61,7 +61,10 @@ test('a token is printed alone, so that a script can keep it, and works until it
   assert.deepEqual(JSON.parse((await cli(`token revoke ${id} --json`)).out), { id, revoked: true });
   const refused = await cli('token list', { env });
   assert.deepEqual([refused.exitCode, refused.out], [1, '']);
-  assert.match(refused.err, /^troupe: Send a valid access token .*\n {2}\(unauthenticated at \/api\/v3\/access-tokens, request \S+\)\n$/);
+  assert.match(
+    refused.err,
+    /^troupe: Send a valid access token .*\n {2}\(unauthenticated at \/api\/v3\/access-tokens, request \S+\)\n$/,
+  );
 });
 
 test('a workspace is created, and --workspace works in it', async (t) => {

@@ -6,7 +6,7 @@ import { type Column, printList } from '../terminal.ts';
 const COLUMNS: readonly Column<LiveActor>[] = [
   { title: 'kind', of: ({ kind }) => kind },
   { title: 'id', of: ({ id }) => id },
-  { title: 'state', of: ({ state }) => (typeof state === 'string' ? state : JSON.stringify(state)) },
+  { title: 'state', of: ({ state }) => stateText(state) },
   { title: 'since', of: ({ since }) => since },
   { title: 'revision', of: ({ revision }) => String(revision) },
   {
@@ -30,3 +30,15 @@ export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) 
     });
   examples(command, ['troupe actors', 'troupe actors --json | jq \'.[] | select(.kind == "run")\'']);
 };
+
+/** The state of a chart as a path, such as `open.vacant`; regions that are in parallel stand beside each other. */
+function stateText(state: unknown): string {
+  if (typeof state !== 'object' || state === null) return String(state);
+  const regions = Object.entries(state).map(([name, below]) =>
+    stateText(below)
+      .split(' ')
+      .map((path) => `${name}.${path}`)
+      .join(' '),
+  );
+  return regions.join(' ');
+}

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import type { CodeResult } from '#src/client/code.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+import { IMAGE_CODE } from './notebook-file.ts';
+import { Shell } from './troupe-process.ts';
+
+const server = await startServer(test);
+const { client } = server;
+const shell = new Shell(test, server);
+const notebook = await openNotebook(server, { a: 'x = 20' });
+await notebook.run([]);
+const env = { SERVICE_SESSION_ID: notebook.id };
+
+const exec = (args: readonly string[], input = '') => shell.troupe(['code', 'exec', ...args], { env, input });
+
+test('code that is piped in creates and runs a cell, and the saved notebook has it', async () => {
+  const input = [
+    'import marimo._code_mode as cm',
+    'async with cm.get_context() as ctx:',
+    '    ctx.run_cell(ctx.create_cell("y = x + 22\\nprint(y)"))',
+    '',
+  ].join('\n');
+  const { exitCode, out, err } = await exec(['--json'], input);
+  assert.equal(exitCode, 0, err);
+  const result: CodeResult = JSON.parse(out);
+  assert.deepEqual([result.success, result.errors], [true, []]);
+  assert.ok(result.stdout.startsWith('42\n'), result.stdout);
+  const { serialization } = await client.notebooks.get(notebook.id);
+  assert.deepEqual(
+    serialization.cells.map(({ code }) => code),
+    ['x = 20', 'y = x + 22\nprint(y)'],
+  );
+});
+
+test('what code prints goes to the streams it was printed to, and its value is text', async () => {
+  const code = 'import sys\nprint("out")\nprint("err", file=sys.stderr)\nx + 1';
+  assert.deepEqual(await exec(['-c', code]), { exitCode: 0, out: 'out\n21\n', err: 'err\n' });
+});
+
+test('code that fails is an exit code of 1, with and without --json', async () => {
+  const failed = await exec(['-c', 'print("before")\n1 / 0']);
+  assert.deepEqual([failed.exitCode, failed.out], [1, 'before\n']);
+  assert.match(failed.err, /^Traceback[\s\S]*\nZeroDivisionError: division by zero\n$/);
+  const { exitCode, out, err } = await exec(['--json', '-c', '1 / 0']);
+  assert.deepEqual([exitCode, err], [1, '']);
+  const { success, errors }: CodeResult = JSON.parse(out);
+  assert.deepEqual(
+    [success, errors],
+    [false, [{ type: 'ZeroDivisionError', message: 'division by zero', cellId: null }]],
+  );
+});
+
+test('code comes from a file, from standard input or from -c, and the session from the command line', async () => {
+  writeFileSync(join(shell.cwd, 'ask.py'), 'print("from a file", x)');
+  assert.equal((await exec(['ask.py'])).out, 'from a file 20\n');
+  assert.equal((await exec(['-'], 'print("piped")')).out, 'piped\n');
+  const named = await shell.troupe(['code', 'exec', '--session', notebook.id, '-c', 'print("named")']);
+  assert.equal(named.out, 'named\n');
+});
+
+test('an image is saved where it was asked to be', async () => {
+  assert.match((await exec(['-c', IMAGE_CODE])).out, /^\[image, 70 bytes; --output-dir saves it\]\n$/);
+  const { out } = await exec(['--output-dir', 'pictures', '-c', IMAGE_CODE]);
+  assert.equal(out, 'image saved: ./pictures/output-1.png\n');
+});
+
+test('Ctrl-C interrupts the code, and the session is free again', async () => {
+  const events = await notebook.events();
+  const code = 'import time\nprint("begun", flush=True)\ntime.sleep(60)';
+  const child = shell.start(['code', 'exec', '-c', code], { env });
+  await events.until((event) => JSON.stringify(event).includes('begun\\n'));
+  child.interrupt();
+  assert.equal((await child.ended).exitCode, 130);
+  await events.until(({ type, data }) => type === 'session.status' && data.status === 'ready');
+  await events[Symbol.asyncDispose]();
+});
+
+test('without a session or code it says what to give', async () => {
+  const none = await shell.troupe(['code', 'exec', '-c', '1']);
+  assert.equal(none.exitCode, 4);
+  assert.match(none.err, /^troupe: Say which session, or set SERVICE_SESSION_ID: /);
+  const both = await exec(['-c', '1', 'ask.py']);
+  assert.deepEqual(both, { exitCode: 2, out: '', err: 'troupe: Give -c or a file, not both.\n' });
+  const gone = await shell.troupe(['code', 'exec', '--session', 'nb_gone', '-c', '1']);
+  assert.equal(gone.exitCode, 1);
+  assert.match(gone.err, /\(not_found at \/api\/cee\/kernel\/execute, /);
+});

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import test from 'node:test';
+import { startServer } from '#test/support/server-fixture.ts';
+import { Shell } from './troupe-process.ts';
+
+const server = await startServer(test);
+
+interface Report {
+  readonly ok: boolean;
+  readonly findings: readonly {
+    readonly check: string;
+    readonly status: string;
+    readonly detail: string;
+    readonly advice: string | null;
+  }[];
+}
+
+function find({ findings }: Report, check: string) {
+  const found = findings.find((finding) => finding.check === check);
+  assert.ok(found, check);
+  return found;
+}
+
+test('the doctor finds a machine that is well, and the server that runs on it', async () => {
+  const shell = new Shell(test, server);
+  const env = { TROUPE_DATA_DIR: server.dataDir, TROUPE_PORT: '0' };
+  const report = await shell.json<Report>(['doctor'], { env });
+  assert.equal(report.ok, true);
+  assert.deepEqual(
+    report.findings.map(({ check }) => check),
+    [
+      'Node.js',
+      'uWebSockets.js',
+      'lmdb',
+      'Python',
+      'marimo',
+      'confinement',
+      'data directory',
+      'data directory lock',
+      'keyring',
+      'disk',
+      'port',
+      'server',
+      'token',
+    ],
+  );
+  assert.equal(find(report, 'data directory lock').detail, 'held by a server that is running');
+  assert.match(find(report, 'confinement').detail, /^(full|partial|none): /);
+  assert.equal(find(report, 'token').detail, 'accepted in the workspace ws_home');
+});
+
+test('for each problem it says what to do, and the exit code is 1', async (t) => {
+  const shell = new Shell(test);
+  const data = join(shell.cwd, 'data');
+  mkdirSync(data, { mode: 0o755 });
+  writeFileSync(join(data, 'keyring.json'), '{}');
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  t.after(() => other.close());
+  const { port } = other.address() as AddressInfo;
+  const env = { TROUPE_PYTHON: '/nowhere/python', TROUPE_DATA_DIR: data, TROUPE_PORT: String(port) };
+  const asked = {
+    ...env,
+    SERVICE_BASE_URL: 'http://127.0.0.1:1',
+    SERVICE_ACCESS_TOKEN: 'x',
+    SERVICE_WORKSPACE_ID: 'w',
+  };
+  const { exitCode, out } = await shell.troupe(['doctor', '--json'], { env: asked });
+  const report: Report = JSON.parse(out);
+  assert.deepEqual([exitCode, report.ok], [1, false]);
+  const found = report.findings
+    .filter(({ status }) => status !== 'ok')
+    .map(({ check, status }) => `${check} ${status}`);
+  assert.deepEqual(found, [
+    'Python problem',
+    'data directory warning',
+    'keyring problem',
+    'port problem',
+    'server warning',
+  ]);
+  assert.ok(report.findings.every(({ status, advice }) => (status === 'ok') === (advice === null)));
+  const people = await shell.troupe(['doctor'], { env: asked });
+  assert.equal(people.exitCode, 1);
+  assert.match(
+    people.out,
+    /^✗ Python +Cannot start Python at \/nowhere\/python: .*\n +→ Run npm run setup, /m,
+  );
+});
+
+test('a token that the server does not know is found out', async () => {
+  const shell = new Shell(test, server);
+  const env = { SERVICE_ACCESS_TOKEN: 'of-another-server', TROUPE_PYTHON: '/nowhere/python' };
+  const { exitCode, out } = await shell.troupe(['doctor', '--json'], { env });
+  const { advice } = find(JSON.parse(out), 'token');
+  assert.deepEqual(
+    [exitCode, advice],
+    [1, 'Set SERVICE_ACCESS_TOKEN to a token of this server: troupe token create makes one.'],
+  );
+  assert.doesNotMatch(out, /of-another-server/);
+});
+
+test('a server that does not answer is an exit code of its own, with its address', async () => {
+  const shell = new Shell(test);
+  const env = {
+    SERVICE_BASE_URL: 'http://127.0.0.1:1',
+    SERVICE_ACCESS_TOKEN: 'x',
+    SERVICE_WORKSPACE_ID: 'w',
+  };
+  const { exitCode, out, err } = await shell.troupe(['notebooks', 'list'], { env });
+  assert.deepEqual([exitCode, out], [3, '']);
+  assert.match(
+    err,
+    /^troupe: No answer from http:\/\/127\.0\.0\.1:1\/.*\n {2}Is `troupe serve` running there\?/,
+  );
+});

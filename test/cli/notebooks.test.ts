@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import type { Environment } from '#src/client/execution-environments.ts';
+import type { NotebookSession } from '#src/client/notebook-sessions.ts';
+import type { Notebook, NotebookSummary } from '#src/client/notebooks.ts';
+import type { LiveActor } from '#src/client/operations.ts';
+import { cellsOf } from '#test/support/notebook-fixture.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+import { marimoFile } from './notebook-file.ts';
+import { Shell } from './troupe-process.ts';
+
+const server = await startServer(test);
+const { client } = server;
+const shell = new Shell(test, server);
+const { troupe, json, text } = {
+  troupe: shell.troupe.bind(shell),
+  json: shell.json.bind(shell),
+  text: shell.text.bind(shell),
+};
+
+test('a notebook is created, shown, listed and deleted', async () => {
+  const fields = {
+    serialization: { cells: [{ cell_id: 'a', code: 'x = 1\nx', options: { name: 'first' } }] },
+    variables: { SECRET: 'hidden-value' },
+  };
+  const id = await text(['notebooks', 'create', '-'], { input: JSON.stringify(fields) });
+  const shown = await text(['notebooks', 'show', id]);
+  assert.match(
+    shown,
+    new RegExp(`^notebook   ${id}\ncreated    \\S+\nupdated    \\S+\ncells      1\nvariables  SECRET\n`),
+  );
+  assert.ok(shown.endsWith('\n\na  first\nx = 1\nx'), shown);
+  assert.doesNotMatch(shown, /hidden-value/);
+  assert.deepEqual(await json(['notebooks', 'show', id]), await client.notebooks.get(id));
+  const listed = await json<NotebookSummary[]>(['notebooks', 'list']);
+  assert.ok(listed.some((notebook) => notebook.id === id));
+  assert.match(
+    await text(['notebooks', 'list']),
+    new RegExp(`^ID +TITLE +CELLS +UPDATED\n(.*\n)*${id} +- +1 `),
+  );
+  assert.equal(await text(['notebooks', 'delete', id]), `${id} is deleted.`);
+  const { exitCode, err } = await troupe(['notebooks', 'show', id]);
+  assert.equal(exitCode, 1);
+  assert.match(
+    err,
+    new RegExp(`^troupe: .*\n {2}\\(not_found at /api/v3/notebooks/${id}, request \\S+\\)\n$`),
+  );
+});
+
+test('an empty notebook needs nothing; fields that are no JSON are a usage error', async () => {
+  const empty = await json<Notebook>(['notebooks', 'create']);
+  assert.deepEqual(empty.serialization.cells, []);
+  const { exitCode, out, err } = await troupe(['notebooks', 'create', '-'], { input: '{' });
+  assert.deepEqual([exitCode, out], [2, '']);
+  assert.match(err, /^troupe: Standard input is not JSON/);
+});
+
+test('a marimo file is imported and exported again', async () => {
+  writeFileSync(join(shell.cwd, 'plain.py'), marimoFile({ load: 'x = 41', _: 'x + 1' }));
+  const id = await text(['notebooks', 'import', 'plain.py']);
+  const { serialization } = await client.notebooks.get(id);
+  assert.deepEqual(
+    serialization.cells.map(({ code, options }) => [code, options.name]),
+    [
+      ['x = 41', 'load'],
+      ['x + 1', undefined],
+    ],
+  );
+  const exported = await text(['notebooks', 'export', id]);
+  assert.match(exported, /def load\(\):\n {4}x = 41/);
+  const again = await json<Notebook[]>(['notebooks', 'import', '--format', 'py', '-'], { input: exported });
+  assert.deepEqual(
+    again.map((notebook) => notebook.serialization.cells.map(({ code }) => code)),
+    [['x = 41', 'x + 1']],
+  );
+  const { exitCode, out } = await troupe(['notebooks', 'export', id, '-o', 'copy.ipynb']);
+  assert.deepEqual([exitCode, out], [0, '']);
+  assert.equal(JSON.parse(readFileSync(join(shell.cwd, 'copy.ipynb'), 'utf8')).nbformat, 4);
+});
+
+test('what is no notebook file is said to be none', async () => {
+  writeFileSync(join(shell.cwd, 'broken.ipynb'), 'not a notebook');
+  const unknown = await troupe(['notebooks', 'import', 'table.xlsx']);
+  assert.deepEqual([unknown.exitCode, unknown.out], [2, '']);
+  assert.match(unknown.err, /those end in \.py, \.ipynb or \.md/);
+  const missing = await troupe(['notebooks', 'import', 'missing.py']);
+  assert.deepEqual(missing, { exitCode: 2, out: '', err: 'troupe: There is no file missing.py.\n' });
+  const broken = await troupe(['notebooks', 'import', 'broken.ipynb']);
+  assert.equal(broken.exitCode, 1);
+  assert.match(broken.err, /unreadable_notebook/);
+});
+
+test('a session is opened in an environment of its own, shown and closed with it', async () => {
+  const { id } = await client.notebooks.create({ serialization: { cells: cellsOf({ a: 'x = 1' }) } });
+  const opened = await troupe(['sessions', 'open', id]);
+  assert.deepEqual([opened.exitCode, opened.out], [0, `${id}\n`]);
+  assert.match(opened.err, /^ready in .*, in env_\w+\n$/);
+  const session = await json<NotebookSession>(['sessions', 'show', id]);
+  assert.deepEqual([session.status, session.mode], ['ready', 'edit']);
+  const env = { SERVICE_SESSION_ID: id };
+  const shown = await text(['sessions', 'show'], { env });
+  assert.match(shown, /\nstatus +ready\n/);
+  assert.match(shown, /\nCELL +NAME +STATUS +STALE\na +- +stale +yes$/);
+  const { environmentId = '' } = { environmentId: session.environmentId ?? '' };
+  assert.match(await text(['environments', 'show', environmentId]), new RegExp(`notebook session  ${id}`));
+  assert.equal(await text(['sessions', 'close', '--with-environment'], { env }), `${id} is closed.`);
+  assert.equal((await json<Environment>(['environments', 'show', environmentId])).status, 'closed');
+});
+
+test('an environment that is in use is not closed', async () => {
+  const environmentId = await text(['environments', 'create']);
+  const { id } = await client.notebooks.create({});
+  const opened = await json<NotebookSession>([
+    'sessions',
+    'open',
+    id,
+    '--environment',
+    environmentId,
+    '--mode',
+    'run',
+  ]);
+  assert.deepEqual([opened.status, opened.mode], ['ready', 'run']);
+  const { exitCode, err } = await troupe(['environments', 'close', environmentId, '--json']);
+  assert.deepEqual([exitCode, JSON.parse(err).error.code], [1, 'environment_in_use']);
+  await text(['sessions', 'close', id]);
+  assert.equal(await text(['environments', 'close', environmentId]), `${environmentId} is closed.`);
+});
+
+test('an environment that was made for a session that does not open is closed again', async () => {
+  const { exitCode, out, err } = await troupe(['sessions', 'open', 'nb_unknown']);
+  assert.deepEqual([exitCode, out], [1, '']);
+  assert.match(err, /not_found/);
+  const actors = await json<LiveActor[]>(['actors']);
+  const open = actors.filter(({ kind, state }) => kind === 'environment' && state !== 'closed');
+  assert.deepEqual(open, []);
+});
+
+test('the events of a session are one JSON document a line, until it closes', async () => {
+  const { id } = await client.notebooks.create({ serialization: { cells: cellsOf({ a: 'print(6 * 7)' }) } });
+  await text(['sessions', 'open', id]);
+  const [lines, people] = [
+    shell.start(['sessions', 'events', id, '--json']),
+    shell.start(['sessions', 'events', id]),
+  ];
+  await Promise.all([lines.until('session.replayed'), people.until('session.replayed')]);
+  const { runId } = await client.executions.submit(id, { type: 'all' });
+  await client.waitForRun(runId);
+  await text(['sessions', 'close', id, '--with-environment']);
+  const { exitCode, out } = await lines.ended;
+  const events = out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.deepEqual([exitCode, events[0].type, events.at(-1).type], [0, 'session.snapshot', 'session.closed']);
+  const printed = events.find(({ type }) => type === 'console-output');
+  assert.deepEqual([printed.runId, printed.data.text], [runId, '42\n']);
+  assert.match((await people.ended).out, /\nconsole-output {2}a stdout "42\\n"\n/);
+});
+
+test('the actors of the workspace are a table, and JSON', async () => {
+  const environmentId = await text(['environments', 'create']);
+  const items = await json<LiveActor[]>(['actors']);
+  assert.ok(items.some(({ kind, id }) => kind === 'environment' && id === environmentId));
+  assert.match(
+    await text(['actors']),
+    new RegExp(`^KIND +ID +STATE .*\n(.*\n)*environment +${environmentId} +open\\.vacant `),
+  );
+  await text(['environments', 'close', environmentId]);
+});
+
+test('the ids that can follow are known to the completion', async () => {
+  const { id } = await client.notebooks.create({});
+  assert.ok((await text(['complete-ids', 'notebook'])).split('\n').includes(id));
+  assert.equal(await text(['complete-ids', 'run']), '');
+});
+
+test('no command shows the token, nor takes one on its command line', async () => {
+  const child = shell.start(['notebooks', 'list']);
+  const { out, err } = await child.ended;
+  const { out: help } = await troupe(['notebooks', 'list', '--help']);
+  for (const shown of [child.commandLine, out, err, help]) assert.ok(!shown.includes(server.owner.token));
+  const refused = await troupe(['notebooks', 'list'], { env: { SERVICE_ACCESS_TOKEN: 'not-the-right-one' } });
+  assert.equal(refused.exitCode, 1);
+  assert.match(refused.err, /unauthenticated/);
+  assert.doesNotMatch(refused.err, /not-the-right-one/);
+});

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import type { NotebookStreamEvent } from '#src/client/events.ts';
+import type { Run } from '#src/client/runs.ts';
+import { cellsOf, openNotebook } from '#test/support/notebook-fixture.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+import { IMAGE_CODE, marimoFile, PNG_BASE64 } from './notebook-file.ts';
+import { Shell } from './troupe-process.ts';
+
+const server = await startServer(test);
+const { client } = server;
+const shell = new Shell(test, server);
+const { troupe, json, text } = {
+  troupe: shell.troupe.bind(shell),
+  json: shell.json.bind(shell),
+  text: shell.text.bind(shell),
+};
+
+interface Finished {
+  readonly notebookId: string;
+  readonly run: Run;
+  readonly files: readonly { readonly cellId: string; readonly mimetype: string; readonly path: string }[];
+}
+
+function file(name: string, cells: Readonly<Record<string, string>>): string {
+  writeFileSync(join(shell.cwd, name), marimoFile(cells));
+  return name;
+}
+
+/** Durations and ids are different each time. */
+function steady(shown: string): string {
+  return shown.replace(/\b\d+(\.\d+)? m?s\b/g, '<time>').replace(/\b(run|nb)_\w{20,}/g, '<$1>');
+}
+
+/** Prints until it is interrupted, and says so. */
+const ENDLESS = `import time
+for n in range(1000):
+    print("tick", n, flush=True)
+    time.sleep(0.05)`;
+
+test('a plain marimo file is run by one command, and nothing stays open behind it', async () => {
+  const name = file('plain.py', {
+    load: 'words = ["a", "b"]',
+    show: 'print("hello")\nlen(words)',
+    _: 'words',
+  });
+  const { exitCode, out, err } = await troupe(['run', name]);
+  assert.equal(exitCode, 0, err);
+  assert.deepEqual(steady(out).split('\n'), [
+    '✓ 1/3 load  words = ["a", "b"]  <time>',
+    '▸ 2/3 show  print("hello")',
+    'hello',
+    '2',
+    '✓ <time>',
+    '',
+    out.split('\n')[6]?.startsWith('✓ 3/3 ') ? steady(out).split('\n')[6] : 'the third cell',
+    '["a","b"]',
+    '',
+    'completed in <time>: 3 done  <run>',
+    '',
+  ]);
+  assert.equal(steady(err), 'imported plain.py as <nb>\nkernel ready in <time>\n');
+  const [notebookId = ''] = /nb_\w+/.exec(err) ?? [];
+  const session = await client.notebookSessions.get(notebookId);
+  assert.equal(session.status, 'closed');
+  assert.equal((await client.executionEnvironments.get(session.environmentId ?? '')).status, 'closed');
+});
+
+test('with --json a run is one document', async () => {
+  const { notebookId, run, files } = await json<Finished>([
+    'run',
+    '--rm',
+    file('short.py', { a: 'print(1)\n2' }),
+  ]);
+  assert.deepEqual([run.status, run.sessionId, files], ['completed', notebookId, []]);
+  const refusal = await client.notebooks.get(notebookId).catch((error) => error.code);
+  assert.equal(refusal, 'not_found', '--rm deletes what was imported');
+});
+
+test('a run that fails says where, with the traceback, and its exit code is 1', async () => {
+  const name = file('broken.py', {
+    good: 'import sys\nx = 1',
+    bad: 'print("before", file=sys.stderr)\nx / 0',
+  });
+  const { exitCode, out, err } = await troupe(['run', name]);
+  assert.equal(exitCode, 1);
+  assert.deepEqual(steady(out).split('\n').slice(1), [
+    '▸ 2/2 bad  print("before", file=sys.stderr)',
+    '✗ <time>',
+    '',
+    'failed in <time>: 1 done, 1 failed  <run>',
+    'cell_failed ZeroDivisionError: division by zero (in bad)',
+    '',
+  ]);
+  assert.match(
+    err,
+    /\nbefore\nTraceback \(most recent call last\):\n[\s\S]*\nZeroDivisionError: division by zero\n/,
+  );
+  assert.ok(!err.includes('<span') && !(out + err).includes('\u001b'));
+});
+
+test('a cell that does not parse is shown with the place', async () => {
+  writeFileSync(
+    join(shell.cwd, 'syntax.md'),
+    '---\nmarimo-version: 0.25.2\n---\n\n```python {.marimo}\nx = (\n```\n',
+  );
+  const { exitCode, out } = await troupe(['run', '--rm', 'syntax.md']);
+  assert.equal(exitCode, 1);
+  assert.match(out, /SyntaxError: '\(' was never closed\n/);
+});
+
+test('only the cells that were asked for run, by name or id, with what they need', async () => {
+  const cells = cellsOf({ a: 'x = 1', b: 'x + 1', c: '1 / 0' }, { b: { name: 'second' } });
+  const { id } = await client.notebooks.create({ serialization: { cells } });
+  const { out, exitCode } = await troupe([
+    'run',
+    '--notebook',
+    id,
+    '--cells',
+    'second',
+    '--cache-mode',
+    'no-store',
+  ]);
+  assert.equal(exitCode, 0);
+  assert.deepEqual(steady(out).split('\n'), [
+    '✓ 1/2 a  x = 1  <time>',
+    '✓ 2/2 second  x + 1  <time>',
+    '2',
+    '',
+    'completed in <time>  <run>',
+    '',
+  ]);
+  const unknown = await troupe(['run', id, '--cells', 'a,nope']);
+  assert.deepEqual([unknown.exitCode, unknown.out], [2, '']);
+  assert.equal(unknown.err, 'troupe: The notebook has no cell nope. It has: a, second, c\n');
+});
+
+test('images are saved, and their paths printed', async () => {
+  const name = file('picture.py', { picture: IMAGE_CODE });
+  const { exitCode, out, err } = await troupe(['run', name]);
+  assert.equal(exitCode, 0, err);
+  const [, path = ''] = /^image saved: (\.\/troupe-output\/run_\w+\/picture-1\.png)$/m.exec(out) ?? [];
+  assert.deepEqual(readFileSync(join(shell.cwd, path)).toString('base64'), PNG_BASE64);
+  const { files, run } = await json<Finished>(['run', '--rm', '--output-dir', 'pictures', name]);
+  const saved = join(shell.cwd, 'pictures', 'picture-1.png');
+  assert.deepEqual(
+    files.map(({ mimetype, path: at }) => [mimetype, at, existsSync(at)]),
+    [['image/png', saved, true]],
+  );
+  assert.match(await text(['runs', 'show', run.id]), /\[image, 70 bytes; --output-dir saves it\]/);
+  assert.match(await text(['runs', 'show', run.id, '--output-dir', 'again']), /image saved: \.\/again\//);
+});
+
+test('a large output is fetched from where it is kept', async () => {
+  const { run } = await json<Finished>(['run', '--rm', file('large.py', { large: '"word " * 20_000' })]);
+  const [part] = run.output?.parts ?? [];
+  assert.ok(part?.type === 'cell-result' && part.outputs.every((output) => 'assetId' in output));
+  assert.ok((await text(['runs', 'show', run.id])).includes('word '.repeat(1000)));
+});
+
+test('Ctrl-C cancels the run, and everything is closed again', async () => {
+  const child = shell.start(['run', file('endless.py', { endless: ENDLESS, after: '1' })]);
+  await child.until('tick 3');
+  child.interrupt();
+  const { exitCode, out, err } = await child.ended;
+  assert.equal(exitCode, 130);
+  assert.match(err, /\ncancelling run_\w+; Ctrl-C again leaves at once\n/);
+  assert.match(
+    steady(out),
+    /\n✗ interrupted, <time>\n[\s\S]*cancelled in <time>: 1 interrupted, 1 did not run {2}<run>\n/,
+  );
+  const [notebookId = ''] = /nb_\w+/.exec(err) ?? [];
+  assert.equal((await client.notebookSessions.get(notebookId)).status, 'closed');
+});
+
+test('a second Ctrl-C leaves at once, and says what stays open', async () => {
+  const stubborn = `import time\nwhile True:\n    try:\n        print("tick", flush=True)\n        time.sleep(0.05)\n    except BaseException:\n        print("no", flush=True)`;
+  const child = shell.start(['run', file('stubborn.py', { stubborn })]);
+  await child.until('tick');
+  child.interrupt();
+  await child.until('no');
+  child.interrupt();
+  const { exitCode, err } = await child.ended;
+  assert.equal(exitCode, 130);
+  const [, notebookId = ''] = /the session stays open: SERVICE_SESSION_ID=(nb_\w+)\n$/.exec(err) ?? [];
+  assert.notEqual((await client.notebookSessions.get(notebookId)).status, 'closed');
+  await client.notebookSessions.close(notebookId);
+});
+
+test('an open session is used and left open; --keep leaves a new one open', async () => {
+  const notebook = await openNotebook(server, { a: 'x = 1' });
+  const used = await troupe(['run', '--notebook', notebook.id]);
+  assert.deepEqual([used.exitCode, used.err], [0, 'using the session that is open\n']);
+  assert.equal((await notebook.record()).status, 'ready');
+  await notebook.close();
+  const kept = await troupe(['run', '--keep', notebook.id]);
+  assert.ok(kept.err.endsWith(`the session stays open: SERVICE_SESSION_ID=${notebook.id}\n`));
+  assert.equal((await notebook.record()).status, 'ready');
+  await notebook.close();
+});
+
+test('runs are listed, shown, tailed and cancelled', async () => {
+  const notebook = await openNotebook(server, { a: ENDLESS, b: 'print("done")' });
+  const env = { SERVICE_SESSION_ID: notebook.id };
+  const finished = await notebook.submit(['b']);
+  await client.waitForRun(finished);
+  const running = await notebook.submit(['a']);
+  const [people, lines] = [
+    shell.start(['runs', 'tail', running]),
+    shell.start(['runs', 'tail', running, '--json']),
+  ];
+  await Promise.all([people.until('tick'), lines.until('tick')]);
+  assert.equal(await text(['runs', 'cancel', running]), `${running} is cancelled.`);
+  const shown = await people.ended;
+  assert.equal(shown.exitCode, 130);
+  assert.match(steady(shown.out), /\ncancelled in <time>: 1 interrupted {2}<run>\n$/);
+  const tailed = await lines.ended;
+  const events: NotebookStreamEvent[] = tailed.out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.ok(events.every(({ runId }) => runId === running));
+  assert.deepEqual(
+    [tailed.exitCode, events.at(-1)],
+    [130, { type: 'run', sessionId: notebook.id, runId: running, data: await client.runs.get(running) }],
+  );
+  assert.deepEqual(
+    (await json<Run[]>(['runs', 'list'], { env })).map(({ id, status }) => [id, status]),
+    [
+      [finished, 'completed'],
+      [running, 'cancelled'],
+    ],
+  );
+  assert.match(
+    await text(['runs', 'list', notebook.id]),
+    new RegExp(`^ID .*\n${finished} +completed .*\n${running} +cancelled `),
+  );
+  assert.deepEqual(await json(['runs', 'show', finished]), await client.runs.get(finished));
+  assert.match(
+    steady(await text(['runs', 'show', finished])),
+    /^▸ b\ndone\n✓ <time>\n\ncompleted in <time>: 1 done {2}<run>$/,
+  );
+  const again = await troupe(['runs', 'cancel', running]);
+  assert.deepEqual([again.exitCode, again.out], [1, '']);
+  assert.match(again.err, /\(run_finished at /);
+  await notebook.close();
+});
+
+test('Ctrl-C leaves a run that is only watched', async () => {
+  const notebook = await openNotebook(server, { a: ENDLESS });
+  const runId = await notebook.submit(['a']);
+  const child = shell.start(['runs', 'tail', runId]);
+  await child.until('tick');
+  child.interrupt();
+  assert.equal((await child.ended).exitCode, 130);
+  assert.equal((await client.runs.get(runId)).status, 'running');
+  await notebook.close();
+});
+
+test('what cannot be run is a usage error', async () => {
+  for (const [args, message] of [
+    [['run'], 'Say what to run: a notebook file, or --notebook <id>.'],
+    [['run', 'a.py', '--notebook', 'nb_1'], 'Give a file or --notebook, not both.'],
+    [['run', 'a.txt'], 'a.txt is no notebook by its name: those end in .py, .ipynb or .md.'],
+    [['run', 'a.py'], 'There is no file a.py.'],
+  ] as const) {
+    assert.deepEqual(await troupe(args), { exitCode: 2, out: '', err: `troupe: ${message}\n` });
+  }
+});

@@ -1,0 +1,130 @@
+/** The `troupe` program as a process of its own, as a shell runs it. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Owner, TestServer } from '#test/support/server-fixture.ts';
+import { pythonOfTests } from '#test/support/server-fixture.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+
+export interface Ended {
+  readonly exitCode: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface Options {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Standard input; empty when absent. */
+  readonly input?: string;
+}
+
+export class TroupeProcess {
+  /** Resolves when it has ended. */
+  readonly ended: Promise<Ended>;
+  /** The arguments and the environment's names, as other users of a machine can see the first. */
+  readonly commandLine: string;
+  readonly #child: ReturnType<typeof spawn>;
+  #out = '';
+  #err = '';
+  #onText = new Set<() => void>();
+
+  constructor(args: readonly string[], { env, cwd, input = '' }: Options & { cwd: string }) {
+    const { PATH = '', HOME = '' } = process.env;
+    const child = spawn(process.execPath, [MAIN, ...args], {
+      cwd,
+      env: { PATH, HOME, ...pythonOfTests(), ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    this.commandLine = readFileSync(`/proc/${child.pid}/cmdline`, 'utf8');
+    child.stdout.setEncoding('utf8').on('data', (text: string) => this.#hear(text, ''));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => this.#hear('', text));
+    child.stdin.on('error', () => {}); // it may end without reading
+    child.stdin.end(input);
+    this.ended = new Promise((resolve) => {
+      child.once('close', (exitCode) => {
+        this.#hear('', '');
+        resolve({ exitCode, out: this.#out, err: this.#err });
+      });
+    });
+  }
+
+  /** Resolves once its output has `text`. Rejects when it ends without. */
+  async until(text: string): Promise<void> {
+    await Promise.race([
+      this.ended.then(({ out, err }) => assert.ok((out + err).includes(text), `${out}\n${err}`)),
+      new Promise<void>((resolve) => {
+        const look = () => {
+          if ((this.#out + this.#err).includes(text)) resolve();
+        };
+        this.#onText.add(look);
+        look();
+      }),
+    ]);
+  }
+
+  interrupt(): void {
+    this.#child.kill('SIGINT');
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  #hear(out: string, err: string): void {
+    this.#out += out;
+    this.#err += err;
+    for (const look of this.#onText) look();
+  }
+}
+
+/** Runs command lines in one directory as the owner of `server`. */
+export class Shell {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly #owner: Owner;
+
+  constructor(owner: Owner, server?: Pick<TestServer, 'baseUrl' | 'owner'>) {
+    this.#owner = owner;
+    this.cwd = mkdtempSync(join(tmpdir(), 'troupe-shell-'));
+    owner.after(async () => rmSync(this.cwd, { recursive: true, force: true }));
+    this.env =
+      server === undefined
+        ? {}
+        : {
+            SERVICE_BASE_URL: server.baseUrl,
+            SERVICE_ACCESS_TOKEN: server.owner.token,
+            SERVICE_WORKSPACE_ID: server.owner.workspaceId,
+          };
+  }
+
+  /** Starts `troupe` with these words. */
+  start(args: readonly string[], { env, input = '' }: Options = {}): TroupeProcess {
+    const child = new TroupeProcess(args, { env: { ...this.env, ...env }, input, cwd: this.cwd });
+    this.#owner.after(async () => child.kill());
+    return child;
+  }
+
+  /** Runs `troupe` to its end. */
+  troupe(args: readonly string[], options: Options = {}): Promise<Ended> {
+    return this.start(args, options).ended;
+  }
+
+  /** What a command that succeeds prints with `--json`. */
+  async json<T>(args: readonly string[], options: Options = {}): Promise<T> {
+    const { exitCode, out, err } = await this.troupe([...args, '--json'], options);
+    assert.equal(exitCode, 0, err);
+    return JSON.parse(out) as T;
+  }
+
+  /** What a command that succeeds prints, without the last line break. */
+  async text(args: readonly string[], options: Options = {}): Promise<string> {
+    const { exitCode, out, err } = await this.troupe(args, options);
+    assert.equal(exitCode, 0, err);
+    return out.replace(/\n$/, '');
+  }
+}
