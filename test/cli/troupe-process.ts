@@ -25,7 +25,7 @@ export interface Options {
 export class TroupeProcess {
   /** Resolves when it has ended. */
   readonly ended: Promise<Ended>;
-  /** The arguments and the environment's names, as other users of a machine can see the first. */
+  /** The arguments, as other users of the machine can see them. */
   readonly commandLine: string;
   readonly #child: ReturnType<typeof spawn>;
   #out = '';
