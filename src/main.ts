@@ -27,7 +27,8 @@ async function main(): Promise<void> {
     });
     drainOnSignal(app, log.flush);
     announce(app, config.host);
-    await app.kernelsReady;
+    const { confinement } = await app.kernelsReady;
+    say(`  kernels are confined ${confinement}`);
     log.info({ url: app.url, ms: Math.round(performance.now() - startedAt) }, 'ready');
   } catch (error) {
     log.flush();

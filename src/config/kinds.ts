@@ -76,6 +76,16 @@ export const program: Kind<string> = {
   parse: (text, place) => (text.includes('/') ? resolvePath(text, place) : noNul(text)),
 };
 
+/** Like `path`, several of them, separated by commas; `none` is the empty list. */
+export const paths: Kind<readonly string[]> = {
+  expectation: 'paths separated by commas, or none',
+  parse: (text, place) => {
+    if (text === '' || text === 'none') return Object.freeze([]);
+    const entries = text.split(',').map((entry) => resolvePath(entry.trim(), place));
+    return entries.every((entry) => entry !== undefined) ? Object.freeze(entries) : undefined;
+  },
+};
+
 function resolvePath(text: string, place: Place): string | undefined {
   const expanded = text.startsWith('~/') ? resolve(homedir(), text.slice(2)) : text;
   return noNul(isAbsolute(expanded) ? resolve(expanded) : resolve(place.cwd, expanded));

@@ -84,6 +84,7 @@ export async function convertInChild(request: ConvertRequest, port: ConvertPort)
         }
       },
       broken: (reason) => settle(failed(`The converter sent ${reason}.`)),
+      failed: () => settle(failed('The converter sent something that the server could not take.')),
       // Why it ended without one, its host says next.
       closed: () => settleAfter(LAST_WORDS_MS, failed(NO_ANSWER)),
     });

@@ -10,12 +10,20 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** What the kernel host loads before its first fork, so that a notebook's import of it takes milliseconds. */
 const PRELOADED = ['numpy', 'pandas', 'pyarrow', 'matplotlib.pyplot', 'altair', 'duckdb', 'sqlglot'];
 
-/** The environment of the kernel host. PYTHONDONTWRITEBYTECODE is not in it: it would double every start. */
-export function hostEnvironment(server: Environment, preload: boolean): Record<string, string> {
+/**
+ * The environment of the kernel host. PYTHONDONTWRITEBYTECODE is not in it: it would double every start. `confinement`
+ * is what all kernels are to have.
+ */
+export function hostEnvironment(
+  server: Environment,
+  preload: boolean,
+  confinement: Readonly<Record<string, unknown>> = {},
+): Record<string, string> {
   return {
     ...pick(server, PASSED_ON),
     LANG: server.LANG ?? 'C.UTF-8',
     TROUPE_PRELOAD: preload ? PRELOADED.join(' ') : '',
+    TROUPE_CONFINEMENT: JSON.stringify(confinement),
   };
 }
 

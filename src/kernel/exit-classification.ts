@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import { type KernelLimits, limitBehindSignal } from './limits.ts';
 
 export interface KernelExit {
   readonly cause:
@@ -36,7 +37,7 @@ export interface EndFacts {
   readonly end: ProcessEnd | null;
   /** Whether the machine has killed something for lack of memory; asked only when that would explain the end. */
   readonly wasOutOfMemory: () => boolean;
-  readonly memoryLimitBytes: number | null;
+  readonly limits: KernelLimits;
 }
 
 const SIGNAL_NAMES: ReadonlyMap<number, string> = new Map(
@@ -73,7 +74,7 @@ export function classifyExit(facts: EndFacts): KernelExit {
     return { cause: 'kernel_out_of_memory', code, signal, message };
   }
   if (signal === null) return { cause: 'kernel_exited', code, signal, message: `The kernel ended: ${how}.` };
-  const hint = memoryHint(signal, facts.memoryLimitBytes);
+  const hint = limitBehindSignal(signal, facts.limits);
   return { cause: 'kernel_killed', code, signal, message: `The kernel ended: ${how}${hint}.` };
 }
 
@@ -82,10 +83,4 @@ function describeEnd(code: number | null, signal: string | null): string {
   if (signal !== null) return `it was killed by ${signal}`;
   if (code === null) return 'it closed its connection';
   return `its process exited with code ${code}`;
-}
-
-/** Native libraries abort when an allocation fails; Python itself raises MemoryError and lives on. */
-function memoryHint(signal: string, limitBytes: number | null): string {
-  if (signal !== 'SIGABRT' || limitBytes === null) return '';
-  return `, perhaps because it reached its limit of ${Math.round(limitBytes / 2 ** 20)} MiB of memory`;
 }

@@ -3,7 +3,7 @@
  * and, through it, all kernels. When the process ends unasked, its kernels are reported gone, and it is started again: at
  * once the first time, then with growing pauses of up to five seconds. Disposing kills every kernel and waits for the end.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ConvertRequest, ConvertResult } from './convert.ts';
 import { convertInChild } from './convert.ts';
@@ -12,7 +12,8 @@ import { KernelHostError } from './host-error.ts';
 import { findHostScript } from './host-script.ts';
 import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
 import { KernelProcess } from './kernel-process.ts';
-import { forkOrder } from './launch-order.ts';
+import { confinementWanted, forkOrder } from './launch-order.ts';
+import { type KernelLimits, NO_LIMITS } from './limits.ts';
 import { OomWatch } from './oom-watch.ts';
 import { SocketDirectory } from './socket-directory.ts';
 import { type HostHello, type KernelLog, ZygoteProcess } from './zygote-process.ts';
@@ -27,11 +28,16 @@ export interface KernelHostOptions {
   readonly logDir?: string;
   readonly preload: boolean;
   readonly log: KernelLog;
-  readonly memoryLimitBytes?: number;
+  /** What is left out is not limited. */
+  readonly limits?: Partial<KernelLimits>;
   /** `require` refuses to start below full confinement. Default `auto`: as much as this machine allows. */
   readonly confinement?: 'auto' | 'require' | 'off';
-  /** Directories that no kernel may see, but for its own working directory inside them. */
+  /** Directories and files that no kernel may see, but for its own working directory inside them. */
   readonly hiddenPaths: readonly string[];
+  /** What else than the system and the Python environment kernels may read. */
+  readonly readPaths?: readonly string[];
+  /** What else than its working directory a kernel may write. */
+  readonly writePaths?: readonly string[];
   /** Default `host`. */
   readonly kernelNetwork?: 'host' | 'none';
   /** Of kernels, for a server that is root. */
@@ -67,6 +73,7 @@ export class KernelHost implements AsyncDisposable {
   #waiters: Waiter[] = [];
   #state: KernelHostState = 'down';
   #marimo: KernelHost['marimo'];
+  #confinement: string | undefined;
   #zygote: ZygoteProcess | null = null;
   #userConfig: unknown = null;
   #failures = 0;
@@ -88,10 +95,23 @@ export class KernelHost implements AsyncDisposable {
     return this.#marimo;
   }
 
+  /** One line, `full|partial|none|off: …`, and what is not covered; undefined until it was up for the first time. */
+  get confinement(): string | undefined {
+    return this.#confinement;
+  }
+
+  get limits(): KernelLimits {
+    return { ...NO_LIMITS, ...this.#options.limits };
+  }
+
   /** Resolves when kernels can be forked; rejects with KernelHostError when this Python cannot do it. Call it once. */
   async start(): Promise<HostHello> {
     this.#userConfig = JSON.parse(readFileSync(join(dirname(this.#hostScript), 'user_config.json'), 'utf8'));
     this.#enter('starting');
+    const { readPaths = [], writePaths = [], log } = this.#options;
+    for (const path of [...readPaths, ...writePaths]) {
+      if (!existsSync(path)) log.warn({ path }, 'kernels were to have a path that does not exist');
+    }
     try {
       return await this.#boot();
     } catch (error) {
@@ -113,7 +133,8 @@ export class KernelHost implements AsyncDisposable {
         }),
       launchTimeoutMs,
       oomWatch: this.#oomWatch,
-      memoryLimitBytes: this.#options.memoryLimitBytes ?? null,
+      limits: this.limits,
+      log: this.#options.log,
       forget: () => this.#kernels.delete(kernel),
     });
     this.#kernels.add(kernel);
@@ -150,11 +171,11 @@ export class KernelHost implements AsyncDisposable {
   }
 
   async #boot(): Promise<HostHello> {
-    const { python, preload, log, environment = process.env } = this.#options;
+    const { python, preload, log, confinement, environment = process.env } = this.#options;
     const { zygote, hello } = await ZygoteProcess.start({
       python,
       hostScript: this.#hostScript,
-      env: hostEnvironment(environment, preload),
+      env: hostEnvironment(environment, preload, this.#wanted()),
       bootTimeoutMs: BOOT_TIMEOUT_MS,
       log,
     });
@@ -168,6 +189,8 @@ export class KernelHost implements AsyncDisposable {
     const upSince = performance.now();
     this.#zygote = zygote;
     this.#marimo = { version: hello.marimo, directory: hello.marimoDir };
+    this.#confinement =
+      confinement === 'off' ? 'off: notebook code may do whatever this server may' : hello.confinement;
     void zygote.ended.then(() => this.#onLost(performance.now() - upSince));
     this.#enter('up');
     for (const waiter of this.#waiters.splice(0)) waiter.resolve(zygote);
@@ -229,13 +252,19 @@ export class KernelHost implements AsyncDisposable {
     for (const listener of this.#listeners) listener(state);
   }
 
+  #wanted() {
+    const { kernelNetwork: network = 'host', kernelUid: uid = null } = this.#options;
+    return confinementWanted({ network, uid });
+  }
+
   #policy() {
-    const { memoryLimitBytes = null, confinement, hiddenPaths, logDir = null } = this.#options;
+    const { confinement, hiddenPaths, readPaths = [], writePaths = [], logDir = null } = this.#options;
     const { kernelNetwork: network = 'host', kernelUid: uid = null } = this.#options;
     const hidden = [...new Set([...hiddenPaths, this.#sockets.path])];
+    const confined = { hiddenPaths: hidden, readPaths, writePaths, network, uid };
     return {
-      memoryLimitBytes,
-      confinement: confinement === 'off' ? null : { hiddenPaths: hidden, network, uid },
+      limits: this.limits,
+      confinement: confinement === 'off' ? null : confined,
       logDir,
       userConfig: this.#userConfig,
     };

@@ -25,10 +25,11 @@ import {
   uiFrame,
 } from './kernel-commands.ts';
 import { KernelSocket } from './kernel-socket.ts';
+import type { KernelLimits } from './limits.ts';
 import { decodeMessage } from './message-decoders.ts';
 import type { BridgeDone, KernelMessage } from './messages.ts';
 import type { OomWatch } from './oom-watch.ts';
-import type { ZygoteProcess } from './zygote-process.ts';
+import type { KernelLog, ZygoteProcess } from './zygote-process.ts';
 
 /** What a kernel needs of the host that started it. */
 export interface KernelPort {
@@ -38,7 +39,8 @@ export interface KernelPort {
   readonly newSocketPath: () => string;
   readonly forkOrder: (launch: KernelLaunch, socketPath: string, token: string) => Record<string, unknown>;
   readonly launchTimeoutMs: number;
-  readonly memoryLimitBytes: number | null;
+  readonly limits: KernelLimits;
+  readonly log: KernelLog;
   readonly oomWatch: OomWatch;
   /** Called once, before the sink's `exited`. */
   readonly forget: () => void;
@@ -89,6 +91,7 @@ export class KernelProcess implements Kernel {
       accepted: () => this.#mark('acceptedAt'),
       received: (values) => this.#receive(values),
       broken: (reason) => this.#refuse('kernel_protocol_error', `The kernel sent ${reason}.`),
+      failed: (error) => this.#contain(error),
       closed: () => this.#onSocketClosed(),
     });
     this.#commands = new CommandSlot({
@@ -236,15 +239,22 @@ export class KernelProcess implements Kernel {
     if (this.#state !== 'opening' || this.#opened === null || this.#pid === null) return;
     const { startedAt, acceptedAt, greetedAt, openedAt } = this.#times;
     this.#state = 'up';
-    this.#sink.ready({
-      phases: {
-        forkMs: acceptedAt - startedAt,
-        connectMs: greetedAt - acceptedAt,
-        openMs: openedAt - greetedAt,
-      },
-      done: this.#opened,
-      pid: this.#pid,
-    });
+    const phases = {
+      forkMs: acceptedAt - startedAt,
+      connectMs: greetedAt - acceptedAt,
+      openMs: openedAt - greetedAt,
+    };
+    try {
+      this.#sink.ready({ phases, done: this.#opened, pid: this.#pid });
+    } catch (error) {
+      this.#contain(error);
+    }
+  }
+
+  /** A mistake of ours in taking what this kernel said: it costs this session its kernel, and nobody else anything. */
+  #contain(error: unknown): void {
+    this.#port.log.error({ err: error, kernel: this.id }, 'what a kernel sent could not be taken');
+    this.#refuse('kernel_protocol_error', 'The kernel sent something that the server could not take.');
   }
 
   #onSocketClosed(): void {
@@ -283,7 +293,7 @@ export class KernelProcess implements Kernel {
         refusal: this.#refusal,
         end: this.#end,
         wasOutOfMemory: () => this.#port.oomWatch.hasKilled(),
-        memoryLimitBytes: this.#port.memoryLimitBytes,
+        limits: this.#port.limits,
       }),
     );
   }

@@ -2,6 +2,9 @@
  * The server's end of one child process of the kernel host. It listens on a path of its own, takes exactly one
  * connection, removes the path at that moment, and believes the other side only after it has shown the token in its
  * first frame. Whatever breaks the protocol ends the connection. Closed by `destroy`, or by the other side.
+ *
+ * However fast the other side writes, it gets a bounded part of this thread: after TURN_MS of work it waits until others
+ * had their turn, and after a frame that took long, for as long as that took.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -11,6 +14,8 @@ import { isRecord, ShapeError } from './json-shape.ts';
 
 const FRAME_LIMIT_BYTES = 64 * 2 ** 20;
 const FROM_KERNEL = 0;
+const TURN_MS = 4;
+const LONG_MS = 25;
 
 export interface SocketEvents {
   /** Somebody has connected. */
@@ -19,6 +24,8 @@ export interface SocketEvents {
   received(values: readonly unknown[]): void;
   /** The other side broke the protocol and is cut off. `closed` follows. */
   broken(reason: string): void;
+  /** Something else was thrown while a frame was taken, which is a mistake of ours. The other side is cut off, too. */
+  failed(error: unknown): void;
   /** Once, when a connection that was accepted has ended, however it did. */
   closed(): void;
 }
@@ -31,6 +38,7 @@ export class KernelSocket {
   #socket: Socket | null = null;
   #greeted = false;
   #paused = false;
+  #spentMs = 0;
   #destroyed = false;
 
   constructor(token: string, events: SocketEvents) {
@@ -85,8 +93,9 @@ export class KernelSocket {
 
   #read(chunk: Buffer): void {
     if (this.#destroyed) return;
+    const startedAt = performance.now();
     const values: unknown[] = [];
-    let reason: string | null = null;
+    let wrong: unknown;
     try {
       for (const { channel, body } of this.#decoder.push(chunk)) {
         if (channel !== FROM_KERNEL) throw new FrameError(`a frame on channel ${channel}`);
@@ -95,16 +104,32 @@ export class KernelSocket {
         values.push(value);
       }
     } catch (error) {
-      reason = reasonOf(error);
+      wrong = error;
     }
     try {
       if (values.length > 0) this.#events.received(values);
     } catch (error) {
-      reason = reasonOf(error);
+      wrong = error;
     }
-    if (reason === null) return;
+    if (wrong === undefined) {
+      this.#spend(performance.now() - startedAt);
+      return;
+    }
     this.destroy();
-    this.#events.broken(reason);
+    if (wrong instanceof FrameError || wrong instanceof ShapeError) this.#events.broken(wrong.message);
+    else this.#events.failed(wrong);
+  }
+
+  #spend(ms: number): void {
+    this.#spentMs += ms;
+    if (this.#spentMs < TURN_MS || this.#destroyed) return;
+    this.#spentMs = 0;
+    this.#socket?.pause();
+    const goOn = () => {
+      if (!this.#paused) this.#socket?.resume();
+    };
+    if (ms > LONG_MS) setTimeout(goOn, ms);
+    else setImmediate(goOn);
   }
 
   #checkGreeting(value: unknown): void {
@@ -114,9 +139,4 @@ export class KernelSocket {
     }
     this.#greeted = true;
   }
-}
-
-function reasonOf(error: unknown): string {
-  if (error instanceof FrameError || error instanceof ShapeError) return error.message;
-  throw error;
 }

@@ -1,10 +1,16 @@
 import { join } from 'node:path';
 import type { KernelLaunch } from './kernel.ts';
 import { toMarimoConfig } from './kernel-commands.ts';
+import { type KernelLimits, rlimitsOf } from './limits.ts';
 
 /** How kernels are kept apart from the server and from each other. */
 export interface Confinement {
+  /** Directories and files of the server. */
   readonly hiddenPaths: readonly string[];
+  /** What else than the system and the Python environment may be read. */
+  readonly readPaths: readonly string[];
+  /** What else than the working directory may be written. */
+  readonly writePaths: readonly string[];
   /** `none`: only a loopback of the kernel's own. */
   readonly network: 'host' | 'none';
   /** The user that kernels run as; only a server that is root can have one. */
@@ -13,7 +19,7 @@ export interface Confinement {
 
 /** What is the same for every kernel of one host. */
 export interface LaunchPolicy {
-  readonly memoryLimitBytes: number | null;
+  readonly limits: KernelLimits;
   /** Null: kernels are not confined. */
   readonly confinement: Confinement | null;
   readonly logDir: string | null;
@@ -55,18 +61,27 @@ export function forkOrder(
       filename: null,
     },
     configs: Object.fromEntries(launch.cells.map(({ cellId, config }) => [cellId, toMarimoConfig(config)])),
-    limits: policy.memoryLimitBytes === null ? {} : { DATA: policy.memoryLimitBytes },
-    confine: policy.confinement === null ? null : confineOrder(policy.confinement),
+    limits: rlimitsOf(policy.limits),
+    nice: policy.limits.nice,
+    confine: policy.confinement === null ? null : confineOrder(policy.confinement, policy.limits),
     ...(policy.logDir === null
       ? {}
       : { log_path: join(policy.logDir, `${encodeURIComponent(launch.id)}.log`) }),
   };
 }
 
-function confineOrder({ hiddenPaths, network, uid }: Confinement): Record<string, unknown> {
+/** What the kernel host has to know before its first fork, to say how far it can confine on this machine. */
+export function confinementWanted({ network, uid }: Pick<Confinement, 'network' | 'uid'>) {
+  return { network: network === 'host' ? 'open' : 'none', uid };
+}
+
+function confineOrder(confinement: Confinement, { processes }: KernelLimits): Record<string, unknown> {
+  const { hiddenPaths, readPaths, writePaths } = confinement;
   return {
+    ...confinementWanted(confinement),
     hidden: hiddenPaths,
-    network: network === 'host' ? 'open' : 'none',
-    ...(uid === null ? {} : { uid }),
+    read: readPaths,
+    write: writePaths,
+    processes,
   };
 }

@@ -6,6 +6,7 @@ import { checkWork, type Judgement } from './check-work.ts';
 import { type ExecutionRequest, edits, refuseStructuralErrors, requestedCells } from './execution-plan.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import { type NotebookSessions, sessionAddress } from './notebook-sessions.ts';
+import type { ErrorHint } from './run-recorder.ts';
 import { runWork } from './run-work.ts';
 import type { SessionActors } from './session-actor.ts';
 
@@ -22,6 +23,8 @@ export interface ExecutionsOptions {
   readonly sessionActors: SessionActors;
   readonly liveNotebooks: LiveNotebooks;
   readonly runs: RunBook;
+  /** Says in a run's error which limit of the kernel has ended it. */
+  readonly hint: ErrorHint;
 }
 
 /** Executions: a request becomes a durable run of the session's kernel. */
@@ -42,7 +45,7 @@ export class Executions {
     sessionId: string,
     request: ExecutionRequest,
   ): Promise<SubmittedRun> {
-    const { sessions, sessionActors, liveNotebooks, runs, store } = this.#options;
+    const { sessions, sessionActors, liveNotebooks, runs, store, hint } = this.#options;
     const address = sessions.awaken(workspaceId, sessionId);
     sessionActors.check(address, 'run', edits(request));
     const live = liveNotebooks.of(workspaceId, sessionId);
@@ -68,7 +71,7 @@ export class Executions {
     const configured = changes.filter(({ config }) => config !== undefined).map(({ cellId }) => cellId);
     const runId = runs.begin(workspaceId, sessionId as SessionId, 'notebook', request);
     const cacheMode = request.cacheMode ?? 'default';
-    const plan = runWork({ runId, cellIds, configured, cacheMode, live, runs, store });
+    const plan = runWork({ runId, cellIds, configured, cacheMode, live, runs, store, hint });
     sessionActors.start(address, { kind: 'run', id: runId }, edits(request), plan);
     return { runId, sessionId, status: 'running' };
   }

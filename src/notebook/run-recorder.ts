@@ -11,6 +11,9 @@ export interface RunFailure extends Failure {
   readonly cells?: readonly string[];
 }
 
+/** What people should know of an error, by its type and text; empty when there is nothing to say. */
+export type ErrorHint = (type: string, text: string) => string;
+
 interface Timing {
   readonly startedAt: number;
   durationMs: number | null;
@@ -29,6 +32,7 @@ const RESULT_OF: Readonly<Record<NonNullable<CellStatus>, CellResultStatus>> = {
 export class RunRecorder {
   readonly #requested: readonly string[];
   readonly #stored: boolean;
+  readonly #hint: ErrorHint;
   readonly #planned = new Set<string>();
   readonly #timings = new Map<string, Timing>();
   readonly #missing = new Set<string>();
@@ -36,9 +40,11 @@ export class RunRecorder {
   /** The kernel is not told to run cells yet: what ends now ends without them. */
   isPreparing = false;
 
-  constructor(requested: readonly string[], stored: boolean) {
+  /** `hint`: a sentence about the limit that an error has come of, or nothing. */
+  constructor(requested: readonly string[], stored: boolean, hint: ErrorHint = () => '') {
     this.#requested = requested;
     this.#stored = stored;
+    this.#hint = hint;
   }
 
   follow(message: KernelMessage): void {
@@ -74,7 +80,10 @@ export class RunRecorder {
     const first = failed[0];
     if (first === undefined) return { status: 'completed', failure: null };
     const cells = failed.map((cell) => cell.id);
-    return { status: 'failed', failure: { code: 'cell_failed', message: describe(first), cells } };
+    return {
+      status: 'failed',
+      failure: { code: 'cell_failed', message: describe(first, this.#hint), cells },
+    };
   }
 
   /** The parts to save, in the order in which the cells ran, and the assets that they name. */
@@ -133,11 +142,13 @@ function isFailure(status: CellStatus): boolean {
 }
 
 /** One line about why a cell failed, such as `ZeroDivisionError: division by zero`. */
-function describe(cell: ViewCell): string {
+function describe(cell: ViewCell, hint: ErrorHint): string {
   const shown =
     cell.output?.channel === 'marimo-error' && Array.isArray(cell.output.data) ? cell.output.data : [];
   const error: CellError | undefined = cell.structural[0] ?? (shown[0] as CellError | undefined);
   if (error === undefined) return `The cell ${cell.id} failed.`;
   const kind = error.exception_type ?? error.type;
-  return error.msg === undefined ? `The cell ${cell.id} has an error: ${kind}.` : `${kind}: ${error.msg}`;
+  if (error.msg === undefined) return `The cell ${cell.id} has an error: ${kind}.`;
+  const [line, more] = [`${kind}: ${error.msg}`, hint(kind, error.msg)];
+  return more === '' ? line : `${line} (${more})`;
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { classifyExit, type EndFacts, type KernelExit } from '#src/kernel/exit-classification.ts';
+import { NO_LIMITS } from '#src/kernel/limits.ts';
 import { OomWatch } from '#src/kernel/oom-watch.ts';
 
 const FACTS: EndFacts = {
@@ -13,7 +14,7 @@ const FACTS: EndFacts = {
   refusal: null,
   end: null,
   wasOutOfMemory: () => false,
-  memoryLimitBytes: null,
+  limits: NO_LIMITS,
 };
 const exited = (code: number) => ({ code, signal: null });
 const killed = (signal: number) => ({ code: 0, signal });
@@ -65,13 +66,24 @@ const TABLE: readonly (readonly [string, Partial<EndFacts>, KernelExit])[] = [
   ],
   [
     'an abort below a memory limit',
-    { end: killed(6), memoryLimitBytes: 2 ** 30 },
+    { end: killed(6), limits: { ...NO_LIMITS, memoryBytes: 2 ** 30 } },
     {
       cause: 'kernel_killed',
       code: null,
       signal: 'SIGABRT',
       message:
         'The kernel ended: it was killed by SIGABRT, perhaps because it reached its limit of 1024 MiB of memory.',
+    },
+  ],
+  [
+    'all its processor time',
+    { end: killed(24), limits: { ...NO_LIMITS, cpuSeconds: 60 } },
+    {
+      cause: 'kernel_killed',
+      code: null,
+      signal: 'SIGXCPU',
+      message:
+        'The kernel ended: it was killed by SIGXCPU, because it reached its limit of 60 s of processor time.',
     },
   ],
   [

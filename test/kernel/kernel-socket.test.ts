@@ -26,6 +26,7 @@ async function listen(t: TestContext, refuse = (_value: unknown) => false) {
       if (values.some(refuse)) throw new ShapeError('nonsense');
     },
     broken: (reason) => events.push(`broken: ${reason}`),
+    failed: (error) => events.push(`failed: ${error}`),
     closed: () => {
       events.push('closed');
       onClosed();

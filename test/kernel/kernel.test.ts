@@ -286,7 +286,7 @@ test('options of the app that marimo does not know keep no notebook from opening
 });
 
 test('too much memory is an error of the cell, and the kernel lives on', async () => {
-  await using limited = await startTestHost({ memoryLimitBytes: 2 ** 30 });
+  await using limited = await startTestHost({ limits: { memoryBytes: 2 ** 30 } });
   const kernel = await openKernel(limited, { a: 'b = bytearray(2 << 30)', c: '1' });
   const { statuses } = await kernel.run(['a', 'c']);
   assert.deepEqual(statuses, { a: 'exception', c: 'success' });

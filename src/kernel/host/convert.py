@@ -27,10 +27,10 @@ LIMITS = {"CPU": 30, "DATA": 1 << 30, "CORE": 0}
 RECURSION_LIMIT = 3000
 
 
-def run(order):
+def run(order, log):
     """Answers one order on its socket and ends the process."""
     sock = kernel_process.connect(order.socket_path)
-    kernel_process.redirect_stdio(order.log_path)
+    kernel_process.redirect_stdio(log)
     kernel_process.limit(LIMITS)
     sys.setrecursionlimit(RECURSION_LIMIT)
     sock.sendall(frame(FROM_KERNEL, msgspec.json.encode({"op": "convert-ready", "token": order.token})))

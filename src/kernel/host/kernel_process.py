@@ -24,10 +24,11 @@ GRACE_CPU_S = 5
 HOST = os.path.dirname(os.path.abspath(__file__))
 
 
-def run(order, forked_at, host_modules, confinement, link):
-    """Becomes the kernel that `order` asks for. `link`: the end of a pipe that notebook code must not have, or None."""
+def run(order, log, forked_at, host_modules, confinement, link):
+    """Becomes the kernel that `order` asks for, with the open file `log` as its standard output. `link`: the end of a
+    pipe that notebook code must not have, or None."""
     sock = connect(order.socket_path)
-    redirect_stdio(order.log_path)
+    redirect_stdio(log)
     set_environment(order.env)
     if confinement:
         confinement.start(link)  # where there are namespaces, it comes back in a child of this process
@@ -58,10 +59,9 @@ def connect(path) -> socket.socket:
     return sock
 
 
-def redirect_stdio(log_path):
-    """stdin from /dev/null, stdout and stderr to the log: below what marimo redirects while a cell runs."""
+def redirect_stdio(log):
+    """stdin from /dev/null, stdout and stderr to the open file: below what marimo redirects while a cell runs."""
     null = os.open("/dev/null", os.O_RDWR)
-    log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for source, target in ((null, 0), (log, 1), (log, 2)):
         os.dup2(source, target)
     os.close(null)

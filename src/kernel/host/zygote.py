@@ -147,23 +147,26 @@ class Zygote:
     def fork(self, order, become, confinement=None):
         forked_at = time.perf_counter()
         link, theirs = os.pipe2(os.O_CLOEXEC) if confinement and self.found.namespaces else (None, None)
+        log = None
         try:
+            # Here and not in the child: a view of the disk cannot be made read-only under an open file of its own.
+            log = os.open(order.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             pid = confinement.fork() if confinement else os.fork()
-        except OSError as error:  # no more processes or memory
+        except OSError as error:  # no such folder, or no more processes or memory
             self.say(op="refused", id=order.id, error=str(error))
-            close(link, theirs)
+            close(link, theirs, log)
             return
         if pid == 0:
             try:
                 self.leave()
                 close(link)
-                become(order, forked_at, confinement, theirs)
+                become(order, log, forked_at, confinement, theirs)
             except BaseException:
                 traceback.print_exc()
                 sys.stderr.flush()
             finally:
                 os._exit(70)
-        close(theirs)
+        close(theirs, log)
         self.children[pid] = Child(order.id, link)
         self.say(op="forked", id=order.id, pid=pid)
 
@@ -177,15 +180,15 @@ class Zygote:
             os.close(descriptor)
         close(*(child.link for child in self.children.values()))
 
-    def run_kernel(self, order, forked_at, confinement, link):
+    def run_kernel(self, order, log, forked_at, confinement, link):
         import kernel_process
 
-        kernel_process.run(order, forked_at, self.host_modules, confinement, link)
+        kernel_process.run(order, log, forked_at, self.host_modules, confinement, link)
 
-    def convert(self, order, forked_at, confinement, link):
+    def convert(self, order, log, forked_at, confinement, link):
         import convert
 
-        convert.run(order)
+        convert.run(order, log)
 
     def reap(self):
         for pid, status in reaped():

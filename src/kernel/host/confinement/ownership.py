@@ -6,8 +6,8 @@ import os
 def give(folder: str, uid: int):
     """The folder and all that is in it, unless it is that user's already. Follows no links, so that what notebook code
     left there leads nowhere else; an interrupted one is taken up again, for the folder itself comes last."""
-    if os.stat(folder).st_uid == uid:
-        return
+    if not os.path.isdir(folder) or os.stat(folder).st_uid == uid:
+        return  # that it is missing is for the kernel to say, which enters it
     for _, folders, files, descriptor in os.fwalk(folder, follow_symlinks=False):
         for name in (*folders, *files):
             os.chown(name, uid, uid, dir_fd=descriptor, follow_symlinks=False)
