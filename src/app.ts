@@ -3,18 +3,17 @@
  * here decides anything.
  */
 
-import { resolve } from 'node:path';
 import { runMachine } from '#machines/run.ts';
 import { DataDirectory } from '#storage/data-directory.ts';
 import { openStore } from '#storage/open-store.ts';
 import { ActorRuntime } from './actors/runtime.ts';
+import { openAgents } from './agent/open-agents.ts';
 import { type Bootstrapped, bootstrap } from './auth/bootstrap.ts';
 import { Callers } from './auth/callers.ts';
 import { Identity } from './auth/identity.ts';
 import { Members } from './auth/members.ts';
 import { AccessTokens } from './auth/tokens.ts';
 import { Workspaces } from './auth/workspaces.ts';
-import { CONFIG_FILE } from './config/file.ts';
 import { processEnvironment } from './config/service-access.ts';
 import type { Config } from './config.ts';
 import { Closing } from './core/closing.ts';
@@ -23,7 +22,9 @@ import type { SessionId } from './core/ids.ts';
 import type { Log } from './core/log.ts';
 import { listAudit } from './datasource/audit.ts';
 import { connectionSchemaDocument } from './datasource/connection-schema.ts';
+import { KeyVault } from './datasource/key-vault.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
+import { QueriesForAgents } from './datasource/queries-for-agents.ts';
 import { QueryDesk } from './datasource/query-desk.ts';
 import { Heartbeats } from './events/heartbeats.ts';
 import { SessionStream } from './events/session-stream.ts';
@@ -31,6 +32,8 @@ import { ReceiptBook } from './http/receipt-book.ts';
 import { accessTokenRoutes } from './http/routes/access-tokens.ts';
 import { actorRoutes } from './http/routes/actors.ts';
 import { auditRoutes } from './http/routes/audit.ts';
+import { agentSessionGrantRoutes } from './http/routes/agent-session-grants.ts';
+import { agentSessionRoutes } from './http/routes/agent-sessions.ts';
 import { codeRoutes } from './http/routes/code.ts';
 import { datasourceConnectionRoutes } from './http/routes/datasource-connections.ts';
 import { datasourceGrantRoutes } from './http/routes/datasource-grants.ts';
@@ -41,6 +44,7 @@ import { frontEndRoutes } from './http/routes/front-end.ts';
 import { healthRoutes } from './http/routes/health.ts';
 import { keyRoutes } from './http/routes/keys.ts';
 import { memberRoutes } from './http/routes/members.ts';
+import { modelRoutes } from './http/routes/models.ts';
 import { notebookFileRoutes } from './http/routes/notebook-files.ts';
 import { notebookSessionRoutes } from './http/routes/notebook-sessions.ts';
 import { notebookRoutes } from './http/routes/notebooks.ts';
@@ -51,7 +55,6 @@ import { workspaceRoutes } from './http/routes/workspaces.ts';
 import { createServer, type Server } from './http/server.ts';
 import { findHostScript } from './kernel/host-script.ts';
 import { KernelHost } from './kernel/kernel-host.ts';
-import { limitBehindError, limitsOf, shownLimits } from './kernel/limits.ts';
 import { SyntaxJudge } from './kernel/syntax-judge.ts';
 import { CodeCalls } from './notebook/code-calls.ts';
 import { Environments } from './notebook/environments.ts';
@@ -61,6 +64,7 @@ import { IdleSessions } from './notebook/idle-sessions.ts';
 import { LiveNotebooks } from './notebook/live-notebooks.ts';
 import { NotebookFiles } from './notebook/notebook-files.ts';
 import { NotebookSessions } from './notebook/notebook-sessions.ts';
+import { NotebooksForAgents } from './notebook/notebooks-for-agents.ts';
 import { SavedNotebooks } from './notebook/saved-notebooks.ts';
 import { SessionActors } from './notebook/session-actor.ts';
 import { RunBook } from './runs/run-book.ts';
@@ -77,7 +81,7 @@ export interface App extends AsyncDisposable {
   readonly url: string;
   readonly bootstrapped: Bootstrapped;
   /** Resolves when kernels can be started; rejects when this Python cannot run them. */
-  readonly kernelsReady: Promise<{ readonly confinement: string }>;
+  readonly kernelsReady: Promise<void>;
 }
 
 const VERSION = '0.1.0';
@@ -119,20 +123,17 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
       runDir: directory.runPath,
       preload: config.preload,
       log,
-      hiddenPaths: [directory.root, config.keyringFile, resolve(CONFIG_FILE)],
-      readPaths: config.kernelReadPaths,
-      writePaths: config.kernelWritePaths,
+      hiddenPaths: [directory.root],
       kernelNetwork: config.kernelNetwork,
       ...(config.kernelUid === undefined ? {} : { kernelUid: config.kernelUid }),
       confinement: config.kernelConfinement,
-      limits: limitsOf(config),
+      ...(config.kernelMemoryMb === 0 ? {} : { memoryLimitBytes: config.kernelMemoryMb * 1024 * 1024 }),
     }),
   );
   // Behind the server, before the kernels: nothing commands an actor any more, and none outlives what it would write to.
   opened.use({ [Symbol.dispose]: () => actors.stopAll() });
   const kernelsReady = host.start().then((hello) => {
     log.info({ ...hello }, 'kernels can be started');
-    return { confinement: host.confinement ?? hello.confinement };
   });
   const runs = new RunBook(store, actors, config.workspaceMaxRuns);
   const environments = new Environments(actors);
@@ -153,12 +154,9 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     convert: (request) => host.convert(request),
   });
   const frontEnd = new FrontEndFiles(() => host.marimo);
-  const liveNotebooks = new LiveNotebooks({
-    store,
-    notebooks,
-    makeStream: (sessionId: SessionId) =>
-      new SessionStream({ sessionId, limitBytes: config.subscriberBufferBytes, heartbeats }),
-  });
+  const makeStream = (sessionId: SessionId) =>
+    new SessionStream({ sessionId, limitBytes: config.subscriberBufferBytes, heartbeats });
+  const liveNotebooks = new LiveNotebooks({ store, notebooks, makeStream });
   const { datasources, grants, keys, queries } = opened.use(
     await openDatasources({
       store,
@@ -175,6 +173,7 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     kernels: host,
     workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
     log,
+    onClosed: (workspaceId, sessionId) => agents.sessions.closeBound(workspaceId, sessionId),
     openDesk: ({ workspaceId, openedBy }, live) =>
       new QueryDesk({
         queries,
@@ -188,23 +187,24 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     notebooks,
     liveNotebooks,
     runs,
-    kernelFacts: () => ({
-      confinement: host.confinement?.split(':', 1)[0] ?? null,
-      network: config.kernelNetwork,
-      ...shownLimits(host.limits),
-    }),
+    kernelFacts: () => ({ memoryLimitMb: config.kernelMemoryMb === 0 ? null : config.kernelMemoryMb }),
     maxSessions: config.maxSessions,
     workspaceMaxSessions: config.workspaceMaxSessions,
   });
   opened.use(new IdleSessions({ actors, liveNotebooks, timeoutMs: config.idleTimeoutS * 1000 }));
-  const executions = new Executions({
+  const executions = new Executions({ store, actors, sessions, sessionActors, liveNotebooks, runs });
+  const codeCalls = new CodeCalls({ actors, sessions, sessionActors, liveNotebooks });
+  const agents = openAgents({
     store,
     actors,
-    sessions,
-    sessionActors,
-    liveNotebooks,
     runs,
-    hint: (type, text) => limitBehindError(type, text, host.limits),
+    settings: config,
+    log,
+    makeStream,
+    notebooks: new NotebooksForAgents({ store, actors, sessions, sessionActors, liveNotebooks, codeCalls }),
+    datasources: new QueriesForAgents(datasources, queries),
+    vault: new KeyVault(store, () => keys.ring),
+    localModel: undefined,
   });
   let draining = false;
   const server: Server = opened.use(
@@ -231,10 +231,16 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
           ...executionEnvironmentRoutes(environments),
           ...notebookSessionRoutes(sessions),
           ...executionRoutes(executions, sessions, runs),
-          ...codeRoutes(new CodeCalls({ actors, sessions, sessionActors, liveNotebooks })),
-          ...runAssetRoutes(runs),
-          ...runRoutes(runs, (_, workspaceId, sessionId, runId) =>
-            executions.cancel(workspaceId, sessionId, runId),
+          ...codeRoutes(codeCalls),
+          ...agentSessionRoutes(agents.sessions, agents.prompts),
+          ...agentSessionGrantRoutes(agents.access),
+          ...modelRoutes({ models: agents.models, keys: agents.keys, test: agents.testModel }),
+          ...runAssetRoutes(runs, agents.guardRun),
+          ...runRoutes(
+            runs,
+            (kind, workspaceId, sessionId, runId) =>
+              (kind === 'agent' ? agents.prompts : executions).cancel(workspaceId, sessionId, runId),
+            agents.guardRun,
           ),
           ...actorRoutes(actors),
           ...datasourceRoutes(datasources),
@@ -259,9 +265,11 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     async [Symbol.asyncDispose]() {
       draining = true;
       server.stopListening();
+      agents.sessions.suspendAll(STOPPING);
       sessions.suspendAll(STOPPING);
       await store.durable(); // so that subscribers hear how their runs ended before they are sent away
       sessions.resyncAll('server_stopping');
+      agents.sessions.resyncAll('server_stopping');
       await opened[Symbol.asyncDispose]();
     },
   };

@@ -4,6 +4,8 @@ import { defineRecord } from './codec.ts';
 export interface RunRecord {
   readonly sessionId: string;
   readonly status: string;
+  /** Absent: of a notebook. */
+  readonly kind?: 'notebook' | 'agent';
   /** JSON of the run record. */
   readonly document: Uint8Array;
 }
@@ -11,8 +13,11 @@ export interface RunRecord {
 /** Key: workspace id, run id. */
 export const runRecords = defineRecord<RunRecord>('run', 1);
 
-/** The runs of one session, oldest first. Key: workspace id, session id, run id. */
+/** The executions of one notebook session, oldest first. Key: workspace id, session id, run id. */
 export const sessionRuns = defineRecord<null>('session-run', 1);
+
+/** The prompts of one conversation, oldest first. Key: workspace id, conversation id, run id. */
+export const agentRuns = defineRecord<null>('agent-run', 1);
 
 export interface AssetRecord {
   readonly mimetype: string;

@@ -29,6 +29,9 @@ const PERMISSIONS = {
   'agent.prompt': { role: 'editor', scopes: RUNTIME },
   'agent.close': { role: 'editor', scopes: RUNTIME },
   'agent.share': { role: 'editor', scopes: RUNTIME },
+  'model.read': { role: 'viewer', scopes: RUNTIME },
+  'model.test': { role: 'editor', scopes: RUNTIME },
+  'model.manage': { role: 'owner', scopes: MANAGE },
   // Read access to datasources governs everything about them: there is no separate permission to change one.
   'datasource.read': { role: 'viewer', scopes: DATASOURCE },
   'datasource.create': { role: 'editor', scopes: DATASOURCE },

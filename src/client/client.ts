@@ -1,4 +1,5 @@
 /** The API as typed calls. Every call takes a `signal`; every POST takes an `idempotencyKey`. */
+import { agentSessions } from './agent-sessions.ts';
 import { code } from './code.ts';
 import { type ClientOptions, Connection, type OutgoingRequest, type RequestOptions } from './connection.ts';
 import { datasources, keys } from './datasources.ts';
@@ -7,6 +8,7 @@ import type { StreamEvent } from './events.ts';
 import { executionEnvironments } from './execution-environments.ts';
 import { executions } from './executions.ts';
 import { accessTokens, members, workspaces } from './identity.ts';
+import { models } from './models.ts';
 import { notebookSessions } from './notebook-sessions.ts';
 import { notebooks } from './notebooks.ts';
 import { operations } from './operations.ts';
@@ -23,6 +25,8 @@ export function createClient(options: ClientOptions) {
     notebookSessions: notebookSessions(connection),
     executions: executions(connection),
     code: code(connection),
+    agentSessions: agentSessions(connection),
+    models: models(connection),
     runs: allRuns,
     datasources: datasources(connection),
     keys: keys(connection),

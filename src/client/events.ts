@@ -1,4 +1,5 @@
 /** What the event streams carry, one envelope per event. */
+import type { AgentEntry, AgentSession } from './agent-sessions.ts';
 import type { NotebookSession } from './notebook-sessions.ts';
 import type { Failure, RunStatus } from './runs.ts';
 
@@ -66,8 +67,8 @@ export interface NotebookEvents extends SessionEvents {
 }
 
 export interface AgentEvents extends SessionEvents {
-  'session.snapshot': Readonly<Record<string, unknown>>;
-  'agent-entry': Readonly<Record<string, unknown>>;
+  'session.snapshot': AgentSession;
+  'agent-entry': AgentEntry;
   'text-delta': { readonly entryId: string; readonly text: string };
   'reasoning-delta': { readonly entryId: string; readonly text: string };
   'tool-call': { readonly callId: string; readonly name: string; readonly input: unknown };

@@ -63,6 +63,15 @@ interface RunRecord<Kind extends 'notebook' | 'agent', Input> {
     /** False for `no-store`; `parts` is then empty. */
     readonly stored: boolean;
     readonly parts: readonly OutputPart[];
+    /** Of a prompt: who answered it, in how many steps, with how many tokens. */
+    readonly model?: string;
+    readonly steps?: number;
+    readonly usage?: {
+      readonly inputTokens: number;
+      readonly cachedInputTokens: number;
+      readonly outputTokens: number;
+      readonly reasoningTokens: number;
+    };
   } | null;
   readonly error: Failure | null;
   readonly createdAt: string;

@@ -12,7 +12,6 @@ import {
   type Kind,
   type Place,
   path,
-  paths,
   pattern,
   program,
   seconds,
@@ -172,51 +171,6 @@ export const SETTINGS = {
     unit: 'MiB',
     description: 'Most memory of one kernel; 0 is no limit. Below 1024 the usual libraries may not load.',
   }),
-  kernelProcesses: setting({
-    env: 'TROUPE_KERNEL_PROCESSES',
-    kind: integer(0, 4_000_000),
-    default: '1024',
-    description:
-      'Most processes and threads of one kernel, where kernels have namespaces of their own; 0 is no limit.',
-  }),
-  kernelOpenFiles: setting({
-    env: 'TROUPE_KERNEL_OPEN_FILES',
-    kind: integer(0, 1_048_576),
-    default: '4096',
-    description: 'Most open files of one process of a kernel; 0 is what the server has.',
-  }),
-  kernelFileMb: setting({
-    env: 'TROUPE_KERNEL_FILE_MB',
-    kind: integer(0, 16_777_216),
-    default: '10240',
-    unit: 'MiB',
-    description: 'Most size of one file that a kernel writes; 0 is no limit.',
-  }),
-  kernelCpuS: setting({
-    env: 'TROUPE_KERNEL_CPU_S',
-    kind: integer(0, 4_000_000),
-    default: '0',
-    unit: 's',
-    description: 'Most processor time of one process of a kernel, which then ends; 0 is no limit.',
-  }),
-  kernelNice: setting({
-    env: 'TROUPE_KERNEL_NICE',
-    kind: integer(0, 19),
-    default: '5',
-    description: 'How much kernels yield to the server when there is too little processor time.',
-  }),
-  kernelReadPaths: setting({
-    env: 'TROUPE_KERNEL_READ_PATHS',
-    kind: paths,
-    default: 'none',
-    description: 'What kernels may read beside the system, the Python environment and their own files.',
-  }),
-  kernelWritePaths: setting({
-    env: 'TROUPE_KERNEL_WRITE_PATHS',
-    kind: paths,
-    default: 'none',
-    description: 'What kernels may read and write beside their own files.',
-  }),
   kernelConfinement: setting({
     env: 'TROUPE_KERNEL_CONFINEMENT',
     kind: choice('auto', 'require', 'off'),
@@ -265,6 +219,33 @@ export const SETTINGS = {
     env: 'OPENAI_API_KEY',
     kind: apiKey,
     description: 'Key for the models `openai/…`.',
+  }),
+  anthropicBaseUrl: setting({
+    env: 'TROUPE_ANTHROPIC_BASE_URL',
+    kind: httpUrl,
+    default: 'https://api.anthropic.com/v1',
+    description: 'Where the models `anthropic/…` are asked, with its `/v1`: a proxy, for instance.',
+  }),
+  openaiBaseUrl: setting({
+    env: 'TROUPE_OPENAI_BASE_URL',
+    kind: httpUrl,
+    default: 'https://api.openai.com/v1',
+    description: 'Where the models `openai/…` are asked, with its `/v1`.',
+  }),
+  modelSilenceS: setting({
+    env: 'TROUPE_MODEL_SILENCE_S',
+    kind: seconds(0.05, 3600),
+    default: '120',
+    unit: 's',
+    description: 'Without a byte from a model for so long, a step has failed and is tried again.',
+  }),
+  modelContextTokens: setting({
+    env: 'TROUPE_MODEL_CONTEXT_TOKENS',
+    kind: integer(0, 10_000_000),
+    default: '0',
+    unit: 'tokens',
+    description:
+      'How much a model reads at once; older tool outputs are left out to stay within it. 0: what is usual for the provider.',
   }),
   agentMaxSteps: setting({
     env: 'TROUPE_AGENT_MAX_STEPS',

@@ -13,6 +13,7 @@ export type SessionId = Id<'session'>;
 export type RunId = Id<'run'>;
 export type CellId = Id<'cell'>;
 export type AssetId = Id<'asset'>;
+export type EntryId = Id<'entry'>;
 
 const PREFIXES = {
   workspace: 'ws',
@@ -21,6 +22,7 @@ const PREFIXES = {
   environment: 'env',
   run: 'run',
   conversation: 'conv',
+  entry: 'ent',
   datasource: 'ds',
   asset: 'asset',
   request: 'req',

@@ -31,6 +31,8 @@ export interface SessionActorsOptions {
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
   /** Where what notebook code asks of its server is answered. */
   readonly openDesk: (context: SessionContext, live: LiveNotebook) => CallDesk;
+  /** A session was closed: what is bound to it closes as well, in this turn. */
+  readonly onClosed: (workspaceId: WorkspaceId, sessionId: string) => void;
   readonly log: Pick<Log, 'error'>;
 }
 
@@ -92,6 +94,7 @@ export class SessionActors {
           if (environmentId === null) return;
           const environment = { workspaceId, kind: 'environment', id: environmentId };
           actors.tell(environment, { type: 'detachNotebook', sessionId: notebookId });
+          this.#options.onClosed(workspaceId, notebookId);
         },
       },
     });

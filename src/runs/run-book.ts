@@ -12,7 +12,14 @@ import { reach } from '#src/core/fault-points.ts';
 import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId } from '#src/core/ids.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
-import { type AssetRecord, assetRecords, type RunRecord, runRecords, sessionRuns } from '#storage/runs.ts';
+import {
+  type AssetRecord,
+  agentRuns,
+  assetRecords,
+  type RunRecord,
+  runRecords,
+  sessionRuns,
+} from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 import { type JsonPage, pageOf } from './page.ts';
 
@@ -75,7 +82,7 @@ export class RunBook {
     };
     this.#store.write((tx) => {
       tx.put(runRecords, recordOf(run), workspaceId, runId);
-      tx.put(sessionRuns, null, workspaceId, sessionId, runId);
+      tx.put(listOf(kind), null, workspaceId, sessionId, runId);
     });
     this.#actors.spawn(runAddress(workspaceId, runId), {
       workspaceId,
@@ -127,17 +134,31 @@ export class RunBook {
     return this.#shown(workspaceId, runId, record);
   }
 
-  /** The runs of one session, oldest first. */
-  list(workspaceId: WorkspaceId, sessionId: string, after: string | undefined, limit: number): JsonPage {
-    if (after !== undefined && this.#store.get(sessionRuns, workspaceId, sessionId, after) === undefined) {
+  /** The runs of one session, oldest first. A notebook's executions and its agent's prompts are two lists. */
+  list(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    after: string | undefined,
+    limit: number,
+    kind: RunKind = 'notebook',
+  ): JsonPage {
+    const runsOfKind = listOf(kind);
+    if (after !== undefined && this.#store.get(runsOfKind, workspaceId, sessionId, after) === undefined) {
       throw new AppError('invalid_cursor', `The session ${sessionId} has no run ${after}.`);
     }
-    const entries = this.#store.list(sessionRuns, workspaceId, [sessionId], { after, limit: limit + 1 });
+    const entries = this.#store.list(runsOfKind, workspaceId, [sessionId], { after, limit: limit + 1 });
     return pageOf(entries, limit, (_, id) => {
       const record = this.#store.get(runRecords, workspaceId, id);
       if (record === undefined) throw new Error(`The run ${id} is listed and has no record.`);
       return this.#shown(workspaceId, id, record);
     });
+  }
+
+  /** The conversation that a run belongs to; undefined for the run of a notebook. Throws `not_found`. */
+  conversationOf(workspaceId: WorkspaceId, runId: string): string | undefined {
+    const record = this.#store.get(runRecords, workspaceId, runId);
+    if (record === undefined) throw notFound();
+    return record.kind === 'agent' ? record.sessionId : undefined;
   }
 
   asset(workspaceId: WorkspaceId, runId: string, assetId: string): AssetRecord {
@@ -147,8 +168,8 @@ export class RunBook {
   }
 
   /** The newest run of a session and its status, for a subscriber that may have missed its end. */
-  latest(workspaceId: WorkspaceId, sessionId: string): RunDocument | undefined {
-    for (const { id } of this.#store.list(sessionRuns, workspaceId, [sessionId], {
+  latest(workspaceId: WorkspaceId, sessionId: string, kind: RunKind = 'notebook'): RunDocument | undefined {
+    for (const { id } of this.#store.list(listOf(kind), workspaceId, [sessionId], {
       limit: 1,
       reverse: true,
     })) {
@@ -173,12 +194,18 @@ export class RunBook {
   }
 }
 
+/** Notebooks and the agents that are bound to them share an id, and list their runs apart. */
+function listOf(kind: RunKind) {
+  return kind === 'agent' ? agentRuns : sessionRuns;
+}
+
 export function runAddress(workspaceId: WorkspaceId, runId: RunId): Address {
   return { workspaceId, kind: 'run', id: runId };
 }
 
 function recordOf(run: RunDocument): RunRecord {
-  return { sessionId: run.sessionId, status: run.status, document: Buffer.from(JSON.stringify(run)) };
+  const { sessionId, status, kind } = run;
+  return { sessionId, status, kind, document: Buffer.from(JSON.stringify(run)) };
 }
 
 function parse(json: Uint8Array): RunDocument {

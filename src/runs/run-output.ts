@@ -35,6 +35,15 @@ export type OutputPart =
       readonly console: readonly ConsoleEntry[];
       readonly durationMs: number | null;
     }
+  | { readonly type: 'assistant-message'; readonly text: string }
+  | {
+      readonly type: 'tool-call';
+      readonly name: string;
+      readonly input: unknown;
+      readonly output: string;
+      readonly status: 'completed' | 'failed' | 'cancelled';
+    }
+  | { readonly type: 'final-answer'; readonly markdown: string }
   | { readonly type: 'warning'; readonly code: string; readonly message: string }
   | {
       readonly type: 'asset';
@@ -48,6 +57,19 @@ export interface RunOutput {
   /** False when the request asked for its output not to be kept; `parts` is then empty. */
   readonly stored: boolean;
   readonly parts: readonly OutputPart[];
+  /** Of a prompt: who answered it, in how many steps, and the tokens that took. */
+  readonly model?: string;
+  readonly steps?: number;
+  readonly usage?: TokenUsage;
+}
+
+export interface TokenUsage {
+  readonly inputTokens: number;
+  /** Of these, the ones that the provider had kept from before. */
+  readonly cachedInputTokens: number;
+  readonly outputTokens: number;
+  /** Of these, the ones that went into reasoning. */
+  readonly reasoningTokens: number;
 }
 
 const MIMEBUNDLE = 'application/vnd.marimo+mimebundle';

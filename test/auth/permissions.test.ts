@@ -25,6 +25,7 @@ test('a viewer reads, governs datasources, and looks after their own tokens', ()
     'session.read',
     'run.read',
     'agent.read',
+    'model.read',
     'datasource.read',
     'datasource.write',
     'datasource.delete',
@@ -54,6 +55,9 @@ test('an editor also writes', () => {
       'agent.prompt',
       'agent.close',
       'agent.share',
+      'model.test',
+      'datasource.create',
+      'datasource.share',
     ],
   );
 });

@@ -2,8 +2,9 @@ import type { RunBook } from '#src/runs/run-book.ts';
 import { CONTENT_HEADERS, contentReply } from '../content-reply.ts';
 import { describeForeign } from '../media-type.ts';
 import { defineRoute, type Route } from '../route.ts';
+import type { GuardRun } from './runs.ts';
 
-export function runAssetRoutes(runs: RunBook): readonly Route[] {
+export function runAssetRoutes(runs: RunBook, guard: GuardRun): readonly Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -27,6 +28,7 @@ export function runAssetRoutes(runs: RunBook): readonly Route[] {
       },
       errors: ['range_not_satisfiable'],
       handle({ principal, params, headers, headOnly }) {
+        guard(principal, params.runId, 'read');
         const { mimetype, sha256, bytes } = runs.asset(principal.workspaceId, params.runId, params.assetId);
         const { contentType, disposition } = describeForeign(mimetype);
         const content = {

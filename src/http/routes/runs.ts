@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import type { RunKind } from '#machines/run.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { Principal } from '#src/core/principal.ts';
 import type { RunBook } from '#src/runs/run-book.ts';
 import { accepted, encodedJson } from '../reply.ts';
 import { defineRoute, type Route } from '../route.ts';
@@ -14,7 +15,10 @@ const Cancelling = Type.Object(
 /** `stop` interrupts what a run is doing, wherever that is. */
 export type StopRun = (kind: RunKind, workspaceId: WorkspaceId, sessionId: SessionId, runId: RunId) => void;
 
-export function runRoutes(runs: RunBook, stop: StopRun): readonly Route[] {
+/** Throws when a run belongs to a conversation that the caller may not read or, to `use` it, is not theirs to use. */
+export type GuardRun = (principal: Principal, runId: string, access: 'read' | 'use') => void;
+
+export function runRoutes(runs: RunBook, stop: StopRun, guard: GuardRun): readonly Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -25,7 +29,10 @@ export function runRoutes(runs: RunBook, stop: StopRun): readonly Route[] {
       tags: ['Runs'],
       access: { action: 'run.read' },
       responses: { 200: { description: 'The run.', schema: RunSchema } },
-      handle: ({ principal, params }) => encodedJson(runs.json(principal.workspaceId, params.runId)),
+      handle({ principal, params }) {
+        guard(principal, params.runId, 'read');
+        return encodedJson(runs.json(principal.workspaceId, params.runId));
+      },
     }),
     defineRoute({
       method: 'POST',
@@ -42,9 +49,10 @@ export function runRoutes(runs: RunBook, stop: StopRun): readonly Route[] {
       responses: {
         202: { description: 'Accepted.', schema: Cancelling, headers: { location: 'The run.' } },
       },
-      errors: ['run_finished'],
+      errors: ['run_finished', 'conversation_read_only'],
       handle({ principal, params }) {
         const runId = params.runId as RunId;
+        guard(principal, runId, 'use');
         runs.cancel(principal.workspaceId, runId, (kind, sessionId) =>
           stop(kind, principal.workspaceId, sessionId, runId),
         );

@@ -77,6 +77,26 @@ const OutputPart = Type.Union(
       { additionalProperties: false },
     ),
     Type.Object(
+      { type: Type.Literal('assistant-message'), text: Type.String() },
+      { additionalProperties: false },
+    ),
+    Type.Object(
+      {
+        type: Type.Literal('tool-call'),
+        name: Type.String(),
+        input: Type.Unknown(),
+        output: Type.String(),
+        status: Type.Union(
+          (['completed', 'failed', 'cancelled'] as const).map((status) => Type.Literal(status)),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    Type.Object(
+      { type: Type.Literal('final-answer'), markdown: Type.String() },
+      { additionalProperties: false },
+    ),
+    Type.Object(
       { type: Type.Literal('warning'), code: Type.String(), message: Type.String() },
       { additionalProperties: false },
     ),
@@ -92,6 +112,16 @@ const OutputPart = Type.Union(
     ),
   ],
   { $id: 'OutputPart' },
+);
+
+const TokenUsage = Type.Object(
+  {
+    inputTokens: Type.Integer(),
+    cachedInputTokens: Type.Integer({ description: 'Of these, what the provider had kept.' }),
+    outputTokens: Type.Integer(),
+    reasoningTokens: Type.Integer({ description: 'Of these, what went into reasoning.' }),
+  },
+  { additionalProperties: false, description: 'As the provider counts; 0 where it does not say.' },
 );
 
 export const RunSchema = Type.Object(
@@ -111,6 +141,9 @@ export const RunSchema = Type.Object(
         {
           stored: Type.Boolean({ description: 'False for `no-store`: `parts` is then empty.' }),
           parts: Type.Array(OutputPart),
+          model: Type.Optional(Type.String({ description: 'Of a prompt: who answered it.' })),
+          steps: Type.Optional(Type.Integer({ description: 'Answers of the model that it took.' })),
+          usage: Type.Optional(TokenUsage),
         },
         { additionalProperties: false },
       ),

@@ -1,0 +1,114 @@
+import type { PromptBudget } from '#machines/agent-session.ts';
+import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { Log } from '#src/core/log.ts';
+import type { Principal } from '#src/core/principal.ts';
+import type { JsonPage } from '#src/runs/page.ts';
+import type { RunBook } from '#src/runs/run-book.ts';
+import type { ConversationRecord } from '#storage/conversations.ts';
+import type { PageRequest } from '#storage/listing.ts';
+import type { Store } from '#storage/store.ts';
+import type { AgentActors } from './agent-actors.ts';
+import { agentAddress } from './agent-sessions.ts';
+import type { ConversationAccess } from './conversation-access.ts';
+import { openCalls } from './entry.ts';
+import { systemPrompt } from './instructions.ts';
+import type { LiveConversation } from './live-conversation.ts';
+import type { LiveConversations } from './live-conversations.ts';
+import type { Models } from './models/models.ts';
+import { type DatasourceQueries, datasourceTools } from './tools/datasource-tools.ts';
+import type { Notebooks } from './tools/notebook-access.ts';
+import { notebookTools } from './tools/notebook-tools.ts';
+import { Toolbox } from './tools/toolbox.ts';
+import { Turn } from './turn.ts';
+
+export interface SubmittedPrompt {
+  readonly runId: RunId;
+  readonly sessionId: string;
+  readonly status: 'running';
+}
+
+export interface AgentPromptsOptions {
+  readonly store: Store;
+  readonly actors: ActorRuntime;
+  readonly agentActors: AgentActors;
+  readonly runs: RunBook;
+  readonly access: ConversationAccess;
+  readonly conversations: LiveConversations;
+  readonly models: Models;
+  readonly notebooks: Notebooks;
+  /** Absent: agents are offered no tools for datasources. */
+  readonly datasources: DatasourceQueries | undefined;
+  readonly budget: PromptBudget;
+  readonly silenceMs: number;
+  readonly log: Log;
+}
+
+const CUT_OFF = 'The server ended before this was finished; what it did is not known.';
+
+/** Prompts: each becomes a durable run of its conversation. */
+export class AgentPrompts {
+  readonly #options: AgentPromptsOptions;
+
+  constructor(options: AgentPromptsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Submits a prompt. Throws `not_found`, `conversation_read_only`, `session_busy`, `session_closed`,
+   * `no_model_configured`, `model_not_configured`, `unknown_model` or `quota_exceeded`; nothing has changed then.
+   */
+  submit(caller: Principal, sessionId: string, prompt: string): SubmittedPrompt {
+    const { access, actors, agentActors, conversations, models, runs, budget } = this.#options;
+    const { workspaceId } = caller;
+    const record = access.usable(caller, sessionId);
+    const address = agentAddress(workspaceId, sessionId);
+    actors.check(address, { type: 'prompt', runId: '', ...budget });
+    const model = models.choose(workspaceId, record.model);
+    runs.admit(workspaceId);
+
+    const conversation = conversations.of(workspaceId, sessionId as SessionId);
+    const { toolbox, system } = this.#equip(caller, sessionId, record);
+    const runId = runs.begin(workspaceId, sessionId as SessionId, 'agent', { prompt });
+    mend(conversation, runId);
+    const turn = new Turn({ ...this.#options, runId, conversation, model, system, toolbox });
+    turn.ask(prompt);
+    agentActors.start(address, turn, budget);
+    return { runId, sessionId, status: 'running' };
+  }
+
+  /** The prompts of a conversation as runs, oldest first. Throws `not_found` and `invalid_cursor`. */
+  list(caller: Principal, sessionId: string, { after, limit }: PageRequest): JsonPage {
+    this.#options.access.readable(caller, sessionId);
+    return this.#options.runs.list(caller.workspaceId, sessionId, after, limit, 'agent');
+  }
+
+  /** Asks for a prompt to be cancelled: the call to the provider is closed, tools are interrupted. */
+  cancel(workspaceId: WorkspaceId, sessionId: string, runId: RunId): void {
+    this.#options.actors.tell(agentAddress(workspaceId, sessionId), { type: 'cancel', runId });
+  }
+
+  #equip(caller: Principal, sessionId: string, { notebookSessionId, ...record }: ConversationRecord) {
+    const { notebooks, datasources, log } = this.#options;
+    const { workspaceId } = caller;
+    const { instructions, datasourceSlugs: slugs } = record;
+    const isBound = notebookSessionId !== null;
+    const isEditable = isBound && notebooks.state(workspaceId, sessionId).isEditable;
+    const hasDatasources = datasources !== undefined;
+    const tools = [
+      ...(isBound ? notebookTools({ notebooks, workspaceId, sessionId, isEditable }) : []),
+      ...(hasDatasources ? datasourceTools({ queries: datasources, caller, slugs }) : []),
+    ];
+    const system = systemPrompt({ isBound, isEditable, hasDatasources, instructions });
+    return { toolbox: new Toolbox(tools, log), system };
+  }
+}
+
+/** Calls that a dead server left open get a result, or no provider would take the history. */
+function mend(conversation: LiveConversation, runId: RunId): void {
+  for (const { callId, name } of openCalls(conversation.entries)) {
+    const result = { type: 'tool-result', callId, name, status: 'cancelled', output: CUT_OFF } as const;
+    const lastRun = conversation.entries.at(-1)?.entry.runId ?? runId;
+    conversation.append({ role: 'tool', runId: lastRun, content: [{ ...result, images: [] }] });
+  }
+}

@@ -1,0 +1,66 @@
+/** An agent session as it is served. */
+import {
+  type AgentSessionContext,
+  type AgentSessionSnapshot,
+  type AgentStatus,
+  agentStatus,
+} from '#machines/agent-session.ts';
+import type { Peek } from '#src/actors/runtime.ts';
+import type { Envelope } from '#src/events/envelope.ts';
+import type { RunDocument } from '#src/runs/run-book.ts';
+import type { ConversationRecord } from '#storage/conversations.ts';
+import type { Entry } from './entry.ts';
+
+export interface AgentSessionSummary {
+  readonly sessionId: string;
+  readonly environmentId: string | null;
+  readonly notebookSessionId: string | null;
+  readonly status: AgentStatus;
+  /** In effect: what was asked for, or the default; null where there is none. */
+  readonly config: { readonly model: string | null; readonly instructions: string | null };
+  readonly context: { readonly datasourceSlugs: readonly string[] };
+  readonly currentRunId: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface AgentSessionRecord extends AgentSessionSummary {
+  readonly entries: readonly Entry[];
+}
+
+export function statusOf(peek: Peek | undefined): AgentStatus {
+  return peek === undefined ? 'closed' : agentStatus(peek.snapshot as AgentSessionSnapshot);
+}
+
+export function contextOf(peek: Peek): AgentSessionContext {
+  return peek.snapshot.context as AgentSessionContext;
+}
+
+export function agentSessionSummary(
+  sessionId: string,
+  record: ConversationRecord,
+  peek: Peek | undefined,
+  defaultModel: string | null,
+): AgentSessionSummary {
+  const { notebookSessionId, model, instructions, datasourceSlugs, createdAt } = record;
+  // Busy in a server that is gone: nothing runs until the session is used again.
+  const status = statusOf(peek);
+  const isLost = status === 'busy' && peek?.live !== true;
+  return {
+    sessionId,
+    environmentId: peek === undefined ? null : contextOf(peek).environmentId,
+    notebookSessionId,
+    status: isLost ? 'ready' : status,
+    config: { model: model ?? defaultModel, instructions },
+    context: { datasourceSlugs },
+    currentRunId: peek === undefined || isLost ? null : (contextOf(peek).run?.id ?? null),
+    createdAt,
+    updatedAt: peek !== undefined && peek.updatedAt > record.updatedAt ? peek.updatedAt : record.updatedAt,
+  };
+}
+
+/** What became of the newest prompt, so that nobody who reconnects can have missed its end. */
+export function runStatusEvent(sessionId: string, { id, status, error }: RunDocument): Envelope {
+  const data = { runId: id, status, ...(error === null ? {} : { error }) };
+  return { type: 'run-status', sessionId, runId: id, data };
+}

@@ -1,0 +1,264 @@
+/** Agent sessions as the API has them: opened, looked at, followed, closed. What may happen is for their actors. */
+import type { Address } from '#src/actors/address.ts';
+import type { ActorRuntime } from '#src/actors/runtime.ts';
+import { timestamp } from '#src/core/clock.ts';
+import { AppError, type Failure, notFound } from '#src/core/errors.ts';
+import { type EnvironmentId, newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
+import type { Principal } from '#src/core/principal.ts';
+import type { Envelope } from '#src/events/envelope.ts';
+import type { EventSink, Subscription } from '#src/events/event-sink.ts';
+import type { RunBook } from '#src/runs/run-book.ts';
+import { type ConversationRecord, conversationRecords } from '#storage/conversations.ts';
+import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
+import type { Entry, Store } from '#storage/store.ts';
+import { AGENT_KIND } from './agent-actors.ts';
+import {
+  type AgentSessionRecord,
+  type AgentSessionSummary,
+  agentSessionSummary,
+  contextOf,
+  runStatusEvent,
+  statusOf,
+} from './agent-session-record.ts';
+import type { ConversationAccess } from './conversation-access.ts';
+import type { LiveConversations } from './live-conversations.ts';
+import { parseModelId } from './models/model-id.ts';
+import type { Models } from './models/models.ts';
+import type { Notebooks } from './tools/notebook-access.ts';
+
+export interface OpenAgentRequest {
+  readonly environmentId: string;
+  readonly notebookSessionId?: string;
+  readonly id?: string;
+  /** Omitted members stay what they are; null is the default. */
+  readonly config?: { readonly model?: string | null; readonly instructions?: string | null };
+  readonly context?: { readonly datasourceSlugs?: readonly string[] };
+}
+
+export interface AgentSessionsOptions {
+  readonly store: Store;
+  readonly actors: ActorRuntime;
+  readonly runs: RunBook;
+  readonly access: ConversationAccess;
+  readonly conversations: LiveConversations;
+  readonly models: Models;
+  readonly notebooks: Notebooks;
+}
+
+export class AgentSessions {
+  readonly #options: AgentSessionsOptions;
+
+  constructor(options: AgentSessionsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Opens a new conversation or one that is saved; `isNew` is false when it was open already, in this environment with
+   * this binding. Throws `invalid_request`, `not_found`, `unknown_model`, `conversation_read_only`, `binding_differs`,
+   * `notebook_not_ready`, `environment_differs`, `environment_closed` or `session_exists`; nothing has changed then.
+   */
+  open(
+    principal: Principal,
+    request: OpenAgentRequest,
+  ): { readonly record: AgentSessionRecord; readonly isNew: boolean } {
+    const { actors } = this.#options;
+    const { workspaceId } = principal;
+    const { notebookSessionId = null } = request;
+    const sessionId = this.#sessionIdOf(request);
+    const environmentId = request.environmentId as EnvironmentId;
+    const environment: Address = { workspaceId, kind: 'environment', id: environmentId };
+    if (request.config?.model != null) parseModelId(request.config.model);
+    const before = this.#saved(principal, sessionId, request);
+    if (actors.peek(environment) === undefined) throw notFound();
+    if (notebookSessionId !== null) this.#requireNotebook(workspaceId, notebookSessionId, environmentId);
+
+    const address = agentAddress(workspaceId, sessionId);
+    this.#awaken(address);
+    const peek = actors.peek(address);
+    const isOpen = statusOf(peek) !== 'closed';
+    const isSame = peek !== undefined && isOpen && contextOf(peek).environmentId === environmentId;
+    const open = { type: 'open', environmentId, notebookSessionId, at: timestamp() };
+    if (!isSame) {
+      actors.check(environment, { type: 'attachAgent', sessionId });
+      if (peek === undefined) actors.spawn(address, { workspaceId, sessionId });
+      actors.ask(address, open);
+      actors.ask(environment, { type: 'attachAgent', sessionId });
+    }
+    this.#save(principal, sessionId, before, request);
+    return { record: this.#record(workspaceId, sessionId), isNew: !isSame };
+  }
+
+  /** Conversations that the caller may read, by id. */
+  list(principal: Principal, { after, limit }: PageRequest): Listing<AgentSessionSummary> {
+    const { store } = this.#options;
+    const { workspaceId } = principal;
+    if (after !== undefined && store.get(conversationRecords, workspaceId, after) === undefined) {
+      throw invalidCursor();
+    }
+    return listingOf(this.#readable(principal, after), limit, (record, id) =>
+      this.#summary(workspaceId, id, record),
+    );
+  }
+
+  /** The session as it is served. Throws `not_found`. */
+  record(principal: Principal, sessionId: string): AgentSessionRecord {
+    this.#options.access.readable(principal, sessionId);
+    this.#awaken(agentAddress(principal.workspaceId, sessionId));
+    return this.#record(principal.workspaceId, sessionId);
+  }
+
+  /** Closes it; its history stays. Throws `not_found`, `conversation_read_only` or `session_closed`. */
+  close(principal: Principal, sessionId: string): AgentSessionRecord {
+    const { access, actors } = this.#options;
+    const { workspaceId } = principal;
+    access.usable(principal, sessionId);
+    actors.ask(agentAddress(workspaceId, sessionId), { type: 'close' });
+    return this.#record(workspaceId, sessionId);
+  }
+
+  /** The notebook session of this id was closed: so is the agent that was bound to it, if there is one. */
+  closeBound(workspaceId: WorkspaceId, notebookSessionId: string): void {
+    this.#options.actors.tell(agentAddress(workspaceId, notebookSessionId), { type: 'close' });
+  }
+
+  /** Resolves when what `record` shows is on disk; `undefined` when it is. */
+  uncommitted(): Promise<void> | undefined {
+    return this.#options.store.durable();
+  }
+
+  /** What attaches a subscriber: snapshot, history, then live. On a closed session the stream ends behind the history. */
+  subscribe(principal: Principal, sessionId: string, lastEventId: string): (sink: EventSink) => Subscription {
+    const { conversations, actors } = this.#options;
+    const { workspaceId } = principal;
+    this.#options.access.readable(principal, sessionId);
+    const address = agentAddress(workspaceId, sessionId);
+    this.#awaken(address);
+    const replay = () => this.#replay(workspaceId, sessionId);
+    return (sink) => {
+      if (statusOf(actors.peek(address)) !== 'closed') {
+        return conversations
+          .of(workspaceId, sessionId as SessionId)
+          .stream.subscribe(sink, { lastEventId, replay });
+      }
+      const stream = conversations.strayStream(sessionId as SessionId);
+      stream.end({ type: 'session.closed', sessionId, data: { reason: 'closed' } });
+      return stream.subscribe(sink, { replay });
+    };
+  }
+
+  /** Ends every prompt for the end of the server; the sessions stay open. */
+  suspendAll(failure: Failure): void {
+    const { actors } = this.#options;
+    for (const address of actors.residents(AGENT_KIND)) actors.tell(address, { type: 'suspend', failure });
+  }
+
+  /** Tells every subscriber to connect again, and ends it. */
+  resyncAll(reason: string): void {
+    for (const live of this.#options.conversations.all()) live.stream.resync(reason);
+  }
+
+  #sessionIdOf({ id, notebookSessionId }: OpenAgentRequest): SessionId {
+    if (id !== undefined && notebookSessionId !== undefined && id !== notebookSessionId) {
+      throw new AppError('invalid_request', 'A bound conversation has the id of its notebook session.', {
+        errors: [{ path: '/id', message: 'must be notebookSessionId when both are given' }],
+      });
+    }
+    return (notebookSessionId ?? id ?? newId<SessionId>('conversation')) as SessionId;
+  }
+
+  /** What is saved of the conversation; undefined for a new one. */
+  #saved(
+    principal: Principal,
+    sessionId: SessionId,
+    { id, notebookSessionId }: OpenAgentRequest,
+  ): ConversationRecord | undefined {
+    const { access, store } = this.#options;
+    const isKnown = store.get(conversationRecords, principal.workspaceId, sessionId) !== undefined;
+    if (!isKnown) {
+      if (id !== undefined && notebookSessionId === undefined) throw notFound();
+      return undefined;
+    }
+    const record = access.usable(principal, sessionId);
+    if (record.notebookSessionId !== (notebookSessionId ?? null)) {
+      const detail = `The conversation ${sessionId} is bound to the notebook session ${record.notebookSessionId}: name it.`;
+      throw new AppError('binding_differs', detail);
+    }
+    return record;
+  }
+
+  #requireNotebook(workspaceId: WorkspaceId, notebookSessionId: string, environmentId: string): void {
+    const state = this.#options.notebooks.state(workspaceId, notebookSessionId);
+    const isOpen = state.status !== 'closed' && state.status !== 'closing';
+    if (isOpen && state.environmentId !== environmentId) {
+      const detail = `The notebook session ${notebookSessionId} is in the environment ${state.environmentId}.`;
+      throw new AppError('environment_differs', detail);
+    }
+    if (state.status === 'ready' || state.status === 'busy') return;
+    const detail = `The notebook session ${notebookSessionId} is ${state.status}; it has to be ready.`;
+    throw new AppError('notebook_not_ready', detail);
+  }
+
+  #save(
+    { workspaceId, userId }: Principal,
+    sessionId: SessionId,
+    before: ConversationRecord | undefined,
+    { notebookSessionId, config = {}, context = {} }: OpenAgentRequest,
+  ): void {
+    const now = timestamp();
+    const { model, instructions } = config;
+    const record: ConversationRecord = {
+      createdBy: before?.createdBy ?? userId,
+      createdAt: before?.createdAt ?? now,
+      updatedAt: now,
+      notebookSessionId: notebookSessionId ?? null,
+      model: model === undefined ? (before?.model ?? null) : model,
+      instructions: instructions === undefined ? (before?.instructions ?? null) : instructions,
+      datasourceSlugs: context.datasourceSlugs ?? before?.datasourceSlugs ?? [],
+    };
+    this.#options.store.write((tx) => tx.put(conversationRecords, record, workspaceId, sessionId));
+  }
+
+  *#readable(principal: Principal, after: string | undefined): Generator<Entry<ConversationRecord>> {
+    const { store, access } = this.#options;
+    const page = { after, limit: Number.POSITIVE_INFINITY };
+    for (const entry of store.list(conversationRecords, principal.workspaceId, [], page)) {
+      if (access.mayRead(principal, entry.id, entry.value)) yield entry;
+    }
+  }
+
+  /** A prompt that a dead server left is forgotten before anything else happens in the session. */
+  #awaken(address: Address): void {
+    const { actors } = this.#options;
+    const peek = actors.peek(address);
+    if (peek !== undefined && !peek.live && statusOf(peek) === 'busy') actors.restore(address);
+  }
+
+  #summary(workspaceId: WorkspaceId, sessionId: string, record: ConversationRecord): AgentSessionSummary {
+    const { actors, models } = this.#options;
+    const peek = actors.peek(agentAddress(workspaceId, sessionId));
+    return agentSessionSummary(sessionId, record, peek, models.defaultModel);
+  }
+
+  #record(workspaceId: WorkspaceId, sessionId: string): AgentSessionRecord {
+    const { store, conversations } = this.#options;
+    const record = store.get(conversationRecords, workspaceId, sessionId);
+    if (record === undefined) throw notFound();
+    const live = conversations.of(workspaceId, sessionId as SessionId);
+    const entries = live.entries.map(({ entry }) => entry);
+    return { ...this.#summary(workspaceId, sessionId, record), entries };
+  }
+
+  #replay(workspaceId: WorkspaceId, sessionId: string): Envelope[] {
+    const { conversations, runs } = this.#options;
+    const latest = runs.latest(workspaceId, sessionId, 'agent');
+    return [
+      { type: 'session.snapshot', sessionId, data: this.#record(workspaceId, sessionId) },
+      ...conversations.of(workspaceId, sessionId as SessionId).replay(),
+      ...(latest === undefined ? [] : [runStatusEvent(sessionId, latest)]),
+    ];
+  }
+}
+
+export function agentAddress(workspaceId: WorkspaceId, sessionId: string): Address {
+  return { workspaceId, kind: AGENT_KIND, id: sessionId };
+}

@@ -1,0 +1,68 @@
+/** Keeps what a model is to read within what it can: the oldest tool outputs are left out first, then whole exchanges. */
+import type { KeptEntry, ToolResultPart } from './entry.ts';
+
+export interface Compacted {
+  readonly entries: readonly KeptEntry[];
+  /** Tool outputs that were left out. */
+  readonly outputs: number;
+  /** Prompts that were left out with everything that followed them. */
+  readonly prompts: number;
+}
+
+export const LEFT_OUT = '[This output was left out to save room. Call the tool again if it is needed.]';
+
+const CHARACTERS_PER_TOKEN = 4;
+const IMAGE_TOKENS = 1_500;
+const ENTRY_TOKENS = 10;
+
+/** About how many tokens an entry takes. */
+export function tokensOf({ entry }: KeptEntry): number {
+  let characters = 0;
+  let images = 0;
+  for (const part of entry.content) {
+    if (part.type === 'tool-call') characters += part.name.length + (JSON.stringify(part.input)?.length ?? 0);
+    else if (part.type === 'tool-result') {
+      characters += part.output.length;
+      images += part.images.length;
+    } else characters += part.text.length;
+  }
+  return ENTRY_TOKENS + Math.ceil(characters / CHARACTERS_PER_TOKEN) + images * IMAGE_TOKENS;
+}
+
+/** The entries within `budgetTokens`. The present prompt and the outputs of its last step always stay. */
+export function compact(entries: readonly KeptEntry[], budgetTokens: number): Compacted {
+  const kept = [...entries];
+  let total = kept.reduce((sum, entry) => sum + tokensOf(entry), 0);
+  let outputs = 0;
+  const lastAnswer = kept.findLastIndex(({ entry }) => entry.role === 'assistant');
+  for (let i = 0; i < lastAnswer && total > budgetTokens; i++) {
+    const before = kept[i];
+    if (before?.entry.role !== 'tool') continue;
+    const after = withoutOutput(before);
+    if (after === before) continue;
+    total -= tokensOf(before) - tokensOf(after);
+    kept[i] = after;
+    outputs++;
+  }
+  let prompts = 0;
+  let first = 0;
+  while (total > budgetTokens) {
+    const next = kept.findIndex(({ entry }, i) => i > first && entry.role === 'user');
+    if (next < 0) break;
+    for (const entry of kept.slice(first, next)) total -= tokensOf(entry);
+    first = next;
+    prompts++;
+  }
+  return { entries: kept.slice(first), outputs, prompts };
+}
+
+function withoutOutput(kept: KeptEntry): KeptEntry {
+  let isShorter = false;
+  const shortened = (part: ToolResultPart): ToolResultPart => {
+    if (part.images.length === 0 && part.output.length <= LEFT_OUT.length) return part;
+    isShorter = true;
+    return { ...part, output: LEFT_OUT, images: [] };
+  };
+  const content = kept.entry.content.map((part) => (part.type === 'tool-result' ? shortened(part) : part));
+  return isShorter ? { ...kept, entry: { ...kept.entry, content } } : kept;
+}

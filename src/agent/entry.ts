@@ -1,0 +1,96 @@
+/** What a conversation is made of: entries as they are served, and what is kept with them for the model's provider. */
+import type { AssetId, EntryId, RunId } from '#src/core/ids.ts';
+import type { EntryRecord } from '#storage/conversations.ts';
+
+export type ToolStatus = 'completed' | 'failed' | 'cancelled';
+
+export interface ShownImage {
+  readonly mimetype: string;
+  /** An asset of the entry's run. */
+  readonly assetId: AssetId;
+}
+
+export interface ToolCallPart {
+  readonly type: 'tool-call';
+  readonly callId: string;
+  readonly name: string;
+  readonly input: unknown;
+}
+
+export interface ToolResultPart {
+  readonly type: 'tool-result';
+  readonly callId: string;
+  readonly name: string;
+  readonly status: ToolStatus;
+  readonly output: string;
+  readonly images: readonly ShownImage[];
+}
+
+export type EntryPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'reasoning'; readonly text: string }
+  | ToolCallPart
+  | ToolResultPart;
+
+export interface Entry {
+  readonly id: EntryId;
+  readonly role: 'user' | 'assistant' | 'tool';
+  readonly content: readonly EntryPart[];
+  /** The prompt it belongs to; null for history that was there before. */
+  readonly runId: RunId | null;
+  readonly createdAt: string;
+}
+
+/** Signatures and ids that a provider wants back with a part; null for parts without. */
+export type ProviderData = Readonly<Record<string, Readonly<Record<string, unknown>>>> | null;
+
+export interface KeptEntry {
+  readonly entry: Entry;
+  /** The model that wrote it; null for what a person or a tool said. */
+  readonly model: string | null;
+  /** One for each part of the content; empty when no part has any. */
+  readonly provider: readonly ProviderData[];
+}
+
+export function textOf(entry: Entry): string {
+  return entry.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+}
+
+export function callsOf(entry: Entry): ToolCallPart[] {
+  return entry.content.filter((part) => part.type === 'tool-call');
+}
+
+/** The calls of the last answer that have no result, in their order. */
+export function openCalls(entries: readonly KeptEntry[]): ToolCallPart[] {
+  const last = entries.findLastIndex(({ entry }) => entry.role === 'assistant');
+  const answer = entries[last];
+  if (answer === undefined) return [];
+  const answered = new Set(
+    entries
+      .slice(last + 1)
+      .flatMap(({ entry }) => entry.content)
+      .map((part) => (part.type === 'tool-result' ? part.callId : undefined)),
+  );
+  return callsOf(answer.entry).filter(({ callId }) => !answered.has(callId));
+}
+
+export function recordOf({ entry, model, provider }: KeptEntry): EntryRecord {
+  const isPlain = provider.every((data) => data === null);
+  return {
+    document: Buffer.from(JSON.stringify(entry)),
+    model,
+    provider: isPlain ? null : Buffer.from(JSON.stringify(provider)),
+  };
+}
+
+export function keptEntryOf({ document, model, provider }: EntryRecord): KeptEntry {
+  return {
+    entry: parse<Entry>(document),
+    model,
+    provider: provider === null ? [] : parse<ProviderData[]>(provider),
+  };
+}
+
+function parse<T>(json: Uint8Array): T {
+  return JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString('utf8')) as T;
+}

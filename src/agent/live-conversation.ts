@@ -1,0 +1,180 @@
+/**
+ * An agent conversation in memory: its entries, the answer that is just being written, its event stream. Made when a
+ * session is first used, it goes when nobody follows it and nothing runs in it; what is saved stays. Text passes
+ * through here and never through the chart.
+ */
+import { timestamp } from '#src/core/clock.ts';
+import type { EntryId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import { newId } from '#src/core/ids.ts';
+import type { Envelope } from '#src/events/envelope.ts';
+import type { SessionStream } from '#src/events/session-stream.ts';
+import { entryRecords } from '#storage/conversations.ts';
+import { type AssetRecord, assetRecords } from '#storage/runs.ts';
+import type { Store } from '#storage/store.ts';
+import { DeltaBuffer, type DeltaKind } from './delta-buffer.ts';
+import {
+  callsOf,
+  type Entry,
+  type EntryPart,
+  type KeptEntry,
+  keptEntryOf,
+  openCalls,
+  type ProviderData,
+  recordOf,
+} from './entry.ts';
+
+/** An answer that is being written: seen by those who follow, saved when it is complete. */
+export interface Draft {
+  readonly entryId: EntryId;
+  readonly runId: RunId;
+  text: string;
+  reasoning: string;
+}
+
+export interface NewEntry {
+  /** Of the draft that it completes; a new one when absent. */
+  readonly id?: EntryId;
+  readonly role: Entry['role'];
+  readonly runId: RunId;
+  readonly content: readonly EntryPart[];
+  readonly model?: string;
+  readonly provider?: readonly ProviderData[];
+  /** Images that its parts name. */
+  readonly assets?: ReadonlyMap<string, AssetRecord>;
+}
+
+export interface LiveConversationOptions {
+  readonly store: Store;
+  readonly workspaceId: WorkspaceId;
+  readonly sessionId: SessionId;
+  readonly stream: SessionStream;
+  /** When they are known; else they are read from what is committed. */
+  readonly entries?: readonly KeptEntry[];
+}
+
+export class LiveConversation {
+  readonly workspaceId: WorkspaceId;
+  readonly sessionId: SessionId;
+  readonly stream: SessionStream;
+  readonly #store: Store;
+  readonly #entries: KeptEntry[];
+  readonly #deltas = new DeltaBuffer((kind, text) => this.#tellDelta(kind, text));
+  #draft: Draft | undefined;
+
+  constructor({ store, workspaceId, sessionId, stream, entries }: LiveConversationOptions) {
+    this.#store = store;
+    this.workspaceId = workspaceId;
+    this.sessionId = sessionId;
+    this.stream = stream;
+    this.#entries = [...(entries ?? savedEntries(store, workspaceId, sessionId))];
+  }
+
+  get entries(): readonly KeptEntry[] {
+    return this.#entries;
+  }
+  get draft(): Draft | undefined {
+    return this.#draft;
+  }
+
+  /** A new answer is being written; one that was not completed is given up. */
+  beginDraft(runId: RunId): EntryId {
+    this.#deltas.drop();
+    const entryId = newId<EntryId>('entry');
+    this.#draft = { entryId, runId, text: '', reasoning: '' };
+    return entryId;
+  }
+
+  addDelta(kind: DeltaKind, text: string): void {
+    if (this.#draft === undefined) return;
+    this.#deltas.add(kind, text);
+    if (kind === 'text-delta') this.#draft.text += text;
+    else this.#draft.reasoning += text;
+  }
+
+  dropDraft(): void {
+    this.#deltas.drop();
+    this.#draft = undefined;
+  }
+
+  /** Saves an entry in this turn's commit and tells of it once that is on disk. */
+  append({ id, role, runId, content, model, provider = [], assets }: NewEntry): Entry {
+    this.#deltas.flush();
+    const entry: Entry = {
+      id: id ?? newId<EntryId>('entry'),
+      role,
+      content,
+      runId,
+      createdAt: timestamp(),
+    };
+    const kept: KeptEntry = { entry, model: model ?? null, provider };
+    this.#store.write((tx) => {
+      tx.put(entryRecords, recordOf(kept), this.workspaceId, this.sessionId, entry.id);
+      for (const [assetId, asset] of assets ?? []) {
+        tx.put(assetRecords, asset, this.workspaceId, runId, assetId);
+      }
+    });
+    this.#entries.push(kept);
+    if (this.#draft?.entryId === entry.id) this.#draft = undefined;
+    this.#tellEntry(entry, runId, this.#store.durable());
+    return entry;
+  }
+
+  /** Tells subscribers what became of a run, once that is committed. */
+  tellRunStatus(event: Envelope<'run-status'>, committed: Promise<void>): void {
+    this.#deltas.flush();
+    this.stream.publish(event, committed);
+  }
+
+  /** The history and what is going on, as events, for one who comes now. */
+  replay(): Envelope[] {
+    const { sessionId } = this;
+    this.#deltas.flush();
+    const history = this.#entries.map(({ entry }): Envelope => {
+      const event = { type: 'agent-entry', sessionId, data: entry } as const;
+      return entry.runId === null ? event : { ...event, runId: entry.runId };
+    });
+    return [...history, ...this.#present()];
+  }
+
+  *#present(): Generator<Envelope> {
+    const { sessionId } = this;
+    const lastRun = this.#entries.at(-1)?.entry.runId ?? null;
+    if (lastRun !== null) {
+      for (const { callId, name, input } of openCalls(this.#entries)) {
+        yield { type: 'tool-call', sessionId, runId: lastRun, data: { callId, name, input } };
+      }
+    }
+    if (this.#draft === undefined) return;
+    const { entryId, runId, text, reasoning } = this.#draft;
+    if (reasoning !== '')
+      yield { type: 'reasoning-delta', sessionId, runId, data: { entryId, text: reasoning } };
+    if (text !== '') yield { type: 'text-delta', sessionId, runId, data: { entryId, text } };
+  }
+
+  #tellDelta(type: DeltaKind, text: string): void {
+    if (this.#draft === undefined) return;
+    const { entryId, runId } = this.#draft;
+    this.stream.publish({ type, sessionId: this.sessionId, runId, data: { entryId, text } });
+  }
+
+  #tellEntry(entry: Entry, runId: RunId, committed: Promise<void> | undefined): void {
+    const { sessionId } = this;
+    for (const part of entry.content) {
+      if (part.type !== 'tool-result') continue;
+      const { callId, output, status } = part;
+      this.stream.publish(
+        { type: 'tool-result', sessionId, runId, data: { callId, output, status } },
+        committed,
+      );
+    }
+    this.stream.publish({ type: 'agent-entry', sessionId, runId, data: entry }, committed);
+    for (const { callId, name, input } of callsOf(entry)) {
+      this.stream.publish({ type: 'tool-call', sessionId, runId, data: { callId, name, input } }, committed);
+    }
+  }
+}
+
+function savedEntries(store: Store, workspaceId: WorkspaceId, sessionId: SessionId): KeptEntry[] {
+  const saved = store.list(entryRecords, workspaceId, [sessionId], { limit: Number.POSITIVE_INFINITY });
+  return [...saved].map(({ value }) => keptEntryOf(value));
+}

@@ -1,0 +1,113 @@
+/** Why a model gave no answer, told in our own words: what providers say holds prompts and keys. */
+import type { Failure } from '#src/core/errors.ts';
+
+export class ModelFailure extends Error {
+  readonly failure: Failure;
+  /** How long to wait before another attempt: null when another could not end otherwise, `undefined` when the provider does not say. */
+  readonly retryMs: number | null | undefined;
+  constructor(code: string, message: string, retryMs: number | null | undefined) {
+    super(message);
+    this.name = 'ModelFailure';
+    this.failure = { code, message };
+    this.retryMs = retryMs;
+  }
+}
+
+/** The checks of the SDK for its own errors; several copies of its classes are loaded, so `instanceof` does not tell. */
+export interface ErrorKinds {
+  readonly APICallError: { isInstance(error: unknown): error is ApiCallError };
+  readonly RetryError: { isInstance(error: unknown): error is Error & { readonly lastError: unknown } };
+}
+
+interface ApiCallError extends Error {
+  readonly statusCode?: number | undefined;
+  readonly responseHeaders?: Readonly<Record<string, string>> | undefined;
+  readonly responseBody?: string | undefined;
+}
+
+export interface AskedModel {
+  readonly id: string;
+  /** Taken out of whatever is repeated of the provider's words. */
+  readonly secrets: readonly string[];
+}
+
+const LONGEST_HINT_MS = 60_000;
+const REPEATED = 300;
+const CONTEXT_WORDS =
+  /context[_ ](length|window|size)|prompt is too long|maximum context|too many tokens|exceeds the available context/i;
+
+/** What a failed call means. */
+export function modelFailureOf(error: unknown, model: AskedModel, kinds: ErrorKinds): ModelFailure {
+  if (error instanceof ModelFailure) return error;
+  if (kinds.RetryError.isInstance(error)) return modelFailureOf(error.lastError, model, kinds);
+  if (kinds.APICallError.isInstance(error)) return ofCall(error, model);
+  const { type, name } = { type: undefined, name: undefined, ...Object(error) };
+  const kind = typeof type === 'string' ? type : error instanceof Error ? error.name : String(name);
+  if (/overloaded/.test(kind)) return overloaded();
+  if (/rate_limit/.test(kind)) return rateLimited(undefined);
+  if (/JSONParse|TypeValidation|InvalidResponseData|NoOutputGenerated/.test(kind)) {
+    return new ModelFailure('model_answer_invalid', 'The model’s server sent what is no answer.', undefined);
+  }
+  return new ModelFailure('model_failed', 'The model’s server reported a failure.', undefined);
+}
+
+function ofCall(error: ApiCallError, { id, secrets }: AskedModel): ModelFailure {
+  const status = error.statusCode;
+  if (status === undefined)
+    return new ModelFailure('model_unreachable', `The server of ${id} cannot be reached.`, undefined);
+  if (status === 200)
+    return new ModelFailure('model_unreachable', `The answer of ${id} broke off.`, undefined);
+  if (status === 401 || status === 403) {
+    return new ModelFailure('model_auth', `The provider of ${id} does not accept the key.`, null);
+  }
+  if (status === 429) return rateLimited(hintMs(error.responseHeaders ?? {}));
+  if (status >= 500 || status === 408) return overloaded(hintMs(error.responseHeaders ?? {}));
+  const said = words(error, secrets);
+  if (CONTEXT_WORDS.test(said)) {
+    return new ModelFailure('model_context_exceeded', `The conversation is too long for ${id}.`, null);
+  }
+  if (status === 404) {
+    return new ModelFailure('model_unknown', `The provider knows no model ${id}: ${said}`, null);
+  }
+  return new ModelFailure('model_request_refused', `${id} refused the request: ${said}`, null);
+}
+
+function rateLimited(hint: number | undefined): ModelFailure {
+  if (hint !== undefined && hint > LONGEST_HINT_MS) {
+    const minutes = Math.ceil(hint / 60_000);
+    const message = `The model takes no more requests for ${minutes} minute${minutes === 1 ? '' : 's'}.`;
+    return new ModelFailure('model_rate_limited', message, null);
+  }
+  return new ModelFailure('model_rate_limited', 'The model takes no more requests for now.', hint);
+}
+
+function overloaded(hint?: number): ModelFailure {
+  return new ModelFailure('model_overloaded', 'The model’s server is overloaded or fails.', hint);
+}
+
+/** `retry-after-ms`, or `retry-after` as seconds or as a date. */
+function hintMs(headers: Readonly<Record<string, string>>): number | undefined {
+  const exact = Number(headers['retry-after-ms'] ?? Number.NaN);
+  if (exact >= 0) return exact;
+  const text = headers['retry-after'];
+  if (text === undefined) return undefined;
+  const seconds = Number(text);
+  if (seconds >= 0) return seconds * 1000;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
+}
+
+/** The provider's own message, without what was sent to it. */
+function words({ message, responseBody = '' }: ApiCallError, secrets: readonly string[]): string {
+  let text = message;
+  try {
+    const body: unknown = JSON.parse(responseBody);
+    const inner: unknown = { error: undefined, ...Object(body) }.error;
+    const own: unknown = { message: undefined, ...Object(inner) }.message;
+    if (typeof own === 'string') text = own;
+  } catch {
+    // not JSON: the message stands
+  }
+  for (const secret of secrets) if (secret.length > 3) text = text.replaceAll(secret, '[secret]');
+  return text.length > REPEATED ? `${text.slice(0, REPEATED)}…` : text;
+}

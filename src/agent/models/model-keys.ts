@@ -1,0 +1,57 @@
+import { timestamp } from '#src/core/clock.ts';
+import { notFound } from '#src/core/errors.ts';
+import type { Principal } from '#src/core/principal.ts';
+import { type ModelKeyRecord, modelKeyRecords } from '#storage/conversations.ts';
+import type { Store, Transaction } from '#storage/store.ts';
+import type { KeyedProvider } from './model-id.ts';
+
+/** Seals keys and opens them again; connected to the vault of the datasources, so that rotations cover both. */
+export interface KeyVault {
+  seal(tx: Transaction, workspaceId: string, name: string, key: string): void;
+  remove(tx: Transaction, workspaceId: string, name: string): void;
+  open(workspaceId: string, name: string): string;
+}
+
+/** Keys of a workspace for providers of models. They go in and never come out. */
+export class ModelKeys {
+  readonly #store: Store;
+  readonly #vault: KeyVault;
+
+  constructor(store: Store, vault: KeyVault) {
+    this.#store = store;
+    this.#vault = vault;
+  }
+
+  has(workspaceId: string, provider: KeyedProvider): boolean {
+    return this.#store.get(modelKeyRecords, workspaceId, provider) !== undefined;
+  }
+
+  /** For a request to the provider, never for an answer. */
+  open(workspaceId: string, provider: KeyedProvider): string | undefined {
+    return this.has(workspaceId, provider) ? this.#vault.open(workspaceId, nameOf(provider)) : undefined;
+  }
+
+  /** Replaces the one before. */
+  set({ workspaceId, userId }: Principal, provider: KeyedProvider, key: string): ModelKeyRecord {
+    const record = { updatedBy: userId, updatedAt: timestamp() };
+    this.#store.write((tx) => {
+      this.#vault.seal(tx, workspaceId, nameOf(provider), key);
+      tx.put(modelKeyRecords, record, workspaceId, provider);
+    });
+    return record;
+  }
+
+  /** Throws `not_found`. */
+  remove(workspaceId: string, provider: KeyedProvider): void {
+    if (!this.has(workspaceId, provider)) throw notFound();
+    this.#store.write((tx) => {
+      this.#vault.remove(tx, workspaceId, nameOf(provider));
+      tx.remove(modelKeyRecords, workspaceId, provider);
+    });
+  }
+}
+
+/** No slug of a datasource has a colon, so the two cannot meet in the vault. */
+function nameOf(provider: KeyedProvider): string {
+  return `model-key:${provider}`;
+}

@@ -1,0 +1,50 @@
+import { askModel } from './model-call.ts';
+import { ModelFailure } from './model-failure.ts';
+import type { Models } from './models.ts';
+
+export interface ModelTestResult {
+  readonly ok: boolean;
+  readonly model: string;
+  readonly message: string;
+  readonly elapsedMs: number;
+}
+
+const DEADLINE_MS = 60_000;
+
+/**
+ * Asks a model for one word. Throws what `Models.choose` throws; that the model does not answer is a result. Rejects
+ * with the signal's reason when it aborts.
+ */
+export async function testModel(
+  models: Models,
+  workspaceId: string,
+  asked: string | null,
+  signal: AbortSignal,
+): Promise<ModelTestResult> {
+  const model = models.choose(workspaceId, asked);
+  const startedAt = performance.now();
+  const result = (ok: boolean, message: string): ModelTestResult => ({
+    ok,
+    model: model.id,
+    message,
+    elapsedMs: Math.round(performance.now() - startedAt),
+  });
+  try {
+    await askModel({
+      target: await model.target(),
+      id: model.id,
+      system: 'Answer with the one word: ready',
+      messages: [{ role: 'user', content: 'Are you ready?' }],
+      tools: [],
+      maxOutputTokens: 64,
+      silenceMs: DEADLINE_MS,
+      signal,
+      onText: () => {},
+      onReasoning: () => {},
+    });
+    return result(true, 'The model answered.');
+  } catch (error) {
+    if (!(error instanceof ModelFailure)) throw error;
+    return result(false, error.failure.message);
+  }
+}

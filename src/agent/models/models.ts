@@ -1,0 +1,181 @@
+/** Which models a workspace can use: from the server's settings, from keys of its own, from a file on disk. */
+import { AppError } from '#src/core/errors.ts';
+import type { Secret } from '#src/core/secret.ts';
+import {
+  KEYED_PROVIDERS,
+  type KeyedProvider,
+  type ModelId,
+  modelIdText,
+  PROVIDERS,
+  type ProviderName,
+  parseModelId,
+} from './model-id.ts';
+import type { ModelKeys } from './model-keys.ts';
+import type { ModelTarget } from './providers.ts';
+
+/** The members of the server's settings that say what models there are. */
+export interface ModelSettings {
+  readonly defaultModel: string | undefined;
+  readonly anthropicApiKey: Secret | undefined;
+  readonly anthropicBaseUrl: string;
+  readonly openaiApiKey: Secret | undefined;
+  readonly openaiBaseUrl: string;
+  readonly openaiCompatibleUrl: string | undefined;
+  readonly openaiCompatibleApiKey: Secret | undefined;
+  /** 0: what is usual for the provider. */
+  readonly modelContextTokens: number;
+}
+
+/** A model file that this machine serves itself. */
+export interface LocalModel {
+  /** The model's name behind `local/`. */
+  readonly name: string;
+  /** Resolves once it can be asked; starts what is needed for it. */
+  connect(): Promise<{ readonly apiKey: string; readonly fetch: typeof fetch }>;
+}
+
+export interface ModelsOptions {
+  readonly settings: ModelSettings;
+  readonly keys: ModelKeys;
+  readonly local: LocalModel | undefined;
+}
+
+/** A model that can be asked now, as far as the settings tell. */
+export interface ChosenModel {
+  readonly id: string;
+  readonly seesImages: boolean;
+  /** About how much it reads at once. */
+  readonly windowTokens: number;
+  readonly maxOutputTokens: number | undefined;
+  target(): Promise<ModelTarget>;
+}
+
+export interface ProviderState {
+  readonly provider: ProviderName;
+  readonly usable: boolean;
+  /** Where its key or address comes from. */
+  readonly source: 'workspace' | 'settings' | null;
+  /** Model ids that are known without asking the provider. */
+  readonly models: readonly string[];
+}
+
+const WINDOWS: Readonly<Record<ProviderName, number>> = {
+  anthropic: 200_000,
+  openai: 128_000,
+  'openai-compatible': 32_000,
+  local: 4_096,
+};
+const MAX_OUTPUT: Readonly<Record<ProviderName, number | undefined>> = {
+  anthropic: 16_000,
+  openai: undefined,
+  'openai-compatible': undefined,
+  local: 1_024,
+};
+
+const WAYS_OUT =
+  'Give it one of three: a key (ANTHROPIC_API_KEY or OPENAI_API_KEY for the server, or `troupe models set-key` for this ' +
+  'workspace), the address of an OpenAI-compatible server (TROUPE_OPENAI_COMPATIBLE_URL), or a GGUF file ' +
+  '(TROUPE_LOCAL_MODEL). Then name the model in the config of the conversation or in TROUPE_DEFAULT_MODEL.';
+
+export class Models {
+  readonly #options: ModelsOptions;
+
+  constructor(options: ModelsOptions) {
+    this.#options = options;
+  }
+
+  /** The model of a conversation that names none; null when there is none. */
+  get defaultModel(): string | null {
+    const { settings, local } = this.#options;
+    return settings.defaultModel ?? (local === undefined ? null : `local/${local.name}`);
+  }
+
+  /** Throws `no_model_configured`, `model_not_configured` or `unknown_model`; each says what to do. */
+  choose(workspaceId: string, asked: string | null): ChosenModel {
+    const text = asked ?? this.defaultModel;
+    if (text === null) {
+      throw new AppError('no_model_configured', `This conversation has no model. ${WAYS_OUT}`);
+    }
+    const id = parseModelId(text);
+    const { provider } = id;
+    this.#requireUsable(workspaceId, id);
+    const { modelContextTokens } = this.#options.settings;
+    return {
+      id: modelIdText(id),
+      // In chat completions a picture in a tool's result travels as text: a great many tokens that say nothing.
+      seesImages: provider === 'anthropic' || provider === 'openai',
+      windowTokens: modelContextTokens === 0 ? WINDOWS[provider] : modelContextTokens,
+      maxOutputTokens: MAX_OUTPUT[provider],
+      target: () => this.#target(workspaceId, id),
+    };
+  }
+
+  /** Every provider, and whether this workspace can use it. */
+  states(workspaceId: string): ProviderState[] {
+    return PROVIDERS.map((provider) => {
+      const source = this.#source(workspaceId, provider);
+      const { local } = this.#options;
+      const models = provider === 'local' && local !== undefined ? [`local/${local.name}`] : [];
+      return { provider, usable: source !== null, source, models };
+    });
+  }
+
+  /** A provider that takes a key; undefined when `text` names none. */
+  keyedProvider(text: string): KeyedProvider | undefined {
+    return KEYED_PROVIDERS.find((provider) => provider === text);
+  }
+
+  #requireUsable(workspaceId: string, { provider, name }: ModelId): void {
+    const { local } = this.#options;
+    if (provider === 'local' && local !== undefined && local.name !== name) {
+      throw new AppError('unknown_model', `This server has the one local model local/${local.name}.`);
+    }
+    if (this.#source(workspaceId, provider) !== null) return;
+    throw new AppError('model_not_configured', `The models ${provider}/… cannot be used: ${LACKS[provider]}`);
+  }
+
+  #source(workspaceId: string, provider: ProviderName): ProviderState['source'] {
+    const { settings, keys, local } = this.#options;
+    switch (provider) {
+      case 'local':
+        return local === undefined ? null : 'settings';
+      case 'openai-compatible':
+        return settings.openaiCompatibleUrl === undefined ? null : 'settings';
+      default:
+        if (keys.has(workspaceId, provider)) return 'workspace';
+        return this.#settingsKey(provider) === undefined ? null : 'settings';
+    }
+  }
+
+  async #target(workspaceId: string, { provider, name }: ModelId): Promise<ModelTarget> {
+    const { settings, local } = this.#options;
+    if (provider === 'local') {
+      if (local === undefined) throw new Error('There is no local model.');
+      return { provider, name, baseUrl: 'http://local/v1', ...(await local.connect()) };
+    }
+    const baseUrl = {
+      anthropic: settings.anthropicBaseUrl,
+      openai: settings.openaiBaseUrl,
+      'openai-compatible': settings.openaiCompatibleUrl ?? '',
+    }[provider];
+    return { provider, name, baseUrl, apiKey: this.#key(workspaceId, provider) };
+  }
+
+  #key(workspaceId: string, provider: KeyedProvider): string | undefined {
+    return this.#options.keys.open(workspaceId, provider) ?? this.#settingsKey(provider)?.reveal();
+  }
+
+  #settingsKey(provider: KeyedProvider): Secret | undefined {
+    const { anthropicApiKey, openaiApiKey, openaiCompatibleApiKey } = this.#options.settings;
+    return { anthropic: anthropicApiKey, openai: openaiApiKey, 'openai-compatible': openaiCompatibleApiKey }[
+      provider
+    ];
+  }
+}
+
+const LACKS: Readonly<Record<ProviderName, string>> = {
+  anthropic: 'set ANTHROPIC_API_KEY, or `troupe models set-key anthropic` for this workspace.',
+  openai: 'set OPENAI_API_KEY, or `troupe models set-key openai` for this workspace.',
+  'openai-compatible': 'set TROUPE_OPENAI_COMPATIBLE_URL to the address of the server, with its /v1.',
+  local: 'set TROUPE_LOCAL_MODEL to a GGUF file.',
+};

@@ -1,0 +1,82 @@
+/** Puts the parts of the agent plane together. */
+import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { SessionId } from '#src/core/ids.ts';
+import type { Log } from '#src/core/log.ts';
+import type { Principal } from '#src/core/principal.ts';
+import type { SessionStream } from '#src/events/session-stream.ts';
+import type { RunBook } from '#src/runs/run-book.ts';
+import type { Store } from '#storage/store.ts';
+import { AGENT_KIND, AgentActors } from './agent-actors.ts';
+import { AgentPrompts } from './agent-prompts.ts';
+import { statusOf } from './agent-session-record.ts';
+import { AgentSessions } from './agent-sessions.ts';
+import { ConversationAccess } from './conversation-access.ts';
+import { LiveConversations } from './live-conversations.ts';
+import { type KeyVault, ModelKeys } from './models/model-keys.ts';
+import { testModel } from './models/model-test.ts';
+import { type LocalModel, type ModelSettings, Models } from './models/models.ts';
+import type { DatasourceQueries } from './tools/datasource-tools.ts';
+import type { Notebooks } from './tools/notebook-access.ts';
+
+export interface AgentSettings extends ModelSettings {
+  readonly agentMaxSteps: number;
+  readonly agentMaxTokens: number;
+  readonly agentTimeoutS: number;
+  readonly modelSilenceS: number;
+}
+
+export interface AgentPlaneOptions {
+  readonly store: Store;
+  readonly actors: ActorRuntime;
+  readonly runs: RunBook;
+  readonly settings: AgentSettings;
+  readonly log: Log;
+  readonly makeStream: (sessionId: SessionId) => SessionStream;
+  readonly notebooks: Notebooks;
+  /** Absent: agents are offered no tools for datasources. */
+  readonly datasources: DatasourceQueries | undefined;
+  readonly vault: KeyVault;
+  readonly localModel: LocalModel | undefined;
+}
+
+export function openAgents(options: AgentPlaneOptions) {
+  const { store, actors, runs, settings, log, makeStream, notebooks, vault } = options;
+  const keys = new ModelKeys(store, vault);
+  const models = new Models({ settings, keys, local: options.localModel });
+  const access = new ConversationAccess(store);
+  const conversations = new LiveConversations({
+    store,
+    makeStream,
+    isBusy: (workspaceId, id) => statusOf(actors.peek({ workspaceId, kind: AGENT_KIND, id })) === 'busy',
+  });
+  const agentActors = new AgentActors({
+    actors,
+    conversations,
+    runTimeoutMs: settings.agentTimeoutS * 1000,
+    log,
+  });
+  const shared = { store, actors, runs, access, conversations, models, notebooks };
+  return {
+    keys,
+    models,
+    access,
+    sessions: new AgentSessions(shared),
+    prompts: new AgentPrompts({
+      ...shared,
+      agentActors,
+      datasources: options.datasources,
+      budget: { maxSteps: settings.agentMaxSteps, maxTokens: settings.agentMaxTokens },
+      silenceMs: settings.modelSilenceS * 1000,
+      log,
+    }),
+    testModel: (workspaceId: string, model: string | null, signal: AbortSignal) =>
+      testModel(models, workspaceId, model, signal),
+    /** Runs of notebooks are every member's; those of a conversation are for whom the conversation is. */
+    guardRun(principal: Principal, runId: string, wanted: 'read' | 'use'): void {
+      const conversation = runs.conversationOf(principal.workspaceId, runId);
+      if (conversation === undefined) return;
+      if (wanted === 'use') access.usable(principal, conversation);
+      else access.readable(principal, conversation);
+    },
+  };
+}

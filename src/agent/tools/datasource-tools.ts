@@ -1,0 +1,145 @@
+import Type from 'typebox';
+import type { Principal } from '#src/core/principal.ts';
+import { completed, cut, defineTool, failed, type Tool } from './tool.ts';
+
+export interface DatasourceSummary {
+  readonly slug: string;
+  readonly kind: string;
+  readonly name: string | null;
+}
+
+export interface DescribedTable {
+  readonly schema: string | null;
+  readonly name: string;
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+}
+
+export interface QueryAnswer {
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+  readonly rows: readonly (readonly unknown[])[];
+  /** There are more rows than were asked for. */
+  readonly isCut: boolean;
+}
+
+/** Why a datasource gave nothing, in words that may leave the machine. */
+export interface Refused {
+  readonly refused: string;
+}
+
+export interface QueryRequest {
+  readonly sql: string;
+  readonly maxRows: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What agents may ask of datasources, as the caller whose prompt it is. Each throws `not_found` for what the caller may not
+ * read; when `signal` aborts, they stop what they have begun.
+ */
+export interface DatasourceQueries {
+  /** Those of `slugs` that the caller may read. */
+  list(caller: Principal, slugs: readonly string[]): Promise<readonly DatasourceSummary[]>;
+  /** Tables and columns; may be cached. */
+  describe(
+    caller: Principal,
+    slug: string,
+    signal: AbortSignal,
+  ): Promise<readonly DescribedTable[] | Refused>;
+  /** Reads only, where the database can enforce it. */
+  query(caller: Principal, slug: string, request: QueryRequest): Promise<QueryAnswer | Refused>;
+}
+
+export interface DatasourceToolsOptions {
+  readonly queries: DatasourceQueries;
+  readonly caller: Principal;
+  /** Those that the conversation may use. */
+  readonly slugs: readonly string[];
+}
+
+const MOST_ROWS = 500;
+const SHOWN_VALUE = 400;
+const slug = Type.String({ minLength: 1, maxLength: 120, description: 'A datasource of this conversation.' });
+const closed = { additionalProperties: false } as const;
+
+/** Read-only questions to the datasources that the conversation may use. */
+export function datasourceTools({ queries, caller, slugs }: DatasourceToolsOptions): Tool[] {
+  const refusal = (asked: string) =>
+    slugs.includes(asked)
+      ? undefined
+      : failed(
+          `The datasource ${asked} is not among those of this conversation: ${slugs.join(', ') || 'none'}.`,
+        );
+  return [
+    defineTool({
+      name: 'list_datasources',
+      description: 'The datasources that this conversation may query.',
+      schema: Type.Object({}, closed),
+      async run() {
+        const found = await queries.list(caller, slugs);
+        if (found.length === 0) return completed('This conversation has no datasources.');
+        return completed(found.map(({ slug: id, kind, name }) => `${id} (${kind}) ${name ?? ''}`).join('\n'));
+      },
+    }),
+    defineTool({
+      name: 'describe_datasource',
+      description: 'Tables of a datasource with their columns and types.',
+      schema: Type.Object({ slug }, closed),
+      async run({ slug: asked }, { signal }) {
+        const refused = refusal(asked);
+        if (refused !== undefined) return refused;
+        const tables = await orAborted(queries.describe(caller, asked, signal), signal);
+        if ('refused' in tables) return failed(tables.refused);
+        return completed(tables.map(tableText).join('\n') || 'It has no tables.');
+      },
+    }),
+    defineTool({
+      name: 'query_datasource',
+      description:
+        'Run one read-only SQL query, in the dialect of the datasource. Ask for few rows; aggregate in SQL.',
+      schema: Type.Object(
+        {
+          slug,
+          sql: Type.String({ minLength: 1, maxLength: 100_000 }),
+          maxRows: Type.Optional(
+            Type.Integer({ minimum: 1, maximum: MOST_ROWS, description: '100 if not given.' }),
+          ),
+        },
+        closed,
+      ),
+      async run({ slug: asked, sql, maxRows = 100 }, { signal }) {
+        const refused = refusal(asked);
+        if (refused !== undefined) return refused;
+        const request = { sql, maxRows, signal };
+        const answer = await orAborted(queries.query(caller, asked, request), signal);
+        return 'refused' in answer ? failed(answer.refused) : completed(rowsText(answer));
+      },
+    }),
+  ];
+}
+
+function tableText({ schema, name, columns }: DescribedTable): string {
+  const full = schema === null ? name : `${schema}.${name}`;
+  return `${full}(${columns.map((column) => `${column.name} ${column.type}`).join(', ')})`;
+}
+
+function rowsText({ columns, rows, isCut }: QueryAnswer): string {
+  const lines = [columns.map(({ name }) => name), ...rows.map((row) => row.map(valueText))];
+  const note = isCut ? `\n[only the first ${rows.length} rows]` : '';
+  return `${lines.map((line) => line.join(' | ')).join('\n')}${note}`;
+}
+
+function valueText(value: unknown): string {
+  if (value === null || value === undefined) return 'NULL';
+  if (value instanceof Uint8Array) return `[${value.byteLength} bytes]`;
+  return cut(typeof value === 'object' ? JSON.stringify(value) : String(value), SHOWN_VALUE);
+}
+
+/** A database may take its time to stop; the conversation does not wait for it. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}

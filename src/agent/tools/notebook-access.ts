@@ -1,0 +1,65 @@
+/** What agents need of open notebooks; the notebook side provides it. */
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { ToolCall } from './tool.ts';
+
+export interface NotebookOutput {
+  readonly channel?: string;
+  readonly mimetype: string;
+  readonly data: unknown;
+}
+
+export interface NotebookCell {
+  readonly cellId: string;
+  readonly name: string;
+  readonly code: string;
+  readonly status: string;
+  readonly output: NotebookOutput | null;
+  readonly console: readonly NotebookOutput[];
+}
+
+export interface PythonResult {
+  readonly success: boolean;
+  readonly output: NotebookOutput | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly errors: readonly {
+    readonly type: string;
+    readonly message: string;
+    readonly cellId: string | null;
+  }[];
+}
+
+export interface CellsResult {
+  readonly failure: { readonly code: string; readonly message: string } | null;
+  /** The cells that ran or were to run, in their order. */
+  readonly cells: readonly {
+    readonly cellId: string;
+    readonly status: string;
+    readonly outputs: readonly NotebookOutput[];
+    readonly console: readonly NotebookOutput[];
+  }[];
+}
+
+export interface NotebookState {
+  readonly status: string;
+  readonly environmentId: string | null;
+  /** Whether it takes edits. */
+  readonly isEditable: boolean;
+}
+
+/**
+ * Open notebooks, by the ids of their sessions. All throw `AppError`: `not_found`, and what the session's state refuses.
+ * Work waits a while for a kernel that is starting or busy; when its signal aborts, it is interrupted, and the promise
+ * settles once the kernel has stopped.
+ */
+export interface Notebooks {
+  state(workspaceId: WorkspaceId, sessionId: string): NotebookState;
+  cells(workspaceId: WorkspaceId, sessionId: string): readonly NotebookCell[];
+  runPython(workspaceId: WorkspaceId, sessionId: string, code: string, call: ToolCall): Promise<PythonResult>;
+  runCells(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    cellIds: readonly string[],
+    call: ToolCall,
+  ): Promise<CellsResult>;
+}

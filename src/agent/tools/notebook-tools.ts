@@ -1,0 +1,186 @@
+import Type from 'typebox';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type {
+  CellsResult,
+  NotebookCell,
+  NotebookOutput,
+  Notebooks,
+  PythonResult,
+} from './notebook-access.ts';
+import { errorText, type ShownOutput, shownOutput } from './output-text.ts';
+import { completed, cut, defineTool, failed, type Tool, type ToolImage, type ToolOutcome } from './tool.ts';
+
+export interface NotebookToolsOptions {
+  readonly notebooks: Notebooks;
+  readonly workspaceId: WorkspaceId;
+  readonly sessionId: string;
+  /** Without it no code can be run but that of the cells. */
+  readonly isEditable: boolean;
+}
+
+const closed = { additionalProperties: false } as const;
+const cellIds = Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { minItems: 1, maxItems: 100 });
+const LISTED_CODE = 800;
+const LISTED_OUTPUT = 400;
+const READ_OUTPUT = 4_000;
+
+/** The notebook that the conversation is bound to: read, run, and changed through code mode. */
+export function notebookTools({
+  notebooks,
+  workspaceId,
+  sessionId,
+  isEditable,
+}: NotebookToolsOptions): Tool[] {
+  const cells = () => notebooks.cells(workspaceId, sessionId);
+  const reading: Tool[] = [
+    defineTool({
+      name: 'read_notebook',
+      description:
+        'All cells of the notebook in their order, with their state; long code and outputs are cut.',
+      schema: Type.Object({}, closed),
+      run: () =>
+        completed(
+          cells()
+            .map((cell) => cellText(cell, LISTED_CODE, LISTED_OUTPUT))
+            .join('\n\n') || 'The notebook has no cells.',
+        ),
+    }),
+    defineTool({
+      name: 'read_cells',
+      description: 'The whole code of some cells, with what they printed and show.',
+      schema: Type.Object({ cellIds }, closed),
+      run: ({ cellIds: asked }) =>
+        ofCells(cells(), asked, (found) =>
+          completed(found.map((cell) => cellText(cell, Number.POSITIVE_INFINITY, READ_OUTPUT)).join('\n\n')),
+        ),
+    }),
+    defineTool({
+      name: 'read_output',
+      description: 'What one cell shows: tables as text, pictures as pictures.',
+      schema: Type.Object({ cellId: Type.String({ minLength: 1, maxLength: 128 }) }, closed),
+      run: ({ cellId }) =>
+        ofCells(cells(), [cellId], ([cell]) => {
+          if (cell === undefined) return failed('There is no such cell.');
+          const shown = outputsText([cell.output]);
+          return completed(
+            [consoleText(cell.console), shown.text].filter(Boolean).join('\n') || 'It shows nothing.',
+            shown.images,
+          );
+        }),
+    }),
+    defineTool({
+      name: 'run_cells',
+      description: 'Run cells of the notebook. Stale cells that they depend on run first.',
+      schema: Type.Object({ cellIds }, closed),
+      exclusive: true,
+      run: ({ cellIds: asked }, call) =>
+        ofCells(cells(), asked, async () =>
+          cellsOutcome(await notebooks.runCells(workspaceId, sessionId, asked, call)),
+        ),
+    }),
+  ];
+  if (!isEditable) return reading;
+  return [
+    defineTool({
+      name: 'run_python',
+      description:
+        'Run Python beside the notebook: it sees the variables of the cells, and its own names vanish. To add, change or ' +
+        'remove cells use code mode in it:\n' +
+        'import marimo._code_mode as cm\n' +
+        'async with cm.get_context() as ctx:\n' +
+        '    cell = ctx.create_cell("total = sum(numbers)\\ntotal", hide_code=False)\n' +
+        '    ctx.run_cell(cell)\n' +
+        'There are also ctx.edit_cell(id, code), ctx.delete_cell(id), ctx.move_cell(id, after=id), and ctx.cells[id].code, ' +
+        'which must be read before a cell is edited. Only cells are kept with the notebook.',
+      schema: Type.Object({ code: Type.String({ minLength: 1, maxLength: 200_000 }) }, closed),
+      exclusive: true,
+      run: async ({ code }, call) =>
+        pythonOutcome(await notebooks.runPython(workspaceId, sessionId, code, call)),
+    }),
+    ...reading,
+  ];
+}
+
+function ofCells<T extends ToolOutcome | Promise<ToolOutcome>>(
+  cells: readonly NotebookCell[],
+  asked: readonly string[],
+  run: (found: readonly NotebookCell[]) => T,
+): T | ToolOutcome {
+  const unknown = asked.filter((id) => !cells.some(({ cellId }) => cellId === id));
+  if (unknown.length === 0) return run(cells.filter(({ cellId }) => asked.includes(cellId)));
+  return failed(
+    `There is no cell ${unknown.join(', ')}. There are: ${cells.map(({ cellId }) => cellId).join(', ')}.`,
+  );
+}
+
+function pythonOutcome({ success, output, stdout, stderr, errors }: PythonResult): ToolOutcome {
+  const shown = outputsText([output]);
+  const text = [
+    section('stdout', stdout),
+    section('stderr', stderr),
+    section('value', shown.text),
+    ...errors.map(
+      ({ type, message, cellId }) =>
+        `${type}: ${message}${cellId === null ? '' : ` (in the cell ${cellId})`}`,
+    ),
+  ]
+    .filter(Boolean)
+    .join('\n');
+  return {
+    status: success ? 'completed' : 'failed',
+    text: text || 'Done; it printed nothing.',
+    images: shown.images,
+  };
+}
+
+function cellsOutcome({ failure, cells }: CellsResult): ToolOutcome {
+  const images: ToolImage[] = [];
+  const text = cells.map(({ cellId, status, outputs, console }) => {
+    const shown = outputsText(outputs);
+    images.push(...shown.images);
+    return [`## ${cellId}: ${status}`, consoleText(console), cut(shown.text, READ_OUTPUT)]
+      .filter(Boolean)
+      .join('\n');
+  });
+  if (failure !== null) text.push(`${failure.code}: ${failure.message}`);
+  return { status: failure === null ? 'completed' : 'failed', text: text.join('\n\n'), images };
+}
+
+function cellText(cell: NotebookCell, codeLimit: number, outputLimit: number): string {
+  const title = `## ${cell.cellId}${cell.name === '' ? '' : ` (${cell.name})`}: ${cell.status}`;
+  return [
+    title,
+    '```python',
+    cut(cell.code, codeLimit),
+    '```',
+    cut(consoleText(cell.console), outputLimit),
+    cut(outputsText([cell.output]).text, outputLimit),
+  ]
+    .filter(Boolean)
+    .join('\n');
+}
+
+function consoleText(console: readonly NotebookOutput[]): string {
+  return section('printed', console.map((entry) => shownOutput(entry).text).join(''));
+}
+
+function outputsText(outputs: readonly (NotebookOutput | null)[]): ShownOutput {
+  const shown = outputs.flatMap((output) => {
+    if (output === null) return [];
+    return output.channel === 'marimo-error'
+      ? [{ text: errorText(output.data), images: [] }]
+      : [shownOutput(output)];
+  });
+  return {
+    text: shown
+      .map(({ text }) => text)
+      .filter(Boolean)
+      .join('\n'),
+    images: shown.flatMap(({ images }) => images),
+  };
+}
+
+function section(title: string, text: string): string {
+  const trimmed = text.trimEnd();
+  return trimmed === '' ? '' : `${title}:\n${trimmed}`;
+}

@@ -1,0 +1,97 @@
+/** What a model can do: named tools with a schema each. Wrong input and failures are results that the model reads. */
+import type { Static, TObject } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { AppError } from '#src/core/errors.ts';
+import type { ToolStatus } from '../entry.ts';
+
+export interface ToolImage {
+  readonly mimetype: string;
+  readonly bytes: Uint8Array;
+}
+
+export interface ToolOutcome {
+  readonly status: ToolStatus;
+  readonly text: string;
+  readonly images?: readonly ToolImage[];
+}
+
+export interface ToolCall {
+  readonly callId: string;
+  /** Aborts when the prompt is cancelled. */
+  readonly signal: AbortSignal;
+}
+
+export interface Tool {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: TObject;
+  /** Whether it needs the notebook to itself: such calls run one after the other. */
+  readonly exclusive: boolean;
+  /** Never rejects because of its input; a failure that the model may hear of is an outcome. */
+  run(input: unknown, call: ToolCall): Promise<ToolOutcome>;
+}
+
+interface ToolSpec<Schema extends TObject> {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: Schema;
+  readonly exclusive?: boolean;
+  readonly run: (input: Static<Schema>, call: ToolCall) => Promise<ToolOutcome> | ToolOutcome;
+}
+
+const SHOWN_VIOLATIONS = 5;
+
+export function defineTool<Schema extends TObject>(spec: ToolSpec<Schema>): Tool {
+  const { name, description, schema, exclusive = false } = spec;
+  const validator = Compile(schema);
+  const isInput = (input: unknown): input is Static<Schema> => validator.Check(input);
+  return {
+    name,
+    description,
+    schema,
+    exclusive,
+    async run(input, call) {
+      if (!isInput(input)) {
+        const wrong = validator
+          .Errors(input)
+          .slice(0, SHOWN_VIOLATIONS)
+          .map(({ instancePath, message }) => `${instancePath || 'the input'} ${message}`);
+        return failed(`The input does not fit ${name}: ${wrong.join('; ')}.`);
+      }
+      if (call.signal.aborted) return cancelled();
+      try {
+        const outcome = await spec.run(input, call);
+        return call.signal.aborted ? { ...outcome, status: 'cancelled' } : outcome;
+      } catch (error) {
+        if (call.signal.aborted) return cancelled();
+        // Refusals are for the model to read; anything else is a bug, whose text is not.
+        if (error instanceof AppError) return failed(`${error.code}: ${error.message}`);
+        throw error;
+      }
+    },
+  };
+}
+
+export function completed(text: string, images: readonly ToolImage[] = []): ToolOutcome {
+  return { status: 'completed', text, images };
+}
+
+export function failed(text: string): ToolOutcome {
+  return { status: 'failed', text };
+}
+
+export function cancelled(): ToolOutcome {
+  return { status: 'cancelled', text: 'Cancelled before it was finished.' };
+}
+
+/** Of one output; the middle is left out of a longer one. */
+export const OUTPUT_LIMIT = 16_000;
+
+/** The beginning and the end of a text that is too long, with a note between them. */
+export function cut(text: string, limit = OUTPUT_LIMIT): string {
+  if (text.length <= limit) return text;
+  const head = Math.floor(limit * 0.7);
+  const tail = limit - head;
+  const omitted = text.length - limit;
+  return `${text.slice(0, head)}\n[… ${omitted} characters left out …]\n${text.slice(-tail)}`;
+}

@@ -1,0 +1,43 @@
+import type { Log } from '#src/core/log.ts';
+import type { ToolCallPart } from '../entry.ts';
+import type { ToolDeclaration } from '../models/model-call.ts';
+import { cut, failed, type Tool, type ToolCall, type ToolOutcome } from './tool.ts';
+
+/** The tools of one prompt. Calls that need the notebook to themselves wait for each other. */
+export class Toolbox {
+  readonly #tools: ReadonlyMap<string, Tool>;
+  readonly #log: Log;
+  #line: Promise<unknown> = Promise.resolve();
+
+  constructor(tools: readonly Tool[], log: Log) {
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+    this.#log = log;
+  }
+
+  get declarations(): ToolDeclaration[] {
+    return [...this.#tools.values()].map(({ name, description, schema }) => ({ name, description, schema }));
+  }
+
+  /** Never rejects. */
+  async run({ name, input, callId }: ToolCallPart, call: ToolCall): Promise<ToolOutcome> {
+    const tool = this.#tools.get(name);
+    if (tool === undefined) {
+      return failed(`There is no tool ${name}. There are: ${[...this.#tools.keys()].join(', ') || 'none'}.`);
+    }
+    try {
+      const outcome = tool.exclusive
+        ? await this.#inLine(() => tool.run(input, call))
+        : await tool.run(input, call);
+      return { ...outcome, text: cut(outcome.text) };
+    } catch (error) {
+      this.#log.error({ err: error, tool: name, callId }, 'a tool failed');
+      return failed(`The tool ${name} failed, through a fault of the server.`);
+    }
+  }
+
+  #inLine<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#line.then(work);
+    this.#line = turn.catch(() => {}); // told to whoever waits for the turn
+    return turn;
+  }
+}

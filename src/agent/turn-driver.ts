@@ -1,0 +1,46 @@
+/** The `think` and `act` actors of an agent session: each is one piece of a turn's work, aborted when its state is left. */
+import { fromCallback } from 'xstate';
+import type { AgentSessionContext, AgentSessionEvent } from '#machines/agent-session.ts';
+import type { Failure } from '#src/core/errors.ts';
+import type { Turn } from './turn.ts';
+
+export interface TurnDriverPorts {
+  readonly turnOf: (context: AgentSessionContext) => Turn;
+  /** Told of a fault of ours; the run ends with `BROKEN`. */
+  readonly onFault: (error: unknown) => void;
+}
+
+const BROKEN: Failure = {
+  code: 'agent_failed',
+  message: 'The agent could not go on, through a fault of the server.',
+};
+
+type Stop = { type: 'stop' };
+
+export function thinkDriver({ turnOf, onFault }: TurnDriverPorts) {
+  return fromCallback<Stop, AgentSessionContext>(({ input, sendBack }) => {
+    const report = sendBack as (event: AgentSessionEvent) => void;
+    const abort = new AbortController();
+    turnOf(input)
+      .think(abort.signal)
+      .then(report, (error) => {
+        if (abort.signal.aborted) return; // the state was left: nobody waits for it
+        onFault(error);
+        report({ type: 'step.failed', failure: BROKEN, retryMs: null });
+      });
+    return () => abort.abort();
+  });
+}
+
+export function actDriver({ turnOf, onFault }: TurnDriverPorts) {
+  return fromCallback<Stop, AgentSessionContext>(({ input, sendBack, receive }) => {
+    const report = sendBack as (event: AgentSessionEvent) => void;
+    const abort = new AbortController();
+    receive(() => abort.abort());
+    turnOf(input)
+      .act(abort.signal)
+      .catch(onFault)
+      .then(() => report({ type: 'tools.done' }), onFault);
+    return () => abort.abort();
+  });
+}

@@ -1,0 +1,233 @@
+/**
+ * One prompt while it is answered: asks the model, carries out its calls, and writes down both as they are complete.
+ * The chart of its session decides what comes next; this does it. It lives from the prompt to the one call of `end`.
+ *
+ * 1. A step is in the history before its calls are carried out, and on disk before anybody hears that it is complete.
+ * 2. After `end` every call has a result, so that any provider takes the history with the next prompt.
+ * 3. After `end`, or once a signal has aborted, nothing is written any more, whatever still comes in.
+ */
+import { createHash } from 'node:crypto';
+import type { RunEnding } from '#machines/agent-session.ts';
+import type { Failure } from '#src/core/errors.ts';
+import { type AssetId, newId, type RunId } from '#src/core/ids.ts';
+import type { RunBook } from '#src/runs/run-book.ts';
+import type { TokenUsage } from '#src/runs/run-output.ts';
+import { type AssetRecord, assetRecords } from '#storage/runs.ts';
+import type { Store } from '#storage/store.ts';
+import { compact } from './compaction.ts';
+import { type Entry, openCalls, type ShownImage, type ToolCallPart } from './entry.ts';
+import type { LiveConversation } from './live-conversation.ts';
+import { messagesOf } from './messages.ts';
+import { askModel, type ModelAnswer } from './models/model-call.ts';
+import { ModelFailure } from './models/model-failure.ts';
+import type { ChosenModel } from './models/models.ts';
+import type { ToolImage, ToolOutcome } from './tools/tool.ts';
+import type { Toolbox } from './tools/toolbox.ts';
+import { type AssetPart, turnParts, type Warning } from './turn-output.ts';
+
+export interface TurnOptions {
+  readonly runId: RunId;
+  readonly conversation: LiveConversation;
+  readonly model: ChosenModel;
+  readonly system: string;
+  readonly toolbox: Toolbox;
+  readonly silenceMs: number;
+  readonly runs: RunBook;
+  readonly store: Store;
+}
+
+export type StepReport =
+  | { readonly type: 'step.done'; readonly calls: number; readonly tokens: number }
+  | { readonly type: 'step.failed'; readonly failure: Failure; readonly retryMs: number | null };
+
+/** Of the model's window: room is needed for its answer, and the count of tokens is a guess. */
+const HISTORY_SHARE = 0.7;
+const SQUEEZES = 3;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 30_000;
+
+export class Turn {
+  readonly runId: RunId;
+  readonly #options: TurnOptions;
+  readonly #entries: Entry[] = [];
+  readonly #warnings: Warning[] = [];
+  readonly #assets: AssetPart[] = [];
+  /** Of the last step: calls that the model spelled wrongly. */
+  #invalid: ReadonlyMap<string, string> = new Map();
+  #usage: TokenUsage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+  #steps = 0;
+  #failures = 0;
+  #squeezes = 0;
+  #isOver = false;
+
+  constructor(options: TurnOptions) {
+    this.#options = options;
+    this.runId = options.runId;
+  }
+
+  /** Writes down the prompt; called once, before everything else. */
+  ask(prompt: string): void {
+    this.#append({ role: 'user', content: [{ type: 'text', text: prompt }] });
+  }
+
+  /** Asks the model for one step. Rejects only by a fault of ours, or when the signal has aborted. */
+  async think(signal: AbortSignal): Promise<StepReport> {
+    const { conversation, model } = this.#options;
+    const messages = this.#messages();
+    const entryId = conversation.beginDraft(this.runId);
+    let answer: ModelAnswer;
+    try {
+      answer = await askModel({
+        target: await model.target(),
+        id: model.id,
+        system: this.#options.system,
+        messages,
+        tools: this.#options.toolbox.declarations,
+        maxOutputTokens: model.maxOutputTokens,
+        silenceMs: this.#options.silenceMs,
+        signal,
+        onText: (text) => this.#hear(signal, 'text-delta', text),
+        onReasoning: (text) => this.#hear(signal, 'reasoning-delta', text),
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof ModelFailure) return this.#failed(error);
+      throw error;
+    }
+    signal.throwIfAborted();
+    return this.#take(entryId, answer);
+  }
+
+  /** Carries out the calls of the last step. Resolves when all have a result; calls that are aborted have one, too. */
+  async act(signal: AbortSignal): Promise<void> {
+    const { conversation, toolbox, store } = this.#options;
+    await store.durable();
+    await Promise.all(
+      openCalls(conversation.entries).map(async (call) => {
+        const wrong = this.#invalid.get(call.callId);
+        const outcome: ToolOutcome =
+          wrong === undefined
+            ? await toolbox.run(call, { callId: call.callId, signal })
+            : { status: 'failed', text: `The call of ${call.name} was not carried out: ${wrong}.` };
+        this.#addResult(call, outcome);
+      }),
+    );
+  }
+
+  /** Ends the run in this turn of the event loop: history and record are complete then. Idempotent. */
+  end({ status, failure }: RunEnding): void {
+    if (this.#isOver) return;
+    const { conversation, runs, model } = this.#options;
+    const { draft } = conversation;
+    if (draft !== undefined && draft.text !== '') {
+      this.#append({ id: draft.entryId, role: 'assistant', content: [{ type: 'text', text: draft.text }] });
+    }
+    conversation.dropDraft();
+    const why =
+      failure === null ? 'Cancelled before it was finished.' : `Not carried out: ${failure.message}`;
+    for (const call of openCalls(conversation.entries)) {
+      this.#addResult(call, { status: 'cancelled', text: why });
+    }
+    this.#isOver = true;
+    const parts = turnParts(this.#entries, status === 'completed', this.#warnings, this.#assets);
+    const output = { stored: true, parts, model: model.id, steps: this.#steps, usage: this.#usage };
+    // The assets were saved with the entries that show them.
+    runs.finish(conversation.workspaceId, this.runId, {
+      status,
+      error: failure,
+      output,
+      assets: new Map(),
+    });
+  }
+
+  #messages() {
+    const { conversation, model, store } = this.#options;
+    const budget = (model.windowTokens * HISTORY_SHARE) / 2 ** this.#squeezes;
+    const { entries, outputs, prompts } = compact(conversation.entries, budget);
+    if (outputs > 0 || prompts > 0) this.#warnOfCompaction(outputs, prompts);
+    const { workspaceId } = conversation;
+    return messagesOf(entries, {
+      modelId: model.id,
+      seesImages: model.seesImages,
+      image: (runId, assetId) => store.get(assetRecords, workspaceId, runId, assetId)?.bytes,
+    });
+  }
+
+  #hear(signal: AbortSignal, kind: 'text-delta' | 'reasoning-delta', text: string): void {
+    if (!signal.aborted) this.#options.conversation.addDelta(kind, text);
+  }
+
+  #take(entryId: Entry['id'], { parts, provider, invalid, usage, finish }: ModelAnswer): StepReport {
+    const { model } = this.#options;
+    this.#steps++;
+    this.#failures = 0;
+    this.#usage = {
+      inputTokens: this.#usage.inputTokens + usage.inputTokens,
+      cachedInputTokens: this.#usage.cachedInputTokens + usage.cachedInputTokens,
+      outputTokens: this.#usage.outputTokens + usage.outputTokens,
+      reasoningTokens: this.#usage.reasoningTokens + usage.reasoningTokens,
+    };
+    this.#invalid = invalid;
+    const content = parts.length === 0 ? [{ type: 'text' as const, text: '' }] : parts;
+    this.#append({ id: entryId, role: 'assistant', content, model: model.id, provider });
+    const calls = parts.filter(({ type }) => type === 'tool-call').length;
+    if (finish === 'content-filter') {
+      return { type: 'step.failed', failure: REFUSED, retryMs: null };
+    }
+    if (finish === 'length') this.#warn('answer_cut', 'The model reached the most it may write at once.');
+    const isSilent = calls === 0 && !parts.some((part) => part.type === 'text' && part.text !== '');
+    if (isSilent) this.#warn('empty_answer', 'The model ended without an answer.');
+    return { type: 'step.done', calls, tokens: usage.inputTokens + usage.outputTokens };
+  }
+
+  #failed({ failure, retryMs }: ModelFailure): StepReport {
+    if (failure.code === 'model_context_exceeded' && this.#squeezes < SQUEEZES) {
+      this.#squeezes++;
+      return { type: 'step.failed', failure, retryMs: 0 };
+    }
+    const backOff = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, LONGEST_PAUSE_MS);
+    this.#failures++;
+    return { type: 'step.failed', failure, retryMs: retryMs === undefined ? backOff : retryMs };
+  }
+
+  #addResult({ callId, name }: ToolCallPart, { status, text, images = [] }: ToolOutcome): void {
+    if (this.#isOver) return;
+    const assets = new Map<AssetId, AssetRecord>();
+    const shown = images.map((image) => this.#shelve(image, assets));
+    this.#append({
+      role: 'tool',
+      content: [{ type: 'tool-result', callId, name, status, output: text, images: shown }],
+      assets,
+    });
+  }
+
+  #shelve({ mimetype, bytes }: ToolImage, assets: Map<AssetId, AssetRecord>): ShownImage {
+    const assetId = newId<AssetId>('asset');
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    assets.set(assetId, { mimetype, bytes, sha256 });
+    this.#assets.push({ type: 'asset', assetId, mimetype, bytes: bytes.byteLength, sha256 });
+    return { mimetype, assetId };
+  }
+
+  #append(entry: Omit<Parameters<LiveConversation['append']>[0], 'runId'>): void {
+    this.#entries.push(this.#options.conversation.append({ ...entry, runId: this.runId }));
+  }
+
+  #warn(code: string, message: string): void {
+    this.#warnings.push({ type: 'warning', code, message });
+  }
+
+  /** One warning for a run, with the counts of its last step. */
+  #warnOfCompaction(outputs: number, prompts: number): void {
+    const left = [
+      ...(outputs > 0 ? [`${outputs} older tool output${outputs === 1 ? '' : 's'}`] : []),
+      ...(prompts > 0 ? [`${prompts} older prompt${prompts === 1 ? '' : 's'} with their answers`] : []),
+    ];
+    const code = 'history_compacted';
+    const known = this.#warnings.findIndex((warning) => warning.code === code);
+    if (known >= 0) this.#warnings.splice(known, 1);
+    this.#warn(code, `The model no longer saw ${left.join(' and ')}: the history is longer than its window.`);
+  }
+}
+
+const REFUSED: Failure = { code: 'model_refused', message: 'The model refused to answer.' };

@@ -1,0 +1,47 @@
+import type { BridgeDone } from '#src/kernel/messages.ts';
+import type { CellResultStatus } from '#src/runs/run-output.ts';
+import type { LiveNotebook } from './live-notebook.ts';
+import { RunRecorder } from './run-recorder.ts';
+import type { WorkEnd, WorkPlan } from './work.ts';
+
+export interface CellsEnd extends WorkEnd {
+  /** What became of each cell, in the order in which they ran. */
+  readonly cells: readonly { readonly cellId: string; readonly status: CellResultStatus }[];
+}
+
+export interface CellWorkOptions {
+  readonly cellIds: readonly string[];
+  readonly live: LiveNotebook;
+  /** Told of every cell that ran, so that its output is kept. */
+  readonly keep: (ran: ReadonlySet<string>) => void;
+  readonly resolve: (end: CellsEnd) => void;
+}
+
+/** Runs cells without a record of a run: what an agent does is in the record of its prompt. */
+export function cellWork({ cellIds, live, keep, resolve }: CellWorkOptions): WorkPlan {
+  const recorder = new RunRecorder(cellIds, true);
+  return {
+    runId: null,
+    steps: [
+      (kernel) =>
+        kernel.execute({
+          cellIds,
+          codes: cellIds.map((id) => live.view.get(id)?.code ?? ''),
+          fresh: false,
+        }),
+    ],
+    follow: (message) => recorder.follow(message),
+    judge: (done: BridgeDone) => recorder.verdict(done, live.view),
+    cancelRequested: () => {
+      recorder.cancelRequested = true;
+    },
+    ended(end) {
+      const { output } = recorder.output(live.view);
+      const cells = output.parts.flatMap((part) =>
+        part.type === 'cell-result' ? [{ cellId: part.cellId, status: part.status }] : [],
+      );
+      keep(recorder.ran);
+      resolve({ ...end, cells });
+    },
+  };
+}

@@ -1,0 +1,161 @@
+/** Open notebooks as agents use them: looked at, and worked in with patience for a kernel that starts or is busy. */
+import type { SessionContext } from '#machines/notebook-session.ts';
+import type { Address } from '#src/actors/address.ts';
+import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { Failure } from '#src/core/errors.ts';
+import { newId, type WorkspaceId } from '#src/core/ids.ts';
+import type { CellOutput } from '#src/kernel/messages.ts';
+import type { Store } from '#storage/store.ts';
+import { type CellsEnd, cellWork } from './cell-work.ts';
+import type { CodeCalls } from './code-calls.ts';
+import type { CodeResult } from './code-work.ts';
+import { configOf } from './document.ts';
+import { refuseStructuralErrors } from './execution-plan.ts';
+import type { LiveNotebook } from './live-notebook.ts';
+import type { LiveNotebooks } from './live-notebooks.ts';
+import type { NotebookSessions } from './notebook-sessions.ts';
+import { keepOutputs } from './run-work.ts';
+import type { SessionActors } from './session-actor.ts';
+import { statusOf } from './session-record.ts';
+import { shownStatus } from './view.ts';
+
+export interface AgentCall {
+  readonly callId: string;
+  readonly signal: AbortSignal;
+}
+
+export interface NotebooksForAgentsOptions {
+  readonly store: Store;
+  readonly actors: ActorRuntime;
+  readonly sessions: NotebookSessions;
+  readonly sessionActors: SessionActors;
+  readonly liveNotebooks: LiveNotebooks;
+  readonly codeCalls: CodeCalls;
+}
+
+interface ShownOutput {
+  readonly channel: string;
+  readonly mimetype: string;
+  readonly data: unknown;
+}
+
+export interface RanCells {
+  readonly failure: Failure | null;
+  readonly cells: readonly {
+    readonly cellId: string;
+    readonly status: string;
+    readonly outputs: readonly ShownOutput[];
+    readonly console: readonly ShownOutput[];
+  }[];
+}
+
+const PATIENCE_MS = 30_000;
+
+export class NotebooksForAgents {
+  readonly #options: NotebooksForAgentsOptions;
+
+  constructor(options: NotebooksForAgentsOptions) {
+    this.#options = options;
+  }
+
+  /** Throws `not_found` unless a session was ever opened on the notebook. */
+  state(workspaceId: WorkspaceId, sessionId: string) {
+    const { sessions, actors } = this.#options;
+    const peek = actors.peek(sessions.awaken(workspaceId, sessionId));
+    if (peek === undefined) throw new Error(`The session ${sessionId} is gone.`);
+    const { environmentId, mode } = peek.snapshot.context as SessionContext;
+    return { status: statusOf(peek), environmentId, isEditable: mode === 'edit' };
+  }
+
+  cells(workspaceId: WorkspaceId, sessionId: string) {
+    return this.#live(workspaceId, sessionId).view.cells.map((cell) => ({
+      cellId: cell.id,
+      name: configOf(cell.options).name,
+      code: cell.code,
+      status: shownStatus(cell),
+      output: cell.output,
+      console: cell.console.entries(),
+    }));
+  }
+
+  /** Throws what the session's state refuses; failures of the code are results. */
+  async runPython(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    code: string,
+    { callId, signal }: AgentCall,
+  ): Promise<CodeResult> {
+    await this.#whenFree(workspaceId, sessionId, signal);
+    const call = { code, toolCallId: callId };
+    return this.#options.codeCalls.execute(workspaceId, sessionId, call, signal);
+  }
+
+  /** Throws what the session's state refuses, and `structural_error`; failures of cells are results. */
+  async runCells(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    asked: readonly string[],
+    { signal }: AgentCall,
+  ): Promise<RanCells> {
+    const { actors, sessionActors, store } = this.#options;
+    const address = await this.#whenFree(workspaceId, sessionId, signal);
+    sessionActors.check(address, 'code', false);
+    const live = this.#live(workspaceId, sessionId);
+    const cellIds = live.view.cells.map(({ id }) => id).filter((id) => asked.includes(id));
+    refuseStructuralErrors(live.view.ancestors(cellIds), (cellId) => live.view.get(cellId)?.structural ?? []);
+    const work = { kind: 'code', id: newId<string>('request') } as const;
+    const interrupt = () => actors.tell(address, { type: 'cancel', workId: work.id });
+    signal.addEventListener('abort', interrupt, { once: true });
+    try {
+      const end = await new Promise<CellsEnd>((resolve) => {
+        const keep = (ran: ReadonlySet<string>) => keepOutputs(store, live, ran);
+        sessionActors.start(address, work, false, cellWork({ cellIds, live, keep, resolve }));
+      });
+      return ranCells(end, live);
+    } finally {
+      signal.removeEventListener('abort', interrupt);
+    }
+  }
+
+  #live(workspaceId: WorkspaceId, sessionId: string): LiveNotebook {
+    this.#options.sessions.awaken(workspaceId, sessionId);
+    return this.#options.liveNotebooks.of(workspaceId, sessionId);
+  }
+
+  /** Resolves when the session takes work, or will not soon: the session itself then says why. */
+  async #whenFree(workspaceId: WorkspaceId, sessionId: string, signal: AbortSignal): Promise<Address> {
+    const { sessions, actors } = this.#options;
+    const address = sessions.awaken(workspaceId, sessionId);
+    const mayBecomeFree = () => {
+      const peek = actors.peek(address);
+      return peek !== undefined && ['starting', 'restoring', 'busy'].includes(statusOf(peek));
+    };
+    if (!mayBecomeFree()) return address;
+    await new Promise<void>((resolve) => {
+      const settle = () => {
+        stop();
+        clearTimeout(timer);
+        signal.removeEventListener('abort', settle);
+        resolve();
+      };
+      const stop = actors.watch(address, () => {
+        if (!mayBecomeFree()) settle();
+      });
+      const timer = setTimeout(settle, PATIENCE_MS);
+      signal.addEventListener('abort', settle, { once: true });
+    });
+    signal.throwIfAborted();
+    return address;
+  }
+}
+
+function ranCells({ failure, cells }: CellsEnd, live: LiveNotebook): RanCells {
+  return {
+    failure,
+    cells: cells.map(({ cellId, status }) => {
+      const cell = live.view.get(cellId);
+      const outputs: readonly CellOutput[] = cell?.output == null ? [] : [cell.output];
+      return { cellId, status, outputs, console: cell?.console.entries() ?? [] };
+    }),
+  };
+}

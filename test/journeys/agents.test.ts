@@ -1,0 +1,336 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { AgentSession } from '#src/client/agent-sessions.ts';
+import type { Run } from '#src/client/runs.ts';
+import { AgentLog } from '#test/support/agent-log.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { refusalOf } from '#test/support/refusal.ts';
+import { startScriptedModel } from '#test/support/scripted-model.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+
+const model = await startScriptedModel(test);
+const server = await startServer(test, {
+  TROUPE_OPENAI_COMPATIBLE_URL: model.url,
+  TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
+});
+const { client } = server;
+const environment = async () => (await client.executionEnvironments.create()).environmentId;
+const parts = (run: Run) => run.output?.parts;
+
+/** Role and content of every entry. */
+const said = ({ entries }: AgentSession) => entries.map(({ role, content }) => [role, content]);
+
+test('a new conversation is empty, has the default model and is attached to its environment', async () => {
+  const environmentId = await environment();
+  const opened = await client.agentSessions.open({ environmentId });
+  const { sessionId, createdAt, updatedAt } = opened;
+  assert.match(sessionId, /^conv_/);
+  assert.deepEqual(opened, {
+    sessionId,
+    environmentId,
+    notebookSessionId: null,
+    status: 'ready',
+    config: { model: 'openai-compatible/scripted', instructions: null },
+    context: { datasourceSlugs: [] },
+    currentRunId: null,
+    createdAt,
+    updatedAt,
+    entries: [],
+  });
+  assert.deepEqual(await client.agentSessions.get(sessionId), opened);
+  const { agentSessionIds } = await client.executionEnvironments.get(environmentId);
+  assert.deepEqual(agentSessionIds, [sessionId]);
+});
+
+test('an answer is streamed as it is written, saved, and kept with its run', async () => {
+  const { sessionId } = await client.agentSessions.open({ environmentId: await environment() });
+  const log = await AgentLog.open(client, sessionId);
+  model.script((exchange) => exchange.reasoning('Let me think.').text('Four', 'ty ', 'two.').end());
+  const { runId } = await client.agentSessions.prompt(sessionId, 'What is it?');
+  const run = await client.waitForRun(runId);
+  await log.over(runId);
+
+  assert.deepEqual(
+    { ...run, createdAt: '', startedAt: '', finishedAt: '' },
+    {
+      id: runId,
+      kind: 'agent',
+      sessionId,
+      status: 'completed',
+      input: { prompt: 'What is it?' },
+      output: {
+        stored: true,
+        parts: [{ type: 'final-answer', markdown: 'Fourty two.' }],
+        model: 'openai-compatible/scripted',
+        steps: 1,
+        usage: { inputTokens: 100, cachedInputTokens: 0, outputTokens: 10, reasoningTokens: 0 },
+      },
+      error: null,
+      createdAt: '',
+      startedAt: '',
+      finishedAt: '',
+    },
+  );
+  const session = await client.agentSessions.get(sessionId);
+  assert.deepEqual(said(session), [
+    ['user', [{ type: 'text', text: 'What is it?' }]],
+    [
+      'assistant',
+      [
+        { type: 'reasoning', text: 'Let me think.' },
+        { type: 'text', text: 'Fourty two.' },
+      ],
+    ],
+  ]);
+  assert.deepEqual(
+    session.entries.map((entry) => entry.runId),
+    [runId, runId],
+  );
+  assert.equal(log.text(), 'Fourty two.');
+  assert.equal(log.text('reasoning-delta'), 'Let me think.');
+  assert.deepEqual(log.dataOf('agent-entry'), session.entries);
+  assert.deepEqual(log.dataOf('text-delta')[0]?.entryId, session.entries[1]?.id);
+  assert.deepEqual(log.dataOf('run-status'), [
+    { runId, status: 'running' },
+    { runId, status: 'completed' },
+  ]);
+  assert.deepEqual((await client.agentSessions.listRuns(sessionId)).items, [run]);
+});
+
+test('a bound agent creates and runs a cell: it is in the notebook, on its stream, and in the run', async () => {
+  const notebook = await openNotebook(server, { numbers: 'numbers = [1, 2, 3, 4]' });
+  const notebookLog = await notebook.events();
+  const opened = await client.agentSessions.open({
+    environmentId: notebook.environmentId,
+    notebookSessionId: notebook.id,
+  });
+  assert.equal(opened.sessionId, notebook.id);
+  const log = await AgentLog.open(client, notebook.id);
+  const code = [
+    'import marimo._code_mode as cm',
+    'async with cm.get_context() as ctx:',
+    '    cell = ctx.create_cell("total = sum(numbers)\\ntotal", name="total")',
+    '    ctx.run_cell(cell)',
+  ].join('\n');
+  const before = model.exchanges.length;
+  model.script(
+    (exchange) => exchange.text('I will add a cell.').calls(['run_python', { code }]).end('tool_calls'),
+    (exchange) => exchange.calls(['read_notebook', {}]).end('tool_calls'),
+    (exchange) => exchange.text('The sum is **10**.').end(),
+  );
+  const { runId } = await client.agentSessions.prompt(notebook.id, 'Add up the numbers.');
+  const run = await client.waitForRun(runId);
+  await log.over(runId);
+
+  const saved = await client.notebooks.get(notebook.id);
+  const cell = saved.serialization.cells[1]!;
+  assert.equal(cell.code, 'total = sum(numbers)\ntotal');
+  assert.ok(notebookLog.types.includes('cells-registered'));
+  assert.ok(
+    notebookLog.dataOf('cell-op').some((op) => op.cellId === cell.cell_id && op.output?.data !== undefined),
+  );
+  assert.equal(run.status, 'completed', JSON.stringify(run.error));
+  const summary = (parts(run) ?? []).map((part) =>
+    part.type === 'tool-call' ? [part.type, part.name, part.status] : part,
+  );
+  assert.deepEqual(summary, [
+    { type: 'assistant-message', text: 'I will add a cell.' },
+    ['tool-call', 'run_python', 'completed'],
+    ['tool-call', 'read_notebook', 'completed'],
+    { type: 'final-answer', markdown: 'The sum is **10**.' },
+  ]);
+  assert.deepEqual(
+    log.dataOf('tool-call').map(({ name, input }) => [name, input]),
+    [
+      ['run_python', { code }],
+      ['read_notebook', {}],
+    ],
+  );
+  const results = log.dataOf('tool-result');
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['completed', 'completed'],
+  );
+  assert.match(String(results[1]?.output), /total = sum\(numbers\)[\s\S]*10/);
+  const told = model.exchanges[before + 2]!.asked;
+  assert.match(told, /^<untrusted-data>\n[\s\S]*total = sum\(numbers\)[\s\S]*<\/untrusted-data>$/);
+  assert.deepEqual(
+    model.exchanges[before]!.body.tools?.map((tool) => tool.function.name),
+    [
+      'run_python',
+      'read_notebook',
+      'read_cells',
+      'read_output',
+      'run_cells',
+      'list_datasources',
+      'describe_datasource',
+      'query_datasource',
+    ],
+  );
+  assert.deepEqual((await client.executions.list(notebook.id)).items, []);
+});
+
+test('closing the notebook session closes its agent and cancels what it does', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  const { environmentId } = notebook;
+  await client.agentSessions.open({ environmentId, notebookSessionId: notebook.id });
+  const log = await AgentLog.open(client, notebook.id);
+  const number = model.exchanges.length;
+  model.script((exchange) => void exchange.text('I am '));
+  const { runId } = await client.agentSessions.prompt(notebook.id, 'Talk.');
+  const exchange = await model.asked(number);
+  await log.heard('I am ');
+  await notebook.close();
+  await log.ended;
+  assert.equal(await exchange.over, 'cut');
+  const run = await client.runs.get(runId);
+  assert.deepEqual([run.status, run.error?.code], ['cancelled', 'session_closed']);
+  const session = await client.agentSessions.get(notebook.id);
+  assert.equal(session.status, 'closed');
+  assert.deepEqual(said(session).at(-1), ['assistant', [{ type: 'text', text: 'I am ' }]]);
+  assert.deepEqual(log.dataOf('session.closed'), [{ reason: 'closed' }]);
+  assert.equal(await refusalOf(client.agentSessions.prompt(notebook.id, 'Hello?')), '409 session_closed');
+  await client.executionEnvironments.close(environmentId);
+});
+
+test('a cancel closes the connection to the model, and the next prompt is answered', async () => {
+  const { sessionId } = await client.agentSessions.open({ environmentId: await environment() });
+  const log = await AgentLog.open(client, sessionId);
+  const number = model.exchanges.length;
+  model.script(
+    (exchange) => void exchange.text('It begins'),
+    (exchange) => exchange.text('Fine.').end(),
+  );
+  const first = await client.agentSessions.prompt(sessionId, 'Tell me everything.');
+  await log.heard('It begins');
+  assert.equal(await refusalOf(client.agentSessions.prompt(sessionId, 'And?')), '409 session_busy');
+  await client.runs.cancel(first.runId);
+  assert.equal(await (await model.asked(number)).over, 'cut');
+  const cancelled = await client.waitForRun(first.runId);
+  assert.deepEqual(
+    [cancelled.status, cancelled.error, parts(cancelled)],
+    ['cancelled', null, [{ type: 'assistant-message', text: 'It begins' }]],
+  );
+  assert.equal(await refusalOf(client.runs.cancel(first.runId)), '409 run_finished');
+
+  const second = await client.agentSessions.prompt(sessionId, 'Briefly, then.');
+  assert.equal((await client.waitForRun(second.runId)).status, 'completed');
+  assert.deepEqual(
+    (await model.asked(number + 1)).body.messages.slice(1).map(({ role, content }) => [role, content]),
+    [
+      ['user', 'Tell me everything.'],
+      ['assistant', 'It begins'],
+      ['user', 'Briefly, then.'],
+    ],
+  );
+});
+
+test('a cancel interrupts the kernel, and the open call has a result', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  await client.agentSessions.open({
+    environmentId: notebook.environmentId,
+    notebookSessionId: notebook.id,
+  });
+  const log = await AgentLog.open(client, notebook.id);
+  const number = model.exchanges.length;
+  const code = 'import time\nprint("at work", flush=True)\nwhile True: time.sleep(0.01)';
+  model.script(
+    (exchange) => exchange.calls(['run_python', { code }], ['read_notebook', {}]).end('tool_calls'),
+    (exchange) => exchange.text('Fine.').end(),
+  );
+  const notebookLog = await notebook.events();
+  const { runId } = await client.agentSessions.prompt(notebook.id, 'Wait for it.');
+  await log.until(({ type }) => type === 'tool-result'); // of the other call
+  await notebookLog.until(({ type, data }) => type === 'console-output' && data.text.includes('at work'));
+  await client.runs.cancel(runId);
+  const run = await client.waitForRun(runId);
+  assert.equal(run.status, 'cancelled');
+  assert.deepEqual(
+    (parts(run) ?? []).map((part) => part.type === 'tool-call' && [part.name, part.status]),
+    [
+      ['run_python', 'cancelled'],
+      ['read_notebook', 'completed'],
+    ],
+  );
+  assert.equal((await notebook.record()).status, 'ready');
+  const next = await client.agentSessions.prompt(notebook.id, 'Go on.');
+  assert.equal((await client.waitForRun(next.runId)).status, 'completed');
+  const { messages } = (await model.asked(number + 1)).body;
+  const calls = messages.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id }) => id));
+  assert.deepEqual(messages.flatMap(({ tool_call_id }) => tool_call_id ?? []).sort(), calls.sort());
+});
+
+test('who joins in the middle of an answer gets the history and the text so far', async () => {
+  const { sessionId } = await client.agentSessions.open({ environmentId: await environment() });
+  const log = await AgentLog.open(client, sessionId);
+  const number = model.exchanges.length;
+  model.script((exchange) => void exchange.reasoning('Hm. ').text('First half, '));
+  const { runId } = await client.agentSessions.prompt(sessionId, 'Speak.');
+  await log.heard('First half, ');
+  const late = await AgentLog.open(client, sessionId);
+  assert.deepEqual(late.types, [
+    'session.snapshot',
+    'agent-entry',
+    'reasoning-delta',
+    'text-delta',
+    'run-status',
+    'session.replayed',
+  ]);
+  (await model.asked(number)).text('second half.').end();
+  await late.over(runId);
+  assert.equal(late.text(), 'First half, second half.');
+  assert.equal(late.text('reasoning-delta'), 'Hm. ');
+});
+
+test('what a model spells wrongly goes back to it as an error, and the prompt goes on', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  await client.agentSessions.open({
+    environmentId: notebook.environmentId,
+    notebookSessionId: notebook.id,
+  });
+  const number = model.exchanges.length;
+  model.script(
+    (exchange) =>
+      exchange
+        .calls(['read_cells', { cellIds: 'a' }], ['make_coffee', {}], ['read_output', '{"cellId": '])
+        .end('tool_calls'),
+    (exchange) => exchange.text('Sorry.').end(),
+  );
+  const { runId } = await client.agentSessions.prompt(notebook.id, 'Read.');
+  const run = await client.waitForRun(runId);
+  assert.equal(run.status, 'completed', JSON.stringify(run.error));
+  const outputs = (parts(run) ?? []).flatMap((part) =>
+    part.type === 'tool-call' ? [[part.name, part.status, part.output]] : [],
+  );
+  assert.deepEqual(outputs, [
+    ['read_cells', 'failed', 'The input does not fit read_cells: /cellIds must be array.'],
+    [
+      'make_coffee',
+      'failed',
+      'The call of make_coffee was not carried out: its arguments are not what the tool takes.',
+    ],
+    [
+      'read_output',
+      'failed',
+      'The call of read_output was not carried out: its arguments are not what the tool takes.',
+    ],
+  ]);
+  assert.equal((await model.asked(number + 1)).body.messages.filter(({ role }) => role === 'tool').length, 3);
+});
+
+test('a conversation that only somebody else or nobody knows answers as one that is not there', async () => {
+  const stranger = server.clientOf(await server.stranger());
+  const { sessionId } = await client.agentSessions.open({ environmentId: await environment() });
+  const environmentId = await environment();
+  const calls = [
+    () => stranger.agentSessions.get(sessionId),
+    () => stranger.agentSessions.prompt(sessionId, 'Hello?'),
+    () => stranger.agentSessions.close(sessionId),
+    () => stranger.agentSessions.listRuns(sessionId),
+    () => client.agentSessions.get('conv_nothing'),
+    () => client.agentSessions.open({ environmentId, id: 'conv_nothing' }),
+    () => client.agentSessions.open({ environmentId: 'env_nothing' }),
+    () => client.agentSessions.open({ environmentId, notebookSessionId: 'nb_nothing' }),
+  ];
+  for (const call of calls) assert.equal(await refusalOf(call()), '404 not_found');
+});
