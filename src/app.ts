@@ -3,6 +3,7 @@
  * here decides anything.
  */
 
+import { resolve } from 'node:path';
 import { runMachine } from '#machines/run.ts';
 import { DataDirectory } from '#storage/data-directory.ts';
 import { openStore } from '#storage/open-store.ts';
@@ -14,6 +15,7 @@ import { Identity } from './auth/identity.ts';
 import { Members } from './auth/members.ts';
 import { AccessTokens } from './auth/tokens.ts';
 import { Workspaces } from './auth/workspaces.ts';
+import { CONFIG_FILE } from './config/file.ts';
 import { processEnvironment } from './config/service-access.ts';
 import type { Config } from './config.ts';
 import { Closing } from './core/closing.ts';
@@ -31,9 +33,9 @@ import { SessionStream } from './events/session-stream.ts';
 import { ReceiptBook } from './http/receipt-book.ts';
 import { accessTokenRoutes } from './http/routes/access-tokens.ts';
 import { actorRoutes } from './http/routes/actors.ts';
-import { auditRoutes } from './http/routes/audit.ts';
 import { agentSessionGrantRoutes } from './http/routes/agent-session-grants.ts';
 import { agentSessionRoutes } from './http/routes/agent-sessions.ts';
+import { auditRoutes } from './http/routes/audit.ts';
 import { codeRoutes } from './http/routes/code.ts';
 import { datasourceConnectionRoutes } from './http/routes/datasource-connections.ts';
 import { datasourceGrantRoutes } from './http/routes/datasource-grants.ts';
@@ -55,6 +57,7 @@ import { workspaceRoutes } from './http/routes/workspaces.ts';
 import { createServer, type Server } from './http/server.ts';
 import { findHostScript } from './kernel/host-script.ts';
 import { KernelHost } from './kernel/kernel-host.ts';
+import { limitBehindError, limitsOf, shownLimits } from './kernel/limits.ts';
 import { SyntaxJudge } from './kernel/syntax-judge.ts';
 import { CodeCalls } from './notebook/code-calls.ts';
 import { Environments } from './notebook/environments.ts';
@@ -81,7 +84,7 @@ export interface App extends AsyncDisposable {
   readonly url: string;
   readonly bootstrapped: Bootstrapped;
   /** Resolves when kernels can be started; rejects when this Python cannot run them. */
-  readonly kernelsReady: Promise<void>;
+  readonly kernelsReady: Promise<{ readonly confinement: string }>;
 }
 
 const VERSION = '0.1.0';
@@ -123,17 +126,20 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
       runDir: directory.runPath,
       preload: config.preload,
       log,
-      hiddenPaths: [directory.root],
+      hiddenPaths: [directory.root, config.keyringFile, resolve(CONFIG_FILE)],
+      readPaths: config.kernelReadPaths,
+      writePaths: config.kernelWritePaths,
       kernelNetwork: config.kernelNetwork,
       ...(config.kernelUid === undefined ? {} : { kernelUid: config.kernelUid }),
       confinement: config.kernelConfinement,
-      ...(config.kernelMemoryMb === 0 ? {} : { memoryLimitBytes: config.kernelMemoryMb * 1024 * 1024 }),
+      limits: limitsOf(config),
     }),
   );
   // Behind the server, before the kernels: nothing commands an actor any more, and none outlives what it would write to.
   opened.use({ [Symbol.dispose]: () => actors.stopAll() });
   const kernelsReady = host.start().then((hello) => {
     log.info({ ...hello }, 'kernels can be started');
+    return { confinement: host.confinement ?? hello.confinement };
   });
   const runs = new RunBook(store, actors, config.workspaceMaxRuns);
   const environments = new Environments(actors);
@@ -187,12 +193,24 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     notebooks,
     liveNotebooks,
     runs,
-    kernelFacts: () => ({ memoryLimitMb: config.kernelMemoryMb === 0 ? null : config.kernelMemoryMb }),
+    kernelFacts: () => ({
+      confinement: host.confinement?.split(':', 1)[0] ?? null,
+      network: config.kernelNetwork,
+      ...shownLimits(host.limits),
+    }),
     maxSessions: config.maxSessions,
     workspaceMaxSessions: config.workspaceMaxSessions,
   });
   opened.use(new IdleSessions({ actors, liveNotebooks, timeoutMs: config.idleTimeoutS * 1000 }));
-  const executions = new Executions({ store, actors, sessions, sessionActors, liveNotebooks, runs });
+  const executions = new Executions({
+    store,
+    actors,
+    sessions,
+    sessionActors,
+    liveNotebooks,
+    runs,
+    hint: (type, text) => limitBehindError(type, text, host.limits),
+  });
   const codeCalls = new CodeCalls({ actors, sessions, sessionActors, liveNotebooks });
   const agents = openAgents({
     store,

@@ -6,7 +6,7 @@ import type { Store } from '#storage/store.ts';
 import { configOf } from './document.ts';
 import type { CacheMode } from './execution-plan.ts';
 import type { LiveNotebook } from './live-notebook.ts';
-import { RunRecorder } from './run-recorder.ts';
+import { type ErrorHint, RunRecorder } from './run-recorder.ts';
 import type { WorkPlan } from './work.ts';
 
 export interface RunWorkOptions {
@@ -18,12 +18,13 @@ export interface RunWorkOptions {
   readonly live: LiveNotebook;
   readonly runs: RunBook;
   readonly store: Store;
+  readonly hint: ErrorHint;
 }
 
 /** A durable run of cells: its record is written when it ends, with the last outputs of the cells that ran. */
 export function runWork(options: RunWorkOptions): WorkPlan {
-  const { runId, cellIds, configured, cacheMode, live, runs, store } = options;
-  const recorder = new RunRecorder(cellIds, cacheMode !== 'no-store');
+  const { runId, cellIds, configured, cacheMode, live, runs, store, hint } = options;
+  const recorder = new RunRecorder(cellIds, cacheMode !== 'no-store', hint);
   recorder.isPreparing = configured.length > 0;
   const cellsOf = (ids: readonly string[]) => ids.flatMap((id) => live.view.get(id) ?? []);
   const configure = (kernel: Kernel) =>
