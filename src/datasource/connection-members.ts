@@ -8,10 +8,25 @@ type SchemaError = ReturnType<Validator['Errors']>[number];
 /** One violation for each mistaken member. Never repeats a value. */
 export function memberViolations(errors: readonly SchemaError[], path: string): Violation[] {
   const found = new Map<string, Violation>();
-  for (const violation of errors.flatMap((error) => describe(error, path))) {
+  const alternatives = errors.filter(isAlternative);
+  const rest = errors.filter((error) => !isAlternative(error) && error.keyword !== 'anyOf');
+  for (const violation of [...rest.flatMap((error) => describe(error, path)), ...anyOf(alternatives, path)]) {
     if (!found.has(violation.path)) found.set(violation.path, violation);
   }
   return [...found.values()];
+}
+
+/** One of several members that would do, all of which are missing. */
+function isAlternative({ keyword, schemaPath }: SchemaError): boolean {
+  return keyword === 'required' && schemaPath.startsWith('#/anyOf/');
+}
+
+function anyOf(alternatives: readonly SchemaError[], path: string): Violation[] {
+  const violations = alternatives.flatMap((error) => describe(error, path));
+  const [first, ...others] = violations.map((violation) => violation.path);
+  if (first === undefined) return [];
+  const names = others.map((one) => one.slice(path.length + 1));
+  return [{ path: first, message: `is required, or ${names.join(', or ')}` }];
 }
 
 function describe(error: SchemaError, path: string): Violation[] {

@@ -2,7 +2,7 @@
  * How far a server has to prove who it is, in the words of PostgreSQL. Where a connection says nothing, a public address
  * is spoken to over verified TLS only; a loopback or private one with whatever it offers.
  */
-import { createSecureContext } from 'node:tls';
+import { X509Certificate } from 'node:crypto';
 import { type Static, Type } from 'typebox';
 import type { Route } from './route.ts';
 
@@ -79,8 +79,13 @@ export async function withTls<T>(
 
 /** Whether text holds certificates that can be used. */
 export function isCertificate(pem: string): boolean {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
+  return blocks.length > 0 && blocks.every(isReadable);
+}
+
+function isReadable(block: string): boolean {
   try {
-    createSecureContext({ ca: pem });
+    new X509Certificate(block);
     return true;
   } catch {
     return false;

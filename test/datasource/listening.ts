@@ -1,9 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import type { TestContext } from 'node:test';
+
+/** A test context, or `node:test` itself for what all tests of a file share. */
+export interface Owner {
+  after(cleanUp: () => Promise<void>): void;
+}
 
 /** Listens on a free port of 127.0.0.1 until the test has ended, and gives the port. */
-export async function listening(t: Pick<TestContext, 'after'>, server: Server): Promise<number> {
+export async function listening(owner: Owner, server: Server): Promise<number> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
     sockets.add(socket);
@@ -12,7 +16,7 @@ export async function listening(t: Pick<TestContext, 'after'>, server: Server): 
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  t.after(async () => {
+  owner.after(async () => {
     for (const socket of sockets) socket.destroy();
     server.close();
     await once(server, 'close');
@@ -24,9 +28,6 @@ export async function listening(t: Pick<TestContext, 'after'>, server: Server): 
 }
 
 /** A server that hands every connection to `serve`. */
-export function listeningWith(
-  t: Pick<TestContext, 'after'>,
-  serve: (socket: Socket) => void,
-): Promise<number> {
-  return listening(t, createServer(serve));
+export function listeningWith(owner: Owner, serve: (socket: Socket) => void): Promise<number> {
+  return listening(owner, createServer(serve));
 }

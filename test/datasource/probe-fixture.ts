@@ -2,13 +2,13 @@
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { type Connection, connectorOf, parseConnection } from '#src/datasource/connection-schema.ts';
 import type { Session } from '#src/datasource/connector.ts';
 import { installedDrivers } from '#src/datasource/drivers.ts';
 import { createEgress } from '#src/datasource/egress.ts';
 import { type ProbeContext, probeConnection } from '#src/datasource/probe.ts';
 import type { Cell, Column, Parameter, QueryOptions } from '#src/datasource/rows.ts';
+import type { Owner } from './listening.ts';
 
 export const OWN_PORT = 1;
 
@@ -21,11 +21,9 @@ export interface ProbeFixture {
   open(connection: object): Promise<Session>;
 }
 
-type Owner = Pick<TestContext, 'after'>;
-
-export function probeFixture(t: Owner, overrides: Partial<ProbeContext> = {}): ProbeFixture {
+export function probeFixture(owner: Owner, overrides: Partial<ProbeContext> = {}): ProbeFixture {
   const filesDirectory = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-files-')));
-  t.after(() => rmSync(filesDirectory, { recursive: true }));
+  owner.after(async () => rmSync(filesDirectory, { recursive: true }));
   const egress = createEgress({ listenHost: '127.0.0.1', ownPort: () => OWN_PORT, allow: undefined });
   const context = { egress, filesDirectory, drivers: installedDrivers, ...overrides };
   return {
@@ -43,7 +41,7 @@ export function probeFixture(t: Owner, overrides: Partial<ProbeContext> = {}): P
     async open(connection) {
       const parsed: Connection = parseConnection(connection);
       const session = await connectorOf(parsed.kind).open(parsed, context, AbortSignal.timeout(10_000));
-      t.after(() => session.close());
+      owner.after(() => session.close());
       return session;
     },
   };

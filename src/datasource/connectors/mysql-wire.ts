@@ -85,6 +85,7 @@ async function* rowsOf(
     // Parameters go to the server apart from the statement: nothing is put together here.
     const query =
       parameters.length === 0 ? connection.query(sql) : connection.execute(sql, parameters.map(parameterFor));
+    query.on('error', () => {}); // the stream hears of it, as long as somebody reads it
     let columns: readonly Column[] = [];
     query.on('fields', (fields: readonly FieldPacket[] | undefined) => {
       columns = fields?.map(columnOf) ?? [];

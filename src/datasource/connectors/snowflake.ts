@@ -51,9 +51,6 @@ export const snowflake = defineConnector({
     },
   ),
   check({ private_key, token, url, ca_certificate }) {
-    if (private_key === undefined && token === undefined) {
-      return [{ path: '/token', message: 'is required, or private_key' }];
-    }
     const isTwice = private_key !== undefined && token !== undefined;
     return [
       ...(isTwice ? [{ path: '/token', message: 'cannot be given together with private_key' }] : []),

@@ -4,6 +4,7 @@ import { DatasourceFailure } from '../failure.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
 import type { EngineKind, EngineMode } from './engine-messages.ts';
 import { EngineProcess } from './engine-process.ts';
+import { locate } from './workspace-path.ts';
 
 export interface EmbeddedOptions {
   readonly kind: EngineKind;
@@ -17,9 +18,13 @@ export function embeddedSession(options: EmbeddedOptions): Session {
     current?.engine[Symbol.dispose]();
     current = undefined;
   };
-  const engineFor = async (mode: EngineMode, signal: AbortSignal) => {
+  const engineFor = async (wanted: EngineMode, signal: AbortSignal) => {
+    // Only SQLite opens its file differently for each.
+    const mode = options.kind === 'sqlite' ? wanted : 'read';
     if (current?.mode === mode && !current.engine.ended) return current.engine;
     end();
+    // The process looks again; here it is only to spare one for what is not there.
+    locate(options.filesDirectory, options.path, options.kind === 'files' ? 'any' : 'file');
     const engine = new EngineProcess();
     current = { engine, mode };
     try {

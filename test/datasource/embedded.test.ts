@@ -1,0 +1,257 @@
+/** DuckDB, SQLite and data files in the folder of a workspace. */
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { DuckDBInstance } from '@duckdb/node-api';
+import Database from 'libsql';
+import { FAILURES } from '#src/datasource/failure.ts';
+import type { Owner } from './listening.ts';
+import { ask, probeFixture } from './probe-fixture.ts';
+
+const WORKS = { ok: true, message: 'The connection works.' };
+const MISSING = { ok: false, message: FAILURES.file_missing };
+const UNUSABLE = { ok: false, message: FAILURES.file_unusable };
+
+/** A workspace with one of each, and links that lead out of it. */
+async function workspace(owner: Owner) {
+  const [fixture, outside] = [probeFixture(owner), probeFixture(owner).filesDirectory];
+  const at = (...path: string[]) => join(fixture.filesDirectory, ...path);
+  mkdirSync(at('data', 'more'), { recursive: true });
+  writeFileSync(at('data', 'sales.csv'), 'day,amount\n2024-02-29,1.5\n2024-03-01,2\n');
+  writeFileSync(at('data', 'more', 'people.jsonl'), '{"id": 1, "tags": ["a"]}\n{"id": 2, "tags": []}\n');
+  writeFileSync(at('data', 'packed.csv.gz'), gzipSync('a,b\n1,x\n'));
+  writeFileSync(at('data', 'broken.parquet'), 'no parquet');
+  writeFileSync(at('data', 'notes.txt'), 'no data');
+  writeFileSync(at('broken.duckdb'), 'no database'.repeat(1000));
+  writeFileSync(at('broken.sqlite'), 'no database'.repeat(1000));
+  writeSqlite(at('shop.sqlite'));
+  await writeDuckdb(at('shop.duckdb'));
+  writeSqlite(join(outside, 'secret.sqlite'));
+  await writeDuckdb(join(outside, 'secret.duckdb'));
+  writeFileSync(join(outside, 'secret.csv'), 'secret\n1\n');
+  symlinkSync(outside, at('way-out'));
+  for (const name of ['secret.sqlite', 'secret.duckdb', 'secret.csv'])
+    symlinkSync(join(outside, name), at('data', name));
+  symlinkSync(at('shop.sqlite'), at('data', 'within.sqlite'));
+  return { ...fixture, outside, at };
+}
+
+/** For the tests that change nothing. */
+const shared = await workspace({ after });
+
+function writeSqlite(path: string): void {
+  const database = new Database(path);
+  database.exec(
+    "CREATE TABLE item (id INTEGER, name TEXT, price REAL, picture BLOB); INSERT INTO item VALUES (1, 'é', 1.5, x'00ff'), (9007199254740993, NULL, 2, NULL)",
+  );
+  database.close();
+}
+
+async function writeDuckdb(path: string): Promise<void> {
+  const instance = await DuckDBInstance.create(path);
+  const connection = await instance.connect();
+  await connection.run(`CREATE TABLE item AS SELECT 1 AS id, 9007199254740993 AS big, 1.10::DECIMAL(9, 2) AS price, 'é' AS name,
+    '\\x00\\xFF'::BLOB AS picture, DATE '2024-02-29' AS day, [1, 2] AS list, {'a': 1} AS pair, NULL::INTEGER AS nothing`);
+  connection.closeSync();
+  instance.closeSync();
+}
+
+test('databases and files of the workspace work, and a test leaves nothing behind', async () => {
+  const { probe, at } = shared;
+  const before = [readdirSync(at()), readdirSync(at('data'))];
+  const connections = [
+    { kind: 'sqlite', path: 'shop.sqlite' },
+    { kind: 'sqlite', path: './data/within.sqlite' },
+    { kind: 'duckdb', path: 'shop.duckdb' },
+    { kind: 'files', path: '.' },
+    { kind: 'files', path: 'data' },
+    { kind: 'files', path: 'data/sales.csv' },
+  ];
+  assert.deepEqual(
+    await Promise.all(connections.map((one) => probe(one))),
+    connections.map(() => WORKS),
+  );
+  assert.deepEqual([readdirSync(at()), readdirSync(at('data'))], before);
+});
+
+test('what is missing and what leads out of the workspace are the same', async () => {
+  const { probe, at } = shared;
+  const connections = [
+    ...['none.sqlite', 'data', 'data/secret.sqlite', 'way-out/secret.sqlite', 'data/none/x'].map((path) => ({
+      kind: 'sqlite',
+      path,
+    })),
+    ...['none.duckdb', 'data', 'data/secret.duckdb', 'way-out/secret.duckdb'].map((path) => ({
+      kind: 'duckdb',
+      path,
+    })),
+    ...['none', 'way-out', 'data/secret.csv', 'way-out/secret.csv'].map((path) => ({ kind: 'files', path })),
+  ];
+  for (const connection of connections)
+    assert.deepEqual(await probe(connection), MISSING, JSON.stringify(connection));
+  assert.equal(readdirSync(at()).includes('none.sqlite'), false);
+});
+
+test('a file of another kind cannot be used', async () => {
+  const { probe } = shared;
+  for (const connection of [
+    { kind: 'sqlite', path: 'broken.sqlite' },
+    { kind: 'sqlite', path: 'shop.duckdb' },
+    { kind: 'duckdb', path: 'broken.duckdb' },
+    { kind: 'duckdb', path: 'data/sales.csv' },
+    { kind: 'files', path: 'data/notes.txt' },
+    { kind: 'files', path: 'data/broken.parquet' },
+  ]) {
+    assert.deepEqual(await probe(connection), UNUSABLE, JSON.stringify(connection));
+  }
+});
+
+test('SQLite gives values as they are, and takes parameters', async () => {
+  const session = await shared.open({ kind: 'sqlite', path: 'shop.sqlite' });
+  assert.deepEqual(await ask(session, 'SELECT * FROM item'), {
+    columns: [
+      { name: 'id', type: 'integer' },
+      { name: 'name', type: 'text' },
+      { name: 'price', type: 'float' },
+      { name: 'picture', type: 'bytes' },
+    ],
+    rows: [
+      [1, 'é', 1.5, new Uint8Array([0, 255])],
+      [9007199254740993n, null, 2, null],
+    ],
+  });
+  const parameters = ["'--", 1, 2n, true, null];
+  assert.deepEqual((await ask(session, 'SELECT ?, ?, ?, ?, ?', { parameters })).rows, [
+    ["'--", 1, 2, 1, null],
+  ]);
+});
+
+test('DuckDB gives values as they are, and takes parameters', async () => {
+  const session = await shared.open({ kind: 'duckdb', path: 'shop.duckdb' });
+  assert.deepEqual(await ask(session, 'SELECT * FROM item'), {
+    columns: [
+      { name: 'id', type: 'integer' },
+      { name: 'big', type: 'integer' },
+      { name: 'price', type: 'decimal' },
+      { name: 'name', type: 'text' },
+      { name: 'picture', type: 'bytes' },
+      { name: 'day', type: 'date' },
+      { name: 'list', type: 'json' },
+      { name: 'pair', type: 'json' },
+      { name: 'nothing', type: 'integer' },
+    ],
+    rows: [
+      [1, 9007199254740993n, '1.10', 'é', new Uint8Array([0, 255]), '2024-02-29', '[1,2]', '{"a":1}', null],
+    ],
+  });
+  const parameters = ["'--", 1.5, 2n, true, null];
+  assert.deepEqual((await ask(session, 'SELECT ?, ?, ?::BIGINT, ?, ?', { parameters })).rows, [
+    ["'--", 1.5, 2, true, null],
+  ]);
+});
+
+test('every data file is a table, and one that is broken does not take the others away', async () => {
+  const session = await shared.open({ kind: 'files', path: 'data' });
+  assert.deepEqual((await ask(session, 'SHOW TABLES')).rows, [['packed'], ['people'], ['sales']]);
+  assert.deepEqual((await ask(session, 'SELECT * FROM sales ORDER BY day')).rows, [
+    ['2024-02-29', 1.5],
+    ['2024-03-01', 2],
+  ]);
+  assert.deepEqual((await ask(session, 'SELECT * FROM people ORDER BY id')).rows, [
+    [1, '["a"]'],
+    [2, '[]'],
+  ]);
+  assert.deepEqual((await ask(session, 'SELECT * FROM packed')).rows, [[1, 'x']]);
+});
+
+const REFUSED: readonly (readonly [kind: string, path: string, sql: string])[] = [
+  ['sqlite', 'shop.sqlite', "ATTACH 'other.sqlite' AS other"],
+  ['sqlite', 'shop.sqlite', "/* x */ ; -- y\n ATTACH 'other.sqlite' AS other"],
+  ['sqlite', 'shop.sqlite', "EXPLAIN QUERY PLAN ATTACH 'other.sqlite' AS other"],
+  ['sqlite', 'shop.sqlite', "VACUUM INTO 'copy.sqlite'"],
+  ['sqlite', 'shop.sqlite', 'PRAGMA query_only = 0'],
+  ['sqlite', 'shop.sqlite', 'PRAGMA journal_mode = wal'],
+  ['sqlite', 'shop.sqlite', "SELECT load_extension('x')"],
+  ['sqlite', 'shop.sqlite', 'DELETE FROM item'],
+  ['duckdb', 'shop.duckdb', 'DELETE FROM item'],
+  ['duckdb', 'shop.duckdb', "ATTACH 'other.duckdb'"],
+  ['duckdb', 'shop.duckdb', "COPY item TO 'copy.csv'"],
+  ['duckdb', 'shop.duckdb', "SELECT * FROM read_text('/etc/passwd')"],
+  ['duckdb', 'shop.duckdb', "SELECT * FROM glob('/etc/*')"],
+  ['duckdb', 'shop.duckdb', "SELECT * FROM 'https://example.com/x.csv'"],
+  ['duckdb', 'shop.duckdb', 'INSTALL httpfs'],
+  ['duckdb', 'shop.duckdb', 'SET enable_external_access = true'],
+  ['duckdb', 'shop.duckdb', 'RESET disabled_filesystems'],
+  ['duckdb', 'shop.duckdb', 'SELECT 1; SELECT 2'],
+  ['files', 'data', "SELECT * FROM read_text('/etc/passwd')"],
+  ['files', 'data', "SELECT * FROM read_csv('data/notes.txt')"],
+  ['files', 'data', "COPY sales TO '/proc/self/fd/20'"],
+  ['files', 'data', 'CREATE TABLE x AS SELECT 1'],
+  ['files', 'data', 'DROP VIEW sales'],
+  ['files', 'data', "ATTACH 'x.duckdb'"],
+];
+
+test('statements reach no other file, and change nothing', async () => {
+  const { open, at } = shared;
+  const before = readdirSync(at());
+  const sessions = new Map(
+    await Promise.all(REFUSED.map(async ([kind, path]) => [kind, await open({ kind, path })] as const)),
+  );
+  for (const readOnly of [true, false]) {
+    for (const [kind, , sql] of REFUSED) {
+      if (kind === 'sqlite' && sql.startsWith('DELETE') && !readOnly) continue;
+      await assert.rejects(ask(sessions.get(kind)!, sql, { readOnly }), { category: 'query' }, sql);
+    }
+  }
+  assert.deepEqual(readdirSync(at()), before);
+});
+
+test('a database file cannot be read as a file, so a link in its place leads nowhere', async () => {
+  const { open, at } = shared;
+  const session = await open({ kind: 'duckdb', path: 'shop.duckdb' });
+  assert.deepEqual((await ask(session, 'SELECT id FROM item')).rows, [[1]]);
+  for (const path of [at('shop.duckdb'), at('shop.duckdb.wal')]) {
+    await assert.rejects(ask(session, `SELECT * FROM read_text('${path}')`), { category: 'query' });
+  }
+});
+
+test('SQLite can be written, and DuckDB and files cannot', async (t) => {
+  const { open } = await workspace(t);
+  const sqlite = await open({ kind: 'sqlite', path: 'shop.sqlite' });
+  await ask(sqlite, 'INSERT INTO item (id) VALUES (7)', { readOnly: false });
+  assert.deepEqual((await ask(sqlite, 'SELECT id FROM item WHERE id = 7')).rows, [[7]]);
+  const duckdb = await open({ kind: 'duckdb', path: 'shop.duckdb' });
+  await assert.rejects(ask(duckdb, 'DELETE FROM item', { readOnly: false }), { category: 'query' });
+});
+
+for (const [kind, path, sql] of [
+  [
+    'sqlite',
+    'shop.sqlite',
+    'WITH RECURSIVE c (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c) SELECT max(i) FROM c',
+  ],
+  ['duckdb', 'shop.duckdb', 'SELECT count(*) FROM range(1000000000) a, range(1000000000) b'],
+] as const) {
+  test(`a statement of ${kind} that never ends is cut, and the session goes on`, async () => {
+    const session = await shared.open({ kind, path });
+    assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
+    const stop = new AbortController();
+    const endless = ask(session, sql, { signal: stop.signal });
+    setImmediate(() => stop.abort());
+    await assert.rejects(endless, { category: 'cancelled' });
+    assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
+  });
+}
+
+test('many rows come in batches, and no more than were asked for', async () => {
+  const { open } = shared;
+  const duckdb = await open({ kind: 'duckdb', path: 'shop.duckdb' });
+  assert.equal((await ask(duckdb, 'SELECT * FROM range(50000)')).rows.length, 50_000);
+  assert.equal((await ask(duckdb, 'SELECT * FROM range(50000)', { maxRows: 3000 })).rows.length, 3000);
+  assert.deepEqual(await ask(duckdb, 'SELECT 1 AS one WHERE false'), {
+    columns: [{ name: 'one', type: 'integer' }],
+    rows: [],
+  });
+});

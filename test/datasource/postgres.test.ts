@@ -1,0 +1,203 @@
+/** Against a real PostgreSQL; `redshift` too, which speaks the same protocol. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FAILURES } from '#src/datasource/failure.ts';
+import { postgresServer as server } from '#test/support/databases.ts';
+import { ask, probeFixture } from './probe-fixture.ts';
+
+const { skip } = server;
+const WORKS = { ok: true, message: 'The connection works.' };
+
+interface Parts {
+  readonly database?: string;
+  readonly user?: string;
+  readonly query?: string;
+  readonly schema?: string;
+}
+
+function postgres({
+  database = server.database,
+  user = server.user,
+  query = '',
+  schema = 'public',
+}: Parts = {}) {
+  const credentials = `${user}:${encodeURIComponent(server.password || 'unused')}`;
+  const connection_string = `postgresql://${credentials}@${server.host}:${server.port}/${database}${query}`;
+  return { kind: 'postgres', connection_string, schema };
+}
+
+const redshift = {
+  kind: 'redshift',
+  host: server.host,
+  port: server.port,
+  database: server.database,
+  user: server.user,
+  password: server.password,
+  schema: 'public',
+};
+
+const PROBES: Readonly<
+  Record<string, readonly [connection: object, result: { ok: boolean; message: string }]>
+> = {
+  'a postgres connection works': [postgres(), WORKS],
+  'a redshift connection works': [redshift, WORKS],
+  'without TLS a connection works when it says so': [postgres({ query: '?sslmode=disable' }), WORKS],
+  'a database that is not there is missing': [
+    postgres({ database: 'no_such' }),
+    { ok: false, message: FAILURES.database_missing },
+  ],
+  'a schema that is not there is missing': [
+    postgres({ schema: 'no "such" \'schema' }),
+    { ok: false, message: FAILURES.database_missing },
+  ],
+  'a user that is not there is not accepted': [
+    postgres({ user: 'no_such_user' }),
+    { ok: false, message: FAILURES.authentication },
+  ],
+  'TLS that the server lacks is not given up': [
+    postgres({ query: '?sslmode=require' }),
+    { ok: false, message: FAILURES.tls },
+  ],
+  'verified TLS that the server lacks is not given up': [
+    { ...redshift, tls: 'verify-full' },
+    { ok: false, message: FAILURES.tls },
+  ],
+};
+
+for (const [sentence, [connection, result]] of Object.entries(PROBES)) {
+  test(sentence, { skip }, async (t) => {
+    assert.deepEqual(await probeFixture(t).probe(connection), result);
+  });
+}
+
+test('values of every common type come as they are', { skip }, async (t) => {
+  const session = await probeFixture(t).open(postgres());
+  const sql = `SELECT true AS b, 1::int2 AS i, 9007199254740993 AS l, 1.5::float8 AS f, 'NaN'::float8 AS n, 1.10::numeric AS d,
+    'é' AS t, '\\x00ff'::bytea AS y, date '2024-02-29' AS a, time '12:00' AS m, timestamp '2024-01-02 03:04:05.678901' AS s,
+    '{"k": 1}'::jsonb AS j, '5b4d2f8e-0b2a-4f0e-9a55-1c1f5b0a7d3e'::uuid AS u, null::int AS z, '{1,2}'::int[] AS r`;
+  assert.deepEqual(await ask(session, sql), {
+    columns: [
+      { name: 'b', type: 'boolean' },
+      { name: 'i', type: 'integer' },
+      { name: 'l', type: 'integer' },
+      { name: 'f', type: 'float' },
+      { name: 'n', type: 'float' },
+      { name: 'd', type: 'decimal' },
+      { name: 't', type: 'text' },
+      { name: 'y', type: 'bytes' },
+      { name: 'a', type: 'date' },
+      { name: 'm', type: 'time' },
+      { name: 's', type: 'timestamp' },
+      { name: 'j', type: 'json' },
+      { name: 'u', type: 'uuid' },
+      { name: 'z', type: 'integer' },
+      { name: 'r', type: 'other' },
+    ],
+    rows: [
+      [
+        true,
+        1,
+        9007199254740993n,
+        1.5,
+        Number.NaN,
+        '1.10',
+        'é',
+        new Uint8Array([0, 255]),
+        '2024-02-29',
+        '12:00:00',
+        '2024-01-02 03:04:05.678901',
+        '{"k": 1}',
+        '5b4d2f8e-0b2a-4f0e-9a55-1c1f5b0a7d3e',
+        null,
+        '{1,2}',
+      ],
+    ],
+  });
+});
+
+test('parameters go apart from the statement', { skip }, async (t) => {
+  const session = await probeFixture(t).open(postgres());
+  const parameters = ["'; DROP TABLE x --", 5, 7n, true, null, new Uint8Array([1, 0])];
+  const sql = 'SELECT $1::text, $2::int, $3::bigint, $4::bool, $5::text, $6::bytea';
+  assert.deepEqual((await ask(session, sql, { parameters })).rows, [
+    [parameters[0], 5, 7, true, null, parameters[5]],
+  ]);
+});
+
+test('names without a schema are looked for in the schema of the connection', { skip }, async (t) => {
+  const session = await probeFixture(t).open(postgres({ schema: 'information_schema' }));
+  assert.deepEqual((await ask(session, 'SELECT count(*) FROM sql_features WHERE false')).rows, [[0]]);
+});
+
+test('many rows come in batches, and no more than were asked for', { skip }, async (t) => {
+  const session = await probeFixture(t).open(postgres());
+  const sql = 'SELECT i FROM generate_series(1, 100000) AS i';
+  const all = await ask(session, sql);
+  assert.deepEqual([all.rows.length, all.rows.at(-1)], [100_000, [100_000]]);
+  assert.equal((await ask(session, sql, { maxRows: 300 })).rows.length, 300);
+  assert.deepEqual((await ask(session, 'SELECT 1 AS one')).rows, [[1]]);
+});
+
+test('a statement without rows still has its columns, and one that gives none has none', {
+  skip,
+}, async (t) => {
+  const session = await probeFixture(t).open(postgres());
+  assert.deepEqual(await ask(session, 'SELECT 1 AS one WHERE false'), {
+    columns: [{ name: 'one', type: 'integer' }],
+    rows: [],
+  });
+  assert.deepEqual(await ask(session, 'SET application_name TO x', { readOnly: false }), {
+    columns: [],
+    rows: [],
+  });
+});
+
+for (const sql of [
+  'CREATE TABLE troupe_x (a int)',
+  'SELECT 1; DROP TABLE troupe_x',
+  'DELETE FROM pg_class',
+]) {
+  test(`read-only, the server refuses ${sql}`, { skip }, async (t) => {
+    const session = await probeFixture(t).open(postgres());
+    await assert.rejects(ask(session, sql), { category: 'query' });
+    assert.deepEqual((await ask(session, 'SELECT 1 AS one')).rows, [[1]]);
+  });
+}
+
+test('what the server says of a statement is told, without the password', { skip }, async (t) => {
+  const connection = postgres();
+  const secret = decodeURIComponent(new URL(connection.connection_string).password);
+  const session = await probeFixture(t).open(connection);
+  await assert.rejects(ask(session, `SELECT "${secret}"`), {
+    name: 'DatasourceFailure',
+    category: 'query',
+    message: FAILURES.query,
+    detail: 'column "[secret]" does not exist',
+  });
+});
+
+test('a query that is cancelled ends in the server, and the session goes on', { skip }, async (t) => {
+  const fixture = probeFixture(t);
+  const [session, other] = [await fixture.open(postgres()), await fixture.open(postgres())];
+  const [[pid] = []] = (await ask(session, 'SELECT pg_backend_pid()')).rows;
+  const stop = new AbortController();
+  const sleeping = ask(session, 'SELECT pg_sleep(60)', { signal: stop.signal });
+  const isSleeping = `SELECT count(*)::int FROM pg_stat_activity WHERE pid = ${pid} AND state = 'active' AND query LIKE '%pg_sleep%'`;
+  while ((await ask(other, isSleeping)).rows[0]?.[0] !== 1);
+  stop.abort();
+  await assert.rejects(sleeping, { category: 'cancelled' });
+  assert.deepEqual((await ask(other, isSleeping)).rows, [[0]]);
+  assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
+});
+
+test('a session whose server ends it says so and closes', { skip }, async (t) => {
+  const fixture = probeFixture(t);
+  const [session, other] = [await fixture.open(postgres()), await fixture.open(postgres())];
+  const [[pid] = []] = (await ask(session, 'SELECT pg_backend_pid()')).rows;
+  await ask(other, 'SELECT pg_terminate_backend($1)', { parameters: [Number(pid)], readOnly: false });
+  await assert.rejects(ask(session, 'SELECT 1'), (error: Error) => {
+    assert.deepEqual([error.name, error.cause], ['DatasourceFailure', undefined]);
+    return true;
+  });
+  await session.close();
+});
