@@ -68,7 +68,7 @@ export function executeScratchpad(request: ScratchpadRequest): Record<string, un
       config: toMarimoConfig(config),
     })),
     cellOutputs: { output: request.outputs ?? {}, console_outputs: request.consoles ?? {} },
-    request: httpRequest({ revision: request.revision ?? 0 }),
+    request: httpRequest({ revision: request.revision ?? 0, app_options: request.appOptions ?? {} }),
   };
 }
 

@@ -44,6 +44,8 @@ export interface ScratchpadRequest {
   readonly consoles?: Readonly<Record<string, readonly CellOutput[]>>;
   /** Base of `ctx.result.revision`. */
   readonly revision?: number;
+  /** What `ctx.app_options` shows. */
+  readonly appOptions?: Readonly<Record<string, unknown>>;
   readonly runId: string;
 }
 

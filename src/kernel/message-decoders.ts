@@ -50,6 +50,7 @@ const DECODERS: ReadonlyMap<string, (fields: Fields) => KernelMessage> = new Map
   ['bridge-judged', decodeBridgeJudged],
   ['kernel-call', decodeKernelCall],
   ['bridge-exit', () => ({ op: 'bridge-exit' })],
+  ['bridge-asked', (f: Fields) => ({ op: 'bridge-asked', cells: texts(f.cells, 'cells') })],
   [
     'bridge-app-options',
     (f: Fields) => ({ op: 'bridge-app-options', options: asRecord(f.options, 'options') }),

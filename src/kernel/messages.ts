@@ -181,6 +181,12 @@ export interface BridgeExit {
   readonly op: 'bridge-exit';
 }
 
+/** Code mode is about to run these cells, which cannot be run: their errors are told again. */
+export interface BridgeAsked {
+  readonly op: 'bridge-asked';
+  readonly cells: readonly string[];
+}
+
 /** Code mode has set options of the app. */
 export interface BridgeAppOptions {
   readonly op: 'bridge-app-options';
@@ -209,5 +215,6 @@ export type KernelMessage =
   | BridgeJudged
   | KernelCall
   | BridgeExit
+  | BridgeAsked
   | BridgeAppOptions
   | OtherMessage;

@@ -1,6 +1,7 @@
 import type { CellError, CellOp, CellOutput } from '#src/kernel/messages.ts';
 import { ConsoleTail } from './console-tail.ts';
 import { configOf } from './document.ts';
+import { errorText } from './error-text.ts';
 import { type LiveNotebook, SCRATCH } from './live-notebook.ts';
 import type { WorkPlan } from './work.ts';
 
@@ -32,29 +33,37 @@ export interface CodeWorkOptions {
   readonly resolve: (result: CodeResult) => void;
 }
 
-/** Runs code in the kernel's scratchpad. The result is made of the messages of this very command, never of others. */
+/**
+ * Runs code in the kernel's scratchpad. The result is made of the messages of this very command: what a thread or a task
+ * of an earlier one prints carries the id of that. Errors that cells had before, and that every change of the graph brings
+ * up again, are none of this code's unless it asked for those cells.
+ */
 export function codeWork({ id, code, live, resolve }: CodeWorkOptions): WorkPlan {
   const stdout = new ConsoleTail(PRINTED_END_LIMIT);
   const stderr = new ConsoleTail(PRINTED_END_LIMIT);
   const errors: CodeError[] = [];
+  const known = new Map(live.view.cells.map((cell) => [cell.id, JSON.stringify(cell.structural)]));
   let output: CellOutput | null = null;
 
   const followCell = (op: CellOp): void => {
+    if (op.runId !== null && op.runId !== id) return;
     for (const entry of op.console ?? []) {
       if (entry.channel === 'stdout') stdout.add(entry);
       else if (entry.channel === 'stderr') stderr.add(entry);
     }
     if (op.output === null) return;
     const isScratch = op.cellId === SCRATCH;
-    if (op.output.channel === 'marimo-error')
+    if (op.output.channel === 'marimo-error') {
+      if (known.get(op.cellId) === JSON.stringify(op.output.data)) return;
       errors.push(...describeErrors(op.output, isScratch ? null : op.cellId));
-    else if (isScratch) output = op.output;
+    } else if (isScratch) output = op.output;
   };
   return {
     runId: null,
     steps: [(kernel) => kernel.scratchpad({ code, runId: id, ...documentOf(live) })],
     follow: (message) => {
       if (message.op === 'cell-op') followCell(message);
+      else if (message.op === 'bridge-asked') for (const cellId of message.cells) known.delete(cellId);
     },
     judge: (done) => {
       if (done.error !== null)
@@ -80,6 +89,7 @@ function documentOf(live: LiveNotebook) {
   const { cells } = live.view;
   return {
     revision: live.revision,
+    appOptions: live.document.serialization.app.options,
     cells: cells.map(({ id: cellId, code, options, version }) => {
       const { name, ...config } = configOf(options);
       return { cellId, code, name, config, version };
@@ -98,7 +108,7 @@ function describeErrors(output: CellOutput, cellId: string | null): CodeError[] 
   // A cell behind `mo.stop` did not run because it was meant not to.
   return list
     .filter((error) => error.type !== 'ancestor-stopped')
-    .map((error) => ({ type: error.exception_type ?? error.type, message: error.msg ?? error.type, cellId }));
+    .map((error) => ({ type: error.exception_type ?? error.type, message: errorText(error), cellId }));
 }
 
 function shownValue(output: CellOutput | null): CodeResult['output'] {

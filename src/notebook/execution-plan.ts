@@ -3,6 +3,7 @@
 import { AppError, type Violation } from '#src/core/errors.ts';
 import type { CellError } from '#src/kernel/messages.ts';
 import { type CellConfig, configOf } from './document.ts';
+import { errorText } from './error-text.ts';
 import type { NotebookView } from './view.ts';
 
 export type CacheMode = 'default' | 'no-cache' | 'no-store';
@@ -72,15 +73,5 @@ export function refuseStructuralErrors(
 }
 
 function describe(error: CellError): { type: string; message: string } {
-  switch (error.type) {
-    case 'multiple-defs':
-      return {
-        type: error.type,
-        message: `${error.name ?? 'A name'} is also defined in ${error.cells?.join(', ')}`,
-      };
-    case 'cycle':
-      return { type: error.type, message: 'the cells depend on each other in a cycle' };
-    default:
-      return { type: error.type, message: error.msg ?? error.type };
-  }
+  return { type: error.type, message: errorText(error) };
 }

@@ -256,12 +256,12 @@ class Kernel:
     def run(self, *ids, fresh=None, **codes):
         return self.finish(self.start_run(*ids, fresh=fresh, **codes))
 
-    def start_scratchpad(self, code, revision=0):
+    def start_scratchpad(self, code, revision=0, run_id="r"):
         config = {"column": None, "disabled": False, "hide_code": False}
         return self.start(
             "execute-scratchpad",
             code=code,
-            runId="r",
+            runId=run_id,
             allowStdin=False,
             notebookCells=[
                 {"id": id, "code": code, "version": 0, "name": "_", "config": config} for id, code in self.codes.items()
@@ -274,8 +274,8 @@ class Kernel:
             },
         )
 
-    def scratchpad(self, code, revision=0):
-        return self.finish(self.start_scratchpad(code, revision))
+    def scratchpad(self, code, revision=0, run_id="r"):
+        return self.finish(self.start_scratchpad(code, revision, run_id))
 
     def evaluate(self, expression):
         """What an expression is, as JSON, seen from the scratchpad."""

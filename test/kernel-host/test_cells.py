@@ -125,6 +125,38 @@ class Editing(unittest.TestCase):
         self.assertEqual(kernel.command("edit-cells", codes={"b": "y = 3"}, configs={}, deleteIds=[]).structural(), {})
 
 
+class Console(unittest.TestCase):
+    def test_what_cannot_be_encoded_is_shown_as_it_is_written(self):
+        kernel = host.open({})
+        self.assertEqual(kernel.scratchpad(r"print('\ud800')").printed, "\\ud800\n")
+        self.assertEqual(kernel.scratchpad(r"raise ValueError('\ud800')").error_of(SCRATCH)["msg"], "\\ud800")
+
+    def test_what_a_child_has_printed_when_the_code_ends_belongs_to_it(self):
+        kernel = host.open({})
+        for number in range(50):
+            self.assertEqual(kernel.scratchpad(f"import os\n_ = os.system('echo {number}')").printed, f"{number}\n")
+
+    def test_a_thread_prints_for_the_run_that_started_it(self):
+        kernel = host.open({})
+        start = """import threading
+go = threading.Event()
+def tell():
+    go.wait()
+    print("late")
+thread = threading.Thread(target=tell)
+thread.start()
+import builtins
+builtins.found = (go, thread)"""
+        kernel.scratchpad(start, run_id="first")
+        later = kernel.scratchpad("go, thread = found\ngo.set()\nthread.join()\nprint('now')", run_id="second")
+        printed = {
+            message["run_id"]: message["console"]["data"]
+            for message in later.messages
+            if message["op"] == "cell-op" and isinstance(message["console"], dict)
+        }
+        self.assertEqual(printed, {"first": "late\n", "second": "now\n"})
+
+
 class CodeMode(unittest.TestCase):
     def test_a_block_edits_the_document_runs_cells_and_tells_what_it_did(self):
         kernel = host.open({"a": "x = 1", "b": "y = x", "c": "z = y", "f": "1"})
@@ -149,7 +181,7 @@ print(json.dumps(ctx.result))""",
         new = result["changed"][1]
         self.assertEqual(
             {key: result[key] for key in ("revision", "changed", "deleted", "run", "errors")},
-            {"revision": 42, "changed": ["a", new], "deleted": ["f"], "run": ["a", new], "errors": []},
+            {"revision": 43, "changed": ["a", new], "deleted": ["f"], "run": ["a", new], "errors": []},
         )
         self.assertEqual([line["data"] for line in result["console"][new]], ["14\n"])
         self.assertIn("14", result["outputs"][new]["data"])
@@ -166,6 +198,35 @@ async with cm.get_context() as ctx:
 print("errors", [error["exception_type"] for error in ctx.result.errors])"""
         )
         self.assertIn("errors ['ZeroDivisionError']", done.printed)
+
+    def test_the_result_of_a_block_is_found_by_a_later_context_too(self):
+        kernel = host.open({"a": "x = 1", "b": "y = 1"})
+        kernel.scratchpad(
+            """import marimo._code_mode as cm
+async with cm.get_context() as ctx:
+    ctx.move_cell("b", before="a")"""
+        )
+        later = kernel.scratchpad("import marimo._code_mode as cm\nprint(cm.get_context().result.changed)")
+        self.assertIn("['b']", later.printed)
+
+    def test_errors_that_cells_had_before_are_not_those_of_a_block_unless_it_runs_them(self):
+        kernel = host.open({"a": "x = 1", "b": "x = 2"})
+        block = """import marimo._code_mode as cm
+async with cm.get_context() as ctx:
+    ctx.{}
+print("errors", [error["cell_id"] for error in ctx.result.errors])"""
+        self.assertIn("errors []", kernel.scratchpad(block.format('create_cell("y = 1")')).printed)
+        asked = kernel.scratchpad(block.format('run_cell("a")'))
+        self.assertIn("errors ['a']", asked.printed)
+        self.assertEqual([m["cells"] for m in asked.messages if m["op"] == "bridge-asked"], [["a"]])
+
+    def test_app_options_are_checked_and_those_of_a_block_that_fails_are_not_taken(self):
+        kernel = host.open({})
+        block = "import marimo._code_mode as cm\nasync with cm.get_context() as ctx:\n    "
+        for call in ("set_app_options(width='broad')", "set_app_options(depth=1)", "set_app_options(width='full'); 1 / 0"):
+            refused = kernel.scratchpad(f"{block}ctx.{call}")
+            self.assertEqual([m for m in refused.messages if m["op"] == "bridge-app-options"], [], call)
+            self.assertIn(refused.error_of(SCRATCH)["exception_type"], ("ValueError", "ZeroDivisionError"))
 
     def test_a_block_that_would_define_a_name_twice_changes_nothing(self):
         kernel = host.open({"a": "x = 1"})

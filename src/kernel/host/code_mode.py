@@ -1,11 +1,17 @@
-"""What code mode lacks in marimo 0.25: `ctx.result`, what one `async with cm.get_context()` block did, and
-`ctx.set_app_options`."""
+"""What code mode lacks in marimo 0.25: `ctx.result`, what one `async with cm.get_context()` block did, and the options
+of the notebook's app."""
+
+import dataclasses
 
 import msgspec
+from marimo._ast.app_config import _AppConfig
 from marimo._code_mode._context import AsyncCodeModeContext
+from marimo._code_mode._plan import _MoveOp
 from marimo._messaging.context import HTTP_REQUEST_CTX
 
 from kernel_state import STATE
+
+APP_OPTIONS = {field.name for field in dataclasses.fields(_AppConfig)}
 
 
 class BlockResult(dict):
@@ -23,26 +29,52 @@ def install():
     AsyncCodeModeContext.__aenter__ = _enter(AsyncCodeModeContext.__aenter__)
     AsyncCodeModeContext.__aexit__ = _leave(AsyncCodeModeContext.__aexit__)
     AsyncCodeModeContext.set_app_options = set_app_options
+    AsyncCodeModeContext.app_options = property(get_app_options)
+    AsyncCodeModeContext.result = None  # of a context that was not entered: that of the block that ended last
 
 
 def set_app_options(self, **options):
-    """Changes options of the notebook's app, as in ctx.set_app_options(width="full"). Applied at once; the server
-    checks them."""
-    STATE.outbox.say(op="bridge-app-options", options=options)
+    """Queues options of the notebook's app, as in ctx.set_app_options(width="full"). Raises ValueError for one that
+    marimo does not know."""
+    self._require_entered()
+    for name, value in options.items():
+        if name not in APP_OPTIONS:
+            raise ValueError(f"There is no app option {name!r}. There are: {', '.join(sorted(APP_OPTIONS))}.")
+        try:
+            msgspec.convert({name: value}, _AppConfig)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"{value!r} is no value of the app option {name!r}: {error}") from None
+    self._app_options.update(options)
+
+
+def get_app_options(self) -> dict:
+    """The options of the notebook's app that are set, as they were saved last."""
+    return dict(_meta().get("app_options", {}))
+
+
+def _meta() -> dict:
+    """What the server gave along with the command."""
+    request = HTTP_REQUEST_CTX.get(None)
+    return request.meta if request else {}
 
 
 def _enter(enter):
     async def __aenter__(self):
         self.result = None
+        self._app_options = {}
         return await enter(self)
 
     return __aenter__
 
 
 def _leave(leave):
-    async def __aexit__(self, *exc_info):
+    async def __aexit__(self, exc_type, *exc_info):
+        asked, moved = set(self._cells_to_run), [op.cell_id for op in self._ops if isinstance(op, _MoveOp)]
+        known = {i: _plain(errors) for i, errors in self._kernel.errors.items() if i not in asked}
+        if asked & self._kernel.errors.keys():  # to the server their errors would be old news
+            STATE.outbox.say(op="bridge-asked", cells=sorted(asked))
         stream, seen = self._kernel.stream, []
-        write = stream.write
+        write, finished = stream.write, False
 
         def watch(data):
             seen.append(bytes(data))
@@ -50,28 +82,47 @@ def _leave(leave):
 
         stream.write = watch
         try:
-            return await leave(self, *exc_info)
+            answer = await leave(self, exc_type, *exc_info)
+            finished = exc_type is None
+            return answer
         finally:  # also when a cell of the block failed: the edits are committed by then
             try:
                 stream.flush_console()
             finally:
                 del stream.write
-            request = HTTP_REQUEST_CTX.get(None)
-            revision = ((request and request.meta) or {}).get("revision", 0)
-            self.result = fold(seen, revision + self._document.version)
+            result = fold(seen, known, moved)
+            if finished or result["committed"]:
+                _apply_app_options(self._kernel, self._app_options)
+            del result["committed"]
+            result["revision"] = _meta().get("revision", 0) + self._document.version
+            self.result = AsyncCodeModeContext.result = result
 
     return __aexit__
 
 
-def fold(frames, revision) -> BlockResult:
-    """The notifications that marimo sent while a block was applied, as one result."""
-    result = BlockResult(revision=revision, changed=[], deleted=[], run=[], outputs={}, console={}, errors=[])
+def _apply_app_options(kernel, options):
+    if not options:
+        return
+    for name, value in options.items():
+        setattr(kernel.app_metadata.app_config, name, value)
+    meta = _meta()
+    meta["revision"] = meta.get("revision", 0) + 1
+    meta["app_options"] = {**meta.get("app_options", {}), **options}
+    STATE.outbox.say(op="bridge-app-options", options=options)
+
+
+def fold(frames, known, moved) -> BlockResult:
+    """The notifications that marimo sent while a block was applied, as one result. `known`: errors that cells had
+    before, and are repeated with every change of the graph."""
+    result = BlockResult(revision=0, changed=[], deleted=[], run=[], outputs={}, console={}, errors=[], committed=False)
     for message in map(msgspec.json.decode, frames):
         if message["op"] == "notebook-document-transaction":
+            result["committed"] = True
             for change in message["transaction"]["changes"]:
                 _fold_change(result, change)
+            result["changed"] += [i for i in dict.fromkeys(moved) if i not in result["changed"]]
         elif message["op"] == "cell-op" and message["cell_id"] != "__scratch__":
-            _fold_cell(result, message)
+            _fold_cell(result, message, known)
     return result
 
 
@@ -82,14 +133,20 @@ def _fold_change(result, change):
         result["changed"].append(change["cellId"])
 
 
-def _fold_cell(result, message):
+def _fold_cell(result, message, known):
     cell_id, output, console = message["cell_id"], message["output"], message["console"]
     if message["status"] == "running":
         result["run"].append(cell_id)
         result["console"][cell_id] = []
     if output and output["channel"] == "marimo-error":
-        result["errors"] += [dict(cell_id=cell_id, **error) for error in output["data"]]
-    elif output:
+        if output["data"] != known.get(cell_id):
+            errors = (error for error in output["data"] if error["type"] != "ancestor-stopped")  # meant not to run
+            result["errors"] += [dict(cell_id=cell_id, **error) for error in errors]
+    elif output and output["data"] != "":
         result["outputs"][cell_id] = output
     for line in [console] if isinstance(console, dict) else console or []:
         result["console"].setdefault(cell_id, []).append(line)
+
+
+def _plain(errors) -> list:
+    return msgspec.json.decode(msgspec.json.encode(list(errors)))

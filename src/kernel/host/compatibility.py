@@ -15,11 +15,14 @@ PRIVATE = {
     "marimo": "_loggers._LOGGERS",
     "marimo._ast": "codegen._format_arg",
     "marimo._ast.app": "InternalApp",
+    "marimo._ast.app_config": "_AppConfig",
     "marimo._ast.cell": "CellConfig CellImpl.imported_namespaces",
     "marimo._ast.cell_id": "CellIdGenerator.create_cell_id",
     "marimo._ast.compiler": "compile_cell",
     "marimo._ast.load": "load_notebook_ir",
-    "marimo._code_mode._context": "AsyncCodeModeContext.__aenter__ AsyncCodeModeContext.__aexit__",
+    "marimo._code_mode._context": """
+        AsyncCodeModeContext.__aenter__ AsyncCodeModeContext.__aexit__ AsyncCodeModeContext._require_entered""",
+    "marimo._code_mode._plan": "_MoveOp",
     "marimo._config.config": "MarimoConfig DEFAULT_CONFIG",
     "marimo._convert.converters": "MarimoConvert.from_py MarimoConvert.from_md MarimoConvert.from_ir",
     "marimo._convert.ipynb.from_ir": "convert_from_ir_to_ipynb",
@@ -29,11 +32,13 @@ PRIVATE = {
     "marimo._export.serialization": "serialize_notebook_snapshot",
     "marimo._lint.validate_graph": "check_for_errors",
     "marimo._messaging": """
-        streams.buffered_writer streams._forward_os_stream streams.ThreadSafeStdout._write_with_mimetype
+        notification_utils.serialize_kernel_message streams.buffered_writer streams._forward_os_stream
+        streams.Watcher.pause streams.ThreadSafeStdout._write_with_mimetype
         streams.ThreadSafeStderr._write_with_mimetype streams.ThreadSafeStream.flush_console streams.deque""",
     "marimo._messaging.cell_output": "CellChannel CellOutput",
     "marimo._messaging.console_output_worker": "TIMEOUT_S ConsoleMsg _write_console_output",
     "marimo._messaging.context": "HTTP_REQUEST_CTX RUN_ID_CTX execution_id_for",
+    "marimo._messaging.msgspec_encoder": "encode_json_bytes",
     "marimo._messaging.notification": "CellNotification",
     "marimo._messaging.tracebacks": "_highlight_traceback",
     "marimo._runtime": """

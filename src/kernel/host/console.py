@@ -7,8 +7,11 @@
 - marimo waits for its writer after every cell, two changes of thread: here only when something was printed.
 - marimo lets every first line wait 10 ms for a second one: here it goes at once, and what follows within 10 ms of it goes
   together.
+- marimo does not know whose output a plain thread prints: here it is that of the run which started the thread. Workers
+  of a pool, which outlive what they were started for, print for the run that is going on.
 - marimo stops forwarding what subprocesses print at the first character that two reads share: here decoding spans
   reads.
+- marimo does not wait for what subprocesses have printed when their cell ends: here that belongs to the cell.
 
 An interrupt may be raised between any two steps of the main thread. So that none leaves a lock taken behind it, which
 would hold up the writer for ever, the main thread takes only locks of C here: a Condition, an Event are entered by
@@ -18,11 +21,16 @@ The rest is as it was: one batch every 10 ms, at once when the kernel asks for i
 stream, kind, run and execution.
 """
 
+import array
 import codecs
 import collections
+import fcntl
 import os
+import select
+import termios
 import threading
 import time
+from concurrent.futures.thread import _worker
 
 from marimo._messaging import streams
 from marimo._messaging.cell_output import CellChannel
@@ -35,6 +43,8 @@ UNSENT_LIMIT_CHARS = 1 << 22  # print() waits while more than this has not reach
 ROOM_POLL_S = 0.001
 FLUSH_LIMIT_S = 5
 READ_BYTES = 1 << 16
+DRAIN_POLL_S = 0.0002
+DRAIN_LIMIT_S = 0.1  # a child that lives on may write without end
 
 
 class Printed:
@@ -74,6 +84,7 @@ class Messages(collections.deque):
     def append(self, message):
         """What marimo puts here itself: long writes, prompts and the end."""
         if isinstance(message, ConsoleMsg):
+            message.run_id = message.run_id or _find_run_id()
             self.add(kind_of(message), message.data)
         else:
             super().append(message)
@@ -113,12 +124,27 @@ def install():
     streams.deque = Messages
     streams.buffered_writer = write_batches
     streams._forward_os_stream = forward_file_descriptor
+    streams.Watcher.pause = _drain_after(streams.Watcher.pause)
     for stream, channel in (
         (streams.ThreadSafeStdout, CellChannel.STDOUT),
         (streams.ThreadSafeStderr, CellChannel.STDERR),
     ):
         stream._write_with_mimetype = _write_with_mimetype(stream._write_with_mimetype, channel)
     streams.ThreadSafeStream.flush_console = flush_console
+    threading.Thread.start = _start_for_run(threading.Thread.start)
+
+
+def _start_for_run(start):
+    def start_for_run(self):
+        if getattr(self, "_target", None) is not _worker:
+            self._of_run = RUN_ID_CTX.get(None)
+        start(self)
+
+    return start_for_run
+
+
+def _find_run_id():
+    return RUN_ID_CTX.get(None) or getattr(threading.current_thread(), "_of_run", None)
 
 
 def _write_with_mimetype(write_long, channel):
@@ -130,7 +156,7 @@ def _write_with_mimetype(write_long, channel):
         cell_id = stream.cell_id
         if type(data) is not str or len(data) > SHORT_CHARS or cell_id is None:
             return write_long(self, data, mimetype)
-        kind = (cell_id, channel, mimetype, RUN_ID_CTX.get(None), execution_id_for(cell_id))
+        kind = (cell_id, channel, mimetype, _find_run_id(), execution_id_for(cell_id))
         with stream.console_msg_cv._lock:
             if messages.add(kind, data):
                 stream.console_msg_cv.notify()
@@ -174,7 +200,11 @@ def forward_file_descriptor(standard_stream, fd, should_exit):
     """A watcher's thread: what subprocesses and C code write to fd 1 or 2 goes to the cell that runs, or else to the
     log."""
     decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
+    arrived = select.poll()
+    arrived.register(fd, select.POLLIN)
     while not should_exit.is_set():
+        arrived.poll()
+        standard_stream._is_forwarding = True  # before the pipe can look empty
         try:
             data = os.read(fd, READ_BYTES)
         except OSError:  # marimo closes the pipe to end this thread
@@ -186,3 +216,21 @@ def forward_file_descriptor(standard_stream, fd, should_exit):
             os.write(standard_stream._original_fd, data)
         elif text := decode(data):
             standard_stream.write(text)
+        standard_stream._is_forwarding = False
+
+
+def _drain_after(pause):
+    def pause_and_drain(self):
+        pause(self)
+        limit = time.monotonic() + DRAIN_LIMIT_S
+        while _is_on_its_way(self) and time.monotonic() < limit:
+            time.sleep(DRAIN_POLL_S)
+
+    return pause_and_drain
+
+
+def _is_on_its_way(watcher):
+    """Whether something that was written to the descriptor is not with the cell yet."""
+    unread = array.array("i", [0])
+    fcntl.ioctl(watcher.read_fd, termios.FIONREAD, unread)
+    return unread[0] > 0 or getattr(watcher.standard_stream, "_is_forwarding", False)

@@ -247,11 +247,13 @@ def main():
         import graph_scans
         import kernel_process
         import orders  # noqa: F401
+        import unencodable
 
         bridge.install()
         code_mode.install()
         console.install()
         graph_scans.install()
+        unencodable.install()
         host_modules = kernel_process.find_host_modules()
         # not for notebooks to import from
         sys.path[:] = [path for path in sys.path if os.path.abspath(path) != kernel_process.HOST]
