@@ -80,9 +80,11 @@ export class NotebookSessions {
     const { actors, liveNotebooks } = this.#options;
     const address = sessionAddress(workspaceId, sessionId);
     const peek = this.#peek(address);
-    if (statusOf(peek) === 'closed') return address;
-    if (!peek.live || peek.snapshot.can({ type: 'wake' })) this.#admit(workspaceId);
+    const isAwake = peek.live && peek.snapshot.hasTag('resident');
+    if (!isAwake && statusOf(peek) === 'closed') return address;
+    if (!isAwake && (!peek.live || peek.snapshot.can({ type: 'wake' }))) this.#admit(workspaceId);
     liveNotebooks.peek(workspaceId, sessionId)?.touch();
+    if (isAwake) return address;
     if (!peek.live) actors.restore(address);
     actors.tell(address, { type: 'wake' });
     return address;

@@ -31,8 +31,15 @@ export interface NotebookSessionRecord {
   readonly updatedAt: string;
 }
 
-export function statusOf(peek: Peek): SessionStatus {
-  return sessionStatus(peek.snapshot as NotebookSessionSnapshot);
+/** A snapshot never changes, and to read a status off it takes longer than all else that is asked of it. */
+const statuses = new WeakMap<object, SessionStatus>();
+
+export function statusOf({ snapshot }: Peek): SessionStatus {
+  const known = statuses.get(snapshot);
+  if (known !== undefined) return known;
+  const status = sessionStatus(snapshot as NotebookSessionSnapshot);
+  statuses.set(snapshot, status);
+  return status;
 }
 
 export function sessionRecord(
