@@ -2,7 +2,7 @@ import { defineRecord } from './codec.ts';
 
 /** The first answer to an idempotency key, kept so that a retry gets it again. */
 export interface ReceiptRecord {
-  /** SHA-256 of the request's body. */
+  /** Of the request's body, keyed with the idempotency key. */
   readonly bodyHash: Uint8Array;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -71,7 +71,8 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   pino: /^src\/core\/log\.ts$/,
   commander: /^src\/cli\//,
   tweetnacl: /^src\/(datasource|http|auth)\//,
-  'node:child_process': /^src\/kernel\//,
+  // Kernels, and what must not run in the server's own process.
+  'node:child_process': /^src\/kernel\/|^src\/datasource\/embedded\/engine-process\.ts$/,
   'node:cluster': /^src\/actors\//,
   'node:http': /^src\/(http|datasource)\//, // there to answer, here to ask databases through the gateway
 };

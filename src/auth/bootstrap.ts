@@ -5,13 +5,13 @@
  * with the ones it finds there. So at no moment is there a store that nobody can enter, nor are there two answers to
  * what its credentials are.
  */
-import { randomUUID } from 'node:crypto';
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { newId, type TokenId, type WorkspaceId } from '#src/core/ids.ts';
 import { Secret } from '#src/core/secret.ts';
 import { bootstrapRecord, tokenHashes } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
+import { writePrivateFile } from '#storage/private-file.ts';
 import type { Identity } from './identity.ts';
 import { SCOPES } from './permissions.ts';
 import { newTokenSecret, tokenHash } from './token-secret.ts';
@@ -98,22 +98,7 @@ function readCredentials(file: string): Credentials | undefined {
   return { workspaceId, token: new Secret(accessToken) };
 }
 
-/** Replaces the file in one step, readable by its owner only, and on disk when this returns. */
 function writeCredentials(file: string, { workspaceId, token }: Credentials): void {
-  const text = `${JSON.stringify({ workspaceId, userId: FIRST_USER, accessToken: token.reveal() }, null, 2)}\n`;
-  const draft = `${file}.${randomUUID()}`;
-  const descriptor = openSync(draft, 'wx', 0o600);
-  try {
-    writeSync(descriptor, text);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-  renameSync(draft, file);
-  const directory = openSync(dirname(file), 'r');
-  try {
-    fsyncSync(directory);
-  } finally {
-    closeSync(directory);
-  }
+  const content = { workspaceId, userId: FIRST_USER, accessToken: token.reveal() };
+  writePrivateFile(file, `${JSON.stringify(content, null, 2)}\n`);
 }

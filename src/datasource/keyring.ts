@@ -4,19 +4,9 @@
  * owner only. A keyring is checked against the store before anything is sealed or opened with it.
  */
 import { randomBytes } from 'node:crypto';
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeSync,
-} from 'node:fs';
-import { dirname } from 'node:path';
+import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import nacl from 'tweetnacl';
+import { writePrivateFile } from '#storage/private-file.ts';
 
 export interface Keyring {
   readonly active: string;
@@ -74,21 +64,6 @@ export function keepingKeys(ring: Keyring, ids: ReadonlySet<string>): Keyring {
 /** Replaces the file in one step; it is on disk when this returns. */
 export function writeKeyring(path: string, { active, keys }: Keyring): void {
   const encoded = [...keys].map(([id, key]) => [id, Buffer.from(key).toString('base64')]);
-  const text = `${JSON.stringify({ version: 1, active, keys: Object.fromEntries(encoded) }, null, 2)}\n`;
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const draft = `${path}.${randomBytes(6).toString('hex')}`;
-  const descriptor = openSync(draft, 'wx', 0o600);
-  try {
-    writeSync(descriptor, text);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-  renameSync(draft, path);
-  const directory = openSync(dirname(path), 'r');
-  try {
-    fsyncSync(directory);
-  } finally {
-    closeSync(directory);
-  }
+  const content = { version: 1, active, keys: Object.fromEntries(encoded) };
+  writePrivateFile(path, `${JSON.stringify(content, null, 2)}\n`);
 }

@@ -2,7 +2,7 @@
  * A POST that is sent twice with one `Idempotency-Key` is done once. Only answers that say it was done (2xx) are kept:
  * what was refused changed nothing and may be sent again.
  */
-import { createHash } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Reply } from './reply.ts';
@@ -70,7 +70,7 @@ export function beginReceipt(
   },
 ): Receipt | { readonly kind: 'replay'; readonly reply: Reply } {
   const { body, headers, ...rest } = request;
-  const hash = createHash('sha256').update(body);
+  const hash = createHmac('sha256', rest.key).update(body);
   for (const [name, value] of Object.entries(headers)) hash.update(`\n${name}: ${value}`);
   const start = store.begin({ ...rest, bodyHash: hash.digest() });
   if (start.kind === 'replay') return { kind: 'replay', reply: replayed(start.reply) };

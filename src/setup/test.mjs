@@ -9,6 +9,7 @@ import { reporting, SetupError, say } from './say.mjs';
 import { ROOT, setUp } from './setup.mjs';
 import { filesBelow } from './stamps.mjs';
 
+const FILE_TIMEOUT_MS = 300_000;
 const PYTHON_TESTS = 'test/kernel-host';
 
 await reporting(setUp);
@@ -23,7 +24,14 @@ for (const pattern of everything && pythonTests.length > 0
 }
 if (nodeTests.length > 0) {
   const concurrency = `--test-concurrency=${availableParallelism()}`;
-  const options = ['--conditions=development', '--enable-source-maps', '--test-reporter=spec', concurrency];
+  const options = [
+    '--conditions=development',
+    '--enable-source-maps',
+    '--test-reporter=spec',
+    // Of one file: what hangs has to end as a failure that names it.
+    `--test-timeout=${FILE_TIMEOUT_MS}`,
+    concurrency,
+  ];
   await stage('Node.js tests', process.execPath, [...options, ...flags, '--test', ...nodeTests]);
 }
 for (const { name, ok, seconds } of results) say(`${ok ? 'passed' : 'FAILED'}  ${name} (${seconds} s)`);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import test from 'node:test';
 import Type from 'typebox';
 import { AppError } from '#src/core/errors.ts';
@@ -84,7 +84,7 @@ test('the same key and body gets the first answer again and does nothing', async
   assert.equal((await post(server, 'key', 'n', '/things/2')).text, '{"count":4}');
 });
 
-test('the store sees workspace, method, path, key and the hash of the raw body', async (t) => {
+test('the store sees workspace, method, path, key and the raw body hashed with the key', async (t) => {
   const idempotency = new MemoryReceipts();
   const server = await serve(t, [thing(() => ok({}))], { idempotency });
   await post(server, 'key', 'ä', '/things/a%40b?');
@@ -99,7 +99,7 @@ test('the store sees workspace, method, path, key and the hash of the raw body',
         method: 'POST',
         path: '/things/a@b',
         key: 'key',
-        bodyHash: createHash('sha256').update('{"name":"ä"}').digest('hex'),
+        bodyHash: createHmac('sha256', 'key').update('{"name":"ä"}').digest('hex'),
         sealedBy: undefined,
       },
     ],

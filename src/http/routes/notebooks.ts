@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { AppError } from '#src/core/errors.ts';
 import type { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { encodedJson, noContent } from '../reply.ts';
 import { defineRoute, type Route } from '../route.ts';
@@ -82,11 +83,12 @@ export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
       bodyLimitBytes: BODY_LIMIT_BYTES,
       body: Type.Object(
         { expectedUpdatedAt: Type.String({ minLength: 1, maxLength: 64 }), ...Fields },
-        { additionalProperties: false, minProperties: 2 },
+        { additionalProperties: false },
       ),
       responses: { 200: { description: 'The updated notebook.', schema: NotebookSchema } },
       errors: ['duplicate_cell', 'stale_update', 'session_open'],
       async handle({ principal, params, body: { expectedUpdatedAt, ...fields } }) {
+        if (Object.keys(fields).length === 0) throw nothingToChange();
         return encodedJson(
           await notebooks.patch(principal.workspaceId, params.notebookId, expectedUpdatedAt, fields),
         );
@@ -108,4 +110,11 @@ export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
       },
     }),
   ];
+}
+
+function nothingToChange(): AppError {
+  const message = 'name at least one of serialization, datasourceSlugs, variables';
+  return new AppError('invalid_request', `Nothing is to change: ${message}.`, {
+    errors: [{ path: '', message }],
+  });
 }
