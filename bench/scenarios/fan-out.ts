@@ -1,4 +1,5 @@
 import { MARK } from '../api.ts';
+import { runClosedLoop } from '../load/closed-loop.ts';
 import { Readers, TIME_MARK } from '../load/readers.ts';
 import { atMost, type Measure, spread } from '../measure.ts';
 import { mainThreadMs, residentBytes } from '../processes.ts';
@@ -27,7 +28,16 @@ export const fanOut: Scenario = {
       const wire = await api.wire();
       const request = api.bytes('GET', `/api/v3/notebook-sessions/${id}/events`);
       const { port } = api.endpoint;
-      // The first ones make room that is used again; what more of them take is what one takes.
+      // What any traffic makes the runtime set aside is not what readers take.
+      const traffic = api.bytes('GET', `/api/v3/notebook-sessions/${id}`);
+      await runClosedLoop({
+        port,
+        request: traffic,
+        connections: 16,
+        warmUpMs: 0,
+        forMs: 2_000,
+        expect: 200,
+      });
       await (await Readers.open({ port, request, count: 100, stalled: false })).finish();
       await settled();
       const memoryBefore = residentBytes(pid);
