@@ -367,6 +367,7 @@ test('a session that is opened again has forgotten its last life', (t) => {
     environmentId: 'env_1',
     mode: 'run',
     openedAt: '2026-02-02T00:00:00.000Z',
+    openedBy: { userId: 'ada', readsDatasources: true },
     work: null,
     phases: {},
     failure: null,
