@@ -5,10 +5,11 @@ import type { AgentEvents, AgentStreamEvent } from '#src/client/events.ts';
 type Matches = (event: AgentStreamEvent) => boolean;
 
 /** Everything one subscriber of an agent session was told, and a way to wait for what it will be. */
-export class AgentLog {
+export class AgentLog implements AsyncDisposable {
   readonly events: AgentStreamEvent[] = [];
   /** Resolves when the stream has ended by itself. */
   readonly ended: Promise<void>;
+  readonly #abort = new AbortController();
   #waits: { readonly matches: Matches; resolve(): void; reject(error: Error): void }[] = [];
 
   private constructor(client: Client, sessionId: string, options: FollowOptions) {
@@ -62,7 +63,8 @@ export class AgentLog {
 
   async #follow(client: Client, sessionId: string, options: FollowOptions): Promise<void> {
     try {
-      for await (const event of client.agentSessions.follow(sessionId, options)) {
+      const { signal } = this.#abort;
+      for await (const event of client.agentSessions.follow(sessionId, { signal, ...options })) {
         this.events.push(event);
         for (const wait of this.#waits.filter(({ matches }) => matches(event))) {
           this.#waits.splice(this.#waits.indexOf(wait), 1);
@@ -74,6 +76,12 @@ export class AgentLog {
       this.#fail(error instanceof Error ? error : new Error(String(error)));
       throw error;
     }
+  }
+
+  /** Follows no more. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#abort.abort(new Error('the test has stopped following'));
+    await this.ended.catch(() => {}); // its failure was told to whoever waited
   }
 
   #fail(error: Error): void {

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { compact, LEFT_OUT, tokensOf } from '#src/agent/compaction.ts';
+import type { EntryPart, KeptEntry } from '#src/agent/entry.ts';
+import type { EntryId } from '#src/core/ids.ts';
+
+const entry = (role: 'user' | 'assistant' | 'tool', ...content: EntryPart[]): KeptEntry => ({
+  entry: { id: 'ent_1' as EntryId, role, content, runId: null, createdAt: '' },
+  model: null,
+  provider: [],
+});
+const user = (text: string) => entry('user', { type: 'text', text });
+const call = (callId: string) => entry('assistant', { type: 'tool-call', callId, name: 'read', input: {} });
+const result = (callId: string, output: string) =>
+  entry('tool', { type: 'tool-result', callId, name: 'read', status: 'completed', output, images: [] });
+const answer = (text: string) => entry('assistant', { type: 'text', text });
+
+const LONG = 'x'.repeat(4000); // a thousand tokens
+const HISTORY = [
+  user('one'),
+  call('a'),
+  result('a', LONG),
+  answer('first'),
+  user('two'),
+  call('b'),
+  result('b', LONG),
+  call('c'),
+  result('c', LONG),
+];
+
+/** What is left: the words of each entry, long outputs as their length. */
+const shown = (entries: readonly KeptEntry[]) =>
+  entries.map(({ entry: { content } }) =>
+    content.map((part) => {
+      if (part.type === 'text') return part.text;
+      if (part.type === 'tool-call') return `call ${part.callId}`;
+      return part.type === 'tool-result' && part.output === LEFT_OUT ? 'left out' : 'output';
+    }),
+  );
+
+test('a history within the budget stays as it is', () => {
+  assert.deepEqual(compact(HISTORY, 10_000), { entries: HISTORY, outputs: 0, prompts: 0 });
+});
+
+test('the oldest output goes first, and no more than has to', () => {
+  const { entries, outputs, prompts } = compact(HISTORY, 2_500);
+  assert.deepEqual([outputs, prompts], [1, 0]);
+  assert.deepEqual(shown(entries).flat(), [
+    ...['one', 'call a', 'left out', 'first', 'two', 'call b', 'output', 'call c', 'output'],
+  ]);
+});
+
+test('the outputs of the last step stay, and whole prompts go when outputs are not enough', () => {
+  const { entries, outputs, prompts } = compact(HISTORY, 1_100);
+  assert.deepEqual([outputs, prompts], [2, 1]);
+  assert.deepEqual(shown(entries).flat(), ['two', 'call b', 'left out', 'call c', 'output']);
+});
+
+test('the present prompt stays however small the budget is, and every call keeps its result', () => {
+  const { entries } = compact(HISTORY, 1);
+  assert.deepEqual(shown(entries).flat(), ['two', 'call b', 'left out', 'call c', 'output']);
+});
+
+test('what is left out is counted away', () => {
+  const { entries } = compact(HISTORY, 2_500);
+  assert.ok(entries.reduce((sum, kept) => sum + tokensOf(kept), 0) <= 2_500);
+});
