@@ -211,7 +211,7 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     runs,
     hint: (type, text) => limitBehindError(type, text, host.limits),
   });
-  const codeCalls = new CodeCalls({ actors, sessions, sessionActors, liveNotebooks });
+  const codeCalls = new CodeCalls({ store, actors, sessions, sessionActors, liveNotebooks });
   const agents = openAgents({
     store,
     actors,

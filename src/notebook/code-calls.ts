@@ -1,5 +1,6 @@
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { newId, type WorkspaceId } from '#src/core/ids.ts';
+import type { Store } from '#storage/store.ts';
 import { type CodeResult, codeWork } from './code-work.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
@@ -12,6 +13,7 @@ export interface CodeCall {
 }
 
 export interface CodeCallsOptions {
+  readonly store: Store;
   readonly actors: ActorRuntime;
   readonly sessions: NotebookSessions;
   readonly sessionActors: SessionActors;
@@ -36,7 +38,7 @@ export class CodeCalls {
     { code, toolCallId }: CodeCall,
     signal: AbortSignal,
   ): Promise<CodeResult> {
-    const { actors, sessions, sessionActors, liveNotebooks } = this.#options;
+    const { store, actors, sessions, sessionActors, liveNotebooks } = this.#options;
     const address = sessions.awaken(workspaceId, sessionId);
     sessionActors.check(address, 'code', true);
     const live = liveNotebooks.of(workspaceId, sessionId);
@@ -45,7 +47,12 @@ export class CodeCalls {
     const ended = new Promise<CodeResult>((resolve) => {
       end = resolve;
     });
-    sessionActors.start(address, { kind: 'code', id }, true, codeWork({ id, code, live, resolve: end }));
+    sessionActors.start(
+      address,
+      { kind: 'code', id },
+      true,
+      codeWork({ id, code, live, store, resolve: end }),
+    );
     const interrupt = () => actors.tell(address, { type: 'cancel', workId: id });
     signal.addEventListener('abort', interrupt, { once: true });
     return ended.then((result) => {

@@ -1,8 +1,10 @@
 import type { CellError, CellOp, CellOutput } from '#src/kernel/messages.ts';
+import type { Store } from '#storage/store.ts';
 import { ConsoleTail } from './console-tail.ts';
 import { configOf } from './document.ts';
 import { errorText } from './error-text.ts';
 import { type LiveNotebook, SCRATCH } from './live-notebook.ts';
+import { keepOutputs } from './run-work.ts';
 import type { WorkPlan } from './work.ts';
 
 /** One error of a code call: of the block itself (`cellId` null) or of a cell that it ran. */
@@ -30,6 +32,7 @@ export interface CodeWorkOptions {
   readonly id: string;
   readonly code: string;
   readonly live: LiveNotebook;
+  readonly store: Store;
   readonly resolve: (result: CodeResult) => void;
 }
 
@@ -38,11 +41,12 @@ export interface CodeWorkOptions {
  * of an earlier one prints carries the id of that. Errors that cells had before, and that every change of the graph brings
  * up again, are none of this code's unless it asked for those cells.
  */
-export function codeWork({ id, code, live, resolve }: CodeWorkOptions): WorkPlan {
+export function codeWork({ id, code, live, store, resolve }: CodeWorkOptions): WorkPlan {
   const stdout = new ConsoleTail(PRINTED_END_LIMIT);
   const stderr = new ConsoleTail(PRINTED_END_LIMIT);
   const errors: CodeError[] = [];
   const known = new Map(live.view.cells.map((cell) => [cell.id, JSON.stringify(cell.structural)]));
+  const ran = new Set<string>();
   let output: CellOutput | null = null;
 
   const followCell = (op: CellOp): void => {
@@ -63,6 +67,7 @@ export function codeWork({ id, code, live, resolve }: CodeWorkOptions): WorkPlan
     steps: [(kernel) => kernel.scratchpad({ code, runId: id, ...documentOf(live) })],
     follow: (message) => {
       if (message.op === 'cell-op') followCell(message);
+      else if (message.op === 'execution' && message.phase === 'running') ran.add(message.cellId);
       else if (message.op === 'bridge-asked') for (const cellId of message.cells) known.delete(cellId);
     },
     judge: (done) => {
@@ -72,6 +77,7 @@ export function codeWork({ id, code, live, resolve }: CodeWorkOptions): WorkPlan
     },
     cancelRequested: () => undefined,
     ended: ({ failure }) => {
+      if (ran.size > 0) keepOutputs(store, live, ran);
       if (failure !== null) errors.push({ type: failure.code, message: failure.message, cellId: null });
       resolve({
         success: errors.length === 0,

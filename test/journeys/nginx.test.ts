@@ -107,7 +107,8 @@ test('behind nginx, events come as they happen and a silent run is not cut off',
   }
   await events.until(({ type, data }) => type === 'run-status' && data.status === 'completed');
   assert.equal(events.dataOf('session.snapshot').length, 1, 'it was one connection');
-  assert.equal((await callCode(client, notebook.id, '1 + 1')).success, true);
+  const long = `import time\ntime.sleep(${READ_TIMEOUT_S * 2.5})\nprint("done")`;
+  assert.equal((await callCode(client, notebook.id, long)).stdout, 'done\n', 'nor is code');
   assert.equal((await notebook.close()).status, 'closed');
   await events.ended;
   assert.equal(events.types.at(-1), 'session.closed');

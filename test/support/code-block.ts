@@ -1,0 +1,20 @@
+/** Code that edits a notebook: the lines stand inside one code-mode context, called `ctx`. */
+export function block(...lines: readonly string[]): string {
+  return blockWith('', ...lines);
+}
+
+/** The same with arguments for the context, such as `skip_validation=True`. */
+export function blockWith(options: string, ...lines: readonly string[]): string {
+  const body = lines.map((line) => `    ${line}`).join('\n');
+  return `import marimo._code_mode as cm\nasync with cm.get_context(${options}) as ctx:\n${body}\n`;
+}
+
+/** A block that, whatever comes of it, prints its result as the last line. */
+export function blockWithResult(...lines: readonly string[]): string {
+  const body = block(...lines)
+    .split('\n')
+    .slice(1)
+    .map((line) => `    ${line}`)
+    .join('\n');
+  return `import json, marimo._code_mode as cm\ntry:\n${body}\nfinally:\n    print(json.dumps(ctx.result))\n`;
+}
