@@ -33,7 +33,7 @@ export interface EndFacts {
     readonly cause: 'kernel_protocol_error' | 'kernel_start_failed';
     readonly message: string;
   } | null;
-  /** Null when the socket has ended and the host has not said how in the few milliseconds we wait. */
+  /** Null when the socket has ended and the host has not said how in the time we wait. */
   readonly end: ProcessEnd | null;
   /** Whether the machine has killed something for lack of memory; asked only when that would explain the end. */
   readonly wasOutOfMemory: () => boolean;

@@ -7,8 +7,8 @@
  *    host)       greeting)   are registered)
  *
  * Invariants: a bridge-done counts only for the seq in flight; no command before `up`; `exited` exactly once, and nothing
- * after it. The end of the socket is the end of the kernel: the host's word on how it ended is waited for a few
- * milliseconds only.
+ * after it. The end of the socket is the end of the kernel: the host's word on how it ended is waited for only so
+ * long.
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
@@ -49,8 +49,8 @@ export interface KernelPort {
 type Milestone = 'startedAt' | 'acceptedAt' | 'greetedAt' | 'openedAt';
 type State = 'waiting' | 'forking' | 'opening' | 'up' | 'gone';
 
-/** Longer than the host needs to reap a process, shorter than anyone notices. */
-const END_DETAIL_MS = 20;
+/** The host says how a process ended within milliseconds; only a host that is going itself, or a busy machine, takes longer. */
+const END_DETAIL_MS = 200;
 /** For what a dead kernel's socket still holds: a child process of a cell may keep the socket open for ever. */
 const LAST_WORDS_MS = 250;
 const STOP_MS = 500;

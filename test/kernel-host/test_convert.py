@@ -120,7 +120,7 @@ class Converting(unittest.TestCase):
         pid = host.wait_for("forked", id)["pid"]
         with open(f"/proc/{pid}/limits", encoding="ascii") as file:
             limits = {line[:26].strip(): line[26:].split()[:2] for line in file}
-        self.assertEqual(limits["Max cpu time"], ["30", "30"])
+        self.assertEqual(limits["Max cpu time"], ["30", "35"])
         self.assertEqual(limits["Max data size"], [str(1 << 30)] * 2)
         host.tell(op="signal", id=id, signal=9)
         self.assertEqual((frames.read(), host.wait_for("exited", id)["signal"]), (None, 9))
