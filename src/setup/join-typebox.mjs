@@ -82,7 +82,8 @@ function joined(folder) {
       /\brequire\("(\.[^"]+)"\)/g,
       (_, path) => `require(${JSON.stringify(posix.join(posix.dirname(id), path))})`,
     );
-    return `${JSON.stringify(id)}: function (exports) {\n${text}\n}`;
+    // In parentheses it is compiled at once: else the engine would read it twice.
+    return `${JSON.stringify(id)}: (function (exports) {\n${text}\n})`;
   });
   return `'use strict';
 const loaded = new Map();
