@@ -6,6 +6,7 @@ import { ConfigError } from '#src/config.ts';
 import { resolveAccess } from './access.ts';
 import type { CliContext, CommandGroup } from './command-group.ts';
 import { actors } from './commands/actors.ts';
+import { agent } from './commands/agent.ts';
 import { code } from './commands/code.ts';
 import { completeIds } from './commands/complete-ids.ts';
 import { completion } from './commands/completion.ts';
@@ -17,6 +18,7 @@ import { exitCodes } from './commands/exit-codes.ts';
 import { help } from './commands/help.ts';
 import { keys } from './commands/keys.ts';
 import { members } from './commands/members.ts';
+import { models } from './commands/models.ts';
 import { notebooks } from './commands/notebooks.ts';
 import { run } from './commands/run.ts';
 import { runs } from './commands/runs.ts';
@@ -37,6 +39,8 @@ const GROUPS: readonly CommandGroup[] = [
   sessions,
   runs,
   code,
+  agent,
+  models,
   datasources,
   keys,
   workspaces,

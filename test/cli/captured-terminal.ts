@@ -13,7 +13,8 @@ export async function troupe(
     env = {},
     cwd = '/',
     color = false,
-  }: { env?: Record<string, string>; cwd?: string; color?: boolean } = {},
+    stdin = '',
+  }: { env?: Record<string, string>; cwd?: string; color?: boolean; stdin?: string } = {},
 ): Promise<CliRun> {
   let out = '';
   let err = '';
@@ -27,7 +28,10 @@ export async function troupe(
     color,
   };
   const input = {
-    read: async () => '',
+    read: async () => stdin,
+    async *lines() {
+      yield* stdin.split('\n');
+    },
     isTerminal: true,
     onInterrupt: () => ({ [Symbol.dispose]: () => {} }),
   };

@@ -21,6 +21,8 @@ export const ID_KINDS: Readonly<Record<string, ListIds>> = {
   session: live('notebook-session'),
   environment: live('environment'),
   run: live('run'),
+  conversation: async (client, signal) =>
+    (await client.agentSessions.list({ limit: LIMIT, signal })).items.map(({ sessionId }) => sessionId),
 };
 
 /** Asked by the completion scripts while somebody types. */

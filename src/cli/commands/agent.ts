@@ -1,0 +1,164 @@
+import type { AgentSessionSummary } from '#src/client/agent-sessions.ts';
+import type { Client } from '#src/client/client.ts';
+import { ConversationScreen, conversationText } from '../agent/conversation-screen.ts';
+import { followPrompt } from '../agent/follow-prompt.ts';
+import { collect } from '../collect.ts';
+import type { CliContext, CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
+import { CommandEnd, CommandFailure, EXIT, type ExitCode } from '../exit-code.ts';
+import { exitCodeOfRun } from '../run/follow-run.ts';
+import { Interruption } from '../run/interruption.ts';
+import { type Column, printJson, printJsonLine, printList } from '../terminal.ts';
+
+interface NewOptions {
+  readonly environment?: string;
+  readonly notebook?: string;
+  readonly model?: string;
+  readonly instructions?: string;
+  readonly datasource?: readonly string[];
+}
+
+const COLUMNS: readonly Column<AgentSessionSummary>[] = [
+  { title: 'conversation', of: ({ sessionId }) => sessionId },
+  { title: 'status', of: ({ status }) => status },
+  { title: 'model', of: ({ config }) => config.model },
+  { title: 'environment', of: ({ environmentId }) => environmentId },
+  { title: 'changed', of: ({ updatedAt }) => updatedAt },
+];
+
+export const agent: CommandGroup = (program, context) => {
+  const { terminal, connect, wantsJson, input } = context;
+  const group = program.command('agent').description('conversations with agents');
+
+  const create = group
+    .command('new')
+    .description('open a conversation and print its id')
+    .option('--environment <id>', "where (default: the notebook's, or a new one)")
+    .option('--notebook <session>', 'a notebook session for the agent to work in')
+    .option('--model <id>', 'provider/model')
+    .option('--instructions <text>', 'what the agent is always told')
+    .option('--datasource <slug...>', 'datasources that it may query')
+    .action(async (options: NewOptions, command) => {
+      const session = await openConversation(connect(command), options);
+      if (wantsJson(command)) return printJson(terminal, session);
+      terminal.out(`${session.sessionId}\n`);
+      terminal.err(`${session.config.model ?? 'no model yet'}, in ${session.environmentId}\n`);
+    });
+  examples(create, [
+    'troupe agent new --model anthropic/claude-sonnet-4-5',
+    'troupe agent new --notebook nb_01… --datasource sales',
+  ]);
+
+  const prompt = group
+    .command('prompt')
+    .description('prompt an agent and show its answer; Ctrl-C cancels, a second one leaves')
+    .argument('<conversation>', 'its id')
+    .argument('[text]', 'what to say; - or nothing reads standard input')
+    .action(async (sessionId: string, given: string | undefined, _, command) => {
+      const text = given === undefined || given === '-' ? await input.read() : given;
+      if (text.trim() === '') throw new CommandFailure('Say something.', EXIT.usage);
+      const exitCode = await ask(context, connect(command), sessionId, text, wantsJson(command));
+      if (exitCode !== EXIT.ok) throw new CommandEnd(exitCode);
+    });
+  examples(prompt, [
+    'troupe agent prompt nb_01… "Which month sold best? Add a cell with a chart."',
+    'troupe agent prompt conv_01… - < question.md',
+    'troupe agent prompt conv_01… "Hello" --json | jq -r \'select(.type == "text-delta").data.text\'',
+  ]);
+
+  const chat = group
+    .command('chat')
+    .description('talk with an agent, line by line, until the input ends')
+    .argument('[conversation]', 'its id (default: a new one)')
+    .option('--notebook <session>', 'a notebook session for a new one to work in')
+    .option('--model <id>', 'provider/model of a new one')
+    .action(async (given: string | undefined, options: NewOptions, command) => {
+      const client = connect(command);
+      const sessionId = given ?? (await openConversation(client, options)).sessionId;
+      if (given === undefined) terminal.err(`${sessionId}\n`);
+      for await (const line of input.lines(() => terminal.err('> '))) {
+        if (line.trim() !== '') await ask(context, client, sessionId, line, wantsJson(command));
+      }
+    });
+  examples(chat, ['troupe agent chat', 'troupe agent chat --notebook nb_01…']);
+
+  const show = group
+    .command('show')
+    .description('show a conversation')
+    .argument('<conversation>', 'its id')
+    .action(async (sessionId: string, _, command) => {
+      const session = await connect(command).agentSessions.get(sessionId);
+      if (wantsJson(command)) printJson(terminal, session);
+      else terminal.out(conversationText(session, terminal.color));
+    });
+  examples(show, ['troupe agent show conv_01…']);
+
+  const list = group
+    .command('list')
+    .description('list the conversations that you may read')
+    .action(async (_, command) => {
+      printList(terminal, await collect(connect(command).agentSessions.each()), COLUMNS, wantsJson(command));
+    });
+  examples(list, ['troupe agent list']);
+
+  const close = group
+    .command('close')
+    .description('close a conversation; its history stays')
+    .argument('<conversation>', 'its id')
+    .action(async (sessionId: string, _, command) => {
+      const session = await connect(command).agentSessions.close(sessionId);
+      if (wantsJson(command)) printJson(terminal, session);
+      else terminal.out(`${sessionId} is closed.\n`);
+    });
+  examples(close, ['troupe agent close conv_01…']);
+};
+
+async function openConversation(client: Client, options: NewOptions) {
+  const { notebook, model, instructions, datasource } = options;
+  const environmentId =
+    options.environment ??
+    (notebook === undefined
+      ? (await client.executionEnvironments.create()).environmentId
+      : (await client.notebookSessions.get(notebook)).environmentId);
+  if (environmentId === null) throw new CommandFailure(`The notebook session ${notebook} is closed.`);
+  const config = {
+    ...(model === undefined ? {} : { model }),
+    ...(instructions === undefined ? {} : { instructions }),
+  };
+  return client.agentSessions.open({
+    environmentId,
+    config,
+    ...(notebook === undefined ? {} : { notebookSessionId: notebook }),
+    ...(datasource === undefined ? {} : { context: { datasourceSlugs: datasource } }),
+  });
+}
+
+/** One prompt and its answer. With `json` every event is a line, and the run is the last one. */
+async function ask(
+  { terminal, input }: CliContext,
+  client: Client,
+  sessionId: string,
+  text: string,
+  json: boolean,
+): Promise<ExitCode> {
+  using interruption = new Interruption(input);
+  const screen = new ConversationScreen(terminal);
+  const run = await followPrompt({
+    client,
+    sessionId,
+    signal: interruption.leave,
+    submit: async () => {
+      interruption.stop.throwIfAborted();
+      const { runId } = await client.agentSessions.prompt(sessionId, text, { signal: interruption.leave });
+      interruption.instead = () => {
+        terminal.err('\ncancelling (Ctrl-C again leaves at once)\n');
+        client.runs.cancel(runId, { signal: interruption.leave }).catch(() => {}); // it may be over by now
+      };
+      return runId;
+    },
+    take: (event) => (json ? printJsonLine(terminal, event) : screen.take(event)),
+  });
+  if (json) printJsonLine(terminal, { type: 'run', sessionId, runId: run.id, data: run });
+  else screen.finish(run);
+  return exitCodeOfRun(run);
+}

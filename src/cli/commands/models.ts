@@ -1,0 +1,64 @@
+import type { ModelProvider } from '#src/client/models.ts';
+import type { CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
+import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
+import { type Column, printJson, printList } from '../terminal.ts';
+
+const COLUMNS: readonly Column<ModelProvider>[] = [
+  { title: 'provider', of: ({ provider }) => provider },
+  { title: 'usable', of: ({ usable }) => (usable ? 'yes' : 'no') },
+  { title: 'through', of: ({ source }) => source },
+  { title: 'models', of: ({ provider, models }) => models.join(', ') || `${provider}/…` },
+];
+
+export const models: CommandGroup = (program, { terminal, connect, wantsJson, input }) => {
+  const group = program.command('models').description('what agents are answered by');
+
+  const list = group
+    .command('list')
+    .description('list the providers, and which of them this workspace can use')
+    .action(async (_, command) => {
+      const found = await connect(command).models.list();
+      if (wantsJson(command)) return printJson(terminal, found);
+      printList(terminal, [...found.items], COLUMNS, false);
+      terminal.err(`default: ${found.defaultModel ?? 'none; set TROUPE_DEFAULT_MODEL'}\n`);
+    });
+  examples(list, ['troupe models list']);
+
+  const setKey = group
+    .command('set-key')
+    .description('give the workspace a key of its own for a provider, read from standard input; an owner may')
+    .argument('<provider>', 'anthropic, openai or openai-compatible')
+    .action(async (provider: string, _, command) => {
+      // Not an argument: others can read those.
+      const key = (await input.read()).trim();
+      if (key === '') throw new CommandFailure('Give the key on standard input.', EXIT.usage);
+      const kept = await connect(command).models.setKey(provider, key);
+      if (wantsJson(command)) printJson(terminal, kept);
+      else terminal.out(`The key for ${provider} is sealed.\n`);
+    });
+  examples(setKey, ['pass show anthropic | troupe models set-key anthropic']);
+
+  const deleteKey = group
+    .command('delete-key')
+    .description("forget the workspace's key for a provider")
+    .argument('<provider>')
+    .action(async (provider: string, _, command) => {
+      await connect(command).models.deleteKey(provider);
+      if (wantsJson(command)) printJson(terminal, { provider, deleted: true });
+      else terminal.out(`The key for ${provider} is forgotten.\n`);
+    });
+  examples(deleteKey, ['troupe models delete-key anthropic']);
+
+  const test = group
+    .command('test')
+    .description('ask a model for one word')
+    .argument('[model]', 'provider/model (default: the default model)')
+    .action(async (model: string | undefined, _, command) => {
+      const result = await connect(command).models.test(model);
+      if (wantsJson(command)) printJson(terminal, result);
+      else terminal.out(`${result.model}: ${result.message} (${result.elapsedMs} ms)\n`);
+      if (!result.ok) throw new CommandEnd(EXIT.failed);
+    });
+  examples(test, ['troupe models test', 'troupe models test openai-compatible/qwen3']);
+};

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { startScriptedModel } from '#test/support/scripted-model.ts';
+import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import { troupe } from './captured-terminal.ts';
+
+const model = await startScriptedModel(test);
+const server = await startServer(test, {
+  TROUPE_OPENAI_COMPATIBLE_URL: model.url,
+  TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
+});
+const env = {
+  SERVICE_BASE_URL: server.baseUrl,
+  SERVICE_ACCESS_TOKEN: OWNER.token,
+  SERVICE_WORKSPACE_ID: OWNER.workspaceId,
+};
+const cli = (args: readonly string[], stdin = '') => troupe(args, { env, stdin });
+
+async function newConversation(): Promise<string> {
+  return (await cli(['agent', 'new'])).out.trim();
+}
+
+test('a prompt shows what the agent says on one stream and what it does on the other', async () => {
+  const id = await newConversation();
+  model.script(
+    (exchange) =>
+      exchange.text('Let me see.').calls(['list_datasources', {}], ['brew', {}]).end('tool_calls'),
+    (exchange) => exchange.text('There ', 'are \u001b[2Jnone.').end(),
+  );
+  assert.deepEqual(await cli(['agent', 'prompt', id, 'What is there?']), {
+    exitCode: 0,
+    out: 'Let me see.\nThere are [2Jnone.\n',
+    err: [
+      '▸ list_datasources {}',
+      '▸ brew {}',
+      '  brew failed: The call of brew was not carried out: its arguments are not what the tool takes.',
+      '',
+    ].join('\n'),
+  });
+  const shown = await cli(['agent', 'show', id]);
+  assert.match(shown.out, /> What is there\?\n\nLet me see\.\n▸ list_datasources \{\}/);
+  assert.match((await cli(['agent', 'list'])).out, new RegExp(`${id} +ready +openai-compatible/scripted`));
+});
+
+test('a program gets every event as a line, and the run as the last one', async () => {
+  const id = await newConversation();
+  model.script((exchange) => exchange.text('Hello.').end());
+  const { exitCode, out } = await cli(['agent', 'prompt', id, '--json'], 'Hi.\n');
+  const lines = out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { type: string; data: { status?: string } });
+  assert.equal(exitCode, 0);
+  assert.deepEqual([...new Set(lines.map(({ type }) => type))].sort(), [
+    'agent-entry',
+    'run',
+    'run-status',
+    'session.status',
+    'text-delta',
+  ]);
+  assert.deepEqual([lines.at(-1)?.type, lines.at(-1)?.data.status], ['run', 'completed']);
+});
+
+test('a prompt that fails says why and ends with 1', async () => {
+  const id = await newConversation();
+  model.script((exchange) => exchange.refuse(401));
+  assert.deepEqual(await cli(['agent', 'prompt', id, 'Hi.']), {
+    exitCode: 1,
+    out: '',
+    err: 'failed model_auth: The provider of openai-compatible/scripted does not accept the key.\n',
+  });
+});
+
+test('a chat answers line by line', async () => {
+  model.script(
+    (exchange) => exchange.text('One.').end(),
+    (exchange) => exchange.text('Two.').end(),
+  );
+  const { exitCode, out } = await cli(['agent', 'chat'], 'first\n\nsecond\n');
+  assert.deepEqual([exitCode, out], [0, 'One.\nTwo.\n']);
+});
+
+test('providers are listed, keyed from standard input, and tested', async () => {
+  assert.match((await cli(['models', 'list'])).out, /anthropic +no +- +anthropic\/…/);
+  assert.equal(
+    (await cli(['models', 'set-key', 'anthropic'], 'sk-1\n')).out,
+    'The key for anthropic is sealed.\n',
+  );
+  assert.match((await cli(['models', 'list'])).out, /anthropic +yes +workspace/);
+  assert.equal((await cli(['models', 'delete-key', 'anthropic'])).exitCode, 0);
+  model.script((exchange) => exchange.refuse(404, { error: { message: 'no such model' } }));
+  const { exitCode, out } = await cli(['models', 'test']);
+  assert.equal(exitCode, 1);
+  assert.match(out, /knows no model openai-compatible\/scripted: no such model/);
+});
