@@ -56,8 +56,9 @@ export class SessionPool implements AsyncDisposable {
 
   /** The connections of every revision of a datasource are void. */
   drop(workspaceId: WorkspaceId, slug: string): void {
-    for (const [key, shelf] of this.#shelves)
-      if (key.startsWith(keyOf(workspaceId, slug))) this.#empty(key, shelf);
+    for (const [key, shelf] of this.#shelves) {
+      if (key.startsWith(keyOf(workspaceId, slug))) void Promise.all(this.#empty(key, shelf));
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -73,7 +74,7 @@ export class SessionPool implements AsyncDisposable {
         if (released) return;
         released = true;
         if (reusable && !shelf.isVoid) this.#keep(shelf, session);
-        else void session.close();
+        else void closed(session);
         this.#leave(key, shelf);
       },
     };
@@ -83,7 +84,7 @@ export class SessionPool implements AsyncDisposable {
     const timer = setTimeout(() => {
       const at = shelf.idle.findIndex((kept) => kept.session === session);
       if (at !== -1) shelf.idle.splice(at, 1);
-      void session.close();
+      void closed(session);
     }, IDLE_MS).unref();
     shelf.idle.push({ session, timer });
   }
@@ -99,11 +100,16 @@ export class SessionPool implements AsyncDisposable {
     this.#shelves.delete(key);
     return shelf.idle.splice(0).map(({ session, timer }) => {
       clearTimeout(timer);
-      return session.close();
+      return closed(session);
     });
   }
 }
 
 function keyOf(workspaceId: string, slug: string): string {
   return `${workspaceId}/${slug}/`;
+}
+
+/** A connection that does not close in good order is gone all the same: its sockets end with its session. */
+function closed(session: Session): Promise<void> {
+  return session.close().catch(() => undefined);
 }

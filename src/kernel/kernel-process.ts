@@ -53,7 +53,7 @@ type State = 'waiting' | 'forking' | 'opening' | 'up' | 'gone';
 const END_DETAIL_MS = 200;
 /** For what a dead kernel's socket still holds: a child process of a cell may keep the socket open for ever. */
 const LAST_WORDS_MS = 250;
-const STOP_MS = 500;
+const STOP_MS = 1500;
 const KILL_MS = 1000;
 
 export class KernelProcess implements Kernel {

@@ -82,7 +82,7 @@ export interface Kernel {
   interrupt(): boolean;
   /** Ends the process and all it started, at once. */
   kill(): void;
-  /** Ends it in good order: interrupt if busy, marimo's own stop, and SIGKILL after half a second. */
+  /** Ends it in good order: interrupt if busy, marimo's own stop, and SIGKILL after a second and a half. */
   stop(): void;
   /** Stops reading: a kernel that goes on writing blocks. Only `resume` lets it, and an interrupt of it, proceed. */
   pause(): void;

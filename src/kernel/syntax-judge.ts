@@ -53,12 +53,14 @@ export class SyntaxJudge implements Disposable {
   [Symbol.dispose](): void {
     this.#disposed = true;
     this.#child?.kill('SIGKILL');
+    for (const question of this.#asked.values()) refuse(question);
+    this.#asked.clear();
   }
 
   #ask(codes: readonly string[]): Promise<boolean> {
     return new Promise((resolve) => {
       const settle = (parses: readonly boolean[]): void => {
-        codes.forEach((code, index) => this.#remember(code, parses[index] === true));
+        for (const [index, code] of codes.entries()) this.#remember(code, parses[index] === true);
         resolve(codes.every((_, index) => parses[index] === true));
       };
       this.#send({ codes, settle });

@@ -32,7 +32,7 @@ const failed = ({ code, message }: AppError) => ({ success: false, why: `${code}
 const beats = (text: string) => text.split(BEAT).length - 1;
 /** What stands behind the head, chunks put together. */
 function bodyOf(text: string): string {
-  return text.slice(text.indexOf('\r\n\r\n') + 4).replace(/[0-9a-f]+\r\n([^]*?)\r\n/g, '$1');
+  return text.slice(text.indexOf('\r\n\r\n') + 4).replace(/[0-9a-f]+\r\n([\s\S]*?)\r\n/g, '$1');
 }
 
 test('an answer that comes in time is one like any other', async (t) => {
