@@ -20,8 +20,8 @@ def _timestamp(text):
 
 
 READERS = {
-    "integer": lambda value: int(value) if isinstance(value, str) else value,  # beyond what a float holds: text
-    "float": float,  # 1.0 travels as 1, and what is not finite as text
+    "integer": int,
+    "float": float,
     "decimal": decimal.Decimal,
     "bytes": base64.b64decode,
     "date": _date,
@@ -31,17 +31,32 @@ READERS = {
     "uuid": uuid.UUID,
     "json": json.loads,
 }
+# what most values of a column are already: an integer is text only beyond what JSON holds, a float is not when it is 1
+AS_THEY_ARE = {"integer": int, "float": float}
 
 
 def read_rows(rows, types) -> list:
     """Rows as tuples. A value that Python cannot hold, such as a date before year 1, stays text."""
-    readers = [(index, READERS[kind]) for index, kind in enumerate(types) if kind in READERS]
-    if not rows or not readers:
+    special = [(index, kind) for index, kind in enumerate(types) if kind in READERS]
+    if not rows or not special:
         return list(map(tuple, rows))
     columns = list(zip(*rows))
-    for index, reader in readers:
-        columns[index] = [None if value is None else _read(reader, value) for value in columns[index]]
+    for index, kind in special:
+        columns[index] = _read_column(columns[index], kind)
     return list(zip(*columns))
+
+
+def _read_column(column, kind):
+    found = set(map(type, column))
+    if found <= {AS_THEY_ARE.get(kind), type(None)}:
+        return column
+    reader = READERS[kind]
+    if type(None) not in found:
+        try:
+            return list(map(reader, column))
+        except (ValueError, ArithmeticError, OverflowError):
+            pass  # one of them: which, is for the slow way to find
+    return [None if value is None else _read(reader, value) for value in column]
 
 
 def _read(reader, value):
