@@ -80,9 +80,14 @@ export interface Connector extends Pick<Definition<TObject>, 'kind' | 'title' | 
 
 export function defineConnector<S extends TObject>(definition: Definition<S>): Connector {
   const { kind, title, embedded, schema, placeholder } = definition;
-  const validator = Compile(schema);
+  const compile = () => Compile(schema);
+  let compiled: ReturnType<typeof compile> | undefined;
+  const isConnection = (value: unknown): value is Static<S> => {
+    compiled ??= compile();
+    return compiled.Check(value);
+  };
   const read = (value: unknown): Static<S> => {
-    if (validator.Check(value)) return value;
+    if (isConnection(value)) return value;
     throw new DatasourceFailure('failed');
   };
   return {
@@ -92,7 +97,7 @@ export function defineConnector<S extends TObject>(definition: Definition<S>): C
     schema,
     placeholder,
     violations(value, path) {
-      if (!validator.Check(value)) return memberViolations(validator.Errors(value), path);
+      if (!isConnection(value)) return memberViolations((compiled ?? compile()).Errors(value), path);
       const found = definition.check?.(value) ?? [];
       return found.map((violation) => ({ ...violation, path: path + violation.path }));
     },

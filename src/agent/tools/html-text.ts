@@ -1,4 +1,7 @@
-import { Parser } from 'htmlparser2';
+import { createRequire } from 'node:module';
+
+/** Loaded with the first HTML there is: it is thirty files, which a start need not wait for. */
+const require = createRequire(import.meta.url);
 
 const BLOCKS = new Set([
   'p',
@@ -20,6 +23,7 @@ const SILENT = new Set(['script', 'style', 'svg', 'head']);
 
 /** What is to be read of HTML, as plain text: cells of a row with bars between them, marimo's tables as rows. */
 export function htmlText(html: string): string {
+  const { Parser }: typeof import('htmlparser2') = require('htmlparser2');
   let text = '';
   let silent = 0;
   const parser = new Parser({

@@ -43,8 +43,12 @@ const SHOWN_VIOLATIONS = 5;
 
 export function defineTool<Schema extends TObject>(spec: ToolSpec<Schema>): Tool {
   const { name, description, schema, exclusive = false } = spec;
-  const validator = Compile(schema);
-  const isInput = (input: unknown): input is Static<Schema> => validator.Check(input);
+  const compile = () => Compile(schema);
+  let compiled: ReturnType<typeof compile> | undefined;
+  const isInput = (input: unknown): input is Static<Schema> => {
+    compiled ??= compile();
+    return compiled.Check(input);
+  };
   return {
     name,
     description,
@@ -52,7 +56,7 @@ export function defineTool<Schema extends TObject>(spec: ToolSpec<Schema>): Tool
     exclusive,
     async run(input, call) {
       if (!isInput(input)) {
-        const wrong = validator
+        const wrong = (compiled ?? compile())
           .Errors(input)
           .slice(0, SHOWN_VIOLATIONS)
           .map(({ instancePath, message }) => `${instancePath || 'the input'} ${message}`);
