@@ -55,6 +55,9 @@ export async function openMssql(driver: unknown, options: MssqlOptions): Promise
   };
 }
 
+/** The driver’s own limits; the signal is what counts. */
+const MAX_TIMER_MS = 2_147_483_647;
+
 /** The server has no TLS, and the connection wants it. */
 class NoTls extends Error {}
 
@@ -81,7 +84,7 @@ function connected(
     options: {
       appName: 'troupe',
       connector,
-      connectTimeout: 0,
+      connectTimeout: MAX_TIMER_MS,
       cryptoCredentialsDetails: ca === undefined ? {} : { ca },
       database,
       encrypt: tls !== false,

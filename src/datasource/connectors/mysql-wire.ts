@@ -1,6 +1,8 @@
 /** Sessions with servers that speak the protocol of MySQL. */
+import type { Socket } from 'node:net';
 import driver, { type Connection, type FieldPacket } from 'mysql2';
 import type { Session } from '../connector.ts';
+import { DatasourceFailure } from '../failure.ts';
 import type { Route } from '../route.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
 import { type Cell, type Column, type ColumnType, integerCell } from '../rows.ts';
@@ -37,13 +39,14 @@ function connected(
   { route, user, password, database }: MysqlOptions,
   tls: TlsOptions | false,
 ): Promise<Connection> {
+  const socket = route.connect();
   const connection = driver.createConnection({
     host: route.host,
     port: route.port,
     user,
     password,
     database,
-    stream: () => route.connect(),
+    stream: () => socket,
     ...(tls !== false && {
       ssl: { ...tls, verifyIdentity: tls.rejectUnauthorized && !tls.checkServerIdentity },
     }),
@@ -56,7 +59,21 @@ function connected(
     rowsAsArray: true,
   });
   connection.on('error', () => {}); // what is running hears of it too
+  refuseDisorder(connection, socket);
   return new Promise((done, fail) => connection.connect((error) => (error ? fail(error) : done(connection))));
+}
+
+/** Of a packet out of order the driver prints a line and goes on, for as many as a server cares to send. */
+function refuseDisorder(connection: Connection, socket: Socket): void {
+  const handle: unknown = Reflect.get(connection, 'handlePacket');
+  if (typeof handle !== 'function') return;
+  Reflect.set(connection, 'handlePacket', (packet: { readonly sequenceId: number } | undefined) => {
+    // A paused connection keeps its packets and handles them, in order, when it goes on.
+    const isHandled = packet !== undefined && Reflect.get(connection, '_paused') !== true;
+    if (isHandled && packet.sequenceId !== Reflect.get(connection, 'sequenceId')) {
+      socket.destroy(new DatasourceFailure('failed'));
+    } else handle.call(connection, packet);
+  });
 }
 
 function run(connection: Connection, sql: string): Promise<void> {

@@ -1,0 +1,53 @@
+/** A server that answers HTTP over TLS as a warehouse would, on a real socket. */
+import { createServer as createPlain, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import { TEST_CERTIFICATE, TEST_KEY } from '#test/support/test-certificate.ts';
+import { listening, type Owner } from './listening.ts';
+
+export interface StandInRequest {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+export interface StandInAnswer {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Text as it is, anything else as JSON. */
+  readonly body: unknown;
+}
+
+export interface StandIn {
+  readonly port: number;
+  readonly requests: readonly StandInRequest[];
+}
+
+type Answer = (request: StandInRequest, port: number) => StandInAnswer | undefined;
+
+/** What `answer` has no answer for is never answered. */
+export async function httpStandIn(owner: Owner, answer: Answer, tls = true): Promise<StandIn> {
+  const requests: StandInRequest[] = [];
+  const serve = async (incoming: IncomingMessage, response: ServerResponse) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk);
+    const { method = '', url = '', headers } = incoming;
+    const request = { method, path: url, headers, body: Buffer.concat(chunks).toString() };
+    requests.push(request);
+    const given = answer(request, port);
+    if (given === undefined) return;
+    response.writeHead(given.status ?? 200, { 'content-type': 'application/json', ...given.headers });
+    response.end(
+      typeof given.body === 'string' || given.body instanceof Uint8Array
+        ? given.body
+        : JSON.stringify(given.body),
+    );
+  };
+  const handle = (incoming: IncomingMessage, response: ServerResponse) => {
+    serve(incoming, response).catch(() => response.destroy());
+  };
+  const server = tls ? createServer({ cert: TEST_CERTIFICATE, key: TEST_KEY }, handle) : createPlain(handle);
+  const port = await listening(owner, server);
+  return { port, requests };
+}

@@ -1,0 +1,22 @@
+/**
+ * A certificate for `localhost`, `db.example` and 127.0.0.1 that nobody trusts unless told to, valid until 2120, and its
+ * key. For servers that tests start, and for nothing else.
+ */
+export const TEST_CERTIFICATE = `-----BEGIN CERTIFICATE-----
+MIIBdTCCARygAwIBAgIBATAKBggqhkjOPQQDAjAXMRUwEwYDVQQDDAx0cm91cGUg
+dGVzdHMwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBcxFTATBgNV
+BAMMDHRyb3VwZSB0ZXN0czBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABN0dupmQ
+SnAz3XNbVBEMJtGIBNwLpRJK6shsmB3LCcT7jfm+sWGQFpvFe168fzajr2MpnGJG
+CcZ3pV0GpEFBIGejVzBVMAwGA1UdEwQFMAMBAf8wJgYDVR0RBB8wHYIJbG9jYWxo
+b3N0ggpkYi5leGFtcGxlhwR/AAABMB0GA1UdDgQWBBTmqqOYAyA9a1KrdVRz4FSn
+fpqUsjAKBggqhkjOPQQDAgNHADBEAiANsD2YsR6O8TRvCfutrqB3SIhDagZjZxLE
+SR50B/6m+wIgLuw93Md89To6y6NHtSBDV37k4pJT4Fq5mg4/IC+qBps=
+-----END CERTIFICATE-----
+`;
+
+export const TEST_KEY = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg3q23ajbIieZfncbb
+pn8bhJlOpWABPw4p+3HY/u8R1w6hRANCAATdHbqZkEpwM91zW1QRDCbRiATcC6US
+SurIbJgdywnE+435vrFhkBabxXtevH82o69jKZxiRgnGd6VdBqRBQSBn
+-----END PRIVATE KEY-----
+`;
