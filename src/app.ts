@@ -58,6 +58,7 @@ import { createServer, type Server } from './http/server.ts';
 import { findHostScript } from './kernel/host-script.ts';
 import { KernelHost } from './kernel/kernel-host.ts';
 import { limitBehindError, limitsOf, shownLimits } from './kernel/limits.ts';
+import { LocalModelProcess } from './kernel/local-model.ts';
 import { SyntaxJudge } from './kernel/syntax-judge.ts';
 import { CodeCalls } from './notebook/code-calls.ts';
 import { Environments } from './notebook/environments.ts';
@@ -212,6 +213,19 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     hint: (type, text) => limitBehindError(type, text, host.limits),
   });
   const codeCalls = new CodeCalls({ store, actors, sessions, sessionActors, liveNotebooks });
+  const localModel =
+    config.localModel === undefined
+      ? undefined
+      : opened.use(
+          new LocalModelProcess({
+            path: config.localModel,
+            script: findHostScript('local_model.py'),
+            runDir: directory.runPath,
+            contextTokens: config.modelContextTokens === 0 ? 4096 : config.modelContextTokens,
+            environment: processEnvironment(),
+            log,
+          }),
+        );
   const agents = openAgents({
     store,
     actors,
@@ -222,7 +236,7 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     notebooks: new NotebooksForAgents({ store, actors, sessions, sessionActors, liveNotebooks, codeCalls }),
     datasources: new QueriesForAgents(datasources, queries),
     vault: new KeyVault(store, () => keys.ring),
-    localModel: undefined,
+    localModel,
   });
   let draining = false;
   const server: Server = opened.use(

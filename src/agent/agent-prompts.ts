@@ -16,10 +16,9 @@ import { systemPrompt } from './instructions.ts';
 import type { LiveConversation } from './live-conversation.ts';
 import type { LiveConversations } from './live-conversations.ts';
 import type { Models } from './models/models.ts';
-import { type DatasourceQueries, datasourceTools } from './tools/datasource-tools.ts';
+import type { DatasourceQueries } from './tools/datasource-tools.ts';
 import type { Notebooks } from './tools/notebook-access.ts';
-import { notebookTools } from './tools/notebook-tools.ts';
-import { Toolbox } from './tools/toolbox.ts';
+import type { Toolbox } from './tools/toolbox.ts';
 import { Turn } from './turn.ts';
 
 export interface SubmittedPrompt {
@@ -68,10 +67,10 @@ export class AgentPrompts {
     runs.admit(workspaceId);
 
     const conversation = conversations.of(workspaceId, sessionId as SessionId);
-    const { toolbox, system } = this.#equip(caller, sessionId, record);
+    const { openToolbox, system } = this.#equip(caller, sessionId, record);
     const runId = runs.begin(workspaceId, sessionId as SessionId, 'agent', { prompt });
     mend(conversation, runId);
-    const turn = new Turn({ ...this.#options, runId, conversation, model, system, toolbox });
+    const turn = new Turn({ ...this.#options, runId, conversation, model, system, openToolbox });
     turn.ask(prompt);
     agentActors.start(address, turn, budget);
     return { runId, sessionId, status: 'running' };
@@ -95,12 +94,21 @@ export class AgentPrompts {
     const isBound = notebookSessionId !== null;
     const isEditable = isBound && notebooks.state(workspaceId, sessionId).isEditable;
     const hasDatasources = datasources !== undefined;
-    const tools = [
-      ...(isBound ? notebookTools({ notebooks, workspaceId, sessionId, isEditable }) : []),
-      ...(hasDatasources ? datasourceTools({ queries: datasources, caller, slugs }) : []),
-    ];
+    // Loaded with the first prompt: starting the server must not pay for it.
+    const openToolbox = async (): Promise<Toolbox> => {
+      const [box, forNotebooks, forDatasources] = await Promise.all([
+        import('./tools/toolbox.ts'),
+        import('./tools/notebook-tools.ts'),
+        import('./tools/datasource-tools.ts'),
+      ]);
+      const tools = [
+        ...(isBound ? forNotebooks.notebookTools({ notebooks, workspaceId, sessionId, isEditable }) : []),
+        ...(hasDatasources ? forDatasources.datasourceTools({ queries: datasources, caller, slugs }) : []),
+      ];
+      return new box.Toolbox(tools, log);
+    };
     const system = systemPrompt({ isBound, isEditable, hasDatasources, instructions });
-    return { toolbox: new Toolbox(tools, log), system };
+    return { openToolbox, system };
   }
 }
 

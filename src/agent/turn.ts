@@ -30,7 +30,8 @@ export interface TurnOptions {
   readonly conversation: LiveConversation;
   readonly model: ChosenModel;
   readonly system: string;
-  readonly toolbox: Toolbox;
+  /** Called once, with the first step. */
+  readonly openToolbox: () => Promise<Toolbox>;
   readonly silenceMs: number;
   readonly runs: RunBook;
   readonly store: Store;
@@ -55,6 +56,7 @@ export class Turn {
   /** Of the last step: calls that the model spelled wrongly. */
   #invalid: ReadonlyMap<string, string> = new Map();
   #usage: TokenUsage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+  #toolbox: Promise<Toolbox> | undefined;
   #steps = 0;
   #failures = 0;
   #squeezes = 0;
@@ -73,6 +75,9 @@ export class Turn {
   /** Asks the model for one step. Rejects only by a fault of ours, or when the signal has aborted. */
   async think(signal: AbortSignal): Promise<StepReport> {
     const { conversation, model } = this.#options;
+    this.#toolbox ??= this.#options.openToolbox();
+    const tools = (await this.#toolbox).declarations;
+    signal.throwIfAborted();
     const messages = this.#messages();
     const entryId = conversation.beginDraft(this.runId);
     let answer: ModelAnswer;
@@ -82,7 +87,7 @@ export class Turn {
         id: model.id,
         system: this.#options.system,
         messages,
-        tools: this.#options.toolbox.declarations,
+        tools,
         maxOutputTokens: model.maxOutputTokens,
         silenceMs: this.#options.silenceMs,
         signal,
@@ -100,8 +105,10 @@ export class Turn {
 
   /** Carries out the calls of the last step. Resolves when all have a result; calls that are aborted have one, too. */
   async act(signal: AbortSignal): Promise<void> {
-    const { conversation, toolbox, store } = this.#options;
+    const { conversation, store } = this.#options;
     await store.durable();
+    const toolbox = await this.#toolbox;
+    if (toolbox === undefined) throw new Error('Tools are called before the first step.');
     await Promise.all(
       openCalls(conversation.entries).map(async (call) => {
         const wrong = this.#invalid.get(call.callId);

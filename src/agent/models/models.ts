@@ -1,6 +1,7 @@
 /** Which models a workspace can use: from the server's settings, from keys of its own, from a file on disk. */
 import { AppError } from '#src/core/errors.ts';
 import type { Secret } from '#src/core/secret.ts';
+import { ModelFailure } from './model-failure.ts';
 import {
   KEYED_PROVIDERS,
   type KeyedProvider,
@@ -30,7 +31,9 @@ export interface ModelSettings {
 export interface LocalModel {
   /** The model's name behind `local/`. */
   readonly name: string;
-  /** Resolves once it can be asked; starts what is needed for it. */
+  /** What has to be done before it can be used; undefined when nothing has to. */
+  lacks(): string | undefined;
+  /** Resolves once it can be asked; starts what is needed for it. Rejects with a line that says why it cannot. */
   connect(): Promise<{ readonly apiKey: string; readonly fetch: typeof fetch }>;
 }
 
@@ -131,14 +134,15 @@ export class Models {
       throw new AppError('unknown_model', `This server has the one local model local/${local.name}.`);
     }
     if (this.#source(workspaceId, provider) !== null) return;
-    throw new AppError('model_not_configured', `The models ${provider}/… cannot be used: ${LACKS[provider]}`);
+    const lacks = (provider === 'local' ? local?.lacks() : undefined) ?? LACKS[provider];
+    throw new AppError('model_not_configured', `The models ${provider}/… cannot be used: ${lacks}`);
   }
 
   #source(workspaceId: string, provider: ProviderName): ProviderState['source'] {
     const { settings, keys, local } = this.#options;
     switch (provider) {
       case 'local':
-        return local === undefined ? null : 'settings';
+        return local === undefined || local.lacks() !== undefined ? null : 'settings';
       case 'openai-compatible':
         return settings.openaiCompatibleUrl === undefined ? null : 'settings';
       default:
@@ -151,7 +155,11 @@ export class Models {
     const { settings, local } = this.#options;
     if (provider === 'local') {
       if (local === undefined) throw new Error('There is no local model.');
-      return { provider, name, baseUrl: 'http://local/v1', ...(await local.connect()) };
+      const connection = await local.connect().catch((error: Error) => {
+        const message = `The local model cannot be loaded: ${error.message}`;
+        throw new ModelFailure('model_unreachable', message, null);
+      });
+      return { provider, name, baseUrl: 'http://local/v1', ...connection };
     }
     const baseUrl = {
       anthropic: settings.anthropicBaseUrl,

@@ -50,6 +50,19 @@ export const models: CommandGroup = (program, { terminal, connect, wantsJson, in
     });
   examples(deleteKey, ['troupe models delete-key anthropic']);
 
+  const addLocal = group
+    .command('add-local')
+    .description(
+      'install what serves a GGUF file on this machine (TROUPE_LOCAL_MODEL): llama.cpp, some 100 MB',
+    )
+    .action(async () => {
+      // Set-up is plain JavaScript outside of what is built.
+      const setUp = new URL('../../../../src/setup/local-model.mjs', import.meta.url).href;
+      const { addLocalModel } = (await import(setUp)) as { addLocalModel: () => Promise<string> };
+      terminal.out(`${await addLocalModel()}\n`);
+    });
+  examples(addLocal, ['troupe models add-local']);
+
   const test = group
     .command('test')
     .description('ask a model for one word')
