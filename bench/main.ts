@@ -2,6 +2,8 @@
  * `npm run bench [-- --only name[,name]] [--quick] [--write] [--list] [--server dist/src/main.js]`
  *
  * Measures a server that it starts itself, on loopback, and ends it. Writes nothing but, with `--write`, RESULTS.md.
+ * `--server` takes another build, to compare; BENCH_NODE_OPTIONS are options of Node.js for the server, such as
+ * `--cpu-prof`, to see where its time goes.
  */
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
