@@ -89,6 +89,8 @@ export interface App extends AsyncDisposable {
 }
 
 const VERSION = '0.1.0';
+/** How long a stream may outlive the token that it was opened with; a revoked one ends it at once. */
+const EXPIRY_CHECK_MS = 1000;
 const STOPPING: Failure = {
   code: 'server_stopped',
   message: 'The server was stopped while this was running.',
@@ -289,6 +291,13 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     }),
   );
   port = server.port;
+  const endStaleStreams = () => {
+    const isGood = callers.judgeAnew();
+    server.endStreams((caller) => !isGood(caller));
+  };
+  identity.onChange(endStaleStreams);
+  const expiries = setInterval(endStaleStreams, EXPIRY_CHECK_MS).unref();
+  opened.use({ [Symbol.dispose]: () => clearInterval(expiries) });
   return {
     server,
     url: `http://${server.host.includes(':') ? `[${server.host}]` : server.host}:${server.port}`,

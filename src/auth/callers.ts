@@ -53,6 +53,17 @@ export class Callers implements Auth {
     return this.#identity.store.get(memberRecords, workspaceId, userId) !== undefined;
   }
 
+  /** Tells of any number of callers whether they could still come in, now; the same one is looked up once. */
+  judgeAnew(): (principal: Principal | undefined) => boolean {
+    const known = new Map<Principal, boolean>();
+    return (principal) => {
+      if (principal === undefined) return true;
+      const isGood = known.get(principal) ?? this.isStillGood(principal);
+      known.set(principal, isGood);
+      return isGood;
+    };
+  }
+
   authorize(principal: Principal, action: string): void {
     authorize(principal, action);
   }

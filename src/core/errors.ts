@@ -49,6 +49,7 @@ export const CATALOGUE = {
   body_too_large: { status: 413, title: 'The request body is too large' },
   unsupported_media_type: { status: 415, title: 'The request body must be application/json' },
   range_not_satisfiable: { status: 416, title: 'The range lies outside the asset' },
+  too_many_attempts: { status: 429, title: 'Too many wrong access tokens' },
   quota_exceeded: { status: 429, title: 'The workspace has reached a quota' },
   internal: { status: 500, title: 'Something went wrong on our side' },
   unavailable: { status: 503, title: 'The server cannot take this request now' },

@@ -1,5 +1,6 @@
 import type { Auth } from '#src/core/principal.ts';
 import type { OpenStreams } from './event-stream.ts';
+import type { GuessGuard } from './guess-guard.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { EdgeLog } from './problem.ts';
 
@@ -33,4 +34,5 @@ export interface Edge extends Required<Omit<EdgePorts, 'idempotency'>> {
   readonly idempotency: Idempotency | undefined;
   readonly streams: OpenStreams;
   readonly inFlight: Set<unknown>;
+  readonly guesses: GuessGuard;
 }

@@ -122,7 +122,7 @@ class Connection implements AnyExchange {
       this.#admit(req);
       expectsBody = this.#prepared.checkBody !== undefined && this.#expectBody(req);
     } catch (error) {
-      this.#send(this.#problem(error));
+      this.#refuse(this.#problem(error));
       return;
     }
     if (expectsBody) {
@@ -144,12 +144,8 @@ class Connection implements AnyExchange {
       throw new AppError('invalid_request', 'Where the request ends is not clear from its headers.');
     }
     if (action !== undefined) {
-      const { auth } = edge;
-      this.principal = auth.authenticate(
-        req.getHeader('authorization'),
-        req.getHeader('service-workspace-id'),
-      );
-      auth.authorize(this.principal, action);
+      this.principal = this.#authenticate(req);
+      edge.auth.authorize(this.principal, action);
       if (isStream) admitStream(edge.streams, edge.streamsPerWorkspace, this.principal.workspaceId);
     }
     for (const name of paramNames) if (!isPlausibleId(this.params[name]!)) throw notFound();
@@ -164,6 +160,18 @@ class Connection implements AnyExchange {
     if (headerNames.length > 0) this.headers = copyHeaders(req, headerNames);
   }
 
+  #authenticate(req: HttpRequest): Principal {
+    const { auth, guesses } = this.#prepared.edge;
+    const authorization = req.getHeader('authorization');
+    try {
+      return auth.authenticate(authorization, req.getHeader('service-workspace-id'));
+    } catch (error) {
+      const isGuess = error instanceof AppError && error.code === 'unauthenticated' && authorization !== '';
+      if (!isGuess) throw error;
+      throw guesses.judge(new Uint8Array(this.#res.getRemoteAddress()), error);
+    }
+  }
+
   /** Whether a body is to be read. Throws when its media type or its announced length already refuse it. */
   #expectBody(req: HttpRequest): boolean {
     const { route, limitBytes } = this.#prepared;
@@ -174,6 +182,19 @@ class Connection implements AnyExchange {
       throw bodyTooLarge(limitBytes);
     }
     return true;
+  }
+
+  /**
+   * A connection that is to end is answered after this turn. Now, uWebSockets.js would go on with what came behind the
+   * request and forget to end it; while an answer is due, it ends it with the first byte of another request.
+   */
+  #refuse(reply: EncodedReply): void {
+    if (!this.#closeAfter) {
+      this.#send(reply);
+      return;
+    }
+    this.#watch();
+    setImmediate(() => this.#send(reply));
   }
 
   #receiveBody(body: Buffer | AppError): void {

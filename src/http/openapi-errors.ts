@@ -18,7 +18,14 @@ function edgeErrors(route: Route): ErrorCode[] {
   if (route.body !== undefined) codes.push('malformed_json', 'body_too_large', 'unsupported_media_type');
   if (route.sameOrigin === true) codes.push('cross_origin');
   if (route.access === 'public') return codes;
-  codes.push('unauthenticated', 'missing_workspace', 'not_found', 'missing_scope', 'role_too_low');
+  codes.push(
+    'unauthenticated',
+    'too_many_attempts',
+    'missing_workspace',
+    'not_found',
+    'missing_scope',
+    'role_too_low',
+  );
   if (route.method === 'POST') codes.push('idempotency_key_reused', 'idempotency_in_progress');
   return codes;
 }

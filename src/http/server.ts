@@ -7,6 +7,7 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Edge, EdgePorts } from './edge.ts';
 import { createRequestHandler } from './exchange.ts';
+import { GuessGuard } from './guess-guard.ts';
 import { problemReply } from './problem.ts';
 import { requestIdFor } from './request-id.ts';
 import type { Method, Route } from './route.ts';
@@ -55,6 +56,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     idempotency: options.idempotency,
     streams: new Set(),
     inFlight: new Set(),
+    guesses: new GuessGuard(),
   };
   const app = uws.App();
   mount(app, options.routes, edge);

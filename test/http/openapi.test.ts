@@ -132,6 +132,7 @@ test('the codes of an operation are its own and those of the edge', () => {
     'missing_workspace',
     'not_found',
     'role_too_low',
+    'too_many_attempts',
     'unauthenticated',
     'unavailable',
     'unsupported_media_type',

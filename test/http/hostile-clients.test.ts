@@ -1,0 +1,143 @@
+/** What half-open, slow and oversized requests come to; most of it is uWebSockets.js's doing, and held here. */
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import Type from 'typebox';
+import { json } from '#src/http/reply.ts';
+import { defineRoute } from '#src/http/route.ts';
+import { GOOD, JSON_BODY, RawConnection, send, serve } from './test-server.ts';
+
+const common = { tags: [], access: { action: 'thing.use' }, responses: { 200: { description: 'It.' } } };
+const routes = [
+  defineRoute({
+    ...common,
+    method: 'GET',
+    path: '/thing',
+    operationId: 'getThing',
+    summary: 'A thing',
+    handle: () => json(200, { hello: 'thing' }),
+  }),
+  defineRoute({
+    ...common,
+    method: 'POST',
+    path: '/things',
+    operationId: 'makeThing',
+    summary: 'Make one',
+    body: Type.Object({}),
+    handle: () => json(200, {}),
+  }),
+];
+const HEAD = Object.entries(JSON_BODY)
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join('');
+const NEXT = `GET /thing HTTP/1.1\r\nHost: x\r\n${HEAD}\r\n`;
+
+/** Everything that came back when the server ended the connection, and after how long. */
+async function ended(raw: RawConnection): Promise<{ text: string; afterS: number }> {
+  const startedAt = performance.now();
+  await raw.closed;
+  return { text: raw.text, afterS: (performance.now() - startedAt) / 1000 };
+}
+
+test('nothing behind a request whose end is in doubt is answered', async (t) => {
+  const server = await serve(t, routes);
+  for (const form of [
+    'Content-Length: 2\r\nContent-Length: 2',
+    'Content-Length: 2\r\nContent-Length: 40',
+    'Transfer-Encoding: xchunked',
+    'Transfer-Encoding: chunked\r\nContent-Length: 2',
+    'Content-Length: +2',
+  ]) {
+    const raw = new RawConnection(server);
+    raw.write(`POST /things HTTP/1.1\r\nHost: x\r\n${HEAD}${form}\r\n\r\n{}${NEXT}${NEXT}`);
+    const { text } = await ended(raw);
+    assert.ok(!text.includes('hello'), `${form}: ${text}`);
+  }
+});
+
+test('a head that is too long, or of a shape nobody sends, reaches no route', async (t) => {
+  const server = await serve(t, routes);
+  for (const head of [
+    `GET /thing HTTP/1.1\r\nHost: x\r\n${HEAD}X-Long: ${'a'.repeat(2_000_000)}\r\n\r\n`,
+    `GET /thing HTTP/1.1\r\nHost: x\r\n${HEAD}${'X-Many: a\r\n'.repeat(500)}\r\n`,
+    `GET /thing HTTP/1.1\r\nHost: x\r\n${HEAD}Content-Length : 2\r\n\r\n`,
+    `GET /thing HTTP/1.1\r\nHost: x\r\n${HEAD}X-Folded: a\r\n b\r\n\r\n`,
+    `GET /thing HTTP/1.1\r\nHost: x\r\n${HEAD}X-Zero: \0\r\n\r\n`,
+    `GET /thing HTTP/1.0\r\nHost: x\r\n${HEAD}\r\n`,
+    `GET http://x/thing HTTP/1.1\r\nHost: x\r\n${HEAD}\r\n`,
+    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+    '\x16\x03\x01\x02\x00\x01\x00',
+  ]) {
+    const raw = new RawConnection(server);
+    raw.write(head);
+    raw.socket.end();
+    const { text } = await ended(raw);
+    assert.match(text, /^$|^HTTP\/1\.1 (4\d\d|505) /, head.slice(0, 40));
+    assert.ok(!text.includes('hello'));
+  }
+});
+
+test('clients that stop in the middle are sent away, and nobody waits for them', async (t) => {
+  const server = await serve(t, routes);
+  const halves = {
+    silent: '',
+    'half a head': `GET /thing HTTP/1.1\r\nHost: x\r\n`,
+    'half a body': `POST /things HTTP/1.1\r\nHost: x\r\n${HEAD}Content-Length: 1000\r\n\r\n{`,
+    'half a chunk': `POST /things HTTP/1.1\r\nHost: x\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n64\r\n{`,
+  };
+  const left = Object.entries(halves).map(async ([name, bytes]) => {
+    const raw = new RawConnection(server);
+    if (bytes !== '') raw.write(bytes);
+    const { text, afterS } = await ended(raw);
+    assert.equal(text, '', name);
+    assert.ok(afterS < 20, `${name} was there for ${afterS} s`);
+  });
+  const crowd = Array.from({ length: 500 }, () => {
+    const raw = new RawConnection(server);
+    raw.write('GET /thing HTTP/1.1\r\nX-Slow: ');
+    return raw;
+  });
+  for (let n = 0; n < 20; n++) assert.equal((await send(server, '/thing', { headers: GOOD })).status, 200);
+  for (const raw of crowd) raw.leave();
+  await Promise.all(left);
+});
+
+test('one byte at a time does not keep a connection for ever', async (t) => {
+  const server = await serve(t, routes);
+  const raw = new RawConnection(server);
+  raw.write('GET /thing HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+  const drip = setInterval(() => raw.write('a'), 500);
+  t.after(() => clearInterval(drip));
+  const { text, afterS } = await ended(raw);
+  assert.equal(text, '');
+  assert.ok(afterS < 30, `it was there for ${afterS} s`);
+});
+
+test('every answer has the security headers, whichever way it was made', async (t) => {
+  const server = await serve(t, routes);
+  const answers = await Promise.all([
+    send(server, '/thing'),
+    send(server, '/nowhere'),
+    send(server, '/thing', { method: 'DELETE' }),
+    send(server, '/thing', { method: 'OPTIONS' }),
+    send(server, '/thing', { method: 'HEAD' }),
+    send(server, '/thing', { headers: {} }),
+    send(server, '/things', { method: 'POST', headers: GOOD, body: '<' }),
+    send(server, '/things', { method: 'POST', headers: JSON_BODY, body: '{' }),
+  ]);
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 404, 405, 204, 200, 401, 415, 400],
+  );
+  for (const { status, headers } of answers) {
+    const seen = [
+      headers['x-content-type-options'],
+      headers['content-security-policy'],
+      headers['referrer-policy'],
+      headers['cross-origin-resource-policy'],
+      headers['cache-control'],
+    ];
+    const csp = "default-src 'none'; frame-ancestors 'none'";
+    assert.deepEqual(seen, ['nosniff', csp, 'no-referrer', 'same-origin', 'no-store'], `${status}`);
+    assert.ok(headers['x-request-id'], `${status}`);
+  }
+});
