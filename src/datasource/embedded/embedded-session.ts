@@ -1,4 +1,9 @@
-/** Sessions with embedded databases. A process is started when it is needed; a query that is cancelled ends it. */
+/**
+ * Sessions with embedded databases. SQLite keeps its process from one query to the next, as long as the file is the same;
+ * the others start anew for each query, because DuckDB holds a lock on its file and knows only what it saw when it opened.
+ * A query that is cancelled ends its process.
+ */
+import { statSync } from 'node:fs';
 import type { Session } from '../connector.ts';
 import { DatasourceFailure } from '../failure.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
@@ -12,21 +17,29 @@ export interface EmbeddedOptions {
   readonly path: string;
 }
 
+interface Running {
+  readonly engine: EngineProcess;
+  /** Of the way it was opened, and of the file. */
+  readonly mark: string;
+}
+
 export function embeddedSession(options: EmbeddedOptions): Session {
-  let current: { readonly engine: EngineProcess; readonly mode: EngineMode } | undefined;
+  const isKept = options.kind === 'sqlite';
+  let current: Running | undefined;
   const end = () => {
     current?.engine[Symbol.dispose]();
     current = undefined;
   };
-  const engineFor = async (wanted: EngineMode, signal: AbortSignal) => {
-    // Only SQLite opens its file differently for each.
-    const mode = options.kind === 'sqlite' ? wanted : 'read';
-    if (current?.mode === mode && !current.engine.ended) return current.engine;
+  const engineFor = async (mode: EngineMode, signal: AbortSignal) => {
+    // The process looks again; here it is to spare one for what is not there, and to see that a file was replaced.
+    const found = statSync(
+      locate(options.filesDirectory, options.path, options.kind === 'files' ? 'any' : 'file'),
+    );
+    const mark = `${mode} ${found.dev} ${found.ino}`;
+    if (isKept && current?.mark === mark && !current.engine.ended) return current.engine;
     end();
-    // The process looks again; here it is only to spare one for what is not there.
-    locate(options.filesDirectory, options.path, options.kind === 'files' ? 'any' : 'file');
     const engine = new EngineProcess();
-    current = { engine, mode };
+    current = { engine, mark };
     try {
       await killedOnAbort(engine, signal, () => engine.ask({ type: 'open', mode, ...options }));
     } catch (error) {
@@ -43,15 +56,25 @@ export function embeddedSession(options: EmbeddedOptions): Session {
     const engine = await engineFor(readOnly ? 'read' : 'write', signal);
     const ask = (request: Parameters<EngineProcess['ask']>[0]) =>
       killedOnAbort(engine, signal, () => engine.ask(request));
-    const started = await ask({ type: 'query', sql, parameters });
-    if (started.type !== 'columns') throw new DatasourceFailure('failed');
-    const { columns } = started;
-    if (columns === null) return;
-    for (let batches = 0; ; batches++) {
-      const answer = await ask({ type: 'next' });
-      if (answer.type !== 'rows') throw new DatasourceFailure('failed');
-      if (answer.rows.length > 0 || batches === 0) yield { columns, rows: answer.rows };
-      if (answer.rows.length === 0) return;
+    let isDone = false;
+    try {
+      const started = await ask({ type: 'query', sql, parameters });
+      if (started.type !== 'columns') throw new DatasourceFailure('failed');
+      const { columns } = started;
+      if (columns === null) {
+        isDone = true;
+        return;
+      }
+      for (let batches = 0; ; batches++) {
+        const answer = await ask({ type: 'next' });
+        if (answer.type !== 'rows') throw new DatasourceFailure('failed');
+        if (answer.rows.length > 0 || batches === 0) yield { columns, rows: answer.rows };
+        isDone = answer.rows.length === 0;
+        if (isDone) return;
+      }
+    } finally {
+      // A statement that was left half read holds its locks.
+      if (!isKept || !isDone) engine[Symbol.dispose]();
     }
   }
   return {
