@@ -48,6 +48,15 @@ test('a picture is shown as one', () => {
   assert.deepEqual(shown, { text: '[image/png]', images: [{ mimetype: 'image/png', bytes }] });
 });
 
+test('a picture within HTML is seen, too', () => {
+  const bytes = Buffer.from('abc');
+  const html = `<p>Look:</p><img alt="x" src="data:image/png;base64,${bytes.toString('base64')}">`;
+  assert.deepEqual(shownOutput({ mimetype: 'text/html', data: html }), {
+    text: 'Look:\n[image/png]',
+    images: [{ mimetype: 'image/png', bytes }],
+  });
+});
+
 test('errors of a cell are one line each', () => {
   const errors = [{ type: 'exception', exception_type: 'ValueError', msg: 'no' }, { type: 'interruption' }];
   assert.equal(errorText(errors), 'ValueError: no\ninterruption');

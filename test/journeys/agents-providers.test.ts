@@ -61,7 +61,12 @@ for (const [id, path] of Object.entries(CALLED)) {
       { type: 'assistant-message', text: 'Let me see.' },
       ['run_python', 'completed', 'stdout:\n42'],
     ]);
+    assert.deepEqual(parts.at(2), ['read_output', 'completed', '[image/png]']);
     assert.deepEqual(parts.at(3), { type: 'final-answer', markdown: 'It is **42**.' });
+    const asset = (run.output?.parts ?? []).find((part) => part.type === 'asset');
+    assert.ok(asset?.type === 'asset');
+    const { contentType, bytes } = await client.runs.asset(run.id, asset.assetId);
+    assert.deepEqual([contentType, Buffer.from(bytes).toString('base64')], ['image/png', PICTURE]);
     assert.equal(log.text(), 'Let me see.It is **42**.');
     const next = await client.waitForRun((await client.agentSessions.prompt(notebook.id, 'Thanks.')).runId);
     assert.equal(next.status, 'completed', JSON.stringify(next.error));

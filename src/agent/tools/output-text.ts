@@ -16,6 +16,8 @@ const BUNDLE = 'application/vnd.marimo+mimebundle';
 /** What of a bundle says most, in this order. */
 const PREFERRED = ['image/png', 'image/jpeg', 'text/markdown', 'text/plain', 'application/json', 'text/html'];
 const SEEN = /^image\/(png|jpeg|gif|webp)$/;
+/** Pictures that stand in HTML. */
+const EMBEDDED = /<img\b[^>]*?\ssrc\s*=\s*["']?(data:image\/[^"'\s>]+)/gi;
 const IMAGE_LIMIT_BYTES = 3 * 1024 * 1024;
 
 export function shownOutput({ mimetype, data }: TypedValue): ShownOutput {
@@ -24,7 +26,12 @@ export function shownOutput({ mimetype, data }: TypedValue): ShownOutput {
   const text = typeof data === 'string' ? data : (JSON.stringify(data) ?? '');
   const image = imageOf(mimetype, text);
   if (image !== undefined) return image;
-  return plain(/html|markdown|marimo\+traceback/.test(mimetype) ? htmlText(text) : text);
+  if (!/html|markdown|marimo\+traceback/.test(mimetype)) return plain(text);
+  const shown = [...text.matchAll(EMBEDDED)].flatMap(([, url = '']) => imageOf('', url) ?? []);
+  return {
+    text: [htmlText(text), ...shown.map((image) => image.text)].filter(Boolean).join('\n'),
+    images: shown.flatMap(({ images }) => images),
+  };
 }
 
 /** An error of marimo's as one line for each. */
