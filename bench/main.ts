@@ -26,6 +26,9 @@ const { values: options } = parseArgs({
   },
 });
 
+// What ends us ends the servers that we started.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
+
 const wanted = (options.only ?? []).flatMap((names) => names.split(','));
 const chosen = SCENARIOS.filter(
   ({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)),

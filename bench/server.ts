@@ -83,12 +83,15 @@ export async function launchServer(
 
 function ending(child: ChildProcess, ownDir: string | undefined): () => Promise<void> {
   const exited = once(child, 'exit');
+  const kill = () => void child.kill('SIGKILL');
+  process.once('exit', kill);
   let over: Promise<void> | undefined;
   const end = async () => {
     child.kill('SIGTERM');
     const patience = setTimeout(() => child.kill('SIGKILL'), END_LIMIT_MS);
     await exited;
     clearTimeout(patience);
+    process.off('exit', kill);
     if (ownDir !== undefined) rmSync(ownDir, { recursive: true, force: true, maxRetries: 5 });
   };
   return () => {
