@@ -1,4 +1,5 @@
 /** The `think` and `act` actors of an agent session: each is one piece of a turn's work, aborted when its state is left. */
+import { setMaxListeners } from 'node:events';
 import { fromCallback } from 'xstate';
 import type { AgentSessionContext, AgentSessionEvent } from '#machines/agent-session.ts';
 import type { Failure } from '#src/core/errors.ts';
@@ -36,6 +37,7 @@ export function actDriver({ turnOf, onFault }: TurnDriverPorts) {
   return fromCallback<Stop, AgentSessionContext>(({ input, sendBack, receive }) => {
     const report = sendBack as (event: AgentSessionEvent) => void;
     const abort = new AbortController();
+    setMaxListeners(0, abort.signal); // each of a step's calls has its own
     receive(() => abort.abort());
     turnOf(input)
       .act(abort.signal)

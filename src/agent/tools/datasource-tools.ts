@@ -77,7 +77,11 @@ export function datasourceTools({ queries, caller, slugs }: DatasourceToolsOptio
       async run() {
         const found = await queries.list(caller, slugs);
         if (found.length === 0) return completed('This conversation has no datasources.');
-        return completed(found.map(({ slug: id, kind, name }) => `${id} (${kind}) ${name ?? ''}`).join('\n'));
+        return completed(
+          found
+            .map(({ slug: id, kind, name }) => `${id} (${kind})${name === null ? '' : ` ${name}`}`)
+            .join('\n'),
+        );
       },
     }),
     defineTool({
