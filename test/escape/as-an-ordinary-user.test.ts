@@ -1,0 +1,3 @@
+import { tryAll } from './attempts.ts';
+
+tryAll('an ordinary user', ['', 'namespaces', 'landlock', 'seccomp']);

@@ -1,0 +1,3 @@
+import { tryAll } from './attempts.ts';
+
+tryAll('this user', ['', 'namespaces', 'landlock', 'seccomp']);

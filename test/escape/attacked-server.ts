@@ -1,0 +1,162 @@
+/**
+ * A server that notebook code attacks: a process of its own, as this user or as an ordinary one, with kernels confined
+ * as far as the machine allows or as if it lacked some of the layers. What is to be kept from notebooks lies around it.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { type Client, createClient } from '#src/client/client.ts';
+import type { Overrides, Owner } from '#test/support/server-fixture.ts';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const MAIN = join(ROOT, 'dist/src/main.js');
+const PYTHON = process.env.TROUPE_PYTHON || join(ROOT, '.venv/bin/python');
+const NOBODY = 65_534;
+
+export type User = 'this user' | 'an ordinary user';
+
+export interface AttackedServer {
+  readonly pid: number;
+  readonly baseUrl: string;
+  /** Of the workspace whose notebooks attack. */
+  readonly client: Client;
+  readonly dataDir: string;
+  /** Outside of the data directory, in a folder that notebooks may read. */
+  readonly keyringFile: string;
+  readonly configFile: string;
+  /** Another workspace's. */
+  readonly neighbour: { readonly client: Client; readonly file: string };
+  /** What it said of confinement at its start. */
+  readonly confinement: string;
+}
+
+export interface AttackOptions {
+  readonly user: User;
+  /** Layers that the machine is to lack, as the kernel host's test switch names them. */
+  readonly without?: string;
+  readonly settings?: Overrides;
+}
+
+/** Why the attacks cannot be tried as that user here; undefined when they can. */
+export function obstacle(user: User): string | undefined {
+  if (user === 'this user') return undefined;
+  if (process.getuid?.() !== 0) return 'this user is an ordinary one';
+  const asNobody = { uid: NOBODY, gid: NOBODY, cwd: '/' };
+  if (
+    spawnSync(process.execPath, ['-e', `require('fs').readFileSync(${JSON.stringify(MAIN)})`], asNobody)
+      .status !== 0
+  )
+    return `${ROOT} is closed to other users`;
+  const python = systemPython();
+  return python === undefined ? 'there is no Python that other users can run' : undefined;
+}
+
+/** Resolves when kernels can be started. */
+export async function startAttacked(owner: Owner, options: AttackOptions): Promise<AttackedServer> {
+  const { user, without = '', settings = {} } = options;
+  const base = mkdtempSync('/var/tmp/troupe-escape-');
+  owner.after(async () => rmSync(base, { recursive: true, force: true, maxRetries: 10 }));
+  chmodSync(base, 0o755);
+  const [dataDir, shared, cwd] = [join(base, 'data'), join(base, 'shared'), join(base, 'cwd')];
+  for (const folder of [dataDir, shared, cwd]) mkdirSync(folder);
+  const keyringFile = join(shared, 'keyring.json');
+  const configFile = join(cwd, 'troupe.config.json');
+  writeFileSync(join(shared, 'for-all.txt'), 'for all');
+  writeFileSync(configFile, JSON.stringify({ heartbeatS: 1, openaiApiKey: 'sk-secret' }), { mode: 0o600 });
+  const python = pythonFor(user, base, without);
+  const isOther = user !== 'this user';
+  if (isOther) for (const path of [dataDir, shared, cwd, configFile]) chownSync(path, NOBODY, NOBODY);
+
+  const child = spawn(process.execPath, [MAIN], {
+    cwd,
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: isOther ? cwd : (process.env.HOME ?? ''),
+      TROUPE_PORT: '0',
+      TROUPE_DATA_DIR: dataDir,
+      TROUPE_KEYRING_FILE: keyringFile,
+      TROUPE_KERNEL_READ_PATHS: shared,
+      TROUPE_PRELOAD: 'false',
+      TROUPE_PYTHON: python,
+      ...settings,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(isOther ? { uid: NOBODY, gid: NOBODY } : {}),
+  });
+  const ended = once(child, 'exit');
+  owner.after(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  const printed: string[] = [];
+  createInterface({ input: child.stderr }).on('line', (line) => printed.push(line));
+  const baseUrl = await new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const { msg, url } = JSON.parse(line) as { msg: string; url?: string };
+      if (msg === 'ready' && url !== undefined) resolve(url);
+    });
+    void ended.then(() => reject(new Error(`the server ended: ${printed.join('\n')}`)));
+  });
+  const { accessToken, workspaceId } = JSON.parse(readFileSync(join(dataDir, 'bootstrap.json'), 'utf8')) as {
+    accessToken: string;
+    workspaceId: string;
+  };
+  const client = createClient({ baseUrl, accessToken, workspaceId });
+  const { id: elsewhere } = await client.workspaces.create({ name: 'Elsewhere' });
+  const neighbour = createClient({ baseUrl, accessToken, workspaceId: elsewhere });
+  return {
+    pid: child.pid!,
+    baseUrl,
+    client,
+    dataDir,
+    keyringFile,
+    configFile,
+    neighbour: { client: neighbour, file: join(dataDir, 'workspaces', elsewhere, 'files', 'theirs.txt') },
+    confinement: printed.find((line) => line.includes('kernels are confined')) ?? '',
+  };
+}
+
+/** A program that runs Python as that user can, on a machine without those layers. */
+function pythonFor(user: User, base: string, without: string): string {
+  const python = user === 'this user' ? PYTHON : borrowEnvironment(join(base, 'venv'));
+  const wrapper = join(base, 'bin', 'python');
+  mkdirSync(dirname(wrapper));
+  writeFileSync(wrapper, `#!/bin/sh\nTROUPE_CONFINE_WITHOUT='${without}' exec '${python}' "$@"\n`, {
+    mode: 0o755,
+  });
+  chmodSync(wrapper, 0o755);
+  return wrapper;
+}
+
+/** The packages of our environment under a Python that everybody can run: ours may lie in a home directory. */
+function borrowEnvironment(folder: string): string {
+  const python = systemPython();
+  if (python === undefined) throw new Error(obstacle('an ordinary user'));
+  spawnSync(python, ['-m', 'venv', '--without-pip', folder]);
+  const site = 'import sysconfig; print(sysconfig.get_path("purelib"))';
+  const [ours, theirs] = [PYTHON, join(folder, 'bin/python')].map((program) =>
+    spawnSync(program, ['-c', site], { encoding: 'utf8' }).stdout.trim(),
+  );
+  writeFileSync(join(theirs!, 'ours.pth'), `${ours}\n`);
+  return join(folder, 'bin/python');
+}
+
+/** Of the same version as ours, so that it can load the same packages. */
+function systemPython(): string | undefined {
+  const version = 'import sys; print("%d.%d" % sys.version_info[:2])';
+  const { stdout } = spawnSync(PYTHON, ['-c', version], { encoding: 'utf8' });
+  const program = `/usr/bin/python${stdout.trim()}`;
+  return existsSync(program) ? program : undefined;
+}

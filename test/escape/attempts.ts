@@ -1,0 +1,76 @@
+/** The same attempts for every user and every fallback. */
+import assert from 'node:assert/strict';
+import { chownSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { type AttackedServer, obstacle, startAttacked, type User } from './attacked-server.ts';
+import { answerOf, attackCell } from './attacks.ts';
+
+/** Open by what the start-up line says of that fallback. */
+const OPEN: Readonly<Record<string, readonly string[]>> = {
+  namespaces: ["a kernel's socket"],
+};
+
+const LIBRARIES = `
+import json as _json
+import numpy, pandas, matplotlib.pyplot, duckdb, polars
+frame = pandas.DataFrame({"a": numpy.arange(3)})
+frame.to_parquet("frame.parquet")
+matplotlib.pyplot.plot(frame.a); matplotlib.pyplot.savefig("plot.png")
+print("ANSWER" + _json.dumps({
+    "numpy": float(numpy.linalg.norm([3, 4])), "pandas": int(frame.a.sum()),
+    "duckdb": duckdb.sql("select sum(a) from 'frame.parquet'").fetchall()[0][0],
+    "polars": polars.read_parquet("frame.parquet")["a"].max(),
+}, default=int))
+`;
+
+export function tryAll(user: User, fallbacks: readonly string[]): void {
+  const skip = obstacle(user);
+  for (const without of fallbacks) {
+    const place = without === '' ? 'with every layer' : `without ${without}`;
+    test(`notebooks of ${user} reach nothing of the server ${place}`, { skip: skip ?? false }, async (t) => {
+      const server = await startAttacked(t, { user, without });
+      const bystander = await openNotebook(server.neighbour, {
+        a: 'open("theirs.txt", "w").write("theirs")\n"here"',
+      });
+      assert.equal((await bystander.run(['a'])).status, 'completed');
+      const runSocket = await listenAsTheServer(t, server);
+      const attacker = await openNotebook(server, {
+        attacks: attackCell(server, runSocket),
+        keyring: `keyring = open(${JSON.stringify(server.keyringFile)}).read()`,
+        libraries: LIBRARIES,
+        shared: `shared = open(${JSON.stringify(join(server.keyringFile, '../for-all.txt'))}).read()`,
+      });
+
+      const answer = await answerOf(attacker, 'attacks');
+      const open = Object.keys(answer).filter((name) => answer[name] === null);
+      assert.deepEqual(open, OPEN[without] ?? [], server.confinement);
+
+      const { status, error } = await attacker.run(['keyring']);
+      assert.equal(status, 'failed');
+      assert.match(error!.message, /^(PermissionError|FileNotFoundError|OSError): /);
+      assert.equal((await attacker.run(['shared'])).status, 'completed');
+      const uses = { numpy: 5, pandas: 3, duckdb: 3, polars: 2 };
+      assert.deepEqual(await answerOf(attacker, 'libraries'), uses);
+      assert.equal((await bystander.run(['a'])).status, 'completed');
+      const level = /confined (\w+):/.exec(server.confinement)?.[1];
+      assert.equal((await attacker.record()).kernel?.confinement, level);
+    });
+  }
+}
+
+/** A socket as one on which a kernel is awaited. */
+async function listenAsTheServer(
+  t: { after(f: () => void): void },
+  { dataDir }: AttackedServer,
+): Promise<string> {
+  const path = join(dataDir, 'run', 'awaited');
+  const listener = createServer((socket) => socket.destroy());
+  await new Promise<void>((resolve) => listener.listen(path, resolve));
+  const { uid, gid } = statSync(dataDir);
+  chownSync(path, uid, gid);
+  t.after(() => listener.close());
+  return path;
+}
