@@ -23,7 +23,7 @@ export function encodeRecord<T>(kind: RecordKind<T>, value: T): Uint8Array {
 
 /** Throws when the value was written by a newer release or is not a record at all. */
 export function decodeRecord<T>(kind: RecordKind<T>, bytes: Uint8Array): T {
-  const envelope: unknown = decode(bytes);
+  const envelope = decodeBytes(kind, bytes);
   if (!Array.isArray(envelope) || typeof envelope[0] !== 'number') {
     throw new Error(`A stored ${kind.name} is damaged: it has no version.`);
   }
@@ -31,4 +31,12 @@ export function decodeRecord<T>(kind: RecordKind<T>, bytes: Uint8Array): T {
   if (version === kind.version) return value as T;
   if (version < kind.version && kind.upgrade) return kind.upgrade(value, version);
   throw new Error(`A stored ${kind.name} has version ${version}; this release reads up to ${kind.version}.`);
+}
+
+function decodeBytes({ name }: { readonly name: string }, bytes: Uint8Array): unknown {
+  try {
+    return decode(bytes);
+  } catch (cause) {
+    throw new Error(`A stored ${name} is damaged: it is not MessagePack.`, { cause });
+  }
 }

@@ -1,0 +1,177 @@
+/** Frames that a kernel might forge, by a seed: each is a message or a refusal, and no message breaks what takes it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { NotebookId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import { Heartbeats } from '#src/events/heartbeats.ts';
+import { SessionStream } from '#src/events/session-stream.ts';
+import { parseBoundedJson } from '#src/kernel/bounded-json.ts';
+import { encodeFrame, FrameDecoder, FrameError } from '#src/kernel/frame-decoder.ts';
+import { ShapeError } from '#src/kernel/json-shape.ts';
+import { decodeMessage } from '#src/kernel/message-decoders.ts';
+import type { KernelMessage } from '#src/kernel/messages.ts';
+import { LiveNotebook } from '#src/notebook/live-notebook.ts';
+import { Chance, mutated, odd } from './random.ts';
+
+const SEED = Number(process.env.FUZZ_SEED ?? 8);
+const FRAMES = Number(process.env.FUZZ_FRAMES ?? 20_000);
+
+const output = { channel: 'output', mimetype: 'text/plain', data: 'x', timestamp: 1 };
+const print = { channel: 'stdout', mimetype: 'text/plain', data: 'x', timestamp: 1 };
+const error = { type: 'exception', msg: 'no', exception_type: 'E', raising_cell: 'a' };
+const config = { column: null, disabled: false, hide_code: true };
+const id = { run_id: 'r', execution_id: 'e', cell_id: 'a' };
+
+/** One of each kind, as a kernel says it. */
+const MESSAGES: readonly object[] = [
+  { op: 'cell-op', ...id, output, console: print, status: 'running', stale_inputs: true, timestamp: 1 },
+  {
+    op: 'cell-op',
+    ...id,
+    output: null,
+    console: [print, print],
+    status: null,
+    stale_inputs: null,
+    timestamp: 1,
+  },
+  {
+    op: 'cell-op',
+    ...id,
+    output: { ...output, channel: 'marimo-error', data: [error] },
+    console: [],
+    timestamp: 1,
+  },
+  {
+    op: 'cell-op',
+    ...id,
+    cell_id: '__scratch__',
+    output: { ...output, data: { 'image/png': 'x' } },
+    timestamp: 1,
+  },
+  { op: 'execution', ...id, phase: 'running' },
+  { op: 'completed-run', run_id: 'r', outcome: 'succeeded', error: null },
+  { op: 'interrupted', run_id: 'r' },
+  { op: 'variables', variables: [{ name: 'x', declared_by: ['a'], used_by: ['b', 'c'] }] },
+  { op: 'variable-values', variables: [{ name: 'x', value: '1', datatype: 'int' }] },
+  {
+    op: 'notebook-document-transaction',
+    transaction: {
+      source: 'code-mode',
+      changes: [
+        { type: 'create-cell', cellId: 'n', code: 'x', name: 'n', config, before: 'a', after: null },
+        { type: 'set-code', cellId: 'a', code: 'y' },
+        { type: 'set-name', cellId: 'a', name: 'y' },
+        { type: 'set-config', cellId: 'a', disabled: true, hideCode: false, column: 1 },
+        { type: 'move-cell', cellId: 'a', before: null, after: 'b' },
+        { type: 'reorder-cells', cellIds: ['c', 'b', 'a'] },
+        { type: 'delete-cell', cellId: 'b' },
+      ],
+    },
+  },
+  { op: 'missing-package-alert', packages: ['x'] },
+  { op: 'remove-ui-elements', cell_id: 'a' },
+  { op: 'bridge-ready', ms: 1, token: 't' },
+  {
+    op: 'bridge-done',
+    seq: 1,
+    token: null,
+    type: 'X',
+    error: null,
+    interrupted: false,
+    cells: {
+      a: ['success', false, []],
+      b: ['exception', true, [error]],
+      c: [null, true, [{ type: 'cycle' }]],
+    },
+  },
+  { op: 'bridge-judged', errors: { a: [error] } },
+  { op: 'bridge-app-options', options: { width: 'full' } },
+  { op: 'bridge-exit' },
+];
+
+function refusedBy(error: unknown): boolean {
+  return error instanceof ShapeError || error instanceof FrameError;
+}
+
+/** An open notebook of three cells without a kernel, and without a place to save to. */
+function openNotebook(heartbeats: Heartbeats): LiveNotebook {
+  const sessionId = 'nb_1' as SessionId;
+  const cells = ['a', 'b', 'c'].map((cell_id) => ({ cell_id, code: '1', options: {} }));
+  return new LiveNotebook({
+    workspaceId: 'ws_1' as WorkspaceId,
+    sessionId,
+    document: {
+      id: 'nb_1' as NotebookId,
+      createdAt: '2026-01-01T00:00:00.000Z',
+      updatedAt: '2026-01-01T00:00:00.000Z',
+      serialization: { version: '1', app: { options: {} }, cells, valid: true, ui_values: {} },
+      datasourceSlugs: [],
+      variables: {},
+    },
+    outputs: new Map(),
+    stream: new SessionStream({ sessionId, limitBytes: 1 << 20, heartbeats }),
+    save: (document) => document,
+    committed: () => undefined,
+  });
+}
+
+test(`${FRAMES} forged messages of seed ${SEED} are taken or refused, and harm no notebook`, (t) => {
+  const chance = new Chance(SEED);
+  using heartbeats = new Heartbeats(60_000);
+  let [live, taken] = [openNotebook(heartbeats), 0];
+  for (let count = 0; count < FRAMES; count++) {
+    if (count % 500 === 0) live = openNotebook(heartbeats);
+    const forged = mutated(chance, chance.of(MESSAGES), chance.of([0, 0.02, 0.1, 0.4]));
+    let message: KernelMessage;
+    try {
+      message = decodeMessage(parseBoundedJson(Buffer.from(JSON.stringify(forged))));
+    } catch (error) {
+      assert.ok(refusedBy(error), `${JSON.stringify(forged)}: ${error}`);
+      continue;
+    }
+    taken++;
+    try {
+      live.apply([message]);
+      live.replay();
+    } catch (error) {
+      assert.fail(`${JSON.stringify(forged)}: ${error instanceof Error ? error.stack : error}`);
+    }
+  }
+  t.diagnostic(`${taken} taken`);
+  assert.ok(taken > FRAMES / 5 && taken < FRAMES);
+});
+
+test('bytes of any kind, in pieces of any size, are frames or a refusal', () => {
+  const chance = new Chance(SEED);
+  for (let count = 0; count < 3000; count++) {
+    const good = encodeFrame(0, chance.of(MESSAGES));
+    const bytes = Buffer.concat([good, chance.is(0.5) ? chance.bytes(chance.below(64)) : good]);
+    for (let flips = chance.below(4); flips > 0; flips--)
+      bytes[chance.below(bytes.length)] = chance.below(256);
+    const decoder = new FrameDecoder(1 << 16);
+    try {
+      for (let at = 0; at < bytes.length; ) {
+        const size = 1 + chance.below(64);
+        for (const { body } of decoder.push(bytes.subarray(at, at + size)))
+          decodeMessage(parseBoundedJson(body));
+        at += size;
+      }
+    } catch (error) {
+      assert.ok(refusedBy(error), `${bytes.toString('latin1')}: ${error}`);
+    }
+  }
+});
+
+test('JSON text of any kind is a value or a refusal', () => {
+  const chance = new Chance(SEED);
+  const pieces = ['{', '}', '[', ']', ',', ':', '"', '\\', '"a"', '1', 'null', ' ', 'é', '\u0000', '-', 'e9'];
+  for (let count = 0; count < 20_000; count++) {
+    const length = chance.below(chance.is(0.05) ? 400 : 12);
+    const text = Array.from({ length }, () => chance.of(pieces)).join('');
+    const body = chance.is(0.2) ? Buffer.from(JSON.stringify(odd(chance)) + text) : Buffer.from(text);
+    try {
+      parseBoundedJson(body);
+    } catch (error) {
+      assert.ok(refusedBy(error), `${text}: ${error}`);
+    }
+  }
+});

@@ -1,0 +1,147 @@
+/** Requests made from the server's own OpenAPI document, by a seed: no 500, and no answer outside of the document. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { OpenApiDocument } from '#src/http/openapi.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { startServer, type TestServer } from '#test/support/server-fixture.ts';
+import { Chance, mutated, odd } from './random.ts';
+import { asSchema, type Schema, sampleOf } from './schema-values.ts';
+
+const SEED = Number(process.env.FUZZ_SEED ?? 20_261_121);
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 1500);
+
+interface Operation {
+  readonly method: string;
+  readonly path: string;
+  readonly parameters: readonly Schema[];
+  readonly body: Schema | undefined;
+}
+
+function operationsOf(document: OpenApiDocument): Operation[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(asSchema(methods)).flatMap(([method, described]) => {
+      const operation = asSchema(described);
+      if (operation.responses === undefined || path.endsWith('/events')) return [];
+      const content = asSchema(asSchema(operation.requestBody).content);
+      const body = content['application/json'];
+      return [
+        {
+          method: method.toUpperCase(),
+          path,
+          parameters: Array.isArray(operation.parameters) ? operation.parameters.map(asSchema) : [],
+          body: body === undefined ? undefined : asSchema(asSchema(body).schema),
+        },
+      ];
+    }),
+  );
+}
+
+/** Ids of things that were made, by their kind, so that not everything is 404. The newest few of each are kept. */
+class KnownIds {
+  readonly #byKind = new Map<string, string[]>([['user', ['guest', 'nobody']]]);
+  readonly #spared: string;
+
+  /** `spared` is never given: nobody could go on without it. */
+  constructor(spared: string) {
+    this.#spared = spared;
+  }
+
+  /** Notes every id that an answer mentions. */
+  harvest(text: string): void {
+    for (const [id, kind] of text.matchAll(/\b(nb|env|run|conv|tok|ws|ds)_[0-9a-z]{20,}/g)) {
+      const kept = this.#byKind.get(kind!) ?? [];
+      if (!kept.includes(id) && id !== this.#spared) this.#byKind.set(kind!, [...kept, id].slice(-8));
+    }
+  }
+
+  /** One that would fit where something of this name is asked for, mostly. */
+  pick(name: string, chance: Chance): string {
+    const kind = /^(nb|env|run|conv|tok|ws|ds)_/.exec(name)?.[1] ?? KIND_OF[name];
+    const fitting = chance.is(0.9) && kind !== undefined ? this.#byKind.get(kind) : undefined;
+    return chance.of(fitting ?? [...this.#byKind.values()].flat());
+  }
+}
+
+const KIND_OF: Readonly<Record<string, string>> = {
+  notebookId: 'nb',
+  sessionId: 'nb',
+  notebookSessionId: 'nb',
+  'Service-Session-Id': 'nb',
+  environmentId: 'env',
+  runId: 'run',
+  tokenId: 'tok',
+  workspaceId: 'ws',
+  userId: 'user',
+};
+
+async function inhabit(server: TestServer): Promise<void> {
+  const { client } = server;
+  const notebook = await openNotebook(server, { a: '1' });
+  await notebook.run(['a']);
+  await client.members.create({ userId: 'guest', role: 'viewer' });
+}
+
+test(`${REQUESTS} requests of seed ${SEED} are answered as the document says`, async (t) => {
+  const server = await startServer(t, { TROUPE_EGRESS_ALLOW: 'none', TROUPE_MAX_SESSIONS: '3' });
+  await inhabit(server);
+  const { items } = await server.client.accessTokens.list();
+  const ids = new KnownIds(items[0]!.id);
+  for (const path of ['notebooks', 'workspaces'])
+    ids.harvest((await server.request('GET', `/api/v3/${path}`)).text);
+  const chance = new Chance(SEED);
+  const { body: document } = await server.request('GET', '/api/v3/openapi.json');
+  const operations = operationsOf(document as OpenApiDocument);
+  const resolve = (ref: string) =>
+    ref
+      .slice(2)
+      .split('/')
+      .reduce(
+        (at, name) => asSchema(at[name.replaceAll('~1', '/').replaceAll('~0', '~')]),
+        asSchema(document),
+      );
+  const make = (schema: unknown) => sampleOf(asSchema(schema), chance, resolve);
+  const statuses = new Map<number, number>();
+  for (let count = 0; count < REQUESTS; count++) {
+    const { method, path, parameters, body } = chance.of(operations);
+    if (method === 'DELETE' && chance.is(0.8)) continue;
+    const place = (name: string) => (chance.is(0.9) ? ids.pick(name, chance) : String(odd(chance)) || name);
+    const target = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(safe(place(name))));
+    const query = new URLSearchParams();
+    const headers: Record<string, string> = {};
+    for (const { in: where, name, schema } of parameters) {
+      if (chance.is(0.5)) continue;
+      const value = safe(String(chance.is(0.8) ? make(schema) : odd(chance)));
+      if (where === 'query') query.append(String(name), value);
+      else if (where === 'header')
+        headers[String(name)] = encodeURI(
+          chance.is(0.9) && KIND_OF[String(name)] !== undefined ? ids.pick(String(name), chance) : value,
+        );
+    }
+    delete headers.Authorization;
+    delete headers['Service-Workspace-Id'];
+    const sent = body === undefined ? undefined : JSON.stringify(withIds(mutated(chance, make(body), 0.05)));
+    const answer = await server.request(method, `${target}${query.size > 0 ? `?${query}` : ''}`, {
+      headers,
+      ...(sent === undefined ? {} : { body: chance.is(0.95) ? sent : sent.slice(0, -1) }),
+    });
+    assert.notEqual(answer.status, 500, `${method} ${target} ${sent}`);
+    if (answer.status < 300) ids.harvest(answer.text);
+    statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+  }
+  t.diagnostic(JSON.stringify(Object.fromEntries([...statuses].sort())));
+  assert.ok((statuses.get(202) ?? 0) > 0 && (statuses.get(409) ?? 0) > 0, 'the requests get everywhere');
+
+  /** What names something names what is there, mostly. */
+  function withIds(value: unknown): unknown {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+    const members = Object.entries(value).map(([name, member]) => {
+      return [name, KIND_OF[name] !== undefined && chance.is(0.8) ? ids.pick(name, chance) : member];
+    });
+    return Object.fromEntries(members);
+  }
+});
+
+/** Half a character has no bytes to be sent as. */
+function safe(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, '');
+}
