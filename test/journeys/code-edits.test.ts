@@ -231,6 +231,27 @@ test('dependents of what was edited without a run are stale, and take it up when
   await notebook.close();
 });
 
+test('several blocks in one call, one of them within another, are all saved', async () => {
+  const notebook = await openNotebook(server, {});
+  const nested = block(
+    'ctx.create_cell("outer = 1")',
+    'async with cm.get_context() as inner:',
+    '    inner.create_cell("nested = 1")',
+  );
+  for (let round = 0; round < 10; round++) {
+    const code = `${nested}${block('ctx.create_cell("last = 1")')}`;
+    assert.equal((await callCode(client, notebook.id, code)).success, true);
+    assert.deepEqual((await saved(notebook)).cells.map((cell) => cell.code).sort(), [
+      'last = 1',
+      'nested = 1',
+      'outer = 1',
+    ]);
+    await edit(notebook, 'for cell in ctx.cells: ctx.delete_cell(cell.id)');
+    assert.deepEqual((await saved(notebook)).cells, []);
+  }
+  await notebook.close();
+});
+
 test('a setup cell is created by its name and runs before all others', async () => {
   const notebook = await openNotebook(server, { a: 'math.pi' });
   const { success, errors } = await edit(

@@ -233,6 +233,9 @@ print("errors", [error["cell_id"] for error in ctx.result.errors])"""
         block = 'import marimo._code_mode as cm\nasync with cm.get_context() as ctx:\n    ctx.create_cell("x = 0")'
         refused = kernel.scratchpad(block)
         self.assertIn("already defined in cell 'a'", refused.error_of(SCRATCH)["msg"])
+        traceback = "".join(m["console"]["data"] for m in refused.messages if m["op"] == "cell-op" and m["console"])
+        self.assertIn("_context.py", traceback)
+        self.assertNotIn("src/kernel/host", traceback)
         self.assertEqual(list(refused.cells), ["a"])
 
     def test_the_scratchpad_sees_the_notebook_and_leaves_no_names_behind(self):

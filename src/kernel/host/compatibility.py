@@ -50,6 +50,7 @@ PRIVATE = {
     "marimo._runtime.control_flow": "MarimoStopError",
     "marimo._runtime.dataflow": "DirectedGraph.register_cell DirectedGraph.ancestors",
     "marimo._runtime.dataflow.graph": "DirectedGraph.is_disabled",
+    "marimo._runtime.runner": "cell_runner.unwrap_user_exception",
     "marimo._runtime.runner.cell_runner": "Runner.run Runner.run_all Runner.cancel",
     "marimo._runtime.runner.result": "RunResult",
     "marimo._runtime.runtime": """

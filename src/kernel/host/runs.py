@@ -4,9 +4,13 @@
 - `"fresh": true` on execute-cells: all ancestors run again.
 - Cells that an interrupt or a failure kept from running are stale, and say so.
 - What was gathered to be sent goes out before notebook code runs.
+- Tracebacks show no frames of this host: they are of no use to a reader, and name a path of the server.
 """
 
+import os
+
 from marimo._runtime.control_flow import MarimoStopError
+from marimo._runtime.runner import cell_runner
 from marimo._runtime.runner.cell_runner import Runner
 from marimo._runtime.runner.result import RunResult
 from marimo._runtime.runtime import Kernel
@@ -14,6 +18,7 @@ from marimo._runtime.scratch import SCRATCH_CELL_ID
 
 from kernel_state import STATE
 
+HOST = os.path.dirname(os.path.abspath(__file__)) + os.sep
 UNFINISHED = (None, "exception", "cancelled", "interrupted")
 
 
@@ -24,6 +29,7 @@ def install():
     Kernel.function_call_request = _note_interrupted_call(Kernel.function_call_request)
     Runner.run = _send_before_notebook_code(Runner.run)
     Runner.run_all = _settle_run(Runner.run_all)
+    cell_runner.unwrap_user_exception = _hide_host(cell_runner.unwrap_user_exception)
 
 
 def _run_cells(run):
@@ -105,3 +111,34 @@ def _send_before_notebook_code(run):
         return result
 
     return run_and_send
+
+
+def _hide_host(unwrap):
+    def unwrap_user_exception(*args, **kwargs):
+        exception = unwrap(*args, **kwargs)
+        hide_frames(exception, set())
+        return exception
+
+    return unwrap_user_exception
+
+
+def hide_frames(exception, seen):
+    """Takes the frames of this host out of the tracebacks of an exception and of all that it came from."""
+    if exception is None or id(exception) in seen:
+        return
+    seen.add(id(exception))
+    exception.__traceback__ = _without_host(exception.__traceback__)
+    for origin in (exception.__cause__, exception.__context__, *getattr(exception, "exceptions", ())):
+        hide_frames(origin, seen)
+
+
+def _without_host(traceback):
+    while traceback and traceback.tb_frame.f_code.co_filename.startswith(HOST):
+        traceback = traceback.tb_next
+    shown = traceback
+    while shown and shown.tb_next:
+        if shown.tb_next.tb_frame.f_code.co_filename.startswith(HOST):
+            shown.tb_next = shown.tb_next.tb_next
+        else:
+            shown = shown.tb_next
+    return traceback
