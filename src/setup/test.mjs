@@ -2,13 +2,14 @@
 // With arguments it runs only those: test files or folders (`test/auth`, `test/config.test.ts`,
 // `test/kernel-host/test_frames.py`); what begins with a hyphen is passed on to the Node.js test runner.
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import { reporting, SetupError, say } from './say.mjs';
 import { ROOT, setUp } from './setup.mjs';
 import { filesBelow } from './stamps.mjs';
 
+const FAILED_FILES = new URL('failed-files.mjs', import.meta.url).href;
 const FILE_TIMEOUT_MS = 300_000;
 const PYTHON_TESTS = 'test/kernel-host';
 
@@ -16,23 +17,32 @@ await reporting(setUp);
 const { nodeTests, pythonTests, flags, everything } = await reporting(() => select(process.argv.slice(2)));
 const results = [];
 if (everything) await stage('lint', join(ROOT, 'node_modules', '.bin', 'biome'), ['check', '.']);
-for (const pattern of everything && pythonTests.length > 0
-  ? ['test_*.py']
-  : pythonTests.map((file) => basename(file))) {
+for (const file of pythonTests) {
   const python = process.env.TROUPE_PYTHON || join(ROOT, '.venv', 'bin', 'python');
-  await stage(`Python ${pattern}`, python, ['-m', 'unittest', 'discover', '-s', PYTHON_TESTS, '-p', pattern]);
+  const args = ['-m', 'unittest', 'discover', '-s', PYTHON_TESTS, '-p', basename(file)];
+  await stageTwice(basename(file), () => [python, args]);
 }
 if (nodeTests.length > 0) {
-  const concurrency = `--test-concurrency=${availableParallelism()}`;
-  const options = [
+  const failures = join(tmpdir(), `troupe-failed-${process.pid}`);
+  const optionsFor = (concurrency) => [
     '--conditions=development',
     '--enable-source-maps',
-    '--test-reporter=spec',
+    ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
+    ...[`--test-reporter=${FAILED_FILES}`, `--test-reporter-destination=${failures}`],
     // Of one file: what hangs has to end as a failure that names it.
     `--test-timeout=${FILE_TIMEOUT_MS}`,
-    concurrency,
+    `--test-concurrency=${concurrency}`,
+    ...flags,
+    '--test',
   ];
-  await stage('Node.js tests', process.execPath, [...options, ...flags, '--test', ...nodeTests]);
+  await stageTwice('Node.js tests', (isAgain) => {
+    // The runner names sources, by their source maps.
+    const named = isAgain && existsSync(failures) ? readFileSync(failures, 'utf8') : '';
+    const failed = nodeTests.filter((file) => named.includes(file.slice('dist/'.length, -'.js'.length)));
+    const files = failed.length > 0 ? failed : nodeTests;
+    return [process.execPath, [...optionsFor(isAgain ? 1 : availableParallelism()), ...files]];
+  });
+  rmSync(failures, { force: true });
 }
 for (const { name, ok, seconds } of results) say(`${ok ? 'passed' : 'FAILED'}  ${name} (${seconds} s)`);
 process.exitCode = results.every(({ ok }) => ok) ? 0 : 1;
@@ -50,6 +60,20 @@ function select(args) {
   const pythonTests = python.filter(chosen);
   if (nodeTests.length + pythonTests.length === 0) throw new SetupError('No test fits these arguments.');
   return { nodeTests, pythonTests, flags, everything: named.length === 0 };
+}
+
+/**
+ * A test of processes and signals can be starved on a busy machine: what failed is run once more, alone, and said so. What
+ * fails twice has failed.
+ */
+async function stageTwice(name, commandFor) {
+  const [command, args] = commandFor(false);
+  await stage(name, command, args);
+  if (results.at(-1).ok) return;
+  results.pop();
+  say(`${name}: something failed; it is run once more, alone`);
+  const [again, againArgs] = commandFor(true);
+  await stage(`${name}, second try`, again, againArgs);
 }
 
 /** Runs one program with its output shown, and notes how it ended. */

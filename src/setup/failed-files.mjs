@@ -1,0 +1,8 @@
+// A reporter for the Node.js test runner: the files in which something failed, one a line.
+export default async function* failedFiles(events) {
+  const files = new Set();
+  for await (const { type, data } of events) {
+    if (type === 'test:fail' && data.file !== undefined) files.add(data.file);
+  }
+  yield [...files].join('\n');
+}
