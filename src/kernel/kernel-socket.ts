@@ -9,18 +9,21 @@
 import { timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import { parseBoundedJson } from './bounded-json.ts';
-import { FrameDecoder, FrameError } from './frame-decoder.ts';
+import { type Frame, FrameDecoder, FrameError } from './frame-decoder.ts';
 import { isRecord, ShapeError } from './json-shape.ts';
 
 const FRAME_LIMIT_BYTES = 64 * 2 ** 20;
 const FROM_KERNEL = 0;
 const TURN_MS = 4;
 const LONG_MS = 25;
+/** How many frames are taken between two looks at the clock: at first, and when they turn out to be quick. */
+const SLICE_FRAMES = 16;
+const SLICE_LIMIT = 512;
 
 export interface SocketEvents {
   /** Somebody has connected. */
   accepted(): void;
-  /** All frames of one read, parsed, in order; the first one of all is the greeting. What it throws as ShapeError is a broken protocol. */
+  /** Frames, parsed, in order; the first one of all is the greeting. What it throws as ShapeError is a broken protocol. */
   received(values: readonly unknown[]): void;
   /** The other side broke the protocol and is cut off. `closed` follows. */
   broken(reason: string): void;
@@ -38,7 +41,12 @@ export class KernelSocket {
   #socket: Socket | null = null;
   #greeted = false;
   #paused = false;
+  /** What was read and not taken yet. */
+  #frames: Generator<Frame, void> | undefined;
+  #sliceFrames = SLICE_FRAMES;
   #spentMs = 0;
+  #resting = false;
+  #hasClosed = false;
   #destroyed = false;
 
   constructor(token: string, events: SocketEvents) {
@@ -68,7 +76,7 @@ export class KernelSocket {
 
   resume(): void {
     this.#paused = false;
-    this.#socket?.resume();
+    if (!this.#resting) this.#socket?.resume();
   }
 
   destroy(): void {
@@ -86,18 +94,44 @@ export class KernelSocket {
     this.#socket = socket;
     socket.on('data', (chunk) => this.#read(chunk));
     socket.on('error', () => {}); // 'close' follows and says all there is to say
-    socket.once('close', () => this.#events.closed());
+    socket.once('close', () => this.#onClose());
     this.#events.accepted();
     if (this.#paused) socket.pause();
   }
 
   #read(chunk: Buffer): void {
     if (this.#destroyed) return;
+    this.#frames = this.#decoder.push(chunk);
+    this.#work();
+  }
+
+  /** Takes what was read, slice by slice, until this turn's time is up. What is left then is taken in the next turn. */
+  #work(): void {
     const startedAt = performance.now();
+    let ms = 0;
+    while (this.#frames !== undefined && ms < TURN_MS && !this.#destroyed) {
+      this.#takeSlice(this.#frames);
+      const sliceMs = performance.now() - startedAt - ms;
+      ms += sliceMs;
+      this.#sliceFrames =
+        sliceMs > TURN_MS ? Math.ceil(this.#sliceFrames / 4) : Math.min(this.#sliceFrames * 2, SLICE_LIMIT);
+    }
+    this.#spentMs += ms;
+    if (this.#destroyed || (this.#frames === undefined && this.#spentMs < TURN_MS)) return;
+    this.#rest(ms);
+  }
+
+  #takeSlice(frames: Generator<Frame, void>): void {
     const values: unknown[] = [];
     let wrong: unknown;
     try {
-      for (const { channel, body } of this.#decoder.push(chunk)) {
+      while (values.length < this.#sliceFrames) {
+        const next = frames.next();
+        if (next.done) {
+          this.#frames = undefined;
+          break;
+        }
+        const { channel, body } = next.value;
         if (channel !== FROM_KERNEL) throw new FrameError(`a frame on channel ${channel}`);
         const value = parseBoundedJson(body);
         if (!this.#greeted) this.#checkGreeting(value);
@@ -111,25 +145,31 @@ export class KernelSocket {
     } catch (error) {
       wrong = error;
     }
-    if (wrong === undefined) {
-      this.#spend(performance.now() - startedAt);
-      return;
-    }
+    if (wrong === undefined) return;
     this.destroy();
     if (wrong instanceof FrameError || wrong instanceof ShapeError) this.#events.broken(wrong.message);
     else this.#events.failed(wrong);
   }
 
-  #spend(ms: number): void {
-    this.#spentMs += ms;
-    if (this.#spentMs < TURN_MS || this.#destroyed) return;
+  #rest(ms: number): void {
     this.#spentMs = 0;
+    this.#resting = true;
     this.#socket?.pause();
     const goOn = () => {
-      if (!this.#paused) this.#socket?.resume();
+      this.#resting = false;
+      if (!this.#destroyed) this.#work();
+      if (this.#resting) return;
+      if (this.#hasClosed) this.#events.closed();
+      else if (!this.#paused) this.#socket?.resume();
     };
     if (ms > LONG_MS) setTimeout(goOn, ms);
     else setImmediate(goOn);
+  }
+
+  /** What the other side said last comes before its end. */
+  #onClose(): void {
+    this.#hasClosed = true;
+    if (!this.#resting) this.#events.closed();
   }
 
   #checkGreeting(value: unknown): void {

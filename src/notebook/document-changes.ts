@@ -2,6 +2,9 @@ import type { DocumentChange } from '#src/kernel/messages.ts';
 import { isCellId, withConfig } from './document.ts';
 import type { NotebookView, ViewCell } from './view.ts';
 
+/** A kernel makes no more cells than a notebook can be worked with; each costs something with every change. */
+const MOST_CELLS = 10_000;
+
 export interface AppliedChanges {
   /** New cells, and those whose code, name or settings changed. */
   readonly registered: readonly ViewCell[];
@@ -11,7 +14,7 @@ export interface AppliedChanges {
 
 /**
  * Applies one document transaction of the kernel to the view, as a whole. Changes of cells that are not there, and new
- * cells with ids that no client could give, are passed over: the kernel's process is not trusted.
+ * cells with ids that no client could give or beyond MOST_CELLS, are passed over: the kernel's process is not trusted.
  */
 export function applyTransaction(view: NotebookView, changes: readonly DocumentChange[]): AppliedChanges {
   const before = view.cells.map((cell) => cell.id).join('\n');
@@ -23,7 +26,8 @@ export function applyTransaction(view: NotebookView, changes: readonly DocumentC
       continue;
     }
     if (change.type === 'create-cell') {
-      if (view.get(change.cellId) !== undefined || !isCellId(change.cellId)) continue;
+      const isFree = view.get(change.cellId) === undefined && view.size < MOST_CELLS;
+      if (!isFree || !isCellId(change.cellId)) continue;
       const options = withConfig({}, { ...change.config, name: change.name });
       registered.set(change.cellId, view.add(change.cellId, change.code, options));
       place(view, change.cellId, change);

@@ -44,6 +44,9 @@ export class NotebookView {
   get cells(): readonly ViewCell[] {
     return [...this.#cells.values()];
   }
+  get size(): number {
+    return this.#cells.size;
+  }
   get variables(): VariableGraph {
     return this.#variables;
   }
