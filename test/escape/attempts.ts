@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import type { Overrides } from '#test/support/server-fixture.ts';
 import { type AttackedServer, obstacle, startAttacked, type User } from './attacked-server.ts';
 import { answerOf, attackCell } from './attacks.ts';
 
@@ -26,12 +27,13 @@ print("ANSWER" + _json.dumps({
 }, default=int))
 `;
 
-export function tryAll(user: User, fallbacks: readonly string[]): void {
+export function tryAll(user: User, fallbacks: readonly string[], settings: Overrides = {}): void {
   const skip = obstacle(user);
   for (const without of fallbacks) {
-    const place = without === '' ? 'with every layer' : `without ${without}`;
+    const layers = without === '' ? 'with every layer' : `without ${without}`;
+    const place = [layers, ...Object.entries(settings).map((setting) => setting.join('='))].join(', ');
     test(`notebooks of ${user} reach nothing of the server ${place}`, { skip: skip ?? false }, async (t) => {
-      const server = await startAttacked(t, { user, without });
+      const server = await startAttacked(t, { user, without, settings });
       const bystander = await openNotebook(server.neighbour, {
         a: 'open("theirs.txt", "w").write("theirs")\n"here"',
       });

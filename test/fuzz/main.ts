@@ -60,7 +60,11 @@ function run(command: string, args: readonly string[]): void {
 }
 
 async function fuzz(owner: Parameters<typeof startServer>[0], cases: number, seed: string): Promise<boolean> {
-  const server = await startServer(owner, { TROUPE_EGRESS_ALLOW: 'none', TROUPE_MAX_SESSIONS: '5' });
+  const server = await startServer(owner, {
+    TROUPE_EGRESS_ALLOW: 'none',
+    TROUPE_MAX_SESSIONS: '5',
+    TROUPE_KERNEL_CONFINEMENT: 'auto',
+  });
   const notebook = await openNotebook(server, { a: '1' });
   const { id: runId } = await notebook.run(['a']);
   const document = (await (await fetch(`${server.baseUrl}/api/v3/openapi.json`)).json()) as {

@@ -82,7 +82,11 @@ async function inhabit(server: TestServer): Promise<void> {
 }
 
 test(`${REQUESTS} requests of seed ${SEED} are answered as the document says`, async (t) => {
-  const server = await startServer(t, { TROUPE_EGRESS_ALLOW: 'none', TROUPE_MAX_SESSIONS: '3' });
+  const server = await startServer(t, {
+    TROUPE_EGRESS_ALLOW: 'none',
+    TROUPE_MAX_SESSIONS: '3',
+    TROUPE_KERNEL_CONFINEMENT: 'auto',
+  });
   await inhabit(server);
   const { items } = await server.client.accessTokens.list();
   const ids = new KnownIds(items[0]!.id);

@@ -36,6 +36,8 @@ def describe(found, network="open", uid=None) -> str:
         )
     if found.seccomp:
         layers.append("seccomp")
+    else:
+        gaps.append("no seccomp: io_uring, keyrings and performance counters can be used")
     text = f"{find_level(found, gaps)}: {', '.join([*layers, 'rlimits'])}; network {network}"
     return text + (f"; NOT covered: {'; '.join(gaps)}" if gaps else "")
 
