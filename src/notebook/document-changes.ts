@@ -2,8 +2,7 @@ import type { DocumentChange } from '#src/kernel/messages.ts';
 import { isCellId, withConfig } from './document.ts';
 import type { NotebookView, ViewCell } from './view.ts';
 
-/** A kernel makes no more cells than a notebook can be worked with; each costs something with every change. */
-const MOST_CELLS = 10_000;
+const LONGEST_NAME = 1000;
 
 export interface AppliedChanges {
   /** New cells, and those whose code, name or settings changed. */
@@ -14,7 +13,8 @@ export interface AppliedChanges {
 
 /**
  * Applies one document transaction of the kernel to the view, as a whole. Changes of cells that are not there, and new
- * cells with ids that no client could give or beyond MOST_CELLS, are passed over: the kernel's process is not trusted.
+ * cells with ids that no client could give, are passed over, and so is what a notebook has no room for: the kernel's
+ * process is not trusted.
  */
 export function applyTransaction(view: NotebookView, changes: readonly DocumentChange[]): AppliedChanges {
   const before = view.cells.map((cell) => cell.id).join('\n');
@@ -26,8 +26,8 @@ export function applyTransaction(view: NotebookView, changes: readonly DocumentC
       continue;
     }
     if (change.type === 'create-cell') {
-      const isFree = view.get(change.cellId) === undefined && view.size < MOST_CELLS;
-      if (!isFree || !isCellId(change.cellId)) continue;
+      const isFree = view.get(change.cellId) === undefined && view.hasRoomFor(change.code.length, true);
+      if (!isFree || !isCellId(change.cellId) || change.name.length > LONGEST_NAME) continue;
       const options = withConfig({}, { ...change.config, name: change.name });
       registered.set(change.cellId, view.add(change.cellId, change.code, options));
       place(view, change.cellId, change);
@@ -45,10 +45,12 @@ export function applyTransaction(view: NotebookView, changes: readonly DocumentC
         place(view, change.cellId, change);
         break;
       case 'set-code':
+        if (!view.hasRoomFor(change.code.length - cell.code.length, false)) break;
         view.setCode(cell, change.code);
         registered.set(cell.id, cell);
         break;
       case 'set-name':
+        if (change.name.length > LONGEST_NAME) break;
         cell.options = withConfig(cell.options, { name: change.name });
         registered.set(cell.id, cell);
         break;

@@ -16,6 +16,8 @@ import { NotebookView, type ViewCell } from './view.ts';
 import type { WorkPlan } from './work.ts';
 
 export const SCRATCH = '__scratch__';
+/** In characters of JSON. */
+const MOST_APP_OPTIONS = 64 * 1024;
 /** How many ends of runs a new subscriber is told. */
 const ENDS_KEPT = 20;
 
@@ -210,6 +212,7 @@ export class LiveNotebook {
   #setAppOptions(options: Readonly<Record<string, unknown>>): void {
     const { serialization } = this.#document;
     const app = { options: { ...serialization.app.options, ...options } };
+    if (JSON.stringify(app).length > MOST_APP_OPTIONS) return; // no kernel of ours says so much
     this.#replace({ ...this.#document, serialization: { ...serialization, app } });
   }
 

@@ -32,10 +32,19 @@ export interface ViewCell {
 
 export type VariableGraph = Variables['variables'];
 
+/** A kernel's process is not trusted: what it can make this server hold for one notebook has bounds. In characters. */
+const MOST_CODE = 16 * 2 ** 20;
+const MOST_OUTPUT = 256 * 2 ** 20;
+/** A kernel makes no more cells than a notebook can be worked with: each costs something with every change. */
+const MOST_CELLS = 10_000;
+
 export class NotebookView {
   /** In document order. */
   #cells = new Map<string, ViewCell>();
   #variables: VariableGraph = [];
+  #codeLength = 0;
+  readonly #outputLengths = new Map<string, number>();
+  #outputLength = 0;
 
   constructor(cells: readonly SavedCell[]) {
     for (const cell of cells) this.add(cell.cell_id, cell.code, cell.options);
@@ -44,8 +53,9 @@ export class NotebookView {
   get cells(): readonly ViewCell[] {
     return [...this.#cells.values()];
   }
-  get size(): number {
-    return this.#cells.size;
+  /** Whether a kernel may add so much code, in a new cell or in one that it has. */
+  hasRoomFor(codeLength: number, inNewCell: boolean): boolean {
+    return this.#codeLength + codeLength <= MOST_CODE && !(inNewCell && this.#cells.size >= MOST_CELLS);
   }
   get variables(): VariableGraph {
     return this.#variables;
@@ -68,10 +78,13 @@ export class NotebookView {
       structural: [],
     };
     this.#cells.set(id, cell);
+    this.#codeLength += code.length;
     return cell;
   }
 
   remove(cellId: string): boolean {
+    this.#codeLength -= this.#cells.get(cellId)?.code.length ?? 0;
+    this.#noteOutput(cellId, 0);
     return this.#cells.delete(cellId);
   }
 
@@ -87,6 +100,7 @@ export class NotebookView {
 
   setCode(cell: ViewCell, code: string): void {
     if (cell.code === code) return;
+    this.#codeLength += code.length - cell.code.length;
     cell.code = code;
     cell.version++;
     cell.structural = [];
@@ -103,10 +117,26 @@ export class NotebookView {
     if (cell === undefined) return undefined;
     if (op.status !== null) cell.activity = op.status;
     if (op.staleInputs !== null) cell.stale = op.staleInputs;
-    if (op.output !== null) cell.output = op.output;
+    if (op.output !== null) cell.output = this.#admitOutput(op.cellId, op.output);
     if (op.console?.length === 0) cell.console = new ConsoleTail();
     for (const entry of op.console ?? []) cell.console.add(entry);
     return cell;
+  }
+
+  #admitOutput(cellId: string, output: CellOutput): CellOutput {
+    const length = typeof output.data === 'string' ? output.data.length : JSON.stringify(output.data).length;
+    const others = this.#outputLength - (this.#outputLengths.get(cellId) ?? 0);
+    const isAdmitted = others + length <= MOST_OUTPUT;
+    this.#noteOutput(cellId, isAdmitted ? length : 0);
+    if (isAdmitted) return output;
+    const data = `This output was not kept: all outputs of a notebook may have ${MOST_OUTPUT / 2 ** 20} MiB.`;
+    return { channel: 'output', mimetype: 'text/plain', data, timestamp: output.timestamp };
+  }
+
+  #noteOutput(cellId: string, length: number): void {
+    this.#outputLength += length - (this.#outputLengths.get(cellId) ?? 0);
+    if (length === 0) this.#outputLengths.delete(cellId);
+    else this.#outputLengths.set(cellId, length);
   }
 
   /** Takes over the kernel's verdict on every cell; answers those whose shown state it changed. */
