@@ -3,9 +3,7 @@
  * here decides anything.
  */
 
-import { resolve } from 'node:path';
 import { runMachine } from '#machines/run.ts';
-import { DataDirectory } from '#storage/data-directory.ts';
 import { openStore } from '#storage/open-store.ts';
 import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
@@ -15,7 +13,6 @@ import { Identity } from './auth/identity.ts';
 import { Members } from './auth/members.ts';
 import { AccessTokens } from './auth/tokens.ts';
 import { Workspaces } from './auth/workspaces.ts';
-import { CONFIG_FILE } from './config/file.ts';
 import { processEnvironment } from './config/service-access.ts';
 import type { Config } from './config.ts';
 import { Closing } from './core/closing.ts';
@@ -30,6 +27,7 @@ import { QueriesForAgents } from './datasource/queries-for-agents.ts';
 import { QueryDesk } from './datasource/query-desk.ts';
 import { Heartbeats } from './events/heartbeats.ts';
 import { SessionStream } from './events/session-stream.ts';
+import type { Foundation } from './foundation.ts';
 import { ReceiptBook } from './http/receipt-book.ts';
 import { accessTokenRoutes } from './http/routes/access-tokens.ts';
 import { actorRoutes } from './http/routes/actors.ts';
@@ -56,8 +54,7 @@ import { runRoutes } from './http/routes/runs.ts';
 import { workspaceRoutes } from './http/routes/workspaces.ts';
 import { createServer, type Server } from './http/server.ts';
 import { findHostScript } from './kernel/host-script.ts';
-import { KernelHost } from './kernel/kernel-host.ts';
-import { limitBehindError, limitsOf, shownLimits } from './kernel/limits.ts';
+import { limitBehindError, shownLimits } from './kernel/limits.ts';
 import { LocalModelProcess } from './kernel/local-model.ts';
 import { SyntaxJudge } from './kernel/syntax-judge.ts';
 import { CodeCalls } from './notebook/code-calls.ts';
@@ -76,6 +73,8 @@ import { RunBook } from './runs/run-book.ts';
 export interface AppOptions {
   readonly config: Config;
   readonly log: Log;
+  /** Taken over: closed with the app, and when opening it fails. */
+  readonly foundation: Foundation;
   /** The process has to end: memory is ahead of the disk. */
   readonly onFatal: (error: Error) => void;
 }
@@ -103,13 +102,15 @@ export async function createApp(options: AppOptions): Promise<App> {
     return await open(options, opened);
   } catch (error) {
     await opened[Symbol.asyncDispose]();
+    await options.foundation[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-async function open({ config, log, onFatal }: AppOptions, opened: Closing): Promise<App> {
+async function open({ config, log, foundation, onFatal }: AppOptions, opened: Closing): Promise<App> {
   let port: number | undefined;
-  const directory = opened.use(await DataDirectory.claim(config.dataDir));
+  const { directory, host } = foundation;
+  opened.use(directory);
   const store = opened.use(await openStore(directory.storePath, onFatal));
   const identity = new Identity(store);
   const bootstrapped = await bootstrap({
@@ -123,27 +124,9 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
   const actors = new ActorRuntime(store, log);
   actors.define({ kind: 'run', machine: runMachine, machineVersion: 1 });
   const heartbeats = opened.use(new Heartbeats(config.heartbeatS * 1000));
-  const host = opened.use(
-    new KernelHost({
-      python: config.python,
-      runDir: directory.runPath,
-      preload: config.preload,
-      log,
-      hiddenPaths: [directory.root, config.keyringFile, resolve(CONFIG_FILE)],
-      readPaths: config.kernelReadPaths,
-      writePaths: config.kernelWritePaths,
-      kernelNetwork: config.kernelNetwork,
-      ...(config.kernelUid === undefined ? {} : { kernelUid: config.kernelUid }),
-      confinement: config.kernelConfinement,
-      limits: limitsOf(config),
-    }),
-  );
+  opened.use(host);
   // Behind the server, before the kernels: nothing commands an actor any more, and none outlives what it would write to.
   opened.use({ [Symbol.dispose]: () => actors.stopAll() });
-  const kernelsReady = host.start().then((hello) => {
-    log.info({ ...hello }, 'kernels can be started');
-    return { confinement: host.confinement ?? hello.confinement };
-  });
   const runs = new RunBook(store, actors, config.workspaceMaxRuns);
   const environments = new Environments(actors);
   const syntax = opened.use(
@@ -302,7 +285,7 @@ async function open({ config, log, onFatal }: AppOptions, opened: Closing): Prom
     server,
     url: `http://${server.host.includes(':') ? `[${server.host}]` : server.host}:${server.port}`,
     bootstrapped,
-    kernelsReady,
+    kernelsReady: foundation.kernelsReady,
     async [Symbol.asyncDispose]() {
       draining = true;
       server.stopListening();

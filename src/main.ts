@@ -1,8 +1,9 @@
 /** The server process: settings, start, drain on a signal. The only place that ends the process. */
-import { createApp } from './app.ts';
+import type { App } from './app.ts';
 import { ConfigError, loadConfig } from './config.ts';
 import { openLog } from './core/log.ts';
 import { Secret } from './core/secret.ts';
+import { layFoundation } from './foundation.ts';
 
 const DRAIN_DEADLINE_MS = 4_800;
 
@@ -16,9 +17,12 @@ async function main(): Promise<void> {
   const log = openLog({ level: config.logLevel, secrets });
   const startedAt = performance.now();
   try {
+    const foundation = await layFoundation(config, log);
+    const { createApp } = await import('./app.ts'); // while Python starts
     const app = await createApp({
       config,
       log,
+      foundation,
       onFatal: (error) => {
         log.fatal({ err: error }, 'the store cannot be written: the server ends before it would lie');
         log.flush();
@@ -65,7 +69,7 @@ function drainOnSignal(app: AsyncDisposable, flush: () => void): void {
 }
 
 /** What a person needs to see at the first start, on stderr: standard output is the log's. */
-function announce({ url, bootstrapped }: Awaited<ReturnType<typeof createApp>>, host: string): void {
+function announce({ url, bootstrapped }: App, host: string): void {
   say(`Troupe listens on ${url}`);
   if (bootstrapped.kind === 'generated') {
     say(`  workspace     ${bootstrapped.workspaceId}`);

@@ -54,12 +54,17 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'src/actors',
         'src/runs',
         'src/kernel',
+        'src/foundation.ts',
       ],
       ...['src/notebook', 'src/agent', 'src/datasource', 'src/http', 'src/config'],
     ],
     types: ['src/config.ts'],
   },
-  'src/main.ts': { values: ['src/app.ts', 'src/config.ts', 'src/core'] },
+  'src/foundation.ts': {
+    values: ['src/core', 'src/config', 'src/kernel', 'storage'],
+    types: ['src/config.ts'],
+  },
+  'src/main.ts': { values: ['src/app.ts', 'src/foundation.ts', 'src/config.ts', 'src/core'] },
 };
 
 /** Who may use what lies outside: a package, or a power over the process. */

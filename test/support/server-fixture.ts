@@ -10,6 +10,7 @@ import { createApp } from '#src/app.ts';
 import { type Client, createClient } from '#src/client/client.ts';
 import { loadConfig } from '#src/config.ts';
 import { openLog } from '#src/core/log.ts';
+import { layFoundation } from '#src/foundation.ts';
 import { type AnswerWatch, watchAnswers } from './answer-watch.ts';
 import { type Caller, type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
 
@@ -74,7 +75,8 @@ async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Pro
     destination: { write: (line) => lines.push(JSON.parse(line) as LogLine) },
   });
   const fatal: Error[] = [];
-  const app = await createApp({ config, log, onFatal: (error) => fatal.push(error) });
+  const foundation = await layFoundation(config, log);
+  const app = await createApp({ config, log, foundation, onFatal: (error) => fatal.push(error) });
   let watch: AnswerWatch | undefined;
   const stop = once(async () => {
     watch?.end();
