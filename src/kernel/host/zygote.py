@@ -33,6 +33,7 @@ class Child:
     def __init__(self, id, link):
         self.id = id
         self.link = link  # a pipe on which a session's init says how the kernel ended; None: there is no init
+        self.has_ended = False  # and that was said
 
     def signal(self, pid, number):
         """2 and 15 for the whole group; init passes them on. Nothing happens when the process is gone."""
@@ -46,14 +47,10 @@ class Child:
         except ProcessLookupError:  # gone, or without a group of its own yet: then no cell runs either
             pass
 
-    def end(self, status):
-        """(exit code, signal or None), once."""
-        said = b""
-        if self.link is not None:
-            said = os.read(self.link, 4)
-            os.close(self.link)
-        code = struct.unpack("i", said)[0] if said else os.waitstatus_to_exitcode(status)
-        return max(code, 0), -code if code < 0 else None
+    def last_words(self):
+        """What init said of the kernel's end, as waitstatus_to_exitcode has it; None when it died without a word."""
+        said = os.read(self.link, 4)
+        return struct.unpack("i", said)[0] if said else None
 
 
 class Zygote:
@@ -68,6 +65,8 @@ class Zygote:
         self.host_modules = host_modules
         self.inbox = b""
         self.children = {}  # pid -> Child
+        self.links = {}  # link -> Child, until it was heard
+        self.poll = select.poll()  # unlike select() it takes descriptors beyond the first thousand
         self.wake_r, self.wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.started_at = time.perf_counter()
 
@@ -83,13 +82,17 @@ class Zygote:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, lambda *_: self.end())
         signal.set_wakeup_fd(self.wake_w, warn_on_full_buffer=False)
+        for descriptor in (0, self.wake_r, self.lifeline):
+            self.poll.register(descriptor, select.POLLIN)
         while True:
-            ready, _, _ = select.select([0, self.wake_r, self.lifeline], [], [], 0 if self.steps else None)
+            ready = {descriptor for descriptor, _ in self.poll.poll(0 if self.steps else None)}
             if self.lifeline in ready:
                 self.end()
             if self.wake_r in ready:
                 os.read(self.wake_r, 4096)
                 self.reap()
+            if not ready.isdisjoint(self.links):
+                self.listen(ready)
             if 0 in ready:
                 self.read_orders()
             if not ready:
@@ -167,7 +170,10 @@ class Zygote:
             finally:
                 os._exit(70)
         close(theirs, log)
-        self.children[pid] = Child(order.id, link)
+        child = self.children[pid] = Child(order.id, link)
+        if link is not None:
+            self.links[link] = child
+            self.poll.register(link, select.POLLIN)
         self.say(op="forked", id=order.id, pid=pid)
 
     def leave(self):
@@ -190,11 +196,31 @@ class Zygote:
 
         convert.run(order, log)
 
+    def listen(self, ready):
+        """To give back an init's memory takes the system as long as the kernel's did: nobody has to wait for that."""
+        for link in ready.intersection(self.links):
+            self.hear(link)
+
+    def hear(self, link):
+        self.poll.unregister(link)
+        child = self.links.pop(link)
+        code = child.last_words()
+        if code is not None:
+            self.report(child, code)
+
+    def report(self, child, code):
+        """Once: what init said comes before how init itself ended."""
+        if not child.has_ended:
+            child.has_ended = True
+            self.say(op="exited", id=child.id, code=max(code, 0), signal=-code if code < 0 else None)
+
     def reap(self):
         for pid, status in reaped():
             if child := self.children.pop(pid, None):
-                code, number = child.end(status)
-                self.say(op="exited", id=child.id, code=code, signal=number)
+                if child.link in self.links:
+                    self.hear(child.link)
+                self.report(child, os.waitstatus_to_exitcode(status))
+                close(child.link)
         # what a dead kernel left behind (setsid, double fork) has become our child
         for pid in processes.children():
             if pid not in self.children:

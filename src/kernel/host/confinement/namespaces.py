@@ -75,6 +75,7 @@ def fork_kernel(link, drop_privileges):
     signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
     if kernel := os.fork():
         try:
+            _close_all_but(link)
             drop_privileges()
             set_dumpable(False)  # the kernel may not look into it
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # with the zygote; a change of uid would have cleared it
@@ -84,6 +85,16 @@ def fork_kernel(link, drop_privileges):
         finally:
             os._exit(70)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, WATCHED)
+
+
+def _close_all_but(link):
+    """What is the kernel's must end with the kernel: the server waits for the end of its socket."""
+    others = {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2, link}
+    for descriptor in others:
+        try:
+            os.close(descriptor)
+        except OSError:  # the one that read the list
+            pass
 
 
 def _has_reader(link):
@@ -105,8 +116,17 @@ def _watch(kernel, link):
             continue
         while (dead := _reap())[0]:
             if dead[0] == kernel:
+                _end_session()
                 os.write(link, struct.pack("i", os.waitstatus_to_exitcode(dead[1])))
                 os._exit(0)
+
+
+def _end_session():
+    """What is reported as ended does nothing any more: the end of pid 1 would kill the others too, but later."""
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
 def _reap():
