@@ -28,6 +28,7 @@ import { QueryDesk } from './datasource/query-desk.ts';
 import { Heartbeats } from './events/heartbeats.ts';
 import { SessionStream } from './events/session-stream.ts';
 import type { Foundation } from './foundation.ts';
+import { openHttp10Relay } from './http/http10-relay.ts';
 import { ReceiptBook } from './http/receipt-book.ts';
 import { accessTokenRoutes } from './http/routes/access-tokens.ts';
 import { actorRoutes } from './http/routes/actors.ts';
@@ -154,7 +155,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
       store,
       keyringFile: config.keyringFile,
       listenHost: config.host,
-      ownPort: () => port,
+      ownPorts: () => [port, config.http10Port].filter((one) => one !== undefined),
       egressAllow: config.egressAllow,
       workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
     }),
@@ -224,6 +225,17 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     localModel,
   });
   let draining = false;
+  // Behind the server: what it still answers goes out before these connections end.
+  const relay =
+    config.http10Port === undefined
+      ? undefined
+      : opened.use(
+          await openHttp10Relay({
+            host: config.host,
+            port: config.http10Port,
+            target: () => (port === undefined ? undefined : { host: config.host, port }),
+          }),
+        );
   const server: Server = opened.use(
     await createServer({
       listen: { host: config.host, port: config.port },
@@ -288,6 +300,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     kernelsReady: foundation.kernelsReady,
     async [Symbol.asyncDispose]() {
       draining = true;
+      relay?.stopListening();
       server.stopListening();
       agents.sessions.suspendAll(STOPPING);
       sessions.suspendAll(STOPPING);

@@ -43,6 +43,7 @@ test('with nothing set, every setting has its default', (t) => {
   assert.deepEqual(config, {
     host: '127.0.0.1',
     port: 8787,
+    http10Port: undefined,
     publicUrl: undefined,
     dataDir: join(cwd, '.troupe'),
     logLevel: 'info',

@@ -61,6 +61,12 @@ export const SETTINGS = {
     default: '8787',
     description: 'Port to listen on; 0 takes a free one and prints it.',
   }),
+  http10Port: optional({
+    env: 'TROUPE_HTTP10_PORT',
+    kind: integer(1, 65_535),
+    description:
+      'One more port, for a proxy that speaks HTTP/1.0 to this server, as nginx before 1.29.7 does by default. Unset: none.',
+  }),
   publicUrl: optional({
     env: 'TROUPE_PUBLIC_URL',
     kind: httpUrl,

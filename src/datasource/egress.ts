@@ -16,8 +16,8 @@ export type Resolver = (name: string) => Promise<readonly string[]>;
 export interface EgressOptions {
   /** The host this server listens on, as it is set. */
   readonly listenHost: string;
-  /** The port it listens on by now, which is never reached. */
-  readonly ownPort: () => number | undefined;
+  /** The ports it listens on by now, which are never reached. */
+  readonly ownPorts: () => readonly number[];
   /**
    * Names, addresses and networks: exactly these loopback and private targets may be reached. `undefined`: all of them
    * when the server listens on loopback only, else none.
@@ -38,7 +38,7 @@ export interface Egress {
 
 export function createEgress({
   listenHost,
-  ownPort,
+  ownPorts,
   allow,
   resolve = resolveBySystem,
   ownAddresses = addressesOfThisMachine,
@@ -54,7 +54,7 @@ export function createEgress({
       const own = new Set(ownAddresses().flatMap((text) => parseAddress(text)?.text ?? []));
       const scopes = addresses.map((address) => {
         const scope = scopeOf(address, own);
-        const isOurself = scope === 'loopback' && port === ownPort();
+        const isOurself = scope === 'loopback' && ownPorts().includes(port);
         if (scope === 'forbidden' || isOurself || !isAllowed(scope, address, name))
           throw new DatasourceFailure('not_allowed');
         return scope;

@@ -15,7 +15,7 @@ export interface DatasourcePlaneOptions {
   readonly keyringFile: string;
   /** The host this server listens on, as it is set. */
   readonly listenHost: string;
-  readonly ownPort: () => number | undefined;
+  readonly ownPorts: () => readonly number[];
   readonly egressAllow: readonly string[] | undefined;
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
   readonly drivers?: DriverLoader;
@@ -33,10 +33,10 @@ const OPEN_DEADLINE_MS = 10_000;
 
 /** Puts the parts of the datasource plane together. Throws `KeyringError` when the keyring does not fit the store. */
 export async function openDatasources(options: DatasourcePlaneOptions): Promise<DatasourcePlane> {
-  const { store, keyringFile, listenHost, ownPort, egressAllow, workspaceFiles } = options;
+  const { store, keyringFile, listenHost, ownPorts, egressAllow, workspaceFiles } = options;
   const { drivers = installedDrivers } = options;
   const keys = await KeyHolder.open(store, keyringFile);
-  const egress = createEgress({ listenHost, ownPort, allow: egressAllow });
+  const egress = createEgress({ listenHost, ownPorts, allow: egressAllow });
   const contextOf = (workspaceId: WorkspaceId) => ({
     egress,
     drivers,

@@ -14,7 +14,7 @@ export interface WriteOptions {
 }
 
 /** On every answer, unless the reply sets its own. An API has no page to show, so nothing may be loaded or framed. */
-const GENERAL_HEADERS = {
+export const GENERAL_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',

@@ -20,7 +20,7 @@ const OWN_PORT = 8787;
 function egressFor(options: Pick<EgressOptions, 'listenHost' | 'allow'>) {
   return createEgress({
     ...options,
-    ownPort: () => OWN_PORT,
+    ownPorts: () => [OWN_PORT],
     ownAddresses: () => ['127.0.0.1', '203.0.113.9', 'fe80::2'],
     resolve: async (name) => NAMES[name] ?? [],
   });
@@ -126,7 +126,7 @@ test('a name is resolved once, and the route stays with what it was then', async
   let asked = 0;
   const egress = createEgress({
     listenHost: '127.0.0.1',
-    ownPort: () => OWN_PORT,
+    ownPorts: () => [OWN_PORT],
     allow: undefined,
     resolve: async () => answers[asked++] ?? [],
   });
@@ -144,7 +144,7 @@ test('the second address of a name is tried when the first does not answer', asy
   const port = await listeningWith(t, (socket) => socket.end('here'));
   const egress = createEgress({
     listenHost: '127.0.0.1',
-    ownPort: () => OWN_PORT,
+    ownPorts: () => [OWN_PORT],
     allow: undefined,
     resolve: async () => ['::1', '127.0.0.1'],
   });
@@ -155,7 +155,7 @@ test('the second address of a name is tried when the first does not answer', asy
 test('a resolver that never answers is given up with the signal', async () => {
   const egress = createEgress({
     listenHost: '127.0.0.1',
-    ownPort: () => OWN_PORT,
+    ownPorts: () => [OWN_PORT],
     allow: undefined,
     resolve: () => new Promise(() => {}),
   });

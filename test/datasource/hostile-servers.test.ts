@@ -179,7 +179,7 @@ const PORTS_SCANNED = [
 ] as const;
 
 test('a port scanner learns nothing: refused targets answer in the same words and in no time', async (t) => {
-  const egress = createEgress({ listenHost: '0.0.0.0', ownPort: () => OWN_PORT, allow: undefined });
+  const egress = createEgress({ listenHost: '0.0.0.0', ownPorts: () => [OWN_PORT], allow: undefined });
   const { context } = probeFixture(t, { egress });
   for (const [host, port] of PORTS_SCANNED) {
     for (const kind of kinds) {

@@ -24,7 +24,7 @@ export interface ProbeFixture {
 export function probeFixture(owner: Owner, overrides: Partial<ProbeContext> = {}): ProbeFixture {
   const filesDirectory = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-files-')));
   owner.after(async () => rmSync(filesDirectory, { recursive: true }));
-  const egress = createEgress({ listenHost: '127.0.0.1', ownPort: () => OWN_PORT, allow: undefined });
+  const egress = createEgress({ listenHost: '127.0.0.1', ownPorts: () => [OWN_PORT], allow: undefined });
   const context = { egress, filesDirectory, drivers: installedDrivers, ...overrides };
   return {
     filesDirectory,

@@ -75,7 +75,7 @@ for (const [host, tls, ca, message] of CASES) {
     const port = await tlsPostgres(t);
     const egress = createEgress({
       listenHost: '127.0.0.1',
-      ownPort: () => OWN_PORT,
+      ownPorts: () => [OWN_PORT],
       allow: undefined,
       resolve: async () => ['127.0.0.1'],
     });

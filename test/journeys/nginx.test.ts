@@ -15,8 +15,12 @@ import { OWNER, type Owner, startServer } from '#test/support/server-fixture.ts'
 
 const DEBIAN = '/etc/nginx/nginx.conf';
 const READ_TIMEOUT_S = 1;
-/** uWebSockets.js answers HTTP/1.0, which nginx speaks to servers unless told otherwise, with 505. */
-const LOCATION = `proxy_http_version 1.1; proxy_read_timeout ${READ_TIMEOUT_S}s;`;
+/** Debian's nginx speaks HTTP/1.0 to the servers behind it unless it is told otherwise. */
+const WAYS = [
+  { name: 'nginx that is told to speak HTTP/1.1', location: 'proxy_http_version 1.1;', http10: false },
+  { name: 'nginx with its defaults', location: '', http10: true },
+] as const;
+type Way = (typeof WAYS)[number];
 
 const nginx = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
   .map((folder) => join(folder, 'nginx'))
@@ -25,8 +29,8 @@ const skip =
   nginx === undefined && process.env.CI !== 'true' ? 'nginx is not installed: apt-get install nginx' : false;
 
 /** The configuration of the distribution, with our site in the place of its sites. */
-function configuration(folder: string, port: number, target: string): string {
-  const site = `server { listen 127.0.0.1:${port}; location / { ${LOCATION} proxy_pass ${target}; } }`;
+function configuration(folder: string, port: number, location: string): string {
+  const site = `server { listen 127.0.0.1:${port}; location / { ${location} } }`;
   const http = existsSync(DEBIAN)
     ? (/\nhttp \{([\s\S]*)\n\}/.exec(readFileSync(DEBIAN, 'utf8'))?.[1] ?? '')
     : 'gzip on;';
@@ -44,12 +48,26 @@ function configuration(folder: string, port: number, target: string): string {
   ].join('\n');
 }
 
-/** nginx in front of a server, on a free port; answers its address once it answers. */
-async function startNginx(owner: Owner, target: string): Promise<string> {
+/** A server with nginx in front of it, on a free port; answers both once nginx answers. */
+async function startBehindNginx(owner: Owner, way: Way, settings: Readonly<Record<string, string>> = {}) {
+  const http10Port = String(await freePort());
+  const server = await startServer(owner, {
+    ...settings,
+    ...(way.http10 ? { TROUPE_HTTP10_PORT: http10Port } : {}),
+  });
+  const target = way.http10 ? `http://127.0.0.1:${http10Port}` : server.baseUrl;
+  const silence = `proxy_read_timeout ${READ_TIMEOUT_S}s;`;
+  return {
+    server,
+    baseUrl: await startNginx(owner, `${way.location} ${silence} proxy_pass ${target};`),
+  };
+}
+
+async function startNginx(owner: Owner, location: string): Promise<string> {
   assert.ok(nginx, 'CI needs nginx');
   const folder = mkdtempSync(join(tmpdir(), 'troupe-nginx-'));
   const port = await freePort();
-  writeFileSync(join(folder, 'nginx.conf'), configuration(folder, port, target));
+  writeFileSync(join(folder, 'nginx.conf'), configuration(folder, port, location));
   const child = spawn(
     nginx,
     ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')],
@@ -88,47 +106,49 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-test('behind nginx, events come as they happen and a silent run is not cut off', { skip }, async (t) => {
-  const server = await startServer(t, { TROUPE_HEARTBEAT_S: '0.3' });
-  const baseUrl = await startNginx(t, server.baseUrl);
-  const { token: accessToken, workspaceId } = OWNER;
-  const client = createClient({ baseUrl, accessToken, workspaceId });
-  const notebook = await openNotebook(
-    { client },
-    {
-      a: `import time\nfor n in range(3):\n  print(n, flush=True)\n  time.sleep(0.3)\ntime.sleep(${READ_TIMEOUT_S * 2.5})`,
-    },
-  );
-  await using events = await EventLog.open(client, notebook.id);
-  const runId = await notebook.submit(['a']);
-  for (const n of ['0', '1', '2']) {
-    await events.until(({ type, data }) => type === 'console-output' && data.text.includes(n));
-    assert.equal((await client.runs.get(runId)).status, 'running', `${n} came while it ran`);
-  }
-  await events.until(({ type, data }) => type === 'run-status' && data.status === 'completed');
-  assert.equal(events.dataOf('session.snapshot').length, 1, 'it was one connection');
-  const long = `import time\ntime.sleep(${READ_TIMEOUT_S * 2.5})\nprint("done")`;
-  assert.equal((await callCode(client, notebook.id, long)).stdout, 'done\n', 'nor is code');
-  assert.equal((await notebook.close()).status, 'closed');
-  await events.ended;
-  assert.equal(events.types.at(-1), 'session.closed');
-});
-
-test('behind nginx, an answer is byte for byte what the server answers', { skip }, async (t) => {
-  const server = await startServer(t);
-  const baseUrl = await startNginx(t, server.baseUrl);
-  const { client } = server;
-  const { id } = await client.notebooks.create({
-    serialization: { cells: [{ cell_id: 'a', code: 'é'.repeat(100_000) }] },
-  });
-  const headers = { authorization: `Bearer ${OWNER.token}`, 'service-workspace-id': OWNER.workspaceId };
-  for (const path of [`/api/v3/notebooks/${id}`, '/api/v3/notebooks', '/api/v3/nothing', '/healthz']) {
-    const [near, far] = await Promise.all(
-      [server.baseUrl, baseUrl].map((url) => fetch(url + path, { headers })),
+for (const way of WAYS) {
+  test(`behind ${way.name}, events come as they happen and a silent run is not cut off`, {
+    skip,
+  }, async (t) => {
+    const { baseUrl } = await startBehindNginx(t, way, { TROUPE_HEARTBEAT_S: '0.3' });
+    const { token: accessToken, workspaceId } = OWNER;
+    const client = createClient({ baseUrl, accessToken, workspaceId });
+    const notebook = await openNotebook(
+      { client },
+      {
+        a: `import time\nfor n in range(3):\n  print(n, flush=True)\n  time.sleep(0.3)\ntime.sleep(${READ_TIMEOUT_S * 2.5})`,
+      },
     );
-    assert.deepEqual([far!.status, await stable(far!)], [near!.status, await stable(near!)], path);
-  }
-});
+    await using events = await EventLog.open(client, notebook.id);
+    const runId = await notebook.submit(['a']);
+    for (const n of ['0', '1', '2']) {
+      await events.until(({ type, data }) => type === 'console-output' && data.text.includes(n));
+      assert.equal((await client.runs.get(runId)).status, 'running', `${n} came while it ran`);
+    }
+    await events.until(({ type, data }) => type === 'run-status' && data.status === 'completed');
+    assert.equal(events.dataOf('session.snapshot').length, 1, 'it was one connection');
+    const long = `import time\ntime.sleep(${READ_TIMEOUT_S * 2.5})\nprint("done")`;
+    assert.equal((await callCode(client, notebook.id, long)).stdout, 'done\n', 'nor is code');
+    assert.equal((await notebook.close()).status, 'closed');
+    await events.ended;
+    assert.equal(events.types.at(-1), 'session.closed');
+  });
+
+  test(`behind ${way.name}, an answer is byte for byte what the server answers`, { skip }, async (t) => {
+    const { server, baseUrl } = await startBehindNginx(t, way);
+    const { client } = server;
+    const { id } = await client.notebooks.create({
+      serialization: { cells: [{ cell_id: 'a', code: 'é'.repeat(100_000) }] },
+    });
+    const headers = { authorization: `Bearer ${OWNER.token}`, 'service-workspace-id': OWNER.workspaceId };
+    for (const path of [`/api/v3/notebooks/${id}`, '/api/v3/notebooks', '/api/v3/nothing', '/healthz']) {
+      const [near, far] = await Promise.all(
+        [server.baseUrl, baseUrl].map((url) => fetch(url + path, { headers })),
+      );
+      assert.deepEqual([far!.status, await stable(far!)], [near!.status, await stable(near!)], path);
+    }
+  });
+}
 
 /** The body without what differs from request to request. */
 async function stable(response: Response): Promise<string> {
