@@ -1,6 +1,7 @@
 /**
- * `npm run fuzz [-- --cases N] [-- --seed S]`: schemathesis, in a Python environment of its own, against a server of its
- * own. Fails on a 500, on an answer outside of the OpenAPI document, and on anything that the server logs as an error.
+ * `npm run fuzz [-- --cases N] [-- --minutes M] [-- --seed S]`: schemathesis, in a Python environment of its own, against a
+ * server of its own, in rounds until N cases (5,000) have run or M minutes (90) are over. Fails on a 500, on an answer
+ * outside of the OpenAPI document, on anything that the server logs as an error, and on fewer than N cases.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -9,7 +10,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import { startScriptedModel } from '#test/support/scripted-model.ts';
+import { OWNER, type Owner, startServer, type TestServer } from '#test/support/server-fixture.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../test/fuzz');
 const VENV = join(import.meta.dirname, '../../../.setup/fuzz');
@@ -20,27 +22,35 @@ const CHECKS = [
   'response_headers_conformance',
   'response_schema_conformance',
 ];
+/** Of one round, which has a server of its own: what one deletes the next one has again. */
+const ROUND_CASES = 20_000;
+
+/** What the hooks have counted. */
+interface Report {
+  readonly cases: number;
+  readonly failed: number;
+  readonly statuses: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
 
 const { values } = parseArgs({
   options: {
     cases: { type: 'string', default: '5000' },
+    minutes: { type: 'string', default: '90' },
     seed: { type: 'string', default: String(randomInt(2 ** 31)) },
   },
 });
-const cleanUps: (() => Promise<void>)[] = [];
-let failed = false;
-try {
-  installSchemathesis();
-  const owner = { after: (cleanUp: () => Promise<void>) => cleanUps.unshift(cleanUp) };
-  failed = await fuzz(owner, Number(values.cases), values.seed);
-} finally {
-  for (const cleanUp of cleanUps)
-    await cleanUp().catch((error: unknown) => {
-      failed = true;
-      say(String(error)); // what the server has logged
-    });
-}
-process.exitCode = failed ? 1 : 0;
+const wanted = Number(values.cases);
+const endsAt = Date.now() + Number(values.minutes) * 60_000;
+installSchemathesis();
+const rounds: Report[] = [];
+const ran = () => rounds.reduce((sum, { cases }) => sum + cases, 0);
+let isGood = true;
+for (let seed = Number(values.seed); ran() < wanted && Date.now() < endsAt; seed++)
+  isGood = (await round(Math.min(wanted - ran(), ROUND_CASES), seed)) && isGood;
+const failed = rounds.reduce((sum, report) => sum + report.failed, 0);
+summarize();
+say(`${ran()} cases, ${failed} of them failed${isGood ? '' : '; a round failed, see above'}`);
+process.exitCode = isGood && failed === 0 && ran() >= wanted ? 0 : 1;
 
 function installSchemathesis(): void {
   const requirements = join(FOLDER, 'requirements.txt');
@@ -59,50 +69,116 @@ function run(command: string, args: readonly string[]): void {
     throw new Error(`${command} ${args.join(' ')} failed${error ? `: ${error.message}` : ''}`);
 }
 
-async function fuzz(owner: Parameters<typeof startServer>[0], cases: number, seed: string): Promise<boolean> {
-  const server = await startServer(owner, {
-    TROUPE_EGRESS_ALLOW: 'none',
-    TROUPE_MAX_SESSIONS: '5',
-    TROUPE_KERNEL_CONFINEMENT: 'auto',
-  });
-  const notebook = await openNotebook(server, { a: '1' });
-  const { id: runId } = await notebook.run(['a']);
-  const document = (await (await fetch(`${server.baseUrl}/api/v3/openapi.json`)).json()) as {
-    paths: Record<string, object>;
-  };
-  const operations = Object.values(document.paths).flatMap((methods) => Object.keys(methods)).length;
-  say(`about ${cases} cases for ${operations} operations, seed ${seed}`);
+/** Whether schemathesis was content with a fresh server, and that server with itself. */
+async function round(cases: number, seed: number): Promise<boolean> {
+  const cleanUps: (() => Promise<void>)[] = [];
+  let isContent = false;
+  try {
+    const owner: Owner = { after: (cleanUp) => cleanUps.unshift(cleanUp) };
+    const model = await startScriptedModel(owner);
+    for (let count = 0; count < cases; count++) model.script((exchange) => exchange.text('Yes.').end());
+    const server = await startServer(owner, {
+      TROUPE_EGRESS_ALLOW: 'none',
+      TROUPE_MAX_SESSIONS: '5',
+      TROUPE_OPENAI_COMPATIBLE_URL: model.url,
+      TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
+    });
+    isContent = await attack(server, cases, seed);
+  } finally {
+    for (const cleanUp of cleanUps)
+      await cleanUp().catch((error: unknown) => {
+        isContent = false;
+        say(String(error)); // what the server has logged
+      });
+  }
+  return isContent;
+}
+
+async function attack(server: TestServer, cases: number, seed: number): Promise<boolean> {
+  const { items: tokens } = await server.client.accessTokens.list();
+  const spared = [OWNER.workspaceId, ...tokens.flatMap(({ id, userId }) => [id, userId])];
+  const first = await inhabit(server);
+  const operations = await countOperations(server);
+  say(`a round of about ${cases} cases for ${operations} operations, seed ${seed}`);
+  const reportFile = join(server.dataDir, 'fuzz-report.json');
   const child = spawn(
     join(VENV, 'bin/schemathesis'),
     [
       ...['run', `${server.baseUrl}/api/v3/openapi.json`, '--url', server.baseUrl],
       ...['--header', `Authorization: Bearer ${OWNER.token}`],
       ...['--header', `Service-Workspace-Id: ${OWNER.workspaceId}`],
-      ...['--checks', CHECKS.join(','), '--phases', 'examples,coverage,fuzzing', '--seed', seed],
+      ...['--checks', CHECKS.join(','), '--phases', 'examples,coverage,fuzzing', '--seed', String(seed)],
       ...['--max-examples', String(Math.max(1, Math.round(cases / operations)))],
       ...['--exclude-path-regex', '/events$', '--continue-on-failure', '--suppress-health-check', 'all'],
       ...['--warnings', 'off', '--request-timeout', '10'],
     ],
     {
+      cwd: server.dataDir, // it keeps a memory there
       stdio: 'inherit',
       env: {
         PATH: process.env.PATH ?? '',
         HOME: process.env.HOME ?? '',
         PYTHONPATH: FOLDER,
         SCHEMATHESIS_HOOKS: 'schemathesis_hooks',
-        // Things that are there, so that not everything is 404.
-        FUZZ_IDS: JSON.stringify({
-          notebookId: notebook.id,
-          sessionId: notebook.id,
-          'Service-Session-Id': notebook.id,
-          environmentId: notebook.environmentId,
-          runId,
-        }),
+        FUZZ_SPARED: spared.join(' '),
+        FUZZ_FIRST: JSON.stringify(first),
+        FUZZ_REPORT: reportFile,
       },
     },
   );
+  const tooLate = setTimeout(() => child.kill('SIGINT'), endsAt - Date.now());
   const [code] = (await once(child, 'exit')) as [number | null];
-  return code !== 0;
+  clearTimeout(tooLate);
+  rounds.push(JSON.parse(readFileSync(reportFile, 'utf8')) as Report);
+  return code === 0;
+}
+
+/** Makes one of each kind of thing; their ids, by the kinds that the hooks know. */
+async function inhabit(server: TestServer): Promise<Record<string, readonly string[]>> {
+  const { client } = server;
+  const notebook = await openNotebook(server, { a: '1', b: 'print("x" * 100_000)\n"x" * 100_000' });
+  const run = await notebook.run([]);
+  const assets = run.output?.parts.flatMap((part) => (part.type === 'asset' ? [part.assetId] : [])) ?? [];
+  await client.members.create({ userId: 'guest', role: 'viewer' });
+  await client.datasources.create({
+    slug: 'kept',
+    connection: { kind: 'sqlite', path: 'kept.sqlite' },
+  });
+  const { environmentId } = await client.executionEnvironments.create();
+  const { sessionId: conversation } = await client.agentSessions.open({ environmentId });
+  return {
+    nb: [notebook.id],
+    session: [notebook.id],
+    env: [notebook.environmentId, environmentId],
+    run: [run.id],
+    asset: assets,
+    conv: [conversation],
+    slug: ['kept'],
+    user: ['guest', 'nobody'],
+    cell: ['a', 'b'],
+  };
+}
+
+async function countOperations({ baseUrl }: TestServer): Promise<number> {
+  const document = (await (await fetch(`${baseUrl}/api/v3/openapi.json`)).json()) as {
+    paths: Record<string, object>;
+  };
+  return Object.values(document.paths).flatMap((methods) => Object.keys(methods)).length;
+}
+
+/** How often each operation was answered how: one that was never answered well was hardly tried. */
+function summarize(): void {
+  const sums = new Map<string, Map<string, number>>();
+  for (const { statuses } of rounds)
+    for (const [operation, counts] of Object.entries(statuses))
+      for (const [status, count] of Object.entries(counts)) {
+        const sum = sums.get(operation) ?? new Map<string, number>();
+        sums.set(operation, sum.set(status, (sum.get(status) ?? 0) + count));
+      }
+  for (const [operation, sum] of [...sums].sort()) {
+    const counts = [...sum].sort().map(([status, count]) => `${status}: ${count}`);
+    say(`${operation}  ${counts.join(', ')}`);
+  }
 }
 
 function say(line: string): void {
