@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { findHostScript } from '#src/kernel/host-script.ts';
 import { SyntaxJudge } from '#src/kernel/syntax-judge.ts';
+import { descendants } from '#test/support/processes.ts';
 
 function startJudge(t: TestContext): SyntaxJudge {
   const python = process.env.TROUPE_PYTHON ?? join('.venv', 'bin', 'python');
@@ -33,6 +35,17 @@ test('code parses exactly when Python says so', async (t) => {
     assert.equal(await judge.allParse([code]), parses, JSON.stringify(code));
     assert.equal(await judge.allParse(['ok = 1', code]), parses, JSON.stringify(code));
   }
+});
+
+test('the process that parses has given up what it does not need', async (t) => {
+  const judge = startJudge(t);
+  assert.equal(await judge.allParse(['x = "\\N{BULLET}"']), true);
+  const [child] = descendants(process.pid).filter(({ pid }) =>
+    readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('syntax.py'),
+  );
+  const status = readFileSync(`/proc/${child!.pid}/status`, 'latin1');
+  for (const line of ['NoNewPrivs:\t1', 'Seccomp:\t2', `CapEff:\t${'0'.repeat(16)}`])
+    assert.ok(status.includes(line), status);
 });
 
 test('what was judged before is answered at once', async (t) => {
