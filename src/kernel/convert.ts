@@ -47,6 +47,8 @@ export type ConvertResult =
 export interface ConvertPort {
   readonly zygote: () => Promise<ZygoteProcess>;
   readonly newSocketPath: () => string;
+  /** As the kernel host reads it. */
+  readonly confinement: Readonly<Record<string, unknown>> | null;
 }
 
 const INPUT = 1;
@@ -96,7 +98,7 @@ export async function convertInChild(request: ConvertRequest, port: ConvertPort)
       zygote = host;
       host.order(
         id,
-        { op: 'convert', direction, format, socket_path: socketPath, token },
+        { op: 'convert', direction, format, socket_path: socketPath, token, confine: port.confinement },
         {
           // Its answer may still be in the socket, whose end is the one that counts.
           ended: () => settleAfter(LAST_WORDS_MS, failed(NO_ANSWER)),

@@ -12,7 +12,7 @@ import { KernelHostError } from './host-error.ts';
 import { findHostScript } from './host-script.ts';
 import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
 import { KernelProcess } from './kernel-process.ts';
-import { confinementWanted, forkOrder } from './launch-order.ts';
+import { confinementWanted, conversionConfinement, forkOrder } from './launch-order.ts';
 import { type KernelLimits, NO_LIMITS } from './limits.ts';
 import { OomWatch } from './oom-watch.ts';
 import { SocketDirectory } from './socket-directory.ts';
@@ -146,6 +146,7 @@ export class KernelHost implements AsyncDisposable {
     return convertInChild(request, {
       zygote: () => this.#whenUp(),
       newSocketPath: () => this.#sockets.newPath(),
+      confinement: conversionConfinement(this.#policy().confinement),
     });
   }
 

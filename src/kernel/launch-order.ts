@@ -27,6 +27,8 @@ export interface LaunchPolicy {
   readonly userConfig: unknown;
 }
 
+const CONVERSION_PROCESSES = 64;
+
 /** Options of marimo's App that its kernel knows; a notebook may hold others, of any shape, which it would refuse. */
 const APP_OPTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
   width: (value) =>
@@ -73,6 +75,16 @@ export function forkOrder(
 /** What the kernel host has to know before its first fork, to say how far it can confine on this machine. */
 export function confinementWanted({ network, uid }: Pick<Confinement, 'network' | 'uid'>) {
   return { network: network === 'host' ? 'open' : 'none', uid };
+}
+
+/**
+ * What a conversion is confined to: it reads Python and the system, writes nothing, and needs no network. Null: to
+ * nothing.
+ */
+export function conversionConfinement(confinement: Confinement | null): Record<string, unknown> | null {
+  if (confinement === null) return null;
+  const { hiddenPaths: hidden, uid } = confinement;
+  return { hidden, uid, network: 'least', processes: CONVERSION_PROCESSES, tmp_mb: 1 };
 }
 
 function confineOrder(confinement: Confinement, { processes }: KernelLimits): Record<string, unknown> {

@@ -47,6 +47,8 @@ export interface AttackOptions {
   /** Layers that the machine is to lack, as the kernel host's test switch names them. */
   readonly without?: string;
   readonly settings?: Overrides;
+  /** Python that the kernel host runs when it starts, as if a library of it were rotten. */
+  readonly rotten?: string;
 }
 
 /** Why the attacks cannot be tried as that user here; undefined when they can. */
@@ -65,7 +67,7 @@ export function obstacle(user: User): string | undefined {
 
 /** Resolves when kernels can be started. */
 export async function startAttacked(owner: Owner, options: AttackOptions): Promise<AttackedServer> {
-  const { user, without = '', settings = {} } = options;
+  const { user, without = '', settings = {}, rotten } = options;
   const base = mkdtempSync('/var/tmp/troupe-escape-');
   owner.after(async () => rmSync(base, { recursive: true, force: true, maxRetries: 10 }));
   chmodSync(base, 0o755);
@@ -76,6 +78,7 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
   writeFileSync(join(shared, 'for-all.txt'), 'for all');
   writeFileSync(configFile, JSON.stringify({ heartbeatS: 1, openaiApiKey: 'sk-secret' }), { mode: 0o600 });
   const python = pythonFor(user, base, without);
+  if (rotten !== undefined) writeFileSync(join(base, 'bin/sitecustomize.py'), rotten);
   const isOther = user !== 'this user';
   if (isOther) for (const path of [dataDir, shared, cwd, configFile]) chownSync(path, NOBODY, NOBODY);
 
@@ -133,9 +136,8 @@ function pythonFor(user: User, base: string, without: string): string {
   const python = user === 'this user' ? PYTHON : borrowEnvironment(join(base, 'venv'));
   const wrapper = join(base, 'bin', 'python');
   mkdirSync(dirname(wrapper));
-  writeFileSync(wrapper, `#!/bin/sh\nTROUPE_CONFINE_WITHOUT='${without}' exec '${python}' "$@"\n`, {
-    mode: 0o755,
-  });
+  const environment = `TROUPE_CONFINE_WITHOUT='${without}' PYTHONPATH='${dirname(wrapper)}'`;
+  writeFileSync(wrapper, `#!/bin/sh\n${environment} exec '${python}' "$@"\n`, { mode: 0o755 });
   chmodSync(wrapper, 0o755);
   return wrapper;
 }

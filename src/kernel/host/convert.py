@@ -1,7 +1,8 @@
 """Notebook files: our serialization to and from .py, .ipynb and .md, and to .html, by marimo's own converters.
 
-Runs in a short-lived child of the zygote, because what it reads is untrusted: bounded in time and memory, and a crash
-of a parser ends only that child. It never runs notebook code. One conversion per process, over the socket that the
+Runs in a short-lived child of the zygote, because what it reads is untrusted: bounded in time and memory, confined like
+a kernel but with nothing that it may write and no network, and a crash of a parser ends only that child. It never runs
+notebook code. One conversion per process, over the socket that the
 order names:
 
     from us    {"op":"convert-ready","token"}
@@ -15,6 +16,7 @@ triple-quoted block.
 
 import os
 import sys
+import tempfile
 
 import msgspec
 
@@ -23,15 +25,23 @@ from frames import FROM_KERNEL, frame, read_frames
 from notebook_files import UnreadableNotebook, read_notebook
 from notebook_ir import write_html, write_ipynb, write_md, write_py
 
-LIMITS = {"CPU": 30, "DATA": 1 << 30, "CORE": 0}
+LIMITS = {"CPU": 30, "DATA": 1 << 30, "CORE": 0, "FSIZE": 0, "NOFILE": 64}
 RECURSION_LIMIT = 3000
 
 
-def run(order, log):
-    """Answers one order on its socket and ends the process."""
+def run(order, log, confinement, link):
+    """Answers one order on its socket and ends the process. `link`: the end of a pipe that a session's init needs."""
     sock = kernel_process.connect(order.socket_path)
     kernel_process.redirect_stdio(log)
+    if confinement:
+        confinement.start(link)
+    if link is not None:
+        os.close(link)
+    os.chdir("/")
+    tempfile.tempdir = "/tmp"  # libraries ask for it when they are imported; looking for one that can be written fails
     kernel_process.limit(LIMITS)
+    if confinement:
+        confinement.finish()
     sys.setrecursionlimit(RECURSION_LIMIT)
     sock.sendall(frame(FROM_KERNEL, msgspec.json.encode({"op": "convert-ready", "token": order.token})))
     for _, body in read_frames(sock):

@@ -17,6 +17,8 @@ class Connection(msgspec.Struct, kw_only=True):
     id: str
     socket_path: str
     token: str
+    log_path: str = "/dev/null"
+    confine: Wanted | None = None  # null leaves it unconfined
 
 
 class Fork(Connection, kw_only=True, tag_field="op", tag="fork"):
@@ -27,11 +29,9 @@ class Fork(Connection, kw_only=True, tag_field="op", tag="fork"):
     user_config: MarimoConfig
     app_metadata: AppMetadata
     configs: dict[CellId_t, CellConfig] = {}
-    log_path: str = "/dev/null"
     # rlimits by name, as in {"DATA": bytes}: DATA counts memory, AS also what is only reserved
     limits: dict[str, int] = {}
     nice: int = 0  # how much processor time it leaves to others, from 0 to 19
-    confine: Wanted | None = None  # null leaves the kernel unconfined
     preload_seed: int | None = None  # seeds random and numpy.random; null: from the system
 
     def __post_init__(self):
@@ -45,7 +45,6 @@ class Convert(Connection, kw_only=True, tag_field="op", tag="convert"):
 
     direction: str
     format: str
-    log_path: str = "/dev/null"
 
     def __post_init__(self):
         if (self.direction, self.format) not in DIRECTIONS:

@@ -128,7 +128,6 @@ class Zygote:
         import msgspec
 
         import orders
-        from confinement.session import Confinement
 
         try:
             order = orders.decode(line)
@@ -140,14 +139,16 @@ class Zygote:
                 if child.id == order.id:
                     child.signal(pid, order.signal)
         elif isinstance(order, orders.Convert):
-            self.fork(order, self.convert)
-        elif order.confine is None:
-            self.fork(order, self.run_kernel)
+            self.fork(order, self.convert, self.confine(order.confine, None))
         else:
-            confinement = Confinement(self.found, order.confine, order.cwd, self.shield)
-            self.fork(order, self.run_kernel, confinement)
+            self.fork(order, self.run_kernel, self.confine(order.confine, order.cwd))
 
-    def fork(self, order, become, confinement=None):
+    def confine(self, wanted, work):
+        from confinement.session import Confinement
+
+        return None if wanted is None else Confinement(self.found, wanted, work, self.shield)
+
+    def fork(self, order, become, confinement):
         forked_at = time.perf_counter()
         link, theirs = os.pipe2(os.O_CLOEXEC) if confinement and self.found.namespaces else (None, None)
         log = None
@@ -194,7 +195,7 @@ class Zygote:
     def convert(self, order, log, forked_at, confinement, link):
         import convert
 
-        convert.run(order, log)
+        convert.run(order, log, confinement, link)
 
     def listen(self, ready):
         """To give back an init's memory takes the system as long as the kernel's did: nobody has to wait for that."""

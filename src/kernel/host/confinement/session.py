@@ -9,7 +9,7 @@ import msgspec
 from confinement import capabilities, landlock, namespaces, ownership, seccomp, views
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
-NETWORKS = ("open", "none")
+NETWORKS = ("open", "none", "least")
 
 
 class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -18,7 +18,8 @@ class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     hidden: list[str] = []  # the server's directories and files; the kernel's own may lie inside
     read: list[str] = []  # what else may be read
     write: list[str] = []  # what else may be read and written
-    network: str = "open"  # "none": only a loopback of its own, or none at all without namespaces
+    # "none": only a loopback of its own, or none at all without namespaces; "least": none where that can be had
+    network: str = "open"
     tcp_ports: list[int] | None = None  # from Landlock 4 on: the only ports to connect to
     uid: int | None = None  # of the kernel, for a server that is root
     tmp_mb: int = 256  # size of /tmp and of /dev/shm
@@ -30,41 +31,48 @@ class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             raise ValueError(f"network is {' or '.join(NETWORKS)}")
 
 
+def choose_network(network, found):
+    if network != "least":
+        return network
+    return "none" if found.namespaces or found.seccomp else "open"
+
+
 class Confinement:
     """fork() in the zygote; in its child start(), which comes back in the kernel; there finish(), before its first
-    thread."""
+    thread. Without `work` nothing on the disk can be written."""
 
     def __init__(self, found, wanted, work, shield):
         self.found, self.wanted = found, wanted
+        self.network = choose_network(wanted.network, found)
         self.with_user = not found.root
         self.uid, self.gid = os.geteuid(), os.getegid()
         self.kernel_uid = wanted.uid if found.root and found.namespaces and found.uid_why is None else None
-        self.work = os.path.realpath(work)
+        self.work = None if work is None else os.path.realpath(work)
         self.shield = {*shield, *wanted.shield}
         self.hidden = real_paths(wanted.hidden)
         self.read = [*views.find_python(), *real_paths(wanted.read), *views.find_resolver()]
-        self.write = real_paths(wanted.write)
+        self.write = [*([self.work] if self.work else []), *real_paths(wanted.write)]
 
     def fork(self) -> int:
         """The child is the session's init where there are namespaces, otherwise the kernel itself."""
         if self.found.namespaces:
-            return namespaces.clone(self.with_user, with_network=self.wanted.network == "none")
+            return namespaces.clone(self.with_user, with_network=self.network == "none")
         return os.fork()
 
     def start(self, link):
         """`link`: a pipe to the zygote, for init to say how the kernel ended."""
         found, wanted = self.found, self.wanted
-        if wanted.network == "none" and not (found.namespaces or found.seccomp):
+        if self.network == "none" and not (found.namespaces or found.seccomp):
             raise RuntimeError("network none needs namespaces or seccomp: refusing to run with less")
-        if found.root:
+        if found.root and self.work:
             ownership.give(self.work, self.kernel_uid or self.uid)
         if not found.namespaces:
             return
         namespaces.settle_in(self.with_user, self.uid, self.gid)
-        views.build(self.hidden, self.read, [self.work, *self.write], wanted.tmp_mb)
+        views.build(self.hidden, self.read, self.write, wanted.tmp_mb)
         if wanted.processes is not None and found.counts_pids:
             namespaces.limit_pids(wanted.processes)
-        if wanted.network == "none":
+        if self.network == "none":
             namespaces.bring_loopback_up()
         namespaces.fork_kernel(link, self.drop_privileges)
 
@@ -86,23 +94,25 @@ class Confinement:
         self._restrict_calls()
 
     def _find_tmp(self):
-        """Without namespaces /tmp is everyone's."""
+        """The folders for temporary files. Without namespaces /tmp is everyone's."""
+        if not self.work:
+            return []
         if self.found.namespaces:
-            return "/tmp"
+            return ["/tmp", "/dev/shm"]
         tmp = os.path.join(self.work, ".tmp")
         os.makedirs(tmp, mode=0o700, exist_ok=True)
         os.environ["TMPDIR"] = tmp
         tempfile.tempdir = None
-        return tmp
+        return [tmp, "/dev/shm"]
 
     def _restrict_files(self, tmp):
         found, wanted = self.found, self.wanted
         if not found.landlock:
             return
         rules = [(path, landlock.READ) for path in self._but_hidden(*self.read, *views.SYSTEM)]
-        rules += [(path, landlock.WRITE) for path in (self.work, tmp, "/dev/shm", *DEVICES)]
+        rules += [(path, landlock.WRITE) for path in (*tmp, *DEVICES)]
         rules += [(path, landlock.WRITE) for path in self._but_hidden(*self.write)]
-        ports = [] if wanted.network == "none" and not found.namespaces else wanted.tcp_ports
+        ports = [] if self.network == "none" and not found.namespaces else wanted.tcp_ports
         landlock.restrict(found.landlock, rules, ports)
 
     def _but_hidden(self, *paths):
@@ -117,7 +127,7 @@ class Confinement:
         program = seccomp.build(
             shield=sorted(self.shield) if weak else (),
             no_truncate=weak and found.landlock < 3,
-            no_network=weak and wanted.network == "none",
+            no_network=weak and self.network == "none",
             no_ptrace=weak and not found.landlock,
         )
         seccomp.restrict(program)
