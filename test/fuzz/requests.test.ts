@@ -85,7 +85,6 @@ test(`${REQUESTS} requests of seed ${SEED} are answered as the document says`, a
   const server = await startServer(t, {
     TROUPE_EGRESS_ALLOW: 'none',
     TROUPE_MAX_SESSIONS: '3',
-    TROUPE_KERNEL_CONFINEMENT: 'auto',
   });
   await inhabit(server);
   const { items } = await server.client.accessTokens.list();

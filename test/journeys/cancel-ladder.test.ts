@@ -5,7 +5,7 @@ import type { Run } from '#src/client/runs.ts';
 import { callCode } from '#test/support/code-call.ts';
 import type { EventLog } from '#test/support/event-log.ts';
 import { type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
-import { eventually, gone, processFact } from '#test/support/processes.ts';
+import { eventually, gone, processSeenAs } from '#test/support/processes.ts';
 import { refusalOf, tally } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
@@ -112,21 +112,21 @@ for (const [what, code] of Object.entries(STUBBORN)) {
 test('processes that a cell has started end with the cancel, wherever they hid', async () => {
   const begun = await begin(
     [
-      'import subprocess',
+      'import os, subprocess',
       'same = subprocess.Popen(["sh", "-c", "trap : INT; while :; do sleep 1000; done"])',
       'own = subprocess.Popen(["sh", "-c", "trap \'\' INT TERM HUP; sleep 1000"], start_new_session=True)',
       'double = subprocess.run(["sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!"], capture_output=True, text=True)',
-      'print("pids", same.pid, own.pid, double.stdout.strip(), "", flush=True)',
+      'print("pids", same.pid, own.pid, double.stdout.strip(), os.readlink("/proc/self/ns/pid"), flush=True)',
       'while True:',
       '  try: own.wait()',
       '  except BaseException: pass',
     ].join('\n'),
   );
   const printed = await eventually('the pids', () => {
-    const found = /pids (\d+) (\d+) (\d+) /.exec(begun.events.printed('a'));
+    const found = /pids (\d+) (\d+) (\d+) (pid:\S+])/.exec(begun.events.printed('a'));
     return found ?? undefined;
   });
-  const processes = printed.slice(1).map((pid) => processFact(Number(pid))!);
+  const processes = printed.slice(1, 4).map((pid) => processSeenAs(Number(pid), printed[4]!)!);
   assert.equal(processes.filter(Boolean).length, 3);
   const { run } = await cancelled(begun);
   assert.deepEqual([run.status, run.error?.code], ['cancelled', 'kernel_killed']);

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import test from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { processSeenAs } from '#test/support/processes.ts';
 import { sendRaw } from '#test/support/raw-request.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
@@ -197,10 +198,11 @@ test('no credential is in the environment or the memory of a kernel', async () =
   assert.deepEqual([tried.error, tried.message], ['OperationalError', 'The server refused the connection.']);
   const witness = `witness-${randomUUID()}`;
   const { printed } = await call(
-    `import builtins, os\nbuiltins.kept = "${witness}"\nprint(os.getpid())`,
+    `import builtins, os\nbuiltins.kept = "${witness}"\nprint(os.getpid(), os.readlink("/proc/self/ns/pid"))`,
     opened.id,
   );
-  const pid = Number(printed[0]);
+  const [seenAs = '', namespace = ''] = printed[0]!.split(' ');
+  const { pid } = processSeenAs(Number(seenAs), namespace)!;
   assert.equal(memoryHas(pid, witness), true, 'what is there is found');
   assert.equal(memoryHas(pid, canary), false);
   assert.equal(readFileSync(`/proc/${pid}/environ`).includes(canary), false);

@@ -1,5 +1,5 @@
 /** What /proc says of processes: facts that tests wait for. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as later } from 'node:timers/promises';
 
 export interface ProcessFact {
@@ -38,6 +38,23 @@ export function descendants(root: number): ProcessFact[] {
     open.push(...children.map((child) => child.pid));
   }
   return found;
+}
+
+/**
+ * The process that calls itself `pid` in its own pid namespace, which is what a cell sees; `namespace` is what it reads
+ * from the link /proc/self/ns/pid.
+ */
+export function processSeenAs(pid: number, namespace: string): ProcessFact | undefined {
+  const outside = readdirSync('/proc').find((name) => {
+    try {
+      if (!/^\d+$/.test(name) || readlinkSync(`/proc/${name}/ns/pid`) !== namespace) return false;
+      const seenAs = /^NSpid:.*?(\d+)$/m.exec(readFileSync(`/proc/${name}/status`, 'latin1'))?.[1];
+      return Number(seenAs) === pid;
+    } catch {
+      return false; // it has ended, or may not be looked into
+    }
+  });
+  return outside === undefined ? undefined : processFact(Number(outside));
 }
 
 export function isAlive({ pid, startedAt }: ProcessFact): boolean {
