@@ -19,6 +19,7 @@ import { Closing } from './core/closing.ts';
 import type { Failure } from './core/errors.ts';
 import type { SessionId } from './core/ids.ts';
 import type { Log } from './core/log.ts';
+import { VERSION } from './core/version.ts';
 import { listAudit } from './datasource/audit.ts';
 import { connectionSchemaDocument } from './datasource/connection-schema.ts';
 import { KeyVault } from './datasource/key-vault.ts';
@@ -88,7 +89,6 @@ export interface App extends AsyncDisposable {
   readonly kernelsReady: Promise<{ readonly confinement: string }>;
 }
 
-const VERSION = '0.1.0';
 /** How long a stream may outlive the token that it was opened with; a revoked one ends it at once. */
 const EXPIRY_CHECK_MS = 1000;
 const STOPPING: Failure = {

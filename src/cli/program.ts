@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { ApiError, ConnectionError } from '#src/client/api-error.ts';
 import { createClient } from '#src/client/client.ts';
 import { ConfigError } from '#src/config.ts';
+import { VERSION } from '#src/core/version.ts';
 import { resolveAccess } from './access.ts';
 import type { CliContext, CommandGroup } from './command-group.ts';
 import { actors } from './commands/actors.ts';
@@ -84,12 +85,14 @@ export async function runProgram(args: readonly string[], surroundings: Surround
 export function createProgram({ terminal, input, env, cwd }: Surroundings): Command {
   const program = new Command('troupe')
     .description('Notebooks, agents and data on a server of your own.')
+    .version(VERSION, '-V, --version', 'print the version')
     .option('--json', 'print JSON instead of text')
     .option('--workspace <id>', 'the workspace to work in (else SERVICE_WORKSPACE_ID)')
     .configureHelp({ showGlobalOptions: true })
     .addHelpText('after', `${ENVIRONMENT_TEXT}\n${EXIT_CODES_TEXT}`)
     .exitOverride()
     .showSuggestionAfterError()
+    .showHelpAfterError('  --help shows what there is.')
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err });
   const context: CliContext = {
     terminal,
