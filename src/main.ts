@@ -3,6 +3,7 @@ import type { App } from './app.ts';
 import { ConfigError, loadConfig } from './config.ts';
 import { openLog } from './core/log.ts';
 import { Secret } from './core/secret.ts';
+import { becomeUndumpable } from './core/undumpable.ts';
 import { layFoundation } from './foundation.ts';
 
 const DRAIN_DEADLINE_MS = 4_800;
@@ -18,6 +19,9 @@ async function main(): Promise<void> {
   const startedAt = performance.now();
   try {
     const foundation = await layFoundation(config, log);
+    const dumpableBecause = await becomeUndumpable();
+    if (dumpableBecause !== undefined)
+      log.warn({ because: dumpableBecause }, 'programs of the same user can read the memory of this server');
     const { createApp } = await import('./app.ts'); // while Python starts
     const app = await createApp({
       config,

@@ -23,7 +23,7 @@ import type { Overrides, Owner } from '#test/support/server-fixture.ts';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const MAIN = join(ROOT, 'dist/src/main.js');
 const PYTHON = process.env.TROUPE_PYTHON || join(ROOT, '.venv/bin/python');
-const NOBODY = 65_534;
+export const NOBODY = 65_534;
 
 export type User = 'this user' | 'an ordinary user';
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { lstatSync, readdirSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { lstatSync, readdirSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { startAttacked } from './attacked-server.ts';
+import { NOBODY, obstacle, startAttacked } from './attacked-server.ts';
 
 /** Everything below that others than its owner may do anything with. */
 function openToOthers(root: string): string[] {
@@ -29,4 +30,23 @@ test('nothing that the server or a kernel makes is open to other users', async (
   assert.equal(lstatSync(server.dataDir).mode & 0o777, 0o700);
   assert.equal(lstatSync(server.keyringFile).mode & 0o777, 0o600);
   assert.equal(lstatSync(join(server.dataDir, 'bootstrap.json')).mode & 0o777, 0o600);
+});
+
+const USER = process.getuid?.() === 0 ? 'an ordinary user' : 'this user';
+
+test('no other program of the same user looks into the server', {
+  skip: obstacle(USER) ?? false,
+}, async (t) => {
+  const { pid } = await startAttacked(t, { user: USER });
+  const { uid, gid } = statSync('/proc/self');
+  const asThem = USER === 'this user' ? { uid, gid } : { uid: NOBODY, gid: NOBODY };
+  const read = (path: string) => spawnSync('cat', [path], { ...asThem, encoding: 'utf8' });
+  const own = spawn('sleep', ['60'], { ...asThem, stdio: 'ignore' });
+  t.after(() => own.kill());
+  assert.equal(read(`/proc/${own.pid}/environ`).status, 0, 'it may look into others');
+  for (const what of ['environ', 'mem', 'maps']) {
+    const { status, stdout, stderr } = read(`/proc/${pid}/${what}`);
+    assert.deepEqual([status, stdout], [1, ''], what);
+    assert.match(stderr, /Permission denied/);
+  }
 });
