@@ -176,7 +176,8 @@ export const SETTINGS = {
     kind: integer(0, 16_777_216),
     default: '4096',
     unit: 'MiB',
-    description: 'Most memory of one kernel; 0 is no limit. Below 1024 the usual libraries may not load.',
+    description:
+      'Most memory of one kernel: in use, where kernels have control groups, else reserved, by each of its processes. Below 1024 the usual libraries may not load; 0 is no limit.',
   }),
   kernelProcesses: setting({
     env: 'TROUPE_KERNEL_PROCESSES',

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { type KernelLimits, limitBehindSignal } from './limits.ts';
+import { type KernelLimits, limitBehindSignal, reachedMemoryLimit } from './limits.ts';
 
 export interface KernelExit {
   readonly cause:
@@ -21,6 +21,8 @@ export interface KernelExit {
 export interface ProcessEnd {
   readonly code: number;
   readonly signal: number | null;
+  /** Killed because its own control group was full. */
+  readonly outOfMemory?: boolean;
 }
 
 /** All that is known when a kernel is reported gone. */
@@ -68,6 +70,10 @@ export function classifyExit(facts: EndFacts): KernelExit {
   const how = describeEnd(code, signal);
   if (!facts.wasReady) {
     return { cause: 'kernel_start_failed', code, signal, message: `The kernel did not start: ${how}.` };
+  }
+  if (end?.outOfMemory === true) {
+    const message = `The kernel was killed${reachedMemoryLimit(facts.limits)}.`;
+    return { cause: 'kernel_out_of_memory', code, signal, message };
   }
   if (signal === 'SIGKILL' && facts.wasOutOfMemory()) {
     const message = 'The kernel was killed because the machine ran out of memory.';

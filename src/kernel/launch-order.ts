@@ -63,6 +63,7 @@ export function forkOrder(
       filename: null,
     },
     configs: Object.fromEntries(launch.cells.map(({ cellId, config }) => [cellId, toMarimoConfig(config)])),
+    memory: policy.limits.memoryBytes,
     limits: rlimitsOf(policy.limits),
     nice: policy.limits.nice,
     confine: policy.confinement === null ? null : confineOrder(policy.confinement, policy.limits),

@@ -1,6 +1,6 @@
 /** What one kernel may use. Each null is no limit. */
 export interface KernelLimits {
-  /** Of each of its processes. */
+  /** In use, by all of its processes, where there are control groups; else reserved, by each of them. */
   readonly memoryBytes: number | null;
   /** Processes and threads at once. Counted where kernels have namespaces of their own. */
   readonly processes: number | null;
@@ -59,10 +59,10 @@ export function shownLimits({ memoryBytes, processes, openFiles, fileBytes, cpuS
   };
 }
 
-/** The rlimits of a kernel's process, by the names the kernel host knows them by. */
+/** The rlimits of a kernel's process but for memory, by the names the kernel host knows them by. */
 export function rlimitsOf(limits: KernelLimits): Record<string, number> {
-  const { memoryBytes: DATA, openFiles: NOFILE, fileBytes: FSIZE, cpuSeconds: CPU } = limits;
-  const set = Object.entries({ DATA, NOFILE, FSIZE, CPU });
+  const { openFiles: NOFILE, fileBytes: FSIZE, cpuSeconds: CPU } = limits;
+  const set = Object.entries({ NOFILE, FSIZE, CPU });
   return Object.fromEntries(set.filter((entry): entry is [string, number] => entry[1] !== null));
 }
 
@@ -75,15 +75,20 @@ export function limitBehindSignal(signal: string, limits: KernelLimits): string 
     return `, because it reached its limit of ${fileBytes / MIB} MiB for one file`;
   // Native libraries abort when an allocation fails; Python itself raises MemoryError and lives on.
   if (signal === 'SIGABRT' && memoryBytes !== null)
-    return `, perhaps because it reached its limit of ${Math.round(memoryBytes / MIB)} MiB of memory`;
+    return reachedMemoryLimit(limits).replace('because', 'perhaps because');
   return '';
+}
+
+/** As the end of a sentence. */
+export function reachedMemoryLimit({ memoryBytes }: KernelLimits): string {
+  return `, because it reached its limit of ${Math.round((memoryBytes ?? 0) / MIB)} MiB of memory`;
 }
 
 /** Which limit an error that Python raised has come of, as a sentence; empty when none has. */
 export function limitBehindError(type: string, text: string, limits: KernelLimits): string {
   const { memoryBytes, processes, openFiles, fileBytes } = limits;
   if (memoryBytes !== null && (type === 'MemoryError' || /MemoryError|out of memory|OutOfMemory/i.test(type)))
-    return `The limit of memory is ${Math.round(memoryBytes / MIB)} MiB for each process of a kernel.`;
+    return `The limit of memory is ${Math.round(memoryBytes / MIB)} MiB.`;
   if (processes !== null && (/can't start new thread/.test(text) || type === 'BlockingIOError'))
     return `The limit is ${processes} processes and threads for each kernel.`;
   if (openFiles !== null && /\[Errno 24\]/.test(text))

@@ -161,6 +161,7 @@ export class ZygoteProcess {
       listener?.ended({
         code: asNumber(report.code, 'code'),
         signal: orNull(report.signal, asNumber, 'signal'),
+        outOfMemory: asBoolean(report.out_of_memory, 'out_of_memory'),
       });
     } else if (report.op === 'refused') {
       const reason = asText(report.error, 'error');

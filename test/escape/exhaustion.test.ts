@@ -61,11 +61,6 @@ for (const [what, code, message] of [
     /^BlockingIOError: \[Errno 11\] .*\(The limit is 64 processes and threads for each kernel\.\)$/,
   ],
   [
-    'take all memory',
-    'blocks = []\nwhile True: blocks.append(bytearray(64 << 20))',
-    /^MemoryError: .*\(The limit of memory is 1024 MiB for each process of a kernel\.\)$/,
-  ],
-  [
     'open files without end',
     'kept = []\nwhile True: kept.append(open("/dev/null"))',
     /^OSError: \[Errno 24\] Too many open files: '\/dev\/null' \(The limit is 128 open files/,

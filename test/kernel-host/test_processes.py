@@ -94,6 +94,15 @@ class Surroundings(unittest.TestCase):
         read = "(lambda r: [r.getrlimit(r.RLIMIT_NOFILE), r.getrlimit(r.RLIMIT_CORE)])(__import__('resource'))"
         self.assertEqual(kernel.evaluate(read), [[512, 512], [0, 0]])
 
+    def test_too_much_memory_in_one_request_is_an_error_of_the_cell_with_and_without_control_groups(self):
+        for without in ("", "cgroups"):
+            host = Host(env={"TROUPE_CONFINE_WITHOUT": without})
+            self.addCleanup(host.stop)
+            kernel = host.open({"a": "b = bytearray(3 << 30)", "c": "1"}, memory=1 << 30)
+            failed = kernel.run("a")
+            self.assertEqual((failed.status("a"), failed.error_of("a")["exception_type"]), ("exception", "MemoryError"))
+            self.assertEqual(kernel.run("c").status("c"), "success")
+
     def test_a_kernel_whose_directory_is_missing_ends_and_says_so(self):
         with self.assertRaises(KernelLost):
             self.host.fork(cwd=os.path.join(self.host.directory, "nowhere"))

@@ -87,6 +87,16 @@ const TABLE: readonly (readonly [string, Partial<EndFacts>, KernelExit])[] = [
     },
   ],
   [
+    'its own control group full',
+    { end: { ...killed(9), outOfMemory: true }, limits: { ...NO_LIMITS, memoryBytes: 2 ** 30 } },
+    {
+      cause: 'kernel_out_of_memory',
+      code: null,
+      signal: 'SIGKILL',
+      message: 'The kernel was killed, because it reached its limit of 1024 MiB of memory.',
+    },
+  ],
+  [
     'the machine out of memory',
     { end: killed(9), wasOutOfMemory: () => true },
     {

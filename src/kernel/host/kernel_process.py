@@ -36,7 +36,7 @@ def run(order, log, forked_at, host_modules, confinement, link):
         os.close(link)
     os.umask(0o077)
     os.chdir(order.cwd)
-    limit({"CORE": 0, **order.limits})
+    limit({"CORE": 0, **order.limits, **({"DATA": order.memory} if order.memory else {})})
     yield_to_server(order.nice)
     if confinement:
         confinement.finish()

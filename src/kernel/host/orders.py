@@ -18,6 +18,8 @@ class Connection(msgspec.Struct, kw_only=True):
     socket_path: str
     token: str
     log_path: str = "/dev/null"
+    # bytes that all its processes use, where there are control groups; else that each of them reserves
+    memory: int | None = None
     confine: Wanted | None = None  # null leaves it unconfined
 
 

@@ -4,7 +4,7 @@ One JSON document per line:
   stdin   fork, convert, signal: see orders.py. Its end means that the server is gone, and ends every kernel.
   stdout  {"op":"hello","marimo","python","supported","missing","threads","confinement","ms"}
           {"op":"preloaded","libraries":[…],"threads","ms"}     everything is loaded; forks worked since hello
-          {"op":"forked","id","pid"}   {"op":"exited","id","code","signal"}   {"op":"refused","id","error"}
+          {"op":"forked","id","pid"}   {"op":"exited","id","code","signal","out_of_memory"}   {"op":"refused","id","error"}
 
 It stays single-threaded, runs no user code, and owns every process it forks: it reports how each one ended, and leaves
 no descendant of a dead kernel behind. guardian.py does the same for the zygote itself.
@@ -20,6 +20,7 @@ import time
 import traceback
 from collections import deque
 
+import cgroups
 import guardian
 import processes
 
@@ -30,8 +31,9 @@ NOTEBOOK_MODULES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 class Child:
     """A process whose end is the end of what an order started: a kernel, its init, or a conversion."""
 
-    def __init__(self, id, link):
+    def __init__(self, id, link, group):
         self.id = id
+        self.group = group  # the control group that limits it, or None
         self.link = link  # a pipe on which a session's init says how the kernel ended; None: there is no init
         self.has_ended = False  # and that was said
 
@@ -56,10 +58,11 @@ class Child:
 class Zygote:
     """The loop, and all that it owns."""
 
-    def __init__(self, lifeline, shield, found, steps, host_modules):
+    def __init__(self, lifeline, shield, found, groups, steps, host_modules):
         self.lifeline = lifeline  # readable when the guardian is gone
         self.shield = shield  # process and group ids that kernels may not signal
         self.found = found  # the layers of confinement that this machine has
+        self.groups = groups  # where kernels' control groups are made; None: nowhere
         self.steps = deque(steps)  # of warm.py, taken when there is nothing else to do
         self.loaded = []
         self.host_modules = host_modules
@@ -109,6 +112,8 @@ class Zygote:
     def end(self):
         """Everything that we ever started ends before we do."""
         processes.kill_children()
+        if self.groups:
+            self.groups.remove(*(child.group for child in self.children.values() if child.group))
         os._exit(0)
 
     def take_step(self):
@@ -151,17 +156,24 @@ class Zygote:
     def fork(self, order, become, confinement):
         forked_at = time.perf_counter()
         link, theirs = os.pipe2(os.O_CLOEXEC) if confinement and self.found.namespaces else (None, None)
-        log = None
+        log = group = None
         try:
             # Here and not in the child: a view of the disk cannot be made read-only under an open file of its own.
             log = os.open(order.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            group = self.groups.make(order.memory) if self.groups and order.memory else None
             pid = confinement.fork() if confinement else os.fork()
         except OSError as error:  # no such folder, or no more processes or memory
             self.say(op="refused", id=order.id, error=str(error))
             close(link, theirs, log)
+            if group:
+                group.forked()
+                self.groups.remove(group)
             return
         if pid == 0:
             try:
+                if group:
+                    group.join()
+                    order.memory *= cgroups.RESERVED
                 self.leave()
                 close(link)
                 become(order, log, forked_at, confinement, theirs)
@@ -171,7 +183,9 @@ class Zygote:
             finally:
                 os._exit(70)
         close(theirs, log)
-        child = self.children[pid] = Child(order.id, link)
+        if group:
+            group.forked()
+        child = self.children[pid] = Child(order.id, link, group)
         if link is not None:
             self.links[link] = child
             self.poll.register(link, select.POLLIN)
@@ -213,7 +227,9 @@ class Zygote:
         """Once: what init said comes before how init itself ended."""
         if not child.has_ended:
             child.has_ended = True
-            self.say(op="exited", id=child.id, code=max(code, 0), signal=-code if code < 0 else None)
+            number = -code if code < 0 else None
+            is_full = number == signal.SIGKILL and child.group is not None and child.group.has_killed()
+            self.say(op="exited", id=child.id, code=max(code, 0), signal=number, out_of_memory=is_full)
 
     def reap(self):
         for pid, status in reaped():
@@ -222,6 +238,8 @@ class Zygote:
                     self.hear(child.link)
                 self.report(child, os.waitstatus_to_exitcode(status))
                 close(child.link)
+                if child.group:
+                    self.groups.remove(child.group)
         # what a dead kernel left behind (setsid, double fork) has become our child
         for pid in processes.children():
             if pid not in self.children:
@@ -287,7 +305,8 @@ def main():
     steps = [] if missing else warm.plan(os.environ.get("TROUPE_PRELOAD", warm.LIBRARIES))
     wanted = json.loads(os.environ.get("TROUPE_CONFINEMENT", "{}"))  # what all kernels are to have
     found = detect.detect(wanted.get("uid"))
-    zygote = Zygote(lifeline, shield, found, steps, host_modules)
+    groups = None if "cgroups" in detect.switched_off() else cgroups.find()
+    zygote = Zygote(lifeline, shield, found, groups, steps, host_modules)
     zygote.say(
         op="hello",
         marimo=marimo.__version__,
@@ -296,7 +315,7 @@ def main():
         supported=supported and not missing,
         missing=missing,
         threads=warm.settle(),
-        confinement=describe.describe(found, wanted.get("network", "open"), wanted.get("uid")),
+        confinement=describe.describe(found, wanted.get("network", "open"), wanted.get("uid"), groups is not None),
         ms=round((time.perf_counter() - started_at) * 1000),
     )
     zygote.serve()

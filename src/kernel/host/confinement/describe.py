@@ -1,7 +1,8 @@
 """The start-up line: which layers there are, and what is not covered. First word: full | partial | none."""
 
 
-def describe(found, network="open", uid=None) -> str:
+def describe(found, network="open", uid=None, has_groups=False) -> str:
+    """`has_groups`: memory is limited by control groups."""
     layers, gaps = [], list(found.notes)
     if found.namespaces:
         kinds = ([] if found.root else ["user"]) + ["pid", "mount", "ipc"] + (["net"] if network == "none" else [])
@@ -38,7 +39,7 @@ def describe(found, network="open", uid=None) -> str:
         layers.append("seccomp")
     else:
         gaps.append("no seccomp: io_uring, keyrings and performance counters can be used")
-    text = f"{find_level(found, gaps)}: {', '.join([*layers, 'rlimits'])}; network {network}"
+    text = f"{find_level(found, gaps)}: {', '.join([*layers, *(['memory by cgroup'] if has_groups else []), 'rlimits'])}; network {network}"
     return text + (f"; NOT covered: {'; '.join(gaps)}" if gaps else "")
 
 

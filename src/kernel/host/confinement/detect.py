@@ -1,7 +1,7 @@
 """What this machine offers, found out once in the zygote before the first fork. Namespaces are tried for real, in a
 child (4 ms), and so is a change of user.
 
-TROUPE_CONFINE_WITHOUT=namespaces,landlock,seccomp (any of them, or landlock:2 for a kernel whose newest ABI is 2) plays
+TROUPE_CONFINE_WITHOUT=namespaces,landlock,seccomp,cgroups (any of them, or landlock:2 for a kernel whose newest ABI is 2) plays
 a machine that lacks them, so that tests see the fallbacks.
 """
 
@@ -28,9 +28,13 @@ class Found:
         self.counts_pids = counts_pids  # a session's processes can be limited, also root's
 
 
+def switched_off() -> list[str]:
+    return os.environ.get("TROUPE_CONFINE_WITHOUT", "").split(",")
+
+
 def detect(uid: int | None = None) -> Found:
     """`uid`: what kernels of a server that is root are to run as."""
-    without = os.environ.get("TROUPE_CONFINE_WITHOUT", "").split(",")
+    without = switched_off()
     newest = min([int(name.removeprefix("landlock:")) for name in without if name.startswith("landlock:")] or [99])
     root = os.geteuid() == 0
     tried = {"why": "switched off"} if "namespaces" in without else try_namespaces(root, uid)

@@ -1,0 +1,169 @@
+"""A control group for each kernel, where this machine lets us have them. It counts the memory that is really in use, by all
+processes of a kernel together, with what they keep in /tmp and /dev/shm; rlimits count what each process has reserved.
+
+Version 2: the group above ours has to be delegated to us, without processes of its own and with the memory controller
+(systemd: Delegate=memory, DelegateSubgroup=server); another one is for its manager to divide. Version 1: ours has to be writable, which is so for root.
+"""
+
+import contextlib
+import os
+import re
+from itertools import count
+
+PREFIX = "troupe-"
+# A process may reserve so many times what its group may use: one request far beyond that stays a MemoryError of the cell,
+# while what is reserved and not used, such as the stacks of threads, counts for little.
+RESERVED = 2
+
+
+class Group:
+    """One kernel's. Made before the fork, joined by the child, removed when every process in it is gone."""
+
+    def __init__(self, path, files):
+        self.path, self.files = path, files
+        self.procs = os.open(os.path.join(path, "cgroup.procs"), os.O_WRONLY | os.O_CLOEXEC)
+
+    def join(self):
+        """In the child, before it does anything that takes memory."""
+        os.write(self.procs, b"0")
+        os.close(self.procs)
+
+    def forked(self):
+        """In the parent."""
+        os.close(self.procs)
+
+    def has_killed(self) -> bool:
+        """Whether a process in it was killed because the group was full."""
+        try:
+            with open(os.path.join(self.path, self.files.events), encoding="ascii") as file:
+                return bool(re.search(r"^oom_kill [1-9]", file.read(), re.MULTILINE))
+        except OSError:
+            return False
+
+    def remove(self) -> bool:
+        """False while something is still in it."""
+        try:
+            os.rmdir(self.path)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return False
+        return True
+
+
+class Files:
+    """What the two versions call the same things."""
+
+    def __init__(self, limits, events):
+        self.limits, self.events = limits, events
+
+
+VERSION_1 = Files(("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"), "memory.oom_control")
+VERSION_2 = Files(("memory.max", "memory.swap.max"), "memory.events")
+
+
+class Groups:
+    """Makes groups below `base`, and knows those that could not be removed yet."""
+
+    def __init__(self, base, files):
+        self.base, self.files = base, files
+        self.names = (f"{PREFIX}{os.getpid()}-{number}" for number in count())
+        self.left = []
+
+    def make(self, memory_bytes: int) -> Group:
+        """Raises OSError when the system refuses."""
+        path = os.path.join(self.base, next(self.names))
+        os.mkdir(path)
+        try:
+            for name, value in zip(self.files.limits, self._values(memory_bytes)):
+                target = os.path.join(path, name)
+                if name == self.files.limits[0] or os.path.exists(target):  # there may be no swap to account for
+                    write(target, value)
+            return Group(path, self.files)
+        except OSError:
+            os.rmdir(path)
+            raise
+
+    def _values(self, memory_bytes):
+        """Of memory, then of swap: version 1 counts both together."""
+        return str(memory_bytes), str(memory_bytes) if self.files is VERSION_1 else "0"
+
+    def remove(self, *groups):
+        self.left = [group for group in (*self.left, *groups) if not group.remove()]
+
+    def sweep(self):
+        """Groups of kernel hosts that are gone."""
+        for name in os.listdir(self.base):
+            owner = re.fullmatch(rf"{PREFIX}(\d+)-\d+", name)
+            if owner and not os.path.exists(f"/proc/{owner[1]}"):
+                with contextlib.suppress(OSError):
+                    os.rmdir(os.path.join(self.base, name))
+
+
+def find() -> Groups | None:
+    """Tried for real: a group is made and removed."""
+    for base, files in candidates():
+        groups = Groups(base, files)
+        try:
+            groups.sweep()
+            group = groups.make(1 << 30)
+        except OSError:
+            continue
+        group.forked()
+        groups.remove(group)
+        return groups
+    return None
+
+
+def candidates():
+    """(where groups could be made, by which version)"""
+    ours = dict(line.rstrip("\n").split(":", 2)[1:] for line in read_lines("/proc/self/cgroup"))
+    for kind, controllers, root, mounted in mounts():
+        if kind == "cgroup2" and "" in ours:
+            above = os.path.dirname(os.path.join(mounted, os.path.relpath(ours[""], root)))
+            if is_delegated(above) and divide(above):
+                yield above, VERSION_2
+        elif kind == "cgroup" and "memory" in controllers:
+            names = next((names for names in ours if "memory" in names.split(",")), None)
+            if names is not None:
+                yield os.path.normpath(os.path.join(mounted, os.path.relpath(ours[names], root))), VERSION_1
+
+
+def is_delegated(path) -> bool:
+    """As systemd marks it."""
+    for name in ("user.delegate", "trusted.delegate"):
+        with contextlib.suppress(OSError):
+            if os.getxattr(path, name) == b"1":
+                return True
+    return False
+
+
+def divide(path) -> bool:
+    """Whether groups below this one can limit memory; makes it so where it may."""
+    try:
+        if "memory" not in " ".join(read_lines(os.path.join(path, "cgroup.subtree_control"))).split():
+            write(os.path.join(path, "cgroup.subtree_control"), "+memory")
+    except OSError:  # not ours, or without the controller, or it has processes of its own
+        return False
+    return True
+
+
+def mounts():
+    """(type, controllers, root, place) of each mounted hierarchy."""
+    for line in read_lines("/proc/self/mountinfo"):
+        fields, _, more = line.partition(" - ")
+        kind, _, options = more.split(maxsplit=2)
+        if kind in ("cgroup", "cgroup2"):
+            root, place = fields.split()[3:5]
+            yield kind, options.strip().split(","), root, place
+
+
+def read_lines(path):
+    with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8") as file:
+        return file.readlines()
+    return []
+
+
+def write(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
