@@ -72,6 +72,18 @@ export class Api {
     return { id, environmentId };
   }
 
+  /** A conversation that no notebook is bound to, with a model of its own. */
+  async conversation(model: string): Promise<string> {
+    const environmentId = await this.environment();
+    const body = { environmentId, config: { model } };
+    const { sessionId } = await this.call<{ sessionId: string }>('POST', '/api/v3/agent-sessions', body);
+    return sessionId;
+  }
+
+  promptBytes(sessionId: string): Buffer {
+    return this.bytes('POST', `/api/v3/agent-sessions/${sessionId}/runs`, { prompt: 'Speak.' });
+  }
+
   /** Subscribes and waits until the current state has come. */
   async follow(sessionId: string): Promise<Feed> {
     const { feed, seen } = await Feed.open(this.endpoint, sessionId, MARK.replayed);

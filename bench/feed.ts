@@ -39,7 +39,7 @@ export class Feed {
     sessionId: string,
     ...marks: string[]
   ): Promise<{ feed: Feed; seen: Promise<number>[] }> {
-    const request = requestBytes(endpoint, 'GET', `/api/v3/notebook-sessions/${sessionId}/events`);
+    const request = requestBytes(endpoint, 'GET', eventsPath(sessionId));
     const socket = await new Promise<Socket>((resolve, reject) => {
       const opened = connect({ port: endpoint.port, host: '127.0.0.1', noDelay: true }, () =>
         resolve(opened),
@@ -99,4 +99,10 @@ export class Feed {
     const longest = open.reduce((most, { mark }) => Math.max(most, mark.length), 1);
     this.#tail = Buffer.from(bytes.subarray(Math.max(0, bytes.length - longest + 1)));
   }
+}
+
+/** Where a session's events are; conversations without a notebook have ids of their own kind. */
+export function eventsPath(sessionId: string): string {
+  const kind = sessionId.startsWith('conv_') ? 'agent-sessions' : 'notebook-sessions';
+  return `/api/v3/${kind}/${sessionId}/events`;
 }

@@ -1,4 +1,6 @@
 import type { Scenario } from './scenario.ts';
+import { agentCancel } from './scenarios/agent-cancel.ts';
+import { agentStreams } from './scenarios/agent-streams.ts';
 import { cancel } from './scenarios/cancel.ts';
 import { chain } from './scenarios/chain.ts';
 import { codeCall } from './scenarios/code-call.ts';
@@ -31,5 +33,7 @@ export const SCENARIOS: readonly Scenario[] = [
   creates,
   fanOut,
   stalledReaders,
+  agentStreams,
+  agentCancel,
   memory,
 ];

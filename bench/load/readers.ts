@@ -7,7 +7,8 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 
 export interface ReadersOptions {
   readonly port: number;
-  readonly request: Buffer;
+  /** One after the other, and from the beginning again. */
+  readonly requests: readonly Buffer[];
   readonly count: number;
   readonly stalled: boolean;
 }
@@ -65,7 +66,7 @@ export class Readers {
   }
 }
 
-function read({ port, request, count, stalled }: ReadersOptions): void {
+function read({ port, requests, count, stalled }: ReadersOptions): void {
   const delays = new Float64Array(MOST_SAMPLES);
   const shared = Buffer.allocUnsafe(256 * 1024);
   const sockets: Socket[] = [];
@@ -98,7 +99,7 @@ function read({ port, request, count, stalled }: ReadersOptions): void {
     };
     const socket = createConnection(
       { port, host: '127.0.0.1', noDelay: true, onread: { buffer: shared, callback } },
-      () => socket.write(Buffer.from(request)),
+      () => socket.write(Buffer.from(requests[index % requests.length]!)),
     );
     socket.on('error', () => undefined);
     sockets.push(socket);

@@ -38,10 +38,10 @@ export const fanOut: Scenario = {
         forMs: 2_000,
         expect: 200,
       });
-      await (await Readers.open({ port, request, count: 100, stalled: false })).finish();
+      await (await Readers.open({ port, requests: [request], count: 100, stalled: false })).finish();
       await settled();
       const memoryBefore = residentBytes(pid);
-      const readers = await Readers.open({ port, request, count, stalled: false });
+      const readers = await Readers.open({ port, requests: [request], count, stalled: false });
       await settled();
       const memoryAfter = residentBytes(pid);
       await runCell('c0');

@@ -40,7 +40,7 @@ async function follow({ api, pid }: LaunchedServer, seconds: number, stalledCoun
   const wire = await api.wire();
   const options = {
     port: api.endpoint.port,
-    request: api.bytes('GET', `/api/v3/notebook-sessions/${id}/events`),
+    requests: [api.bytes('GET', `/api/v3/notebook-sessions/${id}/events`)],
   };
   const readers = await Readers.open({ ...options, count: READERS, stalled: false });
   const stalled =

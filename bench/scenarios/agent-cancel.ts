@@ -1,0 +1,43 @@
+import { MARK } from '../api.ts';
+import { Vendor } from '../load/vendor.ts';
+import { spread } from '../measure.ts';
+import type { Scenario } from '../scenario.ts';
+import { decoded, expected } from '../wire.ts';
+
+export const agentCancel: Scenario = {
+  name: 'agent-cancel',
+  title:
+    'Cancellation of an answer that a model is giving: POST, until the vendor sees the connection close, and until the terminal status is on the stream',
+  limitS: 60,
+  async run(stage) {
+    const vendor = await Vendor.start();
+    stage.after(() => vendor.end());
+    const { api } = await stage.server({ environment: vendor.environment });
+    const id = await api.conversation('openai-compatible/hang');
+    const feed = await api.follow(id);
+    const wire = await api.wire();
+    const closedMs: number[] = [];
+    const terminalMs: number[] = [];
+    const rounds = stage.count(100);
+    for (let i = -5; i < rounds; i++) {
+      const begun = feed.until('It has begun.');
+      const { runId } = decoded<{ runId: string }>(expected(await wire.send(api.promptBytes(id)), 202));
+      await begun;
+      const cancelBytes = api.bytes('POST', `/api/v3/runs/${runId}/cancel`, {});
+      const [left, cancelled, ready] = [vendor.left(), feed.until(MARK.cancelled), feed.until(MARK.ready)];
+      const startedAt = performance.now();
+      const [answer, leftAt, cancelledAt] = await Promise.all([wire.send(cancelBytes), left, cancelled]);
+      expected(answer, 202);
+      await ready;
+      if (i < 0) continue;
+      closedMs.push(leftAt - performance.timeOrigin - startedAt);
+      terminalMs.push(cancelledAt - startedAt);
+    }
+    feed.close();
+    wire.close();
+    return [
+      spread('connection to the vendor closed', closedMs, { p99: 250 }),
+      spread('terminal status', terminalMs, { p99: 250 }),
+    ];
+  },
+};

@@ -1,0 +1,115 @@
+import { setTimeout as later } from 'node:timers/promises';
+import type { Api } from '../api.ts';
+import { eventsPath } from '../feed.ts';
+import { Readers } from '../load/readers.ts';
+import { Vendor } from '../load/vendor.ts';
+import { atMost, type Measure, median, spread } from '../measure.ts';
+import { cpuMs, residentBytes } from '../processes.ts';
+import type { Scenario, Stage } from '../scenario.ts';
+import { decoded, expected } from '../wire.ts';
+
+const TOKENS_A_SECOND = 50;
+const MANY = 500;
+const POLL_MS = 50;
+const WATCH_MS = 200;
+/** How late the last token may be. */
+const DELIVERY_MS = 1_000;
+
+export const agentStreams: Scenario = {
+  name: 'agent-streams',
+  title: `Answers of ${TOKENS_A_SECOND} tokens a second, from the vendor's socket to a subscriber of each conversation`,
+  limitS: 180,
+  async run(stage) {
+    const vendor = await Vendor.start();
+    stage.after(() => vendor.end());
+    const few = await stream(stage, vendor, { conversations: 4, seconds: stage.quick ? 2 : 10 });
+    const many = await stream(stage, vendor, { conversations: MANY, seconds: stage.quick ? 4 : 15 });
+    return [
+      spread('4 conversations', few.delaysMs, { p99: 5 }),
+      spread(`${MANY} conversations`, many.delaysMs, { p99: 50 }),
+      atMost(
+        `${MANY} conversations, memory of the server for one`,
+        many.conversationKiB,
+        'KiB',
+        200_000 / 1024,
+      ),
+      atMost(`${MANY} conversations, CPU of the server for one token`, many.tokenUs, 'µs'),
+      atMost('4 conversations, CPU of the server for one token', few.tokenUs, 'µs'),
+    ] satisfies Measure[];
+  },
+};
+
+interface Load {
+  readonly conversations: number;
+  readonly seconds: number;
+}
+
+async function stream(stage: Stage, vendor: Vendor, load: Load) {
+  const { api, pid, settled, end } = await stage.server({ environment: vendor.environment });
+  // What the first answers make the runtime load and set aside is not what one more conversation takes.
+  await converse(api, vendor, { conversations: 50, seconds: stage.quick ? 1 : 2 }, async () => {});
+  await settled();
+  const before = residentBytes(pid);
+  const residents: number[] = [];
+  let cpu = 0;
+  const delaysMs = await converse(api, vendor, load, async (talk) => {
+    const cpuBefore = cpuMs([pid]);
+    const watch = setInterval(() => residents.push(residentBytes(pid)), WATCH_MS);
+    await talk;
+    clearInterval(watch);
+    cpu = cpuMs([pid]) - cpuBefore;
+  });
+  await end();
+  return {
+    delaysMs,
+    conversationKiB: (median(residents) - before) / 1024 / load.conversations,
+    tokenUs: (cpu * 1000) / delaysMs.length,
+  };
+}
+
+/** Resolves with the delay of every token when all answers are over; `watch` is called when they begin. */
+async function converse(
+  api: Api,
+  vendor: Vendor,
+  { conversations, seconds }: Load,
+  watch: (talk: Promise<void>) => Promise<void>,
+): Promise<Float64Array> {
+  const count = seconds * TOKENS_A_SECOND;
+  const ids: string[] = [];
+  for (let i = 0; i < conversations; i++) {
+    ids.push(await api.conversation(`openai-compatible/stream-${TOKENS_A_SECOND}-${count}`));
+  }
+  const requests = ids.map((id) => api.bytes('GET', eventsPath(id)));
+  const options = { port: api.endpoint.port, requests, count: conversations, stalled: false };
+  const readers = await Readers.open(options);
+  const wire = await api.wire();
+  const runIds: string[] = [];
+  for (const id of ids) {
+    runIds.push(decoded<{ runId: string }>(expected(await wire.send(api.promptBytes(id)), 202)).runId);
+  }
+  wire.close();
+  await vendor.waiting(conversations);
+  readers.count();
+  await watch(vendor.talk());
+  await later(DELIVERY_MS);
+  // Before the entries come, which have every token once more.
+  const { delaysMs } = await readers.finish();
+  vendor.finish();
+  for (const runId of runIds) await over(api, runId);
+  const tokens = count * conversations;
+  if (delaysMs.length === tokens) return delaysMs;
+  throw new Error(`${delaysMs.length} instead of ${tokens} tokens have arrived.`);
+}
+
+/** Resolves when the run is over; rejects when it failed. */
+async function over(api: Api, runId: string): Promise<void> {
+  for (;;) {
+    const { status, error } = await api.call<{ status: string; error: unknown }>(
+      'GET',
+      `/api/v3/runs/${runId}`,
+    );
+    if (status === 'completed') return;
+    if (status !== 'running') throw new Error(`A prompt ended as ${status}: ${JSON.stringify(error)}`);
+    await later(POLL_MS);
+  }
+}
