@@ -1,10 +1,13 @@
-/** From the entries of a conversation to the messages that the AI SDK sends. Valid for every vendor: each call has one result. */
-import type { AssistantModelMessage, JSONValue, ModelMessage, ToolModelMessage } from 'ai';
+/**
+ * From the entries of a conversation to the messages that the AI SDK sends. Valid for every vendor: each call has one result,
+ * the results of a step are one message, and a person never speaks twice in a row.
+ */
+import type { LanguageModelV3Message, SharedV3ProviderOptions } from '@ai-sdk/provider';
 import { type KeptEntry, type ProviderData, type ToolResultPart, textOf } from './entry.ts';
 
-type ToolContent = Extract<ToolModelMessage['content'][number], { type: 'tool-result' }>;
-type AssistantPart = Exclude<AssistantModelMessage['content'], string>[number];
-type ProviderOptions = Record<string, Record<string, JSONValue>>;
+type MessageOf<Role> = Extract<LanguageModelV3Message, { role: Role }>;
+type ToolContent = Extract<MessageOf<'tool'>['content'][number], { type: 'tool-result' }>;
+type AssistantPart = MessageOf<'assistant'>['content'][number];
 
 export interface MessageOptions {
   /** The model that reads them: what another model's provider signed is of no use to it. */
@@ -13,30 +16,43 @@ export interface MessageOptions {
   readonly image: (runId: string, assetId: string) => Uint8Array | undefined;
 }
 
-export function messagesOf(entries: readonly KeptEntry[], options: MessageOptions): ModelMessage[] {
-  const messages = entries.flatMap((kept) => messagesOfEntry(kept, options));
+export function messagesOf(entries: readonly KeptEntry[], options: MessageOptions): LanguageModelV3Message[] {
+  const messages: LanguageModelV3Message[] = [];
+  for (const kept of entries) {
+    const message = messageOf(kept, options);
+    const before = messages.at(-1);
+    if (message?.role === 'tool' && before?.role === 'tool') before.content.push(...message.content);
+    else if (message?.role === 'user' && before?.role === 'user') before.content.push(...message.content);
+    else if (message !== undefined) messages.push(message);
+  }
+  for (const message of messages) if (message.role === 'user') message.content = [joined(message.content)];
   const last = messages.at(-1);
   // Everything up to here is the same in the next step: Anthropic keeps it if it is asked to.
   if (last !== undefined) last.providerOptions = { anthropic: { cacheControl: { type: 'ephemeral' } } };
   return messages;
 }
 
-function messagesOfEntry(kept: KeptEntry, options: MessageOptions): ModelMessage[] {
+function messageOf(kept: KeptEntry, options: MessageOptions): LanguageModelV3Message | undefined {
   const { entry } = kept;
-  if (entry.role === 'user') return [{ role: 'user', content: textOf(entry) }];
+  if (entry.role === 'user') return { role: 'user', content: [{ type: 'text', text: textOf(entry) }] };
   if (entry.role === 'assistant') {
     const content = assistantParts(kept, options.modelId);
-    return content.length === 0 ? [] : [{ role: 'assistant', content }];
+    return content.length === 0 ? undefined : { role: 'assistant', content };
   }
   const results = entry.content.filter((part) => part.type === 'tool-result');
-  return [{ role: 'tool', content: results.map((part) => toolContent(part, entry.runId ?? '', options)) }];
+  return { role: 'tool', content: results.map((part) => toolContent(part, entry.runId ?? '', options)) };
+}
+
+/** Prompts without an answer between them. */
+function joined(parts: MessageOf<'user'>['content']): MessageOf<'user'>['content'][number] {
+  return { type: 'text', text: parts.map((part) => (part.type === 'text' ? part.text : '')).join('\n\n') };
 }
 
 function assistantParts({ entry, model, provider }: KeptEntry, modelId: string): AssistantPart[] {
   const isOwn = model === modelId;
   return entry.content.flatMap((part, i): AssistantPart[] => {
     const data = provider[i] ?? null;
-    const options = isOwn && data !== null ? { providerOptions: data as ProviderOptions } : {};
+    const options = isOwn && data !== null ? { providerOptions: data as SharedV3ProviderOptions } : {};
     if (part.type === 'text') return part.text === '' ? [] : [{ type: 'text', text: part.text, ...options }];
     // Without its signature no provider takes it back.
     if (part.type === 'reasoning')

@@ -9,6 +9,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import type { Dispatcher } from 'undici';
 import type { KernelLog } from './zygote-process.ts';
 
 export interface LocalModelOptions {
@@ -28,7 +29,8 @@ export interface LocalModelOptions {
 
 export interface LocalModelConnection {
   readonly apiKey: string;
-  readonly fetch: typeof fetch;
+  /** Its connections go to the model, whatever host they name. */
+  readonly dispatcher: Dispatcher;
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
@@ -99,7 +101,10 @@ export class LocalModelProcess implements Disposable {
     });
     await ready(child, startTimeoutMs, () => lastWords);
     log.info({ model: this.name }, 'the local model is loaded');
-    return { apiKey, fetch: await fetchOver(socketPath) };
+    const { Agent } = await import('undici');
+    // The time limits are those of whoever asks.
+    const dispatcher = new Agent({ connect: { socketPath }, bodyTimeout: 0, headersTimeout: 0 });
+    return { apiKey, dispatcher };
   }
 
   [Symbol.dispose](): void {
@@ -125,13 +130,4 @@ function ready(child: Child, timeoutMs: number, lastWords: () => string): Promis
       resolve();
     });
   });
-}
-
-/** A `fetch` whose requests go to a unix socket, whatever host they name. */
-async function fetchOver(socketPath: string): Promise<typeof fetch> {
-  const { Agent, fetch: send } = await import('undici');
-  // The time limits are those of whoever asks.
-  const dispatcher = new Agent({ connect: { socketPath }, bodyTimeout: 0, headersTimeout: 0 });
-  const over: unknown = (url: string, init: object) => send(url, { ...init, dispatcher });
-  return over as typeof fetch;
 }

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import test from 'node:test';
 import type { KeptEntry } from '#src/agent/entry.ts';
 import { messagesOf } from '#src/agent/messages.ts';
@@ -40,17 +43,35 @@ const HISTORY: readonly KeptEntry[] = [
   ]),
 ];
 
+type Answering = (body: unknown, response: ServerResponse) => void;
+
+async function startVendor(answer: Answering): Promise<AsyncDisposable & { readonly url: string }> {
+  const server = createServer(async (request, response) => {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part);
+    answer(JSON.parse(Buffer.concat(parts).toString()), response);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
 /** What goes over the wire to a provider for the history above. */
 async function sentTo(provider: ProviderName, modelId: string, seesImages: boolean): Promise<unknown> {
   let sent: unknown;
-  const capture: typeof fetch = async (_, init) => {
-    sent = JSON.parse(String(init?.body));
-    return new Response('{}', { status: 400 });
-  };
+  await using vendor = await startVendor((body, response) => {
+    sent = body;
+    response.writeHead(400).end('{}');
+  });
   const messages = messagesOf(HISTORY, { modelId, seesImages, image: () => PNG });
   await assert.rejects(
     askModel({
-      target: { provider, name: 'm', baseUrl: 'http://vendor/v1', apiKey: 'k', fetch: capture },
+      target: { provider, name: 'm', baseUrl: vendor.url, apiKey: 'k' },
       id: modelId,
       system: 'Be brief.',
       messages,
@@ -122,4 +143,20 @@ test('a server of chat completions gets no pictures, and is told that there was 
   const sent = JSON.stringify(await sentTo('openai-compatible', 'openai-compatible/m', false));
   assert.ok(!sent.includes(PNG.toString('base64')));
   assert.ok(sent.includes('[1 image that you cannot see]'));
+});
+
+test('prompts without an answer between them are one message, for servers that want the roles to alternate', () => {
+  const prompt = (text: string) => entry('user', [{ type: 'text', text }]);
+  const messages = messagesOf(
+    [prompt('One.'), prompt('Two.'), entry('assistant', [{ type: 'text', text: '' }]), prompt('Three.')],
+    {
+      modelId: 'local/m',
+      seesImages: false,
+      image: () => undefined,
+    },
+  );
+  assert.deepEqual(
+    messages.map(({ role, content }) => [role, content]),
+    [['user', [{ type: 'text', text: 'One.\n\nTwo.\n\nThree.' }]]],
+  );
 });

@@ -33,7 +33,7 @@ test('a prompt shows what the agent says on one stream and what it does on the o
     err: [
       '▸ list_datasources {}',
       '▸ brew {}',
-      '  brew failed: The call of brew was not carried out: its arguments are not what the tool takes.',
+      '  brew failed: There is no tool brew. There are: list_datasources, describe_datasource, query_datasource.',
       '',
     ].join('\n'),
   });

@@ -307,13 +307,9 @@ test('what a model spells wrongly goes back to it as an error, and the prompt go
     [
       'make_coffee',
       'failed',
-      'The call of make_coffee was not carried out: its arguments are not what the tool takes.',
+      'There is no tool make_coffee. There are: run_python, read_notebook, read_cells, read_output, run_cells, list_datasources, describe_datasource, query_datasource.',
     ],
-    [
-      'read_output',
-      'failed',
-      'The call of read_output was not carried out: its arguments are not what the tool takes.',
-    ],
+    ['read_output', 'failed', 'The call of read_output was not carried out: its arguments are no JSON.'],
   ]);
   assert.equal((await model.asked(number + 1)).body.messages.filter(({ role }) => role === 'tool').length, 3);
 });

@@ -46,7 +46,7 @@ async function ask(model: LocalModelProcess, content: string, signal = new Abort
     target: { provider: 'local', name: model.name, baseUrl: 'http://local/v1', ...connection },
     id: `local/${model.name}`,
     system: '',
-    messages: [{ role: 'user', content }],
+    messages: [{ role: 'user', content: [{ type: 'text', text: content }] }],
     tools: [],
     maxOutputTokens: 10,
     silenceMs: 10_000,

@@ -1,8 +1,15 @@
 /** One question to a model: streams what it says and resolves with its whole answer. No retries, no tools run here. */
-import type { ModelMessage, TextStreamPart, ToolSet } from 'ai';
+import type {
+  LanguageModelV3Message,
+  LanguageModelV3StreamPart,
+  LanguageModelV3Usage,
+} from '@ai-sdk/provider';
 import type { EntryPart, ProviderData } from '../entry.ts';
+import { AnswerTap } from './answer-tap.ts';
+import { DELTA_FORMATS, type PieceKind } from './delta-format.ts';
 import { ModelFailure, modelFailureOf } from './model-failure.ts';
-import { loadSdk, type ModelTarget, openModel, PROVIDER_OPTIONS, type Sdk } from './providers.ts';
+import { fetchThrough, sharedDispatcher } from './model-wire.ts';
+import { type ModelTarget, openModel, PROVIDER_OPTIONS } from './providers.ts';
 import { SilenceWatch } from './silence-watch.ts';
 
 export interface ToolDeclaration {
@@ -15,7 +22,7 @@ export interface ModelQuestion {
   readonly target: ModelTarget;
   readonly id: string;
   readonly system: string;
-  readonly messages: readonly ModelMessage[];
+  readonly messages: readonly LanguageModelV3Message[];
   readonly tools: readonly ToolDeclaration[];
   readonly maxOutputTokens: number | undefined;
   /** Without a byte for so long the call has failed. */
@@ -47,8 +54,7 @@ const ANSWER_LIMIT = 1024 * 1024;
 
 /** Rejects with `ModelFailure`, or with the signal's reason. */
 export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
-  const { signal, silenceMs, target, id } = question;
-  const sdk = await loadSdk();
+  const { signal, silenceMs, target, id, system, maxOutputTokens } = question;
   signal.throwIfAborted();
   // Leaving the loop over the stream does not close the connection; aborting does.
   const stop = new AbortController();
@@ -59,42 +65,69 @@ export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
     isSilent = true;
     stop.abort();
   });
+  const telling = new Telling(question);
   try {
-    const model = await openModel(target, watch.fetchWith(target.fetch ?? fetch));
-    const stream = sdk.streamText({
-      model,
-      system: question.system,
-      messages: [...question.messages],
-      tools: declared(question.tools, sdk),
-      abortSignal: stop.signal,
-      maxRetries: 0,
-      providerOptions: PROVIDER_OPTIONS,
-      onError: () => {}, // it comes as a part of the stream
-      ...(question.maxOutputTokens === undefined ? {} : { maxOutputTokens: question.maxOutputTokens }),
+    const send = fetchThrough({
+      dispatcher: target.dispatcher ?? (await sharedDispatcher()),
+      onByte: watch.heard,
+      tap: new AnswerTap(DELTA_FORMATS[target.provider], ({ kind, text }) => telling.tapped(kind, text)),
     });
-    return await collect(stream.fullStream, question);
+    const model = await openModel(target, stop.signal, send);
+    const { stream } = await model.doStream({
+      prompt: [
+        ...(system === '' ? [] : [{ role: 'system', content: system } as const]),
+        ...question.messages,
+      ],
+      abortSignal: stop.signal,
+      providerOptions: PROVIDER_OPTIONS,
+      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+      ...(question.tools.length === 0
+        ? {}
+        : { tools: declared(question.tools), toolChoice: { type: 'auto' } }),
+    });
+    return await collect(stream, id, telling);
   } catch (error) {
     signal.throwIfAborted();
     if (isSilent) {
       const message = `${id} said nothing for ${Math.round(silenceMs / 100) / 10} s.`;
       throw new ModelFailure('model_silent', message, undefined);
     }
-    const secrets = target.apiKey === undefined ? [] : [target.apiKey];
-    throw modelFailureOf(error, { id, secrets }, sdk);
+    throw modelFailureOf(error, { id, secrets: target.apiKey === undefined ? [] : [target.apiKey] });
   } finally {
     signal.removeEventListener('abort', onAbort);
     stop.abort();
   }
 }
 
-function declared(tools: readonly ToolDeclaration[], sdk: Sdk): ToolSet {
-  // Without `execute` and `validate`: both are ours, so that what runs is in the history first.
-  return Object.fromEntries(
-    tools.map(({ name, description, schema }) => [
-      name,
-      sdk.tool({ description, inputSchema: sdk.jsonSchema<unknown>(schema) }),
-    ]),
-  );
+function declared(tools: readonly ToolDeclaration[]) {
+  return tools.map(({ name, description, schema }) => ({
+    type: 'function' as const,
+    name,
+    description,
+    inputSchema: schema,
+  }));
+}
+
+/** Tells every piece of an answer once: when it is tapped, or when the SDK has it, whatever comes first. */
+class Telling {
+  readonly #tell: Readonly<Record<PieceKind, (text: string) => void>>;
+  /** Characters that were told and that the SDK has still to give. */
+  readonly #ahead: Record<PieceKind, number> = { text: 0, reasoning: 0 };
+
+  constructor({ onText, onReasoning }: Pick<ModelQuestion, 'onText' | 'onReasoning'>) {
+    this.#tell = { text: onText, reasoning: onReasoning };
+  }
+
+  tapped(kind: PieceKind, text: string): void {
+    this.#ahead[kind] += text.length;
+    this.#tell[kind](text);
+  }
+
+  given(kind: PieceKind, text: string): void {
+    const known = Math.min(this.#ahead[kind], text.length);
+    this.#ahead[kind] -= known;
+    if (known < text.length) this.#tell[kind](text.slice(known));
+  }
 }
 
 interface Block {
@@ -103,8 +136,9 @@ interface Block {
 }
 
 async function collect(
-  stream: AsyncIterable<TextStreamPart<ToolSet>>,
-  { onText, onReasoning, id }: ModelQuestion,
+  stream: AsyncIterable<LanguageModelV3StreamPart>,
+  id: string,
+  telling: Telling,
 ): Promise<ModelAnswer> {
   const blocks: Block[] = [];
   const open = new Map<string, Block & { part: { type: 'text' | 'reasoning'; text: string } }>();
@@ -137,12 +171,12 @@ async function collect(
         begin('reasoning', part.id);
         break;
       case 'text-delta':
-        extend('text', part.id, part.text, part.providerMetadata);
-        onText(part.text);
+        extend('text', part.id, part.delta, part.providerMetadata);
+        telling.given('text', part.delta);
         break;
       case 'reasoning-delta':
-        extend('reasoning', part.id, part.text, part.providerMetadata);
-        onReasoning(part.text);
+        extend('reasoning', part.id, part.delta, part.providerMetadata);
+        telling.given('reasoning', part.delta);
         break;
       case 'text-end':
         extend('text', part.id, '', part.providerMetadata);
@@ -156,22 +190,20 @@ async function collect(
         break;
       case 'tool-call': {
         const { toolCallId: callId, toolName: name, providerMetadata } = part;
-        // What could not be read is kept as text for the person; the model is told what was wrong.
-        const input: unknown = part.input ?? {};
+        const input = inputOf(part.input);
         blocks.push({
-          part: { type: 'tool-call', callId, name, input },
+          // What could not be read is kept as text for the person; the model is told what was wrong.
+          part: { type: 'tool-call', callId, name, input: input === undefined ? part.input : input },
           provider: providerData(providerMetadata),
         });
-        if (part.invalid === true) invalid.set(callId, 'its arguments are not what the tool takes');
+        if (input === undefined) invalid.set(callId, 'its arguments are no JSON');
         break;
       }
-      case 'finish-step':
-        end = { usage: usageOf(part.usage), finish: part.finishReason };
+      case 'finish':
+        end = { usage: usageOf(part.usage), finish: part.finishReason.unified };
         break;
       case 'error':
         throw part.error;
-      case 'abort':
-        throw new DOMException('The call was aborted.', 'AbortError');
       default:
     }
   }
@@ -193,19 +225,22 @@ function providerData(data: unknown): ProviderData {
   return typeof data === 'object' && data !== null ? { ...data } : null;
 }
 
-interface SdkUsage {
-  readonly inputTokens: number | undefined;
-  readonly outputTokens: number | undefined;
-  readonly inputTokenDetails: { readonly cacheReadTokens: number | undefined };
-  readonly outputTokenDetails: { readonly reasoningTokens: number | undefined };
+/** The arguments of a call; undefined when they are no JSON. None at all are an empty object. */
+function inputOf(text: string): unknown {
+  if (text.trim() === '') return {};
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** What a provider does not say counts as none. */
-function usageOf({ inputTokens, outputTokens, inputTokenDetails, outputTokenDetails }: SdkUsage): Usage {
+function usageOf({ inputTokens, outputTokens }: LanguageModelV3Usage): Usage {
   return {
-    inputTokens: inputTokens ?? 0,
-    outputTokens: outputTokens ?? 0,
-    reasoningTokens: outputTokenDetails?.reasoningTokens ?? 0,
-    cachedInputTokens: inputTokenDetails?.cacheReadTokens ?? 0,
+    inputTokens: inputTokens.total ?? 0,
+    outputTokens: outputTokens.total ?? 0,
+    reasoningTokens: outputTokens.reasoning ?? 0,
+    cachedInputTokens: inputTokens.cacheRead ?? 0,
   };
 }

@@ -1,4 +1,5 @@
 /** Why a model gave no answer, told in our own words: what providers say holds prompts and keys. */
+import type { APICallError } from '@ai-sdk/provider';
 import type { Failure } from '#src/core/errors.ts';
 
 export class ModelFailure extends Error {
@@ -13,18 +14,6 @@ export class ModelFailure extends Error {
   }
 }
 
-/** The checks of the SDK for its own errors; several copies of its classes are loaded, so `instanceof` does not tell. */
-export interface ErrorKinds {
-  readonly APICallError: { isInstance(error: unknown): error is ApiCallError };
-  readonly RetryError: { isInstance(error: unknown): error is Error & { readonly lastError: unknown } };
-}
-
-interface ApiCallError extends Error {
-  readonly statusCode?: number | undefined;
-  readonly responseHeaders?: Readonly<Record<string, string>> | undefined;
-  readonly responseBody?: string | undefined;
-}
-
 export interface AskedModel {
   readonly id: string;
   /** Taken out of whatever is repeated of the provider's words. */
@@ -37,10 +26,9 @@ const CONTEXT_WORDS =
   /context[_ ](length|window|size)|prompt is too long|maximum context|too many tokens|exceeds the available context/i;
 
 /** What a failed call means. */
-export function modelFailureOf(error: unknown, model: AskedModel, kinds: ErrorKinds): ModelFailure {
+export function modelFailureOf(error: unknown, model: AskedModel): ModelFailure {
   if (error instanceof ModelFailure) return error;
-  if (kinds.RetryError.isInstance(error)) return modelFailureOf(error.lastError, model, kinds);
-  if (kinds.APICallError.isInstance(error)) return ofCall(error, model);
+  if (isApiCallError(error)) return ofCall(error, model);
   const { type, name } = { type: undefined, name: undefined, ...Object(error) };
   const kind = typeof type === 'string' ? type : error instanceof Error ? error.name : String(name);
   if (/overloaded/.test(kind)) return overloaded();
@@ -51,7 +39,12 @@ export function modelFailureOf(error: unknown, model: AskedModel, kinds: ErrorKi
   return new ModelFailure('model_failed', 'The model’s server reported a failure.', undefined);
 }
 
-function ofCall(error: ApiCallError, { id, secrets }: AskedModel): ModelFailure {
+/** By its name: several copies of the SDK's classes are loaded, and none is before the first prompt. */
+function isApiCallError(error: unknown): error is APICallError {
+  return error instanceof Error && error.name === 'AI_APICallError';
+}
+
+function ofCall(error: APICallError, { id, secrets }: AskedModel): ModelFailure {
   const status = error.statusCode;
   if (status === undefined)
     return new ModelFailure('model_unreachable', `The server of ${id} cannot be reached.`, undefined);
@@ -98,7 +91,7 @@ function hintMs(headers: Readonly<Record<string, string>>): number | undefined {
 }
 
 /** The provider's own message, without what was sent to it. */
-function words({ message, responseBody = '' }: ApiCallError, secrets: readonly string[]): string {
+function words({ message, responseBody = '' }: APICallError, secrets: readonly string[]): string {
   let text = message;
   try {
     const body: unknown = JSON.parse(responseBody);

@@ -34,7 +34,7 @@ export async function testModel(
       target: await model.target(),
       id: model.id,
       system: 'Answer with the one word: ready',
-      messages: [{ role: 'user', content: 'Are you ready?' }],
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'Are you ready?' }] }],
       tools: [],
       maxOutputTokens: 64,
       silenceMs: DEADLINE_MS,

@@ -1,4 +1,5 @@
 /** Which models a workspace can use: from the server's settings, from keys of its own, from a file on disk. */
+import type { Dispatcher } from 'undici';
 import { AppError } from '#src/core/errors.ts';
 import type { Secret } from '#src/core/secret.ts';
 import { ModelFailure } from './model-failure.ts';
@@ -34,7 +35,7 @@ export interface LocalModel {
   /** What has to be done before it can be used; undefined when nothing has to. */
   lacks(): string | undefined;
   /** Resolves once it can be asked; starts what is needed for it. Rejects with a line that says why it cannot. */
-  connect(): Promise<{ readonly apiKey: string; readonly fetch: typeof fetch }>;
+  connect(): Promise<{ readonly apiKey: string; readonly dispatcher: Dispatcher }>;
 }
 
 export interface ModelsOptions {

@@ -1,8 +1,7 @@
 /** From a provider to a language model of the AI SDK, which is loaded on first use: starting the server must not pay for it. */
-import type { JSONValue, LanguageModel } from 'ai';
+import type { LanguageModelV3, SharedV3ProviderOptions } from '@ai-sdk/provider';
+import type { Dispatcher } from 'undici';
 import type { ProviderName } from './model-id.ts';
-
-export type Sdk = typeof import('ai');
 
 /** Where and how a model is asked. */
 export interface ModelTarget {
@@ -10,42 +9,63 @@ export interface ModelTarget {
   readonly name: string;
   readonly baseUrl: string;
   readonly apiKey: string | undefined;
-  /** What sends the requests; the global `fetch` when absent. */
-  readonly fetch?: typeof fetch;
+  /** What has the connections to its server; the shared one when absent. */
+  readonly dispatcher?: Dispatcher;
 }
 
 /** What is sent along with every request to a provider. */
-export const PROVIDER_OPTIONS: Readonly<Record<string, Record<string, JSONValue>>> = {
+export const PROVIDER_OPTIONS: SharedV3ProviderOptions = {
   // Nothing of a conversation is to stay with the vendor.
   openai: { store: false },
 };
 
-export async function loadSdk(): Promise<Sdk> {
-  return import('ai');
+type Send = typeof fetch;
+
+const MOST_MODELS = 100;
+/** What sends the requests of a call, by the signal that the call was given: a model serves many calls at once. */
+const sends = new WeakMap<AbortSignal, Send>();
+/** To make one takes longer, and more memory, than to ask it. */
+const models = new Map<string, Promise<LanguageModelV3>>();
+
+/** The model of a target. `send` sends what is asked of it with `signal`. */
+export function openModel(target: ModelTarget, signal: AbortSignal, send: Send): Promise<LanguageModelV3> {
+  sends.set(signal, send);
+  const { provider, name, baseUrl, apiKey } = target;
+  const key = JSON.stringify([provider, name, baseUrl, apiKey]);
+  const model = models.get(key) ?? makeModel(target);
+  models.delete(key);
+  models.set(key, model); // the one that was used last is the last to go
+  for (const oldest of models.keys()) if (models.size > MOST_MODELS) models.delete(oldest);
+  return model;
 }
 
-export async function openModel(target: ModelTarget, send: typeof fetch): Promise<LanguageModel> {
-  const { provider, name, baseUrl: baseURL, apiKey = 'none' } = target;
+const dispatch: Send = (input, init) => {
+  const send = sends.get(init?.signal ?? new AbortController().signal);
+  if (send === undefined) throw new Error('A request to a model belongs to no call.');
+  return send(input, init);
+};
+
+async function makeModel({
+  provider,
+  name,
+  baseUrl: baseURL,
+  apiKey,
+}: ModelTarget): Promise<LanguageModelV3> {
   switch (provider) {
     case 'anthropic': {
       const { createAnthropic } = await import('@ai-sdk/anthropic');
-      return createAnthropic({ baseURL, apiKey, fetch: send })(name);
+      return createAnthropic({ baseURL, apiKey: apiKey ?? 'none', fetch: dispatch })(name);
     }
     case 'openai': {
       const { createOpenAI } = await import('@ai-sdk/openai');
-      return createOpenAI({ baseURL, apiKey, fetch: send }).responses(name);
+      return createOpenAI({ baseURL, apiKey: apiKey ?? 'none', fetch: dispatch }).responses(name);
     }
     case 'openai-compatible':
     case 'local': {
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-      const key = target.apiKey === undefined ? {} : { apiKey };
-      return createOpenAICompatible({
-        name: provider,
-        baseURL,
-        ...key,
-        includeUsage: true,
-        fetch: send,
-      }).chatModel(name);
+      const key = apiKey === undefined ? {} : { apiKey };
+      const common = { name: provider, baseURL, includeUsage: true, fetch: dispatch };
+      return createOpenAICompatible({ ...common, ...key }).chatModel(name);
     }
   }
 }

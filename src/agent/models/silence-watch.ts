@@ -1,5 +1,5 @@
 /**
- * Watches over one request to a model's server: `onSilence` is called when no byte has come for `silenceMs`, counted
+ * Watches over one request to a model's server: `onSilence` is called when nothing was heard for `silenceMs`, counted
  * from its making, until it is disposed of.
  */
 export class SilenceWatch implements Disposable {
@@ -9,23 +9,8 @@ export class SilenceWatch implements Disposable {
     this.#timer = setTimeout(onSilence, silenceMs);
   }
 
-  /** A `fetch` whose answers are heard byte by byte. */
-  readonly fetchWith = (send: typeof fetch): typeof fetch => {
-    return async (input, init) => {
-      const response = await send(input, init);
-      this.#timer.refresh();
-      if (response.body === null) return response;
-      const heard = response.body.pipeThrough(
-        new TransformStream<Uint8Array, Uint8Array>({
-          transform: (chunk, controller) => {
-            this.#timer.refresh();
-            controller.enqueue(chunk);
-          },
-        }),
-      );
-      const { status, statusText, headers } = response;
-      return new Response(heard, { status, statusText, headers });
-    };
+  readonly heard = (): void => {
+    this.#timer.refresh();
   };
 
   [Symbol.dispose](): void {

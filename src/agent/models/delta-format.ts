@@ -1,0 +1,103 @@
+/**
+ * Where the protocols of the vendors keep the pieces of an answer's text. What is not known here is no mistake: it is left to
+ * the AI SDK alone.
+ */
+import type { ProviderName } from './model-id.ts';
+
+export type PieceKind = 'text' | 'reasoning';
+
+export interface Piece {
+  readonly kind: PieceKind;
+  /** Pieces of one place that follow each other are one longer piece. */
+  readonly place: string;
+  readonly text: string;
+}
+
+export interface DeltaFormat {
+  /** The piece of an event that carries one and nothing else that matters. */
+  read(event: Fields): Piece | undefined;
+  /** The event with another text in the piece's stead. */
+  write(event: Fields, text: string): Fields;
+}
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+const CHAT_KINDS: Readonly<Record<string, PieceKind>> = {
+  content: 'text',
+  reasoning_content: 'reasoning',
+  reasoning: 'reasoning',
+};
+
+/** `choices[0].delta.content`, with members beside it that are empty. */
+const chatCompletions: DeltaFormat = {
+  read({ choices }) {
+    if (!Array.isArray(choices) || choices.length !== 1) return undefined;
+    const { delta, finish_reason: finish, index } = fieldsOf(choices[0]);
+    if (finish !== null && finish !== undefined) return undefined;
+    const key = keyOfPiece(fieldsOf(delta));
+    const kind = CHAT_KINDS[key ?? ''];
+    if (key === undefined || kind === undefined) return undefined;
+    return pieceOf(kind, `${key} ${String(index)}`, fieldsOf(delta)[key]);
+  },
+  write(event, text) {
+    const choice = fieldsOf(fieldsOf(event.choices)[0]);
+    const delta = fieldsOf(choice.delta);
+    return { ...event, choices: [{ ...choice, delta: { ...delta, [keyOfPiece(delta) ?? '']: text } }] };
+  },
+};
+
+/** The one member that says something; undefined when none does or several do. */
+function keyOfPiece(delta: Fields): string | undefined {
+  let found: string | undefined;
+  for (const key in delta) {
+    const value = delta[key];
+    const isEmpty = value === null || value === '' || (Array.isArray(value) && value.length === 0);
+    if (key === 'role' || isEmpty) continue;
+    if (found !== undefined) return undefined;
+    found = key;
+  }
+  return found;
+}
+
+/** `content_block_delta` with a `text_delta` or a `thinking_delta`. */
+const messages: DeltaFormat = {
+  read({ type, index, delta }) {
+    if (type !== 'content_block_delta') return undefined;
+    const { type: kind, text, thinking } = fieldsOf(delta);
+    if (kind === 'text_delta') return pieceOf('text', `text ${String(index)}`, text);
+    return kind === 'thinking_delta'
+      ? pieceOf('reasoning', `thinking ${String(index)}`, thinking)
+      : undefined;
+  },
+  write(event, text) {
+    const delta = fieldsOf(event.delta);
+    return { ...event, delta: { ...delta, [delta.type === 'text_delta' ? 'text' : 'thinking']: text } };
+  },
+};
+
+/** `response.output_text.delta` and `response.reasoning_summary_text.delta`. */
+const responses: DeltaFormat = {
+  read({ type, item_id: item, content_index: content, summary_index: summary, delta }) {
+    if (type === 'response.output_text.delta') {
+      return pieceOf('text', `text ${String(item)} ${String(content)}`, delta);
+    }
+    if (type !== 'response.reasoning_summary_text.delta') return undefined;
+    return pieceOf('reasoning', `summary ${String(item)} ${String(summary)}`, delta);
+  },
+  write: (event, text) => ({ ...event, delta: text }),
+};
+
+function pieceOf(kind: PieceKind, place: string, text: unknown): Piece | undefined {
+  return typeof text === 'string' && text !== '' ? { kind, place, text } : undefined;
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {};
+}
+
+export const DELTA_FORMATS: Readonly<Record<ProviderName, DeltaFormat>> = {
+  anthropic: messages,
+  openai: responses,
+  'openai-compatible': chatCompletions,
+  local: chatCompletions,
+};

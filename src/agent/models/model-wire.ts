@@ -1,0 +1,139 @@
+/**
+ * Sends the requests of one question to a model's server, as a `fetch` for the AI SDK. Bytes come straight from the
+ * connection: a stream of the platform's would cost more than all that is done with them.
+ */
+import type { Dispatcher } from 'undici';
+
+export interface ModelWireOptions {
+  readonly dispatcher: Dispatcher;
+  /** Called for every piece of an answer, before anything else is done with it. */
+  readonly onByte: () => void;
+  /** Takes the bytes of an event stream; answers what of it goes to the SDK. */
+  readonly tap: { push(bytes: Uint8Array): string; end(): string };
+}
+
+let shared: Promise<Dispatcher> | undefined;
+
+/** What is used for all servers that have an address. Time limits are those of whoever asks. */
+export function sharedDispatcher(): Promise<Dispatcher> {
+  shared ??= import('undici').then(
+    ({ Agent }) => new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: 30_000 } }),
+  );
+  return shared;
+}
+
+/** A redirect is an answer like any other: keys are for the server that they were given for. */
+export function fetchThrough(options: ModelWireOptions): typeof fetch {
+  return (input, init = {}) =>
+    new Promise((resolve, reject) => {
+      const request = new WireRequest(options, resolve, reject);
+      const { origin, pathname, search } = new URL(String(input));
+      const { signal, method = 'GET', headers, body } = init;
+      if (signal != null) request.heed(signal);
+      const head = Object.fromEntries(new Headers(headers));
+      const target = { origin, path: `${pathname}${search}`, method: method as 'POST', headers: head };
+      options.dispatcher.dispatch({ ...target, body: body == null ? null : String(body) }, request);
+    });
+}
+
+const BODILESS = new Set([204, 205, 304]);
+
+class WireRequest implements Dispatcher.DispatchHandlers {
+  readonly #options: ModelWireOptions;
+  readonly #resolve: (response: Response) => void;
+  readonly #reject: (error: unknown) => void;
+  #head: { readonly status: number; readonly headers: Headers } | undefined;
+  #body: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #isTapped = false;
+  #isOver = false;
+  #abort: (() => void) | undefined;
+  #stopped: { readonly reason: unknown } | undefined;
+  #unheed = () => {};
+
+  constructor(
+    options: ModelWireOptions,
+    resolve: (response: Response) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#options = options;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  /** Closes the connection when the signal aborts. */
+  heed(signal: AbortSignal): void {
+    const stop = () => {
+      this.#stopped = { reason: signal.reason };
+      this.#abort?.();
+      this.#fail(signal.reason);
+    };
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    this.#unheed = () => signal.removeEventListener('abort', stop);
+  }
+
+  onConnect(abort: () => void): void {
+    this.#abort = abort;
+    if (this.#stopped !== undefined) abort();
+  }
+
+  onHeaders(status: number, raw: Buffer[]): boolean {
+    if (status < 200) return true;
+    this.#options.onByte();
+    const headers = new Headers();
+    for (let i = 0; i + 1 < raw.length; i += 2) headers.append(String(raw[i]), String(raw[i + 1]));
+    this.#head = { status, headers };
+    this.#isTapped = status === 200 && /event-stream/i.test(headers.get('content-type') ?? '');
+    return true;
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#isOver) return true;
+    this.#options.onByte();
+    if (!this.#isTapped) this.#open()?.enqueue(new Uint8Array(chunk));
+    else this.#pass(this.#options.tap.push(chunk));
+    return true;
+  }
+
+  onComplete(): void {
+    if (this.#isOver) return;
+    if (this.#isTapped) this.#pass(this.#options.tap.end());
+    const body = this.#open();
+    this.#finish();
+    body?.close();
+  }
+
+  onError(error: Error): void {
+    this.#fail(this.#stopped?.reason ?? new TypeError('fetch failed', { cause: error }));
+  }
+
+  #pass(text: string): void {
+    if (text !== '') this.#open()?.enqueue(Buffer.from(text));
+  }
+
+  /** The answer is given with its first bytes: the SDK's streams take memory, and most of an answer does not need them. */
+  #open(): ReadableStreamDefaultController<Uint8Array> | undefined {
+    if (this.#body !== undefined || this.#head === undefined) return this.#body;
+    const stream = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        this.#body = controller;
+      },
+      cancel: () => this.#abort?.(),
+    });
+    this.#resolve(new Response(BODILESS.has(this.#head.status) ? null : stream, this.#head));
+    return this.#body;
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isOver) return;
+    const body = this.#stopped === undefined ? this.#open() : this.#body;
+    this.#finish();
+    this.#reject(error);
+    body?.error(error);
+  }
+
+  #finish(): void {
+    this.#isOver = true;
+    this.#unheed();
+  }
+}

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { AnswerTap } from '#src/agent/models/answer-tap.ts';
+import { DELTA_FORMATS } from '#src/agent/models/delta-format.ts';
+import type { ProviderName } from '#src/agent/models/model-id.ts';
+
+function tapped(provider: ProviderName) {
+  const told: [string, string][] = [];
+  const tap = new AnswerTap(DELTA_FORMATS[provider], ({ kind, text }) => told.push([kind, text]));
+  return { told, tap };
+}
+
+const sse = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
+const chat = (delta: object, rest: object = {}) =>
+  sse({ choices: [{ index: 0, delta, finish_reason: null }], ...rest });
+const chatEnd = sse({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
+
+test('pieces are told as they come, and go on as one before what follows them', () => {
+  const { told, tap } = tapped('openai-compatible');
+  const pieces = [
+    chat({ role: 'assistant', content: 'A' }),
+    chat({ content: 'B', tool_calls: [] }),
+    chat({ content: 'C' }),
+  ];
+  assert.equal(tap.push(Buffer.from(pieces.join(''))), '');
+  assert.deepEqual(told, [
+    ['text', 'A'],
+    ['text', 'B'],
+    ['text', 'C'],
+  ]);
+  assert.equal(tap.push(Buffer.from(chatEnd)), `${chat({ content: 'ABC' })}${chatEnd}`);
+  assert.equal(tap.end(), '');
+});
+
+test('reasoning and text stay in their order', () => {
+  const { told, tap } = tapped('local');
+  const out = tap.push(
+    Buffer.from(
+      chat({ reasoning_content: 'Hm' }) + chat({ reasoning_content: '.' }) + chat({ content: 'Yes' }),
+    ),
+  );
+  assert.equal(out, chat({ reasoning_content: 'Hm.' }));
+  assert.equal(tap.end(), chat({ content: 'Yes' }));
+  assert.deepEqual(told, [
+    ['reasoning', 'Hm'],
+    ['reasoning', '.'],
+    ['text', 'Yes'],
+  ]);
+});
+
+test('what says more than a piece of text, or nothing that is known, passes as it is', () => {
+  const { told, tap } = tapped('openai-compatible');
+  const events = [
+    ': a comment\n\n',
+    'data: [DONE]\n\n',
+    'data: {"choices": [{"del\n\n',
+    'data: {"choices":\ndata: []}\n\n',
+    sse({ error: { message: 'out of memory' } }),
+    sse({ choices: [{ index: 0, delta: { content: 'the end' }, finish_reason: 'stop' }] }),
+    chat({ content: 'both', reasoning_content: 'at once' }),
+    chat({ tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: '' } }] }),
+    sse({ choices: [], usage: { prompt_tokens: 1 } }),
+  ].join('');
+  assert.equal(tap.push(Buffer.from(events)), events);
+  assert.deepEqual(told, []);
+});
+
+test('it does not matter where the bytes are cut, nor how lines end', () => {
+  const { told, tap } = tapped('openai-compatible');
+  const bytes = Buffer.from((chat({ content: 'Grüße 🌍' }) + chatEnd).replaceAll('\n', '\r\n'));
+  let out = '';
+  for (const byte of bytes) out += tap.push(Uint8Array.of(byte));
+  assert.deepEqual(told, [['text', 'Grüße 🌍']]);
+  assert.equal(out + tap.end(), chat({ content: 'Grüße 🌍' }) + chatEnd);
+});
+
+test('each vendor’s own pieces are known', () => {
+  const anthropic = tapped('anthropic');
+  const block = (index: number, delta: object) =>
+    `event: content_block_delta\n${sse({ type: 'content_block_delta', index, delta })}`;
+  const thinking = (text: string) => block(0, { type: 'thinking_delta', thinking: text });
+  const signature = block(0, { type: 'signature_delta', signature: 's' });
+  const text = (piece: string) => block(1, { type: 'text_delta', text: piece });
+  const sent = thinking('Let ') + thinking('me.') + signature + text('So') + text(' it is');
+  assert.equal(
+    anthropic.tap.push(Buffer.from(sent)) + anthropic.tap.end(),
+    thinking('Let me.') + signature + text('So it is'),
+  );
+  assert.deepEqual(
+    anthropic.told.map(([kind]) => kind),
+    ['reasoning', 'reasoning', 'text', 'text'],
+  );
+
+  const openai = tapped('openai');
+  const output = (delta: string, index = 0) =>
+    sse({ type: 'response.output_text.delta', item_id: 'm', output_index: 0, content_index: index, delta });
+  assert.equal(
+    openai.tap.push(Buffer.from(output('A') + output('B') + output('C', 1))) + openai.tap.end(),
+    output('AB') + output('C', 1),
+  );
+  assert.deepEqual(
+    openai.told.map(([, piece]) => piece),
+    ['A', 'B', 'C'],
+  );
+});
+
+test('no more than some pages are held back, so that an endless answer is noticed', () => {
+  const { tap } = tapped('openai-compatible');
+  let passed = 0;
+  for (let i = 0; i < 100; i++) passed += tap.push(Buffer.from(chat({ content: 'x'.repeat(1_000) }))).length;
+  assert.ok(passed > 70_000, `${passed} characters have passed`);
+});
