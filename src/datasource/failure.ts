@@ -12,6 +12,8 @@ export const FAILURES = {
   database_missing: 'The database, catalog or schema does not exist, or may not be used.',
   timeout: 'The database did not answer in time.',
   too_much: 'The database sent more than was asked for.',
+  row_too_large:
+    'A row of the result is larger than 16 MiB. Select fewer columns, or parts of its values, with substring() for instance.',
   file_missing: 'There is no such file or folder in the workspace.',
   file_unusable: 'The file cannot be opened as this kind of database.',
   file_locked: 'The file is in use by another program.',

@@ -19,47 +19,54 @@ export interface QueryDeskOptions {
   readonly slugs: () => readonly string[];
 }
 
+interface EncodedBatch {
+  readonly columns: RowBatch['columns'];
+  readonly json: Uint8Array;
+}
+
 interface OpenResult {
   readonly batches: AsyncGenerator<RowBatch>;
   readonly abort: AbortController;
-  next: Promise<IteratorResult<RowBatch, void>>;
+  /** Encoded as soon as it is there, while the kernel reads the one before. */
+  next: Promise<EncodedBatch | undefined>;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
+type JsonParts = readonly (string | Uint8Array)[];
 
 const MOST_RESULTS = 32;
 /** A category as PEP 249 calls it; everything else is an OperationalError. */
 const PYTHON_ERRORS: Readonly<Record<string, string>> = {
   query: 'ProgrammingError',
   failed: 'DatabaseError',
+  row_too_large: 'DataError',
 };
 
 export class QueryDesk implements Disposable {
   readonly #options: QueryDeskOptions;
   readonly #results = new Map<number, OpenResult>();
-  #nextResult = 1;
   #closed = false;
 
   constructor(options: QueryDeskOptions) {
     this.#options = options;
   }
 
-  /** Answers JSON text with the call's id; never rejects. */
-  async call(id: number, method: string, fields: Fields): Promise<string> {
+  /** Answers JSON text, in parts; never rejects. */
+  async call(method: string, fields: Fields): Promise<JsonParts> {
     try {
       switch (method) {
         case 'execute':
-          return await this.#execute(id, fields);
+          return await this.#execute(fields);
         case 'fetch':
-          return await this.#fetch(id, Number(fields.cursor));
+          return await this.#fetch(Number(fields.cursor));
         case 'close':
           this.#drop(Number(fields.cursor));
-          return JSON.stringify({ id });
+          return ['{}'];
         default:
-          return failed(id, 'InterfaceError', 'The server knows no such call.');
+          return failed('InterfaceError', 'The server knows no such call.');
       }
     } catch (error) {
-      return describe(id, error);
+      return describe(error);
     }
   }
 
@@ -68,52 +75,50 @@ export class QueryDesk implements Disposable {
     for (const result of [...this.#results.keys()]) this.#drop(result);
   }
 
-  async #execute(id: number, { slug, sql, parameters }: Fields): Promise<string> {
+  async #execute({ cursor, slug, sql, parameters }: Fields): Promise<JsonParts> {
     const { queries, reader, slugs } = this.#options;
     if (typeof slug !== 'string' || typeof sql !== 'string') {
-      return failed(id, 'InterfaceError', 'A statement is text, and so is the slug of its datasource.');
+      return failed('InterfaceError', 'A statement is text, and so is the slug of its datasource.');
     }
     const who = reader();
-    if (who === undefined || !slugs().includes(slug)) return failed(id, 'InterfaceError', unlisted(slug));
+    if (who === undefined || !slugs().includes(slug)) return failed('InterfaceError', unlisted(slug));
+    const name = Number(cursor);
+    if (!Number.isSafeInteger(name) || this.#results.has(name)) {
+      return failed('InterfaceError', 'A statement is named by a number that no other one has.');
+    }
     if (this.#closed || this.#results.size >= MOST_RESULTS) {
-      return failed(
-        id,
-        'OperationalError',
-        `More than ${MOST_RESULTS} results are open. Close some cursors.`,
-      );
+      return failed('OperationalError', `More than ${MOST_RESULTS} results are open. Close some cursors.`);
     }
     const abort = new AbortController();
     const options = { signal: abort.signal, readOnly: false };
     const batches = queries.run(who, slug, sql, parseParameters(parameters), options);
-    const result: OpenResult = { batches, abort, next: batches.next() };
-    const name = this.#nextResult++;
+    const result: OpenResult = { batches, abort, next: encodedNext(batches) };
     this.#results.set(name, result);
-    return this.#answer(id, name, result, true);
+    return this.#answer(name, result, true);
   }
 
-  async #fetch(id: number, name: number): Promise<string> {
+  async #fetch(name: number): Promise<JsonParts> {
     const result = this.#results.get(name);
-    if (result === undefined) return failed(id, 'InterfaceError', 'The result is closed.');
-    return this.#answer(id, name, result, false);
+    if (result === undefined) return failed('InterfaceError', 'The result is closed.');
+    return this.#answer(name, result, false);
   }
 
-  async #answer(id: number, name: number, result: OpenResult, isFirst: boolean): Promise<string> {
-    let batch: IteratorResult<RowBatch, void>;
+  async #answer(name: number, result: OpenResult, isFirst: boolean): Promise<JsonParts> {
+    let batch: EncodedBatch | undefined;
     try {
       batch = await result.next;
     } catch (error) {
       this.#results.delete(name);
       throw error;
     }
-    if (batch.done === true) {
+    if (batch === undefined) {
       this.#results.delete(name);
-      return JSON.stringify({ id });
+      return ['{}'];
     }
-    result.next = result.batches.next();
+    result.next = encodedNext(result.batches);
     result.next.catch(() => undefined); // told with the next fetch
-    const { columns, rows } = batch.value;
-    const head = isFirst ? `,"columns":${JSON.stringify(columns)}` : '';
-    return `{"id":${id},"cursor":${name}${head},"rows":${encodeRows(columns, rows)}}`;
+    const head = isFirst ? `,"columns":${JSON.stringify(batch.columns)}` : '';
+    return [`{"more":true${head},"rows":`, batch.json, '}'];
   }
 
   #drop(name: number): void {
@@ -125,19 +130,24 @@ export class QueryDesk implements Disposable {
   }
 }
 
+async function encodedNext(batches: AsyncGenerator<RowBatch>): Promise<EncodedBatch | undefined> {
+  const { done, value } = await batches.next();
+  return done === true ? undefined : { columns: value.columns, json: encodeRows(value) };
+}
+
 function unlisted(slug: string): string {
   return `The notebook has no datasource ${JSON.stringify(slug)}: select it for the notebook, and have it shared with you.`;
 }
 
-function failed(id: number, kind: string, message: string): string {
-  return JSON.stringify({ id, error: { kind, message } });
+function failed(kind: string, message: string): JsonParts {
+  return [JSON.stringify({ error: { kind, message } })];
 }
 
-function describe(id: number, error: unknown): string {
+function describe(error: unknown): JsonParts {
   if (error instanceof DatasourceFailure) {
     const kind = PYTHON_ERRORS[error.category] ?? 'OperationalError';
-    return failed(id, kind, error.detail ?? error.message);
+    return failed(kind, error.detail ?? error.message);
   }
-  if (error instanceof AppError) return failed(id, 'InterfaceError', error.message);
-  return failed(id, 'DatabaseError', 'The statement failed.');
+  if (error instanceof AppError) return failed('InterfaceError', error.message);
+  return failed('DatabaseError', 'The statement failed.');
 }

@@ -1,9 +1,13 @@
 /** Rows and parameters as they travel between the server and a kernel: JSON, with text for what JSON has no value for. */
 import { DatasourceFailure } from './failure.ts';
-import type { Cell, Column, Parameter } from './rows.ts';
+import type { Cell, Parameter, RowBatch } from './rows.ts';
 
 /** A JSON array of rows. Columns whose cells are plain JSON values are encoded as they are. */
-export function encodeRows(columns: readonly Column[], rows: readonly (readonly Cell[])[]): string {
+export function encodeRows(batch: RowBatch): Uint8Array {
+  return batch.json?.() ?? Buffer.from(jsonOf(batch));
+}
+
+function jsonOf({ columns, rows }: RowBatch): string {
   const special = columns.flatMap(({ type }, index) => (SPECIAL.has(type) ? [index] : []));
   if (special.length === 0) return JSON.stringify(rows);
   return JSON.stringify(

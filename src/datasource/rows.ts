@@ -19,6 +19,9 @@ export type ColumnType =
   | 'json'
   | 'other';
 
+/** Most bytes of one row, as the database sends it. One row is held whole, here and in the kernel. */
+export const ROW_LIMIT_BYTES = 16 * 1024 * 1024;
+
 export interface Column {
   readonly name: string;
   /** How cells are to be read: `integer` is number or bigint, `bytes` Uint8Array, `decimal` and times are text. */
@@ -29,6 +32,8 @@ export interface Column {
 export interface RowBatch {
   readonly columns: readonly Column[];
   readonly rows: readonly (readonly Cell[])[];
+  /** The rows as they travel to a kernel, where the database has them in bytes: then `rows` is made when it is asked for. */
+  json?(): Uint8Array;
 }
 
 export type Parameter = Cell;
@@ -55,7 +60,8 @@ export async function* limitRows(
   batches: AsyncIterable<RowBatch>,
   maxRows: number | undefined,
 ): AsyncGenerator<RowBatch> {
-  let left = maxRows ?? Number.POSITIVE_INFINITY;
+  if (maxRows === undefined) return yield* batches;
+  let left = maxRows;
   for await (const { columns, rows } of batches) {
     yield { columns, rows: rows.length > left ? rows.slice(0, left) : rows };
     left -= rows.length;

@@ -14,17 +14,18 @@ const FIRST_BUFFER_BYTES = 64 * 1024;
 
 /** The frame that carries `message`: u32le length of what follows, u8 channel, JSON. */
 export function encodeFrame(channel: number, message: unknown): Buffer {
-  return jsonFrame(channel, JSON.stringify(message));
+  return Buffer.concat(framedParts(channel, [Buffer.from(JSON.stringify(message))]));
 }
 
-/** A frame of JSON that is text already. */
-export function jsonFrame(channel: number, json: string): Buffer {
-  const bodyBytes = Buffer.byteLength(json);
-  const frame = Buffer.allocUnsafe(HEADER_BYTES + bodyBytes);
-  frame.writeUInt32LE(bodyBytes + 1, 0);
-  frame[4] = channel;
-  frame.write(json, HEADER_BYTES);
-  return frame;
+/** The parts of a frame whose body is these parts. */
+export function framedParts(channel: number, parts: readonly Uint8Array[]): Uint8Array[] {
+  const head = Buffer.allocUnsafe(HEADER_BYTES);
+  head.writeUInt32LE(
+    parts.reduce((sum, part) => sum + part.length, 1),
+    0,
+  );
+  head[4] = channel;
+  return [head, ...parts];
 }
 
 /**

@@ -1,5 +1,5 @@
 /** The frames that a kernel understands: marimo's commands with our `seq`, and the three other channels. */
-import { encodeFrame, jsonFrame } from './frame-decoder.ts';
+import { encodeFrame, framedParts } from './frame-decoder.ts';
 import type { KernelLaunch, ScratchpadRequest } from './kernel.ts';
 import type { CellConfig } from './messages.ts';
 
@@ -38,9 +38,14 @@ export function stdinFrame(text: string): Buffer {
   return encodeFrame(STDIN, text);
 }
 
-/** `body` is the answer's JSON. */
-export function callFrame(body: string): Buffer {
-  return jsonFrame(CALL, body);
+/** The number of the call before the JSON, so that no JSON, however made, answers another call. */
+export function callFrame(id: number, json: readonly (string | Uint8Array)[]): Uint8Array[] {
+  const number = Buffer.allocUnsafe(4);
+  number.writeUInt32LE(id >>> 0);
+  return framedParts(CALL, [
+    number,
+    ...json.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)),
+  ]);
 }
 
 /** Registers every cell and runs none. */

@@ -143,8 +143,8 @@ export class KernelProcess implements Kernel {
     this.#socket.send(stdinFrame(text));
   }
 
-  answerCall(json: string): void {
-    this.#socket.send(callFrame(json));
+  answerCall(id: number, json: readonly (string | Uint8Array)[]): void {
+    this.#socket.send(...callFrame(id, json));
   }
 
   interrupt(): boolean {

@@ -65,8 +65,12 @@ export class KernelSocket {
   }
 
   /** Ignored when nobody is connected (any more). */
-  send(frame: Buffer): void {
-    if (this.#socket?.writable) this.#socket.write(frame);
+  send(...frame: readonly Uint8Array[]): void {
+    const socket = this.#socket;
+    if (!socket?.writable) return;
+    socket.cork();
+    for (const part of frame) socket.write(part);
+    socket.uncork();
   }
 
   pause(): void {

@@ -76,8 +76,8 @@ export interface Kernel {
   setUiElements(values: Readonly<Record<string, unknown>>): string;
   /** The answer to `input()`. One that nobody asked for is dropped by the kernel. */
   answerStdin(text: string): void;
-  /** The answer to a `kernel-call`, as JSON text with the call's id. */
-  answerCall(json: string): void;
+  /** The answer to a `kernel-call`: the parts of one JSON text. */
+  answerCall(id: number, json: readonly (string | Uint8Array)[]): void;
   /** Asks for one interrupt of the command in flight, however often it is called; false when nothing is in flight. */
   interrupt(): boolean;
   /** Ends the process and all it started, at once. */

@@ -15,8 +15,8 @@ export interface Kernels {
 
 /** Where what notebook code asks of its server is answered, for one kernel. */
 export interface CallDesk extends Disposable {
-  /** Answers JSON text with the call's id; never rejects. */
-  call(id: number, method: string, fields: Readonly<Record<string, unknown>>): Promise<string>;
+  /** Answers the parts of one JSON object; never rejects. */
+  call(method: string, fields: Readonly<Record<string, unknown>>): Promise<readonly (string | Uint8Array)[]>;
 }
 
 export interface KernelDriverPorts {
@@ -82,7 +82,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
     };
 
     const answer = ({ id, method, fields }: KernelCall): void => {
-      void desk.call(id, method, fields).then((json) => kernel.answerCall(json));
+      void desk.call(method, fields).then((json) => kernel.answerCall(id, json));
     };
 
     const kernel = logging(() =>

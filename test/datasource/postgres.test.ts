@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FAILURES } from '#src/datasource/failure.ts';
+import { ROW_LIMIT_BYTES } from '#src/datasource/rows.ts';
 import { postgresServer as server } from '#test/support/databases.ts';
 import { ask, probeFixture } from './probe-fixture.ts';
 
@@ -200,4 +201,56 @@ test('a session whose server ends it says so and closes', { skip }, async (t) =>
     return true;
   });
   await session.close();
+});
+
+test('rows are held back while nobody takes them, and all come in the end', { skip }, async (t) => {
+  const session = await probeFixture(t).open(postgres());
+  const signal = new AbortController().signal;
+  const wanted = 20_000;
+  const sql = `SELECT n, repeat('x', 1000) FROM generate_series(1, ${wanted}) n`;
+  const seen: unknown[] = [];
+  for await (const { rows } of session.query(sql, [], { signal, readOnly: true })) {
+    assert(rows.length < 2000, `${rows.length} rows of a kilobyte in one batch`);
+    seen.push(...rows.map(([n]) => n));
+  }
+  assert.deepEqual(
+    seen,
+    Array.from({ length: wanted }, (_, at) => at + 1),
+  );
+});
+
+test('a statement that is left early ends, and the session goes on', { skip }, async (t) => {
+  const session = await probeFixture(t).open(postgres());
+  const signal = new AbortController().signal;
+  const sql = "SELECT repeat('x', 100000) FROM generate_series(1, 200)";
+  for await (const _ of session.query(sql, [], { signal, readOnly: true })) break;
+  assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
+});
+
+/** Beside its one value a row has its length, the number of its values and theirs. */
+const ROW_HEAD_BYTES = 11;
+
+test('a row as large as the limit comes, one of a byte more is refused', { skip }, async (t) => {
+  const fixture = probeFixture(t);
+  const most = ROW_LIMIT_BYTES - ROW_HEAD_BYTES;
+  const { rows } = await ask(await fixture.open(postgres()), `SELECT repeat('x', ${most})`);
+  assert.equal(String(rows[0]?.[0]).length, most);
+  await assert.rejects(ask(await fixture.open(postgres()), `SELECT 1, repeat('x', ${most + 1})`), {
+    category: 'row_too_large',
+    message: FAILURES.row_too_large,
+  });
+});
+
+test('a connection that ends amid the rows ends the statement', { skip }, async (t) => {
+  const fixture = probeFixture(t);
+  const [session, other] = [await fixture.open(postgres()), await fixture.open(postgres())];
+  const [[pid] = []] = (await ask(session, 'SELECT pg_backend_pid()')).rows;
+  const signal = new AbortController().signal;
+  const sql = "SELECT repeat('x', 1000000) FROM generate_series(1, 1000)";
+  const reading = async () => {
+    for await (const _ of session.query(sql, [], { signal, readOnly: true })) {
+      await ask(other, 'SELECT pg_terminate_backend($1)', { parameters: [Number(pid)], readOnly: false });
+    }
+  };
+  await assert.rejects(reading(), { name: 'DatasourceFailure' });
 });

@@ -231,10 +231,12 @@ function memoryHas(pid: number, text: string): boolean {
 
 test('the calls of a kernel are untrusted: nonsense is answered and ends nothing', async () => {
   const { printed } = await call(`
+import json
 from troupe import channel
 for method, fields in [("execute", {}), ("execute", {"slug": 1, "sql": 2}), ("fetch", {"cursor": "x"}), ("fetch", {}),
-                       ("close", {"cursor": None}), ("nonsense", {}), ("execute", {"slug": "numbers", "sql": "select ?", "parameters": {}})]:
-    print(method, channel.ask(method, **fields).get("error", {}).get("kind"))
+                       ("close", {"cursor": None}), ("nonsense", {}), ("execute", {"slug": "numbers", "sql": "select ?", "parameters": []}),
+                       ("execute", {"slug": "numbers", "sql": "select ?", "parameters": {}, "cursor": 10**6})]:
+    print(method, json.loads(bytes(channel.ask(method, **fields))).get("error", {}).get("kind"))
 `);
   assert.deepEqual(printed, [
     'execute InterfaceError',
@@ -243,6 +245,7 @@ for method, fields in [("execute", {}), ("execute", {"slug": 1, "sql": 2}), ("fe
     'fetch InterfaceError',
     'close None',
     'nonsense InterfaceError',
+    'execute InterfaceError',
     'execute ProgrammingError',
   ]);
 });

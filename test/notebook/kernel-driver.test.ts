@@ -116,7 +116,7 @@ function startDriver(steps: WorkPlan['steps'], apply?: () => void) {
         return kernel as Kernel;
       },
     },
-    deskOf: () => ({ call: async () => '{}', [Symbol.dispose]: () => undefined }),
+    deskOf: () => ({ call: async () => ['{}'], [Symbol.dispose]: () => undefined }),
     liveOf: () => live as LiveNotebook,
     launchOf: () => ({ id: 'nb_1', cwd: '/', env: {}, cells: [], appOptions: {} }),
     planOf: () => plan as WorkPlan,

@@ -1,7 +1,7 @@
 """Questions of notebook code to the server, such as a query of a datasource, over the kernel's own socket.
 
     from us    {"op":"kernel-call","id","method",…}
-    to us      channel 5  {"id",…}
+    to us      channel 5  u32le id · JSON
 
 Any thread may ask. Its answer comes through the reader thread. An interrupt of a waiting cell ends the wait; the server
 is told by whoever asked.
@@ -9,8 +9,9 @@ is told by whoever asked.
 
 import itertools
 import queue
+import struct
 
-import msgspec
+IDENT = struct.Struct("<I")
 
 
 class Calls:
@@ -21,9 +22,9 @@ class Calls:
         self._ids = itertools.count(1)
         self._waiting = {}
 
-    def ask(self, method, **fields) -> dict:
-        """The server's answer. Blocks; an interrupt leaves at once."""
-        ident, answers = next(self._ids), queue.SimpleQueue()
+    def ask(self, method, **fields) -> memoryview:
+        """The server's answer, as JSON. Blocks; an interrupt leaves at once."""
+        ident, answers = next(self._ids) & 0xFFFFFFFF, queue.SimpleQueue()
         self._waiting[ident] = answers
         try:
             self._outbox.say(op="kernel-call", id=ident, method=method, **fields)
@@ -33,6 +34,6 @@ class Calls:
 
     def receive(self, body):
         """Called by the reader thread. An answer that nobody waits for any more is dropped."""
-        answer = msgspec.json.decode(body)
-        if answers := self._waiting.get(answer.get("id")):
-            answers.put(answer)
+        (ident,) = IDENT.unpack_from(body)
+        if answers := self._waiting.get(ident):
+            answers.put(memoryview(body)[IDENT.size :])

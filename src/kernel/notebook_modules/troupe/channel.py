@@ -8,12 +8,13 @@ class NoServer(RuntimeError):
 
 
 def provide(ask):
-    """`ask(method, **fields)` answers a dict; called by the kernel."""
+    """`ask(method, **fields)` answers the bytes of a JSON object; called by the kernel."""
     global _ask
     _ask = ask
 
 
-def ask(method, **fields) -> dict:
+def ask(method, **fields):
+    """The server's answer, as the bytes of a JSON object."""
     if _ask is None:
         raise NoServer("datasources can be used in notebooks of a Troupe server only")
     return _ask(method, **fields)

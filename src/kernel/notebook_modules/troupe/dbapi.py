@@ -1,7 +1,11 @@
 """DB-API 2.0 (PEP 249) over the server's datasources. Parameters are written `?`. Every statement commits itself."""
 
+import itertools
+
+import msgspec
+
 from troupe import channel
-from troupe.values import read_rows, write_parameter
+from troupe.values import RowReader, write_parameter
 
 apilevel = "2.0"
 threadsafety = 1
@@ -60,9 +64,28 @@ def connect(slug) -> "Connection":
     return Connection(slug)
 
 
+class _Answer(msgspec.Struct):
+    error: dict[str, str] | None = None
+    more: bool = False
+    columns: list[dict[str, str]] | None = None
+    rows: msgspec.Raw = msgspec.Raw(b"[]")
+
+
+_read_answer = msgspec.json.Decoder(_Answer).decode
+_names = itertools.count(1)
+_forgotten = []  # statements whose cursor was collected, which can happen where nothing may be asked
+
+
+def _readable(read, json):
+    try:
+        return read(json)
+    except msgspec.DecodeError as wrong:
+        raise InternalError("what the database sent could not be read") from wrong
+
+
 def _ask(method, **fields):
-    answer = channel.ask(method, **fields)
-    if error := answer.get("error"):
+    answer = _readable(_read_answer, channel.ask(method, **fields))
+    if error := answer.error:
         raise ERRORS.get(error["kind"], DatabaseError)(error["message"])
     return answer
 
@@ -120,18 +143,21 @@ class Cursor:
         self.connection = connection
         self.description = None
         self.rowcount = -1
-        self._types = []
+        self._reader = None
         self._rows = []
         self._next = 0
-        self._remote = None  # the server's name for a result that has more rows
+        self._remote = None  # the name of a statement that has not ended
         self._open = True
 
     def execute(self, operation, parameters=()) -> "Cursor":
         self._require_open()
         self.connection._require_open()
         self._drop()
+        while _forgotten:
+            _ask("close", cursor=_forgotten.pop())
         given = [write_parameter(value) for value in (parameters or ())]
-        self._take(_ask("execute", slug=self.connection.slug, sql=operation, parameters=given))
+        self._remote = next(_names)
+        self._ask("execute", slug=self.connection.slug, sql=operation, parameters=given)
         return self
 
     def executemany(self, operation, seq_of_parameters):
@@ -147,7 +173,7 @@ class Cursor:
         self._require_result()
         size = self.arraysize if size is None else size
         while len(self._rows) - self._next < size and self._remote is not None:
-            self._fetch()
+            self._ask("fetch")
         rows = self._rows[self._next : self._next + size]
         self._next += len(rows)
         return rows
@@ -157,14 +183,21 @@ class Cursor:
         parts = [self._rows[self._next :]]
         while self._remote is not None:
             self._rows, self._next = [], 0
-            self._fetch()
+            self._ask("fetch")
             parts.append(self._rows)
         self._rows, self._next = [], 0
-        return parts[0] if len(parts) == 1 else [row for part in parts for row in part]
+        first, *others = parts
+        for part in others:
+            first += part
+        return first
 
     def close(self):
         self._drop()
         self._open = False
+
+    def __del__(self):
+        if self._remote is not None:
+            _forgotten.append(self._remote)
 
     def setinputsizes(self, sizes):
         pass
@@ -172,27 +205,26 @@ class Cursor:
     def setoutputsize(self, size, column=None):
         pass
 
-    def _fetch(self):
+    def _ask(self, method, **fields):
         try:
-            self._take(_ask("fetch", cursor=self._remote))
+            self._take(_ask(method, cursor=self._remote, **fields))
         except BaseException:  # an interrupt, too: the server must not go on for nobody
             self._drop()
             raise
 
     def _take(self, answer):
-        if "columns" in answer:
-            self._types = [column["type"] for column in answer["columns"]]
-            self.description = [(column["name"], column["type"], None, None, None, None, None) for column in answer["columns"]]
-        rows = read_rows(answer.get("rows", []), self._types)
+        if not answer.more:
+            self._remote = None
+        if columns := answer.columns:
+            self._reader = RowReader([column["type"] for column in columns])
+            self.description = [(column["name"], column["type"], None, None, None, None, None) for column in columns]
+        rows = _readable(self._reader.read, answer.rows) if self._reader else []
         self._rows = self._rows[self._next :] + rows if self._next < len(self._rows) else rows
         self._next = 0
-        self._remote = answer.get("cursor")
-        if self._remote is None and self.description is None:
-            self.rowcount = -1
 
     def _drop(self):
         remote, self._remote = self._remote, None
-        self._rows, self._next, self.description = [], 0, None
+        self._rows, self._next, self.description, self._reader = [], 0, None, None
         if remote is not None:
             _ask("close", cursor=remote)
 

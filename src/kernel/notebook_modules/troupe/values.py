@@ -5,64 +5,73 @@ import datetime
 import decimal
 import json
 import uuid
+from typing import Any
 
+import msgspec
 
-def _date(text):
-    return datetime.date.fromisoformat(text)
-
-
-def _time(text):
-    return datetime.time.fromisoformat(text)
-
-
-def _timestamp(text):
-    return datetime.datetime.fromisoformat(text)
-
-
+# What the values of a column are. Whatever else is found there is read one by one.
+TYPES = {
+    "boolean": bool,
+    "integer": int,
+    "float": float,
+    "decimal": decimal.Decimal,
+    "text": str,
+    "bytes": bytes,
+    "date": datetime.date,
+    "time": datetime.time,
+    "timestamp": datetime.datetime,
+    "timestamptz": datetime.datetime,
+    "uuid": uuid.UUID,
+}
 READERS = {
     "integer": int,
     "float": float,
     "decimal": decimal.Decimal,
     "bytes": base64.b64decode,
-    "date": _date,
-    "time": _time,
-    "timestamp": _timestamp,
-    "timestamptz": _timestamp,
+    "date": datetime.date.fromisoformat,
+    "time": datetime.time.fromisoformat,
+    "timestamp": datetime.datetime.fromisoformat,
+    "timestamptz": datetime.datetime.fromisoformat,
     "uuid": uuid.UUID,
     "json": json.loads,
 }
-# what most values of a column are already: an integer is text only beyond what JSON holds, a float is not when it is 1
-AS_THEY_ARE = {"integer": int, "float": float}
 
 
-def read_rows(rows, types) -> list:
-    """Rows as tuples. A value that Python cannot hold, such as a date before year 1, stays text."""
-    special = [(index, kind) for index, kind in enumerate(types) if kind in READERS]
-    if not rows or not special:
-        return list(map(tuple, rows))
-    columns = list(zip(*rows))
-    for index, kind in special:
-        columns[index] = _read_column(columns[index], kind)
-    return list(zip(*columns))
+class RowReader:
+    """Reads the rows of one result, as tuples. A value that Python cannot hold, such as a date before year 1, stays text."""
 
+    def __init__(self, kinds):
+        self._kinds = kinds
+        columns = tuple((TYPES[kind] | None) if kind in TYPES else Any for kind in kinds)
+        # Not strict: a whole number beyond what JSON holds everywhere, and not-a-number, are text.
+        self._decoder = msgspec.json.Decoder(list[tuple[columns]], strict=False)
+        self._late = [(index, READERS[kind]) for index, kind in enumerate(kinds) if kind in READERS and kind not in TYPES]
 
-def _read_column(column, kind):
-    found = set(map(type, column))
-    if found <= {AS_THEY_ARE.get(kind), type(None)}:
-        return column
-    reader = READERS[kind]
-    if type(None) not in found:
+    def read(self, rows) -> list:
+        """`rows` is a JSON array of arrays."""
         try:
-            return list(map(reader, column))
-        except (ValueError, ArithmeticError, OverflowError):
-            pass  # one of them: which, is for the slow way to find
-    return [None if value is None else _read(reader, value) for value in column]
+            found = self._decoder.decode(rows)
+        except msgspec.ValidationError:
+            return self._read_slowly(msgspec.json.decode(rows))
+        return self._read_columns(found, self._late)
+
+    def _read_slowly(self, rows):
+        return self._read_columns(rows, [(index, READERS[kind]) for index, kind in enumerate(self._kinds) if kind in READERS])
+
+    @staticmethod
+    def _read_columns(rows, readers):
+        if not rows or not readers:
+            return rows if not rows or isinstance(rows[0], tuple) else list(map(tuple, rows))
+        columns = list(zip(*rows))
+        for index, reader in readers:
+            columns[index] = [None if value is None else _read(reader, value) for value in columns[index]]
+        return list(zip(*columns))
 
 
 def _read(reader, value):
     try:
         return reader(value)
-    except (ValueError, ArithmeticError, OverflowError):
+    except (TypeError, ValueError, ArithmeticError):
         return value
 
 
