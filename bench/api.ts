@@ -42,9 +42,13 @@ export class Api {
     return decoded<T>(expected(answer, 200, 299));
   }
 
-  async notebook(codes: Codes): Promise<string> {
+  async notebook(
+    codes: Codes,
+    fields: { readonly datasourceSlugs?: readonly string[] } = {},
+  ): Promise<string> {
     const cells = codes.map((code, i) => ({ cell_id: `c${i}`, code }));
-    const { id } = await this.call<{ id: string }>('POST', '/api/v3/notebooks', { serialization: { cells } });
+    const body = { serialization: { cells }, ...fields };
+    const { id } = await this.call<{ id: string }>('POST', '/api/v3/notebooks', body);
     return id;
   }
 
@@ -62,8 +66,11 @@ export class Api {
   }
 
   /** A session on a new notebook; resolves when it is ready. */
-  async session(codes: Codes): Promise<OpenSession> {
-    const id = await this.notebook(codes);
+  async session(
+    codes: Codes,
+    fields: { readonly datasourceSlugs?: readonly string[] } = {},
+  ): Promise<OpenSession> {
+    const id = await this.notebook(codes, fields);
     const environmentId = await this.environment();
     await this.call('POST', '/api/v3/notebook-sessions', { notebookId: id, environmentId });
     const { feed, seen } = await Feed.open(this.endpoint, id, MARK.ready);

@@ -5,6 +5,7 @@ import { cancel } from './scenarios/cancel.ts';
 import { chain } from './scenarios/chain.ts';
 import { codeCall } from './scenarios/code-call.ts';
 import { creates } from './scenarios/creates.ts';
+import { datasourceRows } from './scenarios/datasource-rows.ts';
 import { execute } from './scenarios/execute.ts';
 import { fanOut } from './scenarios/fan-out.ts';
 import { gets } from './scenarios/gets.ts';
@@ -31,6 +32,7 @@ export const SCENARIOS: readonly Scenario[] = [
   output,
   gets,
   creates,
+  datasourceRows,
   fanOut,
   stalledReaders,
   agentStreams,
