@@ -24,7 +24,6 @@ import { listAudit } from './datasource/audit.ts';
 import { connectionSchemaDocument } from './datasource/connection-schema.ts';
 import { KeyVault } from './datasource/key-vault.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
-import { QueriesForAgents } from './datasource/queries-for-agents.ts';
 import { QueryDesk } from './datasource/query-desk.ts';
 import { Heartbeats } from './events/heartbeats.ts';
 import { SessionStream } from './events/session-stream.ts';
@@ -150,7 +149,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
   const makeStream = (sessionId: SessionId) =>
     new SessionStream({ sessionId, limitBytes: config.subscriberBufferBytes, heartbeats });
   const liveNotebooks = new LiveNotebooks({ store, notebooks, makeStream });
-  const { datasources, grants, keys, queries } = opened.use(
+  const { datasources, grants, keys, queries, forAgents } = opened.use(
     await openDatasources({
       store,
       keyringFile: config.keyringFile,
@@ -220,7 +219,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     log,
     makeStream,
     notebooks: new NotebooksForAgents({ store, actors, sessions, sessionActors, liveNotebooks, codeCalls }),
-    datasources: new QueriesForAgents(datasources, queries),
+    datasources: forAgents,
     vault: new KeyVault(store, () => keys.ring),
     localModel,
   });

@@ -2,12 +2,14 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Store } from '#storage/store.ts';
 import { connectorOf, parseConnection } from './connection-schema.ts';
 import { Datasources } from './datasources.ts';
+import { Descriptions } from './descriptions.ts';
 import { type DriverLoader, installedDrivers } from './drivers.ts';
 import { createEgress } from './egress.ts';
 import { DatasourceGrants } from './grants.ts';
 import { KeyHolder } from './key-holder.ts';
 import { probeConnection } from './probe.ts';
 import { Queries } from './queries.ts';
+import { QueriesForAgents } from './queries-for-agents.ts';
 import { SessionPool } from './session-pool.ts';
 
 export interface DatasourcePlaneOptions {
@@ -26,6 +28,7 @@ export interface DatasourcePlane extends AsyncDisposable {
   readonly grants: DatasourceGrants;
   readonly keys: KeyHolder;
   readonly queries: Queries;
+  readonly forAgents: QueriesForAgents;
 }
 
 /** For opening a connection, as for a test of one. */
@@ -49,6 +52,7 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
       AbortSignal.timeout(OPEN_DEADLINE_MS),
     ),
   );
+  const descriptions = new Descriptions();
   const datasources: Datasources = new Datasources({
     store,
     keyring: () => keys.ring,
@@ -57,13 +61,18 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
       isEmbedded: (kind) => connectorOf(kind).embedded,
       probe: (workspaceId, connection) => probeConnection(connection, contextOf(workspaceId)),
     },
-    onGone: (workspaceId, slug) => pool.drop(workspaceId, slug),
+    onGone: (workspaceId, slug) => {
+      pool.drop(workspaceId, slug);
+      descriptions.drop(workspaceId, slug);
+    },
   });
+  const queries = new Queries(store, pool);
   return {
     datasources,
     grants: new DatasourceGrants(store, datasources),
     keys,
-    queries: new Queries(store, pool),
+    queries,
+    forAgents: new QueriesForAgents(datasources, queries, descriptions),
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };
 }

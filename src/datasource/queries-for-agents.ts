@@ -2,6 +2,7 @@
 import { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Datasources } from './datasources.ts';
+import type { Description, Descriptions, Table } from './descriptions.ts';
 import { DatasourceFailure } from './failure.ts';
 import type { Queries } from './queries.ts';
 import type { Cell, Column } from './rows.ts';
@@ -10,18 +11,13 @@ interface Refused {
   readonly refused: string;
 }
 
-interface Table {
-  readonly schema: string | null;
-  readonly name: string;
-  readonly columns: { readonly name: string; readonly type: string }[];
-}
-
 interface Rows {
   readonly columns: readonly Column[];
   readonly rows: readonly (readonly Cell[])[];
   readonly isCut: boolean;
 }
 
+const LACKS_SCOPE = 'The access token of this prompt lacks the scope datasource:read.';
 const MOST_COLUMNS = 5_000;
 const SYSTEM_SCHEMAS = [
   'information_schema',
@@ -44,10 +40,12 @@ const STANDARD_COLUMNS =
 export class QueriesForAgents {
   readonly #datasources: Datasources;
   readonly #queries: Queries;
+  readonly #descriptions: Descriptions;
 
-  constructor(datasources: Datasources, queries: Queries) {
+  constructor(datasources: Datasources, queries: Queries, descriptions: Descriptions) {
     this.#datasources = datasources;
     this.#queries = queries;
+    this.#descriptions = descriptions;
   }
 
   async list(caller: Principal, slugs: readonly string[]) {
@@ -62,23 +60,23 @@ export class QueriesForAgents {
     });
   }
 
-  async describe(caller: Principal, slug: string, signal: AbortSignal): Promise<readonly Table[] | Refused> {
-    const { kind } = this.#datasources.get(caller, slug);
-    const sql = COLUMNS_OF[kind] ?? STANDARD_COLUMNS;
+  /** Of a remote datasource it may be some minutes old, unless `refresh` asks for the present. */
+  async describe(
+    caller: Principal,
+    slug: string,
+    { refresh, signal }: { readonly refresh: boolean; readonly signal: AbortSignal },
+  ): Promise<Description | Refused> {
+    if (!maySee(caller)) return { refused: LACKS_SCOPE };
+    const metadata = this.#datasources.get(caller, slug);
+    const known = refresh ? undefined : this.#descriptions.get(caller.workspaceId, metadata);
+    if (known !== undefined) return known;
+    const sql = COLUMNS_OF[metadata.kind] ?? STANDARD_COLUMNS;
     const answer = await this.query(caller, slug, { sql, maxRows: MOST_COLUMNS, signal });
     if ('refused' in answer) return answer;
-    const tables = new Map<string, Table>();
-    for (const [schema = null, name, column, type] of answer.rows) {
-      const key = `${schema}.${name}`;
-      const table = tables.get(key) ?? {
-        schema: schema === null ? null : String(schema),
-        name: String(name),
-        columns: [],
-      };
-      tables.set(key, table);
-      table.columns.push({ name: String(column), type: String(type) });
-    }
-    return [...tables.values()];
+    const description = { tables: tablesOf(answer.rows), isCut: answer.isCut };
+    // Files of the workspace change under the hands of its notebooks, and are read in no time.
+    if (!metadata.embedded) this.#descriptions.keep(caller.workspaceId, metadata, description);
+    return description;
   }
 
   async query(
@@ -90,8 +88,7 @@ export class QueriesForAgents {
       signal,
     }: { readonly sql: string; readonly maxRows: number; readonly signal: AbortSignal },
   ): Promise<Rows | Refused> {
-    if (!maySee(caller))
-      return { refused: 'The access token of this prompt lacks the scope datasource:read.' };
+    if (!maySee(caller)) return { refused: LACKS_SCOPE };
     const rows: (readonly Cell[])[] = [];
     let columns: readonly Column[] = [];
     try {
@@ -111,4 +108,20 @@ export class QueriesForAgents {
 
 function maySee({ scopes }: Principal): boolean {
   return scopes.includes('datasource:read');
+}
+
+/** From rows of schema, table, column and type. */
+function tablesOf(rows: Rows['rows']): Table[] {
+  const tables = new Map<
+    string,
+    { schema: string | null; name: string; columns: Table['columns'][number][] }
+  >();
+  for (const [schema = null, name, column, type] of rows) {
+    const key = `${schema}.${name}`;
+    const shown = schema === null ? null : String(schema);
+    const table = tables.get(key) ?? { schema: shown, name: String(name), columns: [] };
+    tables.set(key, table);
+    table.columns.push({ name: String(column), type: String(type) });
+  }
+  return [...tables.values()];
 }

@@ -3,9 +3,11 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import Database from 'libsql';
+import type { Client } from '#src/client/client.ts';
 import type { Run } from '#src/client/runs.ts';
+import { httpStandIn } from '#test/datasource/http-stand-in.ts';
 import { startScriptedModel } from '#test/support/scripted-model.ts';
-import { startServer } from '#test/support/server-fixture.ts';
+import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
 const model = await startScriptedModel(test);
 const server = await startServer(test, {
@@ -61,4 +63,60 @@ test('an agent lists, describes and queries the datasources of its conversation,
     ['describe_datasource', 'completed', 'item(id INTEGER, name TEXT)'],
     ['query_datasource', 'failed', 'The datasource secret is not among those of this conversation: sales.'],
   ]);
+});
+
+/** What the tool says when an agent of this caller describes the datasource `remote`. */
+async function described(caller: Client, input: object = {}): Promise<readonly unknown[]> {
+  const { environmentId } = await caller.executionEnvironments.create();
+  const context = { datasourceSlugs: ['remote'] };
+  const { sessionId } = await caller.agentSessions.open({ environmentId, context });
+  model.script(
+    (exchange) => exchange.calls(['describe_datasource', { slug: 'remote', ...input }]).end('tool_calls'),
+    (exchange) => exchange.text('Done.').end(),
+  );
+  const run = await caller.waitForRun((await caller.agentSessions.prompt(sessionId, 'Look.')).runId);
+  return calls(run)[0]?.slice(1) ?? [];
+}
+
+test('tables of a remote datasource are asked for once in a while, and who may read them each time', async (t) => {
+  let table = 'orders';
+  const columns = ['a', 'b', 'c', 'd'].map((name) => ({ name, type: 'varchar' }));
+  const database = await httpStandIn(
+    t,
+    () => ({ body: { id: 'q', columns, data: [['sales', table, 'id', 'integer']] } }),
+    false,
+  );
+  const asked = () =>
+    database.requests.filter(({ body }) => body.includes('information_schema.columns')).length;
+  const connection = {
+    kind: 'trino',
+    url: `http://localhost:${database.port}`,
+    catalog: 'c',
+    schema: 's',
+    user: 'u',
+  };
+  await client.datasources.create({ slug: 'remote', connection });
+  await client.members.create({ userId: 'vera', role: 'editor' });
+  const scopes = ['workspaceRuntime:connect', 'datasource:read'] as const;
+  const { token } = await client.accessTokens.create({ name: 'vera', userId: 'vera', scopes });
+  const vera = server.clientOf({ token, workspaceId: OWNER.workspaceId });
+  await client.datasources.share('remote', 'user:vera');
+
+  assert.deepEqual(await described(client), ['completed', 'sales.orders(id integer)']);
+  table = 'customers';
+  assert.deepEqual(await described(client), ['completed', 'sales.orders(id integer)']);
+  assert.deepEqual(await described(vera), ['completed', 'sales.orders(id integer)']);
+  assert.equal(asked(), 1);
+  assert.deepEqual(await described(vera, { refresh: true }), ['completed', 'sales.customers(id integer)']);
+  assert.equal(asked(), 2);
+  await client.datasources.unshare('remote', 'user:vera');
+  assert.match(String(await described(vera)), /^failed,not_found/);
+  table = 'invoices';
+  await client.datasources.replace('remote', { connection });
+  assert.deepEqual(await described(client), ['completed', 'sales.invoices(id integer)']);
+  await client.datasources.delete('remote');
+  assert.match(String(await described(client)), /^failed,not_found/);
+  table = 'payments';
+  await client.datasources.create({ slug: 'remote', connection });
+  assert.deepEqual(await described(client), ['completed', 'sales.payments(id integer)']);
 });

@@ -14,6 +14,17 @@ export interface DescribedTable {
   readonly columns: readonly { readonly name: string; readonly type: string }[];
 }
 
+export interface Described {
+  readonly tables: readonly DescribedTable[];
+  /** There are more columns than are told. */
+  readonly isCut: boolean;
+}
+
+export interface DescribeRequest {
+  readonly refresh: boolean;
+  readonly signal: AbortSignal;
+}
+
 export interface QueryAnswer {
   readonly columns: readonly { readonly name: string; readonly type: string }[];
   readonly rows: readonly (readonly unknown[])[];
@@ -39,12 +50,8 @@ export interface QueryRequest {
 export interface DatasourceQueries {
   /** Those of `slugs` that the caller may read. */
   list(caller: Principal, slugs: readonly string[]): Promise<readonly DatasourceSummary[]>;
-  /** Tables and columns; may be cached. */
-  describe(
-    caller: Principal,
-    slug: string,
-    signal: AbortSignal,
-  ): Promise<readonly DescribedTable[] | Refused>;
+  /** Tables and columns as they were some minutes ago at most; as they are now with `refresh`. */
+  describe(caller: Principal, slug: string, request: DescribeRequest): Promise<Described | Refused>;
   /** Reads only, where the database can enforce it. */
   query(caller: Principal, slug: string, request: QueryRequest): Promise<QueryAnswer | Refused>;
 }
@@ -86,14 +93,22 @@ export function datasourceTools({ queries, caller, slugs }: DatasourceToolsOptio
     }),
     defineTool({
       name: 'describe_datasource',
-      description: 'Tables of a datasource with their columns and types.',
-      schema: Type.Object({ slug }, closed),
-      async run({ slug: asked }, { signal }) {
+      description: 'Tables of a datasource with their columns and types; they may be five minutes old.',
+      schema: Type.Object(
+        {
+          slug,
+          refresh: Type.Optional(Type.Boolean({ description: 'True when tables were changed just now.' })),
+        },
+        closed,
+      ),
+      async run({ slug: asked, refresh = false }, { signal }) {
         const refused = refusal(asked);
         if (refused !== undefined) return refused;
-        const tables = await orAborted(queries.describe(caller, asked, signal), signal);
-        if ('refused' in tables) return failed(tables.refused);
-        return completed(tables.map(tableText).join('\n') || 'It has no tables.');
+        const described = await orAborted(queries.describe(caller, asked, { refresh, signal }), signal);
+        if ('refused' in described) return failed(described.refused);
+        const { tables, isCut } = described;
+        const note = isCut ? `\n[only the first ${tables.length} tables]` : '';
+        return completed(`${tables.map(tableText).join('\n')}${note}` || 'It has no tables.');
       },
     }),
     defineTool({
