@@ -3,6 +3,7 @@ import test from 'node:test';
 import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import { troupe } from './captured-terminal.ts';
+import { Shell } from './troupe-process.ts';
 
 const model = await startScriptedModel(test);
 const server = await startServer(test, {
@@ -92,4 +93,37 @@ test('providers are listed, keyed from standard input, and tested', async () => 
   const { exitCode, out } = await cli(['models', 'test']);
   assert.equal(exitCode, 1);
   assert.match(out, /knows no model openai-compatible\/scripted: no such model/);
+});
+
+test('Ctrl-C cancels the prompt: the model’s connection closes, the run is cancelled, and the program says so', async (t) => {
+  const id = await newConversation();
+  const number = model.exchanges.length;
+  model.script((exchange) => void exchange.text('Half an ans'));
+  const program = new Shell(t, server).start(['agent', 'prompt', id, 'Speak.']);
+  await program.until('Half an ans');
+  program.interrupt();
+  assert.deepEqual(await program.ended, {
+    exitCode: 130,
+    out: 'Half an ans\n',
+    err: '\ncancelling (Ctrl-C again leaves at once)\ncancelled\n',
+  });
+  assert.equal(await (await model.asked(number)).over, 'cut');
+  const { items } = await server.client.agentSessions.listRuns(id);
+  assert.deepEqual(
+    items.map(({ status }) => status),
+    ['cancelled'],
+  );
+});
+
+test('Ctrl-C while a chat is answered gives up that answer only', async (t) => {
+  const id = await newConversation();
+  model.script(
+    (exchange) => void exchange.text('One'),
+    (exchange) => exchange.text('Two.').end(),
+  );
+  const program = new Shell(t, server).start(['agent', 'chat', id], { input: 'first\nsecond\n' });
+  await program.until('One');
+  program.interrupt();
+  const { exitCode, out } = await program.ended;
+  assert.deepEqual([exitCode, out], [0, 'One\nTwo.\n']);
 });

@@ -154,6 +154,7 @@ async function ask(
         terminal.err('\ncancelling (Ctrl-C again leaves at once)\n');
         client.runs.cancel(runId, { signal: interruption.leave }).catch(() => {}); // it may be over by now
       };
+      if (interruption.stop.aborted) interruption.instead(); // while the prompt was on its way
       return runId;
     },
     take: (event) => (json ? printJsonLine(terminal, event) : screen.take(event)),
