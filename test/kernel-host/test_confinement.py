@@ -294,7 +294,8 @@ class Confined(unittest.TestCase):
         self.assertEqual(kernel.finish(seq, before).status("slow"), "interrupted")
         kernel.start_run("end")
         self.assertEqual(
-            server.host.wait_for("exited", kernel.id), {"op": "exited", "id": kernel.id, "code": 3, "signal": None}
+            server.host.wait_for("exited", kernel.id),
+            {"op": "exited", "id": kernel.id, "code": 3, "signal": None, "out_of_memory": False},
         )
         for code, number in (("import os; os.kill(os.getpid(), 9)", 9), ("import ctypes; ctypes.string_at(0)", 11)):
             kernel = server.open({"a": code})
