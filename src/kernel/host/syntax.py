@@ -41,7 +41,7 @@ def confine():
         if abi := landlock.find_abi():
             landlock.restrict(abi, [(path, landlock.READ) for path in views.find_python()], tcp_ports=[])
         if syscalls.MACHINE is not None:
-            program = seccomp.build(shield=[os.getppid()], no_truncate=True, no_network=True, no_ptrace=True)
+            program = seccomp.build(shield=(os.getppid(),), no_truncate=True, no_network=True, no_ptrace=True)
             seccomp.restrict(program)
 
 

@@ -3,6 +3,7 @@ its children."""
 
 import ctypes
 import errno
+import functools
 import socket
 import struct
 
@@ -34,6 +35,7 @@ def on(name, *body):
     return [step(JUMP_EQUAL, NUMBERS[name][MACHINE], 0, len(body)), *body]
 
 
+@functools.cache  # in the zygote, so that no kernel waits for it
 def build(shield=(), no_truncate=False, no_network=False, no_ptrace=False) -> bytes:
     """The program. `shield`: process and group ids that may not be signalled, nor any process be limited from
     outside."""

@@ -1,5 +1,6 @@
 """One session's confinement: the layers of this machine, in their order, in the process that becomes the kernel."""
 
+import encodings.ascii  # noqa: F401  what is written in /proc; not for each kernel to load
 import os
 import resource
 import tempfile
@@ -51,6 +52,7 @@ class Confinement:
         self.shield = {*shield, *wanted.shield}
         self.hidden = real_paths(wanted.hidden)
         self.read = [*views.find_python(), *real_paths(wanted.read), *views.find_resolver()]
+        self.filter = self._choose_filter()
         self.write = [*([self.work] if self.work else []), *real_paths(wanted.write)]
 
     def fork(self) -> int:
@@ -91,7 +93,8 @@ class Confinement:
         self.drop_privileges()
         capabilities.forbid_new_privileges()
         self._restrict_files(tmp)
-        self._restrict_calls()
+        if self.filter:
+            seccomp.restrict(self.filter)
 
     def _find_tmp(self):
         """The folders for temporary files. Without namespaces /tmp is everyone's."""
@@ -119,18 +122,16 @@ class Confinement:
         """A hidden file that is replaced loses its cover; it must not be readable then."""
         return [one for path in paths for one in views.leave_out(self.hidden, path)]
 
-    def _restrict_calls(self):
-        found, wanted = self.found, self.wanted
-        if not found.seccomp:
-            return
-        weak = not found.namespaces
-        program = seccomp.build(
-            shield=sorted(self.shield) if weak else (),
-            no_truncate=weak and found.landlock < 3,
+    def _choose_filter(self):
+        if not self.found.seccomp:
+            return None
+        weak = not self.found.namespaces
+        return seccomp.build(
+            shield=tuple(sorted(self.shield)) if weak else (),
+            no_truncate=weak and self.found.landlock < 3,
             no_network=weak and self.network == "none",
-            no_ptrace=weak and not found.landlock,
+            no_ptrace=weak and not self.found.landlock,
         )
-        seccomp.restrict(program)
 
 
 def real_paths(paths) -> list[str]:

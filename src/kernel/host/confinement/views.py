@@ -1,5 +1,6 @@
 """A session's view of the disk: what it may write is as it is, hidden places are empty, and the rest is read-only."""
 
+import functools
 import os
 import pwd
 import struct
@@ -19,6 +20,7 @@ def is_under(path, folder):
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
+@functools.cache
 def find_home() -> list[str]:
     """The home directory of this user, where keys and the history of shells lie; none when it holds the system or lies
     in it."""
@@ -30,6 +32,7 @@ def find_home() -> list[str]:
     return [] if overlaps or not os.path.isdir(home) else [home]
 
 
+@functools.cache
 def find_python() -> list[str]:
     """Where this interpreter and its packages lie, by the paths that it knows and by where links lead."""
     paths = [sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(os.path.isdir, sys.path)]
