@@ -14,6 +14,7 @@ import { memory } from './scenarios/memory.ts';
 import { output } from './scenarios/output.ts';
 import { runSubmits } from './scenarios/run-submits.ts';
 import { serverStart } from './scenarios/server-start.ts';
+import { sessionConfined } from './scenarios/session-confined.ts';
 import { sessionOpen } from './scenarios/session-open.ts';
 import { sessionStarts } from './scenarios/session-starts.ts';
 import { stalledReaders } from './scenarios/stalled-readers.ts';
@@ -22,6 +23,7 @@ import { stalledReaders } from './scenarios/stalled-readers.ts';
 export const SCENARIOS: readonly Scenario[] = [
   serverStart,
   sessionOpen,
+  sessionConfined,
   sessionStarts,
   execute,
   codeCall,

@@ -1,0 +1,49 @@
+import type { Api } from '../api.ts';
+import { MARK } from '../api.ts';
+import { Feed } from '../feed.ts';
+import { atMost, median, spread } from '../measure.ts';
+import type { Scenario } from '../scenario.ts';
+import { expected, type Wire } from '../wire.ts';
+
+/** Sessions opened first on each server, which are not counted. */
+const WARM_UP = 5;
+
+export const sessionConfined: Scenario = {
+  name: 'session-confined',
+  title: 'POST that opens a session, until ready: kernels confined and not, in turn',
+  limitS: 90,
+  async run(stage) {
+    const places = [];
+    for (const confinement of ['auto', 'off']) {
+      const { api } = await stage.server({ environment: { TROUPE_KERNEL_CONFINEMENT: confinement } });
+      places.push({ api, wire: await api.wire(), readyMs: [] as number[] });
+    }
+    const rounds = stage.count(100, 40);
+    for (let round = -WARM_UP; round < rounds; round++) {
+      // Whoever goes second finds the machine as the first one has left it: they take turns at that, too.
+      for (const { api, wire, readyMs } of round % 2 === 0 ? places : places.toReversed()) {
+        const ms = await readyAfter(api, wire);
+        if (round >= 0) readyMs.push(ms);
+      }
+    }
+    const [confined, free] = places.map(({ readyMs }) => readyMs);
+    return [
+      spread('confined', confined!),
+      spread('not confined', free!),
+      atMost('median of confined above the other', median(confined!) - median(free!), 'ms', 5),
+    ];
+  },
+};
+
+/** Milliseconds until the stream of a new session says that it is ready; closes it again. */
+async function readyAfter(api: Api, wire: Wire): Promise<number> {
+  const id = await api.notebook(['x = 1\nx + 1']);
+  const open = api.openBytes(id, await api.environment());
+  const startedAt = performance.now();
+  expected(await wire.send(open), 202);
+  const { feed, seen } = await Feed.open(api.endpoint, id, MARK.ready);
+  const readyAt = await seen[0]!;
+  feed.close();
+  await api.close(id);
+  return readyAt - startedAt;
+}
