@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Api } from '../api.ts';
 import { MARK } from '../api.ts';
 import { Feed } from '../feed.ts';
 import { atMost, median, spread } from '../measure.ts';
+import { processTree } from '../processes.ts';
 import type { Scenario } from '../scenario.ts';
 import { expected, type Wire } from '../wire.ts';
 
@@ -15,14 +17,16 @@ export const sessionConfined: Scenario = {
   async run(stage) {
     const places = [];
     for (const confinement of ['auto', 'off']) {
-      const { api } = await stage.server({ environment: { TROUPE_KERNEL_CONFINEMENT: confinement } });
-      places.push({ api, wire: await api.wire(), readyMs: [] as number[] });
+      const server = await stage.server({ environment: { TROUPE_KERNEL_CONFINEMENT: confinement } });
+      places.push({ server, wire: await server.api.wire(), readyMs: [] as number[] });
     }
     const rounds = stage.count(100, 40);
     for (let round = -WARM_UP; round < rounds; round++) {
       // Whoever goes second finds the machine as the first one has left it: they take turns at that, too.
-      for (const { api, wire, readyMs } of round % 2 === 0 ? places : places.toReversed()) {
-        const ms = await readyAfter(api, wire);
+      for (const { server, wire, readyMs } of round % 2 === 0 ? places : places.toReversed()) {
+        const idle = processTree(server.pid).length;
+        const ms = await readyAfter(server.api, wire);
+        await ended(() => processTree(server.pid).length <= idle);
         if (round >= 0) readyMs.push(ms);
       }
     }
@@ -46,4 +50,9 @@ async function readyAfter(api: Api, wire: Wire): Promise<number> {
   feed.close();
   await api.close(id);
   return readyAt - startedAt;
+}
+
+/** The end of a session takes the processor from the start of the next one. */
+async function ended(fact: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 500 && !fact(); tries++) await sleep(2);
 }

@@ -79,7 +79,7 @@ async function round(cases: number, seed: number): Promise<boolean> {
     for (let count = 0; count < cases; count++) model.script((exchange) => exchange.text('Yes.').end());
     const server = await startServer(owner, {
       TROUPE_EGRESS_ALLOW: 'none',
-      TROUPE_MAX_SESSIONS: '5',
+      TROUPE_WORKSPACE_MAX_SESSIONS: '5',
       TROUPE_OPENAI_COMPATIBLE_URL: model.url,
       TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
     });
