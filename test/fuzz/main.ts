@@ -129,6 +129,7 @@ async function attack(server: TestServer, cases: number, seed: number): Promise<
   const tooLate = setTimeout(() => child.kill('SIGINT'), endsAt - Date.now());
   const [code] = (await once(child, 'exit')) as [number | null];
   clearTimeout(tooLate);
+  if (!existsSync(reportFile)) throw new Error(`schemathesis broke down: exit code ${code}`);
   rounds.push(JSON.parse(readFileSync(reportFile, 'utf8')) as Report);
   return code === 0;
 }
