@@ -1,6 +1,6 @@
 /**
  * The real driver against a stand-in that speaks TDS. The driver is installed on demand: these tests look for it beside
- * the server, and in the `node_modules` of `TROUPE_TEST_DRIVERS`.
+ * the server, or in the `node_modules` of `TROUPE_TEST_DRIVERS`. Without it they are skipped; under `CI=true` they fail.
  */
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
@@ -21,8 +21,11 @@ const isInstalled = await drivers('tedious').then(
   () => true,
   () => false,
 );
+const isLenient = process.env.CI !== 'true';
 const skip =
-  !isInstalled && `the driver is not installed: npm install --no-save tedious@${OPTIONAL_DRIVERS.tedious}`;
+  !isInstalled &&
+  isLenient &&
+  `the driver is not installed: npm install --no-save tedious@${OPTIONAL_DRIVERS.tedious}`;
 
 async function mssql(owner: Owner, overrides: object = {}) {
   const { port, logins, types } = await tdsStandIn(owner);
