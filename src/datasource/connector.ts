@@ -57,6 +57,8 @@ export interface Definition<S extends TObject> {
   /** Where the database is; `null` for embedded ones. */
   target(connection: Static<S>): Target | null;
   open(connection: Static<S>, opening: Opening): Promise<Session>;
+  /** Most bytes that may come between two batches of rows, for drivers that gather a row of any size. */
+  readonly mostBetweenBatches?: number;
   /** How the parameter at a position, from 1, is written in a statement. */
   placeholder(position: number, parameter: Parameter): string;
   /** What the schema cannot say. Called with connections that fit the schema. */
@@ -105,9 +107,19 @@ export function defineConnector<S extends TObject>(definition: Definition<S>): C
     async open(value, context, signal) {
       const connection = read(value);
       const secrets = [...secretMembers(schema, connection), ...(definition.secrets?.(connection) ?? [])];
-      const { classify, explain } = definition;
+      const { classify, explain, mostBetweenBatches } = definition;
       const open = (opening: Opening) => definition.open(connection, opening);
-      return openGuarded({ open, classify, ...(explain && { explain }), secrets }, context, signal);
+      return openGuarded(
+        {
+          open,
+          classify,
+          ...(explain && { explain }),
+          secrets,
+          ...(mostBetweenBatches && { mostBetweenBatches }),
+        },
+        context,
+        signal,
+      );
     },
   };
 }

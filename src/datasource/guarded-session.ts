@@ -5,7 +5,7 @@
 import type { ConnectorContext, Opening, Session, Target } from './connector.ts';
 import { categoryOfSocketError, DatasourceFailure, type FailureCategory } from './failure.ts';
 import type { Route } from './route.ts';
-import { limitRows } from './rows.ts';
+import { limitRows, type RowBatch } from './rows.ts';
 
 export interface Guarded {
   open(opening: Opening): Promise<Session>;
@@ -13,6 +13,8 @@ export interface Guarded {
   explain?(error: unknown): string | undefined;
   /** Texts that `explain` must not give away. */
   readonly secrets: readonly string[];
+  /** Most bytes that may come between two batches of rows; unset is no limit. */
+  readonly mostBetweenBatches?: number;
 }
 
 const CLOSE_MS = 1000;
@@ -32,7 +34,8 @@ export async function openGuarded(
     return route;
   };
   const failure = (error: unknown, by: AbortSignal, aborted: FailureCategory) => {
-    if (lines.exceeded()) return new DatasourceFailure('too_much');
+    const exceeded = lines.exceeded();
+    if (exceeded !== undefined) return new DatasourceFailure(exceeded);
     if (error instanceof DatasourceFailure) return error;
     if (by.aborted) return new DatasourceFailure(aborted);
     return new DatasourceFailure(guarded.classify(error) ?? categoryOfSocketError(error) ?? 'failed');
@@ -56,7 +59,8 @@ export async function openGuarded(
     async *query(sql, parameters, options) {
       const stop = endingAfterAbort(options.signal, () => lines.end());
       try {
-        yield* limitRows(session.query(sql, parameters, options), options.maxRows);
+        const batches = lines.watched(session.query(sql, parameters, options), guarded.mostBetweenBatches);
+        yield* limitRows(batches, options.maxRows);
       } catch (error) {
         const known = failure(error, options.signal, 'cancelled');
         const said = known.category === 'failed' ? guarded.explain?.(error) : undefined;
@@ -77,21 +81,48 @@ export async function openGuarded(
 function openLines(limitBytes = Number.POSITIVE_INFINITY) {
   const routes: Route[] = [];
   let ended = false;
-  const exceeded = () => routes.reduce((sum, route) => sum + route.receivedBytes(), 0) > limitBytes;
+  let exceeded: FailureCategory | undefined;
+  const received = () => routes.reduce((sum, route) => sum + route.receivedBytes(), 0);
   const end = () => {
     ended = true;
-    clearInterval(timer);
+    total[Symbol.dispose]();
     for (const route of routes) route[Symbol.dispose]();
   };
-  const watch = () => {
-    if (exceeded()) end();
+  /** Ends everything when more has come than `most()` says. */
+  const watch = (most: () => number, category: FailureCategory) => {
+    const look = () => {
+      if (received() <= most()) return;
+      exceeded ??= category;
+      end();
+    };
+    const timer = most() === Number.POSITIVE_INFINITY ? undefined : setInterval(look, WATCH_MS);
+    return { look, [Symbol.dispose]: () => clearInterval(timer) };
   };
-  const timer = limitBytes === Number.POSITIVE_INFINITY ? undefined : setInterval(watch, WATCH_MS);
-  const add = (route: Route, by: AbortSignal) => {
-    routes.push(route);
-    if (by.aborted || ended) route[Symbol.dispose]();
+  const total = watch(() => limitBytes, 'too_much');
+  return {
+    add(route: Route, by: AbortSignal) {
+      routes.push(route);
+      if (by.aborted || ended) route[Symbol.dispose]();
+    },
+    end,
+    /** Why the lines were ended, if they were for what came on them. */
+    exceeded() {
+      total.look();
+      return exceeded;
+    },
+    async *watched(batches: AsyncIterable<RowBatch>, mostBetween = Number.POSITIVE_INFINITY) {
+      let most = received() + mostBetween;
+      const between = watch(() => most, 'row_too_large');
+      try {
+        for await (const batch of batches) {
+          yield batch;
+          most = received() + mostBetween;
+        }
+      } finally {
+        between[Symbol.dispose]();
+      }
+    },
   };
-  return { add, end, exceeded };
 }
 
 /** Settles with the promise, or rejects as soon as the signal aborts; `discard` is given what comes later. */

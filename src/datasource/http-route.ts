@@ -5,7 +5,7 @@ import { isIP, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { DatasourceFailure } from './failure.ts';
+import { codeOf, DatasourceFailure } from './failure.ts';
 import { parseHost } from './ip-address.ts';
 import type { Route } from './route.ts';
 import type { TlsOptions } from './tls-mode.ts';
@@ -88,8 +88,16 @@ export async function callHttp(
     request.end(body);
   });
   const isZipped = answerHeaders['content-encoding'] === 'gzip';
-  const text = isZipped ? await unzip(bytes, { maxOutputLength: 4 * MAX_BODY_BYTES }) : bytes;
+  const text = isZipped ? await unzipped(bytes) : bytes;
   return { status, headers: answerHeaders, body: parseJson(text.toString('utf8')) };
+}
+
+async function unzipped(bytes: Buffer): Promise<Buffer> {
+  try {
+    return await unzip(bytes, { maxOutputLength: 4 * MAX_BODY_BYTES });
+  } catch (error) {
+    throw codeOf(error) === 'ERR_BUFFER_TOO_LARGE' ? new DatasourceFailure('too_much') : error;
+  }
 }
 
 function parseJson(text: string): unknown {

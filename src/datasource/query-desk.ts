@@ -40,6 +40,7 @@ const PYTHON_ERRORS: Readonly<Record<string, string>> = {
   query: 'ProgrammingError',
   failed: 'DatabaseError',
   row_too_large: 'DataError',
+  too_much: 'DataError',
 };
 
 export class QueryDesk implements Disposable {

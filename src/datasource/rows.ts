@@ -47,6 +47,9 @@ export interface QueryOptions {
   readonly maxRows?: number;
 }
 
+/** For `mostBetweenBatches`: one row, and what of its batch was there before. */
+export const ROW_AND_BATCH_BYTES = ROW_LIMIT_BYTES + 2 * 1024 * 1024;
+
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** A number where it is exact. */

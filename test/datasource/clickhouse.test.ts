@@ -1,5 +1,6 @@
 /** The real driver against a stand-in that speaks the HTTP interface of ClickHouse. */
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { FAILURES } from '#src/datasource/failure.ts';
 import { TEST_CERTIFICATE } from '#test/support/test-certificate.ts';
@@ -46,12 +47,24 @@ function answer({ path, headers, body }: StandInRequest): StandInAnswer | undefi
   if (headers.authorization !== expected) return failed(403, 516, 'AUTHENTICATION_FAILED');
   if (searchParams.get('database') !== 'sales') return failed(404, 81, 'UNKNOWN_DATABASE');
   if (body.startsWith('SELECT sleep')) return undefined;
+  if (body.startsWith('SELECT endless')) return { body: endless() };
   if (body.startsWith('SELEC ')) return failed(400, 62, 'SYNTAX_ERROR');
   if (!body.startsWith('SELECT') && searchParams.get('readonly') === '2') return failed(500, 164, 'READONLY');
   const [names, types, rows] = body.startsWith('SELECT *')
     ? [NAMES, TYPES, [ROW]]
     : [['1'], ['UInt8'], [[1]]];
   return { body: `${[names, types, ...rows].map((line) => JSON.stringify(line)).join('\n')}\n` };
+}
+
+/** One row, and more of it as long as somebody takes it. */
+function endless(): Readable {
+  let isFirst = true;
+  return new Readable({
+    read() {
+      this.push(isFirst ? '["t"]\n["String"]\n["' : 'x'.repeat(65_536));
+      isFirst = false;
+    },
+  });
 }
 
 async function clickhouse(owner: Owner, overrides: object = {}) {
@@ -138,4 +151,12 @@ test('a query that is cancelled ends', async (t) => {
   while (requests.length === 0) await new Promise(setImmediate);
   stop.abort();
   await assert.rejects(sleeping, { category: 'cancelled' });
+});
+
+test('a row without an end is given up at the limit', async (t) => {
+  const { connection } = await clickhouse(t);
+  await assert.rejects(ask(await probeFixture(t).open(connection), 'SELECT endless'), {
+    category: 'row_too_large',
+    message: FAILURES.row_too_large,
+  });
 });

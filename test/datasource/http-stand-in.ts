@@ -1,6 +1,8 @@
 /** A server that answers HTTP over TLS as a warehouse would, on a real socket. */
 import { createServer as createPlain, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { TEST_CERTIFICATE, TEST_KEY } from '#test/support/test-certificate.ts';
 import { listening, type Owner } from './listening.ts';
 
@@ -15,7 +17,7 @@ export interface StandInRequest {
 export interface StandInAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Text as it is, anything else as JSON. */
+  /** Text and streams as they are, anything else as JSON. */
   readonly body: unknown;
 }
 
@@ -38,6 +40,10 @@ export async function httpStandIn(owner: Owner, answer: Answer, tls = true): Pro
     const given = answer(request, port);
     if (given === undefined) return;
     response.writeHead(given.status ?? 200, { 'content-type': 'application/json', ...given.headers });
+    if (given.body instanceof Readable) {
+      await pipeline(given.body, response);
+      return;
+    }
     response.end(
       typeof given.body === 'string' || given.body instanceof Uint8Array
         ? given.body

@@ -109,3 +109,57 @@ test('a query that is cancelled ends in the server, and the session goes on', { 
   assert.deepEqual((await ask(other, isSleeping)).rows, [[0]]);
   assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
 });
+
+test('rows of any size come in batches of a bounded size', { skip }, async (t) => {
+  const session = await probeFixture(t).open(connection());
+  const signal = new AbortController().signal;
+  const sizes: number[] = [];
+  for await (const { rows } of session.query("SELECT REPEAT('x', 100000) FROM seq_1_to_200", [], {
+    signal,
+    readOnly: true,
+  })) {
+    sizes.push(rows.length);
+  }
+  assert.equal(
+    sizes.reduce((sum, size) => sum + size, 0),
+    200,
+  );
+  assert(Math.max(...sizes) < 20, `${sizes} rows of 100,000 bytes`);
+});
+
+/** Before a value of this size there are four bytes of its length. */
+const LENGTH_BYTES = 4;
+
+test('a row as large as the limit comes, one of a byte more is refused', { skip }, async (t) => {
+  const fixture = probeFixture(t);
+  const most = 0xffffff - 1 - 2 * LENGTH_BYTES;
+  const halves = (bytes: number) => `SELECT REPEAT('x', 8000000), REPEAT('y', ${bytes - 8_000_000})`;
+  const { rows } = await ask(await fixture.open(connection()), halves(most));
+  assert.deepEqual(
+    rows.map((row) => row.map((cell) => String(cell).length)),
+    [[8_000_000, most - 8_000_000]],
+  );
+  await assert.rejects(ask(await fixture.open(connection()), halves(most + 1)), {
+    category: 'row_too_large',
+    message: FAILURES.row_too_large,
+  });
+});
+
+test('several statements in one are refused', { skip }, async (t) => {
+  const session = await probeFixture(t).open(connection());
+  await assert.rejects(ask(session, 'SELECT 1; SELECT 2'), { category: 'query' });
+});
+
+test('a connection that ends amid the rows ends the statement', { skip }, async (t) => {
+  const fixture = probeFixture(t);
+  const [session, other] = [await fixture.open(connection()), await fixture.open(connection())];
+  const [[id] = []] = (await ask(session, 'SELECT CONNECTION_ID()')).rows;
+  const signal = new AbortController().signal;
+  const sql = "SELECT REPEAT('x', 100000) FROM seq_1_to_10000";
+  const reading = async () => {
+    for await (const _ of session.query(sql, [], { signal, readOnly: true })) {
+      await ask(other, `KILL ${id}`, { readOnly: false }).catch(() => {}); // it is gone the second time
+    }
+  };
+  await assert.rejects(reading(), { name: 'DatasourceFailure' });
+});

@@ -254,3 +254,11 @@ test('a connection that ends amid the rows ends the statement', { skip }, async 
   };
   await assert.rejects(reading(), { name: 'DatasourceFailure' });
 });
+
+test('several statements in one are refused', { skip }, async (t) => {
+  const session = await probeFixture(t).open(postgres());
+  await assert.rejects(ask(session, 'SELECT 1; SELECT 2'), {
+    category: 'query',
+    detail: 'cannot insert multiple commands into a prepared statement',
+  });
+});

@@ -3,6 +3,7 @@ import { defineConnector } from '../connector.ts';
 import { codeOf, type FailureCategory } from '../failure.ts';
 import { agentFor } from '../http-route.ts';
 import type { Parameter } from '../rows.ts';
+import { ROW_AND_BATCH_BYTES } from '../rows.ts';
 import { CaCertificate } from '../tls-mode.ts';
 import { checkCertificate, checkUrl, originOf, targetOf, tlsOf } from './http-address.ts';
 import { HttpUrl, nameMember, Password, User } from './members.ts';
@@ -44,6 +45,7 @@ export const clickhouse = defineConnector({
     const agent = agentFor(route, tls);
     return openClickhouse({ agent, origin: originOf(route, tls), database, user, password });
   },
+  mostBetweenBatches: ROW_AND_BATCH_BYTES,
   placeholder: (position, parameter) => `{p${position}:${typeOf(parameter)}}`,
   classify(error): FailureCategory | undefined {
     if (isOfServer(error)) return CATEGORIES[codeOf(error) ?? ''];

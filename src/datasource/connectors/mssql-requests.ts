@@ -9,7 +9,7 @@ import type { Route } from '../route.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
 import { isReading } from '../statement-start.ts';
 import { type TlsMode, type TlsOptions, tlsAttempts, withTls } from '../tls-mode.ts';
-import { ResultQueue, type TdsRequest } from './mssql-results.ts';
+import { resultOf, type TdsRequest } from './mssql-results.ts';
 import { typeFor } from './mssql-values.ts';
 
 export interface MssqlOptions {
@@ -45,7 +45,7 @@ export async function openMssql(driver: unknown, options: MssqlOptions): Promise
     (error) => error instanceof NoTls || causeOf(error) instanceof NoTls,
   );
   const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
-    rowsOf(driver, connection, sql, parameters, queryOptions);
+    rowsOf({ driver, connection, route: options.route }, sql, parameters, queryOptions);
   return {
     async probe(signal) {
       for await (const _ of query('SELECT 1', [], { signal, readOnly: true }));
@@ -170,17 +170,22 @@ export function explainMssql(error: unknown): string | undefined {
 const WRITING =
   /\b(ALTER|BACKUP|BULK|COMMIT|CREATE|DBCC|DELETE|DENY|DROP|EXEC|EXECUTE|GRANT|INSERT|INTO|KILL|MERGE|OPENQUERY|OPENROWSET|RECONFIGURE|RESTORE|REVOKE|ROLLBACK|SHUTDOWN|TRUNCATE|UPDATE|UPDATETEXT|USE|WRITETEXT)\b/i;
 
+interface MssqlLine {
+  readonly driver: Tedious;
+  readonly connection: TdsConnection;
+  readonly route: Route;
+}
+
 async function* rowsOf(
-  { Request, TYPES }: Tedious,
-  connection: TdsConnection,
+  { driver: { Request, TYPES }, connection, route }: MssqlLine,
   sql: string,
   parameters: readonly Parameter[],
   { signal, readOnly }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
   if (readOnly && (!isReading(sql) || WRITING.test(sql))) throw refuseWriting();
   signal.throwIfAborted();
-  const results = new ResultQueue();
   const request = new Request(sql, (error) => results.end(error ?? undefined));
+  const results = resultOf(request, route);
   parameters.forEach((value, at) => {
     const bytes = value instanceof Uint8Array ? Buffer.from(value) : value;
     request.addParameter(
@@ -189,7 +194,6 @@ async function* rowsOf(
       typeof bytes === 'bigint' ? String(bytes) : bytes,
     );
   });
-  results.follow(request);
   const cancel = () => connection.cancel();
   signal.addEventListener('abort', cancel, { once: true });
   try {
@@ -199,8 +203,7 @@ async function* rowsOf(
     signal.removeEventListener('abort', cancel);
     if (!results.ended) {
       connection.cancel();
-      request.resume();
-      await results.whenEnded();
+      await results.leave();
     }
   }
 }

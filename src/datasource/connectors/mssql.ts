@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { defineConnector } from '../connector.ts';
 import { loadDriver } from '../drivers.ts';
+import { ROW_AND_BATCH_BYTES } from '../rows.ts';
 import { CaCertificate, TlsMode } from '../tls-mode.ts';
 import { checkCertificate } from './http-address.ts';
 import { Host, nameMember, Password, portMember, User } from './members.ts';
@@ -43,6 +44,7 @@ export const mssql = defineConnector({
     const driver = await loadDriver(drivers, 'tedious');
     return openMssql(driver, { ...connection, reach, route: await reach(connection) });
   },
+  mostBetweenBatches: ROW_AND_BATCH_BYTES,
   placeholder: (position) => `@p${position}`,
   classify: classifyMssql,
   explain: explainMssql,

@@ -4,6 +4,7 @@ import driver, { type Connection, type FieldPacket } from 'mysql2';
 import type { Session } from '../connector.ts';
 import { DatasourceFailure } from '../failure.ts';
 import type { Route } from '../route.ts';
+import { RowQueue } from '../row-queue.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
 import { type Cell, type Column, type ColumnType, integerCell } from '../rows.ts';
 import { type TlsMode, type TlsOptions, tlsAttempts, withTls } from '../tls-mode.ts';
@@ -30,7 +31,8 @@ export async function openMysql(options: MysqlOptions): Promise<Session> {
   );
   return {
     probe: () => run(connection, 'SELECT 1'),
-    query: (sql, parameters, query) => rowsOf(connection, connectAgain, sql, parameters, query),
+    query: (sql, parameters, query) =>
+      rowsOf({ connection, connectAgain, route: options.route }, sql, parameters, query),
     close: () => new Promise((done) => connection.end(() => done())),
   };
 }
@@ -60,6 +62,7 @@ function connected(
   });
   connection.on('error', () => {}); // what is running hears of it too
   refuseDisorder(connection, socket);
+  refuseLargeRows(connection, socket);
   return new Promise((done, fail) => connection.connect((error) => (error ? fail(error) : done(connection))));
 }
 
@@ -76,18 +79,38 @@ function refuseDisorder(connection: Connection, socket: Socket): void {
   });
 }
 
+/** The longest that a packet can be: it says that the next one goes on with the same. */
+const FULL_PACKET_BYTES = 0xffffff;
+
+/** The driver gathers a row of any size. A packet says its length first, and only a row beyond the limit fills one. */
+function refuseLargeRows(connection: Connection, socket: Socket): void {
+  const parser: unknown = Reflect.get(connection, 'packetParser');
+  if (typeof parser !== 'object' || parser === null) throw new DatasourceFailure('failed');
+  let length: unknown = Reflect.get(parser, 'length');
+  Object.defineProperty(parser, 'length', {
+    get: () => length,
+    set(value: unknown) {
+      length = value;
+      if (value === FULL_PACKET_BYTES) socket.destroy(new DatasourceFailure('row_too_large'));
+    },
+  });
+}
+
 function run(connection: Connection, sql: string): Promise<void> {
   return new Promise((done, fail) => connection.query(sql, (error) => (error ? fail(error) : done())));
 }
 
-const BATCH_ROWS = 1000;
+interface MysqlLine {
+  readonly connection: Connection;
+  readonly connectAgain: () => Promise<Connection>;
+  readonly route: Route;
+}
 
 async function* rowsOf(
-  connection: Connection,
-  connectAgain: () => Promise<Connection>,
+  { connection, connectAgain, route }: MysqlLine,
   sql: string,
   parameters: readonly Parameter[],
-  { signal, readOnly, maxRows = Number.POSITIVE_INFINITY }: QueryOptions,
+  { signal, readOnly }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
   // Of the session: statements that define things commit what was started before them.
   await run(connection, `SET SESSION TRANSACTION READ ${readOnly ? 'ONLY' : 'WRITE'}`);
@@ -97,33 +120,38 @@ async function* rowsOf(
   };
   signal.addEventListener('abort', cancel, { once: true });
   let finished = false;
+  let rows: RowQueue | undefined;
+  const lost = (error: Error) => rows?.end(error);
   try {
     signal.throwIfAborted();
+    const queue = new RowQueue({
+      pause: () => connection.pause(),
+      resume: () => connection.resume(),
+      receivedBytes: () => route.receivedBytes(),
+    });
     // Parameters go to the server apart from the statement: nothing is put together here.
     const query =
       parameters.length === 0 ? connection.query(sql) : connection.execute(sql, parameters.map(parameterFor));
-    query.on('error', () => {}); // the stream hears of it, as long as somebody reads it
-    let columns: readonly Column[] = [];
+    rows = queue;
     query.on('fields', (fields: readonly FieldPacket[] | undefined) => {
-      columns = fields?.map(columnOf) ?? [];
+      if (fields !== undefined) queue.columns = fields.map(columnOf);
     });
-    let left = maxRows;
-    let rows: Cell[][] = [];
-    let batches = 0;
-    for await (const row of query.stream({ highWaterMark: BATCH_ROWS })) {
-      if (!Array.isArray(row)) continue; // what a statement that gives no rows has done
-      rows.push(row.map((cell, at) => cellOf(cell, columns[at])));
-      if (--left > 0 && rows.length < BATCH_ROWS) continue;
-      yield { columns, rows };
-      batches++;
-      rows = [];
-      if (left <= 0) return;
-    }
-    if (columns.length > 0 && (rows.length > 0 || batches === 0)) yield { columns, rows };
+    query.on('result', (row: unknown) => {
+      // What a statement that gives no rows has done is no row.
+      if (Array.isArray(row)) queue.push(row.map((cell, at) => cellOf(cell, queue.columns?.[at])));
+    });
+    query.on('error', lost);
+    connection.on('error', lost); // a query without a callback is not told of a lost connection
+    query.on('end', () => queue.end());
+    yield* queue.batches();
     finished = true;
   } finally {
     signal.removeEventListener('abort', cancel);
-    if (!finished) await killQuery(connection, connectAgain).catch(() => {});
+    if (!finished) {
+      await killQuery(connection, connectAgain).catch(() => {});
+      await rows?.leave();
+    }
+    connection.off('error', lost);
     if (readOnly) await run(connection, 'ROLLBACK').catch(() => {}); // its connection may be gone
   }
 }

@@ -2,10 +2,17 @@
 import { dirname } from 'node:path';
 import { type DuckDBConnection, DuckDBInstance, type DuckDBResult, StatementType } from '@duckdb/node-api';
 import { DatasourceFailure } from '../failure.ts';
-import type { Parameter } from '../rows.ts';
+import type { Cell, Parameter } from '../rows.ts';
 import { dataFilesIn } from './data-files.ts';
 import { type CellReader, cellReader, columnOf, valueFor } from './duckdb-values.ts';
-import { type Engine, type EngineRequest, type RunningQuery, StatementError } from './engine-messages.ts';
+import {
+  type Engine,
+  type EngineRequest,
+  type RunningQuery,
+  SEVERAL,
+  StatementError,
+} from './engine-messages.ts';
+import { nextPortion } from './row-portions.ts';
 import { locate, openFiles, refuseOpenOutside } from './workspace-path.ts';
 
 /** Nothing but what was opened: no other files, no network, no extensions, and no way to change that. */
@@ -87,7 +94,7 @@ async function streamed(
   allowed: ReadonlySet<StatementType> | undefined,
 ): Promise<DuckDBResult> {
   const statements = await connection.extractStatements(sql);
-  if (statements.count !== 1) throw new StatementError('Exactly one statement is expected.');
+  if (statements.count !== 1) throw new StatementError(SEVERAL);
   const prepared = await statements.prepare(0);
   if (allowed?.has(prepared.statementType) === false) throw new StatementError('Files can only be read.');
   prepared.bind(parameters.map(valueFor));
@@ -99,22 +106,23 @@ function running(
   columns: RunningQuery['columns'],
   readers: readonly CellReader[],
 ): RunningQuery {
-  return {
-    columns,
-    next: () =>
-      explained(async () => {
-        const chunk = await result.fetchChunk();
-        const rows = chunk?.getRows() ?? [];
-        return rows.map((row) => row.map((value, at) => readers[at]!(value)));
-      }),
-  };
+  const rows = cellRows(result, readers);
+  return { columns, next: () => explained(() => nextPortion(rows)) };
+}
+
+async function* cellRows(result: DuckDBResult, readers: readonly CellReader[]): AsyncGenerator<Cell[]> {
+  for (;;) {
+    const rows = (await result.fetchChunk())?.getRows() ?? [];
+    if (rows.length === 0) return;
+    for (const row of rows) yield row.map((value, at) => readers[at]!(value));
+  }
 }
 
 async function explained<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof StatementError) throw error;
+    if (error instanceof StatementError || error instanceof DatasourceFailure) throw error;
     throw new StatementError(error instanceof Error ? error.message : 'failed');
   }
 }

@@ -37,6 +37,9 @@ export interface RunningQuery {
   next(): Promise<readonly (readonly Cell[])[]>;
 }
 
+/** For a text with more than one statement, of which some would not run, or unseen. */
+export const SEVERAL = 'Exactly one statement is expected. Run them one after the other.';
+
 /** The database refused a statement, and says why. */
 export class StatementError extends Error {}
 

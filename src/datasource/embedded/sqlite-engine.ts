@@ -11,12 +11,14 @@ import {
   type EngineMode,
   type EngineRequest,
   type RunningQuery,
+  SEVERAL,
   StatementError,
 } from './engine-messages.ts';
+import { nextPortion } from './row-portions.ts';
+import { hasSecondStatement } from './sqlite-statements.ts';
 import { locate, openFiles, refuseOpenOutside } from './workspace-path.ts';
 
 const BUSY_MS = 5000;
-const BATCH_ROWS = 1000;
 
 /** How the file is opened. None of it makes a file; a probe takes no locks and makes no journal either. */
 const ACCESS: Readonly<Record<EngineMode, string>> = {
@@ -37,6 +39,7 @@ export async function openSqlite(request: Extract<EngineRequest, { type: 'open' 
   refuseOpenOutside(dirname(path), known);
   return {
     query: async (sql, parameters) => {
+      if (hasSecondStatement(sql)) throw new StatementError(SEVERAL);
       refuseOtherFiles(sql);
       return statement(database, sql, parameters);
     },
@@ -82,28 +85,27 @@ function statement(database: Database.Database, sql: string, parameters: readonl
       return { columns: null, next: async () => [] };
     }
     const columns = prepared.columns().map(columnOf);
-    const rows = prepared.raw(true).iterate(...values);
-    return { columns, next: async () => explained(() => batchOf(rows)) };
+    const rows = cellRows(prepared.raw(true).iterate(...values));
+    return { columns, next: () => nextPortion(rows).catch(refuse) };
   });
 }
 
-function batchOf(rows: Iterator<unknown>): Cell[][] {
-  const batch: Cell[][] = [];
-  while (batch.length < BATCH_ROWS) {
-    const { done, value } = rows.next();
-    if (done || !Array.isArray(value)) break;
-    batch.push(value.map(cellOf));
-  }
-  return batch;
+function* cellRows(rows: Iterable<unknown>): Generator<Cell[]> {
+  for (const row of rows) if (Array.isArray(row)) yield row.map(cellOf);
 }
 
 function explained<T>(work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (codeOf(error) === 'SQLITE_BUSY') throw new DatasourceFailure('file_locked');
-    throw new StatementError(error instanceof Error ? error.message : 'failed');
+    return refuse(error);
   }
+}
+
+function refuse(error: unknown): never {
+  if (error instanceof DatasourceFailure) throw error;
+  if (codeOf(error) === 'SQLITE_BUSY') throw new DatasourceFailure('file_locked');
+  throw new StatementError(error instanceof Error ? error.message : 'failed');
 }
 
 function cellOf(value: unknown): Cell {
