@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test from 'node:test';
+import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { Shell } from './troupe-process.ts';
 
@@ -47,11 +48,41 @@ test('the doctor finds a machine that is well, and the server that runs on it', 
       'port',
       'server',
       'token',
+      'model',
     ],
   );
   assert.equal(find(report, 'data directory lock').detail, 'held by a server that is running');
   assert.match(find(report, 'confinement').detail, /^(full|partial|none): /);
   assert.equal(find(report, 'token').detail, 'accepted in the workspace ws_home');
+  const { status, detail, advice } = find(report, 'model');
+  assert.deepEqual([status, detail], ['warning', 'there is none: agents answer no prompts']);
+  assert.match(String(advice), /ANTHROPIC_API_KEY.*TROUPE_LOCAL_MODEL.*troupe models set-key/);
+});
+
+test('the doctor says which model agents have, and asks it when it is told to', async (t) => {
+  const model = await startScriptedModel(t);
+  const own = await startServer(t, {
+    TROUPE_OPENAI_COMPATIBLE_URL: model.url,
+    TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
+  });
+  const shell = new Shell(t, own);
+  const env = { TROUPE_DATA_DIR: own.dataDir, TROUPE_PORT: '0' };
+  const report = await shell.json<Report>(['doctor'], { env });
+  assert.equal(find(report, 'model').detail, 'openai-compatible/scripted is configured');
+  assert.equal(model.exchanges.length, 0);
+  model.script(
+    (exchange) => exchange.text('ready').end(),
+    (exchange) => exchange.refuse(401),
+  );
+  const asked = await shell.json<Report>(['doctor', '--model'], { env });
+  assert.match(
+    find(asked, 'model answers').detail,
+    /^openai-compatible\/scripted: The model answered\. \(\d+ ms\)$/,
+  );
+  const { exitCode, out } = await shell.troupe(['doctor', '--model', '--json'], { env });
+  const failed = find(JSON.parse(out), 'model answers');
+  assert.deepEqual([exitCode, failed.status], [1, 'problem']);
+  assert.match(failed.detail, /does not accept the key/);
 });
 
 test('for each problem it says what to do, and the exit code is 1', async (t) => {

@@ -15,8 +15,10 @@ export const doctor: CommandGroup = (program, context) => {
     .description(
       'check this machine and its server, and say what to do; the exit code is 1 when there is a problem',
     )
-    .action(async (_, cmd) => {
+    .option('--model', 'also ask the default model for one word')
+    .action(async (options: { model?: true }, cmd) => {
       const { workspace } = cmd.optsWithGlobals();
+      const askModel = options.model === true;
       const json = context.wantsJson(cmd);
       const style = styleOf(context.terminal.color);
       const line = new LiveLine(context.terminal, () => 'looking');
@@ -25,6 +27,7 @@ export const doctor: CommandGroup = (program, context) => {
         for await (const finding of findingsOf(
           context,
           typeof workspace === 'string' ? workspace : undefined,
+          askModel,
         )) {
           findings.push(finding);
           if (!json) line.terminal.out(findingText(finding, style));
@@ -36,19 +39,24 @@ export const doctor: CommandGroup = (program, context) => {
       if (json) printJson(context.terminal, { ok, findings });
       if (!ok) throw new CommandEnd(EXIT.failed);
     });
-  examples(command, ['troupe doctor', 'troupe doctor --json | jq \'.findings[] | select(.status != "ok")\'']);
+  examples(command, [
+    'troupe doctor',
+    'troupe doctor --model',
+    'troupe doctor --json | jq \'.findings[] | select(.status != "ok")\'',
+  ]);
 };
 
 async function* findingsOf(
   { env, cwd }: CliContext,
   workspaceId: string | undefined,
+  askModel: boolean,
 ): AsyncGenerator<ServerFinding, void, undefined> {
   const { config } = loadConfig(env, { cwd });
   // Loaded here: with it come the kernel host and the store, which no other command needs.
   const { examine } = await import('#src/doctor/examine.ts');
   yield* examine(config);
   try {
-    yield* checkServer(resolveAccess({ env, cwd, workspaceId }));
+    yield* checkServer(resolveAccess({ env, cwd, workspaceId }), { askModel });
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     const advice =
