@@ -22,7 +22,10 @@ def main():
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) // 2)
     params.hostnames = [socket]
     params.api_keys = [os.environ.pop("LOCAL_MODEL_KEY")]
-    server = xllamacpp.Server(params)  # loads the model; raises on failure
+    try:
+        server = xllamacpp.Server(params)  # loads the model
+    except RuntimeError:
+        sys.exit(f"llama.cpp does not take {path}: it is no GGUF file, not a whole one, or too new or too large for it")
     print(json.dumps({"address": server.listening_address}), flush=True)
     sys.stdin.read()
     os._exit(0)

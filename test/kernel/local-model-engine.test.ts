@@ -1,0 +1,117 @@
+/** llama.cpp itself, with a model file of our own. It needs what `troupe models add-local` installs, and is skipped without. */
+import assert from 'node:assert/strict';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { askModel } from '#src/agent/models/model-call.ts';
+import { openLog } from '#src/core/log.ts';
+import { LocalModelProcess } from '#src/kernel/local-model.ts';
+import { descendants } from '#test/support/processes.ts';
+import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { tinyGguf } from '#test/support/tiny-gguf.ts';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const INSTALLED = join(ROOT, '.venv-local-model', 'bin', 'python');
+const skip = existsSync(INSTALLED) ? false : 'run `troupe models add-local` to test llama.cpp itself';
+
+interface Tiny {
+  readonly model: LocalModelProcess;
+  /** Resolves when it was noticed that the process has ended. */
+  readonly ended: Promise<void>;
+}
+
+function tinyModel(t: TestContext, content: Buffer = tinyGguf()): Tiny {
+  let tellEnd = () => {};
+  const ended = new Promise<void>((resolve) => {
+    tellEnd = resolve;
+  });
+  const directory = temporaryDirectory(t);
+  const path = join(directory, 'tiny.gguf');
+  writeFileSync(path, content);
+  const model = new LocalModelProcess({
+    path,
+    script: join(ROOT, 'src', 'kernel', 'host', 'local_model.py'),
+    runDir: directory,
+    contextTokens: 4_096,
+    environment: process.env,
+    log: openLog({
+      level: 'info',
+      destination: { write: (line) => void (line.includes('has ended') && tellEnd()) },
+    }),
+  });
+  t.after(() => model[Symbol.dispose]());
+  assert.equal(model.lacks(), undefined);
+  return { model, ended };
+}
+
+interface Ask {
+  readonly maxOutputTokens?: number;
+  readonly signal?: AbortSignal;
+  /** Called with everything that was said so far, each time there is more. */
+  readonly onText?: (heard: string) => void;
+}
+
+async function ask(model: LocalModelProcess, { maxOutputTokens = 8, signal, onText = () => {} }: Ask = {}) {
+  let heard = '';
+  let pieces = 0;
+  const connection = await model.connect();
+  const answer = await askModel({
+    target: { provider: 'local', name: model.name, baseUrl: 'http://local/v1', ...connection },
+    id: 'local/tiny',
+    system: 'Say words.',
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Go on.' }] }],
+    tools: [{ name: 'look', description: 'Look.', schema: { type: 'object', properties: {} } }],
+    maxOutputTokens,
+    silenceMs: 30_000,
+    signal: signal ?? new AbortController().signal,
+    onText: (text) => {
+      heard += text;
+      pieces++;
+      onText(heard);
+    },
+    onReasoning: () => {},
+  });
+  return { heard, pieces, answer };
+}
+
+const THOUSANDS = 3_000;
+
+test('llama.cpp loads a file, streams what it says and tells what it took', { skip }, async (t) => {
+  const { heard, pieces, answer } = await ask(tinyModel(t).model);
+  assert.match(heard, /^( ?[a-z]+)+$/);
+  assert.ok(pieces > 1, `${pieces} pieces`);
+  assert.deepEqual([answer.finish, answer.usage.outputTokens], ['length', 8]);
+  assert.ok(answer.usage.inputTokens > 0);
+});
+
+test('an abort ends what llama.cpp does, and the next question is answered', { skip }, async (t) => {
+  const { model } = tinyModel(t);
+  const abort = new AbortController();
+  const talk = ask(model, { maxOutputTokens: THOUSANDS, signal: abort.signal, onText: () => abort.abort() });
+  await assert.rejects(talk, { name: 'AbortError' });
+  assert.equal((await ask(model)).answer.finish, 'length');
+});
+
+test('llama.cpp killed in mid-answer breaks the answer off, and the next question starts it again', {
+  skip,
+}, async (t) => {
+  const { model, ended } = tinyModel(t);
+  let isKilled = false;
+  const talk = ask(model, {
+    maxOutputTokens: THOUSANDS,
+    onText: () => {
+      if (isKilled) return;
+      isKilled = true;
+      for (const { pid } of descendants(process.pid)) process.kill(pid, 'SIGKILL');
+    },
+  });
+  await assert.rejects(talk, { name: 'ModelFailure', message: 'The answer of local/tiny broke off.' });
+  await ended;
+  assert.equal((await ask(model)).answer.finish, 'length');
+});
+
+test('a file that is no model is refused in one line', { skip }, async (t) => {
+  const message = /^llama\.cpp does not take .*tiny\.gguf: it is no GGUF file/;
+  await assert.rejects(tinyModel(t, Buffer.from('no model')).model.connect(), { message });
+});
