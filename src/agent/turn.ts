@@ -9,6 +9,7 @@
 import { createHash } from 'node:crypto';
 import type { RunEnding } from '#machines/agent-session.ts';
 import type { Failure } from '#src/core/errors.ts';
+import { reach } from '#src/core/fault-points.ts';
 import { type AssetId, newId, type RunId } from '#src/core/ids.ts';
 import type { RunBook } from '#src/runs/run-book.ts';
 import type { TokenUsage } from '#src/runs/run-output.ts';
@@ -112,10 +113,12 @@ export class Turn {
     await Promise.all(
       openCalls(conversation.entries).map(async (call) => {
         const wrong = this.#invalid.get(call.callId);
+        reach('tool.called');
         const outcome: ToolOutcome =
           wrong === undefined
             ? await toolbox.run(call, { callId: call.callId, signal })
             : { status: 'failed', text: `The call of ${call.name} was not carried out: ${wrong}.` };
+        reach('tool.ran');
         this.#addResult(call, outcome);
       }),
     );

@@ -5,7 +5,9 @@ export type FaultPoint =
   | 'run.begun'
   | 'run.ended'
   | 'kernel.ready'
-  | 'session.released';
+  | 'session.released'
+  | 'tool.called'
+  | 'tool.ran';
 
 /** Does nothing. Under `--conditions=development` the tests put something else in its place (package.json, `imports`). */
 export function reach(_: FaultPoint): void {}

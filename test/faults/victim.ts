@@ -43,10 +43,15 @@ export class Victim {
   }
 
   /** `faultPoint`: where it is to kill itself, as `<name>:<n>`. */
-  static async start(dataDir: string, faultPoint: string | undefined): Promise<Victim> {
+  static async start(
+    dataDir: string,
+    faultPoint: string | undefined,
+    environment: Readonly<Record<string, string>> = {},
+  ): Promise<Victim> {
     const { PATH = '', HOME = '' } = process.env;
     const env = {
       ...{ PATH, HOME, ...SETTINGS, ...pythonOfTests(), TROUPE_DATA_DIR: dataDir, TROUPE_LOG_LEVEL: 'info' },
+      ...environment,
       ...(faultPoint === undefined ? {} : { FAULT_POINT: faultPoint }),
     };
     const startedAt = performance.now();

@@ -117,6 +117,8 @@ export interface ScriptedModel {
   readonly exchanges: readonly Exchange[];
   /** Has the next requests answered so, one after the other; then it is an error to ask. */
   script(...behaviours: Behaviour[]): void;
+  /** Has every request answered so that no script is for. */
+  always(behaviour: Behaviour): void;
   /** The request with this number, counted from 0, once it has come. */
   asked(number: number): Promise<Exchange>;
 }
@@ -125,6 +127,7 @@ export interface ScriptedModel {
 export async function startScriptedModel(owner: Owner): Promise<ScriptedModel> {
   const exchanges: Exchange[] = [];
   const script: Behaviour[] = [];
+  let usual: Behaviour | undefined;
   const waits: { readonly number: number; readonly resolve: (exchange: Exchange) => void }[] = [];
   const server = createServer(async (request, response) => {
     const parts: Buffer[] = [];
@@ -135,7 +138,7 @@ export async function startScriptedModel(owner: Owner): Promise<ScriptedModel> {
       response,
     );
     const number = exchanges.push(exchange) - 1;
-    const behaviour = script.shift();
+    const behaviour = script.shift() ?? usual;
     if (behaviour === undefined) exchange.refuse(400, { error: { message: 'the script is over' } });
     else behaviour(exchange);
     for (const wait of waits) if (wait.number === number) wait.resolve(exchange);
@@ -150,6 +153,9 @@ export async function startScriptedModel(owner: Owner): Promise<ScriptedModel> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     exchanges,
     script: (...behaviours) => void script.push(...behaviours),
+    always: (behaviour) => {
+      usual = behaviour;
+    },
     asked: (number) => {
       const known = exchanges[number];
       return known === undefined
