@@ -227,6 +227,7 @@ export const notebookSessionMachine = sessionVocabulary.createMachine({
         closing: {
           entry: [
             { type: 'announce', params: { status: 'closing' } },
+            'closeBound',
             { type: 'endWork', params: { status: 'cancelled', failure: CLOSED } },
             'dropWork',
             { type: 'tellKernel', params: { type: 'stop' } },
@@ -244,7 +245,7 @@ export const notebookSessionMachine = sessionVocabulary.createMachine({
     },
     /** Left at once: the kernel is gone, what the session held is given back. */
     closing: {
-      entry: ['release', { type: 'announce', params: { status: 'closed' } }, 'announceClosed'],
+      entry: ['closeBound', 'release', { type: 'announce', params: { status: 'closed' } }, 'announceClosed'],
       always: 'closed',
     },
     dormant: {

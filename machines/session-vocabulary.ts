@@ -150,7 +150,9 @@ export const sessionVocabulary = setup({
       _: { context: SessionContext },
       params: { status: TerminalStatus; failure: Failure | null },
     ) => void,
-    /** Detaches the session from its environment and closes the agents bound to it. */
+    /** Closes what is bound to the session, in this turn; does nothing when that is closed. */
+    closeBound: unprovided('closeBound') as (_: { context: SessionContext }) => void,
+    /** Detaches the session from its environment. */
     release: unprovided('release') as (_: { context: SessionContext }) => void,
   },
 });

@@ -165,7 +165,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     kernels: host,
     workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
     log,
-    onClosed: (workspaceId, sessionId) => agents.sessions.closeBound(workspaceId, sessionId),
+    onClosing: (workspaceId, sessionId) => agents.sessions.closeBound(workspaceId, sessionId),
     openDesk: ({ workspaceId, openedBy }, live) =>
       new QueryDesk({
         queries,

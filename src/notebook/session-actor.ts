@@ -31,8 +31,8 @@ export interface SessionActorsOptions {
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
   /** Where what notebook code asks of its server is answered. */
   readonly openDesk: (context: SessionContext, live: LiveNotebook) => CallDesk;
-  /** A session was closed: what is bound to it closes as well, in this turn. */
-  readonly onClosed: (workspaceId: WorkspaceId, sessionId: string) => void;
+  /** A session begins to close, or has closed at once: what is bound to it closes as well, in this turn. Idempotent. */
+  readonly onClosing: (workspaceId: WorkspaceId, sessionId: string) => void;
   readonly log: Pick<Log, 'error'>;
 }
 
@@ -71,7 +71,7 @@ export class SessionActors {
   }
 
   #provideMachine() {
-    const { actors, liveNotebooks, kernels, log } = this.#options;
+    const { actors, liveNotebooks, kernels, onClosing, log } = this.#options;
     return notebookSessionMachine.provide({
       actors: {
         kernel: kernelDriver({
@@ -94,8 +94,8 @@ export class SessionActors {
           if (environmentId === null) return;
           const environment = { workspaceId, kind: 'environment', id: environmentId };
           actors.tell(environment, { type: 'detachNotebook', sessionId: notebookId });
-          this.#options.onClosed(workspaceId, notebookId);
         },
+        closeBound: ({ context: { workspaceId, notebookId } }) => onClosing(workspaceId, notebookId),
       },
     });
   }

@@ -523,6 +523,16 @@ test('a kernel that cannot be started fails the session, and a later wake starts
   assert.deepEqual([s.state(), s.context().failure, s.kernel.starts], ['live.ready', null, 1]);
 });
 
+test('what is bound to a session closes when the session begins to, not when its kernel is gone', (t) => {
+  for (const state of STATES.filter((state) => state !== 'closed')) {
+    const s = startSession(t);
+    WAY[state](s);
+    assert.equal(s.bound.closes, state === 'live.closing' ? 1 : 0, state);
+    s.send(close);
+    assert.ok(s.bound.closes > 0, state);
+  }
+});
+
 test('a session that is told to close closes even when its kernel cannot be told', (t) => {
   const s = startSession(t);
   s.send(open, ready);

@@ -28,6 +28,8 @@ export function startSession(t: TestContext, from?: NotebookSessionSnapshot) {
   const ended: EndedWork[] = [];
   const notices: SessionNotice[] = [];
   const releases: (string | null)[] = [];
+  /** How often what is bound to the session was closed. */
+  const bound = { closes: 0 };
   const kernel = {
     orders: [] as KernelOrder[],
     starts: 0,
@@ -62,6 +64,9 @@ export function startSession(t: TestContext, from?: NotebookSessionSnapshot) {
       endWork: ({ context }, { status, failure }) => {
         if (context.work !== null) ended.push({ work: context.work, status, failure });
       },
+      closeBound: () => {
+        bound.closes++;
+      },
       release: ({ context }) => {
         releases.push(context.environmentId);
       },
@@ -81,7 +86,7 @@ export function startSession(t: TestContext, from?: NotebookSessionSnapshot) {
   };
   const state = () => leafOf(session.getSnapshot().value);
   const context = () => session.getSnapshot().context;
-  return { session, kernel, clock, ended, notices, releases, send, state, context };
+  return { session, kernel, clock, ended, notices, releases, bound, send, state, context };
 }
 
 export const open: SessionEvent = {
