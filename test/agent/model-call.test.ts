@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import test from 'node:test';
 import type { KeptEntry } from '#src/agent/entry.ts';
 import { messagesOf } from '#src/agent/messages.ts';
-import { askModel } from '#src/agent/models/model-call.ts';
+import { askModel, type ModelQuestion } from '#src/agent/models/model-call.ts';
+import type { ModelFailure } from '#src/agent/models/model-failure.ts';
 import type { ProviderName } from '#src/agent/models/model-id.ts';
 import type { AssetId, EntryId, RunId } from '#src/core/ids.ts';
 
@@ -159,4 +160,51 @@ test('prompts without an answer between them are one message, for servers that w
     messages.map(({ role, content }) => [role, content]),
     [['user', [{ type: 'text', text: 'One.\n\nTwo.\n\nThree.' }]]],
   );
+});
+
+/** A question to a server of chat completions, whose key is not for others. */
+function questionTo(baseUrl: string): ModelQuestion {
+  return {
+    target: { provider: 'openai-compatible', name: 'm', baseUrl, apiKey: 'k' },
+    id: 'openai-compatible/m',
+    system: '',
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello.' }] }],
+    tools: [],
+    maxOutputTokens: undefined,
+    silenceMs: 10_000,
+    signal: new AbortController().signal,
+    onText: () => {},
+    onReasoning: () => {},
+  };
+}
+
+test('a redirect is not followed: what was meant for one server reaches no other', async () => {
+  let reached = 0;
+  await using other = await startVendor((_, response) => {
+    reached++;
+    response.end();
+  });
+  await using vendor = await startVendor((_, response) => {
+    response.writeHead(307, { location: `${other.url}/chat/completions` }).end();
+  });
+  await assert.rejects(
+    askModel(questionTo(vendor.url)),
+    (error: ModelFailure) => error.failure.code === 'model_request_refused',
+  );
+  assert.equal(reached, 0);
+});
+
+test('a refusal that does not end is given up', async () => {
+  let closed: Promise<unknown> | undefined;
+  await using vendor = await startVendor((_, response) => {
+    closed = once(response, 'close');
+    response.writeHead(500, { 'content-type': 'text/plain' });
+    const more = () => {
+      while (!response.destroyed && response.write('x'.repeat(65_536)));
+    };
+    response.on('drain', more);
+    more();
+  });
+  await assert.rejects(askModel(questionTo(vendor.url)), { name: 'ModelFailure' });
+  await closed;
 });

@@ -36,6 +36,8 @@ export function fetchThrough(options: ModelWireOptions): typeof fetch {
     });
 }
 
+/** Of an answer that is no stream of events: a refusal, in words. */
+const MOST_PLAIN_BYTES = 1024 * 1024;
 const BODILESS = new Set([204, 205, 304]);
 
 class WireRequest implements Dispatcher.DispatchHandlers {
@@ -46,6 +48,7 @@ class WireRequest implements Dispatcher.DispatchHandlers {
   #body: ReadableStreamDefaultController<Uint8Array> | undefined;
   #isTapped = false;
   #isOver = false;
+  #plainBytes = 0;
   #abort: (() => void) | undefined;
   #stopped: { readonly reason: unknown } | undefined;
   #unheed = () => {};
@@ -90,8 +93,8 @@ class WireRequest implements Dispatcher.DispatchHandlers {
   onData(chunk: Buffer): boolean {
     if (this.#isOver) return true;
     this.#options.onByte();
-    if (!this.#isTapped) this.#open()?.enqueue(new Uint8Array(chunk));
-    else this.#pass(this.#options.tap.push(chunk));
+    if (this.#isTapped) this.#pass(this.#options.tap.push(chunk));
+    else this.#passPlain(chunk);
     return true;
   }
 
@@ -105,6 +108,14 @@ class WireRequest implements Dispatcher.DispatchHandlers {
 
   onError(error: Error): void {
     this.#fail(this.#stopped?.reason ?? new TypeError('fetch failed', { cause: error }));
+  }
+
+  #passPlain(chunk: Buffer): void {
+    this.#plainBytes += chunk.length;
+    this.#open()?.enqueue(new Uint8Array(chunk));
+    if (this.#plainBytes <= MOST_PLAIN_BYTES) return;
+    this.#fail(new TypeError('fetch failed', { cause: new Error('The answer does not end.') }));
+    this.#abort?.();
   }
 
   #pass(text: string): void {
