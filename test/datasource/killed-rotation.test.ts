@@ -8,8 +8,8 @@ import { childScript } from '#test/support/child-script.ts';
 import { SEALED, sealedPlace, sealedText } from '#test/support/sealed.ts';
 import { temporaryDirectory } from '#test/support/temporary-store.ts';
 
-/** More with TROUPE_TEST_SEEDS: each is a process that is killed. */
-const SEEDS = Number(process.env.TROUPE_TEST_SEEDS ?? 8);
+/** Each is a process that is killed. `TROUPE_TEST_SEEDS` says how many, and `CI=true` asks for fifty. */
+const SEEDS = Number(process.env.TROUPE_TEST_SEEDS ?? (process.env.CI === 'true' ? 50 : 8));
 
 test('after a rotation that was killed at any moment every datasource opens, and the next rotation ends', async (t) => {
   for (let seed = 0; seed < SEEDS; seed++) {

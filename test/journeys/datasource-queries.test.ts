@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import test from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { memoryHas } from '#test/support/process-memory.ts';
 import { processSeenAs } from '#test/support/processes.ts';
 import { sendRaw } from '#test/support/raw-request.ts';
 import { startServer } from '#test/support/server-fixture.ts';
@@ -207,27 +208,6 @@ test('no credential is in the environment or the memory of a kernel', async () =
   assert.equal(memoryHas(pid, canary), false);
   assert.equal(readFileSync(`/proc/${pid}/environ`).includes(canary), false);
 });
-
-/** Whether a process holds a text anywhere in what it can write. */
-function memoryHas(pid: number, text: string): boolean {
-  const memory = openSync(`/proc/${pid}/mem`, 'r');
-  try {
-    return readFileSync(`/proc/${pid}/maps`, 'utf8')
-      .split('\n')
-      .filter((line) => / rw/.test(line) && !line.includes('[v'))
-      .some((line) => {
-        const [low = 0, high = 0] = line
-          .split(' ', 1)[0]!
-          .split('-')
-          .map((end) => Number.parseInt(end, 16));
-        const bytes = Buffer.alloc(high - low);
-        readSync(memory, bytes, 0, bytes.length, low);
-        return bytes.includes(text);
-      });
-  } finally {
-    closeSync(memory);
-  }
-}
 
 test('the calls of a kernel are untrusted: nonsense is answered and ends nothing', async () => {
   const { printed } = await call(`

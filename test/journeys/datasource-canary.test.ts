@@ -1,0 +1,172 @@
+/** A secret in every kind of connection, everywhere it is given, and everywhere it could come out. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { memoryHas } from '#test/support/process-memory.ts';
+import { processSeenAs } from '#test/support/processes.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+
+/** In two halves, so that this process is the only one that could be found for its source. */
+const CANARY = ['canary', '7d20b6e4'].join('-');
+const server = await startServer(test);
+const answers: string[] = [];
+
+interface Kind {
+  readonly properties: Readonly<Record<string, { readonly const?: string; readonly writeOnly?: boolean }>>;
+  readonly examples: readonly Readonly<Record<string, unknown>>[];
+}
+const { body: schema } = await server.request('GET', '/api/v3/datasource-connections/schema');
+const kinds: readonly Kind[] = Object(schema).oneOf;
+
+/** Nobody answers there. */
+const NOWHERE = '127.0.0.1:1';
+const KEY = `-----BEGIN PRIVATE KEY-----\n${CANARY}\n-----END PRIVATE KEY-----`;
+
+/** The example of a kind, to an address of this machine where nobody answers, with the canary for each secret. */
+function connectionOf({ properties, examples }: Kind): Record<string, unknown> {
+  const connection: Record<string, unknown> = { ...examples[0] };
+  for (const name of Object.keys(connection)) {
+    if (properties[name]?.writeOnly !== true) continue;
+    if (name === 'connection_string') connection[name] = `postgresql://someone:${CANARY}@${NOWHERE}/db`;
+    else if (name === 'service_account')
+      connection[name] = { ...Object(connection[name]), client_email: 'a@b.example', private_key: KEY };
+    else connection[name] = name === 'private_key' ? KEY : CANARY;
+  }
+  const secrets = Object.keys(properties).filter((name) => properties[name]?.writeOnly === true);
+  if (secrets[0] !== undefined && !secrets.some((name) => name in connection))
+    connection[secrets[0]] = CANARY;
+  if ('host' in properties) Object.assign(connection, { host: '127.0.0.1' });
+  if ('port' in properties) Object.assign(connection, { port: 1 });
+  if ('url' in properties) Object.assign(connection, { url: `https://${NOWHERE}` });
+  return connection;
+}
+
+const connections = kinds.map(connectionOf);
+const withSecrets = connections.filter((one) => JSON.stringify(one).includes(CANARY));
+
+async function request(method: string, path: string, body?: unknown) {
+  // With a key: what is kept for a retry must not have it either.
+  const headers = method === 'POST' ? { 'idempotency-key': `key-${answers.length}` } : {};
+  const answer = await server.request(method, path, body === undefined ? {} : { body, headers });
+  answers.push(answer.text, JSON.stringify(answer.headers));
+  return answer;
+}
+
+const slugOf = (connection: object) => `of-${Reflect.get(connection, 'kind')}`;
+const notebook = await openNotebook(server, {}, { datasourceSlugs: connections.map(slugOf) });
+const events = await notebook.events();
+
+test('every kind with credentials takes part', () => {
+  const kindsWithout = connections.filter((one) => !withSecrets.includes(one)).map(({ kind }) => kind);
+  assert.deepEqual(kindsWithout, ['duckdb', 'sqlite', 'files']);
+});
+
+for (const connection of connections) {
+  const slug = slugOf(connection);
+  test(`${connection.kind}: created, replaced, tested in all ways, and queried in vain`, async () => {
+    const post = (path: string, body: object) => request('POST', path, body);
+    assert.equal((await post('/api/v3/datasources', { slug, connection })).status, 201);
+    assert.equal((await request('PUT', `/api/v3/datasources/${slug}`, { connection })).status, 200);
+    const failing = [
+      await post('/api/v3/datasources', { slug: `${slug}-tested`, connection, testConnection: true }),
+      await request('PUT', `/api/v3/datasources/${slug}`, { connection, testConnection: true }),
+      await post(`/api/v3/datasources/${slug}/test`, {}),
+      await post('/api/v3/datasource-connections/test', { connection }),
+    ];
+    for (const { status, body } of failing) assert.deepEqual([status, Object(body).ok], [400, false]);
+    const code = `from troupe import datasource\ndatasource("${slug}").execute("select '${slug}'")`;
+    const asked = await server.request('POST', '/api/cee/kernel/execute', {
+      body: { code },
+      headers: { 'service-session-id': notebook.id },
+    });
+    answers.push(asked.text);
+    assert.equal(Object(asked.body).success, false);
+    for (const wrong of [
+      { ...connection, unheard_of: CANARY },
+      { ...connection, kind: CANARY },
+    ]) {
+      assert.equal((await post('/api/v3/datasources', { slug: 'wrong', connection: wrong })).status, 400);
+    }
+  });
+}
+
+test('no answer has it, nor the audit, nor the metadata', async () => {
+  await request('GET', '/api/v3/audit?limit=100');
+  await request('GET', '/api/v3/datasources?limit=100');
+  await request('GET', '/api/v3/actors');
+  assert(answers.length > connections.length * 14);
+  for (const text of answers) assert.equal(text.includes(CANARY), false, text);
+});
+
+test('no event has it', () => {
+  const seen = JSON.stringify(events.events);
+  assert(seen.includes('Error'), 'the failures of the queries are among the events');
+  assert.equal(seen.includes(CANARY), false);
+});
+
+test('no line of the log has it', () => {
+  assert.equal(JSON.stringify(server.log).includes(CANARY), false);
+});
+
+test('no file of the data directory has it', () => {
+  const files = readdirSync(server.dataDir, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(server.dataDir, name))
+    .filter((path) => statSync(path).isFile());
+  assert(files.length > 2);
+  for (const path of files) assert.equal(readFileSync(path).includes(CANARY), false, path);
+});
+
+test('no command line and no environment of any process has it', () => {
+  let seen = 0;
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    for (const file of ['cmdline', 'environ']) {
+      try {
+        const text = readFileSync(`/proc/${pid}/${file}`);
+        seen++;
+        assert.equal(text.includes(CANARY), false, `${file} of ${pid}`);
+      } catch (error) {
+        if (error instanceof assert.AssertionError) throw error; // others are gone, or not ours to read
+      }
+    }
+  }
+  assert(seen > 2);
+});
+
+test('the memory of the kernel that asked does not have it', async () => {
+  const witness = ['witness', '10be77'].join('-');
+  const { body } = await server.request('POST', '/api/cee/kernel/execute', {
+    body: {
+      code: `import builtins, os\nbuiltins.kept = "${witness}"\nprint(os.getpid(), os.readlink("/proc/self/ns/pid"))`,
+    },
+    headers: { 'service-session-id': notebook.id },
+  });
+  const [seenAs, namespace] = String(Object(body).stdout).trim().split(' ');
+  const { pid } = processSeenAs(Number(seenAs), String(namespace))!;
+  assert.equal(memoryHas(pid, witness), true, 'what is there is found');
+  assert.equal(memoryHas(pid, CANARY), false);
+});
+
+test('every example with a member removed, added or mistyped is refused with 400 and the path', async () => {
+  for (const { examples } of kinds) {
+    for (const example of examples) {
+      for (const [name, value] of Object.entries(example)) {
+        const { [name]: _, ...without } = example;
+        const mistyped = { ...example, [name]: typeof value === 'number' ? 'text' : 42 };
+        for (const [broken, path] of [
+          [without, `/connection/${name}`],
+          [mistyped, `/connection/${name}`],
+          [{ ...example, [`${name}_`]: value }, `/connection/${name}_`],
+        ] as const) {
+          const { status, body } = await server.request('POST', '/api/v3/datasource-connections/test', {
+            body: { connection: broken },
+          });
+          const paths = Object(body).errors?.map((error: { path: string }) => error.path);
+          assert.equal(status, 400);
+          assert(paths?.includes(path), `${JSON.stringify(broken)}: ${paths}`);
+        }
+      }
+    }
+  }
+});
