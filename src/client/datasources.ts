@@ -89,6 +89,14 @@ export function keys(connection: Connection) {
         path: '/api/v3/keys',
         ...options,
       }),
+    /** Makes a new key, which seals from now on. */
+    add: (options: PostOptions = {}) =>
+      connection.json<{ readonly items: readonly Key[] }>({
+        method: 'POST',
+        path: '/api/v3/keys',
+        body: {},
+        ...options,
+      }),
     /** Makes a new key and seals everything with it. */
     rotate: (options: PostOptions = {}) =>
       connection.json<{ readonly items: readonly Key[] }>({

@@ -57,6 +57,45 @@ test('what is not JSON is refused without being quoted', async () => {
   assert.doesNotMatch(err, /canary/);
 });
 
+test('a replacement keeps the name, takes another, or none', async () => {
+  const connection = JSON.stringify({ kind: 'sqlite', path: 'a.db' });
+  await shell.text(['datasources', 'create', 'named', '-', '--name', 'First'], { input: connection });
+  const nameAfter = async (...args: string[]) => {
+    await shell.text(['datasources', 'replace', 'named', '-', ...args], { input: connection });
+    return (await server.client.datasources.get('named')).name;
+  };
+  assert.equal(await nameAfter(), 'First');
+  assert.equal(await nameAfter('--name', 'Second'), 'Second');
+  assert.equal(await nameAfter('--name', ''), null);
+});
+
+test('sharing is taken back', async () => {
+  const connection = JSON.stringify({ kind: 'sqlite', path: 'a.db' });
+  await shell.text(['datasources', 'create', 'lent', '-'], { input: connection });
+  await shell.text(['datasources', 'share', 'lent', 'role:editor']);
+  const revoked = await shell.text(['datasources', 'share', 'lent', 'role:editor', '--revoke']);
+  assert.equal(revoked, 'lent is no longer shared with role:editor.');
+  assert.deepEqual(await server.client.datasources.grants('lent'), { items: [] });
+});
+
+test('the schema is printed as one JSON document', async () => {
+  const document = await shell.json<object>(['datasources', 'schema']);
+  assert.deepEqual(document, await server.client.datasources.schema());
+});
+
+test('a key is added, and seals what comes after it', async () => {
+  const before = await shell.json<Key[]>(['keys', 'list']);
+  const after = await shell.json<Key[]>(['keys', 'add']);
+  assert.equal(after.length, before.length + 1);
+  const active = after.find((key) => key.active);
+  assert(active !== undefined && !before.some(({ id }) => id === active.id));
+  const connection = JSON.stringify({ kind: 'sqlite', path: 'a.db' });
+  await shell.text(['datasources', 'create', 'newer', '-'], { input: connection });
+  const keys = await shell.json<Key[]>(['keys', 'list']);
+  assert.equal(keys.find(({ id }) => id === active.id)?.sealed, active.sealed + 1);
+  assert.equal((await shell.json<Key[]>(['keys', 'rotate'])).length, 1);
+});
+
 test('the keyring is listed and rotated', async () => {
   const [before] = await shell.json<Key[]>(['keys', 'list']);
   const after = await shell.json<Key[]>(['keys', 'rotate']);

@@ -87,12 +87,16 @@ export const datasources: CommandGroup = (program, context) => {
     .description('seal another connection in place of the one before')
     .argument('<slug>')
     .argument('<connection>', CONNECTION)
+    .option('--name <name>', 'what to call it; an empty one takes the name away')
     .option('--test', 'replace it only if it works')
-    .action(async (slug: string, file: string, { test }: { test?: boolean }, command) => {
-      const fields = { connection: await connectionFrom(file), testConnection: test === true };
-      const made = await connect(command).datasources.replace(slug, fields);
-      tell(command, made, `${made.slug} is sealed (revision ${made.revision}).`);
-    });
+    .action(
+      async (slug: string, file: string, { name, test }: { name?: string; test?: boolean }, command) => {
+        const fields = { connection: await connectionFrom(file), testConnection: test === true };
+        const named = name === undefined ? fields : { ...fields, name: name === '' ? null : name };
+        const made = await connect(command).datasources.replace(slug, named);
+        tell(command, made, `${made.slug} is sealed (revision ${made.revision}).`);
+      },
+    );
   examples(replace, ['troupe datasources replace sales connection.json']);
   const test = group
     .command('test')

@@ -19,6 +19,14 @@ export const keys: CommandGroup = (program, { terminal, connect, wantsJson }) =>
       printList(terminal, [...items], COLUMNS, wantsJson(command));
     });
   examples(list, ['troupe keys list']);
+  const add = group
+    .command('add')
+    .description('make a new key, which seals from now on; the others stay for what they have sealed')
+    .action(async (_, command) => {
+      const { items } = await connect(command).keys.add();
+      printList(terminal, [...items], COLUMNS, wantsJson(command));
+    });
+  examples(add, ['troupe keys add']);
   const rotate = group
     .command('rotate')
     .description('make a new key, seal everything with it, and drop the old ones; the server goes on')

@@ -43,6 +43,23 @@ export function keyRoutes(keys: KeyHolder, isBound: (principal: Principal) => bo
     }),
     defineRoute({
       method: 'POST',
+      path: '/api/v3/keys',
+      operationId: 'addKey',
+      summary: 'Make a new key, which seals from now on',
+      description: 'What is sealed stays sealed by the keys before, until a rotation.',
+      tags: ['Operations'],
+      access: { action: 'keys.manage' },
+      body: Type.Object({}, { additionalProperties: false }),
+      optionalBody: true,
+      responses: { 200: { description: 'The keys now.', schema: KeyList } },
+      async handle({ principal }) {
+        requireUnbound(principal);
+        await keys.add();
+        return ok({ items: keys.states() });
+      },
+    }),
+    defineRoute({
+      method: 'POST',
       path: '/api/v3/keys/rotate',
       operationId: 'rotateKeys',
       summary: 'Make a new key and seal everything with it',
