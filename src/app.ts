@@ -245,6 +245,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
       idempotency: opened.use(new ReceiptBook(store)),
       draining: () => draining,
       streamsPerWorkspace: config.workspaceMaxSubscribers,
+      maxConnections: config.maxConnections,
       heartbeatMs: config.heartbeatS * 1000,
       routes: withOpenApi(
         [

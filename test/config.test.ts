@@ -51,6 +51,7 @@ test('with nothing set, every setting has its default', (t) => {
     bootstrapWorkspace: undefined,
     keyringFile: join(cwd, '.troupe', 'keyring.json'),
     egressAllow: undefined,
+    maxConnections: 0,
     maxSessions: 0,
     idleTimeoutS: 0,
     heartbeatS: 5,

@@ -108,6 +108,13 @@ export const SETTINGS = {
     description:
       'Loopback and private addresses that datasources may reach: exactly these. Unset: all of them when the server listens on loopback only, else none.',
   }),
+  maxConnections: setting({
+    env: 'TROUPE_MAX_CONNECTIONS',
+    kind: integer(0, 1_000_000),
+    default: '0',
+    description:
+      'Most connections of clients that are open at once; more are closed. 0: three quarters of the open files that the server may have.',
+  }),
   maxSessions: setting({
     env: 'TROUPE_MAX_SESSIONS',
     kind: integer(0, 1_000_000),

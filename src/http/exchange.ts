@@ -27,8 +27,9 @@ import {
   announcesBody,
   copyHeaders,
   copyParams,
-  isFramingSound,
+  framingOf,
   readIdempotencyKey,
+  requireFraming,
   requireJson,
 } from './request-head.ts';
 import { requestIdFor } from './request-id.ts';
@@ -128,7 +129,7 @@ class Connection implements AnyExchange {
     if (expectsBody) {
       this.#watch();
       readBody(this.#res, this.#prepared.limitBytes, (body) => this.#receiveBody(body));
-    } else this.#handle(NO_BODY);
+    } else this.#handleInTurn(NO_BODY);
   }
 
   /** Everything that can be refused before the body. */
@@ -139,10 +140,9 @@ class Connection implements AnyExchange {
       this.#closeAfter = true;
       throw new AppError('unavailable', 'The server is stopping.', { headers: { 'retry-after': '5' } });
     }
-    if (!isFramingSound(req)) {
-      this.#closeAfter = true;
-      throw new AppError('invalid_request', 'Where the request ends is not clear from its headers.');
-    }
+    const framing = framingOf(req);
+    if (framing !== 'plain') this.#closeAfter = true;
+    requireFraming(framing);
     if (action !== undefined) {
       this.principal = this.#authenticate(req);
       edge.auth.authorize(this.principal, action);
@@ -206,10 +206,20 @@ class Connection implements AnyExchange {
       this.body = parseJsonBody(body);
       this.#prepared.checkBody?.(this.body);
     } catch (error) {
-      this.#send(this.#problem(error));
+      this.#refuse(this.#problem(error));
       return;
     }
-    this.#handle(body);
+    this.#handleInTurn(body);
+  }
+
+  /** See #refuse. */
+  #handleInTurn(body: Buffer): void {
+    if (!this.#closeAfter) {
+      this.#handle(body);
+      return;
+    }
+    this.#watch();
+    setImmediate(() => this.#handle(body));
   }
 
   #handle(body: Buffer): void {
@@ -311,10 +321,11 @@ class Connection implements AnyExchange {
     if (this.#late?.answer.hasBegun === true && reply.kind === 'bytes') {
       this.#release();
       const { answer } = this.#late;
-      if (!this.#gone) this.#res.cork(() => answer.end(reply.bytes));
+      if (!this.#gone) this.#res.cork(() => answer.end(reply.bytes, this.#closeAfter));
       return;
     }
-    const pieces = this.headOnly || this.#gone ? undefined : bodyInPieces(reply);
+    const isWhole = this.headOnly || this.#gone || this.#closeAfter;
+    const pieces = isWhole ? undefined : bodyInPieces(reply);
     if (pieces !== undefined) {
       this.#sending = true;
       this.#watch();

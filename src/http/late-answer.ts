@@ -31,10 +31,10 @@ export class LateAnswer {
     return this.#hasBegun;
   }
 
-  /** Ends an answer that has begun; the caller corks. */
-  end(body: Uint8Array | string): void {
+  /** Ends an answer that has begun, and with `close` its connection; the caller corks. */
+  end(body: Uint8Array | string, close: boolean): void {
     this.stop();
-    this.#res.end(body);
+    this.#res.end(body, close);
   }
 
   stop(): void {

@@ -49,16 +49,27 @@ export function requireJson(contentType: string): void {
 }
 
 /**
- * False for a request whose end is not beyond doubt: two lengths, a length that is no number, or a transfer coding
- * other than `chunked`. A proxy in front may see another end, so the connection cannot be trusted further.
+ * How the end of a request is said. `unsound`: two lengths, a length that is no number, or a transfer coding other than
+ * `chunked`; a proxy in front may see another end. `chunked`: uWebSockets.js takes line ends in a chunked body that a proxy
+ * may take for something else. Behind neither the connection can be trusted further.
  */
-export function isFramingSound(req: HttpRequest): boolean {
+export function framingOf(req: HttpRequest): 'plain' | 'chunked' | 'unsound' {
   const length = req.getHeader('content-length');
   const coding = req.getHeader('transfer-encoding');
-  if (length === '' && coding === '') return true;
-  if (coding !== '' && (coding.toLowerCase() !== 'chunked' || length !== '')) return false;
-  if (length !== '' && !/^\d{1,15}$/.test(length)) return false;
-  return countHeaders(req, 'content-length') + countHeaders(req, 'transfer-encoding') === 1;
+  if (length === '' && coding === '') {
+    const isBare = req.getMethod() === 'get' || countHeaders(req, 'content-length') === 0;
+    return isBare ? 'plain' : 'unsound'; // an empty length reads like none
+  }
+  if (coding !== '' && (coding.toLowerCase() !== 'chunked' || length !== '')) return 'unsound';
+  if (length !== '' && !/^\d{1,15}$/.test(length)) return 'unsound';
+  if (countHeaders(req, 'content-length') + countHeaders(req, 'transfer-encoding') !== 1) return 'unsound';
+  return coding === '' ? 'plain' : 'chunked';
+}
+
+/** Throws when it is unsound. */
+export function requireFraming(framing: ReturnType<typeof framingOf>): void {
+  if (framing === 'unsound')
+    throw new AppError('invalid_request', 'Where the request ends is not clear from its headers.');
 }
 
 /** How often a header was sent. An empty one, or one that is not UTF-8, reads like one that is absent. */

@@ -5,10 +5,12 @@
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
+import { affordableConnections, limitConnections } from './connection-limit.ts';
 import type { Edge, EdgePorts } from './edge.ts';
 import { createRequestHandler } from './exchange.ts';
 import { GuessGuard } from './guess-guard.ts';
 import { problemReply } from './problem.ts';
+import { framingOf } from './request-head.ts';
 import { requestIdFor } from './request-id.ts';
 import type { Method, Route } from './route.ts';
 import { listenOn, loadUws } from './uws.ts';
@@ -17,6 +19,8 @@ import { type EncodedReply, writeReply } from './write-reply.ts';
 export interface ServerOptions extends EdgePorts {
   readonly routes: readonly Route[];
   readonly listen: { readonly host: string; readonly port: number };
+  /** Open at once; more are closed. 0 or nothing: what the open files of this process allow. */
+  readonly maxConnections?: number;
 }
 
 export interface Server extends AsyncDisposable {
@@ -59,6 +63,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     guesses: new GuessGuard(),
   };
   const app = uws.App();
+  limitConnections(app, options.maxConnections || affordableConnections());
   mount(app, options.routes, edge);
   const { host } = options.listen;
   const socket = listenOn(app, host, options.listen.port);
@@ -133,8 +138,21 @@ function refuse(res: HttpResponse, req: HttpRequest, error: AppError): void {
   answer(res, req, problemReply(error, { requestId, instance: req.getUrl() }), requestId);
 }
 
+/** What no route answers. When what comes behind the request cannot be trusted it is never looked at: see exchange.ts. */
 function answer(res: HttpResponse, req: HttpRequest, reply: EncodedReply, requestId: string): void {
-  writeReply(res, reply, { requestId, headOnly: req.getMethod() === 'head', close: false });
+  const close = framingOf(req) !== 'plain';
+  const options = { requestId, headOnly: req.getMethod() === 'head', close };
+  if (!close) {
+    writeReply(res, reply, options);
+    return;
+  }
+  let isGone = false;
+  res.onAborted(() => {
+    isGone = true;
+  });
+  setImmediate(() => {
+    if (!isGone) res.cork(() => writeReply(res, reply, options));
+  });
 }
 
 function later(ms: number): Promise<void> {

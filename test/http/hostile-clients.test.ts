@@ -4,6 +4,7 @@ import test from 'node:test';
 import Type from 'typebox';
 import { json } from '#src/http/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
+import { eventually } from '#test/support/processes.ts';
 import { GOOD, JSON_BODY, RawConnection, send, serve } from './test-server.ts';
 
 const common = { tags: [], access: { action: 'thing.use' }, responses: { 200: { description: 'It.' } } };
@@ -54,6 +55,38 @@ test('nothing behind a request whose end is in doubt is answered', async (t) => 
   }
 });
 
+test('what comes behind a body in chunks, or a request for nothing with two lengths, is never answered', async (t) => {
+  const server = await serve(t, routes);
+  const chunked = `POST /things HTTP/1.1\r\nHost: x\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n`;
+  for (const bytes of [
+    `${chunked}2\r\n{}\r\n0\r\n\r\n`,
+    `${chunked}2\n{}\n0\n\n`,
+    `${chunked}2\r\n{}0\r\n\r\n`,
+    `${chunked}2\r\n{}\r\n0\r\n`,
+    `${chunked}2 \r\n{}\r\n0\r\n\r\n`,
+    `${chunked}2;a=b\n{}\r\n0\r\n\r\n`,
+    `GET /thing HTTP/1.1\r\nHost: x\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    `DELETE /thing HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 4\r\n\r\n{}`,
+    `POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 4\r\n\r\n{}`,
+    `POST /things HTTP/1.1\r\nHost: x\r\n${HEAD}Content-Length: \r\n\r\n`,
+  ]) {
+    const raw = new RawConnection(server);
+    raw.write(`${bytes}${NEXT}`);
+    const { text } = await ended(raw);
+    assert.ok(!text.includes('hello'), `${bytes}: ${text}`);
+  }
+});
+
+test('a body in chunks is taken, and its connection ends with the answer', async (t) => {
+  const server = await serve(t, routes);
+  const raw = new RawConnection(server);
+  raw.write(`POST /things HTTP/1.1\r\nHost: x\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`);
+  raw.write('1\r\n}\r\n0\r\n\r\n');
+  const { text } = await ended(raw);
+  assert.match(text, /^HTTP\/1\.1 200 OK\r\n/);
+  assert.match(text, /\r\nconnection: close\r\n/i);
+});
+
 test('a head that is too long, or of a shape nobody sends, reaches no route', async (t) => {
   const server = await serve(t, routes);
   for (const head of [
@@ -99,6 +132,31 @@ test('clients that stop in the middle are sent away, and nobody waits for them',
   for (let n = 0; n < 20; n++) assert.equal((await send(server, '/thing', { headers: GOOD })).status, 200);
   for (const raw of crowd) raw.leave();
   await Promise.all(left);
+});
+
+test('connections beyond the limit are closed, and those that are there go on', async (t) => {
+  const server = await serve(t, routes, { maxConnections: 3 });
+  const kept = Array.from({ length: 3 }, () => new RawConnection(server));
+  const answered = (raw: RawConnection, times: number) =>
+    raw.until((text) => text.split('hello').length > times);
+  for (const raw of kept) {
+    raw.write(NEXT);
+    await answered(raw, 1);
+  }
+  const refused = new RawConnection(server);
+  refused.write(NEXT);
+  assert.equal((await ended(refused)).text, '');
+  for (const raw of kept) raw.write(NEXT);
+  await Promise.all(kept.map((raw) => answered(raw, 2)));
+  kept[0]!.leave();
+  await kept[0]!.closed;
+  const next = await eventually('a place is free again', async () => {
+    const raw = new RawConnection(server);
+    raw.write(NEXT);
+    await Promise.race([raw.closed, answered(raw, 1)]);
+    return raw.text.includes('hello') && raw;
+  });
+  for (const raw of [next, ...kept.slice(1)]) raw.leave();
 });
 
 test('one byte at a time does not keep a connection for ever', async (t) => {
