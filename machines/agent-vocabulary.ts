@@ -1,0 +1,147 @@
+/** The words of the agent session's chart: its facts, events, guards and actions. How they hang together is the chart. */
+import { assign, emit, fromCallback, sendTo, setup } from 'xstate';
+import type { Failure } from '#src/core/errors.ts';
+import type { EnvironmentId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { TerminalStatus } from './run.ts';
+
+export type AgentStatus = 'ready' | 'busy' | 'closed';
+
+/** How much one prompt may use; `maxTokens` 0 is no limit. */
+export interface PromptBudget {
+  readonly maxSteps: number;
+  readonly maxTokens: number;
+}
+
+/** The prompt that is being answered. A step is one answer of the model. */
+export interface PromptRun extends PromptBudget {
+  readonly id: RunId;
+  readonly steps: number;
+  readonly tokens: number;
+  /** Failures of the present step, in a row. */
+  readonly failures: number;
+  /** How long to wait before it is tried again. */
+  readonly pauseMs: number;
+}
+
+export interface AgentSessionInput {
+  readonly workspaceId: WorkspaceId;
+  readonly sessionId: SessionId;
+}
+
+export interface AgentSessionContext extends AgentSessionInput {
+  readonly environmentId: EnvironmentId | null;
+  /** The notebook session that it may drive; its own id, or none. */
+  readonly notebookSessionId: SessionId | null;
+  readonly openedAt: string | null;
+  readonly run: PromptRun | null;
+}
+
+interface Opening {
+  readonly environmentId: EnvironmentId;
+  readonly notebookSessionId: SessionId | null;
+  readonly at: string;
+}
+
+interface StepFailure {
+  readonly failure: Failure;
+  /** How long to wait before another attempt; null when another could not end otherwise. */
+  readonly retryMs: number | null;
+}
+
+export type AgentSessionEvent =
+  | ({ type: 'open' } & Opening)
+  | ({ type: 'prompt'; runId: RunId } & PromptBudget)
+  | { type: 'cancel'; runId: RunId }
+  | { type: 'close' }
+  | { type: 'suspend'; failure: Failure }
+  | { type: 'restored' }
+  | { type: 'step.done'; calls: number; tokens: number }
+  | ({ type: 'step.failed' } & StepFailure)
+  | { type: 'tools.done' };
+
+export type AgentSessionNotice =
+  | { type: 'session.status'; status: AgentStatus; reason: string | null }
+  | { type: 'session.closed'; reason: string };
+
+export interface RunEnding {
+  readonly status: TerminalStatus;
+  readonly failure: Failure | null;
+}
+
+const ATTEMPTS = 4;
+export const CANCELLED: RunEnding = { status: 'cancelled', failure: null };
+export const COMPLETED: RunEnding = { status: 'completed', failure: null };
+const failed = (code: string, message: string): RunEnding => ({
+  status: 'failed',
+  failure: { code, message },
+});
+export const CLOSED: RunEnding = {
+  status: 'cancelled',
+  failure: { code: 'session_closed', message: 'The session was closed while this was running.' },
+};
+export const BROKEN = failed('agent_failed', 'The agent could not go on, through a fault of the server.');
+export const OUT_OF_TIME = failed('agent_time_limit', 'The prompt took more time than one may take.');
+export const OUT_OF_STEPS = failed('agent_step_limit', 'The prompt took more steps than one may take.');
+export const OUT_OF_TOKENS = failed('agent_token_limit', 'The prompt used more tokens than one may use.');
+
+const unprovided = (name: string) => (): never => {
+  throw new Error(`provide \`${name}\``);
+};
+
+export const agentVocabulary = setup({
+  types: {} as {
+    input: AgentSessionInput;
+    context: AgentSessionContext;
+    events: AgentSessionEvent;
+    emitted: AgentSessionNotice;
+  },
+  actors: {
+    /** Asks the model for one step; reports `step.done` or `step.failed`. */
+    think: fromCallback<{ type: 'stop' }, AgentSessionContext>(unprovided('think')),
+    /** Carries out the calls of the last step; reports `tools.done`, also when it was told to stop. */
+    act: fromCallback<{ type: 'stop' }, AgentSessionContext>(unprovided('act')),
+  },
+  delays: {
+    runDeadline: 1_800_000,
+    cancelGrace: 5_000,
+    retryPause: ({ context }) => context.run?.pauseMs ?? 0,
+  },
+  guards: {
+    isCurrent: ({ context }, runId: RunId) => context.run?.id === runId,
+    isAnswer: (_, calls: number) => calls === 0,
+    isOutOfSteps: ({ context: { run } }) => run !== null && run.steps + 1 >= run.maxSteps,
+    isOutOfTokens: ({ context: { run } }, tokens: number) =>
+      run !== null && run.maxTokens > 0 && run.tokens + tokens >= run.maxTokens,
+    mayRetry: ({ context: { run } }, { retryMs }: StepFailure) =>
+      retryMs !== null && run !== null && run.failures + 1 < ATTEMPTS,
+  },
+  actions: {
+    begin: assign((_, { environmentId, notebookSessionId, at }: Opening) => ({
+      environmentId,
+      notebookSessionId,
+      openedAt: at,
+      run: null,
+    })),
+    takeRun: assign((_, { runId, maxSteps, maxTokens }: { runId: RunId } & PromptBudget) => ({
+      run: { id: runId, maxSteps, maxTokens, steps: 0, tokens: 0, failures: 0, pauseMs: 0 },
+    })),
+    noteStep: assign(({ context: { run } }, tokens: number) => ({
+      run: run && { ...run, steps: run.steps + 1, tokens: run.tokens + tokens, failures: 0 },
+    })),
+    noteFailure: assign(({ context: { run } }, { retryMs }: StepFailure) => ({
+      run: run && { ...run, failures: run.failures + 1, pauseMs: retryMs ?? 0 },
+    })),
+    dropRun: assign({ run: null }),
+    stopTools: sendTo('act', { type: 'stop' }),
+    announce: emit((_, params: { status: AgentStatus; reason?: string }) => ({
+      type: 'session.status' as const,
+      status: params.status,
+      reason: params.reason ?? null,
+    })),
+    announceClosed: emit({ type: 'session.closed', reason: 'closed' }),
+    /** Completes the history and ends the run's record; does nothing when there is no run. */
+    endRun: unprovided('endRun') as (_: { context: AgentSessionContext }, ending: RunEnding) => void,
+    /** Detaches the session from its environment. */
+    release: unprovided('release') as (_: { context: AgentSessionContext }) => void,
+  },
+});
