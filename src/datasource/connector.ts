@@ -9,6 +9,7 @@ import type { Violation } from '#src/core/errors.ts';
 import { memberViolations, secretMembers } from './connection-members.ts';
 import type { DriverLoader } from './drivers.ts';
 import type { Egress } from './egress.ts';
+import type { Engines } from './embedded/engines.ts';
 import { DatasourceFailure, type FailureCategory } from './failure.ts';
 import { openGuarded } from './guarded-session.ts';
 import type { Route } from './route.ts';
@@ -34,6 +35,8 @@ export interface ConnectorContext {
   readonly egress: Egress;
   /** Files of the workspace, for databases that are files. */
   readonly filesDirectory: string;
+  /** Processes for databases that are files. */
+  readonly engines: Engines;
   /** Drivers that are not part of the installation. */
   readonly drivers: DriverLoader;
   /** Most bytes that may be received, for probes; unset is no limit. */

@@ -24,7 +24,7 @@ const WATCH_MS = 20;
 /** Rejects with `DatasourceFailure` only, and so does the session. */
 export async function openGuarded(
   guarded: Guarded,
-  { egress, limitBytes, filesDirectory, drivers }: ConnectorContext,
+  { egress, limitBytes, ...rest }: ConnectorContext,
   signal: AbortSignal,
 ): Promise<Session> {
   const lines = openLines(limitBytes);
@@ -42,7 +42,7 @@ export async function openGuarded(
   };
   let session: Session;
   try {
-    const opening = guarded.open({ reach, signal, filesDirectory, drivers });
+    const opening = guarded.open({ reach, signal, ...rest });
     session = await cutOff(opening, signal, (late) => late.close());
   } catch (error) {
     lines.end();

@@ -5,6 +5,7 @@ import { Datasources } from './datasources.ts';
 import { Descriptions } from './descriptions.ts';
 import { type DriverLoader, installedDrivers } from './drivers.ts';
 import { createEgress } from './egress.ts';
+import { Engines } from './embedded/engines.ts';
 import { DatasourceGrants } from './grants.ts';
 import { KeyHolder } from './key-holder.ts';
 import { probeConnection } from './probe.ts';
@@ -40,9 +41,11 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
   const { drivers = installedDrivers } = options;
   const keys = await KeyHolder.open(store, keyringFile);
   const egress = createEgress({ listenHost, ownPorts, allow: egressAllow });
+  const engines = new Engines();
   const contextOf = (workspaceId: WorkspaceId) => ({
     egress,
     drivers,
+    engines,
     filesDirectory: workspaceFiles(workspaceId),
   });
   const pool = new SessionPool((workspaceId, record) =>
@@ -73,6 +76,9 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
     keys,
     queries,
     forAgents: new QueriesForAgents(datasources, queries, descriptions),
-    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      engines[Symbol.dispose]();
+      await pool[Symbol.asyncDispose]();
+    },
   };
 }

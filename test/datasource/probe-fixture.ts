@@ -6,6 +6,7 @@ import { type Connection, connectorOf, parseConnection } from '#src/datasource/c
 import type { Session } from '#src/datasource/connector.ts';
 import { installedDrivers } from '#src/datasource/drivers.ts';
 import { createEgress } from '#src/datasource/egress.ts';
+import { Engines } from '#src/datasource/embedded/engines.ts';
 import { type ProbeContext, probeConnection } from '#src/datasource/probe.ts';
 import type { Cell, Column, Parameter, QueryOptions } from '#src/datasource/rows.ts';
 import type { Owner } from './listening.ts';
@@ -25,7 +26,9 @@ export function probeFixture(owner: Owner, overrides: Partial<ProbeContext> = {}
   const filesDirectory = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-files-')));
   owner.after(async () => rmSync(filesDirectory, { recursive: true }));
   const egress = createEgress({ listenHost: '127.0.0.1', ownPorts: () => [OWN_PORT], allow: undefined });
-  const context = { egress, filesDirectory, drivers: installedDrivers, ...overrides };
+  const engines = new Engines();
+  owner.after(async () => engines[Symbol.dispose]());
+  const context = { egress, filesDirectory, drivers: installedDrivers, engines, ...overrides };
   return {
     filesDirectory,
     context,

@@ -47,8 +47,8 @@ function embeddedConnector<K extends EngineKind>(
     ),
     check: (connection) => checkPath(connection.path),
     target: () => null,
-    open: async (connection, { filesDirectory }) =>
-      embeddedSession({ kind, filesDirectory, path: connection.path }),
+    open: async (connection, { filesDirectory, engines }) =>
+      embeddedSession({ kind, filesDirectory, path: connection.path }, engines),
     placeholder: () => '?',
     classify: () => undefined,
   });

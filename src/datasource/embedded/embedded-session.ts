@@ -1,6 +1,6 @@
 /**
  * Sessions with embedded databases. SQLite keeps its process from one query to the next, as long as the file is the same;
- * the others start anew for each query, because DuckDB holds a lock on its file and knows only what it saw when it opened.
+ * the others take a new one for each query, because DuckDB holds a lock on its file and knows only what it saw when it opened.
  * A query that is cancelled ends its process.
  */
 import { statSync } from 'node:fs';
@@ -8,7 +8,8 @@ import type { Session } from '../connector.ts';
 import { DatasourceFailure } from '../failure.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
 import type { EngineKind, EngineMode } from './engine-messages.ts';
-import { EngineProcess } from './engine-process.ts';
+import type { EngineProcess } from './engine-process.ts';
+import type { Engines } from './engines.ts';
 import { locate } from './workspace-path.ts';
 
 export interface EmbeddedOptions {
@@ -23,7 +24,7 @@ interface Running {
   readonly mark: string;
 }
 
-export function embeddedSession(options: EmbeddedOptions): Session {
+export function embeddedSession(options: EmbeddedOptions, engines: Engines): Session {
   const isKept = options.kind === 'sqlite';
   let current: Running | undefined;
   const end = () => {
@@ -38,7 +39,7 @@ export function embeddedSession(options: EmbeddedOptions): Session {
     const mark = `${mode} ${found.dev} ${found.ino}`;
     if (isKept && current?.mark === mark && !current.engine.ended) return current.engine;
     end();
-    const engine = new EngineProcess();
+    const engine = engines.take(options.kind);
     current = { engine, mark };
     try {
       await killedOnAbort(engine, signal, () => engine.ask({ type: 'open', mode, ...options }));
@@ -46,6 +47,7 @@ export function embeddedSession(options: EmbeddedOptions): Session {
       end();
       throw error;
     }
+    engines.prepare(options.kind);
     return engine;
   };
   async function* query(

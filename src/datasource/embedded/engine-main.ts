@@ -23,6 +23,9 @@ async function reply(message: unknown): Promise<void> {
 async function answer(message: unknown): Promise<EngineReply> {
   if (!isRequest(message)) throw new DatasourceFailure('failed');
   switch (message.type) {
+    case 'prepare':
+      await (message.library === 'sqlite' ? import('./sqlite-engine.ts') : import('./duckdb-engine.ts'));
+      return { type: 'prepared' };
     case 'open':
       engine = await openEngine(message);
       return { type: 'opened' };

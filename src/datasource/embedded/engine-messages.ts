@@ -4,7 +4,12 @@ import type { Cell, Column, Parameter } from '../rows.ts';
 
 export type EngineKind = 'duckdb' | 'sqlite' | 'files';
 
+/** What a process has loaded. */
+export type EngineLibrary = 'duckdb' | 'sqlite';
+
 export type EngineRequest =
+  /** The first request: loads what it takes. */
+  | { readonly type: 'prepare'; readonly library: EngineLibrary }
   | {
       readonly type: 'open';
       readonly kind: EngineKind;
@@ -19,6 +24,7 @@ export type EngineRequest =
 export type EngineMode = 'probe' | 'read' | 'write';
 
 export type EngineReply =
+  | { readonly type: 'prepared' }
   | { readonly type: 'opened' }
   /** `null` when the statement gives no rows. */
   | { readonly type: 'columns'; readonly columns: readonly Column[] | null }
@@ -48,7 +54,7 @@ export function isReply(message: unknown): message is EngineReply {
     typeof message === 'object' &&
     message !== null &&
     'type' in message &&
-    ['opened', 'columns', 'rows', 'failed'].includes(String(message.type))
+    ['prepared', 'opened', 'columns', 'rows', 'failed'].includes(String(message.type))
   );
 }
 
@@ -57,6 +63,6 @@ export function isRequest(message: unknown): message is EngineRequest {
     typeof message === 'object' &&
     message !== null &&
     'type' in message &&
-    ['open', 'query', 'next'].includes(String(message.type))
+    ['prepare', 'open', 'query', 'next'].includes(String(message.type))
   );
 }

@@ -6,14 +6,16 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { DatasourceFailure } from '../failure.ts';
-import { type EngineReply, type EngineRequest, isReply } from './engine-messages.ts';
+import { type EngineLibrary, type EngineReply, type EngineRequest, isReply } from './engine-messages.ts';
 
 export class EngineProcess implements Disposable {
   readonly #child: ChildProcess;
   #pending: { done(reply: EngineReply): void; fail(error: DatasourceFailure): void } | undefined;
   #ended = false;
+  readonly #prepared: Promise<EngineReply>;
 
-  constructor() {
+  /** Starts at once to load the library. */
+  constructor(library: EngineLibrary) {
     this.#child = fork(fileURLToPath(import.meta.resolve('#src/datasource/embedded/engine-main.ts')), {
       cwd: '/',
       env: {},
@@ -32,6 +34,23 @@ export class EngineProcess implements Disposable {
     });
     this.#child.once('error', () => this.#end());
     this.#child.once('exit', () => this.#end());
+    this.#prepared = this.#exchange({ type: 'prepare', library });
+    this.#prepared.catch(() => {}); // told to whoever asks
+  }
+
+  /** Whether this process stays for the engine: it does from the start. */
+  hold(isHeld: boolean): void {
+    if (isHeld) {
+      this.#child.ref();
+      this.#child.channel?.ref();
+    } else {
+      this.#child.unref();
+      this.#child.channel?.unref();
+    }
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
   }
 
   get ended(): boolean {
@@ -39,7 +58,12 @@ export class EngineProcess implements Disposable {
   }
 
   /** Rejects with `DatasourceFailure`: what the database says, or `failed` when the process ends. */
-  ask(request: EngineRequest): Promise<EngineReply> {
+  async ask(request: EngineRequest): Promise<EngineReply> {
+    await this.#prepared;
+    return this.#exchange(request);
+  }
+
+  #exchange(request: EngineRequest): Promise<EngineReply> {
     return new Promise((done, fail) => {
       if (this.#ended || this.#pending !== undefined) return fail(new DatasourceFailure('failed'));
       this.#pending = { done, fail };
