@@ -188,8 +188,8 @@ async function playPrompt(victim: Victim, { sessionId, prompt, ending }: Played)
         if ('afterMs' in ending) {
           await Promise.race([later(ending.afterMs), victim.whenOver]);
           victim.end('SIGKILL');
-        }
-        await victim.client.waitForRun(runId, { signal: victim.signal });
+          await victim.whenOver;
+        } else await victim.client.waitForRun(runId, { signal: victim.signal });
       } catch (error) {
         if (!(await victim.explains(error))) throw error;
       }
