@@ -18,6 +18,7 @@ export const FAILURES = {
   file_unusable: 'The file cannot be opened as this kind of database.',
   file_locked: 'The file is in use by another program.',
   driver_missing: 'The driver for this kind of database is not installed on the server.',
+  busy: 'All connections of this datasource are in use. Read results to their end or close their cursors, then try again.',
   query: 'The database did not accept the query.',
   cancelled: 'The query was cancelled.',
   failed: 'The connection did not work.',

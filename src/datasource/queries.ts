@@ -44,7 +44,7 @@ export class Queries {
       const counts = `The statement has ${placed.count} places for parameters and was given ${parameters.length}.`;
       throw new DatasourceFailure('query', undefined, counts);
     }
-    const lease = await this.#pool.acquire(reader.workspaceId, record);
+    const lease = await this.#pool.acquire(reader.workspaceId, record, options.signal);
     let isDone = false;
     try {
       yield* lease.session.query(placed.sql, parameters, options);

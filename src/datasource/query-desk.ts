@@ -109,17 +109,22 @@ export class QueryDesk implements Disposable {
     try {
       batch = await result.next;
     } catch (error) {
-      this.#results.delete(name);
+      this.#forget(name, result);
       throw error;
     }
     if (batch === undefined) {
-      this.#results.delete(name);
+      this.#forget(name, result);
       return ['{}'];
     }
     result.next = encodedNext(result.batches);
     result.next.catch(() => undefined); // told with the next fetch
     const head = isFirst ? `,"columns":${JSON.stringify(batch.columns)}` : '';
     return [`{"more":true${head},"rows":`, batch.json, '}'];
+  }
+
+  /** Its name may be another's by now. */
+  #forget(name: number, result: OpenResult): void {
+    if (this.#results.get(name) === result) this.#results.delete(name);
   }
 
   #drop(name: number): void {

@@ -5,6 +5,7 @@
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { DatasourceRecord } from '#storage/datasources.ts';
 import type { Session } from './connector.ts';
+import { DatasourceFailure } from './failure.ts';
 
 export type OpenSession = (workspaceId: WorkspaceId, record: DatasourceRecord) => Promise<Session>;
 
@@ -22,24 +23,32 @@ interface Shelf {
   isVoid: boolean;
 }
 
-/** Connections to one datasource at once; further statements wait for one. */
+/** Connections to one datasource at once; further statements wait for one, for a while. */
 const MOST = 8;
 const IDLE_MS = 60_000;
+const WAIT_MS = 30_000;
 
 export class SessionPool implements AsyncDisposable {
   readonly #open: OpenSession;
+  readonly #waitMs: number;
   readonly #shelves = new Map<string, Shelf>();
 
-  constructor(open: OpenSession) {
+  /** `waitMs`: how long a statement waits for a connection. */
+  constructor(open: OpenSession, waitMs: number = WAIT_MS) {
     this.#open = open;
+    this.#waitMs = waitMs;
   }
 
-  /** Rejects with `DatasourceFailure` when the database cannot be reached. */
-  async acquire(workspaceId: WorkspaceId, record: DatasourceRecord): Promise<Lease> {
+  /**
+   * Rejects with `DatasourceFailure`: when the database cannot be reached, when all connections stay in use (`busy`),
+   * and when the signal aborts while it waits (`cancelled`).
+   */
+  async acquire(workspaceId: WorkspaceId, record: DatasourceRecord, signal: AbortSignal): Promise<Lease> {
     const key = `${keyOf(workspaceId, record.slug)}${record.id}/${record.revision}`;
     const shelf = this.#shelves.get(key) ?? { idle: [], waiting: [], leased: 0, isVoid: false };
     this.#shelves.set(key, shelf);
-    while (shelf.leased >= MOST) await new Promise<void>((resolve) => shelf.waiting.push(resolve));
+    // Whoever holds them all may be the one who waits, with results that nobody reads on.
+    while (shelf.leased >= MOST) await turnOf(shelf, this.#waitMs, signal);
     shelf.leased++;
     const kept = shelf.idle.pop();
     if (kept !== undefined) {
@@ -103,6 +112,31 @@ export class SessionPool implements AsyncDisposable {
       return closed(session);
     });
   }
+}
+
+/** Resolves when a connection was given back. */
+function turnOf(shelf: Shelf, waitMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const leave = (category: 'busy' | 'cancelled') => () => {
+      const at = shelf.waiting.indexOf(go);
+      if (at !== -1) shelf.waiting.splice(at, 1);
+      end();
+      reject(new DatasourceFailure(category));
+    };
+    const timer = setTimeout(leave('busy'), waitMs);
+    const abort = leave('cancelled');
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+    };
+    const go = () => {
+      end();
+      resolve();
+    };
+    shelf.waiting.push(go);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+  });
 }
 
 function keyOf(workspaceId: string, slug: string): string {

@@ -291,6 +291,43 @@ test('the audit says who did what, when and from where, to owners only', async (
   assert.equal((await editor('GET', '/api/v3/audit')).status, 403);
 });
 
+test('the audit has every action, with what came of it', async () => {
+  const at = `${LISTED}/followed`;
+  await create('followed');
+  await create('followed', { testConnection: true }); // exists: not worth a test
+  await create('followed-in-vain', { testConnection: true });
+  await server.request('PUT', at, { body: { connection: nowhere(), testConnection: true } });
+  await server.request('PUT', at, { body: { connection: nowhere() } });
+  await server.request('POST', `${at}/test`);
+  await server.request('POST', '/api/v3/datasource-connections/test', { body: { connection: nowhere() } });
+  await server.request('POST', `${at}/grants`, { body: { subject: 'role:editor' } });
+  await server.request('DELETE', `${at}/grants/role:editor`);
+  await server.request('DELETE', at);
+  const items: Record<string, unknown>[] = [];
+  for (let after: string | null = ''; after !== null; ) {
+    const { body } = await server.request('GET', `/api/v3/audit?limit=100${after && `&after=${after}`}`);
+    items.push(...Object(body).items);
+    after = Object(body).nextCursor;
+  }
+  const mine = items.filter(({ target }) =>
+    ['followed', 'followed-in-vain', 'postgres'].includes(String(target)),
+  );
+  assert.deepEqual(
+    mine.slice(-9).map(({ action, outcome, detail }) => [action, outcome, detail].filter(Boolean).join(' ')),
+    [
+      'datasource.create done',
+      'datasource.create failed',
+      'datasource.replace failed',
+      'datasource.replace done',
+      'datasource.test failed',
+      'datasource.test-unsaved failed',
+      'datasource.share done role:editor',
+      'datasource.unshare done role:editor',
+      'datasource.delete done',
+    ],
+  );
+});
+
 test('the keyring is rotated online, and every datasource opens afterwards', async () => {
   await create('rotated', { connection: DATABASE });
   const before = Object((await server.request('GET', '/api/v3/keys')).body).items;
