@@ -1,9 +1,13 @@
 /** Against a real PostgreSQL; `redshift` too, which speaks the same protocol. */
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
 import { test } from 'node:test';
+import { TLSSocket } from 'node:tls';
 import { FAILURES } from '#src/datasource/failure.ts';
 import { ROW_LIMIT_BYTES } from '#src/datasource/rows.ts';
 import { postgresServer as server } from '#test/support/databases.ts';
+import { TEST_CERTIFICATE, TEST_KEY } from '#test/support/test-certificate.ts';
+import { listeningWith, type Owner } from './listening.ts';
 import { ask, probeFixture } from './probe-fixture.ts';
 
 const { skip } = server;
@@ -261,4 +265,29 @@ test('several statements in one are refused', { skip }, async (t) => {
     category: 'query',
     detail: 'cannot insert multiple commands into a prepared statement',
   });
+});
+
+/** Takes TLS as a server of PostgreSQL does, and hands on what is inside. */
+function overTls(owner: Owner): Promise<number> {
+  return listeningWith(owner, (socket) => {
+    socket.once('data', () => {
+      socket.write('S');
+      const plain = connect(server.port, server.host);
+      const secure = new TLSSocket(socket, { isServer: true, cert: TEST_CERTIFICATE, key: TEST_KEY });
+      for (const side of [plain, secure]) side.on('error', () => {});
+      secure.once('close', () => plain.destroy());
+      plain.pipe(secure).pipe(plain);
+    });
+  });
+}
+
+test('over TLS rows come the same way, and as many', { skip }, async (t) => {
+  const port = await overTls(t);
+  const credentials = `${server.user}:${encodeURIComponent(server.password || 'unused')}`;
+  const connection_string = `postgresql://${credentials}@127.0.0.1:${port}/${server.database}?sslmode=require`;
+  const session = await probeFixture(t).open({ kind: 'postgres', connection_string, schema: 'public' });
+  const sql = "SELECT n, repeat('x', 1000) FROM generate_series(1, 5000) n";
+  const { rows } = await ask(session, sql);
+  assert.deepEqual([rows.length, rows.at(-1)], [5000, [5000, 'x'.repeat(1000)]]);
+  assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
 });
