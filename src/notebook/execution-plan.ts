@@ -55,14 +55,16 @@ export function requestedCells(request: ExecutionRequest, view: NotebookView): s
   return view.cells.map((cell) => cell.id).filter((id) => seen.has(id));
 }
 
+/** Errors of a cell that does not compile: no faults of structure. Its run fails there. */
+const OF_ONE_CELL: ReadonlySet<string> = new Set(['syntax', 'import-star']);
+
 /** Throws `structural_error` when any of `cellIds` (what is to run and what that depends on) has one. */
 export function refuseStructuralErrors(
   cellIds: Iterable<string>,
   errorsOf: (cellId: string) => readonly CellError[],
 ): void {
   const broken = [...cellIds].flatMap((cellId) => {
-    // A cell that does not parse is no fault of structure: its run fails there.
-    const errors = errorsOf(cellId).filter((error) => error.type !== 'syntax');
+    const errors = errorsOf(cellId).filter(({ type }) => !OF_ONE_CELL.has(type));
     return errors.length === 0 ? [] : [{ cellId, errors: errors.map(describe) }];
   });
   if (broken.length === 0) return;

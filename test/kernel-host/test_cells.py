@@ -41,6 +41,19 @@ class Opening(unittest.TestCase):
         self.assertEqual(kernel.run("ok").structural(), expected)
         self.assertEqual(kernel.run(t="y = 1").structural(), {id: kinds for id, kinds in expected.items() if id != "t"})
 
+    def test_code_that_no_compiler_takes_has_a_syntax_error_that_says_why(self):
+        deep, null = "-" * 5000 + "1", "x = '\0'"
+        kernel = host.open({"a": "1"})
+        for code, why in ((deep, "nested too deeply"), (null, "null bytes")):
+            with self.subTest(why):
+                outcome = kernel.run(a=code)
+                (error,) = outcome.done["cells"]["a"][2]
+                self.assertEqual(error["type"], "syntax")
+                self.assertIn(why, error["msg"])
+                self.assertNotIn("Traceback", error["msg"])
+                judged = kernel.command("edit-cells", codes={"a": code}, configs={}, deleteIds=[], judge=["a"])
+                self.assertEqual((judged.done["error"], judged.done["interrupted"]), (None, False))
+
     def test_values_of_ui_elements_are_there_when_their_cell_runs(self):
         kernel = host.fork()
         kernel.open({"a": "import marimo as mo\ns = mo.ui.slider(0, 10)", "b": "print(s.value)"}, {"a-0": 7})

@@ -20,6 +20,7 @@ PRIVATE = {
     "marimo._ast.cell_id": "CellIdGenerator.create_cell_id",
     "marimo._ast.compiler": "compile_cell",
     "marimo._ast.load": "load_notebook_ir",
+    "marimo._code_mode": "_context.compile_cell",
     "marimo._code_mode._context": """
         AsyncCodeModeContext.__aenter__ AsyncCodeModeContext.__aexit__ AsyncCodeModeContext._require_entered""",
     "marimo._code_mode._plan": "_MoveOp",
@@ -45,7 +46,7 @@ PRIVATE = {
         commands.CommandMessage commands.BatchableCommand commands.OutOfBandCommand
         commands.CreateNotebookCommand commands.DeleteCellCommand commands.EditCellsCommand
         commands.ExecuteCellCommand commands.ExecuteCellsCommand runtime.launch_kernel runtime.restore_signals
-        runtime.start_parent_poller runtime.handlers.construct_sigterm_handler""",
+        runtime.start_parent_poller runtime.compile_cell runtime.handlers.construct_sigterm_handler""",
     "marimo._runtime.commands": "AppMetadata",
     "marimo._runtime.control_flow": "MarimoStopError",
     "marimo._runtime.dataflow": "DirectedGraph.register_cell DirectedGraph.ancestors",

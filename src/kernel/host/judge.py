@@ -1,9 +1,10 @@
 """Which structural errors a notebook would have with other code: known before anything changes or runs."""
 
 import msgspec
-from marimo._ast.compiler import compile_cell
 from marimo._lint.validate_graph import check_for_errors
 from marimo._runtime.dataflow import DirectedGraph
+
+from compiling import compile_cell
 
 
 def judge(graph, codes, cell_ids) -> dict[str, list]:

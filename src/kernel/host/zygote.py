@@ -287,6 +287,7 @@ def main():
     if not missing:
         import bridge
         import code_mode
+        import compiling
         import console
         import convert  # noqa: F401  found before sys.path changes
         import graph_scans
@@ -296,6 +297,7 @@ def main():
 
         bridge.install()
         code_mode.install()
+        compiling.install()
         console.install()
         graph_scans.install()
         unencodable.install()

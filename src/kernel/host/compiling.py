@@ -1,0 +1,28 @@
+"""Cells that Python refuses with something else than a SyntaxError that has a place: nested too deeply for the compiler, or
+with a null byte in them. marimo shows those as unknown errors with a traceback of its own, or as the text "s". Here they
+are syntax errors like any other, whoever compiles.
+"""
+
+from marimo._ast.compiler import compile_cell as _compile
+from marimo._code_mode import _context
+from marimo._runtime import runtime
+
+
+def compile_cell(code, *args, **kwargs):
+    """marimo's, except that every refusal is a SyntaxError that says what is wrong."""
+    try:
+        return _compile(code, *args, **kwargs)
+    except SyntaxError as error:
+        if error.lineno is not None or type(error) is not SyntaxError:  # marimo has kinds of its own
+            raise
+        message = str(error)
+    except (RecursionError, MemoryError):
+        message = "the code is nested too deeply"
+    except ValueError as error:
+        message = str(error)
+    raise SyntaxError(message, ("<cell>", 1, None, None))
+
+
+def install():
+    """Patches marimo in this process; once, in the zygote."""
+    _context.compile_cell = runtime.compile_cell = compile_cell
