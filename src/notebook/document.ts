@@ -121,7 +121,7 @@ export function configOf(options: Readonly<Record<string, unknown>>): Required<C
   return {
     disabled: disabled === true,
     hideCode: hide_code === true,
-    column: typeof column === 'number' ? column : null,
+    column: Number.isSafeInteger(column) ? (column as number) : null,
     name: typeof name === 'string' ? name : '',
     expandOutput: expand_output === true,
   };

@@ -64,6 +64,7 @@ test('options of a wrong type count as absent', () => {
   const defaults = { disabled: false, hideCode: false, column: null, name: '', expandOutput: false };
   const wrong = { disabled: 'yes', hide_code: 1, column: '2', name: 7, expand_output: null };
   assert.deepEqual([configOf({}), configOf(wrong)], [defaults, defaults]);
+  for (const column of [1.5, 1e300]) assert.deepEqual(configOf({ column }), defaults, `${column}`);
 });
 
 test('the title is what the app options say, when that is text', () => {
