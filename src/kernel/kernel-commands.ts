@@ -5,7 +5,6 @@ import type { CellConfig } from './messages.ts';
 
 const CONTROL = 1;
 const UI = 2;
-const STDIN = 4;
 const CALL = 5;
 
 /** marimo's words for a cell's configuration. Members that are not given are not sent: the kernel keeps what it has. */
@@ -32,10 +31,6 @@ export function controlFrame(seq: number, type: string, fields: Readonly<Record<
 
 export function uiFrame(values: Readonly<Record<string, unknown>>, token: string): Buffer {
   return encodeFrame(UI, uiUpdate(values, token));
-}
-
-export function stdinFrame(text: string): Buffer {
-  return encodeFrame(STDIN, text);
 }
 
 /** The number of the call before the JSON, so that no JSON, however made, answers another call. */

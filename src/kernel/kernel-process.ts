@@ -20,7 +20,6 @@ import {
   controlFrame,
   createNotebook,
   executeScratchpad,
-  stdinFrame,
   toMarimoConfigs,
   uiFrame,
 } from './kernel-commands.ts';
@@ -137,10 +136,6 @@ export class KernelProcess implements Kernel {
     const token = randomBytes(8).toString('hex');
     this.#socket.send(uiFrame(values, token));
     return token;
-  }
-
-  answerStdin(text: string): void {
-    this.#socket.send(stdinFrame(text));
   }
 
   answerCall(id: number, json: readonly (string | Uint8Array)[]): void {

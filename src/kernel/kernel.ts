@@ -74,8 +74,6 @@ export interface Kernel {
   command(type: string, fields: Readonly<Record<string, unknown>>): number;
   /** Legal at any time once ready; answered by a bridge-done with the returned token, which may cover several updates. */
   setUiElements(values: Readonly<Record<string, unknown>>): string;
-  /** The answer to `input()`. One that nobody asked for is dropped by the kernel. */
-  answerStdin(text: string): void;
   /** The answer to a `kernel-call`: the parts of one JSON text. */
   answerCall(id: number, json: readonly (string | Uint8Array)[]): void;
   /** Asks for one interrupt of the command in flight, however often it is called; false when nothing is in flight. */

@@ -291,6 +291,35 @@ test('a cell that does not parse fails its run at that cell', async () => {
   await notebook.close();
 });
 
+test('new code that does not compile fails the run at its cell, whatever the compiler has against it', async () => {
+  const notebook = await openNotebook(server, { a: '1', b: 'y = 1' });
+  const reasons = {
+    'from math import *': 'import-star: ',
+    'x = "\0"': 'syntax: line 1\nSyntaxError: source code string cannot contain null bytes',
+    [`${'-'.repeat(5_000)}1`]: 'syntax: line 1\nSyntaxError: the code is nested too deeply',
+  };
+  for (const [code, reason] of Object.entries(reasons)) {
+    for (const cell of [{ cellId: 'a', code }, { cellId: 'a' }]) {
+      const run = await notebook.run({ type: 'cells', cells: [cell] });
+      assert.deepEqual(
+        [run.status, run.error?.code, statuses(run)],
+        ['failed', 'cell_failed', { a: 'error' }],
+      );
+      assert.equal(run.error?.message.slice(0, reason.length), reason);
+    }
+  }
+  assert.equal((await notebook.run(['b'])).status, 'completed');
+  await notebook.close();
+});
+
+test('a cell that asks for input fails at once, for nobody can answer', async () => {
+  const notebook = await openNotebook(server, { a: 'input("name? ")', b: '1' });
+  const run = await notebook.run(['a']);
+  assert.equal(run.error?.message, 'EOFError: nobody can answer input() or a debugger here');
+  assert.equal((await notebook.run(['b'])).status, 'completed');
+  await notebook.close();
+});
+
 test('an unknown cell, an empty list and a cell named twice are refused', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const unknown = await problemOf(

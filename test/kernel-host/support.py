@@ -16,7 +16,7 @@ from outcome import KernelLost, Outcome
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 HOST = os.path.join(ROOT, "src/kernel/host")
-CONTROL, UI, COMPLETION, STDIN = 1, 2, 3, 4
+CONTROL, UI, COMPLETION = 1, 2, 3
 SCRATCH = "__scratch__"
 PATIENCE_S = 20
 

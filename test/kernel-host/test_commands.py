@@ -4,7 +4,7 @@ import signal
 import time
 import unittest
 
-from support import COMPLETION, CONTROL, STDIN, UI, Host
+from support import COMPLETION, CONTROL, UI, Host
 
 
 def setUpModule():
@@ -31,17 +31,11 @@ class Answers(unittest.TestCase):
 
     def test_frames_of_rubbish_on_every_channel_are_answered(self):
         kernel = host.open({"a": "1"})
-        for channel in (CONTROL, UI, COMPLETION, STDIN, 9):
+        for channel in (CONTROL, UI, COMPLETION, 9):
             for body in (b"", b"{", b"\xff\xfe", b"[1]", b'{"type":3}'):
                 kernel.frames.send_raw(channel, body)
                 message = kernel.frames.read()
                 self.assertEqual((message["op"], message["type"], message["seq"]), ("bridge-done", "invalid", None))
-        self.assertEqual(kernel.run("a").status("a"), "success")
-
-    def test_an_answer_to_input_that_nobody_asked_for_holds_nothing_up(self):
-        kernel = host.open({"a": "1"})
-        for _ in range(5):
-            kernel.frames.send(STDIN, "unasked")
         self.assertEqual(kernel.run("a").status("a"), "success")
 
     def test_a_handler_that_throws_is_answered_with_its_error(self):
@@ -159,12 +153,14 @@ class Interrupts(unittest.TestCase):
 
 
 class Console(unittest.TestCase):
-    def test_input_asks_waits_and_gets_its_answer(self):
-        kernel = host.open({"i": "name = input('name? ')\nprint('hello', name)"})
-        seq = kernel.start_run("i")
-        before = kernel.read_until(is_printed("name? "))
-        kernel.frames.send(STDIN, "Ada")
-        self.assertIn("hello Ada\n", kernel.finish(seq, before).printed)
+    def test_input_and_a_debugger_fail_at_once_for_nobody_can_answer(self):
+        for question in ("input('name? ')", "import getpass\ngetpass.getpass()", "breakpoint()\npass"):
+            with self.subTest(question):
+                kernel = host.open({"q": question, "after": "1"})
+                outcome = kernel.run("q")
+                self.assertEqual(outcome.status("q"), "exception")
+                self.assertEqual(outcome.outputs["q"]["data"][0]["exception_type"], "EOFError")
+                self.assertEqual(kernel.run("after").status("after"), "success")
 
     def test_ten_mebibytes_of_lines_arrive_whole_and_in_order(self):
         lines = 10 * 2**20 // 64

@@ -24,7 +24,7 @@ from troupe import channel as server_channel
 
 import runs
 from calls import Calls
-from frames import CALL, COMPLETION, CONTROL, STDIN, UI
+from frames import CALL, COMPLETION, CONTROL, UI
 from judge import judge
 from kernel_state import STATE, Asked
 
@@ -36,7 +36,6 @@ def fill_queues(queues, frames, calls):
         CONTROL: msgspec.json.Decoder(commands.CommandMessage).decode,
         UI: msgspec.json.Decoder(commands.BatchableCommand).decode,
         COMPLETION: msgspec.json.Decoder(commands.OutOfBandCommand).decode,
-        STDIN: msgspec.json.Decoder(str).decode,
     }
     for channel, body in frames:
         asked = Asked()
@@ -52,9 +51,7 @@ def fill_queues(queues, frames, calls):
             elif channel == UI:
                 # marimo wants these on both and merges bursts: answered by token, not by seq
                 queues[CONTROL].put(message)
-            queues[channel].put_nowait(message)
-        except queue.Full:
-            continue  # an answer to input() that nobody asked for; to wait here would hold up every command
+            queues[channel].put(message)
         except Exception as error:  # an AssertionError of marimo's own, too: this thread must outlive every frame
             answer(Asked(seq=asked.seq), None, "invalid", repr(error), False, {})
 
@@ -191,19 +188,27 @@ def find_verdicts(kernel):
     return cells
 
 
+class NoAnswers:
+    """In place of the answers to input() and to a debugger's prompt: nobody is there to give one, and to wait for it would
+    hold up the session until somebody cancels."""
+
+    def get(self):
+        raise EOFError("nobody can answer input() or a debugger here")
+
+
 def serve(outbox, frames, ready, user_config, app_metadata, configs):
     """Says `ready`, then runs the kernel until stop-kernel. `frames` is consumed in a thread of its own."""
     STATE.outbox = outbox
     calls = Calls(outbox)
     server_channel.provide(calls.ask)
     outbox.say(op="bridge-ready", **ready)
-    queues = {CONTROL: queue.Queue(), UI: queue.Queue(), COMPLETION: queue.Queue(), STDIN: queue.Queue(maxsize=1)}
+    queues = {CONTROL: queue.Queue(), UI: queue.Queue(), COMPLETION: queue.Queue()}
     threading.Thread(target=fill_queues, args=(queues, frames, calls), daemon=True).start()
     runtime.launch_kernel(  # calls setsid() and dies if the process leads a session already
         control_queue=queues[CONTROL],
         set_ui_element_queue=queues[UI],
         completion_queue=queues[COMPLETION],
-        input_queue=queues[STDIN],
+        input_queue=NoAnswers(),
         stream_queue=outbox,
         socket_addr=None,
         is_edit_mode=True,  # run mode forces autorun and hides errors; the server refuses edits itself

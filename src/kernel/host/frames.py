@@ -2,14 +2,14 @@
 
     u32le length of what follows · u8 channel · JSON
 
-To the kernel: channel 1 a command with its `seq`, 2 values of UI elements, 3 completion, 4 the answer to `input()`,
-5 the answer to a call of notebook code.
+To the kernel: channel 1 a command with its `seq`, 2 values of UI elements, 3 completion, 5 the answer to a call of
+notebook code.
 From the kernel: channel 0 for everything.
 """
 
 import struct
 
-CONTROL, UI, COMPLETION, STDIN, CALL = 1, 2, 3, 4, 5
+CONTROL, UI, COMPLETION, CALL = 1, 2, 3, 5
 FROM_KERNEL = 0
 HEAD = struct.Struct("<IB")
 
