@@ -6,12 +6,17 @@ import { invalidRequest } from './violations.ts';
 const MAX_DEPTH = 128;
 /** Reading a body holds up everyone; millions of tiny values take seconds where one long string takes no time. */
 const MAX_VALUES = 250_000;
+/** One more, and a number may be beyond what a double holds: it would become null when it is written again. */
+const MAX_DIGITS = 308;
+const LARGE_EXPONENT = /\d[eE]\+?\d{3}/;
 
 /** With the `u` flag a surrogate matches only when its other half is missing. */
 const HALF_SURROGATE = /\p{Surrogate}/u;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const ZERO = 0x30;
+const NINE = 0x39;
 const COMMA = 0x2c;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
@@ -20,15 +25,18 @@ const CLOSE_BRACE = 0x7d;
 
 /**
  * The value of a JSON body. Throws `malformed_json` for an empty body, invalid UTF-8, a syntax error or nesting beyond
- * 128 levels or more than 250,000 values, and `invalid_request` for what is JSON but never wanted: a `__proto__` member, half a surrogate pair.
+ * 128 levels, more than 250,000 values or a number of more than 308 digits, and `invalid_request` for what is JSON but
+ * never wanted: a `__proto__` member, half a surrogate pair, a number beyond the range of a double.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
   if (bytes.length === 0) throw new AppError('malformed_json', 'The body is empty.');
   if (!isUtf8(bytes)) throw new AppError('malformed_json', 'The body is not valid UTF-8.');
   requireModestShape(bytes);
-  const value = parse(bytes.toString('utf8'));
-  // Both need an escape or the name itself in the text, so ordinary bodies are not walked.
-  if (bytes.includes('\\u') || bytes.includes('__proto__')) refuseUnwanted(value, '');
+  const text = bytes.toString('utf8');
+  const value = parse(text);
+  // Each of them leaves a trace in the text, so ordinary bodies are not walked.
+  if (bytes.includes('\\u') || bytes.includes('__proto__') || LARGE_EXPONENT.test(text))
+    refuseUnwanted(value, '');
   return value;
 }
 
@@ -47,8 +55,15 @@ function requireModestShape(bytes: Buffer): void {
   if (bytes.length <= MAX_DEPTH) return;
   let depth = 0;
   let values = 0;
+  let digits = 0;
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]!;
+    if (byte >= ZERO && byte <= NINE) {
+      if (++digits > MAX_DIGITS)
+        throw new AppError('malformed_json', `The body has a number of more than ${MAX_DIGITS} digits.`);
+      continue;
+    }
+    digits = 0;
     if (byte === QUOTE) i = endOfString(bytes, i + 1);
     else if (byte === COMMA) values++;
     else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) {
@@ -71,6 +86,8 @@ function endOfString(bytes: Buffer, start: number): number {
 }
 
 function refuseUnwanted(value: unknown, path: string): void {
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw invalidRequest([{ path, message: 'is beyond the range of numbers' }]);
   if (typeof value === 'string') {
     if (HALF_SURROGATE.test(value)) throw invalidRequest([{ path, message: 'holds half a surrogate pair' }]);
     return;
