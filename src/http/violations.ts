@@ -1,8 +1,17 @@
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
+import { Settings } from 'typebox/system';
 import { AppError, type Violation } from '#src/core/errors.ts';
 
 type SchemaError = ReturnType<Validator['Errors']>[number];
+
+/**
+ * Of what the validator finds. A union reports the mistakes of all its branches and comes behind them: cut off before it,
+ * nothing would tell which branch was meant.
+ */
+const MAX_FOUND = 500;
+const MAX_SHOWN = 20;
+Settings.Set({ maxErrors: MAX_FOUND });
 
 /** Throws `invalid_request` with one violation per mistake when the value does not match. Never repeats a value. */
 export type Check = (value: unknown) => void;
@@ -15,7 +24,9 @@ export function createCheck(schema: TSchema, prefix = ''): Check {
   return (value) => {
     validator ??= Compile(schema);
     if (validator.Check(value)) return;
-    throw invalidRequest(isSmall(value) ? violationsOf(validator.Errors(value), prefix) : [SOMEWHERE]);
+    throw invalidRequest(
+      isSmall(value) ? violationsOf(validator.Errors(value), schema, prefix) : [SOMEWHERE],
+    );
   };
 }
 
@@ -46,23 +57,24 @@ export function invalidRequest(errors: readonly Violation[]): AppError {
   return new AppError('invalid_request', detail, { errors });
 }
 
-function violationsOf(errors: readonly SchemaError[], prefix: string): Violation[] {
+function violationsOf(errors: readonly SchemaError[], schema: TSchema, prefix: string): Violation[] {
   const found = new Map<string, Violation>();
   for (const error of withoutLosingBranches(errors)) {
-    for (const violation of describe(error, prefix)) {
+    for (const violation of describe(error, schema, prefix)) {
       if (!found.has(violation.path)) found.set(violation.path, violation);
     }
   }
-  return [...found.values()];
+  return [...found.values()].slice(0, MAX_SHOWN);
 }
 
-function describe(error: SchemaError, prefix: string): Violation[] {
+function describe(error: SchemaError, schema: TSchema, prefix: string): Violation[] {
   const path = prefix === '' ? error.instancePath : prefix + error.instancePath.slice(1);
   const separator = prefix !== '' && error.instancePath === '' ? '' : '/';
   if (error.keyword === 'additionalProperties') {
-    return error.params.additionalProperties.map((name) =>
-      member(path + separator, name, 'is not a known member'),
-    );
+    const pattern = namePattern(schema, error.schemaPath);
+    const message =
+      pattern === undefined ? 'is not a known member' : `is not an allowed name: it must match ${pattern}`;
+    return error.params.additionalProperties.map((name) => member(path + separator, name, message));
   }
   if (error.keyword === 'required') {
     return error.params.requiredProperties.map((name) => member(path + separator, name, 'is required'));
@@ -70,6 +82,16 @@ function describe(error: SchemaError, prefix: string): Violation[] {
   // A member that no schema allows is reported twice by the validator: here, and as an additional property.
   if (error.keyword === 'boolean') return [];
   return [{ path, message: error.message }];
+}
+
+/** What names of members must match where the caller chooses them. */
+function namePattern(schema: TSchema, schemaPath: string): string | undefined {
+  let place: unknown = schema;
+  for (const step of schemaPath.split('/').slice(1)) {
+    place = (place as Readonly<Record<string, unknown>> | undefined)?.[step];
+  }
+  const patterns = (place as { readonly patternProperties?: object } | undefined)?.patternProperties;
+  return patterns === undefined ? undefined : Object.keys(patterns).join(' or ');
 }
 
 function member(parent: string, name: string, message: string): Violation {
@@ -82,7 +104,7 @@ function member(parent: string, name: string, message: string): Violation {
  * what it takes.
  */
 function withoutLosingBranches(errors: readonly SchemaError[]): readonly SchemaError[] {
-  const losing = new Set<string>();
+  const losing = new Map<string, Branch>();
   for (const union of errors.filter(isUnion)) {
     for (const error of errorsWithin(union, errors)) {
       const branch = branchOf(union, error);
@@ -90,13 +112,12 @@ function withoutLosingBranches(errors: readonly SchemaError[]): readonly SchemaE
         (error.keyword === 'const' || error.keyword === 'enum') &&
         /^(\/properties\/[^/]+)?$/.test(error.schemaPath.slice(branch.length));
       if (isTag || (error.keyword === 'type' && error.instancePath === union.instancePath))
-        losing.add(branch);
+        losing.set(`${union.instancePath} ${branch}`, { place: union.instancePath, schemaPath: branch });
     }
   }
   if (losing.size === 0) return errors.filter((error) => !isUnion(error));
-  const kept = errors.filter(
-    ({ schemaPath }) => ![...losing].some((one) => schemaPath === one || schemaPath.startsWith(`${one}/`)),
-  );
+  const lost = [...losing.values()];
+  const kept = errors.filter((error) => !lost.some((branch) => isOf(branch, error)));
   return kept.flatMap((error) => {
     if (!isUnion(error)) return [error];
     return errorsWithin(error, kept).length > 0 ? [] : choicesOf(error, errorsWithin(error, errors));
@@ -110,7 +131,10 @@ function choicesOf(union: SchemaError, within: readonly SchemaError[]): SchemaEr
   const values = tags.flatMap(({ params, instancePath }) =>
     instancePath === place && 'allowedValue' in params ? [JSON.stringify(params.allowedValue)] : [],
   );
-  const types = within.filter((error) => error.keyword === 'type' && error.instancePath === place);
+  const tagged = new Set(tags.map(({ schemaPath }) => schemaPath));
+  const types = within.filter(
+    (error) => error.keyword === 'type' && error.instancePath === place && !tagged.has(error.schemaPath),
+  );
   const messages = [
     ...(values.length > 0 ? [`must be one of ${[...new Set(values)].join(', ')}`] : []),
     ...types.map(({ message }) => message),
@@ -119,12 +143,27 @@ function choicesOf(union: SchemaError, within: readonly SchemaError[]): SchemaEr
   return [{ ...union, instancePath: place, message: [...new Set(messages)].join(' or ') }];
 }
 
+/** A branch of a union, at one of the places where the value has such a union: elements of a list share their schema. */
+interface Branch {
+  readonly place: string;
+  readonly schemaPath: string;
+}
+
+function isOf({ place, schemaPath }: Branch, error: SchemaError): boolean {
+  return isAtOrBelow(place, error.instancePath) && isAtOrBelow(schemaPath, error.schemaPath);
+}
+
+function isAtOrBelow(path: string, other: string): boolean {
+  return other === path || other.startsWith(`${path}/`);
+}
+
 function isUnion({ keyword }: SchemaError): boolean {
   return keyword === 'anyOf' || keyword === 'oneOf';
 }
 
 function errorsWithin(union: SchemaError, errors: readonly SchemaError[]): SchemaError[] {
-  return errors.filter(({ schemaPath }) => schemaPath.startsWith(`${union.schemaPath}/${union.keyword}/`));
+  const branches = { place: union.instancePath, schemaPath: `${union.schemaPath}/${union.keyword}` };
+  return errors.filter((error) => isOf(branches, error));
 }
 
 function branchOf(union: SchemaError, { schemaPath }: SchemaError): string {

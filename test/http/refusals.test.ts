@@ -23,6 +23,9 @@ const Thing = Type.Object(
         ]),
       ),
     ),
+    labels: Type.Optional(
+      Type.Record(Type.String({ pattern: '^[a-z]+$' }), Type.String(), { additionalProperties: false }),
+    ),
     anything: Type.Optional(Type.Unknown()),
   },
   { additionalProperties: false },
@@ -303,6 +306,7 @@ test('a body has to be JSON in UTF-8, and to say so', async (t) => {
     '\ufeff{"name":"n"}',
     '{"name":"\n"}',
     '[1,]',
+    `{"name":"n","anything":${'9'.repeat(309)}}`,
     Buffer.from([0x22, 0xff, 0x22]),
   ];
   for (const body of malformed)
@@ -332,17 +336,39 @@ test('a body that does not match is refused with every mistake and none of its v
   assert.deepEqual(await errors({ name: 'n', parts: [{ kind: 'hunter2' }] }), [
     { path: '/parts/0/kind', message: 'must be one of "wheel", "bell"' },
   ]);
+  assert.deepEqual(await errors({ name: 'n', parts: [{ kind: null }, 7] }), [
+    { path: '/parts/0/kind', message: 'must be one of "wheel", "bell"' },
+    { path: '/parts/1', message: 'must be object' },
+  ]);
+  const mixed = [
+    { kind: 'wheel', spokes: 'x' },
+    { kind: 'bell', loud: 'x' },
+  ];
+  assert.deepEqual(await errors({ name: 'n', parts: mixed }), [
+    { path: '/parts/0/spokes', message: 'must be integer' },
+    { path: '/parts/1/loud', message: 'must be boolean' },
+  ]);
+  const manyUnions = { name: 'n', parts: Array(10).fill({ kind: 'bell', loud: 'hunter2' }) };
+  assert.deepEqual(
+    await errors(manyUnions),
+    Array.from({ length: 10 }, (_, i) => ({ path: `/parts/${i}/loud`, message: 'must be boolean' })),
+  );
+  assert.deepEqual(await errors({ name: 'n', labels: { '1a': 'x', b: 'hunter2' } }), [
+    { path: '/labels/1a', message: 'is not an allowed name: it must match ^[a-z]+$' },
+  ]);
   assert.deepEqual(await errors(['hunter2']), [{ path: '', message: 'must be object' }]);
   assert.deepEqual(await errors('hunter2'), [{ path: '', message: 'must be object' }]);
 });
 
-test('members that reach for prototypes and half characters are refused', async (t) => {
+test('members that reach for prototypes, half characters and numbers beyond a double are refused', async (t) => {
   const server = await serve(t, routes);
   const bodies = [
     '{"name":"n","__proto__":{"x":1}}',
     '{"name":"n","constructor":1}',
     '{"name":"n","anything":{"a":[{"__proto__":{"x":1}}]}}',
     '{"name":"n","anything":{"\\u005f_proto__":1}}',
+    '{"name":"n","anything":[1e308,1e309]}',
+    '{"name":"n","anything":{"deep":{"low":-2E+400}}}',
     '{"name":"\\ud800"}',
     '{"name":"n","anything":{"\\udc00":1}}',
   ];
