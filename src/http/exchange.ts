@@ -22,7 +22,7 @@ import { requireSameOrigin } from './origin.ts';
 import { problemReply, toAppError } from './problem.ts';
 import { createQueryParser, type QueryParser } from './query.ts';
 import { type LateReply, ok, type PlainReply, type Reply, type StreamReply } from './reply.ts';
-import { bodyTooLarge, readBody } from './request-body.ts';
+import { bodyTooLarge, isDiscarded, readBody } from './request-body.ts';
 import {
   announcesBody,
   copyHeaders,
@@ -128,7 +128,7 @@ class Connection implements AnyExchange {
     }
     if (expectsBody) {
       this.#watch();
-      readBody(this.#res, this.#prepared.limitBytes, (body) => this.#receiveBody(body));
+      readBody(this.#res, this.#prepared.limitBytes, (body, isEnd) => this.#receiveBody(body, isEnd));
     } else this.#handleInTurn(NO_BODY);
   }
 
@@ -177,8 +177,9 @@ class Connection implements AnyExchange {
     const { route, limitBytes } = this.#prepared;
     if (!announcesBody(req) && route.optionalBody === true) return false;
     requireJson(req.getHeader('content-type'));
-    if (Number(req.getHeader('content-length')) > limitBytes) {
-      this.#closeAfter = true;
+    const lengthBytes = Number(req.getHeader('content-length'));
+    if (lengthBytes > limitBytes) {
+      if (!isDiscarded(lengthBytes, limitBytes)) this.#closeAfter = true;
       throw bodyTooLarge(limitBytes);
     }
     return true;
@@ -197,12 +198,10 @@ class Connection implements AnyExchange {
     setImmediate(() => this.#send(reply));
   }
 
-  #receiveBody(body: Buffer | AppError): void {
+  #receiveBody(body: Buffer | AppError, isEnd: boolean): void {
     try {
-      if (body instanceof AppError) {
-        this.#closeAfter = true;
-        throw body;
-      }
+      if (!isEnd) this.#closeAfter = true;
+      if (body instanceof AppError) throw body;
       this.body = parseJsonBody(body);
       this.#prepared.checkBody?.(this.body);
     } catch (error) {

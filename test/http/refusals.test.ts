@@ -423,6 +423,30 @@ test('20 MB are refused without being kept, announced or not', async (t) => {
   assert.deepEqual([announced.code, chunked.code], ['body_too_large', 'body_too_large']);
 });
 
+test('a client that sends all of a body that is too large before it reads is answered, and served again', async (t) => {
+  const server = await serve(t, routes);
+  const head = Object.entries(JSON_BODY).map(([name, value]) => `${name}: ${value}\r\n`);
+  const raw = new RawConnection(server);
+  const length = 20_000_000;
+  raw.write(`POST /things HTTP/1.1\r\nHost: x\r\n${head.join('')}Content-Length: ${length}\r\n\r\n`);
+  raw.write('x'.repeat(length));
+  raw.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+  await raw.until((text) => text.includes('HTTP/1.1 200 '));
+  assert.match(raw.text, /^HTTP\/1\.1 413 /);
+  raw.leave();
+});
+
+test('of a body without end only so much is thrown away', async (t) => {
+  const server = await serve(t, routes);
+  const head = Object.entries(JSON_BODY).map(([name, value]) => `${name}: ${value}\r\n`);
+  const raw = new RawConnection(server);
+  raw.write(`POST /things HTTP/1.1\r\nHost: x\r\n${head.join('')}Transfer-Encoding: chunked\r\n\r\n`);
+  const chunk = `${(10_000_000).toString(16)}\r\n${'x'.repeat(10_000_000)}\r\n`;
+  for (let n = 0; n < 8; n++) raw.write(chunk);
+  await raw.closed;
+  assert.match(raw.text, /^$|^HTTP\/1\.1 413 .*connection: close/is);
+});
+
 test('an announced body that is too large is refused before it is sent', async (t) => {
   const server = await serve(t, routes);
   const raw = new RawConnection(server);
