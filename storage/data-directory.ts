@@ -1,44 +1,26 @@
 /**
  * The directory that one server owns: `store/` (LMDB), `run/` (sockets), `workspaces/<id>/files/` (working
- * directories of kernels, never deleted), the keyring and `bootstrap.json`. Everything in it is closed to others.
+ * directories of kernels, never deleted), the keyring, `bootstrap.json` and `claim`. Everything in it is closed to others.
  */
-import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
-import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
+import { isClaimed, takeClaim } from './directory-claim.ts';
 
 export class DataDirectory implements Disposable {
   readonly root: string;
-  readonly #claim: Server;
+  readonly #claim: Disposable;
 
-  private constructor(root: string, claim: Server) {
+  private constructor(root: string, claim: Disposable) {
     this.root = root;
     this.#claim = claim;
   }
 
-  /**
-   * Makes the directory if it is missing and claims it for this process. Throws when another server has it.
-   *
-   * The claim is a listening abstract socket named for the directory: taking it is atomic, and the kernel releases it
-   * with the process however that ends, so a stale claim cannot exist.
-   */
+  /** Makes the directory if it is missing and claims it for this process. Rejects when another server has it. */
   static async claim(path: string): Promise<DataDirectory> {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     chmodSync(path, 0o700);
     const root = realpathSync(path);
-    const server = createServer((socket) => socket.destroy());
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) =>
-        reject(
-          error.code === 'EADDRINUSE'
-            ? new Error(`Another Troupe server is using the data directory ${root}.`)
-            : new Error(`The data directory ${root} cannot be claimed: ${error.message}`, { cause: error }),
-        ),
-      );
-      server.listen(claimName(root), resolve);
-    });
-    server.unref();
-    const directory = new DataDirectory(root, server);
+    const directory = new DataDirectory(root, await takeClaim(root));
     rmSync(directory.runPath, { recursive: true, force: true }); // sockets of a server that is gone
     for (const sub of [directory.storePath, directory.runPath])
       mkdirSync(sub, { recursive: true, mode: 0o700 });
@@ -47,11 +29,7 @@ export class DataDirectory implements Disposable {
 
   /** Whether a server has the directory at `path`, which exists. Changes nothing. */
   static isClaimed(path: string): Promise<boolean> {
-    return new Promise((resolve) => {
-      const socket = connect(claimName(realpathSync(path)));
-      socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-      socket.once('close', () => socket.destroy());
-    });
+    return isClaimed(realpathSync(path));
   }
 
   get storePath(): string {
@@ -69,10 +47,6 @@ export class DataDirectory implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#claim.close();
+    this.#claim[Symbol.dispose]();
   }
-}
-
-function claimName(root: string): string {
-  return `\0troupe-data-${createHash('sha256').update(root).digest('hex')}`;
 }

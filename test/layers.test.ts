@@ -74,7 +74,7 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   'uWebSockets.js': /^src\/http\//,
   xstate: /^(machines|src\/actors)\/|^src\/(notebook|agent)\/[\w-]+-driver\.ts$/,
   pino: /^src\/core\/log\.ts$/,
-  koffi: /^src\/core\/undumpable\.ts$/,
+  koffi: /^src\/core\/(undumpable|file-lock)\.ts$/,
   commander: /^src\/cli\//,
   tweetnacl: /^src\/(datasource|http|auth)\//,
   // Kernels, and what must not run in the server's own process.

@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { DataDirectory } from '#storage/data-directory.ts';
@@ -20,6 +30,27 @@ test('a data directory belongs to one server, by whatever name it is called', as
 test('a directory that was given up can be claimed at once', async (t) => {
   const root = temporaryDirectory(t);
   for (let i = 0; i < 3; i++) (await DataDirectory.claim(root))[Symbol.dispose]();
+});
+
+test('a claim is nothing that others could take beforehand, and is seen by its own directory only', async (t) => {
+  const root = realpathSync(temporaryDirectory(t));
+  assert.equal(await DataDirectory.isClaimed(root), false);
+  const first = await DataDirectory.claim(root);
+  const name = `@troupe-data-${createHash('sha256').update(root).digest('hex')}`;
+  assert.equal(readFileSync('/proc/net/unix', 'latin1').includes(name), false);
+  assert.equal(statSync(join(root, 'claim')).mode & 0o777, 0o600);
+  assert.equal(await DataDirectory.isClaimed(root), true);
+  first[Symbol.dispose]();
+  assert.equal(await DataDirectory.isClaimed(root), false);
+});
+
+test('a copy of a directory belongs to itself', async (t) => {
+  const root = temporaryDirectory(t);
+  const first = await DataDirectory.claim(join(root, 'data'));
+  t.after(() => first[Symbol.dispose]());
+  cpSync(first.root, join(root, 'copy'), { recursive: true });
+  const second = await DataDirectory.claim(join(root, 'copy'));
+  t.after(() => second[Symbol.dispose]());
 });
 
 test('two directories belong to two servers', async (t) => {
