@@ -41,6 +41,8 @@ STOPPED_BY = {
     "zygote: signal": "n s 6", "unmount what hides the data": "!", "the same in new namespaces": "!",
     "write outside": "n 1",
     "read the home directory": "n 1", "io_uring": "s", "keyring": "s",
+    "init: trace": "!", "init: environ": "!", "more privileges": "!",
+    "host name": "!", "new mount": "!", "a device": "!", "a file by its handle": "!",
 }  # fmt: skip
 
 ATTACKS = """
@@ -86,6 +88,13 @@ tries = {{
     "read the home directory": lambda: open(HOME + "/" + os.path.basename(DATA)),
     "io_uring": lambda: raw(libc.syscall(425, 8, ctypes.create_string_buffer(120))),
     "keyring": lambda: raw(libc.syscall({keyctl}, 0, -3, 0)),
+    "init: trace": lambda: forked(lambda: raw(libc.ptrace(0x4206, 1, 0, 0))),
+    "init: environ": lambda: open("/proc/1/environ", "rb").read(),
+    "more privileges": lambda: os.setgroups([0]),
+    "host name": lambda: raw(libc.sethostname(b"x", 1)),
+    "new mount": lambda: raw(libc.mount(b"x", b"/tmp", b"tmpfs", 0, None)),
+    "a device": lambda: os.mknod("device", 0o60600, os.makedev(254, 0)),
+    "a file by its handle": lambda: raw(libc.open_by_handle_at(-100, (ctypes.c_char * 16)(8, 0, 0, 0, 1), 0)),
 }}
 answer = {{}}
 for name, attack in tries.items():
@@ -125,6 +134,20 @@ USED = {
     "threads": 2,
     "semaphore": True,
 }
+
+REFUSED = """
+import ctypes, errno, json, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def user_faults():
+    if libc.syscall({userfaultfd}, 1) < 0: raise OSError(ctypes.get_errno(), "")
+tries = {{name: lambda family=family, kind=kind: socket.socket(family, kind) for name, family, kind in
+          (("VSOCK", 40, 1), ("ALG", 38, 5), ("PACKET", 17, 3))}} | {{"userfaultfd": user_faults}}
+seen = {{}}
+for name, attack in tries.items():
+    try: attack(); seen[name] = "open"
+    except OSError as e: seen[name] = errno.errorcode[e.errno]
+print("ANSWER" + json.dumps(seen))
+""".format(userfaultfd=syscalls.NUMBERS["userfaultfd"][syscalls.MACHINE or 0])
 
 NETWORK = """
 import errno, json, os, socket
@@ -242,6 +265,20 @@ class Confined(unittest.TestCase):
             self.addCleanup(host.stop)
             for text in says:
                 self.assertIn(text, host.hello["confinement"])
+
+    def test_no_socket_but_of_the_internet_and_of_files_can_be_made_and_no_memory_be_held_back(self):
+        if not self.found("").seccomp:
+            self.skipTest("no seccomp here")
+        refused = tell(self.start().open({}).scratchpad(REFUSED))
+        self.assertEqual(refused, {"VSOCK": "EACCES", "ALG": "EACCES", "PACKET": "EACCES", "userfaultfd": "EPERM"})
+
+    def test_a_kernel_holds_nothing_open_but_its_own(self):
+        for without in ("", "namespaces"):
+            kernel = self.start(without).open({})
+            held = kernel.evaluate("[__import__('os').readlink('/proc/self/fd/' + n) for n in map(str, range(40))"
+                                   " if __import__('os').path.lexists('/proc/self/fd/' + n)]")
+            files = {one for one in held if one.startswith("/")}
+            self.assertEqual(files, {"/dev/null"}, held)
 
     def test_network_none_leaves_a_loopback_of_its_own_and_the_sessions_socket(self):
         for without in ("", "namespaces"):
