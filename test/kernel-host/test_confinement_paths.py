@@ -1,18 +1,29 @@
 """What of the disk a kernel sees when hidden, readable and writable paths lie in each other, whose its files are, and
 how many processes it may have."""
 
+import glob
 import json
 import os
 import shutil
 import stat
+import sysconfig
 import tempfile
 import unittest
+import venv
 
 from support import HOST, Host
 
 from confinement import views  # isort: skip
 
 NOBODY = 65534
+USE_ENVIRONMENT = """
+import json, subprocess, sys
+import mine
+run = subprocess.run([sys.executable, "-c", "import mine; print(mine.value)"], capture_output=True, text=True)
+try: secret = open({secret!r}).read()
+except OSError as error: secret = type(error).__name__
+print(json.dumps([sys.executable, mine.value, int(run.stdout or 0), secret]))
+"""
 TRY = """
 import json
 def text(path, mode="r"):
@@ -21,6 +32,18 @@ def text(path, mode="r"):
     except OSError as error: return type(error).__name__
 print(json.dumps([text(*one) for one in {attempts}]))
 """
+
+
+def make_environment(folder):
+    """A virtual environment with a module of its own beside our packages; its Python."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    python = os.path.join(folder, "bin", "python")
+    (site,) = glob.glob(os.path.join(folder, "lib", "python*", "site-packages"))
+    with open(os.path.join(site, "ours.pth"), "w", encoding="utf-8") as file:
+        file.write(sysconfig.get_path("purelib") + "\n")
+    with open(os.path.join(site, "mine.py"), "w", encoding="utf-8") as file:
+        file.write("value = 1\n")
+    return python
 
 
 class Paths(unittest.TestCase):
@@ -73,6 +96,27 @@ class Paths(unittest.TestCase):
             file.write("secret")
         os.rename(self.at("shared/draft"), self.at("shared/keyring.json"))
         self.assertEqual(self.tried(kernel, ("shared/keyring.json",)), ["PermissionError"])
+
+    def test_a_python_environment_in_a_home_directory_or_below_tmp_is_all_of_that_place_that_can_be_read(self):
+        for place in (os.path.expanduser("~"), "/tmp"):
+            for without in ("", "landlock", "namespaces"):
+                with self.subTest(place=place, without=without):
+                    self.try_environment_in(place, without)
+
+    def try_environment_in(self, place, without):
+        folder = tempfile.mkdtemp(prefix="troupe-python-", dir=place)
+        self.addCleanup(shutil.rmtree, folder, True)
+        with open(os.path.join(folder, "secret"), "w", encoding="ascii") as file:
+            file.write("kept")
+        python = make_environment(os.path.join(folder, "env"))
+        host = Host(env={"TROUPE_CONFINE_WITHOUT": without}, python=python)
+        self.addCleanup(host.stop)
+        with tempfile.TemporaryDirectory(prefix="work-", dir="/var/tmp") as work:
+            kernel = host.open({}, cwd=work, confine={})
+            seen = json.loads(kernel.scratchpad(USE_ENVIRONMENT.format(secret=os.path.join(folder, "secret"))).printed)
+            self.assertEqual(seen[:3], [python, 1, 1])
+            self.assertNotEqual(seen[3], "kept")
+            kernel.end()
 
     def test_paths_that_are_not_there_are_passed_over(self):
         _, kernel = self.start(read=["/no/such/path"], write=["/nor/this"], hidden=["/nor/that"])
