@@ -139,3 +139,35 @@ test('cancelling a run ends its statement in the database', { skip }, async (t) 
   assert.equal((await server.client.waitForRun(runId)).status, 'cancelled');
   while ((await count()) > 0);
 });
+
+test('several threads of several sessions ask at once, and each gets its own answer', { skip }, async () => {
+  const other = await openNotebook(server, {}, { datasourceSlugs: ['sales'] });
+  const code = (offset: number) => `
+import threading
+from troupe import datasource
+found = {}
+def ask(n):
+    rows = datasource("sales").execute("select g * ? from generate_series(1, 20000) g", [n]).fetchall()
+    found[n] = sum(value for (value,) in rows) // n
+threads = [threading.Thread(target=ask, args=(n,)) for n in range(${offset}, ${offset} + 8)]
+for one in threads: one.start()
+for one in threads: one.join()
+print(sorted(found.items()))`;
+  const answers = await Promise.all(
+    [
+      [notebook.id, 1],
+      [other.id, 101],
+    ].map(([id, offset]) =>
+      server.request('POST', '/api/cee/kernel/execute', {
+        body: { code: code(Number(offset)) },
+        headers: { 'service-session-id': String(id) },
+      }),
+    ),
+  );
+  const expected = (offset: number) =>
+    `[${Array.from({ length: 8 }, (_, at) => `(${offset + at}, 200010000)`).join(', ')}]`;
+  assert.deepEqual(
+    answers.map(({ body }) => String(Object(body).stdout).trim()),
+    [expected(1), expected(101)],
+  );
+});
