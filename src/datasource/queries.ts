@@ -8,6 +8,10 @@ import { DatasourceFailure } from './failure.ts';
 import { placeParameters } from './placeholders.ts';
 import type { Parameter, QueryOptions, RowBatch } from './rows.ts';
 import type { SessionPool } from './session-pool.ts';
+import { changesConnection, controlsTransaction } from './statement-effects.ts';
+
+const NO_TRANSACTIONS =
+  'Every statement commits itself here: there are no transactions over several statements.';
 
 /** Who asks: a member of the workspace, whose right to read is looked up for each statement. */
 export type Reader = Pick<Principal, 'workspaceId' | 'userId' | 'role'>;
@@ -35,6 +39,8 @@ export class Queries {
   ): AsyncGenerator<RowBatch> {
     const record = this.#store.get(datasourceRecords, reader.workspaceId, slug);
     if (record === undefined || !mayRead(this.#store, reader, record)) throw notFound();
+    if (controlsTransaction(record.kind, sql))
+      throw new DatasourceFailure('query', undefined, NO_TRANSACTIONS);
     const { placeholder } = connectorOf(record.kind);
     const placed =
       parameters.length === 0
@@ -50,7 +56,7 @@ export class Queries {
       yield* lease.session.query(placed.sql, parameters, options);
       isDone = true;
     } finally {
-      lease.release(isDone);
+      lease.release(isDone && !changesConnection(record.kind, sql));
     }
   }
 }

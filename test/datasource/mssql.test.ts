@@ -3,9 +3,11 @@
  * the server, or in the `node_modules` of `TROUPE_TEST_DRIVERS`. Without it they are skipped; under `CI=true` they fail.
  */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { type DriverLoader, installedDrivers, OPTIONAL_DRIVERS } from '#src/datasource/drivers.ts';
 import { FAILURES } from '#src/datasource/failure.ts';
 import type { Owner } from './listening.ts';
@@ -121,4 +123,9 @@ test('a query that is cancelled ends, and the session goes on', { skip }, async 
   stop.abort();
   await assert.rejects(waiting, { category: 'cancelled' });
   assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
+});
+
+test('the README names the driver that is installed on demand', () => {
+  const readme = readFileSync(fileURLToPath(new URL('../../../README.md', import.meta.url)), 'utf8');
+  assert(readme.includes(`npm install --no-save tedious@${OPTIONAL_DRIVERS.tedious}`));
 });

@@ -116,6 +116,23 @@ test('several statements in one are refused', { skip }, async () => {
   );
 });
 
+test('what a statement sets is gone with it, and transactions over several are refused', {
+  skip,
+}, async () => {
+  const code = `c.execute("set application_name to 'left behind'")
+print(c.execute("select current_setting('application_name')").fetchall())`;
+  assert.equal(await call(code), "[('troupe',)]");
+  for (const sql of [
+    'begin',
+    ' /* a */ BEGIN TRANSACTION READ ONLY',
+    'start transaction',
+    'rollback',
+    'savepoint s',
+  ]) {
+    assert.match(await call(`c.execute("${sql}")`), /^ProgrammingError: Every statement commits itself here/);
+  }
+});
+
 test('cancelling a run ends its statement in the database', { skip }, async (t) => {
   const watcher = new Client({ connectionString: connection_string });
   await watcher.connect();
