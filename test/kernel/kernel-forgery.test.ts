@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { openKernel, startTestHost, type TestHost } from './kernel-fixture.ts';
 
@@ -107,4 +108,15 @@ test('a kernel that closes its socket is gone, though its process still runs', a
   await kernel.run(['f']);
   await assert.rejects(kernel.run(['g']));
   assert.match((await kernel.exited).cause, /^kernel_(exited|killed)$/);
+});
+
+test('descriptors that a kernel sends along with its frames are not taken', async () => {
+  const send =
+    'ends = os.pipe()\nsocket.send_fds(kernel_socket, [frame(dict(op="nothing"))], list(ends) * 50)';
+  const kernel = await openKernel(host, { a: `${FORGE}${send}`, b: '1' });
+  const before = readdirSync('/proc/self/fd').length;
+  assert.deepEqual((await kernel.run(['a'])).statuses, { a: 'success', b: null });
+  assert.deepEqual((await kernel.run(['b'])).statuses, { a: 'success', b: 'success' });
+  assert.equal(readdirSync('/proc/self/fd').length, before);
+  kernel.kernel.kill();
 });
