@@ -36,6 +36,7 @@ export class RunRecorder {
   readonly #planned = new Set<string>();
   readonly #timings = new Map<string, Timing>();
   readonly #missing = new Set<string>();
+  #isJudged = false;
   cancelRequested = false;
   /** The kernel is not told to run cells yet: what ends now ends without them. */
   isPreparing = false;
@@ -69,6 +70,7 @@ export class RunRecorder {
 
   /** How the run ended, once the kernel has given its verdicts and the view has taken them. */
   verdict(done: BridgeDone, view: NotebookView): { status: TerminalStatus; failure: RunFailure | null } {
+    this.#isJudged = true;
     const touched = this.#touched(view).flatMap((id) => view.get(id) ?? []);
     const wasInterrupted = done.interrupted || touched.some((cell) => cell.ended === 'interrupted');
     if (this.cancelRequested && (wasInterrupted || this.isPreparing))
@@ -132,9 +134,21 @@ export class RunRecorder {
   #resultStatus(cell: ViewCell): CellResultStatus {
     if (this.isPreparing) return 'cancelled';
     if (cell.structural.length > 0) return 'error';
-    if (cell.ended !== null) return RESULT_OF[cell.ended];
-    return this.#timings.has(cell.id) ? 'interrupted' : 'cancelled';
+    if (this.#isJudged && cell.ended !== null) return RESULT_OF[cell.ended];
+    const timing = this.#timings.get(cell.id);
+    if (timing === undefined) return 'cancelled';
+    return this.#isJudged || timing.durationMs === null ? 'interrupted' : shownEnd(cell);
   }
+}
+
+/** How a cell that finished has ended, when the kernel was gone before it gave its verdicts. */
+function shownEnd({ output }: ViewCell): CellResultStatus {
+  if (output?.channel !== 'marimo-error') return 'success';
+  return Array.isArray(output.data) && output.data.some(isInterruption) ? 'interrupted' : 'error';
+}
+
+function isInterruption(error: unknown): boolean {
+  return (error as CellError | null)?.type === 'interruption';
 }
 
 function isFailure(status: CellStatus): boolean {

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { startChildServer } from '#test/support/child-server.ts';
 import { callCode } from '#test/support/code-call.ts';
 import type { EventLog } from '#test/support/event-log.ts';
-import { openNotebook, statuses } from '#test/support/notebook-fixture.ts';
+import { openNotebook, printed, results, statuses } from '#test/support/notebook-fixture.ts';
 import { descendants, eventually, gone, kernelHostOf } from '#test/support/processes.ts';
 import { refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
@@ -36,6 +36,24 @@ const DEATHS = {
     /SIGSEGV/,
   ],
 } as const;
+
+test('what ran before the kernel died, or the session was closed, is in the run with its results', async () => {
+  const notebook = await openNotebook(server, {
+    first: 'import os\nfirst = os.getpid()\nprint("here")',
+    fatal: 'first and os._exit(3)',
+    endless: 'print("endless", first)\nwhile first: pass',
+  });
+  const died = await notebook.run(['fatal']);
+  assert.deepEqual(statuses(died), { first: 'success', fatal: 'interrupted' });
+  assert.equal(printed(results(died)[0]!), 'here\n');
+  await sessions.waitUntilReady(notebook.id);
+  await using events = await notebook.events();
+  const runId = await notebook.submit(['endless']);
+  await events.until(({ type, data }) => type === 'console-output' && data.cellId === 'endless');
+  await notebook.close();
+  const closed = await client.runs.get(runId);
+  assert.deepEqual(statuses(closed), { first: 'success', endless: 'interrupted' });
+});
 
 for (const [how, [code, cause, detail]] of Object.entries(DEATHS)) {
   test(`a kernel that ${how} fails its run with the cause, and is replaced`, async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { CellError, CellVerdict, KernelMessage } from '#src/kernel/messages.ts';
+import type { BridgeDone, CellError, CellVerdict, KernelMessage } from '#src/kernel/messages.ts';
 import { RunRecorder } from '#src/notebook/run-recorder.ts';
 import { NotebookView } from '#src/notebook/view.ts';
 import { INLINE_LIMIT } from '#src/runs/run-output.ts';
@@ -201,7 +201,7 @@ test('the output has the cells in the order in which they ran, then those that d
       cellOp('c', { output: output('text/plain', 'of an earlier run'), console: [stdout('long ago')] }),
     ],
   );
-  view.applyVerdicts(done({ a: verdict(null), b: verdict('success'), c: verdict(null) }));
+  judge(recorder, view, done({ a: verdict(null), b: verdict('success'), c: verdict(null) }));
   const { output: saved } = recorder.output(view);
   const [b, a, c] = saved.parts as [{ durationMs: number }, unknown, unknown];
   assert.equal(saved.stored, true);
@@ -236,19 +236,37 @@ test('every verdict has its word in the result', () => {
   } as const;
   const seen = (Object.keys(words) as (keyof typeof words)[]).map((status) => {
     const { recorder, view } = record(['a'], [phase('a', 'running')]);
-    view.applyVerdicts(done({ a: verdict(status) }));
+    judge(recorder, view, done({ a: verdict(status) }));
     return [status, statusesOf(recorder, view)[0]];
   });
   assert.deepEqual(Object.fromEntries(seen), words);
   const { recorder, view } = record(['a'], []);
-  view.applyVerdicts(done({ a: verdict(null, true, [CYCLE]) }));
+  judge(recorder, view, done({ a: verdict(null, true, [CYCLE]) }));
   assert.deepEqual(statusesOf(recorder, view), ['error']);
+});
+
+test('where no verdict comes any more, cells that finished have their results, and no earlier ones', () => {
+  const messages = [
+    phase('a', 'running'),
+    cellOp('a', { output: output('text/plain', '1') }),
+    phase('a', 'completed'),
+    phase('b', 'running'),
+    cellOp('b', { output: errorOutput({ type: 'exception', exception_type: 'KeyError' }) }),
+    phase('b', 'completed'),
+    phase('c', 'running'),
+  ];
+  const { recorder, view } = record(['a', 'b', 'c', 'd'], messages);
+  const earlier = verdict('success');
+  view.applyVerdicts(done({ a: earlier, b: earlier, c: earlier, d: earlier }));
+  assert.deepEqual(statusesOf(recorder, view), ['success', 'error', 'interrupted', 'cancelled']);
+  view.applyCellOp(cellOp('b', { output: errorOutput({ type: 'interruption' }) }));
+  assert.equal(statusesOf(recorder, view)[1], 'interrupted');
 });
 
 test('a cell that never ran shows its error, and nothing else of what it showed before', () => {
   const error = { type: 'syntax', msg: 'invalid syntax' };
   const { recorder, view } = record(['a'], [cellOp('a', { output: errorOutput(error) })]);
-  view.applyVerdicts(done({ a: verdict('marimo-error') }));
+  judge(recorder, view, done({ a: verdict('marimo-error') }));
   const [part] = recorder.output(view).output.parts;
   assert.ok(part?.type === 'cell-result');
   assert.deepEqual(part.outputs, [{ mimetype: 'application/vnd.marimo+error', data: [error] }]);
@@ -267,7 +285,7 @@ test('what was cut off, what is missing and what is kept apart is said behind th
       { op: 'missing-package-alert', packages: ['polars'] },
     ],
   );
-  view.applyVerdicts(done({ a: verdict('success') }));
+  judge(recorder, view, done({ a: verdict('success') }));
   const { output: saved, shelf } = recorder.output(view);
   const [assetId, { sha256 }] = [...shelf.assets][0]!;
   assert.deepEqual(saved.parts.slice(1), [
@@ -299,7 +317,9 @@ test('a cell that was deleted while it ran is left out', () => {
 });
 
 function viewOf(): NotebookView {
-  return new NotebookView(['a', 'b', 'c'].map((id) => ({ cell_id: id, code: `code of ${id}`, options: {} })));
+  return new NotebookView(
+    ['a', 'b', 'c', 'd'].map((id) => ({ cell_id: id, code: `code of ${id}`, options: {} })),
+  );
 }
 
 /** What a run of `requested` makes of these messages, view included. */
@@ -311,6 +331,12 @@ function record(requested: readonly string[], messages: readonly KernelMessage[]
     if (message.op === 'cell-op') view.applyCellOp(message);
   }
   return { recorder, view };
+}
+
+/** The kernel's verdicts, taken as a run takes them. */
+function judge(recorder: RunRecorder, view: NotebookView, ended: BridgeDone): void {
+  view.applyVerdicts(ended);
+  recorder.verdict(ended, view);
 }
 
 function statusesOf(recorder: RunRecorder, view: NotebookView): string[] {
