@@ -98,7 +98,13 @@ export interface Failure {
   readonly message: string;
 }
 
-/** Missing, and what the caller may not know of: one answer, byte for byte, so neither can be told from the other. */
-export function notFound(): AppError {
-  return new AppError('not_found', 'There is no such resource, or you may not know of it.');
+/**
+ * Missing, and what the caller may not know of: one answer, byte for byte, so neither can be told from the other. `path`
+ * says which member of the body named it.
+ */
+export function notFound(path?: string): AppError {
+  const message = 'names nothing that exists, or nothing that you may know of';
+  return path === undefined
+    ? new AppError('not_found', 'There is no such resource, or you may not know of it.')
+    : new AppError('not_found', `${path} ${message}.`, { errors: [{ path, message }] });
 }

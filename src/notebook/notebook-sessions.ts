@@ -42,14 +42,18 @@ export class NotebookSessions {
     this.#options = options;
   }
 
-  /** Opens a session on a notebook in an environment; the session starts, which its stream and `record` show. */
+  /**
+   * Opens a session on a notebook in an environment; the session starts, which its stream and `record` show. Throws
+   * `not_found` with the member that names nothing, and what the states of environment and session refuse.
+   */
   open(
     workspaceId: WorkspaceId,
     { notebookId, environmentId, mode, by }: OpenRequest,
   ): NotebookSessionRecord {
     const { actors, notebooks } = this.#options;
-    notebooks.json(workspaceId, notebookId);
     const environment: Address = { workspaceId, kind: 'environment', id: environmentId };
+    if (!notebooks.exists(workspaceId, notebookId)) throw notFound('/notebookId');
+    if (actors.peek(environment) === undefined) throw notFound('/environmentId');
     const address = sessionAddress(workspaceId, notebookId);
     const attach = { type: 'attachNotebook', sessionId: notebookId };
     const open = { type: 'open', environmentId, mode, at: timestamp(), by };

@@ -62,6 +62,10 @@ export class SavedNotebooks {
     return { document, json };
   }
 
+  exists(workspaceId: WorkspaceId, notebookId: string): boolean {
+    return this.#store.get(notebookRecords, workspaceId, notebookId) !== undefined;
+  }
+
   /** The notebook as it is served. Throws `not_found`. */
   json(workspaceId: WorkspaceId, notebookId: string): Uint8Array {
     const record = this.#store.get(notebookRecords, workspaceId, notebookId);

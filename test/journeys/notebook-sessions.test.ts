@@ -139,11 +139,16 @@ test('a notebook that is open cannot be opened again, in the same environment or
   await notebook.close();
 });
 
-test('an unknown notebook or environment is not found', async () => {
+test('an unknown notebook or environment is not found, and which of them it is is said', async () => {
   const [notebookId, environmentId] = [await newNotebook(), await newEnvironment()];
   const unknown = 'nb_00000000000000000000000000';
-  assert.equal(await refusalOf(sessions.open({ notebookId: unknown, environmentId })), '404 not_found');
-  assert.equal(await refusalOf(sessions.open({ notebookId, environmentId: unknown })), '404 not_found');
+  for (const [member, opening] of Object.entries({
+    notebookId: { notebookId: unknown, environmentId },
+    environmentId: { notebookId, environmentId: unknown },
+  })) {
+    const { status, code, errors } = await problemOf(sessions.open(opening));
+    assert.deepEqual([status, code, errors.map(({ path }) => path)], [404, 'not_found', [`/${member}`]]);
+  }
   assert.equal(await refusalOf(sessions.get(notebookId)), '404 not_found');
   assert.equal(await refusalOf(sessions.close(notebookId)), '404 not_found');
   assert.equal(await refusalOf(executions.submit(notebookId, { type: 'all' })), '404 not_found');
