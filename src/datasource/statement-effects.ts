@@ -8,6 +8,9 @@ const LEAVES_NOTHING = new Set(
   ).split(' '),
 );
 
+/** Functions whose effect stays with the connection: settings of PostgreSQL, locks that only its end gives back. */
+const KEEPING = /\b(set_config|pg_(try_)?advisory_lock(_shared)?|get_lock)\s*\(/i;
+
 /**
  * Whether the connection may be another one afterwards, for whoever has it next: with settings, locks, temporary tables,
  * another user or database.
@@ -15,7 +18,7 @@ const LEAVES_NOTHING = new Set(
 export function changesConnection(kind: string, sql: string): boolean {
   // Its batches may begin with anything.
   if (kind === 'mssql' && /\b(TRAN|TRANSACTION|USE)\b/i.test(sql)) return true;
-  return !LEAVES_NOTHING.has(statementStart(sql).word);
+  return KEEPING.test(sql) || !LEAVES_NOTHING.has(statementStart(sql).word);
 }
 
 const TRANSACTION = new Set('START COMMIT ROLLBACK ABORT END SAVEPOINT RELEASE'.split(' '));

@@ -21,6 +21,9 @@ for (const sql of [
   'LOCK TABLES a READ',
   'call f()',
   'pragma x',
+  "select set_config('role', 'x', false)",
+  'SELECT pg_try_advisory_lock (1)',
+  "select get_lock('a', 1)",
   '',
 ]) {
   test(`the connection may be another one after ${JSON.stringify(sql)}`, () => {
