@@ -37,7 +37,7 @@ export class Api {
 
   /** The decoded body; rejects unless the answer is 2xx. One call at a time. */
   async call<T>(method: string, path: string, body?: unknown): Promise<T> {
-    this.#wire ??= this.wire();
+    if (this.#wire === undefined || (await this.#wire).isClosed) this.#wire = this.wire();
     const answer = await (await this.#wire).send(this.bytes(method, path, body));
     return decoded<T>(expected(answer, 200, 299));
   }

@@ -86,7 +86,7 @@ export class Wire {
       });
     });
     socket.on('error', () => undefined); // 'close' follows
-    socket.on('close', () => this.#waiting?.reject(new Error('The server has closed the connection.')));
+    socket.on('close', () => this.#waiting?.reject(closed()));
   }
 
   static open(port: number): Promise<Wire> {
@@ -96,7 +96,12 @@ export class Wire {
     });
   }
 
+  get isClosed(): boolean {
+    return this.#socket.destroyed;
+  }
+
   send(request: Buffer): Promise<Answer> {
+    if (this.isClosed) return Promise.reject(closed());
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
       this.#socket.write(request);
@@ -106,6 +111,11 @@ export class Wire {
   close(): void {
     this.#socket.destroy();
   }
+}
+
+/** Which it does after ten seconds without a byte, too. */
+function closed(): Error {
+  return new Error('The server has closed the connection.');
 }
 
 /** The answer, when its status is one of these. */
