@@ -3,8 +3,9 @@ import { SCOPES } from '#src/auth/permissions.ts';
 import { nullable, Timestamp } from './paging.ts';
 
 export const UserId = Type.String({
-  pattern: '^[A-Za-z0-9._@-]{1,128}$',
-  description: 'Chosen by whoever adds the user first, such as a mail address.',
+  pattern: '^(?!\\.{1,2}$)[A-Za-z0-9._@-]{1,128}$',
+  description:
+    'Chosen by whoever adds the user first, such as a mail address. Not `.` or `..`: no client could ask for the path.',
 });
 
 export const RoleSchema = Type.Union(
