@@ -68,7 +68,7 @@ export class AccessTokens {
       );
     }
     const { store } = this.#identity;
-    if (store.get(memberRecords, principal.workspaceId, userId) === undefined) throw notFound();
+    if (store.get(memberRecords, principal.workspaceId, userId) === undefined) throw notFound('/userId');
     const token: AccessToken = {
       id: newId<TokenId>('token'),
       name: request.name,

@@ -79,6 +79,10 @@ function describe(error: SchemaError, schema: TSchema, prefix: string): Violatio
   if (error.keyword === 'required') {
     return error.params.requiredProperties.map((name) => member(path + separator, name, 'is required'));
   }
+  if (error.keyword === 'minProperties') {
+    const names = Object.keys(schemaAt(schema, error.schemaPath)?.properties ?? {});
+    return [{ path, message: `must have at least one of ${names.join(', ')}` }];
+  }
   // A member that no schema allows is reported twice by the validator: here, and as an additional property.
   if (error.keyword === 'boolean') return [];
   return [{ path, message: error.message }];
@@ -86,12 +90,21 @@ function describe(error: SchemaError, schema: TSchema, prefix: string): Violatio
 
 /** What names of members must match where the caller chooses them. */
 function namePattern(schema: TSchema, schemaPath: string): string | undefined {
+  const patterns = schemaAt(schema, schemaPath)?.patternProperties;
+  return patterns === undefined ? undefined : Object.keys(patterns).join(' or ');
+}
+
+interface ObjectSchema {
+  readonly properties?: object;
+  readonly patternProperties?: object;
+}
+
+function schemaAt(schema: TSchema, schemaPath: string): ObjectSchema | undefined {
   let place: unknown = schema;
   for (const step of schemaPath.split('/').slice(1)) {
     place = (place as Readonly<Record<string, unknown>> | undefined)?.[step];
   }
-  const patterns = (place as { readonly patternProperties?: object } | undefined)?.patternProperties;
-  return patterns === undefined ? undefined : Object.keys(patterns).join(' or ');
+  return place as ObjectSchema | undefined;
 }
 
 function member(parent: string, name: string, message: string): Violation {

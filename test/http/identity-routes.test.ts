@@ -120,6 +120,8 @@ const REFUSED: readonly (readonly [string, string, unknown])[] = [
   ['POST', '/members', { userId: 'a b', role: 'viewer' }],
   ['POST', '/members', { userId: 'x'.repeat(129), role: 'viewer' }],
   ['POST', '/members', { userId: 'ada', role: 'admin' }],
+  ['POST', '/members', { userId: '.', role: 'viewer' }],
+  ['POST', '/members', { userId: '..', role: 'viewer' }],
   ['PATCH', '/members/owner', {}],
   ['POST', '/access-tokens', { name: 'x', scopes: [] }],
   ['POST', '/access-tokens', { name: 'x', scopes: ['everything'] }],
@@ -134,6 +136,18 @@ for (const [method, path, body] of REFUSED) {
     assert.deepEqual(await codeOf(method, path, { body }), [400, 'invalid_request']);
   });
 }
+
+test('a refusal says which members a change may have, and whom a token cannot be made for', async (t) => {
+  const { call } = await serve(t);
+  const nothing = await call('PATCH', '/members/owner', { body: {} });
+  assert.equal(nothing.body.detail, 'The body must have at least one of role, name.');
+  const token = { name: 'x', scopes: ['workspace:manage'], userId: 'nobody' };
+  const unknown = await call('POST', '/access-tokens', { body: token });
+  assert.deepEqual(
+    [unknown.status, unknown.body.errors.map((one: { path: string }) => one.path)],
+    [404, ['/userId']],
+  );
+});
 
 for (const list of ['/workspaces', '/members', '/access-tokens']) {
   test(`${list} refuses a cursor that is none of its ids, and a limit beyond 100`, async (t) => {
