@@ -1,4 +1,4 @@
-/** The frames that a kernel understands: marimo's commands with our `seq`, and the three other channels. */
+/** The frames that a kernel understands: marimo's commands with our `seq`, values of UI elements, answers to calls. */
 import { encodeFrame, framedParts } from './frame-decoder.ts';
 import type { KernelLaunch, ScratchpadRequest } from './kernel.ts';
 import type { CellConfig } from './messages.ts';
