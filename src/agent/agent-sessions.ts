@@ -69,7 +69,7 @@ export class AgentSessions {
     const environment: Address = { workspaceId, kind: 'environment', id: environmentId };
     if (request.config?.model != null) parseModelId(request.config.model);
     const before = this.#saved(principal, sessionId, request);
-    if (actors.peek(environment) === undefined) throw notFound();
+    if (actors.peek(environment) === undefined) throw notFound('/environmentId');
     if (notebookSessionId !== null) this.#requireNotebook(workspaceId, notebookSessionId, environmentId);
 
     const address = agentAddress(workspaceId, sessionId);
@@ -175,7 +175,7 @@ export class AgentSessions {
     const { access, store } = this.#options;
     const isKnown = store.get(conversationRecords, principal.workspaceId, sessionId) !== undefined;
     if (!isKnown) {
-      if (id !== undefined && notebookSessionId === undefined) throw notFound();
+      if (id !== undefined && notebookSessionId === undefined) throw notFound('/id');
       return undefined;
     }
     const record = access.usable(principal, sessionId);

@@ -1,11 +1,12 @@
 /**
  * The log: one JSON line for each event, on standard output. Lines are written in the background; what is still
- * buffered is written when the process exits, also by `process.exit`.
+ * held is written when the process exits, also by `process.exit`.
  *
  * Every field passes `log-fields.ts` on its way, so nothing has to be remembered where something is logged.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { type Fields, type Scrubber, scrubber, visibleFields } from './log-fields.ts';
+import { LogOutput } from './log-output.ts';
 import type { Secret } from './secret.ts';
 
 export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
@@ -25,7 +26,7 @@ export interface Log {
 }
 
 export interface RootLog extends Log {
-  /** Writes what is buffered, now. */
+  /** Writes what is held, now. */
   flush(): void;
 }
 
@@ -38,11 +39,7 @@ export interface LogOptions {
 }
 
 /** Opens the log of this process. */
-export function openLog({
-  level,
-  secrets = [],
-  destination = pino.destination({ sync: false }),
-}: LogOptions): RootLog {
+export function openLog({ level, secrets = [], destination = standardOutput() }: LogOptions): RootLog {
   const logger = pino(
     {
       level,
@@ -55,6 +52,12 @@ export function openLog({
   );
   const log = wrap(logger, scrubber(secrets));
   return { ...log, flush: () => destination.flushSync?.() };
+}
+
+function standardOutput(): LogOutput {
+  const output = new LogOutput(process.stdout.fd);
+  process.on('exit', () => output.flushSync());
+  return output;
 }
 
 function wrap(logger: Logger, scrub: Scrubber): Log {

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { DatasourceSlugs } from './notebook.ts';
 import { nullable, Timestamp } from './paging.ts';
 
 const closed = { additionalProperties: false } as const;
@@ -105,9 +106,7 @@ export const OpenAgentSessionSchema = Type.Object(
     context: Type.Optional(
       Type.Object(
         {
-          datasourceSlugs: Type.Optional(
-            Type.Array(Type.String({ minLength: 1, maxLength: 120 }), { maxItems: 1000 }),
-          ),
+          datasourceSlugs: Type.Optional(DatasourceSlugs),
         },
         closed,
       ),

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import test from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { LogOutput } from '#src/core/log-output.ts';
+import { temporaryDirectory } from '#test/support/temporary-store.ts';
+
+const MODULE = fileURLToPath(new URL('../../src/core/log-output.js', import.meta.url));
+const LINE = `${'x'.repeat(1023)}\n`;
+
+/** A process whose standard output is a pipe; `body` has `output` on it. */
+function withOutput(body: string) {
+  const script = `import { LogOutput } from ${JSON.stringify(MODULE)}; const output = new LogOutput(1); ${body}`;
+  return spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+}
+
+test('lines arrive whole and in order, those that are flushed behind those in the background', (t) => {
+  const path = join(temporaryDirectory(t), 'log');
+  const fd = openSync(path, 'w');
+  const output = new LogOutput(fd);
+  for (let n = 0; n < 5; n++) output.write(`${n}\n`);
+  output.flushSync();
+  closeSync(fd);
+  assert.deepEqual(readFileSync(path, 'utf8').split('\n').sort(), ['', '0', '1', '2', '3', '4']);
+});
+
+test('everything that was written before the end is there', async () => {
+  const child = withOutput(
+    `process.on('exit', () => output.flushSync()); for (let n = 0; n < 20000; n++) output.write(n + '\\n');`,
+  );
+  const all = await text(child.stdout);
+  assert.equal(all, Array.from({ length: 20_000 }, (_, n) => `${n}\n`).join(''));
+});
+
+test('without a reader a flush comes back, and the process ends', async () => {
+  const child = withOutput(`process.stdin.once('data', () => {
+    output.write('a\\n'); output.write('b\\n'); output.flushSync(); process.exit(7);
+  });`);
+  child.stdout.destroy();
+  await once(child.stdout, 'close');
+  child.stdin.write('go');
+  assert.deepEqual(await once(child, 'exit'), [7, null]);
+});
+
+test('a reader that does not read loses lines, and is told how many when it reads', async () => {
+  const child = withOutput(`
+    for (let n = 0; n < 20 * 1024; n++) output.write(${JSON.stringify(LINE)});
+    output.flushSync();
+    process.stderr; process.stdin.once('data', () => { output.write('the end\\n'); process.stdin.destroy(); });
+  `);
+  child.stdin.write('go');
+  let lost = 0;
+  let kept = 0;
+  let last = '';
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (line.startsWith('x')) kept++;
+    else if (line.startsWith('{')) lost += (JSON.parse(line) as { lost: number }).lost;
+    last = line;
+  }
+  assert.equal(last, 'the end');
+  assert.equal(kept + lost, 20 * 1024);
+  assert.ok(lost > 10 * 1024, `${lost} of 20 MiB were lost`);
+});

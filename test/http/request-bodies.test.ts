@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { GOOD, JSON_BODY, RawConnection, send, serve } from './test-server.ts';
+import { thingRoutes, violationsOf } from './thing-routes.ts';
+
+test('a body has to be JSON in UTF-8, and to say so', async (t) => {
+  const server = await serve(t, thingRoutes);
+  const attempt = async (contentType: string | undefined, body: string | Uint8Array) => {
+    const headers = { ...GOOD, ...(contentType === undefined ? {} : { 'content-type': contentType }) };
+    const answer = await send(server, '/things', { method: 'POST', headers, body });
+    return answer.code ?? answer.status;
+  };
+  assert.equal(await attempt('application/json; charset=utf-8', '{"name":"ä"}'), 201);
+  assert.equal(await attempt('APPLICATION/JSON;charset="UTF-8"', '{"name":"n"}'), 201);
+  for (const type of [
+    undefined,
+    'text/plain',
+    'application/json; charset=latin1',
+    'application/jsonx',
+    'application/x-www-form-urlencoded',
+  ]) {
+    assert.equal(await attempt(type, '{"name":"n"}'), 'unsupported_media_type', type);
+  }
+  const malformed = [
+    '',
+    ' ',
+    '{',
+    '{"name":"n"}x',
+    "{'name':1}",
+    'nul',
+    '\ufeff{"name":"n"}',
+    '{"name":"\n"}',
+    '[1,]',
+    `{"name":"n","anything":${'9'.repeat(309)}}`,
+    Buffer.from([0x22, 0xff, 0x22]),
+  ];
+  for (const body of malformed)
+    assert.equal(await attempt('application/json', body), 'malformed_json', JSON.stringify(body));
+});
+
+test('a body that does not match is refused with every mistake and none of its values', async (t) => {
+  const server = await serve(t, thingRoutes);
+  const errors = async (body: unknown) => {
+    const answer = await send(server, '/things', {
+      method: 'POST',
+      headers: JSON_BODY,
+      body: JSON.stringify(body),
+    });
+    assert.equal(answer.code, 'invalid_request');
+    assert.doesNotMatch(answer.text, /hunter2/);
+    return violationsOf(answer.json);
+  };
+  assert.deepEqual(await errors({ nam: 'hunter2', 'a/b~c': 1 }), [
+    { path: '/name', message: 'is required' },
+    { path: '/nam', message: 'is not a known member' },
+    { path: '/a~1b~0c', message: 'is not a known member' },
+  ]);
+  assert.deepEqual(await errors({ name: 'n', parts: [{ kind: 'wheel', spokes: 'hunter2' }] }), [
+    { path: '/parts/0/spokes', message: 'must be integer' },
+  ]);
+  assert.deepEqual(await errors({ name: 'n', parts: [{ kind: 'hunter2' }] }), [
+    { path: '/parts/0/kind', message: 'must be one of "wheel", "bell"' },
+  ]);
+  assert.deepEqual(await errors({ name: 'n', parts: [{ kind: null }, 7] }), [
+    { path: '/parts/0/kind', message: 'must be one of "wheel", "bell"' },
+    { path: '/parts/1', message: 'must be object' },
+  ]);
+  const mixed = [
+    { kind: 'wheel', spokes: 'x' },
+    { kind: 'bell', loud: 'x' },
+  ];
+  assert.deepEqual(await errors({ name: 'n', parts: mixed }), [
+    { path: '/parts/0/spokes', message: 'must be integer' },
+    { path: '/parts/1/loud', message: 'must be boolean' },
+  ]);
+  const manyUnions = { name: 'n', parts: Array(10).fill({ kind: 'bell', loud: 'hunter2' }) };
+  assert.deepEqual(
+    await errors(manyUnions),
+    Array.from({ length: 10 }, (_, i) => ({ path: `/parts/${i}/loud`, message: 'must be boolean' })),
+  );
+  assert.deepEqual(await errors({ name: 'n', labels: { '1a': 'x', b: 'hunter2' } }), [
+    { path: '/labels/1a', message: 'is not an allowed name: it must match ^[a-z]+$' },
+  ]);
+  assert.deepEqual(await errors(['hunter2']), [{ path: '', message: 'must be object' }]);
+  assert.deepEqual(await errors('hunter2'), [{ path: '', message: 'must be object' }]);
+});
+
+test('members that reach for prototypes, half characters and numbers beyond a double are refused', async (t) => {
+  const server = await serve(t, thingRoutes);
+  const bodies = [
+    '{"name":"n","__proto__":{"x":1}}',
+    '{"name":"n","constructor":1}',
+    '{"name":"n","anything":{"a":[{"__proto__":{"x":1}}]}}',
+    '{"name":"n","anything":{"\\u005f_proto__":1}}',
+    '{"name":"n","anything":[1e308,1e309]}',
+    '{"name":"n","anything":{"deep":{"low":-2E+400}}}',
+    '{"name":"\\ud800"}',
+    '{"name":"n","anything":{"\\udc00":1}}',
+  ];
+  for (const body of bodies) {
+    assert.equal(
+      (await send(server, '/things', { method: 'POST', headers: JSON_BODY, body })).code,
+      'invalid_request',
+      body,
+    );
+  }
+  const fine = '{"name":"__proto__ \\ud83d\\ude00 \\u0000"}';
+  assert.equal(
+    (await send(server, '/things', { method: 'POST', headers: JSON_BODY, body: fine })).status,
+    201,
+  );
+});
+
+test('deep nesting is refused however large it is', async (t) => {
+  const server = await serve(t, thingRoutes);
+  const post = async (body: string) =>
+    (await send(server, '/large', { method: 'POST', headers: JSON_BODY, body })).code;
+  const nest = (depth: number) => `{"name":"n","anything":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+  assert.equal(await post(nest(127)), undefined);
+  assert.equal(await post(nest(128)), 'malformed_json');
+  assert.equal(await post(nest(8_000_000)), 'malformed_json');
+  assert.equal(await post('['.repeat(16_000_000)), 'malformed_json');
+  assert.equal(await post('{"a":'.repeat(3_000_000)), 'malformed_json');
+  assert.equal(await post(`{"name":"${'[{'.repeat(1_000_000)}\\"["}`), undefined);
+});
+
+test('very many values are refused before they cost time; fewer are checked, but not explained', async (t) => {
+  const server = await serve(t, thingRoutes);
+  const post = (parts: number) => {
+    const body = `{"name":"n","parts":[${Array(parts).fill('{}').join(',')}]}`;
+    return send(server, '/large', { method: 'POST', headers: JSON_BODY, body });
+  };
+  assert.equal((await post(150_000)).code, 'malformed_json');
+  const large = await post(100_000);
+  const why = { path: '', message: 'does not match the schema, and is too large to say where' };
+  assert.deepEqual([large.code, violationsOf(large.json)], ['invalid_request', [why]]);
+});
+
+test('20 MB are refused without being kept, announced or not', async (t) => {
+  const server = await serve(t, thingRoutes);
+  const body = Buffer.alloc(20_000_000, '[');
+  const announced = await send(server, '/things', { method: 'POST', headers: JSON_BODY, body });
+  const chunked = await send(server, '/things', {
+    method: 'POST',
+    headers: { ...JSON_BODY, 'transfer-encoding': 'chunked' },
+    body,
+  });
+  assert.deepEqual([announced.code, chunked.code], ['body_too_large', 'body_too_large']);
+});
+
+test('a client that sends all of a body that is too large before it reads is answered, and served again', async (t) => {
+  const server = await serve(t, thingRoutes);
+  const head = Object.entries(JSON_BODY).map(([name, value]) => `${name}: ${value}\r\n`);
+  const raw = new RawConnection(server);
+  const length = 20_000_000;
+  raw.write(`POST /things HTTP/1.1\r\nHost: x\r\n${head.join('')}Content-Length: ${length}\r\n\r\n`);
+  raw.write('x'.repeat(length));
+  raw.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+  await raw.until((text) => text.includes('HTTP/1.1 200 '));
+  assert.match(raw.text, /^HTTP\/1\.1 413 /);
+  raw.leave();
+});
+
+test('of a body without end only so much is thrown away', async (t) => {
+  const server = await serve(t, thingRoutes);
+  const head = Object.entries(JSON_BODY).map(([name, value]) => `${name}: ${value}\r\n`);
+  const raw = new RawConnection(server);
+  raw.write(`POST /things HTTP/1.1\r\nHost: x\r\n${head.join('')}Transfer-Encoding: chunked\r\n\r\n`);
+  const chunk = `${(10_000_000).toString(16)}\r\n${'x'.repeat(10_000_000)}\r\n`;
+  for (let n = 0; n < 8; n++) raw.write(chunk);
+  await raw.closed;
+  assert.match(raw.text, /^$|^HTTP\/1\.1 413 .*connection: close/is);
+});
+
+test('an announced body that is too large is refused before it is sent', async (t) => {
+  const server = await serve(t, thingRoutes);
+  const raw = new RawConnection(server);
+  const head = Object.entries(JSON_BODY).map(([name, value]) => `${name}: ${value}\r\n`);
+  raw.write(`POST /things HTTP/1.1\r\nHost: x\r\n${head.join('')}Content-Length: 5000\r\n\r\n`);
+  await raw.until((text) => text.includes('body_too_large'));
+  assert.match(raw.text, /^HTTP\/1\.1 413 /);
+  raw.leave();
+});
+
+test('a body exactly at the limit is taken, one byte more is not', async (t) => {
+  const server = await serve(t, thingRoutes);
+  const ofLength = (length: number) => `{"name":"${'n'.repeat(length - 11)}"}`;
+  const post = async (body: string) =>
+    (await send(server, '/things', { method: 'POST', headers: JSON_BODY, body })).status;
+  assert.deepEqual([await post(ofLength(4096)), await post(ofLength(4097))], [201, 413]);
+});
+
+test('a body may be left out where it is optional, and is not looked at where there is none', async (t) => {
+  const server = await serve(t, thingRoutes);
+  const without = await send(server, '/optional', { method: 'POST' });
+  const withBody = await send(server, '/optional', {
+    method: 'POST',
+    headers: JSON_BODY,
+    body: '{"name":"n"}',
+  });
+  const wrong = await send(server, '/optional', { method: 'POST', headers: JSON_BODY, body: '{}' });
+  const ignored = await send(server, '/bodiless', { method: 'POST', headers: JSON_BODY, body: '{' });
+  assert.deepEqual(
+    [without.json, withBody.json, wrong.status, ignored.status],
+    [{ body: null }, { body: { name: 'n' } }, 400, 200],
+  );
+});
+
+test('a request whose end is in doubt is refused and its connection ends', async (t) => {
+  const server = await serve(t, thingRoutes);
+  const forms = [
+    'Content-Length: 12\r\nContent-Length: 13',
+    'Content-Length: 12\r\nContent-Length: 12',
+    'Content-Length: +12',
+    'Content-Length: -12',
+    'Content-Length: 0x0c',
+    'Content-Length: 12, 12',
+    'Content-Length: 99999999999999999999',
+    'Transfer-Encoding: chunked\r\nContent-Length: 12',
+    'Content-Length: 12\r\nTransfer-Encoding: chunked',
+    'Transfer-Encoding: xchunked',
+    'Transfer-Encoding: identity',
+    'Transfer-Encoding: gzip, chunked',
+    'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked',
+  ];
+  const head = Object.entries(JSON_BODY).map(([name, value]) => `${name}: ${value}\r\n`);
+  for (const form of forms) {
+    for (const path of ['/things', '/bodiless']) {
+      const raw = new RawConnection(server);
+      raw.write(`POST ${path} HTTP/1.1\r\nHost: x\r\n${head.join('')}${form}\r\n\r\n{"name":"n"}`);
+      await raw.until((text) => text.startsWith('HTTP/1.1 ') && text.includes('\r\n\r\n'));
+      raw.socket.end();
+      await raw.closed;
+      assert.match(raw.text, /^HTTP\/1\.1 400 /, `${path} ${form}`);
+      assert.match(raw.text, /connection: close/i, `${path} ${form}`);
+    }
+  }
+});

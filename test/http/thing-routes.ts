@@ -1,0 +1,99 @@
+import Type from 'typebox';
+import { created, ok } from '#src/http/reply.ts';
+import { defineRoute } from '#src/http/route.ts';
+import { healthRoutes } from '#src/http/routes/health.ts';
+
+const docs = { summary: 's', tags: ['Things'], responses: { 200: { description: 'd' } } } as const;
+const use = { action: 'thing.use' } as const;
+
+const Thing = Type.Object(
+  {
+    name: Type.String(),
+    parts: Type.Optional(
+      Type.Array(
+        Type.Union([
+          Type.Object(
+            { kind: Type.Literal('wheel'), spokes: Type.Integer() },
+            { additionalProperties: false },
+          ),
+          Type.Object({ kind: Type.Literal('bell'), loud: Type.Boolean() }, { additionalProperties: false }),
+        ]),
+      ),
+    ),
+    labels: Type.Optional(
+      Type.Record(Type.String({ pattern: '^[a-z]+$' }), Type.String(), { additionalProperties: false }),
+    ),
+    anything: Type.Optional(Type.Unknown()),
+  },
+  { additionalProperties: false },
+);
+
+/** Routes of things that exist for the tests only: with and without a body, with a query, with a right that nobody has. */
+export const thingRoutes = [
+  ...healthRoutes(() => ({ ready: true })),
+  defineRoute({
+    ...docs,
+    method: 'POST',
+    path: '/things',
+    operationId: 'createThing',
+    access: use,
+    sameOrigin: true,
+    bodyLimitBytes: 4096,
+    query: Type.Object({ dry: Type.Boolean({ default: false }) }),
+    body: Thing,
+    handle: ({ body }) => created(body, '/things/1'),
+  }),
+  defineRoute({
+    ...docs,
+    method: 'GET',
+    path: '/things/:thingId',
+    operationId: 'getThing',
+    access: use,
+    query: Type.Object({
+      limit: Type.Integer({ default: 50, minimum: 1, maximum: 100 }),
+      after: Type.Optional(Type.String()),
+    }),
+    handle: ({ params, query }) => ok({ ...params, ...query }),
+  }),
+  defineRoute({
+    ...docs,
+    method: 'GET',
+    path: '/forbidden',
+    operationId: 'f',
+    access: { action: 'forbidden' },
+    handle: () => ok({}),
+  }),
+  defineRoute({
+    ...docs,
+    method: 'POST',
+    path: '/optional',
+    operationId: 'optional',
+    access: use,
+    body: Thing,
+    optionalBody: true,
+    handle: ({ body }) => ok({ body: body ?? null }),
+  }),
+  defineRoute({
+    ...docs,
+    method: 'POST',
+    path: '/bodiless',
+    operationId: 'bodiless',
+    access: use,
+    handle: () => ok({}),
+  }),
+  defineRoute({
+    ...docs,
+    method: 'POST',
+    path: '/large',
+    operationId: 'large',
+    access: use,
+    bodyLimitBytes: 16 * 1024 * 1024,
+    body: Thing,
+    handle: () => ok({}),
+  }),
+];
+
+/** What is wrong with a request, as a problem document says it. */
+export function violationsOf(json: unknown): unknown {
+  return typeof json === 'object' && json !== null && 'errors' in json ? json.errors : undefined;
+}
