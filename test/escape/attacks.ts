@@ -2,17 +2,16 @@
 import assert from 'node:assert/strict';
 import type { OpenNotebook } from '#test/support/notebook-fixture.ts';
 import { printed, results } from '#test/support/notebook-fixture.ts';
-import { descendants, kernelHostOf } from '#test/support/processes.ts';
+import { kernelHostOf, kernelsOf } from '#test/support/processes.ts';
 import type { AttackedServer } from './attacked-server.ts';
 
 /** On the server, on what it keeps, and on the neighbour's kernel. */
 export function attackCell(server: AttackedServer, runSocket: string): string {
   const { zygote } = kernelHostOf(server.pid);
-  const others = descendants(server.pid).filter(({ parent }) => parent === zygote);
   const facts = {
     S: server.pid,
     Z: zygote,
-    K: others[0]?.pid ?? 0,
+    K: kernelsOf(server.pid)[0]?.pid ?? 0,
     DATA: server.dataDir,
     KEYRING: server.keyringFile,
     CONFIG: server.configFile,

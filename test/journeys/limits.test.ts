@@ -5,17 +5,12 @@ import { startChildServer } from '#test/support/child-server.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { EventLog } from '#test/support/event-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { descendants, eventually, kernelHostOf } from '#test/support/processes.ts';
+import { eventually, kernelsOf } from '#test/support/processes.ts';
 import { problemOf, refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
 async function stateOf({ actors }: Client, kind: string, id: string): Promise<unknown> {
   return (await actors()).items.find((actor) => actor.kind === kind && actor.id === id)?.state;
-}
-
-function kernelsOf(serverPid: number): number {
-  const { zygote } = kernelHostOf(serverPid);
-  return descendants(serverPid).filter(({ parent }) => parent === zygote).length;
 }
 
 test('a session that nobody uses gives up its kernel, and its next use brings it back', async (t) => {
@@ -27,14 +22,14 @@ test('a session that nobody uses gives up its kernel, and its next use brings it
     'it sleeps',
     async () => (await stateOf(client, 'notebook-session', notebook.id)) === 'dormant',
   );
-  await eventually('its kernel is gone', () => kernelsOf(server.pid) === 0);
+  await eventually('its kernel is gone', () => kernelsOf(server.pid).length === 0);
 
   await using events = await EventLog.open(client, notebook.id);
   await events.status('ready');
   const shown = events.dataOf('cell-op').find(({ cellId }) => cellId === 'a');
   assert.equal(shown?.stale, true);
   assert.match(String(shown?.output?.data), /kept/);
-  assert.equal(kernelsOf(server.pid), 1);
+  assert.equal(kernelsOf(server.pid).length, 1);
   assert.equal((await callCode(client, notebook.id, 'x')).errors[0]?.type, 'NameError');
   assert.equal((await notebook.run(['a'])).status, 'completed');
 });

@@ -95,3 +95,20 @@ export function kernelHostOf(serverPid: number): { guardian: number; zygote: num
   if (guardian === undefined || zygote === undefined) throw new Error('the server has no kernel host');
   return { guardian: guardian.pid, zygote: zygote.pid };
 }
+
+/** The kernels of a server, as the zygote's children: each is one, or the init of one. An init that waits for one is none. */
+export function kernelsOf(serverPid: number): ProcessFact[] {
+  const all = descendants(serverPid);
+  const { zygote } = kernelHostOf(serverPid);
+  const isWaiting = ({ pid }: ProcessFact) => isInit(pid) && !all.some(({ parent }) => parent === pid);
+  return all.filter((one) => one.parent === zygote && !isWaiting(one));
+}
+
+/** Whether it is the first process of a namespace of its own. */
+function isInit(pid: number): boolean {
+  try {
+    return /^NSpid:.*\t1$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false; // it has ended
+  }
+}

@@ -14,7 +14,6 @@ import json
 import os
 import select
 import signal
-import struct
 import sys
 import time
 import traceback
@@ -23,36 +22,11 @@ from collections import deque
 import cgroups
 import guardian
 import processes
+from child import Child
+from spare import Spares
 
 # what notebooks may import from their server: the only modules of ours that they find
 NOTEBOOK_MODULES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "notebook_modules")
-
-
-class Child:
-    """A process whose end is the end of what an order started: a kernel, its init, or a conversion."""
-
-    def __init__(self, id, link, group):
-        self.id = id
-        self.group = group  # the control group that limits it, or None
-        self.link = link  # a pipe on which a session's init says how the kernel ended; None: there is no init
-        self.has_ended = False  # and that was said
-
-    def signal(self, pid, number):
-        """2 and 15 for the whole group; init passes them on. Nothing happens when the process is gone."""
-        try:
-            if self.link is not None:
-                os.kill(pid, number)
-            elif number == signal.SIGKILL:
-                processes.kill_tree(pid)
-            else:
-                os.killpg(pid, number)
-        except ProcessLookupError:  # gone, or without a group of its own yet: then no cell runs either
-            pass
-
-    def last_words(self):
-        """What init said of the kernel's end, as waitstatus_to_exitcode has it; None when it died without a word."""
-        said = os.read(self.link, 4)
-        return struct.unpack("i", said)[0] if said else None
 
 
 class Zygote:
@@ -69,6 +43,7 @@ class Zygote:
         self.inbox = b""
         self.children = {}  # pid -> Child
         self.links = {}  # link -> Child, until it was heard
+        self.spares = Spares(self.clone_spare)
         self.poll = select.poll()  # unlike select() it takes descriptors beyond the first thousand
         self.wake_r, self.wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.started_at = time.perf_counter()
@@ -88,7 +63,7 @@ class Zygote:
         for descriptor in (0, self.wake_r, self.lifeline):
             self.poll.register(descriptor, select.POLLIN)
         while True:
-            ready = {descriptor for descriptor, _ in self.poll.poll(0 if self.steps else None)}
+            ready = {descriptor for descriptor, _ in self.poll.poll(self.patience_ms())}
             if self.lifeline in ready:
                 self.end()
             if self.wake_r in ready:
@@ -98,8 +73,17 @@ class Zygote:
                 self.listen(ready)
             if 0 in ready:
                 self.read_orders()
-            if not ready:
+            if not ready and self.steps:
                 self.take_step()
+            elif not ready:
+                self.spares.make()
+
+    def patience_ms(self):
+        """How long to wait for something to happen before doing what can wait."""
+        if self.steps:
+            return 0
+        patience = self.spares.patience_s()
+        return None if patience is None else patience * 1000
 
     def read_orders(self):
         data = os.read(0, 1 << 16)
@@ -145,13 +129,70 @@ class Zygote:
                     child.signal(pid, order.signal)
         elif isinstance(order, orders.Convert):
             self.fork(order, self.convert, self.confine(order.confine, None))
-        else:
+        elif order.confine is None or not self.found.namespaces:
             self.fork(order, self.run_kernel, self.confine(order.confine, order.cwd))
+        else:
+            policy = (order.confine, order.memory)
+            if not self.use_spare(policy, order, line):
+                self.fork(order, self.run_kernel, self.confine(order.confine, order.cwd))
+            self.spares.expect(policy)
 
     def confine(self, wanted, work):
         from confinement.session import Confinement
 
         return None if wanted is None else Confinement(self.found, wanted, work, self.shield)
+
+    def clone_spare(self, policy, await_order):
+        """Pid of an init that has nothing to do yet; see spare.py."""
+        wanted, memory = policy
+        link, theirs = os.pipe2(os.O_CLOEXEC)
+        group = None
+        try:
+            group = self.groups.make(memory) if self.groups and memory else None
+            pid = self.confine(wanted, None).fork()
+        except OSError:
+            close(link, theirs)
+            self.discard(group)
+            raise
+        if pid == 0:
+            self.live(link, group, lambda: self.become_kernel(group, theirs, await_order))
+        close(theirs)
+        if group:
+            group.forked()
+        self.children[pid] = Child(None, link, group)
+        return pid
+
+    def become_kernel(self, group, link, await_order):
+        import orders
+
+        line, log = await_order()
+        order = within(orders.decode(line), group)
+        self.run_kernel(order, log, time.perf_counter(), self.confine(order.confine, order.cwd), link)
+
+    def use_spare(self, policy, order, line) -> bool:
+        """False when there is none that fits, or when it cannot be used."""
+        spare = self.spares.take(policy)
+        if spare is None:
+            return False
+        log = None
+        try:
+            log = open_log(order)
+            spare.give(line, log)
+        except OSError:
+            return False
+        finally:
+            close(log)
+            spare.control.close()
+        child = self.children[spare.pid]
+        child.id = order.id
+        self.follow(spare.pid, child)
+        return True
+
+    def discard(self, group):
+        """One that nobody has joined."""
+        if group:
+            group.forked()
+            self.groups.remove(group)
 
     def fork(self, order, become, confinement):
         forked_at = time.perf_counter()
@@ -159,37 +200,41 @@ class Zygote:
         log = group = None
         try:
             # Here and not in the child: a view of the disk cannot be made read-only under an open file of its own.
-            log = os.open(order.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            log = open_log(order)
             group = self.groups.make(order.memory) if self.groups and order.memory else None
             pid = confinement.fork() if confinement else os.fork()
         except OSError as error:  # no such folder, or no more processes or memory
             self.say(op="refused", id=order.id, error=str(error))
             close(link, theirs, log)
-            if group:
-                group.forked()
-                self.groups.remove(group)
+            self.discard(group)
             return
         if pid == 0:
-            try:
-                if group:
-                    group.join()
-                    order.memory *= cgroups.RESERVED
-                self.leave()
-                close(link)
-                become(order, log, forked_at, confinement, theirs)
-            except BaseException:
-                traceback.print_exc()
-                sys.stderr.flush()
-            finally:
-                os._exit(70)
+            self.live(link, group, lambda: become(within(order, group), log, forked_at, confinement, theirs))
         close(theirs, log)
         if group:
             group.forked()
         child = self.children[pid] = Child(order.id, link, group)
-        if link is not None:
-            self.links[link] = child
-            self.poll.register(link, select.POLLIN)
-        self.say(op="forked", id=order.id, pid=pid)
+        self.follow(pid, child)
+
+    def live(self, link, group, life):
+        """In a child: without what is the zygote's, `link` among it. Never comes back."""
+        try:
+            if group:
+                group.join()
+            self.leave()
+            close(link)
+            life()
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+        finally:
+            os._exit(70)
+
+    def follow(self, pid, child):
+        if child.link is not None:
+            self.links[child.link] = child
+            self.poll.register(child.link, select.POLLIN)
+        self.say(op="forked", id=child.id, pid=pid)
 
     def leave(self):
         """In a child: lets go of everything that is the zygote's."""
@@ -200,6 +245,7 @@ class Zygote:
         for descriptor in (self.wake_r, self.wake_w, self.lifeline):
             os.close(descriptor)
         close(*(child.link for child in self.children.values()))
+        self.spares.let_go()
 
     def run_kernel(self, order, log, forked_at, confinement, link):
         import kernel_process
@@ -225,7 +271,7 @@ class Zygote:
 
     def report(self, child, code):
         """Once: what init said comes before how init itself ended."""
-        if not child.has_ended:
+        if not child.has_ended and child.id is not None:
             child.has_ended = True
             number = -code if code < 0 else None
             is_full = number == signal.SIGKILL and child.group is not None and child.group.has_killed()
@@ -233,6 +279,7 @@ class Zygote:
 
     def reap(self):
         for pid, status in reaped():
+            self.spares.forget(pid)
             if child := self.children.pop(pid, None):
                 if child.link in self.links:
                     self.hear(child.link)
@@ -244,6 +291,17 @@ class Zygote:
         for pid in processes.children():
             if pid not in self.children:
                 processes.kill_tree(pid)  # its SIGCHLD brings us back here, for its own children
+
+
+def within(order, group):
+    """What its group counts for all processes of a kernel together, each of them may reserve more of."""
+    if group:
+        order.memory *= cgroups.RESERVED
+    return order
+
+
+def open_log(order) -> int:
+    return os.open(order.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
 
 def close(*descriptors):

@@ -1,0 +1,102 @@
+"""A session's init that is cloned before anybody asks for it. To make namespaces and to join a control group takes the
+system longer than the rest of a start, and both are the same for every kernel of one policy.
+
+It waits for one order and becomes the init of that kernel; without one it ends with the zygote, whose end of their
+socket nobody else may have.
+"""
+
+import os
+import socket
+import struct
+import time
+
+LENGTH = struct.Struct("<I")
+# after an order, so that it takes no processor time from the kernel that starts
+MAKE_AFTER_S = 0.03
+
+
+class Spare:
+    """One that waits, as the zygote knows it."""
+
+    def __init__(self, pid, policy, control):
+        self.pid = pid
+        self.policy = policy
+        self.control = control
+
+    def give(self, line: bytes, log: int):
+        """The order and its open log. Raises OSError when the spare is gone."""
+        socket.send_fds(self.control, [LENGTH.pack(len(line))], [log])
+        self.control.sendall(line)
+
+
+class Spares:
+    """At most one waits. `clone(policy, become)` makes it: see Zygote.clone_spare."""
+
+    def __init__(self, clone):
+        self.clone = clone
+        self.waiting = None
+        self.policy = None  # of the last kernel: the next one is likely to have it, too
+        self.due = None
+
+    def patience_s(self) -> float | None:
+        """How long until one is to be made."""
+        return None if self.due is None else max(0, self.due - time.monotonic())
+
+    def expect(self, policy):
+        self.policy = policy
+        self.due = time.monotonic() + MAKE_AFTER_S
+
+    def make(self):
+        """Without one the next kernel takes longer, and is refused itself if there is a reason to."""
+        self.due = None
+        if self.waiting is not None and self.waiting.policy == self.policy:
+            return
+        self.drop()
+        control, theirs = socket.socketpair()
+        with theirs:
+            try:
+                pid = self.clone(self.policy, lambda: await_order(control, theirs))
+            except OSError:
+                control.close()
+            else:
+                self.waiting = Spare(pid, self.policy, control)
+
+    def take(self, policy) -> Spare | None:
+        """The one that fits, which is the caller's from here on."""
+        if self.waiting is None or self.waiting.policy != policy:
+            return None
+        taken, self.waiting = self.waiting, None
+        return taken
+
+    def drop(self):
+        """It ends with its socket."""
+        if self.waiting is not None:
+            self.waiting.control.close()
+            self.waiting = None
+
+    def forget(self, pid):
+        """It has ended."""
+        if self.waiting is not None and self.waiting.pid == pid:
+            self.drop()
+
+    def let_go(self):
+        """In another child of the zygote: who has the socket could give orders."""
+        if self.waiting is not None:
+            self.waiting.control.close()
+
+
+def await_order(zygotes: socket.socket, control: socket.socket) -> tuple[bytes, int]:
+    """In the spare: (order, its open log). Does not come back when the zygote has gone or has no use for it."""
+    zygotes.close()
+    head, logs, _, _ = socket.recv_fds(control, LENGTH.size, 1, socket.MSG_CMSG_CLOEXEC)
+    if len(head) < LENGTH.size or not logs:
+        os._exit(0)
+    (length,) = LENGTH.unpack(head)
+    line = bytearray()
+    while len(line) < length:
+        piece = control.recv(length - len(line))
+        if not piece:
+            os._exit(0)
+        line += piece
+    control.close()
+    return bytes(line), logs[0]
