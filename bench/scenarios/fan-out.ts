@@ -13,7 +13,7 @@ const code = (prints: number) =>
 export const fanOut: Scenario = {
   name: 'fan-out',
   title: 'A line printed 5 times a second, from print() to each of many subscribers',
-  limitS: 120,
+  limitS: 180,
   async run(stage) {
     const measures: Measure[] = [];
     for (const [count, p99] of [
