@@ -17,7 +17,7 @@ export interface ReadersResult {
   /** Of every printed time at every reader, in ms. */
   readonly delaysMs: Float64Array;
   readonly bytes: number;
-  /** Readers that were told to connect again. */
+  /** Readers whose stream the server has ended: told to connect again, unless they took nothing for too long to be told. */
   readonly cutOff: number;
 }
 
@@ -102,6 +102,7 @@ function read({ port, requests, count, stalled }: ReadersOptions): void {
       () => socket.write(Buffer.from(requests[index % requests.length]!)),
     );
     socket.on('error', () => undefined);
+    socket.on('end', () => cutOff.add(index));
     sockets.push(socket);
   };
   for (let i = 0; i < Math.min(count, OPEN_AT_ONCE); i++) open(i);
