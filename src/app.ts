@@ -90,6 +90,8 @@ export interface App extends AsyncDisposable {
 
 /** How long a stream may outlive the token that it was opened with; a revoked one ends it at once. */
 const EXPIRY_CHECK_MS = 1000;
+/** A token is an event that takes ten times its bytes, and who comes back late is told the answer so far anyway. */
+const CONVERSATION_RESUME_SHARE = 1 / 32;
 const STOPPING: Failure = {
   code: 'server_stopped',
   message: 'The server was stopped while this was running.',
@@ -146,8 +148,8 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     convert: (request) => host.convert(request),
   });
   const frontEnd = new FrontEndFiles(() => host.marimo);
-  const makeStream = (sessionId: SessionId) =>
-    new SessionStream({ sessionId, limitBytes: config.subscriberBufferBytes, heartbeats });
+  const makeStream = (sessionId: SessionId, resumeShare?: number) =>
+    new SessionStream({ sessionId, limitBytes: config.subscriberBufferBytes, resumeShare, heartbeats });
   const liveNotebooks = new LiveNotebooks({ store, notebooks, makeStream });
   const { datasources, grants, keys, queries, forAgents } = opened.use(
     await openDatasources({
@@ -217,7 +219,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     runs,
     settings: config,
     log,
-    makeStream,
+    makeStream: (sessionId) => makeStream(sessionId, CONVERSATION_RESUME_SHARE),
     notebooks: new NotebooksForAgents({ store, actors, sessions, sessionActors, liveNotebooks, codeCalls }),
     datasources: forAgents,
     vault: new KeyVault(store, () => keys.ring),

@@ -7,6 +7,9 @@ export interface Chunk {
   readonly start: number;
 }
 
+/** What a chunk takes in memory beside its bytes, about: most chunks are a token of an answer, and smaller than this. */
+const CHUNK_OVERHEAD = 200;
+
 /** The latest chunks of a stream, by an index that counts from its beginning: a place in it is one number. */
 export class ChunkRing {
   #chunks: Chunk[] = [];
@@ -42,12 +45,13 @@ export class ChunkRing {
     return this.#firstIndex + this.#chunks.findIndex((chunk) => chunk.lastSeq > seq);
   }
 
-  /** Drops chunks before `index`, except for the latest `windowBytes`. */
+  /** Drops chunks before `index`, except for the latest that take `windowBytes` of memory. */
   trim(index: number, windowBytes: number): void {
     let count = 0;
     while (count < this.#chunks.length && this.#firstIndex + count < index) {
       const after = this.#chunks[count + 1]?.start ?? this.#end;
-      if (this.#end - after < windowBytes) break;
+      const chunksAfter = this.#chunks.length - count - 1;
+      if (this.#end - after + chunksAfter * CHUNK_OVERHEAD < windowBytes) break;
       count++;
     }
     if (count === 0) return;

@@ -31,6 +31,8 @@ export interface SessionStreamOptions {
   readonly sessionId: string;
   /** How far a subscriber may fall behind. */
   readonly limitBytes?: number;
+  /** Of the limit: what is kept for subscribers that come back with a `Last-Event-ID`. Default: an eighth. */
+  readonly resumeShare?: number | undefined;
   readonly heartbeats?: Heartbeats;
 }
 
@@ -46,7 +48,6 @@ export interface SubscribeOptions {
 
 const DEFAULT_LIMIT_BYTES = 1024 * 1024;
 const MOVING_LIMIT_FACTOR = 4;
-/** Of the limit: what is kept for subscribers that come back with a `Last-Event-ID`. */
 const RESUME_SHARE = 1 / 8;
 const HEARTBEAT = Buffer.from(':\n\n');
 
@@ -59,6 +60,7 @@ interface Frame {
 export class SessionStream {
   readonly sessionId: string;
   readonly #limitBytes: number;
+  readonly #resumeBytes: number;
   readonly #heartbeats: Heartbeats | undefined;
   readonly #epoch = randomBytes(5).toString('hex');
   readonly #ring = new ChunkRing();
@@ -80,9 +82,15 @@ export class SessionStream {
   #closing: Envelope | undefined;
   #isEnded = false;
 
-  constructor({ sessionId, limitBytes = DEFAULT_LIMIT_BYTES, heartbeats }: SessionStreamOptions) {
+  constructor({
+    sessionId,
+    limitBytes = DEFAULT_LIMIT_BYTES,
+    resumeShare = RESUME_SHARE,
+    heartbeats,
+  }: SessionStreamOptions) {
     this.sessionId = sessionId;
     this.#limitBytes = limitBytes;
+    this.#resumeBytes = limitBytes * resumeShare;
     this.#heartbeats = heartbeats;
     this.#pressure = new Pressure(limitBytes, () => this.#settle());
   }
@@ -243,7 +251,7 @@ export class SessionStream {
       if (isMoving) worstBytes = Math.max(worstBytes, lagBytes);
       if (lagBytes > 0) needed = Math.min(needed, subscriber.next);
     }
-    this.#ring.trim(needed, this.#limitBytes * RESUME_SHARE);
+    this.#ring.trim(needed, this.#resumeBytes);
     this.#pressure.update(worstBytes);
   }
 
