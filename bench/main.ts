@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- --only name[,name]] [--quick] [--write] [--list] [--server dist/src/main.js]`
+ * `npm run bench [-- --only name[,name]] [--quick] [--write] [--list] [--server dist/server/main.js]`
  *
  * Measures a server that it starts itself, on loopback, and ends it. Writes nothing but, with `--write`, RESULTS.md.
  * `--server` takes another build, to compare; BENCH_NODE_OPTIONS are options of Node.js for the server, such as
@@ -22,7 +22,7 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
-    server: { type: 'string', default: join(ROOT, 'dist', 'src', 'main.js') },
+    server: { type: 'string', default: join(ROOT, 'dist', 'server', 'main.js') },
   },
 });
 

@@ -1,9 +1,9 @@
 /** The settings of this process, read once: the environment over `troupe.config.json` over the defaults. */
-import { fileURLToPath } from 'node:url';
 import { CONFIG_FILE, readConfigFile } from './config/file.ts';
 import type { Place } from './config/kinds.ts';
 import { isSettingName, SETTING_NAMES, SETTINGS, type Setting, type SettingName } from './config/settings.ts';
 import { nearest } from './config/spelling.ts';
+import { PACKAGE_ROOT } from './core/package-root.ts';
 
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
 
@@ -29,8 +29,6 @@ export class ConfigError extends Error {
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
-
-const PACKAGE_ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Reads all settings. An empty value counts as unset. Throws `ConfigError` that names whatever is unknown or bad. */
 export function loadConfig(

@@ -1,8 +1,10 @@
 /** The tables in the README that are made from the code: `npm run docs` writes them, a test holds them. */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { settingsTable } from './config/report.ts';
 import { CATALOGUE } from './core/errors.ts';
+import { PACKAGE_ROOT } from './core/package-root.ts';
 
 /** Markdown by the name of the markers it stands between: `<!-- name -->` and `<!-- /name -->`. */
 export const TABLES: Readonly<Record<string, () => string>> = { settings: settingsTable, errors: errorTable };
@@ -25,6 +27,6 @@ export function withTables(text: string): string {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const readme = fileURLToPath(new URL('../../README.md', import.meta.url));
+  const readme = join(PACKAGE_ROOT, 'README.md');
   writeFileSync(readme, withTables(readFileSync(readme, 'utf8')));
 }

@@ -34,7 +34,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     types: ['machines', 'src/actors', 'src/notebook', 'src/runs', 'src/agent', 'src/datasource'],
   },
   'src/config': { values: ['src/core'], types: ['src/config.ts'] },
-  'src/config.ts': { values: ['src/config'] },
+  'src/config.ts': { values: ['src/config', 'src/core'] },
   'src/client': { values: ['src/core'] },
   // Looks at a machine as the server would use it.
   'src/doctor': { values: ['src/core', 'src/kernel', 'storage'], types: ['src/config.ts'] },

@@ -1,13 +1,7 @@
-import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { PACKAGE_ROOT } from '#src/core/package-root.ts';
 
-/** A script of the kernel host in this package, whether this module runs from src/ or compiled from dist/. */
+/** Returns the path of a script of the kernel host. The scripts are Python: they lie in `src`, not in what is built. */
 export function findHostScript(name = 'zygote.py'): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, 'package.json'))) {
-    if (folder === dirname(folder)) throw new Error('this module lies in no package');
-    folder = dirname(folder);
-  }
-  return join(folder, 'src/kernel/host', name);
+  return join(PACKAGE_ROOT, 'src/kernel/host', name);
 }

@@ -1,8 +1,8 @@
-// The build: TypeScript into dist/, and nothing in dist/ whose source is gone.
+// The build: TypeScript into dist/, nothing in dist/ whose source is gone, and the bundles of what is started.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { bundle } from './bundle.mjs';
 import { run } from './children.mjs';
-import { joinTypebox } from './join-typebox.mjs';
 import { filesBelow, fingerprint, readStamp, writeStamp } from './stamps.mjs';
 
 export const title = 'building';
@@ -20,7 +20,7 @@ export async function perform(root, keepOpen) {
   const tsc = join(root, 'node_modules', '.bin', 'tsc');
   await run(tsc, ['-p', root, '--pretty', 'false'], { cwd: root, failure: 'The build failed', keepOpen });
   removeOrphans(root);
-  await joinTypebox(root, keepOpen);
+  await bundle(root);
   writeStamp(stampPath(root), stamp);
 }
 
@@ -38,7 +38,7 @@ function wanted(root) {
 export function removeOrphans(root) {
   const kept = new Set(sources(root).map((source) => `dist/${source.slice(0, -'.ts'.length)}`));
   for (const suffix of ['.js', '.js.map']) {
-    for (const output of filesBelow(root, 'dist', suffix)) {
+    for (const output of FOLDERS.flatMap((folder) => filesBelow(root, join('dist', folder), suffix))) {
       if (!kept.has(output.slice(0, -suffix.length))) rmSync(join(root, output), { force: true });
     }
   }

@@ -7,7 +7,7 @@ await reporting(setUp);
 process.setSourceMapsEnabled(true);
 await reporting(async () => {
   try {
-    await import('../../dist/src/main.js');
+    await import('../../dist/server/main.js');
   } catch (error) {
     const text = String(error?.stack ?? error);
     const [, name] = /node_modules\/(lmdb|uWebSockets\.js)\//.exec(text) ?? [];

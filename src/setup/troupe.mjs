@@ -2,7 +2,7 @@
 // The `troupe` command. What is built is run as it is: only a checkout that was never built is set up first.
 import { existsSync } from 'node:fs';
 
-const program = new URL('../../dist/src/cli/main.js', import.meta.url);
+const program = new URL('../../dist/server/cli.js', import.meta.url);
 if (!existsSync(program)) {
   const [{ reporting }, { setUp }] = await Promise.all([import('./say.mjs'), import('./setup.mjs')]);
   await reporting(setUp);

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import type { Owner, TestServer } from '#test/support/server-fixture.ts';
 import { pythonOfTests } from '#test/support/server-fixture.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../server/cli.js', import.meta.url));
 
 export interface Ended {
   readonly exitCode: number | null;

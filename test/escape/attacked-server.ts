@@ -21,7 +21,7 @@ import { type Client, createClient } from '#src/client/client.ts';
 import type { Overrides, Owner } from '#test/support/server-fixture.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-const MAIN = join(ROOT, 'dist/src/main.js');
+const MAIN = join(ROOT, 'dist/server/main.js');
 const PYTHON = process.env.TROUPE_PYTHON || join(ROOT, '.venv/bin/python');
 export const NOBODY = 65_534;
 

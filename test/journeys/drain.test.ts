@@ -140,7 +140,7 @@ test('while it drains, the server answers 503 on connections that are open', asy
 test('a server that npm started ends when npm is told to', async (t) => {
   const server = await startChildServer(t); // its folder holds a package for npm
   await server.end('SIGTERM');
-  const script = `exec node --enable-source-maps ${join(import.meta.dirname, '../../src/main.js')}`;
+  const script = `exec node --enable-source-maps ${join(import.meta.dirname, '../../server/main.js')}`;
   writeFileSync(join(server.dataDir, 'package.json'), JSON.stringify({ scripts: { start: script } }));
   const { PATH = '', HOME = '' } = process.env;
   const env = { PATH, HOME, ...SETTINGS, ...pythonOfTests(), TROUPE_DATA_DIR: server.dataDir };

@@ -10,7 +10,7 @@ import { type Client, createClient } from '#src/client/client.ts';
 import { watchAnswers } from './answer-watch.ts';
 import { type Overrides, OWNER, type Owner, pythonOfTests, SETTINGS } from './server-fixture.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url));
 
 export interface ChildServer {
   readonly pid: number;

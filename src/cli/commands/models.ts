@@ -1,4 +1,7 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { ModelProvider } from '#src/client/models.ts';
+import { PACKAGE_ROOT } from '#src/core/package-root.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
@@ -57,8 +60,8 @@ export const models: CommandGroup = (program, { terminal, connect, wantsJson, in
     )
     .action(async () => {
       // Set-up is plain JavaScript outside of what is built.
-      const setUp = new URL('../../../../src/setup/local-model.mjs', import.meta.url).href;
-      const { addLocalModel } = (await import(setUp)) as { addLocalModel: () => Promise<string> };
+      const setUp = pathToFileURL(join(PACKAGE_ROOT, 'src/setup/local-model.mjs'));
+      const { addLocalModel } = (await import(setUp.href)) as { addLocalModel: () => Promise<string> };
       terminal.out(`${await addLocalModel()}\n`);
     });
   examples(addLocal, ['troupe models add-local']);

@@ -1,0 +1,87 @@
+// The bundles. Node.js needs longer to find and read the hundreds of small modules of the server and its packages than
+// to run them: with bundles the first answer comes in about half the time.
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import { join } from 'node:path';
+import { digest, readStamp, writeStamp } from './stamps.mjs';
+
+/** What is started: `dist/server/main.js` and `dist/server/cli.js`, each with the chunks that it loads on demand. */
+const PROGRAMS = { main: 'src/main.js', cli: 'src/cli/main.js' };
+
+// Packages with a native binary find it beside themselves; the others are optional and may be missing.
+const UNBUNDLED = ['lmdb', 'uWebSockets.js', 'koffi', 'libsql', '@duckdb/node-api', 'pg-native', 'tedious'];
+
+// Bundled CommonJS modules call `require` for the modules of Node.js itself.
+const REQUIRE = `import { createRequire as createRequireForBundle } from 'node:module';
+const require = createRequireForBundle(import.meta.url);`;
+
+const COMMON = {
+  bundle: true,
+  splitting: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node20',
+  logLevel: 'silent', // What fails is in the error.
+};
+
+/** Writes `dist/server` and `dist/node_modules`. Rejects with esbuild's error when a module cannot be resolved. */
+export async function bundle(root) {
+  const { build } = await import('esbuild');
+  await bundleTypebox(root, build);
+  await bundlePrograms(root, build);
+}
+
+async function bundlePrograms(root, build) {
+  const present = Object.entries(PROGRAMS).filter(([, path]) => existsSync(join(root, 'dist', path)));
+  if (present.length === 0) return;
+  const outdir = join(root, 'dist', 'server');
+  rmSync(outdir, { recursive: true, force: true });
+  await build({
+    ...COMMON,
+    absWorkingDir: root,
+    entryPoints: Object.fromEntries(present.map(([name, path]) => [name, join('dist', path)])),
+    outdir,
+    chunkNames: 'chunks/[name]-[hash]',
+    sourcemap: true,
+    external: [...UNBUNDLED, 'cloudflare:*'],
+    banner: { js: REQUIRE },
+  });
+}
+
+/**
+ * typebox alone is 700 modules. Tests and benchmarks load it from `dist/src` many times, so it is bundled for them too:
+ * `dist/node_modules/typebox` stands in front of the real package for everything below `dist`.
+ */
+async function bundleTypebox(root, build) {
+  const source = join(root, 'node_modules', 'typebox');
+  const target = join(root, 'dist', 'node_modules', 'typebox');
+  if (!existsSync(source)) return;
+  const description = readFileSync(join(source, 'package.json'), 'utf8');
+  const wanted = digest(description, readFileSync(new URL(import.meta.url), 'utf8'));
+  if (readStamp(join(target, '.troupe-stamp')) === wanted) return;
+  const { name, version, exports } = JSON.parse(description);
+  const entries = Object.entries(exports).map(([entry, { default: file }]) => ({
+    entry,
+    file,
+    out: entry === '.' ? 'index' : entry.slice('./'.length),
+  }));
+  const work = `${target}.new`;
+  rmSync(work, { recursive: true, force: true });
+  mkdirSync(work, { recursive: true });
+  await build({
+    ...COMMON,
+    absWorkingDir: source,
+    entryPoints: Object.fromEntries(entries.map(({ file, out }) => [out, join(source, file)])),
+    outExtension: { '.js': '.mjs' },
+    outdir: work,
+    external: builtinModules,
+  });
+  const bundled = Object.fromEntries(entries.map(({ entry, out }) => [entry, `./${out}.mjs`]));
+  writeFileSync(
+    join(work, 'package.json'),
+    JSON.stringify({ name, version, type: 'module', exports: bundled }),
+  );
+  writeStamp(join(work, '.troupe-stamp'), wanted);
+  rmSync(target, { recursive: true, force: true });
+  renameSync(work, target);
+}
