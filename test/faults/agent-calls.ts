@@ -11,10 +11,10 @@ import { setTimeout as later } from 'node:timers/promises';
 import type { Client } from '#src/client/client.ts';
 import type { FaultPoint } from '#src/core/fault-points.ts';
 import { httpStandIn } from '#test/datasource/http-stand-in.ts';
+import { SeededRandom } from '#test/support/random.ts';
 import { type Exchange, startScriptedModel } from '#test/support/scripted-model.ts';
 import { OWNER, type Owner } from '#test/support/server-fixture.ts';
 import { assertValidHistory } from '#test/support/vendor-rules.ts';
-import { Random } from './random.ts';
 import { Victim } from './victim.ts';
 
 export interface AgentFaultOptions {
@@ -106,7 +106,7 @@ export async function driveAgentFaults({ seeds, owner, say }: AgentFaultOptions)
   let rounds = 0;
   const sessions = await living(await start(), (client) => openSessions(client, world.databasePort));
   for (const seed of seeds) {
-    const random = new Random(seed);
+    const random = new SeededRandom(seed);
     const tool: Tool = random.next() < 0.6 ? 'run_python' : 'query_datasource';
     const ending: Ending =
       random.next() < 0.6
@@ -141,7 +141,7 @@ export async function driveAgentFaults({ seeds, owner, say }: AgentFaultOptions)
   return { rounds, endings, cutOff };
 }
 
-function pointOf(random: Random): string {
+function pointOf(random: SeededRandom): string {
   const point = random.pick(POINTS);
   // Every prompt passes the points of a tool once, and those of a commit a few times.
   return `${point}:${point.startsWith('tool.') ? 1 : 1 + random.below(6)}`;

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
 import type { FaultPoint } from '#src/core/fault-points.ts';
+import { SeededRandom } from '#test/support/random.ts';
 import { Player } from './player.ts';
-import { Random } from './random.ts';
 import { Victim } from './victim.ts';
 
 export interface FaultOptions {
@@ -47,7 +47,7 @@ const POINTS: readonly FaultPoint[] = [
   'session.released',
 ];
 
-function chooseEnding(random: Random): Ending {
+function chooseEnding(random: SeededRandom): Ending {
   const dice = random.next();
   const afterMs = 100 + random.below(900);
   if (dice < 0.45) {
@@ -62,7 +62,7 @@ function chooseEnding(random: Random): Ending {
 export async function driveFaults(options: FaultOptions): Promise<FaultReport> {
   const { seed, seconds, rounds: limit, say } = options;
   const dataDir = mkdtempSync(join(tmpdir(), 'troupe-faults-'));
-  const random = new Random(seed);
+  const random = new SeededRandom(seed);
   const players = Array.from({ length: PLAYERS }, (_, i) => new Player(`player${i}`));
   const restartsMs: number[] = [];
   const endings: Record<string, number> = {};
@@ -95,7 +95,7 @@ async function playRound(
   dataDir: string,
   players: readonly Player[],
   ending: Ending,
-  random: Random,
+  random: SeededRandom,
 ): Promise<{ readyMs: number }> {
   const victim = await Victim.start(dataDir, ending.kind === 'fault-point' ? ending.point : undefined);
   try {

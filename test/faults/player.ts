@@ -7,9 +7,9 @@ import assert from 'node:assert/strict';
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
 import type { Run } from '#src/client/runs.ts';
+import type { SeededRandom } from '#test/support/random.ts';
 import { Follower } from './follower.ts';
 import { Ledger } from './ledger.ts';
-import type { Random } from './random.ts';
 
 const SLOW = 'import time\ntime.sleep(1000)';
 const DEADLY = 'import os\nos._exit(7)';
@@ -41,7 +41,7 @@ export class Player {
   }
 
   /** Plays until the signal aborts; throws what cannot be explained by it. */
-  async play(client: Client, random: Random, signal: AbortSignal): Promise<void> {
+  async play(client: Client, random: SeededRandom, signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     while (!signal.aborted) {
       try {
@@ -54,7 +54,7 @@ export class Player {
     }
   }
 
-  async #step(client: Client, random: Random): Promise<void> {
+  async #step(client: Client, random: SeededRandom): Promise<void> {
     if (this.#notebookId === '') return this.#create(client);
     if (this.#session === 'closed') {
       if (random.next() < 0.4) return this.#patch(client);
@@ -154,7 +154,7 @@ export class Player {
       assert.match(run.error?.code ?? '', /^(kernel_|server_stopped)/);
   }
 
-  async #cancelSlow(client: Client, random: Random): Promise<void> {
+  async #cancelSlow(client: Client, random: SeededRandom): Promise<void> {
     const runId = await this.#submit(client, this.#newCode(SLOW));
     const cancels = 1 + random.below(3);
     await Promise.all(Array.from({ length: cancels }, () => client.runs.cancel(runId)));

@@ -1,4 +1,5 @@
 /** Frames that a kernel might forge, by a seed: each is a message or a refusal, and no message breaks what takes it. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NotebookId, SessionId, WorkspaceId } from '#src/core/ids.ts';
@@ -10,7 +11,8 @@ import { ShapeError } from '#src/kernel/json-shape.ts';
 import { decodeMessage } from '#src/kernel/message-decoders.ts';
 import type { KernelMessage } from '#src/kernel/messages.ts';
 import { LiveNotebook } from '#src/notebook/live-notebook.ts';
-import { Chance, mutated, odd } from './random.ts';
+import { SeededRandom } from '#test/support/random.ts';
+import { mutated, odd } from './odd-values.ts';
 
 const SEED = Number(process.env.FUZZ_SEED ?? 8);
 const FRAMES = Number(process.env.FUZZ_FRAMES ?? 20_000);
@@ -115,12 +117,12 @@ function openNotebook(heartbeats: Heartbeats): LiveNotebook {
 }
 
 test(`${FRAMES} forged messages of seed ${SEED} are taken or refused, and harm no notebook`, (t) => {
-  const chance = new Chance(SEED);
+  const random = new SeededRandom(SEED);
   using heartbeats = new Heartbeats(60_000);
   let [live, taken] = [openNotebook(heartbeats), 0];
   for (let count = 0; count < FRAMES; count++) {
     if (count % 500 === 0) live = openNotebook(heartbeats);
-    const forged = mutated(chance, chance.of(MESSAGES), chance.of([0, 0.02, 0.1, 0.4]));
+    const forged = mutated(random, random.pick(MESSAGES), random.pick([0, 0.02, 0.1, 0.4]));
     let message: KernelMessage;
     try {
       message = decodeMessage(parseBoundedJson(Buffer.from(JSON.stringify(forged))));
@@ -141,16 +143,16 @@ test(`${FRAMES} forged messages of seed ${SEED} are taken or refused, and harm n
 });
 
 test('bytes of any kind, in pieces of any size, are frames or a refusal', () => {
-  const chance = new Chance(SEED);
+  const random = new SeededRandom(SEED);
   for (let count = 0; count < 3000; count++) {
-    const good = encodeFrame(0, chance.of(MESSAGES));
-    const bytes = Buffer.concat([good, chance.is(0.5) ? chance.bytes(chance.below(64)) : good]);
-    for (let flips = chance.below(4); flips > 0; flips--)
-      bytes[chance.below(bytes.length)] = chance.below(256);
+    const good = encodeFrame(0, random.pick(MESSAGES));
+    const bytes = Buffer.concat([good, random.is(0.5) ? random.bytes(random.below(64)) : good]);
+    for (let flips = random.below(4); flips > 0; flips--)
+      bytes[random.below(bytes.length)] = random.below(256);
     const decoder = new FrameDecoder(1 << 16);
     try {
       for (let at = 0; at < bytes.length; ) {
-        const size = 1 + chance.below(64);
+        const size = 1 + random.below(64);
         for (const { body } of decoder.push(bytes.subarray(at, at + size)))
           decodeMessage(parseBoundedJson(body));
         at += size;
@@ -162,12 +164,12 @@ test('bytes of any kind, in pieces of any size, are frames or a refusal', () => 
 });
 
 test('JSON text of any kind is a value or a refusal', () => {
-  const chance = new Chance(SEED);
+  const random = new SeededRandom(SEED);
   const pieces = ['{', '}', '[', ']', ',', ':', '"', '\\', '"a"', '1', 'null', ' ', 'é', '\u0000', '-', 'e9'];
   for (let count = 0; count < 20_000; count++) {
-    const length = chance.below(chance.is(0.05) ? 400 : 12);
-    const text = Array.from({ length }, () => chance.of(pieces)).join('');
-    const body = chance.is(0.2) ? Buffer.from(JSON.stringify(odd(chance)) + text) : Buffer.from(text);
+    const length = random.below(random.is(0.05) ? 400 : 12);
+    const text = Array.from({ length }, () => random.pick(pieces)).join('');
+    const body = random.is(0.2) ? Buffer.from(JSON.stringify(odd(random)) + text) : Buffer.from(text);
     try {
       parseBoundedJson(body);
     } catch (error) {

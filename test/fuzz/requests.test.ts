@@ -1,10 +1,12 @@
 /** Requests made from the server's own OpenAPI document, by a seed: no 500, and no answer outside of the document. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { OpenApiDocument } from '#src/http/openapi.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { SeededRandom } from '#test/support/random.ts';
 import { startServer, type TestServer } from '#test/support/server-fixture.ts';
-import { Chance, mutated, odd } from './random.ts';
+import { mutated, odd } from './odd-values.ts';
 import { asSchema, type Schema, sampleOf } from './schema-values.ts';
 
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_121);
@@ -55,10 +57,10 @@ class KnownIds {
   }
 
   /** One that would fit where something of this name is asked for, mostly. */
-  pick(name: string, chance: Chance): string {
+  pick(name: string, random: SeededRandom): string {
     const kind = /^(nb|env|run|conv|tok|ws|ds)_/.exec(name)?.[1] ?? KIND_OF[name];
-    const fitting = chance.is(0.9) && kind !== undefined ? this.#byKind.get(kind) : undefined;
-    return chance.of(fitting ?? [...this.#byKind.values()].flat());
+    const fitting = random.is(0.9) && kind !== undefined ? this.#byKind.get(kind) : undefined;
+    return random.pick(fitting ?? [...this.#byKind.values()].flat());
   }
 }
 
@@ -91,7 +93,7 @@ test(`${REQUESTS} requests of seed ${SEED} are answered as the document says`, a
   const ids = new KnownIds(items[0]!.id);
   for (const path of ['notebooks', 'workspaces'])
     ids.harvest((await server.request('GET', `/api/v3/${path}`)).text);
-  const chance = new Chance(SEED);
+  const random = new SeededRandom(SEED);
   const { body: document } = await server.request('GET', '/api/v3/openapi.json');
   const operations = operationsOf(document as OpenApiDocument);
   const resolve = (ref: string) =>
@@ -102,30 +104,30 @@ test(`${REQUESTS} requests of seed ${SEED} are answered as the document says`, a
         (at, name) => asSchema(at[name.replaceAll('~1', '/').replaceAll('~0', '~')]),
         asSchema(document),
       );
-  const make = (schema: unknown) => sampleOf(asSchema(schema), chance, resolve);
+  const make = (schema: unknown) => sampleOf(asSchema(schema), random, resolve);
   const statuses = new Map<number, number>();
   for (let count = 0; count < REQUESTS; count++) {
-    const { method, path, parameters, body } = chance.of(operations);
-    if (method === 'DELETE' && chance.is(0.8)) continue;
-    const place = (name: string) => (chance.is(0.9) ? ids.pick(name, chance) : String(odd(chance)) || name);
+    const { method, path, parameters, body } = random.pick(operations);
+    if (method === 'DELETE' && random.is(0.8)) continue;
+    const place = (name: string) => (random.is(0.9) ? ids.pick(name, random) : String(odd(random)) || name);
     const target = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(safe(place(name))));
     const query = new URLSearchParams();
     const headers: Record<string, string> = {};
     for (const { in: where, name, schema } of parameters) {
-      if (chance.is(0.5)) continue;
-      const value = safe(String(chance.is(0.8) ? make(schema) : odd(chance)));
+      if (random.is(0.5)) continue;
+      const value = safe(String(random.is(0.8) ? make(schema) : odd(random)));
       if (where === 'query') query.append(String(name), value);
       else if (where === 'header')
         headers[String(name)] = encodeURI(
-          chance.is(0.9) && KIND_OF[String(name)] !== undefined ? ids.pick(String(name), chance) : value,
+          random.is(0.9) && KIND_OF[String(name)] !== undefined ? ids.pick(String(name), random) : value,
         );
     }
     delete headers.Authorization;
     delete headers['Service-Workspace-Id'];
-    const sent = body === undefined ? undefined : JSON.stringify(withIds(mutated(chance, make(body), 0.05)));
+    const sent = body === undefined ? undefined : JSON.stringify(withIds(mutated(random, make(body), 0.05)));
     const answer = await server.request(method, `${target}${query.size > 0 ? `?${query}` : ''}`, {
       headers,
-      ...(sent === undefined ? {} : { body: chance.is(0.95) ? sent : sent.slice(0, -1) }),
+      ...(sent === undefined ? {} : { body: random.is(0.95) ? sent : sent.slice(0, -1) }),
     });
     assert.notEqual(answer.status, 500, `${method} ${target} ${sent}`);
     if (answer.status < 300) ids.harvest(answer.text);
@@ -138,7 +140,7 @@ test(`${REQUESTS} requests of seed ${SEED} are answered as the document says`, a
   function withIds(value: unknown): unknown {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
     const members = Object.entries(value).map(([name, member]) => {
-      return [name, KIND_OF[name] !== undefined && chance.is(0.8) ? ids.pick(name, chance) : member];
+      return [name, KIND_OF[name] !== undefined && random.is(0.8) ? ids.pick(name, random) : member];
     });
     return Object.fromEntries(members);
   }

@@ -1,8 +1,10 @@
 /** Records that a disk has damaged, by a seed: each is read, or refused by name. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeRecord, defineRecord, encodeRecord } from '#storage/codec.ts';
-import { Chance, mutated } from './random.ts';
+import { SeededRandom } from '#test/support/random.ts';
+import { mutated } from './odd-values.ts';
 
 const SEED = Number(process.env.FUZZ_SEED ?? 8);
 const RECORDS = Number(process.env.FUZZ_RECORDS ?? 20_000);
@@ -18,13 +20,13 @@ const RECORD = {
 };
 
 test(`${RECORDS} damaged records of seed ${SEED} are read or refused by name`, () => {
-  const chance = new Chance(SEED);
+  const random = new SeededRandom(SEED);
   let refused = 0;
   for (let count = 0; count < RECORDS; count++) {
-    const whole = encodeRecord(kind, chance.is(0.5) ? RECORD : mutated(chance, RECORD));
-    const bytes = Buffer.from(whole.subarray(0, chance.is(0.3) ? chance.below(whole.length) : whole.length));
-    for (let flips = chance.below(5); flips > 0 && bytes.length > 0; flips--)
-      bytes[chance.below(chance.is(0.5) ? Math.min(8, bytes.length) : bytes.length)] = chance.below(256);
+    const whole = encodeRecord(kind, random.is(0.5) ? RECORD : mutated(random, RECORD));
+    const bytes = Buffer.from(whole.subarray(0, random.is(0.3) ? random.below(whole.length) : whole.length));
+    for (let flips = random.below(5); flips > 0 && bytes.length > 0; flips--)
+      bytes[random.below(random.is(0.5) ? Math.min(8, bytes.length) : bytes.length)] = random.below(256);
     try {
       decodeRecord(kind, bytes);
     } catch (error) {

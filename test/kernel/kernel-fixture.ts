@@ -67,7 +67,7 @@ export class Outcome {
   }
 }
 
-export function consoleText(messages: readonly KernelMessage[]): string {
+function consoleText(messages: readonly KernelMessage[]): string {
   return messages
     .flatMap((m) => (m.op === 'cell-op' ? (m.console ?? []) : []))
     .flatMap(({ channel, data }) => (channel === 'stdout' && typeof data === 'string' ? [data] : []))
@@ -218,14 +218,5 @@ function statOf(pid: number): { state: string; parent: number } | null {
     return { state, parent: Number(parent) };
   } catch {
     return null; // it went between the two looks
-  }
-}
-
-/** Resolves as soon as the fact holds; rejects after `limitMs`. */
-export async function eventually(holds: () => boolean, what: string, limitMs = 2000): Promise<void> {
-  const deadline = performance.now() + limitMs;
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error(`after ${limitMs} ms still not true: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

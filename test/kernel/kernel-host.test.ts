@@ -8,15 +8,8 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { KernelHostError } from '#src/kernel/host-error.ts';
 import { findHostScript } from '#src/kernel/host-script.ts';
-import {
-  eventually,
-  isAlive,
-  openKernel,
-  PYTHON,
-  parentOf,
-  startTestHost,
-  TestKernel,
-} from './kernel-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
+import { isAlive, openKernel, PYTHON, parentOf, startTestHost, TestKernel } from './kernel-fixture.ts';
 
 test('a started host says what it is made of', async () => {
   await using host = await startTestHost();
@@ -127,7 +120,7 @@ test('when the process that forks kernels is killed, every kernel is reported an
     kernels.map(({ exits: all }) => all.length),
     [1, 1],
   );
-  await eventually(() => !pids.some(isAlive), 'the lost kernels are gone');
+  await eventually('the lost kernels are gone', () => !pids.some(isAlive));
 });
 
 test('a host that fails to come back is tried again, and a kernel waits for it', async (t) => {
@@ -154,7 +147,7 @@ runpy.run_path(${JSON.stringify(real)}, run_name="__main__")
   await using host = await startTestHost({ hostScript, log });
   const { pid } = await (await openKernel(host, { a: '1' })).ready;
   process.kill(parentOf(pid), 'SIGKILL');
-  await eventually(() => host.host.state === 'restarting', 'the loss is noticed');
+  await eventually('the loss is noticed', () => host.host.state === 'restarting');
   await openKernel(host, { a: '1' });
   assert.deepEqual(errors, [
     'the kernel host has ended and is started again',
@@ -176,7 +169,7 @@ test('disposing ends every process and refuses new kernels', async () => {
   const zygote = parentOf(pid);
   kernel.run(['a']).catch(() => {});
   await host[Symbol.asyncDispose]();
-  await eventually(() => !isAlive(pid) && !isAlive(zygote), 'kernel and host are gone');
+  await eventually('kernel and host are gone', () => !isAlive(pid) && !isAlive(zygote));
   assert.equal((await kernel.exited).cause, 'kernel_killed');
   assert.equal(host.host.state, 'down');
   assert.equal((await new TestKernel(host, { a: '1' }).exited).cause, 'kernel_start_failed');
@@ -196,7 +189,7 @@ test('a server that is killed leaves no kernel behind', async (t) => {
   );
   server.kill('SIGKILL');
   await once(server, 'exit');
-  await eventually(() => !pids.some(isAlive), 'no process of the server is left');
+  await eventually('no process of the server is left', () => !pids.some(isAlive));
 });
 
 test('forty kernels open at once, each with a socket that is gone again', async () => {

@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { eventually } from '#test/support/processes.ts';
 import {
   descendantsOf,
-  eventually,
   isAlive,
   openKernel,
   startTestHost,
@@ -184,7 +184,7 @@ test('a killed kernel is reported once, soon, with all its processes gone', asyn
     signal: 'SIGKILL',
     message: 'The server killed the kernel.',
   });
-  await eventually(() => !processes.some(isAlive), 'the kernel and its child are gone');
+  await eventually('the kernel and its child are gone', () => !processes.some(isAlive));
   kernel.kernel.kill();
   kernel.kernel.stop();
   assert.equal(kernel.exits.length, 1);
@@ -314,12 +314,12 @@ test('a kernel that nobody reads is held, and goes on where it was', async () =>
   kernel.kernel.pause();
   const run = kernel.run(['a']);
   let heard = 0;
-  await eventually(() => {
+  await eventually('nothing is delivered while paused', () => {
     const now = kernel.messages.length;
     const calm = now === heard;
     heard = now;
     return calm;
-  }, 'nothing is delivered while paused');
+  });
   assert.equal(kernel.kernel.inFlight !== null, true);
   kernel.kernel.resume();
   assert.equal((await run).stdout.length, 20 * 900_000);

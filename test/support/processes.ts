@@ -10,7 +10,7 @@ export interface ProcessFact {
   readonly startedAt: string;
 }
 
-export function processFact(pid: number): ProcessFact | undefined {
+function processFact(pid: number): ProcessFact | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const end = text.lastIndexOf(')');
@@ -57,7 +57,7 @@ export function processSeenAs(pid: number, namespace: string): ProcessFact | und
   return outside === undefined ? undefined : processFact(Number(outside));
 }
 
-export function isAlive({ pid, startedAt }: ProcessFact): boolean {
+function isAlive({ pid, startedAt }: ProcessFact): boolean {
   return processFact(pid)?.startedAt === startedAt;
 }
 

@@ -2,7 +2,7 @@
  * A model file that llama.cpp loads: one layer, some words, weights that mean nothing. What it says is nonsense, and it never
  * stops by itself.
  */
-import { Random } from '#test/faults/random.ts';
+import { SeededRandom } from './random.ts';
 
 const WIDTH = 32;
 const HEADS = 2;
@@ -76,12 +76,12 @@ export function tinyGguf(): Buffer {
     offset += aligned(sizeOf(shape));
   }
   const head = Buffer.concat(parts);
-  const random = new Random(1);
+  const random = new SeededRandom(1);
   const weights = tensors.map(([name, shape]) => padded(weightsOf(name, shape, random)));
   return Buffer.concat([padded(head), ...weights]);
 }
 
-function weightsOf(name: string, [rows, columns = 1]: Shape, random: Random): Buffer {
+function weightsOf(name: string, [rows, columns = 1]: Shape, random: SeededRandom): Buffer {
   const bytes = Buffer.alloc(rows * columns * 4);
   // The rows of what is no word stay zero: it is never said.
   const first = name === 'output.weight' ? (SPECIAL.length + BYTES.length) * columns : 0;
