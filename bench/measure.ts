@@ -70,7 +70,7 @@ export function median(samples: readonly number[]): number {
 }
 
 /** What a target is about. */
-export function reached({ value }: Measure, { of }: Target): number {
+function reached({ value }: Measure, { of }: Target): number {
   if (typeof value === 'number') return value;
   return of === 'value' ? value.p50 : value[of];
 }

@@ -82,7 +82,7 @@ export async function runProgram(args: readonly string[], surroundings: Surround
   }
 }
 
-export function createProgram({ terminal, input, env, cwd }: Surroundings): Command {
+function createProgram({ terminal, input, env, cwd }: Surroundings): Command {
   const program = new Command('troupe')
     .description('Notebooks, agents and data on a server of your own.')
     .version(VERSION, '-V, --version', 'print the version')

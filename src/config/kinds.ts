@@ -109,7 +109,7 @@ export const httpUrl: Kind<string> = {
 const HOST_NAME =
   /^(?=.{1,253}$)([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)*[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 
-export function isHost(text: string): boolean {
+function isHost(text: string): boolean {
   // Digits and dots alone are a mistyped address, not a name.
   return isIP(text) !== 0 || (HOST_NAME.test(text) && !/^[\d.]+$/.test(text));
 }

@@ -11,7 +11,6 @@ export type EnvironmentId = Id<'environment'>;
 /** A notebook session's id is its notebook's id; a standalone agent session's is a conversation id. */
 export type SessionId = Id<'session'>;
 export type RunId = Id<'run'>;
-export type CellId = Id<'cell'>;
 export type AssetId = Id<'asset'>;
 export type EntryId = Id<'entry'>;
 

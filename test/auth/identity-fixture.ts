@@ -61,8 +61,6 @@ export async function openIdentity(t: TestContext) {
   return { dataDir, store, clock, identity, callers, tokens, members, workspaces, enter, owner, join };
 }
 
-export type IdentityFixture = Awaited<ReturnType<typeof openIdentity>>;
-
 /** The code an AppError is refused with; fails when nothing is refused. */
 export function refusalOf(attempt: () => unknown): string {
   try {

@@ -17,7 +17,7 @@ const FORMATS: Readonly<Record<string, NotebookFileFormat>> = {
 };
 
 /** The format that the name of a file promises. Throws `CommandFailure` for any other name. */
-export function formatOf(name: string): NotebookFileFormat {
+function formatOf(name: string): NotebookFileFormat {
   const format = FORMATS[extname(name).toLowerCase()];
   if (format !== undefined) return format;
   const text = `${name} is no notebook by its name: those end in .py, .ipynb or .md.`;
