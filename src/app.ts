@@ -4,6 +4,9 @@
  */
 
 import { runMachine } from '#machines/run.ts';
+import { connectionSchemaDocument } from '#src/datasource/connectors/connection-schema.ts';
+import { SecretStore } from '#src/datasource/keys/secret-store.ts';
+import { KernelQueryHandler } from '#src/datasource/query/kernel-query-handler.ts';
 import { openStore } from '#storage/open-store.ts';
 import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
@@ -21,10 +24,7 @@ import type { SessionId } from './core/ids.ts';
 import type { Log } from './core/log.ts';
 import { VERSION } from './core/version.ts';
 import { listAudit } from './datasource/audit.ts';
-import { connectionSchemaDocument } from './datasource/connection-schema.ts';
-import { KeyVault } from './datasource/key-vault.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
-import { QueryDesk } from './datasource/query-desk.ts';
 import { Heartbeats } from './events/heartbeats.ts';
 import { SessionStream } from './events/session-stream.ts';
 import type { Foundation } from './foundation.ts';
@@ -169,7 +169,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     log,
     onClosing: (workspaceId, sessionId) => agents.sessions.closeBound(workspaceId, sessionId),
     openDesk: ({ workspaceId, openedBy }, live) =>
-      new QueryDesk({
+      new KernelQueryHandler({
         queries,
         slugs: () => live.document.datasourceSlugs,
         reader: () =>
@@ -222,7 +222,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     makeStream: (sessionId) => makeStream(sessionId, CONVERSATION_RESUME_SHARE),
     notebooks: new NotebooksForAgents({ store, actors, sessions, sessionActors, liveNotebooks, codeCalls }),
     datasources: forAgents,
-    vault: new KeyVault(store, () => keys.ring),
+    vault: new SecretStore(store, () => keys.ring),
     localModel,
   });
   let draining = false;

@@ -11,10 +11,10 @@ import { invalidCursor, type Listing, listingOf, type PageRequest } from '#stora
 import type { Entry, Store, Transaction } from '#storage/store.ts';
 import { mayRead } from './access.ts';
 import { type Actor, noteAudit } from './audit.ts';
-import type { Connection } from './connection-schema.ts';
-import type { Keyring } from './keyring.ts';
+import type { Connection } from './connectors/connection-schema.ts';
+import type { Keyring } from './keys/keyring.ts';
+import { putSealed, readSealed, removeSealed } from './keys/sealed-connections.ts';
 import type { ProbeResult } from './probe.ts';
-import { putSealed, readSealed, removeSealed } from './sealed-records.ts';
 
 /** What is known of connections: their schema, whether one is complete, whether it works. */
 export interface Connections {

@@ -1,17 +1,17 @@
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Store } from '#storage/store.ts';
-import { connectorOf, parseConnection } from './connection-schema.ts';
+import { connectorOf, parseConnection } from './connectors/connection-schema.ts';
+import { type DriverLoader, installedDrivers } from './connectors/drivers.ts';
 import { Datasources } from './datasources.ts';
-import { Descriptions } from './descriptions.ts';
-import { type DriverLoader, installedDrivers } from './drivers.ts';
-import { createEgress } from './egress.ts';
+import { createEgress } from './egress/egress.ts';
 import { Engines } from './embedded/engines.ts';
 import { DatasourceGrants } from './grants.ts';
-import { KeyHolder } from './key-holder.ts';
+import { KeyringStore } from './keys/keyring-store.ts';
 import { probeConnection } from './probe.ts';
-import { Queries } from './queries.ts';
-import { QueriesForAgents } from './queries-for-agents.ts';
-import { SessionPool } from './session-pool.ts';
+import { Descriptions } from './query/descriptions.ts';
+import { Queries } from './query/queries.ts';
+import { QueriesForAgents } from './query/queries-for-agents.ts';
+import { SessionPool } from './query/session-pool.ts';
 
 export interface DatasourcePlaneOptions {
   readonly store: Store;
@@ -27,7 +27,7 @@ export interface DatasourcePlaneOptions {
 export interface DatasourcePlane extends AsyncDisposable {
   readonly datasources: Datasources;
   readonly grants: DatasourceGrants;
-  readonly keys: KeyHolder;
+  readonly keys: KeyringStore;
   readonly queries: Queries;
   readonly forAgents: QueriesForAgents;
 }
@@ -39,7 +39,7 @@ const OPEN_DEADLINE_MS = 10_000;
 export async function openDatasources(options: DatasourcePlaneOptions): Promise<DatasourcePlane> {
   const { store, keyringFile, listenHost, ownPorts, egressAllow, workspaceFiles } = options;
   const { drivers = installedDrivers } = options;
-  const keys = await KeyHolder.open(store, keyringFile);
+  const keys = await KeyringStore.open(store, keyringFile);
   const egress = createEgress({ listenHost, ownPorts, allow: egressAllow });
   const engines = new Engines();
   const contextOf = (workspaceId: WorkspaceId) => ({

@@ -1,7 +1,7 @@
 /** Connection tests: one sentence of ours about how it went, within the deadline, whatever the database does. */
-import type { Connection } from './connection-schema.ts';
-import { connectorOf } from './connection-schema.ts';
-import type { ConnectorContext, Session } from './connector.ts';
+import type { Connection } from './connectors/connection-schema.ts';
+import { connectorOf } from './connectors/connection-schema.ts';
+import type { ConnectorContext, Session } from './connectors/connector.ts';
 import { DatasourceFailure, FAILURES } from './failure.ts';
 
 export interface ProbeResult {

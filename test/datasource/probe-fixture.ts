@@ -2,10 +2,14 @@
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Connection, connectorOf, parseConnection } from '#src/datasource/connection-schema.ts';
-import type { Session } from '#src/datasource/connector.ts';
-import { installedDrivers } from '#src/datasource/drivers.ts';
-import { createEgress } from '#src/datasource/egress.ts';
+import {
+  type Connection,
+  connectorOf,
+  parseConnection,
+} from '#src/datasource/connectors/connection-schema.ts';
+import type { Session } from '#src/datasource/connectors/connector.ts';
+import { installedDrivers } from '#src/datasource/connectors/drivers.ts';
+import { createEgress } from '#src/datasource/egress/egress.ts';
 import { Engines } from '#src/datasource/embedded/engines.ts';
 import { type ProbeContext, probeConnection } from '#src/datasource/probe.ts';
 import type { Cell, Column, Parameter, QueryOptions } from '#src/datasource/rows.ts';

@@ -3,8 +3,8 @@
  * argument is the directory of both.
  */
 import { join } from 'node:path';
-import { KeyHolder } from '#src/datasource/key-holder.ts';
-import { putSealed } from '#src/datasource/sealed-records.ts';
+import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
+import { putSealed } from '#src/datasource/keys/sealed-connections.ts';
 import { openStore } from '#storage/open-store.ts';
 import { SEALED, sealedPlace, sealedText } from './sealed.ts';
 
@@ -12,7 +12,7 @@ const directory = process.argv[2]!;
 const store = await openStore(join(directory, 'store'), (error) => {
   throw error;
 });
-const keys = await KeyHolder.open(store, join(directory, 'keyring.json'));
+const keys = await KeyringStore.open(store, join(directory, 'keyring.json'));
 store.write((tx) => {
   for (let n = 0; n < SEALED; n++) putSealed(tx, keys.ring, sealedPlace(n), sealedText(n));
 });

@@ -4,7 +4,7 @@
  * A query that is cancelled ends its process.
  */
 import { statSync } from 'node:fs';
-import type { Session } from '../connector.ts';
+import type { Session } from '../connectors/connector.ts';
 import { DatasourceFailure } from '../failure.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
 import type { EngineKind, EngineMode } from './engine-messages.ts';

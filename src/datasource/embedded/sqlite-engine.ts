@@ -3,9 +3,9 @@ import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import Database from 'libsql';
 import { codeOf, DatasourceFailure } from '../failure.ts';
+import { statementStart } from '../query/statement-start.ts';
 import type { Parameter } from '../rows.ts';
 import { type Cell, type Column, type ColumnType, integerCell } from '../rows.ts';
-import { statementStart } from '../statement-start.ts';
 import {
   type Engine,
   type EngineMode,

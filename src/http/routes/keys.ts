@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
-import type { KeyHolder } from '#src/datasource/key-holder.ts';
+import type { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import { ok } from '../reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -22,7 +22,7 @@ const KeyList = Type.Object(
 );
 
 /** The keyring is the server's, not a workspace's: only a token that is bound to no workspace may manage it. */
-export function keyRoutes(keys: KeyHolder, isBound: (principal: Principal) => boolean): readonly Route[] {
+export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) => boolean): readonly Route[] {
   const requireUnbound = (principal: Principal): void => {
     if (isBound(principal))
       throw new AppError('missing_scope', 'A token of one workspace cannot manage the keyring.');

@@ -1,0 +1,160 @@
+/**
+ * The REST API of BigQuery. Spoken here because the vendor's driver makes connections of its own, to hosts and through
+ * proxies that its environment names, where no gateway can judge them.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Agent } from 'node:http';
+import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
+import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
+import type { Session } from '../connector.ts';
+import { listOf, memberOf, textOf } from '../http/answer-members.ts';
+import { callHttp, categoryOfStatus, RemoteError, refuseWriting } from '../http/client.ts';
+import { type AccessTokens, accessTokens } from './tokens.ts';
+import { cellsOf, columnOf, parameterOf } from './values.ts';
+
+export interface BigqueryOptions {
+  readonly agent: Agent;
+  readonly origin: string;
+  readonly tokens: { readonly agent: Agent; readonly url: URL };
+  readonly email: string;
+  readonly privateKey: string;
+  readonly project: string;
+  readonly dataset: string;
+  readonly location?: string;
+}
+
+interface Api extends BigqueryOptions {
+  readonly access: AccessTokens;
+}
+
+export async function openBigquery(options: BigqueryOptions): Promise<Session> {
+  const { tokens, email, privateKey, agent, dataset } = options;
+  const api = { ...options, access: accessTokens({ ...tokens, email, privateKey }) };
+  return {
+    async probe(signal) {
+      await call(api, 'GET', `/datasets/${encodeURIComponent(dataset)}`, signal);
+      await insertJob(api, { query: 'SELECT 1', parameters: [], dryRun: true }, signal);
+    },
+    query: (sql, parameters, queryOptions) => rowsOf(api, sql, parameters, queryOptions),
+    async close() {
+      agent.destroy();
+      tokens.agent.destroy();
+    },
+  };
+}
+
+const CATEGORIES: Readonly<Record<string, FailureCategory>> = {
+  accessDenied: 'authentication',
+  authError: 'authentication',
+  stopped: 'cancelled',
+};
+
+export function classifyBigquery(error: unknown): FailureCategory | undefined {
+  return error instanceof RemoteError ? CATEGORIES[error.reason] : undefined;
+}
+
+const WAIT_MS = 10_000;
+const PAGE_ROWS = 10_000;
+
+async function* rowsOf(
+  api: Api,
+  sql: string,
+  parameters: readonly Parameter[],
+  { signal, readOnly }: QueryOptions,
+): AsyncGenerator<RowBatch> {
+  if (readOnly) {
+    // What a script does only the service can tell; a dry run does nothing and costs nothing.
+    const plan = await insertJob(api, { query: sql, parameters, dryRun: true }, signal);
+    if (textOf(plan, 'statistics', 'query', 'statementType') !== 'SELECT') throw refuseWriting();
+  }
+  const job = await insertJob(api, { query: sql, parameters, dryRun: false }, signal);
+  const id = encodeURIComponent(textOf(job, 'jobReference', 'jobId') ?? '');
+  const location = textOf(job, 'jobReference', 'location') ?? api.location;
+  const where = location === undefined ? '' : `&location=${encodeURIComponent(location)}`;
+  let isRunning = true;
+  try {
+    let pageToken: string | undefined;
+    for (let batches = 0; ; ) {
+      const page = pageToken === undefined ? '' : `&pageToken=${encodeURIComponent(pageToken)}`;
+      const query = `timeoutMs=${WAIT_MS}&maxResults=${PAGE_ROWS}&formatOptions.useInt64Timestamp=true${where}${page}`;
+      const body = await call(api, 'GET', `/queries/${id}?${query}`, signal);
+      if (memberOf(body, 'jobComplete') !== true) continue;
+      isRunning = false;
+      const fields = listOf(body, 'schema', 'fields');
+      if (fields.length === 0) return;
+      const rows = listOf(body, 'rows').map((row) => cellsOf(row, fields));
+      if (rows.length > 0 || batches === 0) yield { columns: fields.map(columnOf), rows };
+      batches++;
+      pageToken = textOf(body, 'pageToken');
+      if (pageToken === undefined || pageToken === '') return;
+    }
+  } finally {
+    if (isRunning) await cancel(api, `/jobs/${id}/cancel?${where.slice(1)}`);
+  }
+}
+
+async function cancel(api: Api, path: string): Promise<void> {
+  await call(api, 'POST', path, AbortSignal.timeout(1000)).catch(() => {}); // it ends by itself, later
+}
+
+interface Job {
+  readonly query: string;
+  readonly parameters: readonly Parameter[];
+  readonly dryRun: boolean;
+}
+
+async function insertJob(
+  api: Api,
+  { query, parameters, dryRun }: Job,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const { project, dataset, location } = api;
+  const answer = await call(api, 'POST', '/jobs', signal, {
+    jobReference: {
+      projectId: project,
+      jobId: `troupe_${randomUUID()}`,
+      ...(location !== undefined && { location }),
+    },
+    configuration: {
+      dryRun,
+      query: {
+        query,
+        useLegacySql: false,
+        defaultDataset: { projectId: project, datasetId: dataset },
+        ...(parameters.length > 0 && {
+          parameterMode: 'POSITIONAL',
+          queryParameters: parameters.map(parameterOf),
+        }),
+      },
+    },
+  });
+  const failed = memberOf(memberOf(answer, 'status'), 'errorResult');
+  if (failed !== undefined)
+    throw new RemoteError(textOf(failed, 'reason') ?? '', textOf(failed, 'message') ?? '');
+  return answer;
+}
+
+async function call(
+  { agent, origin, project, access }: Api,
+  method: 'GET' | 'POST',
+  path: string,
+  signal: AbortSignal,
+  request?: object,
+): Promise<unknown> {
+  const { status, body } = await callHttp(agent, {
+    method,
+    url: new URL(`/bigquery/v2/projects/${encodeURIComponent(project)}${path}`, origin),
+    headers: {
+      authorization: `Bearer ${await access.current(signal)}`,
+      'accept-encoding': 'gzip',
+      'user-agent': 'troupe/1 (gzip)',
+      ...(request !== undefined && { 'content-type': 'application/json' }),
+    },
+    signal,
+    ...(request !== undefined && { body: JSON.stringify(request) }),
+  });
+  if (status === 200) return body;
+  const message = textOf(body, 'error', 'message');
+  if (status !== 400 || message === undefined) throw new DatasourceFailure(categoryOfStatus(status));
+  throw new RemoteError(textOf(listOf(body, 'error', 'errors')[0], 'reason') ?? '', message);
+}

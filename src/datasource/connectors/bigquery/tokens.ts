@@ -1,0 +1,51 @@
+/** Access tokens of Google for a service account: asked for when needed, used until shortly before they end. */
+import type { Agent } from 'node:http';
+import { DatasourceFailure } from '../../failure.ts';
+import { memberOf, textOf } from '../http/answer-members.ts';
+import { callHttp } from '../http/client.ts';
+import { signToken } from '../http/json-web-token.ts';
+
+export interface AccessTokens {
+  /** Throws `authentication` when the account gets none. */
+  current(signal: AbortSignal): Promise<string>;
+}
+
+export interface TokenOptions {
+  readonly agent: Agent;
+  readonly url: URL;
+  readonly email: string;
+  readonly privateKey: string;
+}
+
+const SCOPE = 'https://www.googleapis.com/auth/bigquery';
+const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+const HOUR_S = 3600;
+const MARGIN_MS = 60_000;
+
+export function accessTokens({ agent, url, email, privateKey }: TokenOptions): AccessTokens {
+  let token = '';
+  let usableUntil = 0;
+  return {
+    async current(signal) {
+      if (Date.now() < usableUntil) return token;
+      const now = Math.floor(Date.now() / 1000);
+      const claims = { iss: email, scope: SCOPE, aud: url.href, iat: now, exp: now + HOUR_S };
+      const { status, body } = await callHttp(agent, {
+        method: 'POST',
+        url,
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({
+          grant_type: GRANT,
+          assertion: signToken(privateKey, {}, claims),
+        }).toString(),
+        signal,
+      });
+      const given = textOf(body, 'access_token');
+      if (given === undefined) throw new DatasourceFailure(status >= 500 ? 'failed' : 'authentication');
+      const seconds = memberOf(body, 'expires_in');
+      token = given;
+      usableUntil = Date.now() + (typeof seconds === 'number' ? seconds * 1000 - MARGIN_MS : 0);
+      return token;
+    },
+  };
+}

@@ -1,0 +1,104 @@
+/** Values as the REST API of BigQuery writes them: text in `v`, structures as `f` again. */
+
+import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
+import { listOf, memberOf, textOf } from '../http/answer-members.ts';
+
+const TYPES: Readonly<Record<string, ColumnType>> = {
+  BOOL: 'boolean',
+  BOOLEAN: 'boolean',
+  INT64: 'integer',
+  INTEGER: 'integer',
+  FLOAT: 'float',
+  FLOAT64: 'float',
+  NUMERIC: 'decimal',
+  BIGNUMERIC: 'decimal',
+  STRING: 'text',
+  BYTES: 'bytes',
+  DATE: 'date',
+  TIME: 'time',
+  DATETIME: 'timestamp',
+  TIMESTAMP: 'timestamptz',
+  INTERVAL: 'interval',
+  JSON: 'json',
+  RECORD: 'json',
+  STRUCT: 'json',
+};
+
+/** `field` is one entry of the schema of a result. */
+export function columnOf(field: unknown): Column {
+  return { name: textOf(field, 'name') ?? '', type: isRepeated(field) ? 'json' : typeOf(field) };
+}
+
+export function cellsOf(row: unknown, fields: readonly unknown[]): Cell[] {
+  const values = listOf(row, 'f');
+  return fields.map((field, at) => {
+    const value = memberOf(values[at], 'v');
+    if (isRepeated(field) || isRecord(field)) return JSON.stringify(plainOf(value, field));
+    return scalarOf(value, typeOf(field));
+  });
+}
+
+function typeOf(field: unknown): ColumnType {
+  return TYPES[textOf(field, 'type') ?? ''] ?? 'other';
+}
+
+function isRepeated(field: unknown): boolean {
+  return textOf(field, 'mode') === 'REPEATED';
+}
+
+function isRecord(field: unknown): boolean {
+  return ['RECORD', 'STRUCT'].includes(textOf(field, 'type') ?? '');
+}
+
+function scalarOf(value: unknown, type: ColumnType): Cell {
+  if (typeof value !== 'string') return null;
+  if (type === 'integer') return integerCell(value);
+  if (type === 'float') return Number(value);
+  if (type === 'boolean') return value === 'true';
+  if (type === 'bytes') return new Uint8Array(Buffer.from(value, 'base64'));
+  if (type === 'timestamptz') return instantOf(value);
+  return type === 'timestamp' ? value.replace('T', ' ') : value;
+}
+
+/** Lists and structures as JSON has them. */
+function plainOf(value: unknown, field: unknown): unknown {
+  if (isRepeated(field)) {
+    const items = Array.isArray(value) ? value : [];
+    return items.map((item) => plainItem(memberOf(item, 'v'), field));
+  }
+  return plainItem(value, field);
+}
+
+function plainItem(value: unknown, field: unknown): unknown {
+  if (isRecord(field)) {
+    const values = listOf(value, 'f');
+    const members = listOf(field, 'fields').map((member, at) => {
+      return [textOf(member, 'name') ?? '', plainOf(memberOf(values[at], 'v'), member)] as const;
+    });
+    return value === null || value === undefined ? null : Object.fromEntries(members);
+  }
+  const cell = scalarOf(value, typeOf(field));
+  if (typeof cell === 'bigint') return String(cell);
+  return cell instanceof Uint8Array ? Buffer.from(cell).toString('base64') : cell;
+}
+
+/** Of microseconds since 1970. */
+function instantOf(micros: string): string {
+  const whole = BigInt(micros);
+  const rest = ((whole % 1_000_000n) + 1_000_000n) % 1_000_000n;
+  const text = new Date(Number((whole - rest) / 1000n)).toISOString();
+  return `${text.slice(0, 10)} ${text.slice(11, 19)}.${String(rest).padStart(6, '0')}+00:00`;
+}
+
+export function parameterOf(value: Parameter): object {
+  const [type, text] = typedText(value);
+  return { parameterType: { type }, parameterValue: text === null ? {} : { value: text } };
+}
+
+function typedText(value: Parameter): readonly [string, string | null] {
+  if (value === null) return ['STRING', null];
+  if (value instanceof Uint8Array) return ['BYTES', Buffer.from(value).toString('base64')];
+  if (typeof value === 'boolean') return ['BOOL', String(value)];
+  if (typeof value === 'bigint' || Number.isInteger(value)) return ['INT64', String(value)];
+  return [typeof value === 'number' ? 'FLOAT64' : 'STRING', String(value)];
+}

@@ -1,0 +1,78 @@
+import { Type } from 'typebox';
+import { CaCertificate } from '../../egress/tls-mode.ts';
+import { codeOf, type FailureCategory } from '../../failure.ts';
+import type { Parameter } from '../../rows.ts';
+import { ROW_AND_BATCH_BYTES } from '../../rows.ts';
+import { defineConnector } from '../connector.ts';
+import { checkCertificate, checkUrl, originOf, targetOf, tlsOf } from '../http/address.ts';
+import { agentFor } from '../http/client.ts';
+import { HttpUrl, nameMember, Password, User } from '../members.ts';
+
+export const clickhouse = defineConnector({
+  kind: 'clickhouse',
+  title: 'ClickHouse',
+  embedded: false,
+  schema: Type.Object(
+    {
+      kind: Type.Literal('clickhouse'),
+      url: HttpUrl,
+      database: nameMember('Database', 'Database that is used where a statement names none.', 'default'),
+      user: User,
+      password: Password,
+      ca_certificate: Type.Optional(CaCertificate),
+    },
+    {
+      title: 'ClickHouse',
+      description: 'A ClickHouse server or ClickHouse Cloud, over its HTTP interface.',
+      additionalProperties: false,
+      examples: [
+        {
+          kind: 'clickhouse',
+          url: 'https://clickhouse.example.com:8443',
+          database: 'default',
+          user: 'analyst',
+          password: 'secret',
+        },
+      ],
+    },
+  ),
+  check: ({ url, ca_certificate }) => [...checkUrl(url), ...checkCertificate(ca_certificate)],
+  target: ({ url }) => targetOf(url),
+  async open({ url, database, user, password, ca_certificate }, { connectTo }) {
+    const route = await connectTo(targetOf(url));
+    const tls = tlsOf(url, ca_certificate);
+    const { openClickhouse } = await import('./session.ts');
+    const agent = agentFor(route, tls);
+    return openClickhouse({ agent, origin: originOf(route, tls), database, user, password });
+  },
+  mostBetweenBatches: ROW_AND_BATCH_BYTES,
+  placeholder: (position, parameter) => `{p${position}:${typeOf(parameter)}}`,
+  classify(error): FailureCategory | undefined {
+    if (isOfServer(error)) return CATEGORIES[codeOf(error) ?? ''];
+    return error instanceof Error && error.message.startsWith('Timeout') ? 'timeout' : undefined;
+  },
+  explain: (error) => (isOfServer(error) ? error.message : undefined),
+});
+
+/** By the number of the server's error. */
+const CATEGORIES: Readonly<Record<string, FailureCategory>> = {
+  '192': 'authentication', // unknown user
+  '193': 'authentication', // wrong password
+  '194': 'authentication', // password needed
+  '516': 'authentication',
+  '81': 'database_missing',
+  '394': 'cancelled',
+};
+
+/** Errors of the server have a number and the name of it; the driver is not loaded to tell. */
+function isOfServer(error: unknown): error is Error {
+  return error instanceof Error && 'type' in error && /^\d+$/.test(codeOf(error) ?? '');
+}
+
+function typeOf(parameter: Parameter): string {
+  if (parameter === null) return 'Nullable(String)';
+  if (typeof parameter === 'boolean') return 'Bool';
+  if (typeof parameter === 'bigint') return 'Int128';
+  if (typeof parameter === 'number') return Number.isInteger(parameter) ? 'Int64' : 'Float64';
+  return 'String';
+}

@@ -1,0 +1,124 @@
+/** Queries of ClickHouse over its HTTP interface. */
+import type { Agent } from 'node:http';
+import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import { isReading } from '../../query/statement-start.ts';
+import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
+import { type Cell, type Column, type ColumnType, integerCell } from '../../rows.ts';
+import type { Session } from '../connector.ts';
+
+export interface ClickhouseOptions {
+  readonly agent: Agent;
+  readonly origin: string;
+  readonly database: string;
+  readonly user: string;
+  readonly password: string;
+}
+
+export async function openClickhouse({
+  agent,
+  origin,
+  database,
+  user,
+  password,
+}: ClickhouseOptions): Promise<Session> {
+  return sessionOf(
+    createClient({
+      url: origin,
+      http_agent: agent,
+      username: user,
+      password,
+      database,
+      application: 'troupe',
+      // Its log goes to the console, with hosts and requests in it.
+      log: { level: ClickHouseLogLevel.OFF },
+      request_timeout: MAX_TIMER_MS,
+      clickhouse_settings: {
+        output_format_json_quote_64bit_integers: 1,
+        output_format_json_quote_decimals: 1,
+        output_format_json_quote_denormals: 1,
+        cancel_http_readonly_queries_on_client_close: 1,
+      },
+    }),
+  );
+}
+
+const MAX_TIMER_MS = 2_147_483_647;
+
+function sessionOf(client: ClickHouseClient): Session {
+  const query = (sql: string, parameters: readonly Parameter[], options: QueryOptions) =>
+    rowsOf(client, sql, parameters, options);
+  return {
+    async probe(signal) {
+      for await (const _ of query('SELECT 1', [], { signal, readOnly: true }));
+    },
+    query,
+    close: () => client.close(),
+  };
+}
+
+async function* rowsOf(
+  client: ClickHouseClient,
+  sql: string,
+  parameters: readonly Parameter[],
+  { signal, readOnly }: QueryOptions,
+): AsyncGenerator<RowBatch> {
+  const request = {
+    query: sql.replace(/;\s*$/, ''),
+    abort_signal: signal,
+    query_params: Object.fromEntries(parameters.map((value, at) => [`p${at + 1}`, value])),
+    // 2: settings may change, this one may not.
+    ...(readOnly && { clickhouse_settings: { readonly: '2' } }),
+  };
+  if (!readOnly && !isReading(sql)) {
+    await client.command(request);
+    return;
+  }
+  const result = await client.query({ ...request, format: 'JSONCompactEachRowWithNamesAndTypes' });
+  let names: readonly string[] | undefined;
+  let columns: readonly Column[] | undefined;
+  let batches = 0;
+  for await (const lines of result.stream<unknown[]>()) {
+    const rows: Cell[][] = [];
+    for (const line of lines) {
+      const values: unknown[] = line.json();
+      if (names === undefined) names = values.map(String);
+      else if (columns === undefined) columns = columnsOf(names, values);
+      else rows.push(cellsOf(values, columns));
+    }
+    if (columns === undefined || (rows.length === 0 && batches > 0)) continue;
+    yield { columns, rows };
+    batches++;
+  }
+}
+
+function columnsOf(names: readonly string[], types: readonly unknown[]): Column[] {
+  return names.map((name, at) => ({ name, type: columnType(String(types[at])) }));
+}
+
+function cellsOf(values: readonly unknown[], columns: readonly Column[]): Cell[] {
+  return values.map((value, at) => cellOf(value, columns[at]?.type ?? 'other'));
+}
+
+function columnType(native: string): ColumnType {
+  const name = native.replace(/^(?:(?:LowCardinality|Nullable)\()+/, '').replace(/\)+$/, '');
+  if (name === 'Bool') return 'boolean';
+  if (/^U?Int\d+$/.test(name)) return 'integer';
+  if (/^B?Float\d+$/.test(name)) return 'float';
+  if (name.startsWith('Decimal')) return 'decimal';
+  if (name.startsWith('DateTime')) return 'timestamp';
+  if (name.startsWith('Date')) return 'date';
+  if (name === 'UUID') return 'uuid';
+  if (/^(String|FixedString|Enum)/.test(name)) return 'text';
+  return /^(Array|Map|Tuple|Nested|JSON|Object|Variant|Dynamic)/.test(name) ? 'json' : 'other';
+}
+
+function cellOf(value: unknown, type: ColumnType): Cell {
+  if (value === null || value === undefined) return null;
+  if (type === 'integer' && (typeof value === 'string' || typeof value === 'number'))
+    return integerCell(value);
+  // Not-a-number and the infinities come as text.
+  if (type === 'float') return Number(String(value).replace(/^(-?)inf$/, '$1Infinity'));
+  if (typeof value === 'string' || typeof value === 'boolean') return value;
+  if (typeof value === 'number') return type === 'decimal' ? String(value) : value;
+  return JSON.stringify(value);
+}

@@ -1,0 +1,59 @@
+/** The connections that there can be: one JSON Schema for all kinds, and the check that it describes. */
+import { AppError, type Violation } from '#src/core/errors.ts';
+import type { Connector } from './connector.ts';
+import { CONNECTORS } from './registry.ts';
+
+/** A complete connection: its kind, and the members that its connector knows. Secret; never log it. */
+export type Connection = Readonly<Record<string, unknown>> & { readonly kind: string };
+
+const PATH = '/connection';
+
+/** JSON Schema 2020-12 of the `connection` of a datasource. */
+export const connectionSchemaDocument = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  $id: 'urn:troupe:datasource-connection',
+  title: 'Datasource connection',
+  description:
+    'How a database is reached. `kind` names the connector; the other members are the connector’s. Members that are `writeOnly` are secret: they are sealed when they are stored and never given back.',
+  type: 'object',
+  required: ['kind'],
+  oneOf: CONNECTORS.map(({ schema }) => schema),
+} as const;
+
+/**
+ * The value when it is a complete connection. Throws `invalid_request` with one violation per mistake, paths below
+ * `/connection`, and nothing of the value in it.
+ */
+export function parseConnection(value: unknown): Connection {
+  const { connector, violations } = examine(value);
+  if (connector !== undefined && violations.length === 0 && isObject(value))
+    return { ...value, kind: connector.kind };
+  const [first] = violations;
+  const detail =
+    first === undefined ? 'The connection does not match its schema.' : `${first.path} ${first.message}.`;
+  throw new AppError('invalid_request', detail, { errors: violations });
+}
+
+/** Throws when there is no such kind. */
+export function connectorOf(kind: string): Connector {
+  const connector = CONNECTORS.find((one) => one.kind === kind);
+  if (connector === undefined) throw new Error('There is no such kind of connection.');
+  return connector;
+}
+
+function examine(value: unknown): {
+  readonly connector?: Connector;
+  readonly violations: readonly Violation[];
+} {
+  if (!isObject(value)) return { violations: [{ path: PATH, message: 'must be object' }] };
+  if (!Object.hasOwn(value, 'kind'))
+    return { violations: [{ path: `${PATH}/kind`, message: 'is required' }] };
+  const connector = CONNECTORS.find(({ kind }) => kind === value.kind);
+  if (connector !== undefined) return { connector, violations: connector.violations(value, PATH) };
+  const kinds = CONNECTORS.map(({ kind }) => kind).join(', ');
+  return { violations: [{ path: `${PATH}/kind`, message: `must be one of ${kinds}` }] };
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,153 @@
+/**
+ * The Statement Execution API of Databricks. Results are links into the storage of its cloud; each host among them goes
+ * through the gateway, over verified TLS, and gets no credentials of ours: the links carry theirs.
+ */
+import type { Agent } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
+import { isReading } from '../../query/statement-start.ts';
+import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
+import type { Session, Target } from '../connector.ts';
+import { targetOf } from '../http/address.ts';
+import { listOf, memberOf, textOf } from '../http/answer-members.ts';
+import { callHttp, categoryOfStatus, RemoteError, refuseWriting } from '../http/client.ts';
+import { cellsOf, columnOf, parameterOf } from './values.ts';
+
+export interface DatabricksOptions {
+  readonly agent: Agent;
+  readonly origin: string;
+  readonly warehouseId: string;
+  readonly token: string;
+  readonly catalog: string;
+  readonly schema: string;
+  readonly agentTo: (target: Target, signal: AbortSignal) => Promise<Agent>;
+}
+
+export async function openDatabricks(options: DatabricksOptions): Promise<Session> {
+  const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
+    rowsOf(options, sql, parameters, queryOptions);
+  return {
+    async probe(signal) {
+      const sql = `DESCRIBE SCHEMA ${quoted(options.catalog)}.${quoted(options.schema)}`;
+      for await (const _ of query(sql, [], { signal, readOnly: true }));
+    },
+    query,
+    close: async () => options.agent.destroy(),
+  };
+}
+
+export function classifyDatabricks(error: unknown): FailureCategory | undefined {
+  if (!(error instanceof RemoteError)) return undefined;
+  if (error.reason === 'CANCELED') return 'cancelled';
+  const isMissing = /\b(NO_SUCH_CATALOG|SCHEMA_NOT_FOUND|NO_SUCH_SCHEMA|CATALOG_NOT_FOUND)/.test(
+    error.message,
+  );
+  return isMissing ? 'database_missing' : undefined;
+}
+
+const RUNNING = new Set(['PENDING', 'RUNNING']);
+
+async function* rowsOf(
+  options: DatabricksOptions,
+  sql: string,
+  parameters: readonly Parameter[],
+  { signal, readOnly }: QueryOptions,
+): AsyncGenerator<RowBatch> {
+  if (readOnly && !isReading(sql)) throw refuseWriting();
+  const { warehouseId, catalog, schema } = options;
+  const request = {
+    warehouse_id: warehouseId,
+    catalog,
+    schema,
+    statement: sql,
+    parameters: parameters.map((value, at) => ({ name: `p${at + 1}`, ...parameterOf(value) })),
+    disposition: 'EXTERNAL_LINKS', // inline results end at 25 MiB
+    format: 'JSON_ARRAY',
+    wait_timeout: '0s', // at once, so that there is an id to cancel by
+  };
+  let body = await call(options, 'POST', '/api/2.0/sql/statements', signal, request);
+  const path = `/api/2.0/sql/statements/${encodeURIComponent(textOf(body, 'statement_id') ?? '')}`;
+  let isRunning = true;
+  try {
+    for (let wait = 50; RUNNING.has(textOf(body, 'status', 'state') ?? ''); wait = Math.min(wait * 2, 2000)) {
+      await delay(wait, undefined, { signal });
+      body = await call(options, 'GET', path, signal);
+    }
+    isRunning = false;
+    refuseFailed(body);
+    const columns = listOf(body, 'manifest', 'schema', 'columns').map(columnOf);
+    if (columns.length === 0) return;
+    let result = memberOf(body, 'result');
+    for (let batches = 0; ; batches++) {
+      const [link] = listOf(result, 'external_links');
+      const rows = link === undefined ? [] : await fetchLinked(options, link, signal);
+      if (rows.length > 0 || batches === 0) yield { columns, rows: rows.map((row) => cellsOf(row, columns)) };
+      const next = memberOf(link, 'next_chunk_index');
+      if (typeof next !== 'number') return;
+      result = await call(options, 'GET', `${path}/result/chunks/${next}`, signal);
+    }
+  } finally {
+    if (isRunning) {
+      await call(options, 'POST', `${path}/cancel`, AbortSignal.timeout(1000)).catch(() => {}); // it ends by itself, later
+    }
+  }
+}
+
+function refuseFailed(body: unknown): void {
+  const state = textOf(body, 'status', 'state') ?? '';
+  if (state === 'SUCCEEDED') return;
+  const message = textOf(body, 'status', 'error', 'message');
+  throw message === undefined && state !== 'CANCELED'
+    ? new DatasourceFailure('failed')
+    : new RemoteError(state, message ?? '');
+}
+
+async function call(
+  options: DatabricksOptions,
+  method: 'GET' | 'POST',
+  path: string,
+  signal: AbortSignal,
+  request?: object,
+): Promise<unknown> {
+  const { status, body } = await callHttp(options.agent, {
+    method,
+    url: new URL(path, options.origin),
+    headers: {
+      authorization: `Bearer ${options.token}`,
+      'user-agent': 'troupe/1',
+      ...(request !== undefined && { 'content-type': 'application/json' }),
+    },
+    signal,
+    ...(request !== undefined && { body: JSON.stringify(request) }),
+  });
+  if (status === 200) return body;
+  const message = textOf(body, 'message');
+  if (status !== 400 || message === undefined) throw new DatasourceFailure(categoryOfStatus(status));
+  throw new RemoteError(textOf(body, 'error_code') ?? '', message);
+}
+
+async function fetchLinked(
+  { agentTo }: DatabricksOptions,
+  link: unknown,
+  signal: AbortSignal,
+): Promise<readonly unknown[]> {
+  const external = textOf(link, 'external_link') ?? '';
+  if (!URL.canParse(external) || !external.startsWith('https:')) throw new DatasourceFailure('failed');
+  const agent = await agentTo(targetOf(external), signal);
+  try {
+    const { status, body } = await callHttp(agent, {
+      method: 'GET',
+      url: new URL(external),
+      headers: {},
+      signal,
+    });
+    if (status !== 200) throw new DatasourceFailure('failed');
+    return listOf({ body }, 'body');
+  } finally {
+    agent.destroy();
+  }
+}
+
+function quoted(name: string): string {
+  return `\`${name.replaceAll('`', '``')}\``;
+}

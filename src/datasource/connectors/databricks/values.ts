@@ -1,0 +1,53 @@
+/** Values as the Statement Execution API of Databricks writes them: all of them text. */
+
+import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
+import { textOf } from '../http/answer-members.ts';
+
+const TYPES: Readonly<Record<string, ColumnType>> = {
+  BOOLEAN: 'boolean',
+  BYTE: 'integer',
+  SHORT: 'integer',
+  INT: 'integer',
+  LONG: 'integer',
+  FLOAT: 'float',
+  DOUBLE: 'float',
+  DECIMAL: 'decimal',
+  STRING: 'text',
+  CHAR: 'text',
+  BINARY: 'bytes',
+  DATE: 'date',
+  TIMESTAMP: 'timestamptz',
+  TIMESTAMP_NTZ: 'timestamp',
+  INTERVAL: 'interval',
+  ARRAY: 'json',
+  MAP: 'json',
+  STRUCT: 'json',
+  VARIANT: 'json',
+};
+
+export function columnOf(described: unknown): Column {
+  return {
+    name: textOf(described, 'name') ?? '',
+    type: TYPES[textOf(described, 'type_name') ?? ''] ?? 'other',
+  };
+}
+
+export function cellsOf(row: unknown, columns: readonly Column[]): Cell[] {
+  const values = Array.isArray(row) ? row : [];
+  return columns.map(({ type }, at) => {
+    const value: unknown = values[at];
+    if (typeof value !== 'string') return null;
+    if (type === 'integer') return integerCell(value);
+    if (type === 'float') return Number(value);
+    if (type === 'boolean') return value === 'true';
+    return type === 'bytes' ? new Uint8Array(Buffer.from(value, 'base64')) : value;
+  });
+}
+
+export function parameterOf(value: Parameter): { type: string; value?: string } {
+  if (value === null) return { type: 'VOID' };
+  if (value instanceof Uint8Array) return { type: 'BINARY', value: Buffer.from(value).toString('base64') };
+  if (typeof value === 'boolean') return { type: 'BOOLEAN', value: String(value) };
+  if (typeof value === 'bigint' || Number.isInteger(value)) return { type: 'LONG', value: String(value) };
+  return { type: typeof value === 'number' ? 'DOUBLE' : 'STRING', value: String(value) };
+}

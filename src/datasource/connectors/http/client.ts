@@ -1,0 +1,134 @@
+/** HTTP over a judged route: an agent whose connections lead there and nowhere else, and one request after another. */
+import { request as httpRequest, Agent as PlainAgent } from 'node:http';
+import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
+import { isIP, Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import type { EgressRoute } from '../../egress/egress-route.ts';
+import { parseHost } from '../../egress/ip-address.ts';
+import type { TlsOptions } from '../../egress/tls-mode.ts';
+import { codeOf, DatasourceFailure } from '../../failure.ts';
+
+interface Wanted {
+  readonly host?: string | null;
+  readonly port?: number | string | null;
+}
+
+/** Connections to any other host or port, such as a redirect would ask for, fail with `not_allowed`. */
+export function agentFor(route: EgressRoute, tls: TlsOptions | false): PlainAgent | TlsAgent {
+  const agent = tls === false ? new PlainAgent({ keepAlive: true }) : new TlsAgent({ keepAlive: true });
+  const createConnection = (wanted: Wanted) => {
+    if (!leadsTo(route, wanted)) return new Socket().destroy(new DatasourceFailure('not_allowed'));
+    const socket = route.connect();
+    if (tls === false) return socket;
+    const servername = isIP(route.host) === 0 ? route.host : '';
+    return connectTls({ ...tls, socket, servername, host: route.host, ALPNProtocols: ['http/1.1'] });
+  };
+  return Object.assign(agent, { createConnection });
+}
+
+function leadsTo(route: EgressRoute, { host, port }: Wanted): boolean {
+  const wanted = parseHost(host ?? '');
+  const name =
+    wanted.kind === 'name' ? wanted.name : wanted.kind === 'address' ? wanted.address.text : undefined;
+  return name === route.host && Number(port) === route.port;
+}
+
+export interface HttpCall {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** With the scheme, host and port of the route. */
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Parsed JSON; `undefined` when the body is none. */
+  readonly body: unknown;
+}
+
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+const unzip = promisify(gunzip);
+
+/** One request. A redirect is an answer like any other. Rejects with what sockets throw, and on abort. */
+export async function callHttp(
+  agent: PlainAgent | TlsAgent,
+  { method, url, headers, body, signal }: HttpCall,
+): Promise<HttpAnswer> {
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const { status, answerHeaders, bytes } = await new Promise<{
+    status: number;
+    answerHeaders: HttpAnswer['headers'];
+    bytes: Buffer;
+  }>((done, fail) => {
+    const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+    const request = send(url, { method, agent, signal, headers: { ...headers, ...length } });
+    request.once('error', fail);
+    request.once('response', (response) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      response.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        chunks.push(chunk);
+        if (size > MAX_BODY_BYTES) request.destroy(new DatasourceFailure('too_much'));
+      });
+      response.once('error', fail);
+      response.once('end', () =>
+        done({
+          status: response.statusCode ?? 0,
+          answerHeaders: response.headers,
+          bytes: Buffer.concat(chunks),
+        }),
+      );
+    });
+    request.end(body);
+  });
+  const isZipped = answerHeaders['content-encoding'] === 'gzip';
+  const text = isZipped ? await unzipped(bytes) : bytes;
+  return { status, headers: answerHeaders, body: parseJson(text.toString('utf8')) };
+}
+
+async function unzipped(bytes: Buffer): Promise<Buffer> {
+  try {
+    return await unzip(bytes, { maxOutputLength: 4 * MAX_BODY_BYTES });
+  } catch (error) {
+    throw codeOf(error) === 'ERR_BUFFER_TOO_LARGE' ? new DatasourceFailure('too_much') : error;
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A statement that was refused before it was sent, or by the server, with what there is to say of it. */
+export class RemoteError extends Error {
+  /** Of the server, to tell its errors apart. */
+  readonly reason: string;
+  constructor(reason: string, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+export function explainRemote(error: unknown): string | undefined {
+  return error instanceof RemoteError ? error.message : undefined;
+}
+
+/** For databases that have no read-only mode. */
+export function refuseWriting(): RemoteError {
+  return new RemoteError('READ_ONLY', 'Only statements that read are allowed here.');
+}
+
+/** The category of an HTTP status that is no success, where it says one. */
+export function categoryOfStatus(status: number): 'authentication' | 'database_missing' | 'failed' {
+  if (status === 401 || status === 403) return 'authentication';
+  return status === 404 ? 'database_missing' : 'failed';
+}

@@ -1,0 +1,51 @@
+import { Type } from 'typebox';
+import { CaCertificate, TlsMode } from '../../egress/tls-mode.ts';
+import { ROW_AND_BATCH_BYTES } from '../../rows.ts';
+import { defineConnector } from '../connector.ts';
+import { loadDriver } from '../drivers.ts';
+import { checkCertificate } from '../http/address.ts';
+import { Host, nameMember, Password, portMember, User } from '../members.ts';
+import { classifyMssql, explainMssql, openMssql } from './session.ts';
+
+export const mssql = defineConnector({
+  kind: 'mssql',
+  title: 'Microsoft SQL Server',
+  embedded: false,
+  schema: Type.Object(
+    {
+      kind: Type.Literal('mssql'),
+      host: Host,
+      port: portMember(1433),
+      database: nameMember('Database', 'Database that is used where a statement names none.', 'sales'),
+      user: User,
+      password: Password,
+      tls: Type.Optional(TlsMode),
+      ca_certificate: Type.Optional(CaCertificate),
+    },
+    {
+      title: 'Microsoft SQL Server',
+      description: 'SQL Server or Azure SQL, with a SQL login.',
+      additionalProperties: false,
+      examples: [
+        {
+          kind: 'mssql',
+          host: 'db.example.com',
+          port: 1433,
+          database: 'sales',
+          user: 'analyst',
+          password: 'secret',
+        },
+      ],
+    },
+  ),
+  check: ({ ca_certificate }) => checkCertificate(ca_certificate),
+  target: ({ host, port }) => ({ host, port }),
+  open: async (connection, { connectTo, drivers }) => {
+    const driver = await loadDriver(drivers, 'tedious');
+    return openMssql(driver, { ...connection, connectTo, route: await connectTo(connection) });
+  },
+  mostBetweenBatches: ROW_AND_BATCH_BYTES,
+  placeholder: (position) => `@p${position}`,
+  classify: classifyMssql,
+  explain: explainMssql,
+});

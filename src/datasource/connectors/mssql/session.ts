@@ -1,0 +1,233 @@
+/** Sessions with SQL Server. The driver is installed on demand, so what is used of it is described here. */
+import type { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import type { EgressRoute } from '../../egress/egress-route.ts';
+import { parseHost } from '../../egress/ip-address.ts';
+import { type TlsMode, type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
+import { categoryOfSocketError, codeOf, DatasourceFailure, type FailureCategory } from '../../failure.ts';
+import { RowQueue } from '../../query/row-queue.ts';
+import { isReading } from '../../query/statement-start.ts';
+import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
+import type { Session, Target } from '../connector.ts';
+import { explainRemote, RemoteError, refuseWriting } from '../http/client.ts';
+import { cellOf, columnOf, type TdsColumn, typeFor } from './values.ts';
+
+export interface MssqlOptions {
+  readonly route: EgressRoute;
+  /** For the server that the named one sends its clients to, as Azure does. */
+  readonly connectTo: (target: Target) => Promise<EgressRoute>;
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+  readonly tls?: TlsMode;
+  readonly ca_certificate?: string;
+}
+
+interface TdsRequest extends EventEmitter {
+  addParameter(name: string, type: unknown, value: unknown): void;
+  pause(): void;
+  resume(): void;
+}
+
+interface TdsConnection extends EventEmitter {
+  connect(done: (error?: Error) => void): void;
+  execSql(request: TdsRequest): void;
+  cancel(): boolean;
+  close(): void;
+}
+
+/** Of the package `tedious`. */
+export interface Tedious {
+  readonly Connection: new (config: object) => TdsConnection;
+  readonly Request: new (sql: string, done: (error?: Error | null) => void) => TdsRequest;
+  readonly TYPES: Readonly<Record<string, unknown>>;
+}
+
+export async function openMssql(driver: unknown, options: MssqlOptions): Promise<Session> {
+  if (!isTedious(driver)) throw new DatasourceFailure('failed');
+  const connection = await withTls(
+    tlsAttempts(options.tls, options.route, options.ca_certificate),
+    (tls) => connected(driver, options, tls),
+    (error) => error instanceof NoTls || causeOf(error) instanceof NoTls,
+  );
+  const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
+    rowsOf({ driver, connection, route: options.route }, sql, parameters, queryOptions);
+  return {
+    async probe(signal) {
+      for await (const _ of query('SELECT 1', [], { signal, readOnly: true }));
+    },
+    query,
+    close: async () => connection.close(),
+  };
+}
+
+/** The driver’s own limits; the signal is what counts. */
+const MAX_TIMER_MS = 2_147_483_647;
+
+/** The server has no TLS, and the connection wants it. */
+class NoTls extends Error {}
+
+function isTedious(driver: unknown): driver is Tedious {
+  const names = ['Connection', 'Request', 'TYPES'];
+  return typeof driver === 'object' && driver !== null && names.every((name) => name in driver);
+}
+
+function connected(
+  { Connection }: Tedious,
+  { route, connectTo, user, password, database, ca_certificate: ca }: MssqlOptions,
+  tls: TlsOptions | false,
+): Promise<TdsConnection> {
+  const connector = async ({ host, port }: Target): Promise<Socket> => {
+    const named = parseHost(host);
+    const isSame = port === route.port && hostText(named) === route.host;
+    const socket = await untilConnected((isSame ? route : await connectTo({ host, port })).connect());
+    if (tls !== false) refusePlainLogin(socket);
+    return socket;
+  };
+  const connection = new Connection({
+    server: route.host,
+    authentication: { type: 'default', options: { userName: user, password } },
+    options: {
+      appName: 'troupe',
+      connector,
+      connectTimeout: MAX_TIMER_MS,
+      cryptoCredentialsDetails: ca === undefined ? {} : { ca },
+      database,
+      encrypt: tls !== false,
+      maxRetriesOnTransientErrors: 0,
+      port: route.port,
+      requestTimeout: 0,
+      trustServerCertificate: tls !== false && !tls.rejectUnauthorized,
+    },
+  });
+  connection.on('error', () => {}); // what is running hears of it too
+  let category: FailureCategory | undefined;
+  // The error itself has the server's words only, not its number.
+  connection.on('errorMessage', ({ number }: { readonly number?: unknown }) => {
+    category = LOGIN_CATEGORIES.get(number) ?? category;
+  });
+  return new Promise((done, fail) => {
+    connection.connect((error) => {
+      if (!error) done(connection);
+      else fail(category === undefined ? error : new DatasourceFailure(category));
+    });
+  });
+}
+
+const LOGIN_PACKET = 0x10;
+
+/**
+ * A driver that is told to encrypt goes on without when the server says that it cannot, password and all. Login packets
+ * are the only ones that begin so; what TLS sends begins otherwise.
+ */
+function refusePlainLogin(socket: Socket): void {
+  const write = socket.write.bind(socket);
+  Object.defineProperty(socket, 'write', {
+    value: (chunk: Uint8Array, ...rest: []) => {
+      if (chunk[0] !== LOGIN_PACKET) return write(chunk, ...rest);
+      socket.destroy(new NoTls());
+      return false;
+    },
+  });
+}
+
+function hostText(host: ReturnType<typeof parseHost>): string | undefined {
+  return host.kind === 'name' ? host.name : host.kind === 'address' ? host.address.text : undefined;
+}
+
+function untilConnected(socket: Socket): Promise<Socket> {
+  return new Promise((done, fail) => {
+    socket.once('connect', () => done(socket));
+    socket.once('error', fail);
+    socket.once('close', () => fail(new DatasourceFailure('unreachable')));
+  });
+}
+
+const LOGIN_CATEGORIES: ReadonlyMap<unknown, FailureCategory> = new Map<unknown, FailureCategory>([
+  [4060, 'database_missing'],
+  [911, 'database_missing'],
+  [18456, 'authentication'],
+]);
+
+export function classifyMssql(error: unknown): FailureCategory | undefined {
+  const code = codeOf(error);
+  if (code === 'ELOGIN') return 'authentication';
+  if (code === 'ETIMEOUT') return 'timeout';
+  if (code === 'ECANCEL') return 'cancelled';
+  if (error instanceof Error && (error instanceof NoTls || code === 'EENCRYPT')) return 'tls';
+  if (code !== 'ESOCKET') return undefined;
+  // The driver wraps what the socket said.
+  const cause = causeOf(error);
+  if (cause instanceof NoTls) return 'tls';
+  if (cause instanceof DatasourceFailure) return cause.category;
+  return categoryOfSocketError(cause) ?? 'unreachable';
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined;
+}
+
+export function explainMssql(error: unknown): string | undefined {
+  if (codeOf(error) === 'EREQUEST' && error instanceof Error) return error.message;
+  return explainRemote(error);
+}
+
+/** T-SQL runs several statements without anything between them, so no writing word may stand anywhere. */
+const WRITING =
+  /\b(ALTER|BACKUP|BULK|COMMIT|CREATE|DBCC|DELETE|DENY|DROP|EXEC|EXECUTE|GRANT|INSERT|INTO|KILL|MERGE|OPENQUERY|OPENROWSET|RECONFIGURE|RESTORE|REVOKE|ROLLBACK|SHUTDOWN|TRUNCATE|UPDATE|UPDATETEXT|USE|WRITETEXT)\b/i;
+
+interface MssqlLine {
+  readonly driver: Tedious;
+  readonly connection: TdsConnection;
+  readonly route: EgressRoute;
+}
+
+async function* rowsOf(
+  { driver: { Request, TYPES }, connection, route }: MssqlLine,
+  sql: string,
+  parameters: readonly Parameter[],
+  { signal, readOnly }: QueryOptions,
+): AsyncGenerator<RowBatch> {
+  if (readOnly && (!isReading(sql) || WRITING.test(sql))) throw refuseWriting();
+  signal.throwIfAborted();
+  const request = new Request(sql, (error) => results.end(error ?? undefined));
+  const results = resultOf(request, route);
+  parameters.forEach((value, at) => {
+    const bytes = value instanceof Uint8Array ? Buffer.from(value) : value;
+    request.addParameter(
+      `p${at + 1}`,
+      TYPES[typeFor(value)],
+      typeof bytes === 'bigint' ? String(bytes) : bytes,
+    );
+  });
+  const cancel = () => connection.cancel();
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    connection.execSql(request);
+    yield* results.batches();
+  } finally {
+    signal.removeEventListener('abort', cancel);
+    if (!results.ended) {
+      connection.cancel();
+      await results.leave();
+    }
+  }
+}
+
+/** Returns the rows of a request as they come. Whoever made the request ends the queue. */
+function resultOf(request: TdsRequest, route: EgressRoute): RowQueue {
+  const queue = new RowQueue({
+    pause: () => request.pause(),
+    resume: () => request.resume(),
+    receivedBytes: () => route.receivedBytes(),
+  });
+  request.on('columnMetadata', (columns: readonly TdsColumn[]) => {
+    if (queue.columns !== undefined)
+      return queue.end(new RemoteError('SEVERAL', 'Only one result is supported.'));
+    queue.columns = columns.map(columnOf);
+  });
+  request.on('row', (cells: readonly { readonly value: unknown; readonly metadata: TdsColumn }[]) => {
+    queue.push(cells.map(({ value, metadata }) => cellOf(value, metadata)));
+  });
+  return queue;
+}

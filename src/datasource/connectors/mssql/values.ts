@@ -1,0 +1,87 @@
+/** Values of SQL Server, as its driver gives them. */
+import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
+
+export interface TdsColumn {
+  readonly colName: string;
+  readonly scale?: number | undefined;
+  readonly type: { readonly name: string };
+}
+
+const TYPES: Readonly<Record<string, ColumnType>> = {
+  Bit: 'boolean',
+  BitN: 'boolean',
+  TinyInt: 'integer',
+  SmallInt: 'integer',
+  Int: 'integer',
+  BigInt: 'integer',
+  IntN: 'integer',
+  Real: 'float',
+  Float: 'float',
+  FloatN: 'float',
+  Decimal: 'decimal',
+  DecimalN: 'decimal',
+  Numeric: 'decimal',
+  NumericN: 'decimal',
+  Money: 'decimal',
+  MoneyN: 'decimal',
+  SmallMoney: 'decimal',
+  Char: 'text',
+  VarChar: 'text',
+  NChar: 'text',
+  NVarChar: 'text',
+  Text: 'text',
+  NText: 'text',
+  Xml: 'text',
+  Binary: 'bytes',
+  VarBinary: 'bytes',
+  Image: 'bytes',
+  Date: 'date',
+  Time: 'time',
+  DateTime: 'timestamp',
+  DateTimeN: 'timestamp',
+  DateTime2: 'timestamp',
+  SmallDateTime: 'timestamp',
+  DateTimeOffset: 'timestamptz',
+  UniqueIdentifier: 'uuid',
+};
+
+export function columnOf({ colName, type }: TdsColumn): Column {
+  return { name: colName, type: TYPES[type.name] ?? 'other' };
+}
+
+export function cellOf(value: unknown, { type, scale }: TdsColumn): Cell {
+  if (value === null || value === undefined) return null;
+  const kind = TYPES[type.name] ?? 'other';
+  if (value instanceof Uint8Array) return new Uint8Array(value);
+  if (value instanceof Date) return timeText(value, kind);
+  if (typeof value === 'number') {
+    // The driver has them as floats; the scale brings back what was written, up to 15 digits.
+    return kind === 'decimal' ? value.toFixed(Math.min(scale ?? 4, 15)) : value;
+  }
+  if (typeof value === 'string') return kind === 'integer' ? integerCell(value) : value;
+  return typeof value === 'boolean' || typeof value === 'bigint' ? value : String(value);
+}
+
+function timeText(value: Date, kind: ColumnType): string {
+  const text = value.toISOString();
+  const [date, time] = [text.slice(0, 10), `${text.slice(11, 23)}${beyondMilliseconds(value)}`];
+  if (kind === 'date') return date;
+  if (kind === 'time') return time;
+  return `${date} ${time}${kind === 'timestamptz' ? '+00:00' : ''}`;
+}
+
+/** Microseconds, which the driver keeps beside the date, in seconds. */
+function beyondMilliseconds(value: Date): string {
+  const delta = 'nanosecondsDelta' in value ? value.nanosecondsDelta : 0;
+  const micros = typeof delta === 'number' ? Math.round(delta * 1e6) : 0;
+  return micros > 0 ? String(micros).padStart(3, '0') : '';
+}
+
+/** Name of the driver's type for a parameter. */
+export function typeFor(parameter: Parameter): string {
+  if (parameter instanceof Uint8Array) return 'VarBinary';
+  if (typeof parameter === 'boolean') return 'Bit';
+  if (typeof parameter === 'bigint') return 'BigInt';
+  if (typeof parameter === 'number') return Number.isSafeInteger(parameter) ? 'BigInt' : 'Float';
+  return 'NVarChar';
+}

@@ -1,0 +1,207 @@
+/** Sessions with servers that speak the protocol of MySQL. */
+import type { Socket } from 'node:net';
+import driver, { type Connection, type FieldPacket } from 'mysql2';
+import type { EgressRoute } from '../../egress/egress-route.ts';
+import { type TlsMode, type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
+import { DatasourceFailure } from '../../failure.ts';
+import { RowQueue } from '../../query/row-queue.ts';
+import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
+import { type Cell, type Column, type ColumnType, integerCell } from '../../rows.ts';
+import type { Session } from '../connector.ts';
+import { lacksTls } from './errors.ts';
+
+export interface MysqlOptions {
+  readonly route: EgressRoute;
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+  readonly tls?: TlsMode;
+  readonly ca_certificate?: string;
+}
+
+export async function openMysql(options: MysqlOptions): Promise<Session> {
+  const attempts = tlsAttempts(options.tls, options.route, options.ca_certificate);
+  const { connection, connectAgain } = await withTls(
+    attempts,
+    async (tls) => ({
+      connection: await connected(options, tls),
+      connectAgain: () => connected(options, tls),
+    }),
+    lacksTls,
+  );
+  return {
+    probe: () => run(connection, 'SELECT 1'),
+    query: (sql, parameters, query) =>
+      rowsOf({ connection, connectAgain, route: options.route }, sql, parameters, query),
+    close: () => new Promise((done) => connection.end(() => done())),
+  };
+}
+
+function connected(
+  { route, user, password, database }: MysqlOptions,
+  tls: TlsOptions | false,
+): Promise<Connection> {
+  const socket = route.connect();
+  const connection = driver.createConnection({
+    host: route.host,
+    port: route.port,
+    user,
+    password,
+    database,
+    stream: () => socket,
+    ...(tls !== false && {
+      ssl: { ...tls, verifyIdentity: tls.rejectUnauthorized && !tls.checkServerIdentity },
+    }),
+    // Row parsers that are generated as code would be made from what the server calls its columns.
+    disableEval: true,
+    flags: ['-LOCAL_FILES'],
+    dateStrings: true,
+    supportBigNumbers: true,
+    jsonStrings: true,
+    rowsAsArray: true,
+  });
+  connection.on('error', () => {}); // what is running hears of it too
+  refuseDisorder(connection, socket);
+  refuseLargeRows(connection, socket);
+  return new Promise((done, fail) => connection.connect((error) => (error ? fail(error) : done(connection))));
+}
+
+/** Of a packet out of order the driver prints a line and goes on, for as many as a server cares to send. */
+function refuseDisorder(connection: Connection, socket: Socket): void {
+  const handle: unknown = Reflect.get(connection, 'handlePacket');
+  if (typeof handle !== 'function') return;
+  Reflect.set(connection, 'handlePacket', (packet: { readonly sequenceId: number } | undefined) => {
+    // A paused connection keeps its packets and handles them, in order, when it goes on.
+    const isHandled = packet !== undefined && Reflect.get(connection, '_paused') !== true;
+    if (isHandled && packet.sequenceId !== Reflect.get(connection, 'sequenceId')) {
+      socket.destroy(new DatasourceFailure('failed'));
+    } else handle.call(connection, packet);
+  });
+}
+
+/** The longest that a packet can be: it says that the next one goes on with the same. */
+const FULL_PACKET_BYTES = 0xffffff;
+
+/** The driver gathers a row of any size. A packet says its length first, and only a row beyond the limit fills one. */
+function refuseLargeRows(connection: Connection, socket: Socket): void {
+  const parser: unknown = Reflect.get(connection, 'packetParser');
+  if (typeof parser !== 'object' || parser === null) throw new DatasourceFailure('failed');
+  let length: unknown = Reflect.get(parser, 'length');
+  Object.defineProperty(parser, 'length', {
+    get: () => length,
+    set(value: unknown) {
+      length = value;
+      if (value === FULL_PACKET_BYTES) socket.destroy(new DatasourceFailure('row_too_large'));
+    },
+  });
+}
+
+function run(connection: Connection, sql: string): Promise<void> {
+  return new Promise((done, fail) => connection.query(sql, (error) => (error ? fail(error) : done())));
+}
+
+interface MysqlLine {
+  readonly connection: Connection;
+  readonly connectAgain: () => Promise<Connection>;
+  readonly route: EgressRoute;
+}
+
+async function* rowsOf(
+  { connection, connectAgain, route }: MysqlLine,
+  sql: string,
+  parameters: readonly Parameter[],
+  { signal, readOnly }: QueryOptions,
+): AsyncGenerator<RowBatch> {
+  // Of the session: statements that define things commit what was started before them.
+  await run(connection, `SET SESSION TRANSACTION READ ${readOnly ? 'ONLY' : 'WRITE'}`);
+  if (readOnly) await run(connection, 'START TRANSACTION READ ONLY');
+  const cancel = () => {
+    killQuery(connection, connectAgain).catch(() => {}); // the session's sockets go when it does not end
+  };
+  signal.addEventListener('abort', cancel, { once: true });
+  let finished = false;
+  let rows: RowQueue | undefined;
+  const lost = (error: Error) => rows?.end(error);
+  try {
+    signal.throwIfAborted();
+    const queue = new RowQueue({
+      pause: () => connection.pause(),
+      resume: () => connection.resume(),
+      receivedBytes: () => route.receivedBytes(),
+    });
+    // Parameters go to the server apart from the statement: nothing is put together here.
+    const query =
+      parameters.length === 0 ? connection.query(sql) : connection.execute(sql, parameters.map(parameterFor));
+    rows = queue;
+    query.on('fields', (fields: readonly FieldPacket[] | undefined) => {
+      if (fields !== undefined) queue.columns = fields.map(columnOf);
+    });
+    query.on('result', (row: unknown) => {
+      // What a statement that gives no rows has done is no row.
+      if (Array.isArray(row)) queue.push(row.map((cell, at) => cellOf(cell, queue.columns?.[at])));
+    });
+    query.on('error', lost);
+    connection.on('error', lost); // a query without a callback is not told of a lost connection
+    query.on('end', () => queue.end());
+    yield* queue.batches();
+    finished = true;
+  } finally {
+    signal.removeEventListener('abort', cancel);
+    if (!finished) {
+      await killQuery(connection, connectAgain).catch(() => {});
+      await rows?.leave();
+    }
+    connection.off('error', lost);
+    if (readOnly) await run(connection, 'ROLLBACK').catch(() => {}); // its connection may be gone
+  }
+}
+
+async function killQuery({ threadId }: Connection, connectAgain: () => Promise<Connection>): Promise<void> {
+  const other = await connectAgain();
+  try {
+    await run(other, `KILL QUERY ${threadId}`);
+  } finally {
+    other.destroy();
+  }
+}
+
+function parameterFor(parameter: Parameter): string | number | boolean | null | Buffer {
+  if (parameter instanceof Uint8Array) return Buffer.from(parameter);
+  return typeof parameter === 'bigint' ? String(parameter) : parameter;
+}
+
+const { Types } = driver;
+const BINARY = 63; // the character set of bytes
+
+const COLUMN_TYPES = new Map<number, ColumnType>([
+  [Types.TINY, 'integer'],
+  [Types.SHORT, 'integer'],
+  [Types.INT24, 'integer'],
+  [Types.LONG, 'integer'],
+  [Types.LONGLONG, 'integer'],
+  [Types.YEAR, 'integer'],
+  [Types.FLOAT, 'float'],
+  [Types.DOUBLE, 'float'],
+  [Types.DECIMAL, 'decimal'],
+  [Types.NEWDECIMAL, 'decimal'],
+  [Types.DATE, 'date'],
+  [Types.NEWDATE, 'date'],
+  [Types.TIME, 'time'],
+  [Types.DATETIME, 'timestamp'],
+  [Types.TIMESTAMP, 'timestamp'],
+  [Types.JSON, 'json'],
+  [Types.BIT, 'bytes'],
+]);
+
+function columnOf({ name, columnType = Types.VAR_STRING, characterSet }: FieldPacket): Column {
+  const type = COLUMN_TYPES.get(columnType) ?? (characterSet === BINARY ? 'bytes' : 'text');
+  return { name, type };
+}
+
+function cellOf(value: unknown, column: Column | undefined): Cell {
+  if (value === null || value === undefined) return null;
+  if (value instanceof Uint8Array) return new Uint8Array(value);
+  if (typeof value === 'string') return column?.type === 'integer' ? integerCell(value) : value;
+  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return value;
+  return JSON.stringify(value);
+}

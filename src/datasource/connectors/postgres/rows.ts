@@ -1,0 +1,41 @@
+/** Rows as PostgreSQL sends them, and as cells for whoever wants to look at them. */
+import type { Cell, RowBatch } from '../../rows.ts';
+import { jsonOf } from './json.ts';
+import { HEAD_BYTES } from './messages.ts';
+import { columnOf, type Field, parsersOf } from './values.ts';
+
+/** Each part is whole `DataRow` messages. They belong to the batch from now on. */
+export function postgresBatch(fields: readonly Field[], parts: readonly Buffer[]): RowBatch {
+  const columns = fields.map(columnOf);
+  let rows: (readonly Cell[])[] | undefined;
+  return {
+    columns,
+    get rows() {
+      rows ??= cellsOf(parts, fields);
+      return rows;
+    },
+    json: () => jsonOf(columns, parts),
+  };
+}
+
+function cellsOf(parts: readonly Buffer[], fields: readonly Field[]): Cell[][] {
+  const parsers = parsersOf(fields);
+  const rows: Cell[][] = [];
+  for (const bytes of parts) {
+    for (let at = 0; at < bytes.length; ) {
+      const end = at + 1 + bytes.readUInt32BE(at + 1);
+      let value = at + HEAD_BYTES + 2;
+      const row = parsers.map((parse): Cell => {
+        const length = value + 4 <= end ? bytes.readInt32BE(value) : -1;
+        value += 4;
+        // What a server counts wrongly must not reach into what comes after its row.
+        if (length < 0 || value + length > end) return null;
+        value += length;
+        return parse(bytes.toString('utf8', value - length, value));
+      });
+      rows.push(row);
+      at = end;
+    }
+  }
+  return rows;
+}

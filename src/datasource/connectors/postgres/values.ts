@@ -1,0 +1,58 @@
+/** Types of PostgreSQL as columns, and values as cells. */
+import type { CustomTypesConfig } from 'pg';
+import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
+
+type Parser = (text: string) => Cell;
+
+const asText: Parser = (text) => text;
+const asInteger: Parser = (text) => integerCell(text);
+const asBytes: Parser = (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex'));
+
+/** By object id of the type, which is fixed for built-in types. */
+const TYPES = new Map<number, readonly [ColumnType, Parser]>([
+  [16, ['boolean', (text) => text === 't']],
+  [17, ['bytes', asBytes]],
+  [20, ['integer', asInteger]],
+  [21, ['integer', Number]],
+  [23, ['integer', Number]],
+  [26, ['integer', Number]],
+  [700, ['float', Number]],
+  [701, ['float', Number]],
+  [1700, ['decimal', asText]],
+  [18, ['text', asText]],
+  [19, ['text', asText]],
+  [25, ['text', asText]],
+  [1042, ['text', asText]],
+  [1043, ['text', asText]],
+  [1082, ['date', asText]],
+  [1083, ['time', asText]],
+  [1114, ['timestamp', asText]],
+  [1184, ['timestamptz', asText]],
+  [1186, ['interval', asText]],
+  [2950, ['uuid', asText]],
+  [114, ['json', asText]],
+  [3802, ['json', asText]],
+]);
+
+const parserOf = (dataTypeID: number): Parser => TYPES.get(dataTypeID)?.[1] ?? asText;
+
+/** For the driver: values stay what PostgreSQL writes, where JavaScript has nothing that holds them exactly. */
+export const PARSERS: CustomTypesConfig = { getTypeParser: parserOf };
+
+/** What `RowDescription` says of a column. */
+export interface Field {
+  readonly name: string;
+  readonly dataTypeID: number;
+}
+
+export function columnOf({ name, dataTypeID }: Field): Column {
+  return { name, type: TYPES.get(dataTypeID)?.[0] ?? 'other' };
+}
+
+export function parsersOf(fields: readonly Field[]): Parser[] {
+  return fields.map(({ dataTypeID }) => parserOf(dataTypeID));
+}
+
+export function parameterFor(parameter: Parameter): unknown {
+  return parameter instanceof Uint8Array ? Buffer.from(parameter) : parameter;
+}

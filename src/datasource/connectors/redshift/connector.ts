@@ -1,0 +1,65 @@
+import { Type } from 'typebox';
+import { CaCertificate, TlsMode } from '../../egress/tls-mode.ts';
+import { defineConnector } from '../connector.ts';
+import { checkCertificate } from '../http/address.ts';
+import { Host, nameMember, Password, portMember, User } from '../members.ts';
+import { classifyPostgres, explainPostgres } from '../postgres/errors.ts';
+
+export const redshift = defineConnector({
+  kind: 'redshift',
+  title: 'Amazon Redshift',
+  embedded: false,
+  schema: Type.Object(
+    {
+      kind: Type.Literal('redshift'),
+      host: Host,
+      port: portMember(5439),
+      database: nameMember('Database', 'Database of the cluster or workgroup.', 'dev'),
+      user: User,
+      password: Password,
+      schema: nameMember(
+        'Schema',
+        'Where tables are looked for that are named without one. It must exist.',
+        'public',
+      ),
+      tls: Type.Optional(TlsMode),
+      ca_certificate: Type.Optional(CaCertificate),
+    },
+    {
+      title: 'Amazon Redshift',
+      description: 'A Redshift cluster or serverless workgroup, with a database user and its password.',
+      additionalProperties: false,
+      examples: [
+        {
+          kind: 'redshift',
+          host: 'examplecluster.abc123xyz789.us-west-2.redshift.amazonaws.com',
+          port: 5439,
+          database: 'dev',
+          user: 'analyst',
+          password: 'secret',
+          schema: 'public',
+        },
+      ],
+    },
+  ),
+  check: ({ ca_certificate }) => checkCertificate(ca_certificate),
+  target: ({ host, port }) => ({ host, port }),
+  async open({ host, port, database, user, password, schema, tls, ca_certificate: ca }, { connectTo }) {
+    const { openPostgres } = await import('../postgres/session.ts');
+    const route = await connectTo({ host, port });
+    const address = {
+      host,
+      port,
+      database,
+      user,
+      password,
+      tls,
+      directTls: false,
+      requireChannelBinding: false,
+    };
+    return openPostgres({ ...address, schema, route, ...(ca !== undefined && { ca }) });
+  },
+  placeholder: (position) => `$${position}`,
+  classify: classifyPostgres,
+  explain: explainPostgres,
+});

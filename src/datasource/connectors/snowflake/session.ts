@@ -1,0 +1,174 @@
+/**
+ * The SQL API of Snowflake. Spoken here because the vendor's driver fetches results from hosts of its own choosing, on
+ * connections that no gateway can judge; the API gives them from the account's own host.
+ */
+import { createHash, createPublicKey, randomUUID } from 'node:crypto';
+import type { Agent } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
+import { isReading } from '../../query/statement-start.ts';
+import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
+import type { Session } from '../connector.ts';
+import { listOf, memberOf, textOf } from '../http/answer-members.ts';
+import { callHttp, categoryOfStatus, type HttpAnswer, RemoteError, refuseWriting } from '../http/client.ts';
+import { signToken } from '../http/json-web-token.ts';
+import { cellsOf, columnOf } from './values.ts';
+
+export interface SnowflakeOptions {
+  readonly agent: Agent;
+  readonly origin: string;
+  readonly account: string;
+  readonly user: string;
+  readonly private_key?: string;
+  readonly token?: string;
+  readonly warehouse: string;
+  readonly database: string;
+  readonly schema: string;
+  readonly role?: string;
+}
+
+export async function openSnowflake(options: SnowflakeOptions): Promise<Session> {
+  const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
+    rowsOf(options, sql, parameters, queryOptions);
+  return {
+    async probe(signal) {
+      // The API takes names of databases and schemas that do not exist; the session then has none.
+      const sql = 'SELECT CURRENT_SCHEMA()';
+      for await (const { rows } of query(sql, [], { signal, readOnly: true })) {
+        if (rows[0]?.[0] === null) throw new DatasourceFailure('database_missing');
+      }
+    },
+    query,
+    close: async () => options.agent.destroy(),
+  };
+}
+
+const CATEGORIES: Readonly<Record<string, FailureCategory>> = {
+  '000604': 'cancelled',
+  '390201': 'database_missing', // no such warehouse, database or schema, or not for this role
+  '390189': 'database_missing', // role
+};
+
+export function classifySnowflake(error: unknown): FailureCategory | undefined {
+  if (!(error instanceof RemoteError)) return undefined;
+  return CATEGORIES[error.reason] ?? (error.reason.startsWith('3903') ? 'authentication' : undefined);
+}
+
+const SUBMITTED = 202;
+const FIRST_WAIT_MS = 50;
+const LONGEST_WAIT_MS = 2000;
+
+async function* rowsOf(
+  options: SnowflakeOptions,
+  sql: string,
+  parameters: readonly Parameter[],
+  { signal, readOnly }: QueryOptions,
+): AsyncGenerator<RowBatch> {
+  if (readOnly && !isReading(sql)) throw refuseWriting();
+  const { warehouse, database, schema, role } = options;
+  const bindings = Object.fromEntries(parameters.map((value, at) => [String(at + 1), bindingOf(value)]));
+  const body = JSON.stringify({ statement: sql, warehouse, database, schema, role, bindings });
+  // At once, so that there is a handle to cancel by.
+  const submitted = await call(
+    options,
+    'POST',
+    `/api/v2/statements?async=true&requestId=${randomUUID()}`,
+    signal,
+    body,
+  );
+  const handle = encodeURIComponent(textOf(submitted.body, 'statementHandle') ?? '');
+  const path = `/api/v2/statements/${handle}`;
+  let isRunning = true;
+  try {
+    let answer = submitted;
+    for (let wait = FIRST_WAIT_MS; answer.status === SUBMITTED; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+      await delay(wait, undefined, { signal });
+      answer = await call(options, 'GET', path, signal);
+    }
+    isRunning = false;
+    const meta = memberOf(answer.body, 'resultSetMetaData');
+    const types = listOf(meta, 'rowType');
+    const columns = types.map(columnOf);
+    if (columns.length === 0) return;
+    const partitions = Math.max(1, listOf(meta, 'partitionInfo').length);
+    for (let at = 0; at < partitions; at++) {
+      if (at > 0) answer = await call(options, 'GET', `${path}?partition=${at}`, signal);
+      yield { columns, rows: listOf(answer.body, 'data').map((row) => cellsOf(row, types)) };
+    }
+  } finally {
+    if (isRunning) await cancel(options, path);
+  }
+}
+
+async function cancel(options: SnowflakeOptions, path: string): Promise<void> {
+  const signal = AbortSignal.timeout(1000);
+  await call(options, 'POST', `${path}/cancel`, signal).catch(() => {}); // it ends by itself, later
+}
+
+async function call(
+  options: SnowflakeOptions,
+  method: 'GET' | 'POST',
+  path: string,
+  signal: AbortSignal,
+  body?: string,
+): Promise<HttpAnswer> {
+  const answer = await callHttp(options.agent, {
+    method,
+    url: new URL(path, options.origin),
+    headers: {
+      accept: 'application/json',
+      'user-agent': 'troupe/1',
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...authorization(options),
+    },
+    signal,
+    ...(body !== undefined && { body }),
+  });
+  const { status } = answer;
+  if (status === 200 || status === SUBMITTED) return answer;
+  const message = textOf(answer.body, 'message');
+  if (status === 401 || status === 403 || message === undefined)
+    throw new DatasourceFailure(categoryOfStatus(status));
+  throw new RemoteError(textOf(answer.body, 'code') ?? '', message);
+}
+
+const TOKEN_SECONDS = 600;
+
+function authorization({ account, user, private_key, token }: SnowflakeOptions): Record<string, string> {
+  if (private_key === undefined) {
+    return {
+      authorization: `Bearer ${token}`,
+      'x-snowflake-authorization-token-type': 'PROGRAMMATIC_ACCESS_TOKEN',
+    };
+  }
+  // The part after the first dot of a locator is its region, which is no part of the name.
+  const subject = `${account.split('.', 1)[0]}.${user}`.toUpperCase();
+  const now = Math.floor(Date.now() / 1000);
+  const claims = {
+    iss: `${subject}.${fingerprintOf(private_key)}`,
+    sub: subject,
+    iat: now,
+    exp: now + TOKEN_SECONDS,
+  };
+  return {
+    authorization: `Bearer ${signToken(private_key, {}, claims)}`,
+    'x-snowflake-authorization-token-type': 'KEYPAIR_JWT',
+  };
+}
+
+function fingerprintOf(privateKey: string): string {
+  try {
+    const spki = createPublicKey(privateKey).export({ type: 'spki', format: 'der' });
+    return `SHA256:${createHash('sha256').update(spki).digest('base64')}`;
+  } catch {
+    throw new DatasourceFailure('authentication'); // the error may show parts of the key
+  }
+}
+
+function bindingOf(value: Parameter): { type: string; value: string | null } {
+  if (value === null) return { type: 'TEXT', value: null };
+  if (value instanceof Uint8Array) return { type: 'BINARY', value: Buffer.from(value).toString('hex') };
+  if (typeof value === 'boolean') return { type: 'BOOLEAN', value: String(value) };
+  if (typeof value === 'bigint' || Number.isInteger(value)) return { type: 'FIXED', value: String(value) };
+  return { type: typeof value === 'number' ? 'REAL' : 'TEXT', value: String(value) };
+}

@@ -1,0 +1,143 @@
+/**
+ * The client protocol of Trino: a statement is posted, and its results are fetched from one `nextUri` after another.
+ * Spoken here because the published client follows redirects and any `nextUri`, to any host, on connections of its own.
+ */
+import type { Agent } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
+import { isReading } from '../../query/statement-start.ts';
+import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
+import type { Session } from '../connector.ts';
+import { listOf, textOf } from '../http/answer-members.ts';
+import {
+  callHttp,
+  categoryOfStatus,
+  type HttpAnswer,
+  type HttpCall,
+  RemoteError,
+  refuseWriting,
+} from '../http/client.ts';
+import { cellsOf, columnsOf, literal } from './values.ts';
+
+export interface TrinoOptions {
+  readonly agent: Agent;
+  readonly origin: string;
+  readonly catalog: string;
+  readonly schema: string;
+  readonly user: string;
+  readonly password?: string;
+}
+
+export function openTrino(options: TrinoOptions): Promise<Session> {
+  const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
+    rowsOf(options, sql, parameters, queryOptions);
+  return Promise.resolve({
+    async probe(signal: AbortSignal) {
+      const name = options.schema.replaceAll("'", "''").toLowerCase();
+      const sql = `SELECT 1 FROM information_schema.schemata WHERE schema_name = '${name}'`;
+      let found = 0;
+      for await (const { rows } of query(sql, [], { signal, readOnly: true })) found += rows.length;
+      if (found === 0) throw new DatasourceFailure('database_missing');
+    },
+    query,
+    close: async () => options.agent.destroy(),
+  });
+}
+
+const CATEGORIES: Readonly<Record<string, FailureCategory>> = {
+  CATALOG_NOT_FOUND: 'database_missing',
+  SCHEMA_NOT_FOUND: 'database_missing',
+  PERMISSION_DENIED: 'authentication',
+  USER_CANCELED: 'cancelled',
+};
+
+export function classifyTrino(error: unknown): FailureCategory | undefined {
+  return error instanceof RemoteError ? CATEGORIES[error.reason] : undefined;
+}
+
+async function* rowsOf(
+  options: TrinoOptions,
+  sql: string,
+  parameters: readonly Parameter[],
+  { signal, readOnly }: QueryOptions,
+): AsyncGenerator<RowBatch> {
+  const statement =
+    parameters.length === 0 ? sql : `EXECUTE statement USING ${parameters.map(literal).join(', ')}`;
+  const prepared =
+    parameters.length === 0 ? {} : { 'x-trino-prepared-statement': `statement=${encodeURIComponent(sql)}` };
+  if (readOnly && !isReading(sql)) throw refuseWriting();
+  let answer = await call(options, {
+    method: 'POST',
+    path: '/v1/statement',
+    body: statement,
+    headers: prepared,
+    signal,
+  });
+  let next: string | undefined;
+  let batches = 0;
+  try {
+    for (;;) {
+      const { body } = answer;
+      next = textOf(body, 'nextUri');
+      const message = textOf(body, 'error', 'message');
+      if (message !== undefined) throw new RemoteError(textOf(body, 'error', 'errorName') ?? '', message);
+      const columns = columnsOf(body);
+      const rows = listOf(body, 'data').map((row) => cellsOf(row, columns));
+      if (rows.length > 0 || (next === undefined && batches === 0 && columns.length > 0)) {
+        yield { columns, rows };
+        batches++;
+      }
+      if (next === undefined) return;
+      answer = await call(options, { method: 'GET', path: pathOf(next), signal });
+    }
+  } finally {
+    if (next !== undefined) await cancel(options, next);
+  }
+}
+
+async function cancel(options: TrinoOptions, next: string): Promise<void> {
+  const signal = AbortSignal.timeout(1000);
+  await call(options, { method: 'DELETE', path: pathOf(next), signal }).catch(() => {}); // it ends by itself, later
+}
+
+interface TrinoCall extends Pick<HttpCall, 'method' | 'signal' | 'body'> {
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const BUSY_STATUSES = [502, 503, 504];
+const MAX_RETRIES = 5;
+const RETRY_MS = 100;
+
+async function call(options: TrinoOptions, { path, headers, ...rest }: TrinoCall): Promise<HttpAnswer> {
+  const { agent, origin, user, password, catalog, schema } = options;
+  const credentials = Buffer.from(`${user}:${password ?? ''}`).toString('base64');
+  const request = {
+    ...rest,
+    url: new URL(path, origin),
+    headers: {
+      'x-trino-user': user,
+      'x-trino-source': 'troupe',
+      'x-trino-catalog': catalog,
+      'x-trino-schema': schema,
+      ...(password !== undefined && { authorization: `Basic ${credentials}` }),
+      ...headers,
+    },
+  };
+  let answer = await callHttp(agent, request);
+  // The protocol has clients ask again.
+  for (let retries = 0; BUSY_STATUSES.includes(answer.status) && retries < MAX_RETRIES; retries++) {
+    await delay(RETRY_MS, undefined, { signal: rest.signal });
+    answer = await callHttp(agent, request);
+  }
+  const isFine = answer.status === 200 || (rest.method === 'DELETE' && answer.status === 204);
+  if (!isFine) throw new DatasourceFailure(categoryOfStatus(answer.status));
+  return answer;
+}
+
+/** Where to ask next, on the server that was judged: whatever host the answer names, none other is asked. */
+function pathOf(nextUri: string): string {
+  if (!URL.canParse(nextUri)) throw new DatasourceFailure('failed');
+  const { pathname, search } = new URL(nextUri);
+  return pathname.replace(/^\/+/, '/') + search;
+}

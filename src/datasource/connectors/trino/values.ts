@@ -1,0 +1,69 @@
+/** Values as the client protocol of Trino writes them, and parameters as its SQL does. */
+
+import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
+import { listOf, textOf } from '../http/answer-members.ts';
+
+/** The columns that an answer describes. */
+export function columnsOf(body: unknown): Column[] {
+  return listOf(body, 'columns').map((column) => ({
+    name: textOf(column, 'name') ?? '',
+    type: columnType(textOf(column, 'type') ?? ''),
+  }));
+}
+
+function columnType(native: string): ColumnType {
+  const name = native.replace(/\(.*$/, '').trim();
+  if (native.endsWith('with time zone')) return native.startsWith('time(') ? 'time' : 'timestamptz';
+  const types: Readonly<Record<string, ColumnType>> = {
+    boolean: 'boolean',
+    tinyint: 'integer',
+    smallint: 'integer',
+    integer: 'integer',
+    bigint: 'integer',
+    real: 'float',
+    double: 'float',
+    decimal: 'decimal',
+    varchar: 'text',
+    char: 'text',
+    varbinary: 'bytes',
+    date: 'date',
+    time: 'time',
+    timestamp: 'timestamp',
+    uuid: 'uuid',
+    json: 'json',
+    array: 'json',
+    map: 'json',
+    row: 'json',
+  };
+  return types[name] ?? 'other';
+}
+
+export function cellsOf(row: unknown, columns: readonly Column[]): Cell[] {
+  const values = Array.isArray(row) ? row : [];
+  return columns.map(({ type }, at) => cellOf(values[at], type));
+}
+
+function cellOf(value: unknown, type: ColumnType): Cell {
+  if (value === null || value === undefined) return null;
+  if (type === 'integer' && (typeof value === 'number' || typeof value === 'string'))
+    return integerCell(value);
+  if (type === 'float') return Number(value);
+  if (type === 'bytes') return new Uint8Array(Buffer.from(String(value), 'base64'));
+  if (typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number') return value;
+  return JSON.stringify(value);
+}
+
+/** A parameter as it is written in SQL. */
+export function literal(parameter: Parameter): string {
+  if (parameter === null) return 'NULL';
+  if (parameter instanceof Uint8Array) return `X'${Buffer.from(parameter).toString('hex')}'`;
+  if (typeof parameter === 'string') return `'${parameter.replaceAll("'", "''")}'`;
+  if (typeof parameter !== 'number' || Number.isInteger(parameter)) return String(parameter);
+  return Number.isFinite(parameter)
+    ? `DOUBLE '${parameter}'`
+    : parameter > 0
+      ? 'infinity()'
+      : Number.isNaN(parameter)
+        ? 'nan()'
+        : '-infinity()';
+}

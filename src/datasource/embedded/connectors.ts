@@ -1,0 +1,55 @@
+import { Type } from 'typebox';
+import { type Connector, defineConnector } from '../connectors/connector.ts';
+import { embeddedSession } from './embedded-session.ts';
+import type { EngineKind } from './engine-messages.ts';
+import { checkPath, pathMember } from './workspace-path.ts';
+
+interface Words {
+  readonly title: string;
+  readonly description: string;
+  readonly path: string;
+  readonly example: string;
+}
+
+export const duckdb = embeddedConnector('duckdb', {
+  title: 'DuckDB',
+  description: 'A DuckDB database that is a file of the workspace. It is read, never written.',
+  path: 'The database file, from the folder of the workspace’s files. It must exist.',
+  example: 'sales.duckdb',
+});
+
+export const sqlite = embeddedConnector('sqlite', {
+  title: 'SQLite',
+  description: 'A SQLite database that is a file of the workspace.',
+  path: 'The database file, from the folder of the workspace’s files. It must exist.',
+  example: 'sales.sqlite',
+});
+
+export const files = embeddedConnector('files', {
+  title: 'Files',
+  description:
+    'Data files of the workspace (CSV, TSV, JSON, JSON lines, Parquet; the text formats also with .gz), each a table that is named for its file.',
+  path: 'A folder or one file, from the folder of the workspace’s files; `.` is all of them. It must exist.',
+  example: 'data',
+});
+
+function embeddedConnector<K extends EngineKind>(
+  kind: K,
+  { title, description, path, example }: Words,
+): Connector {
+  return defineConnector({
+    kind,
+    title,
+    embedded: true,
+    schema: Type.Object(
+      { kind: Type.Literal(kind), path: pathMember(path, example) },
+      { title, description, additionalProperties: false, examples: [{ kind, path: example }] },
+    ),
+    check: (connection) => checkPath(connection.path),
+    target: () => null,
+    open: async (connection, { filesDirectory, engines }) =>
+      embeddedSession({ kind, filesDirectory, path: connection.path }, engines),
+    placeholder: () => '?',
+    classify: () => undefined,
+  });
+}

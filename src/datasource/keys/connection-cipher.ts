@@ -1,0 +1,109 @@
+/**
+ * Seals connections and opens them again. Each sealed connection has a data key of its own, sealed by a key of the
+ * keyring; workspace, slug and revision are inside the sealed text and compared when it is opened, so a record that was
+ * moved or replayed does not open. Plaintext and data keys are wiped after use.
+ */
+import { randomBytes } from 'node:crypto';
+import nacl from 'tweetnacl';
+import type { SealedConnection } from '#storage/datasources.ts';
+import type { Connection } from '../connectors/connection-schema.ts';
+import type { Keyring } from './keyring.ts';
+
+/** What a sealed connection belongs to. */
+export interface SealedPlace {
+  readonly workspaceId: string;
+  readonly slug: string;
+  readonly revision: number;
+}
+
+/** A sealed connection did not open: another key, another place, or changed bytes. Holds nothing of it. */
+export class UnsealError extends Error {
+  constructor(place: SealedPlace) {
+    super(`The sealed connection of ${place.slug}, revision ${place.revision}, does not open.`);
+    this.name = 'UnsealError';
+  }
+}
+
+export function sealConnection(ring: Keyring, place: SealedPlace, connection: Connection): SealedConnection {
+  const dataKey = new Uint8Array(randomBytes(nacl.secretbox.keyLength));
+  const plaintext = new Uint8Array(Buffer.from(JSON.stringify({ ...placeOf(place), connection })));
+  try {
+    const nonce = newNonce();
+    return { ...sealDataKey(ring, dataKey), nonce, box: nacl.secretbox(plaintext, nonce, dataKey) };
+  } finally {
+    wipe(dataKey, plaintext);
+  }
+}
+
+/** Throws `UnsealError`. */
+export function openConnection(ring: Keyring, place: SealedPlace, sealed: SealedConnection): Connection {
+  const dataKey = openDataKey(ring, place, sealed);
+  const plaintext = nacl.secretbox.open(bytes(sealed.box), bytes(sealed.nonce), dataKey);
+  wipe(dataKey);
+  if (plaintext === null) throw new UnsealError(place);
+  try {
+    const { connection, ...found } = JSON.parse(Buffer.from(plaintext).toString('utf8')) as SealedPlace & {
+      connection: Connection;
+    };
+    const { workspaceId, slug, revision } = found;
+    if (workspaceId !== place.workspaceId || slug !== place.slug || revision !== place.revision) {
+      throw new UnsealError(place);
+    }
+    return connection;
+  } finally {
+    wipe(plaintext);
+  }
+}
+
+/** The same connection, its data key sealed by the ring's active key. The connection itself is not opened. */
+export function resealConnection(
+  ring: Keyring,
+  place: SealedPlace,
+  sealed: SealedConnection,
+): SealedConnection {
+  const dataKey = openDataKey(ring, place, sealed);
+  try {
+    return { ...sealDataKey(ring, dataKey), nonce: sealed.nonce, box: sealed.box };
+  } finally {
+    wipe(dataKey);
+  }
+}
+
+function sealDataKey(
+  ring: Keyring,
+  dataKey: Uint8Array,
+): Pick<SealedConnection, 'keyId' | 'keyNonce' | 'keyBox'> {
+  const keyNonce = newNonce();
+  return { keyId: ring.active, keyNonce, keyBox: nacl.secretbox(dataKey, keyNonce, activeKey(ring)) };
+}
+
+function openDataKey(ring: Keyring, place: SealedPlace, sealed: SealedConnection): Uint8Array {
+  const key = ring.keys.get(sealed.keyId);
+  const opened =
+    key === undefined ? null : nacl.secretbox.open(bytes(sealed.keyBox), bytes(sealed.keyNonce), key);
+  if (opened === null) throw new UnsealError(place);
+  return opened;
+}
+
+function activeKey(ring: Keyring): Uint8Array {
+  const key = ring.keys.get(ring.active);
+  if (key === undefined) throw new Error('A keyring lacks its active key.');
+  return key;
+}
+
+function placeOf({ workspaceId, slug, revision }: SealedPlace): SealedPlace {
+  return { workspaceId, slug, revision };
+}
+
+function newNonce(): Uint8Array {
+  return new Uint8Array(randomBytes(nacl.secretbox.nonceLength));
+}
+
+/** tweetnacl takes plain Uint8Arrays only; the store gives Buffers. */
+function bytes(from: Uint8Array): Uint8Array {
+  return new Uint8Array(from);
+}
+
+function wipe(...buffers: Uint8Array[]): void {
+  for (const buffer of buffers) buffer.fill(0);
+}

@@ -1,0 +1,127 @@
+/** Datasources as agents ask them: what there is, its tables, and rows of statements that only read. */
+import { AppError } from '#src/core/errors.ts';
+import type { Principal } from '#src/core/principal.ts';
+import type { Datasources } from '../datasources.ts';
+import { DatasourceFailure } from '../failure.ts';
+import type { Cell, Column } from '../rows.ts';
+import type { Description, Descriptions, Table } from './descriptions.ts';
+import type { Queries } from './queries.ts';
+
+interface Refused {
+  readonly refused: string;
+}
+
+interface Rows {
+  readonly columns: readonly Column[];
+  readonly rows: readonly (readonly Cell[])[];
+  readonly isCut: boolean;
+}
+
+const LACKS_SCOPE = 'The access token of this prompt lacks the scope datasource:read.';
+const MOST_COLUMNS = 5_000;
+const SYSTEM_SCHEMAS = [
+  'information_schema',
+  'INFORMATION_SCHEMA',
+  'pg_catalog',
+  'sys',
+  'mysql',
+  'system',
+  'performance_schema',
+];
+const COLUMNS_OF: Readonly<Record<string, string>> = {
+  sqlite:
+    "SELECT NULL, m.name, p.name, p.type FROM sqlite_master m JOIN pragma_table_info(m.name) p WHERE m.type IN ('table', 'view') ORDER BY m.name, p.cid",
+};
+const STANDARD_COLUMNS =
+  'SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns ' +
+  `WHERE table_schema NOT IN (${SYSTEM_SCHEMAS.map((name) => `'${name}'`).join(', ')}) ` +
+  'ORDER BY table_schema, table_name, ordinal_position';
+
+export class QueriesForAgents {
+  readonly #datasources: Datasources;
+  readonly #queries: Queries;
+  readonly #descriptions: Descriptions;
+
+  constructor(datasources: Datasources, queries: Queries, descriptions: Descriptions) {
+    this.#datasources = datasources;
+    this.#queries = queries;
+    this.#descriptions = descriptions;
+  }
+
+  async list(caller: Principal, slugs: readonly string[]) {
+    if (!maySee(caller)) return [];
+    return slugs.flatMap((slug) => {
+      try {
+        return [this.#datasources.get(caller, slug)];
+      } catch (error) {
+        if (error instanceof AppError && error.code === 'not_found') return []; // gone, or not theirs to know of
+        throw error;
+      }
+    });
+  }
+
+  /** Of a remote datasource it may be some minutes old, unless `refresh` asks for the present. */
+  async describe(
+    caller: Principal,
+    slug: string,
+    { refresh, signal }: { readonly refresh: boolean; readonly signal: AbortSignal },
+  ): Promise<Description | Refused> {
+    if (!maySee(caller)) return { refused: LACKS_SCOPE };
+    const metadata = this.#datasources.get(caller, slug);
+    const known = refresh ? undefined : this.#descriptions.get(caller.workspaceId, metadata);
+    if (known !== undefined) return known;
+    const sql = COLUMNS_OF[metadata.kind] ?? STANDARD_COLUMNS;
+    const answer = await this.query(caller, slug, { sql, maxRows: MOST_COLUMNS, signal });
+    if ('refused' in answer) return answer;
+    const description = { tables: tablesOf(answer.rows), isCut: answer.isCut };
+    // Files of the workspace change under the hands of its notebooks, and are read in no time.
+    if (!metadata.embedded) this.#descriptions.keep(caller.workspaceId, metadata, description);
+    return description;
+  }
+
+  async query(
+    caller: Principal,
+    slug: string,
+    {
+      sql,
+      maxRows,
+      signal,
+    }: { readonly sql: string; readonly maxRows: number; readonly signal: AbortSignal },
+  ): Promise<Rows | Refused> {
+    if (!maySee(caller)) return { refused: LACKS_SCOPE };
+    const rows: (readonly Cell[])[] = [];
+    let columns: readonly Column[] = [];
+    try {
+      // One more than is wanted is the sign that there are others.
+      const options = { signal, readOnly: true, maxRows: maxRows + 1 };
+      for await (const batch of this.#queries.run(caller, slug, sql, [], options)) {
+        columns = batch.columns;
+        rows.push(...batch.rows);
+      }
+    } catch (error) {
+      if (error instanceof DatasourceFailure) return { refused: error.detail ?? error.message };
+      throw error;
+    }
+    return { columns, rows: rows.slice(0, maxRows), isCut: rows.length > maxRows };
+  }
+}
+
+function maySee({ scopes }: Principal): boolean {
+  return scopes.includes('datasource:read');
+}
+
+/** From rows of schema, table, column and type. */
+function tablesOf(rows: Rows['rows']): Table[] {
+  const tables = new Map<
+    string,
+    { schema: string | null; name: string; columns: Table['columns'][number][] }
+  >();
+  for (const [schema = null, name, column, type] of rows) {
+    const key = `${schema}.${name}`;
+    const shown = schema === null ? null : String(schema);
+    const table = tables.get(key) ?? { schema: shown, name: String(name), columns: [] };
+    tables.set(key, table);
+    table.columns.push({ name: String(column), type: String(type) });
+  }
+  return [...tables.values()];
+}

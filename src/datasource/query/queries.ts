@@ -1,0 +1,62 @@
+import { notFound } from '#src/core/errors.ts';
+import type { Principal } from '#src/core/principal.ts';
+import { datasourceRecords } from '#storage/datasources.ts';
+import type { Store } from '#storage/store.ts';
+import { mayRead } from '../access.ts';
+import { connectorOf } from '../connectors/connection-schema.ts';
+import { DatasourceFailure } from '../failure.ts';
+import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
+import { placeParameters } from './placeholders.ts';
+import type { SessionPool } from './session-pool.ts';
+import { changesConnection, controlsTransaction } from './statement-effects.ts';
+
+const NO_TRANSACTIONS =
+  'Every statement commits itself here: there are no transactions over several statements.';
+
+/** Who asks: a member of the workspace, whose right to read is looked up for each statement. */
+export type Reader = Pick<Principal, 'workspaceId' | 'userId' | 'role'>;
+
+/** Statements against datasources. Each runs on a connection of its own for as long as it gives rows. */
+export class Queries {
+  readonly #store: Store;
+  readonly #pool: SessionPool;
+
+  constructor(store: Store, pool: SessionPool) {
+    this.#store = store;
+    this.#pool = pool;
+  }
+
+  /**
+   * The rows of one statement, whose parameters are written `?`. Throws `not_found` when the reader may not know of the
+   * datasource, and `DatasourceFailure` for everything about connection and statement.
+   */
+  async *run(
+    reader: Reader,
+    slug: string,
+    sql: string,
+    parameters: readonly Parameter[],
+    options: QueryOptions,
+  ): AsyncGenerator<RowBatch> {
+    const record = this.#store.get(datasourceRecords, reader.workspaceId, slug);
+    if (record === undefined || !mayRead(this.#store, reader, record)) throw notFound();
+    if (controlsTransaction(record.kind, sql))
+      throw new DatasourceFailure('query', undefined, NO_TRANSACTIONS);
+    const { placeholder } = connectorOf(record.kind);
+    const placed =
+      parameters.length === 0
+        ? { sql, count: 0 }
+        : placeParameters(sql, (position) => placeholder(position, parameters[position - 1] ?? null));
+    if (placed.count !== parameters.length) {
+      const counts = `The statement has ${placed.count} places for parameters and was given ${parameters.length}.`;
+      throw new DatasourceFailure('query', undefined, counts);
+    }
+    const lease = await this.#pool.acquire(reader.workspaceId, record, options.signal);
+    let isDone = false;
+    try {
+      yield* lease.session.query(placed.sql, parameters, options);
+      isDone = true;
+    } finally {
+      lease.release(isDone && !changesConnection(record.kind, sql));
+    }
+  }
+}

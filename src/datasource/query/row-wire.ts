@@ -1,0 +1,45 @@
+/** Rows and parameters as they travel between the server and a kernel: JSON, with text for what JSON has no value for. */
+import { DatasourceFailure } from '../failure.ts';
+import type { Cell, Parameter, RowBatch } from '../rows.ts';
+
+/** A JSON array of rows. Columns whose cells are plain JSON values are encoded as they are. */
+export function encodeRows(batch: RowBatch): Uint8Array {
+  return batch.json?.() ?? Buffer.from(jsonOf(batch));
+}
+
+function jsonOf({ columns, rows }: RowBatch): string {
+  const special = columns.flatMap(({ type }, index) => (SPECIAL.has(type) ? [index] : []));
+  if (special.length === 0) return JSON.stringify(rows);
+  return JSON.stringify(
+    rows.map((row) => {
+      const plain: unknown[] = [...row];
+      for (const index of special) plain[index] = plainCell(row[index] ?? null);
+      return plain;
+    }),
+  );
+}
+
+const SPECIAL: ReadonlySet<string> = new Set(['integer', 'float', 'bytes', 'other']);
+
+function plainCell(cell: Cell): unknown {
+  if (typeof cell === 'bigint') return cell.toString();
+  if (typeof cell === 'number' && !Number.isFinite(cell)) return String(cell);
+  return cell instanceof Uint8Array ? Buffer.from(cell).toString('base64') : cell;
+}
+
+/** Throws `DatasourceFailure` for what is no list of parameters. */
+export function parseParameters(value: unknown): Parameter[] {
+  if (!Array.isArray(value)) throw wrong();
+  return value.map((one: unknown) => {
+    if (one === null || typeof one === 'boolean' || typeof one === 'number' || typeof one === 'string')
+      return one;
+    const { integer, bytes } = { integer: undefined, bytes: undefined, ...Object(one) };
+    if (typeof integer === 'string' && /^-?\d{1,1000}$/.test(integer)) return BigInt(integer);
+    if (typeof bytes === 'string') return new Uint8Array(Buffer.from(bytes, 'base64'));
+    throw wrong();
+  });
+}
+
+function wrong(): DatasourceFailure {
+  return new DatasourceFailure('query', undefined, 'The parameters are not of a kind that a database takes.');
+}

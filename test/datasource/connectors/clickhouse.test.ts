@@ -1,0 +1,162 @@
+/** The real driver against a stand-in that speaks the HTTP interface of ClickHouse. */
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { test } from 'node:test';
+import { FAILURES } from '#src/datasource/failure.ts';
+import { TEST_CERTIFICATE } from '#test/support/test-certificate.ts';
+import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
+import type { Owner } from '../listening.ts';
+import { ask, probeFixture } from '../probe-fixture.ts';
+
+const NAMES = ['b', 'i', 'l', 'f', 'n', 'd', 't', 'a', 's', 'r', 'z'];
+const TYPES = [
+  'Bool',
+  'Int8',
+  'UInt64',
+  'Float64',
+  'Float64',
+  'Nullable(Decimal(9, 2))',
+  'LowCardinality(String)',
+  'Date',
+  'DateTime64(3)',
+  'Array(UInt8)',
+  'Nullable(String)',
+];
+const ROW = [
+  true,
+  1,
+  '18446744073709551615',
+  1.5,
+  'nan',
+  '1.10',
+  'é',
+  '2024-02-29',
+  '2024-01-02 03:04:05.678',
+  [1, 2],
+  null,
+];
+
+function answer({ path, headers, body }: StandInRequest): StandInAnswer | undefined {
+  const { searchParams } = new URL(path, 'http://x');
+  const failed = (status: number, code: number, name: string) => ({
+    status,
+    headers: { 'x-clickhouse-exception-code': String(code) },
+    body: `Code: ${code}. DB::Exception: ${name === 'SYNTAX_ERROR' ? 'Syntax error near secret-password' : 'x'}. (${name}) (version 24.8.1.1)\n`,
+  });
+  const expected = `Basic ${Buffer.from('analyst:secret-password').toString('base64')}`;
+  if (headers.authorization !== expected) return failed(403, 516, 'AUTHENTICATION_FAILED');
+  if (searchParams.get('database') !== 'sales') return failed(404, 81, 'UNKNOWN_DATABASE');
+  if (body.startsWith('SELECT sleep')) return undefined;
+  if (body.startsWith('SELECT endless')) return { body: endless() };
+  if (body.startsWith('SELEC ')) return failed(400, 62, 'SYNTAX_ERROR');
+  if (!body.startsWith('SELECT') && searchParams.get('readonly') === '2') return failed(500, 164, 'READONLY');
+  const [names, types, rows] = body.startsWith('SELECT *')
+    ? [NAMES, TYPES, [ROW]]
+    : [['1'], ['UInt8'], [[1]]];
+  return { body: `${[names, types, ...rows].map((line) => JSON.stringify(line)).join('\n')}\n` };
+}
+
+/** One row, and more of it as long as somebody takes it. */
+function endless(): Readable {
+  let isFirst = true;
+  return new Readable({
+    read() {
+      this.push(isFirst ? '["t"]\n["String"]\n["' : 'x'.repeat(65_536));
+      isFirst = false;
+    },
+  });
+}
+
+async function clickhouse(owner: Owner, overrides: object = {}) {
+  const { port, requests } = await httpStandIn(owner, answer);
+  const connection = {
+    kind: 'clickhouse',
+    url: `https://localhost:${port}`,
+    database: 'sales',
+    user: 'analyst',
+    password: 'secret-password',
+    ca_certificate: TEST_CERTIFICATE,
+    ...overrides,
+  };
+  return { connection, requests };
+}
+
+const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, message: string]>> = {
+  'a clickhouse connection works': [{}, true, 'The connection works.'],
+  'a wrong password is not accepted': [{ password: 'wrong' }, false, FAILURES.authentication],
+  'a database that is not there is missing': [{ database: 'none' }, false, FAILURES.database_missing],
+};
+
+for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
+  test(sentence, async (t) => {
+    const { connection } = await clickhouse(t, overrides);
+    assert.deepEqual(await probeFixture(t).probe(connection), { ok, message });
+  });
+}
+
+test('a certificate that the system does not know is not accepted', async (t) => {
+  const { ca_certificate: _, ...connection } = (await clickhouse(t)).connection;
+  assert.deepEqual(await probeFixture(t).probe(connection), { ok: false, message: FAILURES.tls });
+});
+
+test('values of every common type come as they are', async (t) => {
+  const session = await probeFixture(t).open((await clickhouse(t)).connection);
+  assert.deepEqual(await ask(session, 'SELECT * FROM x'), {
+    columns: [
+      { name: 'b', type: 'boolean' },
+      { name: 'i', type: 'integer' },
+      { name: 'l', type: 'integer' },
+      { name: 'f', type: 'float' },
+      { name: 'n', type: 'float' },
+      { name: 'd', type: 'decimal' },
+      { name: 't', type: 'text' },
+      { name: 'a', type: 'date' },
+      { name: 's', type: 'timestamp' },
+      { name: 'r', type: 'json' },
+      { name: 'z', type: 'text' },
+    ],
+    rows: [
+      [
+        true,
+        1,
+        18446744073709551615n,
+        1.5,
+        Number.NaN,
+        '1.10',
+        'é',
+        '2024-02-29',
+        '2024-01-02 03:04:05.678',
+        '[1,2]',
+        null,
+      ],
+    ],
+  });
+});
+
+test('what the server says of a statement is told, without the password', async (t) => {
+  const session = await probeFixture(t).open((await clickhouse(t)).connection);
+  await assert.rejects(ask(session, 'SELEC 1', { readOnly: false }), (error: object) => {
+    assert.deepEqual(Reflect.get(error, 'category'), 'query');
+    assert.match(String(Reflect.get(error, 'detail')), /Syntax error near \[secret\]/);
+    return true;
+  });
+  await assert.rejects(ask(session, 'DROP TABLE x'), { category: 'query' });
+});
+
+test('a query that is cancelled ends', async (t) => {
+  const { connection, requests } = await clickhouse(t);
+  const session = await probeFixture(t).open(connection);
+  const stop = new AbortController();
+  const sleeping = ask(session, 'SELECT sleep(60)', { signal: stop.signal });
+  while (requests.length === 0) await new Promise(setImmediate);
+  stop.abort();
+  await assert.rejects(sleeping, { category: 'cancelled' });
+});
+
+test('a row without an end is given up at the limit', async (t) => {
+  const { connection } = await clickhouse(t);
+  await assert.rejects(ask(await probeFixture(t).open(connection), 'SELECT endless'), {
+    category: 'row_too_large',
+    message: FAILURES.row_too_large,
+  });
+});

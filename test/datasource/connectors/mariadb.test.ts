@@ -1,0 +1,165 @@
+/** Against a real MariaDB, as `mariadb` and as `mysql`. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FAILURES } from '#src/datasource/failure.ts';
+import { mariadbServer as server } from '#test/support/databases.ts';
+import { ask, probeFixture } from '../probe-fixture.ts';
+
+const { skip } = server;
+
+function connection(overrides: object = {}) {
+  const { host, port, database, user, password } = server;
+  return { kind: 'mariadb', host, port, database, user, password, ...overrides };
+}
+
+const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, message: string]>> = {
+  'a mariadb connection works': [{}, true, 'The connection works.'],
+  'a mysql connection works': [{ kind: 'mysql' }, true, 'The connection works.'],
+  'without TLS a connection works when it says so': [{ tls: 'disable' }, true, 'The connection works.'],
+  'a database that is not there is missing': [{ database: 'no_such' }, false, FAILURES.database_missing],
+  'a wrong password is not accepted': [
+    { user: 'no_such', password: 'wrong' },
+    false,
+    FAILURES.authentication,
+  ],
+  'TLS that the server lacks is not given up': [{ tls: 'require' }, false, FAILURES.tls],
+  'verified TLS that the server lacks is not given up': [{ tls: 'verify-full' }, false, FAILURES.tls],
+};
+
+for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
+  test(sentence, { skip }, async (t) => {
+    assert.deepEqual(await probeFixture(t).probe(connection(overrides)), { ok, message });
+  });
+}
+
+test('values of every common type come as they are', { skip }, async (t) => {
+  const session = await probeFixture(t).open(connection());
+  const sql = `SELECT 1 AS i, 9007199254740993 AS l, CAST(1.5 AS DOUBLE) AS f, 1.10 AS d, 'é' AS t, x'00ff' AS y,
+    DATE '2024-02-29' AS a, TIME '12:00:00' AS m, TIMESTAMP '2024-01-02 03:04:05' AS s, CAST(null AS CHAR) AS z`;
+  const [columns, row] = [
+    'i:integer l:integer f:float d:decimal t:text y:bytes a:date m:time s:timestamp z:text',
+    [
+      1,
+      9007199254740993n,
+      1.5,
+      '1.10',
+      'é',
+      new Uint8Array([0, 255]),
+      '2024-02-29',
+      '12:00:00',
+      '2024-01-02 03:04:05',
+      null,
+    ],
+  ];
+  const described = columns.split(' ').map((one) => {
+    const [name = '', type = ''] = one.split(':');
+    return { name, type };
+  });
+  assert.deepEqual(await ask(session, sql), { columns: described, rows: [row] });
+});
+
+test('parameters go apart from the statement', { skip }, async (t) => {
+  const session = await probeFixture(t).open(connection());
+  const parameters = ["'; DROP TABLE x -- \\", 1.5, 9007199254740993n, null, new Uint8Array([1, 0])];
+  assert.deepEqual((await ask(session, 'SELECT ?, ?, CAST(? AS INTEGER), ?, ?', { parameters })).rows, [
+    [parameters[0], 1.5, 9007199254740993n, null, parameters[4]],
+  ]);
+});
+
+test('many rows come in batches, and no more than were asked for', { skip }, async (t) => {
+  const session = await probeFixture(t).open(connection());
+  const all = await ask(session, 'SELECT seq FROM seq_1_to_50000');
+  assert.deepEqual([all.rows.length, all.rows.at(-1)], [50_000, [50_000]]);
+  assert.equal((await ask(session, 'SELECT seq FROM seq_1_to_5000000', { maxRows: 1500 })).rows.length, 1500);
+  assert.deepEqual(await ask(session, 'SELECT 1 AS one FROM dual WHERE false'), {
+    columns: [{ name: 'one', type: 'integer' }],
+    rows: [],
+  });
+});
+
+for (const sql of [
+  'CREATE TABLE troupe_x (a int)',
+  'SET SESSION TRANSACTION READ WRITE; CREATE TABLE troupe_x (a int)',
+  'DELETE FROM mysql.time_zone',
+  "LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE troupe_x",
+]) {
+  test(`read-only, the server refuses ${sql}`, { skip }, async (t) => {
+    const session = await probeFixture(t).open(connection());
+    await assert.rejects(ask(session, sql), { category: 'query' });
+    assert.deepEqual((await ask(session, 'SELECT 1 AS one')).rows, [[1]]);
+  });
+}
+
+test('read-only holds again after a statement has lifted it', { skip }, async (t) => {
+  const session = await probeFixture(t).open(connection());
+  await ask(session, 'SET SESSION TRANSACTION READ WRITE');
+  await assert.rejects(ask(session, 'CREATE TABLE troupe_x (a int)'), { category: 'query' });
+});
+
+test('a query that is cancelled ends in the server, and the session goes on', { skip }, async (t) => {
+  const fixture = probeFixture(t);
+  const [session, other] = [await fixture.open(connection()), await fixture.open(connection())];
+  const [[id] = []] = (await ask(session, 'SELECT CONNECTION_ID()')).rows;
+  const stop = new AbortController();
+  const sleeping = ask(session, 'SELECT SLEEP(60)', { signal: stop.signal });
+  const isSleeping = `SELECT COUNT(*) FROM information_schema.processlist WHERE id = ${id} AND info LIKE '%SLEEP(60)%'`;
+  while ((await ask(other, isSleeping)).rows[0]?.[0] !== 1);
+  stop.abort();
+  await assert.rejects(sleeping, { category: 'cancelled' });
+  assert.deepEqual((await ask(other, isSleeping)).rows, [[0]]);
+  assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
+});
+
+test('rows of any size come in batches of a bounded size', { skip }, async (t) => {
+  const session = await probeFixture(t).open(connection());
+  const signal = new AbortController().signal;
+  const sizes: number[] = [];
+  for await (const { rows } of session.query("SELECT REPEAT('x', 100000) FROM seq_1_to_200", [], {
+    signal,
+    readOnly: true,
+  })) {
+    sizes.push(rows.length);
+  }
+  assert.equal(
+    sizes.reduce((sum, size) => sum + size, 0),
+    200,
+  );
+  assert(Math.max(...sizes) < 20, `${sizes} rows of 100,000 bytes`);
+});
+
+/** Before a value of this size there are four bytes of its length. */
+const LENGTH_BYTES = 4;
+
+test('a row as large as the limit comes, one of a byte more is refused', { skip }, async (t) => {
+  const fixture = probeFixture(t);
+  const most = 0xffffff - 1 - 2 * LENGTH_BYTES;
+  const halves = (bytes: number) => `SELECT REPEAT('x', 8000000), REPEAT('y', ${bytes - 8_000_000})`;
+  const { rows } = await ask(await fixture.open(connection()), halves(most));
+  assert.deepEqual(
+    rows.map((row) => row.map((cell) => String(cell).length)),
+    [[8_000_000, most - 8_000_000]],
+  );
+  await assert.rejects(ask(await fixture.open(connection()), halves(most + 1)), {
+    category: 'row_too_large',
+    message: FAILURES.row_too_large,
+  });
+});
+
+test('several statements in one are refused', { skip }, async (t) => {
+  const session = await probeFixture(t).open(connection());
+  await assert.rejects(ask(session, 'SELECT 1; SELECT 2'), { category: 'query' });
+});
+
+test('a connection that ends amid the rows ends the statement', { skip }, async (t) => {
+  const fixture = probeFixture(t);
+  const [session, other] = [await fixture.open(connection()), await fixture.open(connection())];
+  const [[id] = []] = (await ask(session, 'SELECT CONNECTION_ID()')).rows;
+  const signal = new AbortController().signal;
+  const sql = "SELECT REPEAT('x', 100000) FROM seq_1_to_10000";
+  const reading = async () => {
+    for await (const _ of session.query(sql, [], { signal, readOnly: true })) {
+      await ask(other, `KILL ${id}`, { readOnly: false }).catch(() => {}); // it is gone the second time
+    }
+  };
+  await assert.rejects(reading(), { name: 'DatasourceFailure' });
+});

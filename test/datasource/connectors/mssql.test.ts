@@ -1,0 +1,131 @@
+/**
+ * The real driver against a stand-in that speaks TDS. The driver is installed on demand: these tests look for it beside
+ * the server, or in the `node_modules` of `TROUPE_TEST_DRIVERS`. Without it they are skipped; under `CI=true` they fail.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { type DriverLoader, installedDrivers, OPTIONAL_DRIVERS } from '#src/datasource/connectors/drivers.ts';
+import { FAILURES } from '#src/datasource/failure.ts';
+import type { Owner } from '../listening.ts';
+import { ask, probeFixture } from '../probe-fixture.ts';
+import { RPC, tdsStandIn } from './tds-stand-in.ts';
+
+const elsewhere = process.env.TROUPE_TEST_DRIVERS;
+const drivers: DriverLoader =
+  elsewhere === undefined
+    ? installedDrivers
+    : async (name) => createRequire(join(elsewhere, 'package.json'))(name);
+const isInstalled = await drivers('tedious').then(
+  () => true,
+  () => false,
+);
+const isLenient = process.env.CI !== 'true';
+const skip =
+  !isInstalled &&
+  isLenient &&
+  `the driver is not installed: npm install --no-save tedious@${OPTIONAL_DRIVERS.tedious}`;
+
+async function mssql(owner: Owner, overrides: object = {}) {
+  const { port, logins, types } = await tdsStandIn(owner);
+  const connection = {
+    kind: 'mssql',
+    host: '127.0.0.1',
+    port,
+    database: 'sales',
+    user: 'analyst',
+    password: 'secret-password',
+    ...overrides,
+  };
+  return { connection, logins, types, fixture: probeFixture(owner, { drivers }) };
+}
+
+test('a driver that is not installed is named, with the command that installs it', async (t) => {
+  const fixture = probeFixture(t, { drivers: () => import(String('no-such-package')) });
+  const { connection } = await mssql(t);
+  assert.deepEqual(await fixture.probe(connection), {
+    ok: false,
+    message: `The driver for this kind of database is not installed on the server. Install it there with: npm install --no-save tedious@${OPTIONAL_DRIVERS.tedious}`,
+  });
+});
+
+test('a driver that cannot be loaded says nothing of why', async (t) => {
+  const fixture = probeFixture(t, { drivers: () => Promise.reject(new Error('canary')) });
+  const { connection } = await mssql(t);
+  assert.deepEqual(await fixture.probe(connection), { ok: false, message: FAILURES.failed });
+});
+
+const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, message: string]>> = {
+  'a mssql connection works': [{}, true, 'The connection works.'],
+  'without TLS a connection works when it says so': [{ tls: 'disable' }, true, 'The connection works.'],
+  'a user that is not there is not accepted': [{ user: 'none' }, false, FAILURES.authentication],
+  'a database that is not there is missing': [{ database: 'none' }, false, FAILURES.database_missing],
+};
+
+for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
+  test(sentence, { skip }, async (t) => {
+    const { connection, fixture } = await mssql(t, overrides);
+    assert.deepEqual(await fixture.probe(connection), { ok, message });
+  });
+}
+
+for (const tls of ['require', 'verify-full']) {
+  test(`with ${tls}, a server without TLS never gets the password`, { skip }, async (t) => {
+    const { connection, fixture, logins } = await mssql(t, { tls });
+    assert.deepEqual(await fixture.probe(connection), { ok: false, message: FAILURES.tls });
+    assert.deepEqual(logins, []);
+  });
+}
+
+test('a server that sends its clients on sends them only where they may go', { skip }, async (t) => {
+  const { connection, fixture, logins } = await mssql(t, { user: 'redirected' });
+  assert.deepEqual(await fixture.probe(connection), { ok: false, message: FAILURES.not_allowed });
+  assert.equal(logins.length, 1);
+});
+
+test('values come as they are', { skip }, async (t) => {
+  const { connection, fixture } = await mssql(t);
+  assert.deepEqual(await ask(await fixture.open(connection), 'SELECT * FROM item'), {
+    columns: [
+      { name: 'id', type: 'integer' },
+      { name: 'name', type: 'text' },
+    ],
+    rows: [
+      [7, 'é'],
+      [8, null],
+    ],
+  });
+});
+
+test('what the server says of a statement is told, without the password', { skip }, async (t) => {
+  const { connection, fixture } = await mssql(t);
+  const session = await fixture.open(connection);
+  await assert.rejects(ask(session, 'SELECT wrong'), { category: 'query', detail: 'Wrong near [secret].' });
+});
+
+for (const sql of ['DROP TABLE x', 'SELECT 1 DROP TABLE x', 'SELECT 1 INTO x', "EXEC('x')"]) {
+  test(`read-only, ${sql} is not sent`, { skip }, async (t) => {
+    const { connection, fixture } = await mssql(t);
+    const detail = 'Only statements that read are allowed here.';
+    await assert.rejects(ask(await fixture.open(connection), sql), { category: 'query', detail });
+  });
+}
+
+test('a query that is cancelled ends, and the session goes on', { skip }, async (t) => {
+  const { connection, fixture, types } = await mssql(t);
+  const session = await fixture.open(connection);
+  const stop = new AbortController();
+  const waiting = ask(session, 'SELECT forever', { signal: stop.signal });
+  while (!types.includes(RPC)) await new Promise(setImmediate);
+  stop.abort();
+  await assert.rejects(waiting, { category: 'cancelled' });
+  assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
+});
+
+test('the README names the driver that is installed on demand', () => {
+  const readme = readFileSync(fileURLToPath(new URL('../../../../README.md', import.meta.url)), 'utf8');
+  assert(readme.includes(`npm install --no-save tedious@${OPTIONAL_DRIVERS.tedious}`));
+});

@@ -1,0 +1,293 @@
+/** Against a real PostgreSQL; `redshift` too, which speaks the same protocol. */
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { TLSSocket } from 'node:tls';
+import { FAILURES } from '#src/datasource/failure.ts';
+import { ROW_LIMIT_BYTES } from '#src/datasource/rows.ts';
+import { postgresServer as server } from '#test/support/databases.ts';
+import { TEST_CERTIFICATE, TEST_KEY } from '#test/support/test-certificate.ts';
+import { listeningWith, type Owner } from '../listening.ts';
+import { ask, probeFixture } from '../probe-fixture.ts';
+
+const { skip } = server;
+const WORKS = { ok: true, message: 'The connection works.' };
+
+interface Parts {
+  readonly database?: string;
+  readonly user?: string;
+  readonly query?: string;
+  readonly schema?: string;
+}
+
+function postgres({
+  database = server.database,
+  user = server.user,
+  query = '',
+  schema = 'public',
+}: Parts = {}) {
+  const credentials = `${user}:${encodeURIComponent(server.password || 'unused')}`;
+  const connection_string = `postgresql://${credentials}@${server.host}:${server.port}/${database}${query}`;
+  return { kind: 'postgres', connection_string, schema };
+}
+
+const redshift = {
+  kind: 'redshift',
+  host: server.host,
+  port: server.port,
+  database: server.database,
+  user: server.user,
+  password: server.password,
+  schema: 'public',
+};
+
+const PROBES: Readonly<
+  Record<string, readonly [connection: object, result: { ok: boolean; message: string }]>
+> = {
+  'a postgres connection works': [postgres(), WORKS],
+  'a redshift connection works': [redshift, WORKS],
+  'without TLS a connection works when it says so': [postgres({ query: '?sslmode=disable' }), WORKS],
+  'a database that is not there is missing': [
+    postgres({ database: 'no_such' }),
+    { ok: false, message: FAILURES.database_missing },
+  ],
+  'a schema that is not there is missing': [
+    postgres({ schema: 'no "such" \'schema' }),
+    { ok: false, message: FAILURES.database_missing },
+  ],
+  'a user that is not there is not accepted': [
+    postgres({ user: 'no_such_user' }),
+    { ok: false, message: FAILURES.authentication },
+  ],
+  'TLS that the server lacks is not given up': [
+    postgres({ query: '?sslmode=require' }),
+    { ok: false, message: FAILURES.tls },
+  ],
+  'verified TLS that the server lacks is not given up': [
+    { ...redshift, tls: 'verify-full' },
+    { ok: false, message: FAILURES.tls },
+  ],
+};
+
+for (const [sentence, [connection, result]] of Object.entries(PROBES)) {
+  test(sentence, { skip }, async (t) => {
+    assert.deepEqual(await probeFixture(t).probe(connection), result);
+  });
+}
+
+test('values of every common type come as they are', { skip }, async (t) => {
+  const session = await probeFixture(t).open(postgres());
+  const sql = `SELECT true AS b, 1::int2 AS i, 9007199254740993 AS l, 1.5::float8 AS f, 'NaN'::float8 AS n, 1.10::numeric AS d,
+    'é' AS t, '\\x00ff'::bytea AS y, date '2024-02-29' AS a, time '12:00' AS m, timestamp '2024-01-02 03:04:05.678901' AS s,
+    '{"k": 1}'::jsonb AS j, '5b4d2f8e-0b2a-4f0e-9a55-1c1f5b0a7d3e'::uuid AS u, null::int AS z, '{1,2}'::int[] AS r`;
+  assert.deepEqual(await ask(session, sql), {
+    columns: [
+      { name: 'b', type: 'boolean' },
+      { name: 'i', type: 'integer' },
+      { name: 'l', type: 'integer' },
+      { name: 'f', type: 'float' },
+      { name: 'n', type: 'float' },
+      { name: 'd', type: 'decimal' },
+      { name: 't', type: 'text' },
+      { name: 'y', type: 'bytes' },
+      { name: 'a', type: 'date' },
+      { name: 'm', type: 'time' },
+      { name: 's', type: 'timestamp' },
+      { name: 'j', type: 'json' },
+      { name: 'u', type: 'uuid' },
+      { name: 'z', type: 'integer' },
+      { name: 'r', type: 'other' },
+    ],
+    rows: [
+      [
+        true,
+        1,
+        9007199254740993n,
+        1.5,
+        Number.NaN,
+        '1.10',
+        'é',
+        new Uint8Array([0, 255]),
+        '2024-02-29',
+        '12:00:00',
+        '2024-01-02 03:04:05.678901',
+        '{"k": 1}',
+        '5b4d2f8e-0b2a-4f0e-9a55-1c1f5b0a7d3e',
+        null,
+        '{1,2}',
+      ],
+    ],
+  });
+});
+
+test('parameters go apart from the statement', { skip }, async (t) => {
+  const session = await probeFixture(t).open(postgres());
+  const parameters = ["'; DROP TABLE x --", 5, 7n, true, null, new Uint8Array([1, 0])];
+  const sql = 'SELECT $1::text, $2::int, $3::bigint, $4::bool, $5::text, $6::bytea';
+  assert.deepEqual((await ask(session, sql, { parameters })).rows, [
+    [parameters[0], 5, 7, true, null, parameters[5]],
+  ]);
+});
+
+test('names without a schema are looked for in the schema of the connection', { skip }, async (t) => {
+  const session = await probeFixture(t).open(postgres({ schema: 'information_schema' }));
+  assert.deepEqual((await ask(session, 'SELECT count(*) FROM sql_features WHERE false')).rows, [[0]]);
+});
+
+test('many rows come in batches, and no more than were asked for', { skip }, async (t) => {
+  const session = await probeFixture(t).open(postgres());
+  const sql = 'SELECT i FROM generate_series(1, 100000) AS i';
+  const all = await ask(session, sql);
+  assert.deepEqual([all.rows.length, all.rows.at(-1)], [100_000, [100_000]]);
+  assert.equal((await ask(session, sql, { maxRows: 300 })).rows.length, 300);
+  assert.deepEqual((await ask(session, 'SELECT 1 AS one')).rows, [[1]]);
+});
+
+test('a statement without rows still has its columns, and one that gives none has none', {
+  skip,
+}, async (t) => {
+  const session = await probeFixture(t).open(postgres());
+  assert.deepEqual(await ask(session, 'SELECT 1 AS one WHERE false'), {
+    columns: [{ name: 'one', type: 'integer' }],
+    rows: [],
+  });
+  assert.deepEqual(await ask(session, 'SET application_name TO x', { readOnly: false }), {
+    columns: [],
+    rows: [],
+  });
+});
+
+for (const sql of [
+  'CREATE TABLE troupe_x (a int)',
+  'SELECT 1; DROP TABLE troupe_x',
+  'DELETE FROM pg_class',
+]) {
+  test(`read-only, the server refuses ${sql}`, { skip }, async (t) => {
+    const session = await probeFixture(t).open(postgres());
+    await assert.rejects(ask(session, sql), { category: 'query' });
+    assert.deepEqual((await ask(session, 'SELECT 1 AS one')).rows, [[1]]);
+  });
+}
+
+test('what the server says of a statement is told, without the password', { skip }, async (t) => {
+  const connection = postgres();
+  const secret = decodeURIComponent(new URL(connection.connection_string).password);
+  const session = await probeFixture(t).open(connection);
+  await assert.rejects(ask(session, `SELECT "${secret}"`), {
+    name: 'DatasourceFailure',
+    category: 'query',
+    message: FAILURES.query,
+    detail: 'column "[secret]" does not exist',
+  });
+});
+
+test('a query that is cancelled ends in the server, and the session goes on', { skip }, async (t) => {
+  const fixture = probeFixture(t);
+  const [session, other] = [await fixture.open(postgres()), await fixture.open(postgres())];
+  const [[pid] = []] = (await ask(session, 'SELECT pg_backend_pid()')).rows;
+  const stop = new AbortController();
+  const sleeping = ask(session, 'SELECT pg_sleep(60)', { signal: stop.signal });
+  const isSleeping = `SELECT count(*)::int FROM pg_stat_activity WHERE pid = ${pid} AND state = 'active' AND query LIKE '%pg_sleep%'`;
+  while ((await ask(other, isSleeping)).rows[0]?.[0] !== 1);
+  stop.abort();
+  await assert.rejects(sleeping, { category: 'cancelled' });
+  assert.deepEqual((await ask(other, isSleeping)).rows, [[0]]);
+  assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
+});
+
+test('a session whose server ends it says so and closes', { skip }, async (t) => {
+  const fixture = probeFixture(t);
+  const [session, other] = [await fixture.open(postgres()), await fixture.open(postgres())];
+  const [[pid] = []] = (await ask(session, 'SELECT pg_backend_pid()')).rows;
+  await ask(other, 'SELECT pg_terminate_backend($1)', { parameters: [Number(pid)], readOnly: false });
+  await assert.rejects(ask(session, 'SELECT 1'), (error: Error) => {
+    assert.deepEqual([error.name, error.cause], ['DatasourceFailure', undefined]);
+    return true;
+  });
+  await session.close();
+});
+
+test('rows are held back while nobody takes them, and all come in the end', { skip }, async (t) => {
+  const session = await probeFixture(t).open(postgres());
+  const signal = new AbortController().signal;
+  const wanted = 20_000;
+  const sql = `SELECT n, repeat('x', 1000) FROM generate_series(1, ${wanted}) n`;
+  const seen: unknown[] = [];
+  for await (const { rows } of session.query(sql, [], { signal, readOnly: true })) {
+    assert(rows.length < 2000, `${rows.length} rows of a kilobyte in one batch`);
+    seen.push(...rows.map(([n]) => n));
+  }
+  assert.deepEqual(
+    seen,
+    Array.from({ length: wanted }, (_, at) => at + 1),
+  );
+});
+
+test('a statement that is left early ends, and the session goes on', { skip }, async (t) => {
+  const session = await probeFixture(t).open(postgres());
+  const signal = new AbortController().signal;
+  const sql = "SELECT repeat('x', 100000) FROM generate_series(1, 200)";
+  for await (const _ of session.query(sql, [], { signal, readOnly: true })) break;
+  assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
+});
+
+/** Beside its one value a row has its length, the number of its values and theirs. */
+const ROW_HEAD_BYTES = 11;
+
+test('a row as large as the limit comes, one of a byte more is refused', { skip }, async (t) => {
+  const fixture = probeFixture(t);
+  const most = ROW_LIMIT_BYTES - ROW_HEAD_BYTES;
+  const { rows } = await ask(await fixture.open(postgres()), `SELECT repeat('x', ${most})`);
+  assert.equal(String(rows[0]?.[0]).length, most);
+  await assert.rejects(ask(await fixture.open(postgres()), `SELECT 1, repeat('x', ${most + 1})`), {
+    category: 'row_too_large',
+    message: FAILURES.row_too_large,
+  });
+});
+
+test('a connection that ends amid the rows ends the statement', { skip }, async (t) => {
+  const fixture = probeFixture(t);
+  const [session, other] = [await fixture.open(postgres()), await fixture.open(postgres())];
+  const [[pid] = []] = (await ask(session, 'SELECT pg_backend_pid()')).rows;
+  const signal = new AbortController().signal;
+  const sql = "SELECT repeat('x', 1000000) FROM generate_series(1, 1000)";
+  const reading = async () => {
+    for await (const _ of session.query(sql, [], { signal, readOnly: true })) {
+      await ask(other, 'SELECT pg_terminate_backend($1)', { parameters: [Number(pid)], readOnly: false });
+    }
+  };
+  await assert.rejects(reading(), { name: 'DatasourceFailure' });
+});
+
+test('several statements in one are refused', { skip }, async (t) => {
+  const session = await probeFixture(t).open(postgres());
+  await assert.rejects(ask(session, 'SELECT 1; SELECT 2'), {
+    category: 'query',
+    detail: 'cannot insert multiple commands into a prepared statement',
+  });
+});
+
+/** Takes TLS as a server of PostgreSQL does, and hands on what is inside. */
+function overTls(owner: Owner): Promise<number> {
+  return listeningWith(owner, (socket) => {
+    socket.once('data', () => {
+      socket.write('S');
+      const plain = connect(server.port, server.host);
+      const secure = new TLSSocket(socket, { isServer: true, cert: TEST_CERTIFICATE, key: TEST_KEY });
+      for (const side of [plain, secure]) side.on('error', () => {});
+      secure.once('close', () => plain.destroy());
+      plain.pipe(secure).pipe(plain);
+    });
+  });
+}
+
+test('over TLS rows come the same way, and as many', { skip }, async (t) => {
+  const port = await overTls(t);
+  const credentials = `${server.user}:${encodeURIComponent(server.password || 'unused')}`;
+  const connection_string = `postgresql://${credentials}@127.0.0.1:${port}/${server.database}?sslmode=require`;
+  const session = await probeFixture(t).open({ kind: 'postgres', connection_string, schema: 'public' });
+  const sql = "SELECT n, repeat('x', 1000) FROM generate_series(1, 5000) n";
+  const { rows } = await ask(session, sql);
+  assert.deepEqual([rows.length, rows.at(-1)], [5000, [5000, 'x'.repeat(1000)]]);
+  assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
+});

@@ -1,0 +1,170 @@
+/** Against a stand-in that speaks the client protocol of Trino. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FAILURES } from '#src/datasource/failure.ts';
+import { TEST_CERTIFICATE } from '#test/support/test-certificate.ts';
+import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
+import type { Owner } from '../listening.ts';
+import { ask, probeFixture } from '../probe-fixture.ts';
+
+const COLUMNS = [
+  ['b', 'boolean'],
+  ['l', 'bigint'],
+  ['f', 'double'],
+  ['n', 'double'],
+  ['d', 'decimal(9,2)'],
+  ['t', 'varchar(3)'],
+  ['y', 'varbinary'],
+  ['a', 'date'],
+  ['s', 'timestamp(3)'],
+  ['w', 'timestamp(3) with time zone'],
+  ['r', 'array(integer)'],
+].map(([name, type]) => ({ name, type }));
+const ROW = [
+  true,
+  7,
+  1.5,
+  'NaN',
+  '1.10',
+  'é',
+  'AP8=',
+  '2024-02-29',
+  '2024-01-02 03:04:05.678',
+  '2024-01-02 03:04:05.678 UTC',
+  [1, 2],
+];
+const BASIC = `Basic ${Buffer.from('analyst:secret-password').toString('base64')}`;
+
+/** A result in three answers, as the coordinator gives it: queued, some rows, the last rows. */
+function answer({ method, path, headers, body }: StandInRequest, port: number): StandInAnswer | undefined {
+  if (headers.authorization !== BASIC) return { status: 401, body: 'Unauthorized' };
+  const next = (name: string) => `https://localhost:${port}/v1/statement/executing/${name}`;
+  const failed = (errorName: string) => ({
+    body: { id: 'q', error: { message: `${errorName} secret-password`, errorName } },
+  });
+  if (method === 'DELETE') return { status: 204, body: '' };
+  if (method === 'GET') {
+    if (path.endsWith('/1')) return { body: { id: 'q', columns: COLUMNS, data: [ROW], nextUri: next('2') } };
+    if (path.endsWith('/2')) return { body: { id: 'q', columns: COLUMNS, data: [ROW] } };
+    if (path.endsWith('/one'))
+      return { body: { id: 'q', columns: [{ name: '_col0', type: 'integer' }], data: [[1]] } };
+    if (path.endsWith('/none')) return { body: { id: 'q', columns: [{ name: '_col0', type: 'integer' }] } };
+    return undefined;
+  }
+  if (headers['x-trino-catalog'] !== 'hive') return failed('CATALOG_NOT_FOUND');
+  if (body.startsWith('SELEC ')) return failed('SYNTAX_ERROR');
+  if (body.includes('information_schema')) {
+    return { body: { id: 'q', nextUri: next(body.includes("'sales'") ? 'one' : 'none') } };
+  }
+  if (body === 'SELECT away')
+    return { body: { id: 'q', nextUri: 'https://169.254.169.254/v1/statement/executing/one' } };
+  return {
+    body: {
+      id: 'q',
+      nextUri: next(body.startsWith('SELECT *') || body.startsWith('EXECUTE') ? '1' : 'forever'),
+    },
+  };
+}
+
+async function trino(owner: Owner, overrides: object = {}) {
+  const { port, requests } = await httpStandIn(owner, answer);
+  const connection = {
+    kind: 'trino',
+    url: `https://localhost:${port}`,
+    catalog: 'hive',
+    schema: 'sales',
+    user: 'analyst',
+    password: 'secret-password',
+    ca_certificate: TEST_CERTIFICATE,
+    ...overrides,
+  };
+  return { connection, requests };
+}
+
+const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, message: string]>> = {
+  'a trino connection works': [{}, true, 'The connection works.'],
+  'a wrong password is not accepted': [{ password: 'wrong' }, false, FAILURES.authentication],
+  'a catalog that is not there is missing': [{ catalog: 'none' }, false, FAILURES.database_missing],
+  'a schema that is not there is missing': [{ schema: "no'ne" }, false, FAILURES.database_missing],
+};
+
+for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
+  test(sentence, async (t) => {
+    const { connection } = await trino(t, overrides);
+    assert.deepEqual(await probeFixture(t).probe(connection), { ok, message });
+  });
+}
+
+test('values of every common type come as they are, page by page', async (t) => {
+  const session = await probeFixture(t).open((await trino(t)).connection);
+  const row = [true, 7, 1.5, Number.NaN, '1.10', 'é', new Uint8Array([0, 255]), ...ROW.slice(7, 10), '[1,2]'];
+  const types = 'boolean integer float float decimal text bytes date timestamp timestamptz json'.split(' ');
+  assert.deepEqual(await ask(session, 'SELECT * FROM x'), {
+    columns: COLUMNS.map(({ name }, at) => ({ name, type: types[at] })),
+    rows: [row, row],
+  });
+});
+
+test('parameters go with a prepared statement', async (t) => {
+  const { connection, requests } = await trino(t);
+  const session = await probeFixture(t).open(connection);
+  await ask(session, 'SELECT * FROM x WHERE a = ?', {
+    parameters: ["it's", 5, 1.5, null, true, new Uint8Array([255])],
+  });
+  assert.deepEqual(
+    [requests[0]?.headers['x-trino-prepared-statement'], requests[0]?.body],
+    [
+      'statement=SELECT%20*%20FROM%20x%20WHERE%20a%20%3D%20%3F',
+      "EXECUTE statement USING 'it''s', 5, DOUBLE '1.5', NULL, true, X'ff'",
+    ],
+  );
+});
+
+test('a nextUri to another host is asked of the host of the connection', async (t) => {
+  const { connection, requests } = await trino(t);
+  const session = await probeFixture(t).open(connection);
+  assert.deepEqual((await ask(session, 'SELECT away')).rows, [[1]]);
+  assert.deepEqual(
+    requests.map(({ method, path }) => [method, path]),
+    [
+      ['POST', '/v1/statement'],
+      ['GET', '/v1/statement/executing/one'],
+    ],
+  );
+});
+
+test('what the server says of a statement is told, without the password', async (t) => {
+  const session = await probeFixture(t).open((await trino(t)).connection);
+  await assert.rejects(ask(session, 'SELEC 1', { readOnly: false }), {
+    category: 'query',
+    detail: 'SYNTAX_ERROR [secret]',
+  });
+});
+
+for (const sql of [
+  'DROP TABLE x',
+  'EXPLAIN /* */ ANALYZE DROP TABLE x',
+  'WITH a AS (SELECT 1) INSERT INTO b SELECT 1',
+  'CALL x()',
+]) {
+  test(`read-only, ${sql} is not sent`, async (t) => {
+    const { connection, requests } = await trino(t);
+    const session = await probeFixture(t).open(connection);
+    await assert.rejects(ask(session, sql), {
+      category: 'query',
+      detail: 'Only statements that read are allowed here.',
+    });
+    assert.deepEqual(requests, []);
+  });
+}
+
+test('a query that is cancelled is ended in the server', async (t) => {
+  const { connection, requests } = await trino(t);
+  const session = await probeFixture(t).open(connection);
+  const stop = new AbortController();
+  const waiting = ask(session, 'SELECT forever', { signal: stop.signal });
+  while (requests.length < 2) await new Promise(setImmediate);
+  stop.abort();
+  await assert.rejects(waiting, { category: 'cancelled' });
+  assert.deepEqual(requests.at(-1)?.method, 'DELETE');
+});

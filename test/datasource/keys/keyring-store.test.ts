@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type TestContext } from 'node:test';
+import { KeyringError } from '#src/datasource/keys/keyring.ts';
+import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
+import { putSealed, readSealed } from '#src/datasource/keys/sealed-connections.ts';
+import { openStore } from '#storage/open-store.ts';
+import type { Store } from '#storage/store.ts';
+
+const connection = { kind: 'postgres', connection_string: 'postgres://h/d', schema: 'public' };
+const place = (n: number) => ({ workspaceId: 'ws', slug: `s${n}`, revision: 1 });
+
+async function open(t: TestContext): Promise<{ store: Store; path: string }> {
+  const dir = mkdtempSync(join(tmpdir(), 'troupe-keys-'));
+  const store = await openStore(join(dir, 'store'), (error) => {
+    throw error;
+  });
+  t.after(async () => {
+    await store[Symbol.asyncDispose]();
+    rmSync(dir, { recursive: true });
+  });
+  return { store, path: join(dir, 'keyring.json') };
+}
+
+test('the first start makes a keyring that only its owner can read', async (t) => {
+  const { store, path } = await open(t);
+  const holder = await KeyringStore.open(store, path);
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  assert.deepEqual(holder.states(), [{ id: holder.ring.active, active: true, sealed: 0 }]);
+});
+
+test('a keyring that is missing beside a store that needs it refuses to open and writes nothing', async (t) => {
+  const { store, path } = await open(t);
+  await KeyringStore.open(store, path);
+  rmSync(path);
+  await assert.rejects(KeyringStore.open(store, path), KeyringError);
+  assert.throws(() => statSync(path), { code: 'ENOENT' });
+});
+
+test('the keyring of another server is refused and stays as it is', async (t) => {
+  const [mine, other] = [await open(t), await open(t)];
+  await KeyringStore.open(mine.store, mine.path);
+  await KeyringStore.open(other.store, other.path);
+  const foreign = readFileSync(other.path, 'utf8');
+  writeFileSync(mine.path, foreign);
+  await assert.rejects(KeyringStore.open(mine.store, mine.path), /does not fit this data directory/);
+  assert.equal(readFileSync(mine.path, 'utf8'), foreign);
+});
+
+test('a key whose value was changed under its name is refused', async (t) => {
+  const { store, path } = await open(t);
+  const holder = await KeyringStore.open(store, path);
+  const content = JSON.parse(readFileSync(path, 'utf8'));
+  content.keys[holder.ring.active] = Buffer.alloc(32, 7).toString('base64');
+  writeFileSync(path, JSON.stringify(content));
+  await assert.rejects(KeyringStore.open(store, path), KeyringError);
+});
+
+for (const [what, text] of [
+  ['no JSON', '{'],
+  ['no keys', '{"active":"a","keys":{}}'],
+  ['a short key', '{"active":"a","keys":{"a":"AAAA"}}'],
+] as const) {
+  test(`a keyring with ${what} is damaged`, async (t) => {
+    const { store, path } = await open(t);
+    writeFileSync(path, text);
+    await assert.rejects(KeyringStore.open(store, path), KeyringError);
+  });
+}
+
+test('after a rotation everything is sealed by the new key, and the old one is gone', async (t) => {
+  const { store, path } = await open(t);
+  const holder = await KeyringStore.open(store, path);
+  store.write((tx) => {
+    for (let n = 0; n < 250; n++) putSealed(tx, holder.ring, place(n), connection);
+  });
+  await store.durable();
+  const before = holder.ring.active;
+  const after = await holder.add();
+  assert.deepEqual(holder.states(), [
+    { id: before, active: false, sealed: 250 },
+    { id: after, active: true, sealed: 0 },
+  ]);
+  await holder.rotate();
+  assert.deepEqual(holder.states(), [{ id: after, active: true, sealed: 250 }]);
+  const reopened = await KeyringStore.open(store, path);
+  for (let n = 0; n < 250; n++) assert.deepEqual(readSealed(store, reopened.ring, place(n)), connection);
+});
+
+test('a rotation that was cut off goes on with the next one', async (t) => {
+  const { store, path } = await open(t);
+  const holder = await KeyringStore.open(store, path);
+  store.write((tx) => {
+    for (let n = 0; n < 5; n++) putSealed(tx, holder.ring, place(n), connection);
+  });
+  await store.durable();
+  const after = await holder.add();
+  const restarted = await KeyringStore.open(store, path);
+  for (let n = 0; n < 5; n++) assert.deepEqual(readSealed(store, restarted.ring, place(n)), connection);
+  await restarted.rotate();
+  assert.deepEqual(restarted.states(), [{ id: after, active: true, sealed: 5 }]);
+});

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import test from 'node:test';
+import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
+import { readSealed } from '#src/datasource/keys/sealed-connections.ts';
+import { openStore } from '#storage/open-store.ts';
+import { childScript } from '#test/support/child-script.ts';
+import { SEALED, sealedPlace, sealedText } from '#test/support/sealed.ts';
+import { temporaryDirectory } from '#test/support/temporary-store.ts';
+
+/** Each is a process that is killed. `TROUPE_TEST_SEEDS` says how many, and `CI=true` asks for fifty. */
+const SEEDS = Number(process.env.TROUPE_TEST_SEEDS ?? (process.env.CI === 'true' ? 50 : 8));
+
+test('after a rotation that was killed at any moment every datasource opens, and the next rotation ends', async (t) => {
+  for (let seed = 0; seed < SEEDS; seed++) {
+    const directory = temporaryDirectory(t);
+    const child = childScript(t, 'key-rotator', directory);
+    for (let i = 0; i <= seed % 3; i++) await child.line();
+    // Spins rather than sleeps, so that the blow falls at another point within a rotation each time.
+    const blowAt = performance.now() + ((seed * 7) % 23);
+    while (performance.now() < blowAt);
+    await child.kill();
+    const store = await openStore(join(directory, 'store'), assert.fail);
+    const keys = await KeyringStore.open(store, join(directory, 'keyring.json'));
+    for (let n = 0; n < SEALED; n++) {
+      assert.deepEqual(readSealed(store, keys.ring, sealedPlace(n)), sealedText(n), `seed ${seed}`);
+    }
+    const active = await keys.add();
+    await keys.rotate();
+    assert.deepEqual(keys.states(), [{ id: active, active: true, sealed: SEALED }], `seed ${seed}`);
+    await store[Symbol.asyncDispose]();
+  }
+});

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Session } from '#src/datasource/connectors/connector.ts';
+import { SessionPool } from '#src/datasource/query/session-pool.ts';
+import type { DatasourceRecord } from '#storage/datasources.ts';
+
+const WORKSPACE = 'ws_1' as WorkspaceId;
+const MOST = 8;
+const never = new AbortController().signal;
+
+function record(revision = 1, slug = 'sales'): DatasourceRecord {
+  const times = { createdAt: '', updatedAt: '' };
+  return {
+    id: `ds_${slug}`,
+    slug,
+    kind: 'sqlite',
+    name: null,
+    revision,
+    embedded: true,
+    createdBy: 'u',
+    ...times,
+  };
+}
+
+/** A pool, and the names of its sessions as they are opened and closed. */
+function watchedPool(waitMs = 60_000) {
+  const seen: string[] = [];
+  let opened = 0;
+  const open = async (_: WorkspaceId, { slug, revision }: DatasourceRecord): Promise<Session> => {
+    const name = `${slug}/${revision}#${++opened}`;
+    seen.push(`open ${name}`);
+    return {
+      probe: async () => {},
+      query: async function* () {},
+      close: async () => void seen.push(`close ${name}`),
+    };
+  };
+  const pool = new SessionPool(open, waitMs);
+  const acquire = (one = record(), signal = never) => pool.acquire(WORKSPACE, one, signal);
+  return { pool, seen, acquire };
+}
+
+test('a connection whose statement ended well serves the next one, another one is closed', async () => {
+  const { seen, acquire } = watchedPool();
+  (await acquire()).release(true);
+  (await acquire()).release(false);
+  await acquire();
+  assert.deepEqual(seen, ['open sales/1#1', 'close sales/1#1', 'open sales/1#2']);
+});
+
+test('statements at once have connections of their own', async () => {
+  const { acquire } = watchedPool();
+  const [a, b] = await Promise.all([acquire(), acquire()]);
+  assert.notEqual(a.session, b.session);
+});
+
+test('another revision never gets the connection of the one before', async () => {
+  const { seen, acquire } = watchedPool();
+  (await acquire(record(1))).release(true);
+  await acquire(record(2));
+  assert.deepEqual(seen, ['open sales/1#1', 'open sales/2#2']);
+});
+
+test('dropping closes idle connections at once, those in use when their statement ends, and no other datasource’s', async () => {
+  const { pool, seen, acquire } = watchedPool();
+  const [idle, used, other] = [await acquire(), await acquire(), await acquire(record(1, 'sales-2'))];
+  idle.release(true);
+  other.release(true);
+  pool.drop(WORKSPACE, 'sales');
+  assert.deepEqual(seen.slice(3), ['close sales/1#1']);
+  used.release(true);
+  assert.deepEqual(seen.slice(3), ['close sales/1#1', 'close sales/1#2']);
+});
+
+test('releasing twice gives back once', async () => {
+  const { acquire, seen } = watchedPool();
+  const lease = await acquire();
+  lease.release(true);
+  lease.release(false);
+  await acquire();
+  assert.deepEqual(seen, ['open sales/1#1']);
+});
+
+test('beyond the most connections a statement waits until one is given back', async () => {
+  const { acquire, seen } = watchedPool();
+  const leases = await Promise.all(Array.from({ length: MOST }, () => acquire()));
+  const waiting = acquire();
+  leases[3]?.release(true);
+  assert.equal((await waiting).session, leases[3]?.session);
+  assert.equal(seen.length, MOST);
+});
+
+test('one that waits in vain is told that all are in use', async () => {
+  const { acquire } = watchedPool(1);
+  await Promise.all(Array.from({ length: MOST }, () => acquire()));
+  await assert.rejects(acquire(), { category: 'busy' });
+});
+
+test('one that is cancelled while it waits takes no connection, and the next in line gets it', async () => {
+  const { acquire } = watchedPool();
+  const leases = await Promise.all(Array.from({ length: MOST }, () => acquire()));
+  const stop = new AbortController();
+  const cancelled = acquire(record(), stop.signal);
+  const next = acquire();
+  stop.abort();
+  await assert.rejects(cancelled, { category: 'cancelled' });
+  leases[0]?.release(true);
+  assert.equal((await next).session, leases[0]?.session);
+});
+
+test('a connection that cannot be opened leaves its place', async () => {
+  let failing = true;
+  const session: Session = { probe: async () => {}, query: async function* () {}, close: async () => {} };
+  const pool = new SessionPool(async () => {
+    if (failing) throw new Error('refused');
+    return session;
+  });
+  for (let i = 0; i < MOST; i++) await assert.rejects(pool.acquire(WORKSPACE, record(), never));
+  failing = false;
+  assert.equal((await pool.acquire(WORKSPACE, record(), never)).session, session);
+});
+
+test('what is idle is closed with the pool', async () => {
+  const { pool, seen, acquire } = watchedPool();
+  (await acquire()).release(true);
+  await pool[Symbol.asyncDispose]();
+  assert.deepEqual(seen, ['open sales/1#1', 'close sales/1#1']);
+});
