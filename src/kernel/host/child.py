@@ -6,6 +6,8 @@ import struct
 
 import processes
 
+CODE = struct.Struct("i")
+
 
 class Child:
     """A process whose end is the end of what an order started: a kernel, its init, or a conversion."""
@@ -30,5 +32,5 @@ class Child:
 
     def last_words(self):
         """What init said of the kernel's end, as waitstatus_to_exitcode has it; None when it died without a word."""
-        said = os.read(self.link, 4)
-        return struct.unpack("i", said)[0] if said else None
+        said = os.read(self.link, CODE.size)
+        return CODE.unpack(said)[0] if len(said) == CODE.size else None

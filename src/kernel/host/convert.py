@@ -37,6 +37,8 @@ def run(order, log, confinement, link):
         confinement.start(link)
     if link is not None:
         os.close(link)
+    else:
+        os.setsid()  # else its process group would be the zygote's, which kill(0, …) reaches
     os.chdir("/")
     tempfile.tempdir = "/tmp"  # libraries ask for it when they are imported; looking for one that can be written fails
     kernel_process.limit(LIMITS)

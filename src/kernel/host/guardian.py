@@ -38,11 +38,12 @@ def fork_zygote() -> tuple[int, set[int]]:
 
 def _watch(zygote, lifeline):
     processes.silence_stdio(0, 1)  # the server reads the end of the zygote's stdout as its end
-    signal.signal(signal.SIGTERM, lambda *_: os.close(lifeline))
+    lifelines = [lifeline]  # emptied by the first SIGTERM, so that a second one does nothing
+    signal.signal(signal.SIGTERM, lambda *_: lifelines and os.close(lifelines.pop()))
     code = None
     while code is None:
         pid, status = os.wait()
         if pid == zygote:
-            code = os.waitstatus_to_exitcode(status)
+            code = processes.exit_code(status)
     processes.kill_children()
     os._exit(code if code >= 0 else 128 - code)

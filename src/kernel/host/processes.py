@@ -21,25 +21,37 @@ def _parent(pid):
         return None
 
 
+def exit_code(status: int) -> int | None:
+    """Returns how a child ended, as `os.waitstatus_to_exitcode` does, or None when it has not ended: a child that asks
+    to be traced by its parent is reported each time that it stops."""
+    has_ended = os.WIFEXITED(status) or os.WIFSIGNALED(status)
+    return os.waitstatus_to_exitcode(status) if has_ended else None
+
+
 def kill_children():
-    """Kills every child, and every orphan that becomes one by that, until there is none. Blocks until they are
-    reaped."""
+    """Kills every child, and every orphan that becomes one by that, until none is left but those of other users.
+    Blocks until they are reaped."""
     while True:
-        for pid in children():
-            kill_tree(pid)
+        found = children()
+        if found and not any([kill_tree(pid) for pid in found]):
+            return
         try:
-            os.wait()
+            os.waitpid(-1, 0 if found else os.WNOHANG)
         except ChildProcessError:
             return
 
 
-def kill_tree(pid: int):
-    """SIGKILL for a child of ours and the process group that it leads."""
+def kill_tree(pid: int) -> bool:
+    """Sends SIGKILL to a child of ours and to the process group that it leads. Returns False when the child belongs to
+    another user, as what a set-uid program runs does."""
     for kill in (os.killpg, os.kill):
         try:
             kill(pid, signal.SIGKILL)
         except ProcessLookupError:  # it leads no group, or it is gone
             pass
+        except PermissionError:
+            return False
+    return True
 
 
 def silence_stdio(*descriptors: int):

@@ -18,6 +18,8 @@ import sys
 import time
 import traceback
 from collections import deque
+from contextlib import suppress
+from itertools import islice
 
 import cgroups
 import guardian
@@ -27,6 +29,7 @@ from spare import Spares
 
 # what notebooks may import from their server: the only modules of ours that they find
 NOTEBOOK_MODULES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "notebook_modules")
+MAX_ENDS_AT_ONCE = 256  # so that children which end without pause keep no order waiting
 
 
 class Zygote:
@@ -42,6 +45,7 @@ class Zygote:
         self.host_modules = host_modules
         self.inbox = b""
         self.children = {}  # pid -> Child
+        self.doomed = set()  # pids of orphans that were killed and are not reaped yet
         self.links = {}  # link -> Child, until it was heard
         self.spares = Spares(self.clone_spare)
         self.poll = select.poll()  # unlike select() it takes descriptors beyond the first thousand
@@ -278,19 +282,33 @@ class Zygote:
             self.say(op="exited", id=child.id, code=max(code, 0), signal=number, out_of_memory=is_full)
 
     def reap(self):
-        for pid, status in reaped():
-            self.spares.forget(pid)
-            if child := self.children.pop(pid, None):
-                if child.link in self.links:
-                    self.hear(child.link)
-                self.report(child, os.waitstatus_to_exitcode(status))
-                close(child.link)
-                if child.group:
-                    self.groups.remove(child.group)
+        count = 0
+        for count, (pid, status) in enumerate(islice(reaped(), MAX_ENDS_AT_ONCE), 1):
+            code = processes.exit_code(status)
+            if code is None:  # it asked to be traced by us, and we would have to let it go on after every signal
+                processes.kill_tree(pid)
+            else:
+                self.bury(pid, code)
+        if count == MAX_ENDS_AT_ONCE:
+            with suppress(BlockingIOError):  # full, which wakes us as well
+                os.write(self.wake_w, b"\0")  # come back, after the orders that wait
         # what a dead kernel left behind (setsid, double fork) has become our child
         for pid in processes.children():
-            if pid not in self.children:
+            if pid not in self.children and pid not in self.doomed:
+                self.doomed.add(pid)
                 processes.kill_tree(pid)  # its SIGCHLD brings us back here, for its own children
+
+    def bury(self, pid, code):
+        """Forgets a child that has ended and reports its end."""
+        self.doomed.discard(pid)
+        self.spares.forget(pid)
+        if child := self.children.pop(pid, None):
+            if child.link in self.links:
+                self.hear(child.link)
+            self.report(child, code)
+            close(child.link)
+            if child.group:
+                self.groups.remove(child.group)
 
 
 def within(order, group):

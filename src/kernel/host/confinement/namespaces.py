@@ -18,6 +18,7 @@ import signal
 import socket
 import struct
 
+import processes
 from confinement.syscalls import MACHINE, NUMBERS, PR_SET_PDEATHSIG, prctl, set_dumpable
 
 NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
@@ -115,9 +116,13 @@ def _watch(kernel, link):
                 pass
             continue
         while (dead := _reap())[0]:
-            if dead[0] == kernel:
+            pid, status = dead
+            code = processes.exit_code(status)
+            if code is None:  # it asked to be traced by init, which would have to let it go on after every signal
+                os.kill(pid, signal.SIGKILL)
+            elif pid == kernel:
                 _end_session()
-                os.write(link, struct.pack("i", os.waitstatus_to_exitcode(dead[1])))
+                os.write(link, struct.pack("i", code))
                 os._exit(0)
 
 

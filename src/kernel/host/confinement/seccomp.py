@@ -4,7 +4,9 @@ its children."""
 import ctypes
 import errno
 import functools
+import os
 import socket
+import stat
 import struct
 
 from confinement.syscalls import MACHINE, NUMBERS, PR_SET_SECCOMP, prctl
@@ -14,12 +16,26 @@ AUDIT_ARCH = (0xC000003E, 0xC00000B7)  # x86_64, aarch64
 X32_BIT = 0x40000000
 NEW_NAMESPACE = 0x7E020000  # every CLONE_NEW* flag
 LOAD, JUMP_EQUAL, JUMP_NOT_LESS, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+NUMBER, ARCHITECTURE = 0, 4
+ARGUMENT = (16, 24, 32, 40)  # the lower half of each: all that flags, modes and ids have
 NEVER = """setns bpf perf_event_open userfaultfd add_key request_key keyctl
-    io_uring_setup io_uring_enter io_uring_register""".split()
+    io_uring_setup io_uring_enter io_uring_register memfd_secret
+    ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd""".split()
+# Memory that no process has to map: without a control group nothing would count it.
+HOLD_MEMORY = ("memfd_create", "shmget")
+# A child of the parent instead of the caller, or one that its parent traces, would be the zygote's.
+TO_THE_PARENT = 0x8000 | 0x2000
+SET_ID_BITS = stat.S_ISUID | stat.S_ISGID
+MODE_OF = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
+FLAGS_AND_MODE_OF = {"open": (1, 2), "openat": (2, 3)}
+MAKES_A_FILE = os.O_CREAT | (os.O_TMPFILE & ~os.O_DIRECTORY)  # else an open has no mode
 # Other families reach the machine beneath a virtual one past every network namespace, or old code of the system.
 LOCAL, INTERNET = (socket.AF_UNIX, socket.AF_NETLINK), (socket.AF_INET, socket.AF_INET6)
 TO_A_PROCESS = ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
+SCHEDULING = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
+PRIORITY = {"setpriority": 2, "ioprio_set": 3}  # and the first argument that means every process of a user
+# Who is signalled when a file becomes ready, by the names of fcntl and of ioctl.
+SET_OWNER = {"fcntl": (8, 15), "ioctl": (0x8901, 0x8902)}
 FILTER_MODE = 2
 
 
@@ -32,44 +48,72 @@ def give(code: int):
     return step(RETURN, ERRNO | code)
 
 
+def load(argument: int):
+    return step(LOAD, ARGUMENT[argument])
+
+
 def on(name, *body):
-    """The body is executed for that system call, and must return."""
-    return [step(JUMP_EQUAL, NUMBERS[name][MACHINE], 0, len(body)), *body]
+    """The body is executed for that system call, and must return. Nothing where the machine has no such call."""
+    number = NUMBERS[name][MACHINE]
+    return [] if number is None else [step(JUMP_EQUAL, number, 0, len(body)), *body]
+
+
+def deny_bits(bits):
+    """Ends a body: EPERM when the loaded argument has any of them."""
+    return step(JUMP_ANY_BIT, bits, 0, 1), give(errno.EPERM), step(RETURN, ALLOW)
+
+
+def deny_values(values):
+    """Ends a body: EPERM when the loaded argument is one of them."""
+    checks = [step(JUMP_EQUAL, value, len(values) - n, 0) for n, value in enumerate(values)]
+    return *checks, step(RETURN, ALLOW), give(errno.EPERM)
 
 
 @functools.cache  # in the zygote, so that no kernel waits for it
-def build(shield=(), no_truncate=False, no_network=False, no_ptrace=False) -> bytes:
-    """The program. `shield`: process and group ids that may not be signalled, nor any process be limited from
-    outside."""
+def build(shield=(), no_truncate=False, no_network=False, no_held_memory=False) -> bytes:
+    """Returns the program. `shield`: process and group ids that may not be signalled or slowed down, nor any process
+    be limited from outside. `no_held_memory`: none that a process can keep without mapping it."""
     program = [
         step(LOAD, ARCHITECTURE), step(JUMP_EQUAL, AUDIT_ARCH[MACHINE], 1, 0), give(errno.ENOSYS),
         step(LOAD, NUMBER), step(JUMP_NOT_LESS, X32_BIT, 0, 1), give(errno.ENOSYS),
     ]  # fmt: skip
-    denied = [*NEVER, *(["truncate"] if no_truncate else []), *(["ptrace", "process_vm_writev"] if no_ptrace else [])]
+    denied = [*NEVER, *(["truncate"] if no_truncate else []), *(HOLD_MEMORY if no_held_memory else [])]
     for name in denied:
         program += on(name, give(errno.EPERM))
-    program += on("clone3", give(errno.ENOSYS))  # its flags are out of a filter's reach; libc then uses clone
-    for name in ("clone", "unshare"):
-        flags = step(LOAD, FIRST_ARGUMENT), step(JUMP_ANY_BIT, NEW_NAMESPACE, 0, 1)
-        program += on(name, *flags, give(errno.EPERM), step(RETURN, ALLOW))
+    for name in ("clone3", "openat2"):  # what they are asked is out of a filter's reach; callers then use older ones
+        program += on(name, give(errno.ENOSYS))
+    program += on("clone", load(0), *deny_bits(NEW_NAMESPACE | TO_THE_PARENT))
+    program += on("unshare", load(0), *deny_bits(NEW_NAMESPACE))
+    for name, mode in MODE_OF.items():
+        program += on(name, load(mode), *deny_bits(SET_ID_BITS))
+    for name, (flags, mode) in FLAGS_AND_MODE_OF.items():
+        has_mode = step(JUMP_ANY_BIT, MAKES_A_FILE, 1, 0), step(RETURN, ALLOW)
+        program += on(name, load(flags), *has_mode, load(mode), *deny_bits(SET_ID_BITS))
     families = LOCAL if no_network else (*LOCAL, *INTERNET)
     known = [step(JUMP_EQUAL, family, len(families) - n, 0) for n, family in enumerate(families)]
-    program += on("socket", step(LOAD, FIRST_ARGUMENT), *known, give(errno.EACCES), step(RETURN, ALLOW))
+    program += on("socket", load(0), *known, give(errno.EACCES), step(RETURN, ALLOW))
     if shield:
-        program += _shield([*(number for id in shield for number in (id, -id)), -1])
+        program += _shield(shield)
     program.append(step(RETURN, ALLOW))
     return b"".join(program)
 
 
-def _shield(targets):
+def _shield(ids):
     program = []
     for name in TO_A_PROCESS:
-        checks = [step(JUMP_EQUAL, target, len(targets) - n, 0) for n, target in enumerate(targets)]
-        program += on(name, step(LOAD, FIRST_ARGUMENT), *checks, step(RETURN, ALLOW), give(errno.EPERM))
-    for name in ("tkill", "pidfd_open"):  # take ids of threads, which are not known
+        program += on(name, load(0), *deny_values([*(number for id in ids for number in (id, -id)), -1]))
+    # These take ids of threads, which are not known, or what stands for a process, such as its folder in /proc.
+    for name in ("tkill", "pidfd_open", "pidfd_send_signal"):
         program += on(name, give(errno.EPERM))
+    for name, commands in SET_OWNER.items():
+        program += on(name, load(1), *deny_values(commands))
+    for name in SCHEDULING:
+        program += on(name, load(0), *deny_values(ids))
+    for name, all_of_a_user in PRIORITY.items():
+        of_user = load(0), step(JUMP_EQUAL, all_of_a_user, 0, 1), give(errno.EPERM)
+        program += on(name, *of_user, load(1), *deny_values(ids))
     itself = step(JUMP_EQUAL, 0, 0, 1)
-    return program + on("prlimit64", step(LOAD, FIRST_ARGUMENT), itself, step(RETURN, ALLOW), give(errno.EPERM))
+    return program + on("prlimit64", load(0), itself, step(RETURN, ALLOW), give(errno.EPERM))
 
 
 def restrict(program: bytes):

@@ -130,7 +130,6 @@ class Confinement:
             shield=tuple(sorted(self.shield)) if weak else (),
             no_truncate=weak and self.found.landlock < 3,
             no_network=weak and self.network == "none",
-            no_ptrace=weak and not self.found.landlock,
         )
 
 
