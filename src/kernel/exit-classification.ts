@@ -21,8 +21,10 @@ export interface KernelExit {
 export interface ProcessEnd {
   readonly code: number;
   readonly signal: number | null;
-  /** Killed because its own control group was full. */
+  /** Killed because all of its processes together used more memory than they may. */
   readonly outOfMemory?: boolean;
+  /** What it printed on its standard error before it began to work; empty once it has. */
+  readonly words?: string;
 }
 
 /** All that is known when a kernel is reported gone. */
@@ -67,7 +69,7 @@ export function classifyExit(facts: EndFacts): KernelExit {
     const message = 'The process that runs all kernels has ended, and this kernel with it.';
     return { cause: 'kernel_host_lost', code, signal, message };
   }
-  const how = describeEnd(code, signal);
+  const how = describeEnd(code, signal) + describeError(end?.words ?? '');
   if (!facts.wasReady) {
     return { cause: 'kernel_start_failed', code, signal, message: `The kernel did not start: ${how}.` };
   }
@@ -89,4 +91,19 @@ function describeEnd(code: number | null, signal: string | null): string {
   if (signal !== null) return `it was killed by ${signal}`;
   if (code === null) return 'it closed its connection';
   return `its process exited with code ${code}`;
+}
+
+/**
+ * Returns which Python error these words end with, in brackets; empty when they end with none. Of the error's own words
+ * only those of the operating system are shown, because others may name paths of the server.
+ */
+function describeError(words: string): string {
+  const [, type, reason] =
+    /^(?:[\w.]+\.)?([A-Z]\w*)(?::(?: \[Errno \d+\] ([\w ,/()-]+))?|$)/m.exec(lastLine(words)) ?? [];
+  if (type === undefined) return '';
+  return reason === undefined ? ` (${type})` : ` (${type}: ${reason.trim()})`;
+}
+
+function lastLine(text: string): string {
+  return text.slice(text.lastIndexOf('\n') + 1);
 }

@@ -24,8 +24,6 @@ export interface KernelHostOptions {
   readonly hostScript?: string;
   /** An existing directory of mode 0700, for sockets; no kernel sees into it. */
   readonly runDir: string;
-  /** One file per kernel id, for what its process prints outside of cells. Default: nowhere. */
-  readonly logDir?: string;
   readonly preload: boolean;
   readonly log: KernelLog;
   /** What is left out is not limited. */
@@ -259,14 +257,13 @@ export class KernelHost implements AsyncDisposable {
   }
 
   #policy() {
-    const { confinement, hiddenPaths, readPaths = [], writePaths = [], logDir = null } = this.#options;
+    const { confinement, hiddenPaths, readPaths = [], writePaths = [] } = this.#options;
     const { kernelNetwork: network = 'host', kernelUid: uid = null } = this.#options;
     const hidden = [...new Set([...hiddenPaths, this.#sockets.path])];
     const confined = { hiddenPaths: hidden, readPaths, writePaths, network, uid };
     return {
       limits: this.limits,
       confinement: confinement === 'off' ? null : confined,
-      logDir,
       userConfig: this.#userConfig,
     };
   }

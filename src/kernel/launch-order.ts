@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { KernelLaunch } from './kernel.ts';
 import { toMarimoConfig } from './kernel-commands.ts';
 import { type KernelLimits, rlimitsOf } from './limits.ts';
@@ -22,7 +21,6 @@ export interface LaunchPolicy {
   readonly limits: KernelLimits;
   /** Null: kernels are not confined. */
   readonly confinement: Confinement | null;
-  readonly logDir: string | null;
   /** marimo's user configuration, as the kernel host ships it. */
   readonly userConfig: unknown;
 }
@@ -67,9 +65,6 @@ export function forkOrder(
     limits: rlimitsOf(policy.limits),
     nice: policy.limits.nice,
     confine: policy.confinement === null ? null : confineOrder(policy.confinement, policy.limits),
-    ...(policy.logDir === null
-      ? {}
-      : { log_path: join(policy.logDir, `${encodeURIComponent(launch.id)}.log`) }),
   };
 }
 

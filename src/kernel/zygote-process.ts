@@ -158,7 +158,11 @@ export class ZygoteProcess {
       listener?.signalled?.();
     } else if (report.op === 'exited' && id !== null) {
       this.#listeners.delete(id);
+      const words = asText(report.words, 'words');
+      if (words !== '')
+        this.#log.warn({ id, words }, 'a process of the kernel host ended before it could work');
       listener?.ended({
+        words,
         code: asNumber(report.code, 'code'),
         signal: orNull(report.signal, asNumber, 'signal'),
         outOfMemory: asBoolean(report.out_of_memory, 'out_of_memory'),

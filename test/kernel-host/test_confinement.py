@@ -332,7 +332,7 @@ class Confined(unittest.TestCase):
         kernel.start_run("end")
         self.assertEqual(
             server.host.wait_for("exited", kernel.id),
-            {"op": "exited", "id": kernel.id, "code": 3, "signal": None, "out_of_memory": False},
+            {"op": "exited", "id": kernel.id, "code": 3, "signal": None, "out_of_memory": False, "words": ""},
         )
         for code, number in (("import os; os.kill(os.getpid(), 9)", 9), ("import ctypes; ctypes.string_at(0)", 11)):
             kernel = server.open({"a": code})

@@ -8,7 +8,9 @@ import sys
 import tempfile
 import unittest
 
-from support import HOST, Host, KernelLost, find_marked, is_alive, wait_until
+from support import HOST, USER_CONFIG, Host, KernelLost, find_marked, is_alive, wait_until
+
+import child  # isort: skip
 
 ESCAPES = """
 import os, subprocess
@@ -56,26 +58,43 @@ class Surroundings(unittest.TestCase):
         )
         self.assertEqual(found, [kernel.pid, kernel.pid, kernel.pid, self.host.work, 0o077])
 
-    def test_a_kernel_has_no_file_of_the_zygote_open_but_its_log(self):
-        log = os.path.join(self.host.directory, "kernel.log")
-        kernel = self.host.open({}, log_path=log)
+    def test_a_kernel_has_no_file_of_the_zygote_open(self):
+        kernel = self.host.open({})
         links = {fd: os.readlink(f"/proc/{kernel.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{kernel.pid}/fd")}
-        self.assertEqual({fd: links[fd] for fd in "012"}, {"0": "/dev/null", "1": log, "2": log})
+        self.assertEqual({links[fd] for fd in "012"}, {"/dev/null"})
         others = sorted({link.split(":")[0] for fd, link in links.items() if fd not in "012"})
         self.assertEqual(others, ["anon_inode", "pipe", "socket"])
-        self.assertEqual(os.stat(log).st_mode & 0o777, 0o600)
 
-    def test_output_of_a_thread_that_outlives_its_cell_goes_to_the_log(self):
-        log = os.path.join(self.host.directory, "late.log")
-        kernel = self.host.open({"a": "1"}, log_path=log)
-        kernel.run(a="import os\nos.write(1, b'')")
-        kernel.scratchpad("import threading, os\nthreading.Timer(0.05, lambda: os.write(2, b'late words')).start()")
+    def test_the_zygote_keeps_nothing_open_for_processes_that_have_ended(self):
+        (zygote,) = self.host.children()
 
-        def is_logged():
-            with open(log, encoding="utf-8") as file:
-                return "late words" in file.read()
+        def is_at_rest():
+            before = os.listdir(f"/proc/{zygote}/fd")
+            self.host.open({}).end()
+            return len(os.listdir(f"/proc/{zygote}/fd")) <= len(before)
 
-        wait_until(is_logged)
+        wait_until(is_at_rest, "a kernel that leaves nothing open")
+
+    def test_why_a_kernel_did_not_start_is_told_with_its_end_and_what_it_prints_later_is_not(self):
+        order = {
+            "op": "fork", "id": "d", "socket_path": "/nowhere/" + "s" * 90, "token": "t", "cwd": "/", "env": {},
+            "user_config": USER_CONFIG, "app_metadata": {"queryParams": {}, "cliArgs": {}, "appConfig": {}},
+        }  # fmt: skip
+        for confine in (None, {}):
+            self.host.tell(**order, confine=confine)
+            words = self.host.wait_for("exited", "d")["words"].splitlines()
+            self.assertEqual(words[0], "Traceback (most recent call last):")
+            self.assertRegex(words[-1], r"^FileNotFoundError: \[Errno 2\] .*'/nowhere/s+'$")
+            kernel = self.host.open({"a": "import os\nos.write(2, b'late')\nos._exit(3)"}, confine=confine)
+            kernel.start_run("a")
+            self.assertEqual(self.host.wait_for("exited", kernel.id)["words"], "")
+
+    def test_of_many_words_the_last_are_told(self):
+        with open(words := child.open_words(), "wb", buffering=0, closefd=False) as file:
+            file.write(b"first " + b"x" * 9000 + b" last\n")
+        told = child.Child("k", None, None, words).read_words()
+        os.close(words)
+        self.assertEqual((len(told), told[-5:]), (4095, " last"))
 
     def test_notebooks_import_their_own_files_and_not_the_hosts(self):
         for name in ("console", "bridge", "frames"):

@@ -133,6 +133,44 @@ const TABLE: readonly (readonly [string, Partial<EndFacts>, KernelExit])[] = [
   ],
   ['a broken protocol', { refusal: protocol }, { ...protocol, code: null, signal: null }],
   [
+    'a start that the system refused, without its paths',
+    {
+      wasReady: false,
+      end: {
+        ...exited(70),
+        words:
+          "Traceback (most recent call last):\n  …\nPermissionError: [Errno 13] Permission denied: '/secret'",
+      },
+    },
+    {
+      cause: 'kernel_start_failed',
+      code: 70,
+      signal: null,
+      message:
+        'The kernel did not start: its process exited with code 70 (PermissionError: Permission denied).',
+    },
+  ],
+  [
+    'a start that failed in Python, without its words',
+    { wasReady: false, end: { ...exited(70), words: 'msgspec.ValidationError: `/secret` is wrong' } },
+    {
+      cause: 'kernel_start_failed',
+      code: 70,
+      signal: null,
+      message: 'The kernel did not start: its process exited with code 70 (ValidationError).',
+    },
+  ],
+  [
+    'a start that failed with words of others',
+    { wasReady: false, end: { ...exited(70), words: 'cannot open /secret' } },
+    {
+      cause: 'kernel_start_failed',
+      code: 70,
+      signal: null,
+      message: 'The kernel did not start: its process exited with code 70.',
+    },
+  ],
+  [
     'a death before it was ready',
     { wasReady: false, end: exited(70) },
     {

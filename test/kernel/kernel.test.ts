@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { eventually } from '#test/support/processes.ts';
 import {
@@ -280,14 +277,28 @@ test('too much memory is an error of the cell, and the kernel lives on', async (
   assert.deepEqual(statuses, { a: 'exception', c: 'success' });
 });
 
-test('each kernel id has a log file that only the server may read', async (t) => {
-  const logDir = mkdtempSync(join(tmpdir(), 'troupe-log-'));
-  t.after(() => rmSync(logDir, { recursive: true }));
-  await using logging = await startTestHost({ logDir });
-  const kernel = await openKernel(logging, { a: '1' }, { id: 'nb/1' });
-  kernel.kernel.kill();
-  assert.deepEqual(readdirSync(logDir), ['nb%2F1.log']);
-  assert.equal(statSync(join(logDir, 'nb%2F1.log')).mode & 0o777, 0o600);
+test('why a kernel did not start is in the log in full, and in its end without paths', async () => {
+  const logged: object[] = [];
+  const log = { info: () => {}, warn: (details: object) => logged.push(details), error: () => {} };
+  await using logging = await startTestHost({ log });
+  const kernel = new TestKernel({ ...logging, work: '/nonexistent' }, { a: '1' });
+  const { message } = await kernel.exited;
+  assert.equal(
+    message,
+    'The kernel did not start: its process exited with code 70 (FileNotFoundError: No such file or directory).',
+  );
+  assert.match(JSON.stringify(logged), /Traceback .*kernel_process\.py.*FileNotFoundError.*\/nonexistent/);
+});
+
+test('a kernel that works logs nothing when it ends, whatever it prints', async () => {
+  const logged: object[] = [];
+  const log = { info: () => {}, warn: (details: object) => logged.push(details), error: () => {} };
+  await using logging = await startTestHost({ log });
+  const code = 'import os\nos.write(2, b"x" * 9000)\nos._exit(70)';
+  const kernel = await openKernel(logging, { a: code });
+  void kernel.run(['a']).catch(() => {});
+  assert.equal((await kernel.exited).message, 'The kernel ended: its process exited with code 70.');
+  assert.deepEqual(logged, []);
 });
 
 test('10 MiB that are printed arrive complete and in order, quickly', async () => {

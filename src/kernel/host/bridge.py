@@ -77,6 +77,9 @@ def install():
 
 def _handle_message(handle):
     async def handle_message(self, request):
+        if STATE.begin_work:
+            STATE.begin_work()
+            STATE.begin_work = None
         asked = STATE.asked.pop(id(request), None) or Asked()
         error, outermost = None, not STATE.running
         STATE.running.append(asked)
@@ -167,8 +170,7 @@ def _ignore_early_interrupts(restore_signals):
 
 
 def _close_log_files():
-    """marimo logs to a file in the server's home as well; no kernel may hold that open. Its stderr, the kernel's log,
-    remains."""
+    """marimo logs to a file in the server's home as well; no kernel may hold that open."""
     for logger in _loggers._LOGGERS.values():
         for handler in [handler for handler in logger.handlers if isinstance(handler, logging.FileHandler)]:
             logger.removeHandler(handler)
@@ -196,9 +198,10 @@ class NoAnswers:
         raise EOFError("nobody can answer input() or a debugger here")
 
 
-def serve(outbox, frames, ready, user_config, app_metadata, configs):
-    """Says `ready`, then runs the kernel until stop-kernel. `frames` is consumed in a thread of its own."""
-    STATE.outbox = outbox
+def serve(outbox, frames, ready, user_config, app_metadata, configs, begin_work):
+    """Says `ready`, then runs the kernel until stop-kernel. `frames` is consumed in a thread of its own. `begin_work`
+    is called before the first command."""
+    STATE.outbox, STATE.begin_work = outbox, begin_work
     calls = Calls(outbox)
     server_channel.provide(calls.ask)
     outbox.say(op="bridge-ready", **ready)

@@ -7,15 +7,19 @@ import struct
 import processes
 
 CODE = struct.Struct("i")
+MAX_WORDS_BYTES = 4096
 
 
 class Child:
     """A process whose end is the end of what an order started: a kernel, its init, or a conversion."""
 
-    def __init__(self, id, link, group):
+    def __init__(self, id, link, group, words, watched=None):
         self.id = id  # None: nobody is told of its end
         self.group = group  # the control group that limits it, or None
         self.link = link  # a pipe on which a session's init says how the kernel ended; None: there is no init
+        self.words = words  # a file in memory with what it printed before it began to work
+        self.watched = watched  # (key, limit, size of its /tmp) where the memory watch counts for it, or None
+        self.exceeds = False  # the memory watch said so
         self.has_ended = False  # and that was said
 
     def signal(self, pid, number):
@@ -30,7 +34,28 @@ class Child:
         except ProcessLookupError:  # gone, or without a group of its own yet: then no cell runs either
             pass
 
-    def last_words(self):
-        """What init said of the kernel's end, as waitstatus_to_exitcode has it; None when it died without a word."""
+    def is_out_of_memory(self) -> bool:
+        """Whether it was killed because of its limit of memory, if it was killed."""
+        return self.exceeds or (self.group is not None and self.group.has_killed())
+
+    def code_from_init(self):
+        """Returns what init said of the kernel's end, as waitstatus_to_exitcode has it; None when it died without a
+        word."""
         said = os.read(self.link, CODE.size)
         return CODE.unpack(said)[0] if len(said) == CODE.size else None
+
+    def read_words(self) -> str:
+        """Returns the end of what it printed before it began to work: why it did not, if it failed."""
+        start = max(0, os.fstat(self.words).st_size - MAX_WORDS_BYTES)
+        return os.pread(self.words, MAX_WORDS_BYTES, start).decode(errors="replace").strip()
+
+    def close(self):
+        """Closes what the zygote holds of it."""
+        os.close(self.words)
+        if self.link is not None:
+            os.close(self.link)
+
+
+def open_words() -> int:
+    """Returns a new file in memory for what a child prints on its standard error."""
+    return os.memfd_create("stderr", os.MFD_CLOEXEC)

@@ -29,10 +29,10 @@ LIMITS = {"CPU": 30, "DATA": 1 << 30, "CORE": 0, "FSIZE": 0, "NOFILE": 64}
 RECURSION_LIMIT = 3000
 
 
-def run(order, log, confinement, link):
+def run(order, confinement, link):
     """Answers one order on its socket and ends the process. `link`: the end of a pipe that a session's init needs."""
     sock = kernel_process.connect(order.socket_path)
-    kernel_process.redirect_stdio(log)
+    kernel_process.reopen_stdio()
     if confinement:
         confinement.start(link)
     if link is not None:
@@ -46,6 +46,7 @@ def run(order, log, confinement, link):
         confinement.finish()
     sys.setrecursionlimit(RECURSION_LIMIT)
     sock.sendall(frame(FROM_KERNEL, msgspec.json.encode({"op": "convert-ready", "token": order.token})))
+    kernel_process.begin_work()
     for _, body in read_frames(sock):
         answer = convert(order.direction, order.format, body)
         sock.sendall(frame(FROM_KERNEL, encode({"op": "convert-done", **answer})))

@@ -2,8 +2,8 @@
 loop.
 
 Order matters: open what lies outside, confine, and only then threads and marimo, for Landlock and seccomp bind the
-calling thread alone. The process has its own session and group (marimo calls setsid), stdio on /dev/null and its log,
-and nothing of the zygote's but its memory.
+calling thread alone. The process has its own session and group (marimo calls setsid), stdio on /dev/null once it works,
+and nothing of the zygote's but its memory. Until then its standard error is a file that the zygote reads if it fails.
 """
 
 import os
@@ -24,11 +24,10 @@ GRACE_CPU_S = 5
 HOST = os.path.dirname(os.path.abspath(__file__))
 
 
-def run(order, log, forked_at, host_modules, confinement, link):
-    """Becomes the kernel that `order` asks for, with the open file `log` as its standard output. `link`: the end of a
-    pipe that notebook code must not have, or None."""
+def run(order, forked_at, host_modules, confinement, link):
+    """Becomes the kernel that `order` asks for. `link`: the end of a pipe that notebook code must not have, or None."""
     sock = connect(order.socket_path)
-    redirect_stdio(log)
+    reopen_stdio()
     set_environment(order.env)
     if confinement:
         confinement.start(link)  # where there are namespaces, it comes back in a child of this process
@@ -46,7 +45,8 @@ def run(order, log, forked_at, host_modules, confinement, link):
     warm.seed(order.preload_seed)
     forget(host_modules)
     ready = {"token": order.token, "ms": round((time.perf_counter() - forked_at) * 1000, 2)}
-    bridge.serve(Outbox(sock), frames_until_end(sock), ready, order.user_config, order.app_metadata, order.configs)
+    notebook = (order.user_config, order.app_metadata, order.configs)
+    bridge.serve(Outbox(sock), frames_until_end(sock), ready, *notebook, begin_work)
     os._exit(0)  # never the zygote's atexit
 
 
@@ -59,16 +59,18 @@ def connect(path) -> socket.socket:
     return sock
 
 
-def redirect_stdio(log):
-    """stdin from /dev/null, stdout and stderr to the open file: below what marimo redirects while a cell runs."""
-    null = os.open("/dev/null", os.O_RDWR)
-    for source, target in ((null, 0), (log, 1), (log, 2)):
-        os.dup2(source, target)
-    os.close(null)
-    os.close(log)
+def reopen_stdio():
+    """Python's own standard streams, below what marimo redirects while a cell runs."""
     sys.stdin = open(0, encoding="utf-8", closefd=False)
     sys.stdout = open(1, "w", encoding="utf-8", buffering=1, closefd=False)
     sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False, errors="backslashreplace")
+
+
+def begin_work():
+    """What is printed from here on goes nowhere, and what was printed before is no reason for anything: the process
+    has started. Called before anything runs that comes from a notebook, so that none of it can write there."""
+    os.ftruncate(2, 0)
+    os.dup2(1, 2)  # which is /dev/null
 
 
 def set_environment(env):

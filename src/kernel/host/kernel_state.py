@@ -17,6 +17,7 @@ class State:
     def __init__(self):
         self.outbox = None
         self.asked = {}  # id(command) -> Asked; commands that the kernel gives itself have none
+        self.begin_work = None  # called once, before the first command
         self.running = []  # Asked of the commands in flight: code mode nests them
         self.interrupted = False  # whether an interrupt ended any of the command in flight
         self.unparsable = {}  # cell id -> errors of cells that never reach the graph (syntax, import *)

@@ -17,7 +17,6 @@ class Connection(msgspec.Struct, kw_only=True):
     id: str
     socket_path: str
     token: str
-    log_path: str = "/dev/null"
     # bytes that all its processes use, where there are control groups; else that each of them reserves
     memory: int | None = None
     confine: Wanted | None = None  # null leaves it unconfined

@@ -13,6 +13,31 @@ def children() -> list[int]:
         return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _parent(pid) == os.getpid()]
 
 
+def descendants(pid: int) -> list[int]:
+    """Returns the pids of all processes below this one, as far as they can be followed while they change."""
+    found, left = [], [pid]
+    while left:
+        below = _children_of(left.pop())
+        found += below
+        left += below
+    return found
+
+
+def _children_of(pid) -> list[int]:
+    try:
+        lists = [f"/proc/{pid}/task/{task}/children" for task in os.listdir(f"/proc/{pid}/task")]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    found = []
+    for path in lists:
+        try:
+            with open(path, encoding="ascii") as file:
+                found += map(int, file.read().split())
+        except (FileNotFoundError, ProcessLookupError):  # the thread has ended
+            continue
+    return found
+
+
 def _parent(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:

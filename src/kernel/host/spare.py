@@ -9,10 +9,18 @@ import os
 import socket
 import struct
 import time
+from typing import NamedTuple
 
 LENGTH = struct.Struct("<I")
 # after an order, so that it takes no processor time from the kernel that starts
 MAKE_AFTER_S = 0.03
+
+
+class Policy(NamedTuple):
+    """What kernels must have in common to get the same spare."""
+
+    confine: object  # as the order wants it
+    memory: int | None
 
 
 class Spare:
@@ -23,10 +31,9 @@ class Spare:
         self.policy = policy
         self.control = control
 
-    def give(self, line: bytes, log: int):
-        """The order and its open log. Raises OSError when the spare is gone."""
-        socket.send_fds(self.control, [LENGTH.pack(len(line))], [log])
-        self.control.sendall(line)
+    def give(self, line: bytes):
+        """Sends the order. Raises OSError when the spare is gone."""
+        self.control.sendall(LENGTH.pack(len(line)) + line)
 
 
 class Spares:
@@ -85,18 +92,15 @@ class Spares:
             self.waiting.control.close()
 
 
-def await_order(zygotes: socket.socket, control: socket.socket) -> tuple[bytes, int]:
-    """In the spare: (order, its open log). Does not come back when the zygote has gone or has no use for it."""
+def await_order(zygotes: socket.socket, control: socket.socket) -> bytes:
+    """In the spare: returns the order. Does not come back when the zygote has gone or has no use for it."""
     zygotes.close()
-    head, logs, _, _ = socket.recv_fds(control, LENGTH.size, 1, socket.MSG_CMSG_CLOEXEC)
-    if len(head) < LENGTH.size or not logs:
-        os._exit(0)
-    (length,) = LENGTH.unpack(head)
-    line = bytearray()
-    while len(line) < length:
-        piece = control.recv(length - len(line))
-        if not piece:
+    with control, control.makefile("rb") as stream:
+        head = stream.read(LENGTH.size)
+        if len(head) < LENGTH.size:
             os._exit(0)
-        line += piece
-    control.close()
-    return bytes(line), logs[0]
+        (length,) = LENGTH.unpack(head)
+        line = stream.read(length)
+    if len(line) < length:
+        os._exit(0)
+    return line

@@ -4,7 +4,8 @@ One JSON document per line:
   stdin   fork, convert, signal: see orders.py. Its end means that the server is gone, and ends every kernel.
   stdout  {"op":"hello","marimo","python","supported","missing","threads","confinement","ms"}
           {"op":"preloaded","libraries":[…],"threads","ms"}     everything is loaded; forks worked since hello
-          {"op":"forked","id","pid"}   {"op":"exited","id","code","signal","out_of_memory"}   {"op":"refused","id","error"}
+          {"op":"forked","id","pid"}   {"op":"refused","id","error"}
+          {"op":"exited","id","code","signal","out_of_memory","words"}     words: what it printed before it began to work
 
 It stays single-threaded, runs no user code, and owns every process it forks: it reports how each one ended, and leaves
 no descendant of a dead kernel behind. guardian.py does the same for the zygote itself.
@@ -19,13 +20,14 @@ import time
 import traceback
 from collections import deque
 from contextlib import suppress
-from itertools import islice
+from itertools import count, islice
 
 import cgroups
 import guardian
 import processes
-from child import Child
-from spare import Spares
+from child import Child, open_words
+from memory_watch import MemoryWatch
+from spare import Policy, Spares
 
 # what notebooks may import from their server: the only modules of ours that they find
 NOTEBOOK_MODULES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "notebook_modules")
@@ -48,6 +50,8 @@ class Zygote:
         self.doomed = set()  # pids of orphans that were killed and are not reaped yet
         self.links = {}  # link -> Child, until it was heard
         self.spares = Spares(self.clone_spare)
+        self.watch = None  # counts memory where there are no control groups, from the first kernel on
+        self.keys = count(1)  # by which the watch knows kernels: unlike pids they are used once
         self.poll = select.poll()  # unlike select() it takes descriptors beyond the first thousand
         self.wake_r, self.wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.started_at = time.perf_counter()
@@ -75,6 +79,8 @@ class Zygote:
                 self.reap()
             if not ready.isdisjoint(self.links):
                 self.listen(ready)
+            if self.watch and self.watch.socket.fileno() in ready:
+                self.end_exceeding()
             if 0 in ready:
                 self.read_orders()
             if not ready and self.steps:
@@ -131,61 +137,101 @@ class Zygote:
             for pid, child in self.children.items():
                 if child.id == order.id:
                     child.signal(pid, order.signal)
-        elif isinstance(order, orders.Convert):
-            self.fork(order, self.convert, self.confine(order.confine, None))
-        elif order.confine is None or not self.found.namespaces:
-            self.fork(order, self.run_kernel, self.confine(order.confine, order.cwd))
+            return
+        if self.is_watched(order.memory) and self.watch is None:
+            self.start_watch()
+        confinement = self.confine(order, getattr(order, "cwd", None))
+        if isinstance(order, orders.Convert):
+            self.fork(order, self.convert, confinement)
+        elif confinement is None or not self.found.namespaces:
+            self.fork(order, self.run_kernel, confinement)
         else:
-            policy = (order.confine, order.memory)
+            policy = Policy(order.confine, order.memory)
             if not self.use_spare(policy, order, line):
-                self.fork(order, self.run_kernel, self.confine(order.confine, order.cwd))
+                self.fork(order, self.run_kernel, confinement)
             self.spares.expect(policy)
 
-    def confine(self, wanted, work):
+    def confine(self, order, work):
+        """`order`: or a policy, which says the same of confinement and memory."""
         from confinement.session import Confinement
 
-        return None if wanted is None else Confinement(self.found, wanted, work, self.shield)
+        if order.confine is None:
+            return None
+        return Confinement(self.found, order.confine, work, self.shield, self.is_watched(order.memory))
+
+    def is_watched(self, memory) -> bool:
+        return bool(memory and not self.groups)
+
+    def watched(self, order):
+        """What the memory watch has to know of a child; None when it does not watch it."""
+        if not self.is_watched(order.memory):
+            return None
+        has_init = order.confine is not None and self.found.namespaces
+        return next(self.keys), order.memory, (order.confine.tmp_mb << 20) if has_init else 0
+
+    def start_watch(self):
+        """Makes it watch every kernel that there is. Without a process for it kernels start all the same."""
+        with suppress(OSError):
+            self.watch = MemoryWatch(self.leave)
+            self.shield.add(self.watch.pid)
+            self.poll.register(self.watch.socket, select.POLLIN)
+        for pid, child in self.children.items():
+            self.begin_watching(pid, child)
+
+    def begin_watching(self, pid, child):
+        if self.watch and child.watched and child.id is not None:
+            key, limit, tmp_bytes = child.watched
+            self.watch.add(key, pid, limit, tmp_bytes)
+
+    def end_exceeding(self):
+        for key in self.watch.exceeded():
+            for pid, child in self.children.items():
+                if child.watched and child.watched[0] == key:
+                    child.exceeds = True
+                    child.signal(pid, signal.SIGKILL)
+
+    def lose_watch(self):
+        self.shield.discard(self.watch.pid)
+        self.poll.unregister(self.watch.socket)
+        self.watch.close()
+        self.watch = None
+        self.start_watch()
 
     def clone_spare(self, policy, await_order):
         """Pid of an init that has nothing to do yet; see spare.py."""
-        wanted, memory = policy
         link, theirs = os.pipe2(os.O_CLOEXEC)
-        group = None
+        words, group = open_words(), None
         try:
-            group = self.groups.make(memory) if self.groups and memory else None
-            pid = self.confine(wanted, None).fork()
+            group = self.groups.make(policy.memory) if self.groups and policy.memory else None
+            pid = self.confine(policy, None).fork()
         except OSError:
-            close(link, theirs)
+            close(link, theirs, words)
             self.discard(group)
             raise
         if pid == 0:
-            self.live(link, group, lambda: self.become_kernel(group, theirs, await_order))
+            self.live(link, group, words, lambda: self.become_kernel(group, theirs, await_order))
         close(theirs)
         if group:
             group.forked()
-        self.children[pid] = Child(None, link, group)
+        self.children[pid] = Child(None, link, group, words, self.watched(policy))
         return pid
 
     def become_kernel(self, group, link, await_order):
         import orders
 
-        line, log = await_order()
-        order = within(orders.decode(line), group)
-        self.run_kernel(order, log, time.perf_counter(), self.confine(order.confine, order.cwd), link)
+        order = within(orders.decode(await_order()), group)
+        self.run_kernel(order, time.perf_counter(), self.confine(order, order.cwd), link)
 
     def use_spare(self, policy, order, line) -> bool:
         """False when there is none that fits, or when it cannot be used."""
         spare = self.spares.take(policy)
         if spare is None:
             return False
-        log = None
         try:
-            log = open_log(order)
-            spare.give(line, log)
+            spare.give(line)
         except OSError:
             return False
         finally:
-            close(log)
             spare.control.close()
         child = self.children[spare.pid]
         child.id = order.id
@@ -201,32 +247,31 @@ class Zygote:
     def fork(self, order, become, confinement):
         forked_at = time.perf_counter()
         link, theirs = os.pipe2(os.O_CLOEXEC) if confinement and self.found.namespaces else (None, None)
-        log = group = None
+        words, group = open_words(), None
         try:
-            # Here and not in the child: a view of the disk cannot be made read-only under an open file of its own.
-            log = open_log(order)
             group = self.groups.make(order.memory) if self.groups and order.memory else None
             pid = confinement.fork() if confinement else os.fork()
-        except OSError as error:  # no such folder, or no more processes or memory
+        except OSError as error:  # no more processes or memory
             self.say(op="refused", id=order.id, error=str(error))
-            close(link, theirs, log)
+            close(link, theirs, words)
             self.discard(group)
             return
         if pid == 0:
-            self.live(link, group, lambda: become(within(order, group), log, forked_at, confinement, theirs))
-        close(theirs, log)
+            self.live(link, group, words, lambda: become(within(order, group), forked_at, confinement, theirs))
+        close(theirs)
         if group:
             group.forked()
-        child = self.children[pid] = Child(order.id, link, group)
+        child = self.children[pid] = Child(order.id, link, group, words, self.watched(order))
         self.follow(pid, child)
 
-    def live(self, link, group, life):
+    def live(self, link, group, words, life):
         """In a child: without what is the zygote's, `link` among it. Never comes back."""
         try:
+            os.dup2(words, 2)
             if group:
                 group.join()
             self.leave()
-            close(link)
+            close(link, words)
             life()
         except BaseException:
             traceback.print_exc()
@@ -238,6 +283,7 @@ class Zygote:
         if child.link is not None:
             self.links[child.link] = child
             self.poll.register(child.link, select.POLLIN)
+        self.begin_watching(pid, child)
         self.say(op="forked", id=child.id, pid=pid)
 
     def leave(self):
@@ -248,18 +294,21 @@ class Zygote:
         processes.silence_stdio(0, 1)
         for descriptor in (self.wake_r, self.wake_w, self.lifeline):
             os.close(descriptor)
-        close(*(child.link for child in self.children.values()))
+        for child in self.children.values():
+            child.close()
+        if self.watch:
+            self.watch.close()
         self.spares.let_go()
 
-    def run_kernel(self, order, log, forked_at, confinement, link):
+    def run_kernel(self, order, forked_at, confinement, link):
         import kernel_process
 
-        kernel_process.run(order, log, forked_at, self.host_modules, confinement, link)
+        kernel_process.run(order, forked_at, self.host_modules, confinement, link)
 
-    def convert(self, order, log, forked_at, confinement, link):
+    def convert(self, order, forked_at, confinement, link):
         import convert
 
-        convert.run(order, log, confinement, link)
+        convert.run(order, confinement, link)
 
     def listen(self, ready):
         """To give back an init's memory takes the system as long as the kernel's did: nobody has to wait for that."""
@@ -269,7 +318,7 @@ class Zygote:
     def hear(self, link):
         self.poll.unregister(link)
         child = self.links.pop(link)
-        code = child.last_words()
+        code = child.code_from_init()
         if code is not None:
             self.report(child, code)
 
@@ -278,35 +327,43 @@ class Zygote:
         if not child.has_ended and child.id is not None:
             child.has_ended = True
             number = -code if code < 0 else None
-            is_full = number == signal.SIGKILL and child.group is not None and child.group.has_killed()
-            self.say(op="exited", id=child.id, code=max(code, 0), signal=number, out_of_memory=is_full)
+            is_full = number == signal.SIGKILL and child.is_out_of_memory()
+            words = child.read_words()
+            self.say(op="exited", id=child.id, code=max(code, 0), signal=number, out_of_memory=is_full, words=words)
 
     def reap(self):
-        count = 0
-        for count, (pid, status) in enumerate(islice(reaped(), MAX_ENDS_AT_ONCE), 1):
+        ended = list(islice(reaped(), MAX_ENDS_AT_ONCE))
+        for pid, status in ended:
             code = processes.exit_code(status)
             if code is None:  # it asked to be traced by us, and we would have to let it go on after every signal
                 processes.kill_tree(pid)
             else:
                 self.bury(pid, code)
-        if count == MAX_ENDS_AT_ONCE:
+        if len(ended) == MAX_ENDS_AT_ONCE:
             with suppress(BlockingIOError):  # full, which wakes us as well
                 os.write(self.wake_w, b"\0")  # come back, after the orders that wait
         # what a dead kernel left behind (setsid, double fork) has become our child
         for pid in processes.children():
-            if pid not in self.children and pid not in self.doomed:
+            if pid not in self.children and pid not in self.doomed and not self.is_watch(pid):
                 self.doomed.add(pid)
                 processes.kill_tree(pid)  # its SIGCHLD brings us back here, for its own children
+
+    def is_watch(self, pid) -> bool:
+        return self.watch is not None and self.watch.pid == pid
 
     def bury(self, pid, code):
         """Forgets a child that has ended and reports its end."""
         self.doomed.discard(pid)
         self.spares.forget(pid)
+        if self.is_watch(pid):
+            self.lose_watch()
         if child := self.children.pop(pid, None):
             if child.link in self.links:
                 self.hear(child.link)
             self.report(child, code)
-            close(child.link)
+            if self.watch and child.watched:
+                self.watch.forget(child.watched[0])
+            child.close()
             if child.group:
                 self.groups.remove(child.group)
 
@@ -316,10 +373,6 @@ def within(order, group):
     if group:
         order.memory *= cgroups.RESERVED
     return order
-
-
-def open_log(order) -> int:
-    return os.open(order.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
 
 def close(*descriptors):

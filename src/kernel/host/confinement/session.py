@@ -42,8 +42,11 @@ class Confinement:
     """fork() in the zygote; in its child start(), which comes back in the kernel; there finish(), before its first
     thread. Without `work` nothing on the disk can be written."""
 
-    def __init__(self, found, wanted, work, shield):
+    def __init__(self, found, wanted, work, shield, no_held_memory=False):
+        """`no_held_memory`: the kernel may not keep memory that none of its processes maps, because nothing counts
+        that."""
         self.found, self.wanted = found, wanted
+        self.no_held_memory = no_held_memory
         self.network = choose_network(wanted.network, found)
         self.with_user = not found.root
         self.uid, self.gid = os.geteuid(), os.getegid()
@@ -130,6 +133,7 @@ class Confinement:
             shield=tuple(sorted(self.shield)) if weak else (),
             no_truncate=weak and self.found.landlock < 3,
             no_network=weak and self.network == "none",
+            no_held_memory=self.no_held_memory,
         )
 
 

@@ -1,0 +1,214 @@
+"""The memory watch: a process that tells the zygote which kernels use more memory than they may, where no control group
+counts it. The zygote starts it with the first such kernel, and again if it ends.
+
+    to the watch    key, pid, limit and size of /tmp and /dev/shm; a limit of 0 means that the kernel has ended
+    from the watch  the key of a kernel that is above its limit
+
+It looks at a kernel only after the machine has given out as much memory as that kernel had left when it was last looked
+at: no kernel can have grown by more. So kernels that are idle, or far below their limit, cost one short read a second.
+A kernel that goes above its limit is reported within MAX_PAUSE_S and the time that one look at all kernels takes.
+
+A look adds up cheap counters, which count what processes share once for each of them. Only when their sum is above the
+limit it has the system walk the page tables, which takes some 15 ms for each GiB, for what the kernel really uses.
+"""
+
+import os
+import re
+import select
+import signal
+import socket
+import struct
+import time
+import traceback
+
+import processes
+
+MESSAGE = struct.Struct("<QiQQ")
+KEY = struct.Struct("<Q")
+MIN_PAUSE_S, MAX_PAUSE_S = 0.1, 1.0
+GROWTH_PER_S = 2 << 30  # faster growth is seen later, but within MAX_PAUSE_S
+LOOKING_SHARE = 0.1  # of the time, at most, as long as pauses are shorter than MAX_PAUSE_S
+PAGE, KIB, INODE = os.sysconf("SC_PAGE_SIZE"), 1024, 1024
+CHEAP = re.compile(rb"^(?:RssAnon|RssShmem|VmPTE|VmSwap|HugetlbPages):\s+(\d+) kB$", re.MULTILINE)
+EXACT = re.compile(rb"^(?:Pss_Anon|Pss_Shmem|SwapPss|Private_Hugetlb):\s+(\d+) kB$", re.MULTILINE)
+MAPPING = re.compile(
+    rb"^[0-9a-f]+-[0-9a-f]+ \S+ [0-9a-f]+ ([0-9a-f]+):([0-9a-f]+) .*\n(?:[^\n-]*\n)*?"
+    rb"Pss:\s+(\d+) kB\n(?:[^\n-]*\n)*?Anonymous:\s+(\d+) kB$",
+    re.MULTILINE,
+)
+GIVEN_OUT = re.compile(rb"^pgalloc\w+ (\d+)$", re.MULTILINE)
+
+
+class MemoryWatch:
+    """The zygote's side."""
+
+    def __init__(self, leave):
+        """Forks; `leave` lets go, in the child, of what is the zygote's. Raises OSError when there are no processes."""
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.setblocking(False)
+        try:
+            self.pid = os.fork()
+        except OSError:
+            self.socket.close()
+            theirs.close()
+            raise
+        if self.pid == 0:
+            run(theirs, (leave, self.socket.close))
+        theirs.close()
+
+    def add(self, key: int, pid: int, limit: int, tmp_bytes: int):
+        """`pid`: of the kernel, or of its init, which has a /tmp and a /dev/shm of `tmp_bytes` each; else that is 0."""
+        self._tell(key, pid, limit, tmp_bytes)
+
+    def forget(self, key: int):
+        self._tell(key, 0, 0, 0)
+
+    def _tell(self, *fields):
+        try:
+            self.socket.send(MESSAGE.pack(*fields))
+        except BlockingIOError:  # it has not listened for hundreds of kernels: another one shall
+            processes.kill_tree(self.pid)
+        except OSError:  # it has ended, and is started again when it is reaped
+            pass
+
+    def exceeded(self):
+        """Yields the keys of kernels that are above their limit."""
+        try:
+            while said := self.socket.recv(KEY.size):
+                yield KEY.unpack(said)[0]
+        except OSError:  # nothing more for now, or it has ended
+            return
+
+    def close(self):
+        self.socket.close()
+
+
+class Kernel:
+    """What the watch knows of one kernel."""
+
+    def __init__(self, pid, limit, tmp_bytes, given_out):
+        self.pid, self.limit, self.tmp_bytes = pid, limit, tmp_bytes
+        self.room = limit // 2  # it has just started
+        self.looked_at = given_out  # how much the machine had given out when `room` was counted
+        self.is_told = False
+
+
+def run(sock, before):
+    """In the watch: never returns."""
+    try:
+        for step in before:
+            step()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        Watching(sock).serve()
+    except BaseException:
+        traceback.print_exc()
+        time.sleep(MAX_PAUSE_S)  # it is started again at once
+    finally:
+        os._exit(70)
+
+
+class Watching:
+    """The loop of the watch."""
+
+    def __init__(self, sock):
+        self.socket = sock
+        self.kernels = {}
+        self.poll = select.poll()
+        self.poll.register(sock, select.POLLIN)
+        try:
+            self.counters = os.open("/proc/vmstat", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # not every sandbox has it
+            self.counters = None
+
+    def serve(self):
+        pause = 0.0
+        while True:
+            if self.poll.poll(pause * 1000 if self.kernels else None):
+                self.listen()
+            started_at = time.monotonic()
+            self.look_where_needed()
+            took = time.monotonic() - started_at
+            rooms = [kernel.room for kernel in self.kernels.values() if not kernel.is_told]
+            wanted = max(min(rooms, default=0) / GROWTH_PER_S, took / LOOKING_SHARE)
+            pause = min(max(wanted, MIN_PAUSE_S), MAX_PAUSE_S)
+
+    def listen(self):
+        said = self.socket.recv(MESSAGE.size)
+        if not said:
+            os._exit(0)  # the zygote is gone
+        key, pid, limit, tmp_bytes = MESSAGE.unpack(said)
+        if limit:
+            self.kernels[key] = Kernel(pid, limit, tmp_bytes, self.given_out() or 0)
+        else:
+            self.kernels.pop(key, None)
+
+    def given_out(self) -> int | None:
+        """Returns the bytes that this machine has given out since it started; None when it does not say."""
+        if self.counters is None:
+            return None
+        pages = GIVEN_OUT.findall(os.pread(self.counters, 1 << 16, 0))
+        return sum(map(int, pages)) * PAGE if pages else None
+
+    def look_where_needed(self):
+        given_out = self.given_out()
+        for key, kernel in self.kernels.items():
+            if kernel.is_told or (given_out is not None and given_out - kernel.looked_at < kernel.room):
+                continue
+            kernel.looked_at = given_out or 0
+            kernel.room = max(0, kernel.limit - count(kernel))
+            if kernel.room == 0:
+                kernel.is_told = True
+                self.socket.send(KEY.pack(key))
+
+
+def count(kernel) -> int:
+    """Returns the bytes that a kernel uses: at most these while that is below its limit, else just these."""
+    pids = processes.descendants(kernel.pid)
+    if not kernel.tmp_bytes:
+        pids.append(kernel.pid)
+    kept, devices = count_kept(pids, kernel.tmp_bytes) if kernel.tmp_bytes else (0, set())
+    used = kept + sum(count_cheaply(pid) for pid in pids)
+    return used if used < kernel.limit else kept + sum(count_exactly(pid, devices) for pid in pids)
+
+
+def count_cheaply(pid) -> int:
+    """Returns at least what a process uses. Files are not counted: the system takes their memory back."""
+    return sum(map(int, CHEAP.findall(read(f"/proc/{pid}/status")))) * KIB
+
+
+def count_exactly(pid, devices) -> int:
+    """Returns the share of a process in what it uses, without what it maps of the files on `devices`. A process that
+    nobody may look into is counted cheaply."""
+    rollup = read(f"/proc/{pid}/smaps_rollup")
+    if not rollup:
+        return count_cheaply(pid)
+    used = sum(map(int, EXACT.findall(rollup)))
+    if devices:
+        for major, minor, share, anonymous in MAPPING.findall(read(f"/proc/{pid}/smaps")):
+            if os.makedev(int(major, 16), int(minor, 16)) in devices:
+                used -= max(0, int(share) - int(anonymous))
+    return used * KIB
+
+
+def count_kept(pids, tmp_bytes) -> tuple[int, set[int]]:
+    """Returns what the files in a session's /tmp and /dev/shm take, and their devices. Without a process that lets us
+    look they count as full."""
+    for pid in pids:
+        try:
+            folders = [f"/proc/{pid}/root{path}" for path in ("/tmp", "/dev/shm")]
+            found = [os.statvfs(folder) for folder in folders]
+            devices = {os.stat(folder).st_dev for folder in folders}
+        except OSError:
+            continue
+        kept = sum((of.f_blocks - of.f_bfree) * of.f_frsize + (of.f_files - of.f_ffree) * INODE for of in found)
+        return kept, devices if kept > tmp_bytes // 16 else set()
+    return (2 * tmp_bytes if pids else 0), set()
+
+
+def read(path) -> bytes:
+    """Returns what is in a file; nothing when it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
