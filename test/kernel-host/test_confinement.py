@@ -259,7 +259,7 @@ class Confined(unittest.TestCase):
             "": ("namespaces", "Landlock", "seccomp"),
             "namespaces": ("NOT covered: no namespaces (switched off)",),
             "namespaces,landlock,seccomp": ("none: ", "the server too", "no Landlock: the server's files are readable"),
-            "landlock": ("no Landlock: this user's other files are readable",),
+            "landlock": ("no Landlock: what this user may read below /usr and /etc is readable",),
         }.items():
             host = Host(env={"TROUPE_CONFINE_WITHOUT": without})
             self.addCleanup(host.stop)

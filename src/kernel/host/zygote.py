@@ -209,18 +209,21 @@ class Zygote:
             self.discard(group)
             raise
         if pid == 0:
-            self.live(link, group, words, lambda: self.become_kernel(group, theirs, await_order))
+            self.live(link, group, words, lambda: self.become_kernel(policy, group, theirs, await_order))
         close(theirs)
         if group:
             group.forked()
         self.children[pid] = Child(None, link, group, words, self.watched(policy))
         return pid
 
-    def become_kernel(self, group, link, await_order):
+    def become_kernel(self, policy, group, link, await_order):
         import orders
 
+        prepared = self.confine(policy, None).prepare()
         order = within(orders.decode(await_order()), group)
-        self.run_kernel(order, time.perf_counter(), self.confine(order, order.cwd), link)
+        confinement = self.confine(order, order.cwd)
+        confinement.ruleset = prepared
+        self.run_kernel(order, time.perf_counter(), confinement, link)
 
     def use_spare(self, policy, order, line) -> bool:
         """False when there is none that fits, or when it cannot be used."""

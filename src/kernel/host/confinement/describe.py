@@ -1,6 +1,9 @@
 """The start-up line: which layers there are, and what is not covered. First word: full | partial | none."""
 
 
+from confinement import landlock
+
+
 def describe(found, network="open", uid=None, has_groups=False) -> str:
     """`has_groups`: memory is limited by control groups."""
     layers, gaps = [], list(found.notes)
@@ -8,9 +11,10 @@ def describe(found, network="open", uid=None, has_groups=False) -> str:
         kinds = ([] if found.root else ["user"]) + ["pid", "mount", "ipc"] + (["net"] if network == "none" else [])
         layers.append("+".join(kinds) + " namespaces")
     else:
+        sockets = "" if found.landlock >= landlock.ABI_WITH_SOCKETS else "unix sockets of other programs can be used, "
         gaps.append(
-            f"no namespaces ({found.why}): files of this user can be chmod-ed, /tmp and unix sockets are shared, "
-            "processes are not limited"
+            f"no namespaces ({found.why}): files of this user can be chmod-ed, /dev/shm is shared and not limited, "
+            f"{sockets}processes are not limited"
         )
         if found.landlock < 6:
             gaps.append(
@@ -26,6 +30,8 @@ def describe(found, network="open", uid=None, has_groups=False) -> str:
                 if uid
                 else "kernels run as root without its capabilities: set TROUPE_KERNEL_UID or do not start as root"
             )
+            if not found.landlock:
+                gaps.append("what only root may read below /etc is readable")
         if found.namespaces and not found.counts_pids:
             gaps.append("processes are not limited (root, on a Linux before 6.14 or with a read-only /proc/sys)")
     if found.landlock:
@@ -33,7 +39,11 @@ def describe(found, network="open", uid=None, has_groups=False) -> str:
     else:
         gaps.append(
             "no Landlock: "
-            + ("this user's other files are readable" if found.namespaces else "the server's files are readable")
+            + (
+                "what this user may read below /usr and /etc is readable"
+                if found.namespaces
+                else "the server's files are readable"
+            )
         )
     if found.seccomp:
         layers.append("seccomp")

@@ -36,7 +36,7 @@ def detect(uid: int | None = None) -> Found:
     """`uid`: what kernels of a server that is root are to run as."""
     without = switched_off()
     newest = min([int(name.removeprefix("landlock:")) for name in without if name.startswith("landlock:")] or [99])
-    views.find_home()  # it is remembered: here and not in every child
+    views.find_foreign()  # it is remembered: here and not in every child
     root = os.geteuid() == 0
     tried = {"why": "switched off"} if "namespaces" in without else try_namespaces(root, uid)
     if tried["why"] is not None:

@@ -1,25 +1,29 @@
 """Landlock: which files may be read and written, by path; from ABI 4 TCP by port, from ABI 6 signals and abstract
-sockets.
+sockets, from ABI 9 unix sockets by path.
 
-It does not cover chmod, chown, utime, xattr and stat, nor unix sockets by path. It binds the calling thread and its
-children.
+It does not cover chmod, chown, utime, xattr and stat. It binds the calling thread and its children.
 """
 
+import ctypes
 import os
 import stat
 import struct
 
-from confinement.syscalls import syscall
+from confinement.syscalls import MACHINE, NUMBERS, libc, syscall
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 MAKE_CHAR, MAKE_BLOCK, TRUNCATE, IOCTL_DEV = 1 << 6, 1 << 11, 1 << 14, 1 << 15
-ALL = (1 << 16) - 1
-RIGHTS_OF_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}
+CONNECT_TO_SOCKETS = 1 << 16
+ALL = (1 << 17) - 1
+# of the newest ABI that is not newer than the machine's
+RIGHTS_SINCE_ABI = {9: ALL, 5: (1 << 16) - 1, 3: (1 << 15) - 1, 2: (1 << 14) - 1, 1: (1 << 13) - 1}
 READ = EXECUTE | READ_FILE | READ_DIR
 WRITE = ALL & ~(IOCTL_DEV | MAKE_CHAR | MAKE_BLOCK)
-ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
-ABI_WITH_TCP, ABI_WITH_SCOPES = 4, 6
+ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV | CONNECT_TO_SOCKETS
+ABI_WITH_TCP, ABI_WITH_SCOPES, ABI_WITH_SOCKETS = 4, 6, 9
 BIND_AND_CONNECT, CONNECT, SIGNALS_AND_ABSTRACT_SOCKETS = 3, 2, 3
+ADD_RULE = NUMBERS["landlock_add_rule"][MACHINE or 0]
+RULE = struct.Struct("<Qi")
 CREATE_RULESET_VERSION, RULE_PATH_BENEATH, RULE_NET_PORT = 1, 1, 2
 
 
@@ -31,25 +35,44 @@ def find_abi() -> int:
         return 0
 
 
-def restrict(abi: int, rules, tcp_ports=None):
-    """`rules`: (path, rights), missing paths are skipped. `tcp_ports`: None leaves TCP alone, else the only ones to
-    connect to."""
-    handled = RIGHTS_OF_ABI.get(abi, ALL)
-    tcp = BIND_AND_CONNECT if abi >= ABI_WITH_TCP and tcp_ports is not None else 0
-    scopes = SIGNALS_AND_ABSTRACT_SOCKETS if abi >= ABI_WITH_SCOPES else 0
-    size = 8 if abi < ABI_WITH_TCP else 16 if abi < ABI_WITH_SCOPES else 24
-    ruleset = syscall("landlock_create_ruleset", struct.pack("<QQQ", handled, tcp, scopes)[:size], size, 0)
-    for path, rights in rules:
-        try:
-            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except OSError:  # not on this machine
-            continue
-        allowed = rights & handled
-        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            allowed &= ON_FILES
-        syscall("landlock_add_rule", ruleset, RULE_PATH_BENEATH, struct.pack("<Qi", allowed, descriptor), 0)
-        os.close(descriptor)
-    for port in tcp_ports if tcp else ():
-        syscall("landlock_add_rule", ruleset, RULE_NET_PORT, struct.pack("<QQ", CONNECT, port), 0)
-    syscall("landlock_restrict_self", ruleset, 0)
-    os.close(ruleset)
+def find_rights(abi: int) -> int:
+    """Returns the rights to files that this version can restrict; a newer one is asked for no more than is known here."""
+    return next(rights for since, rights in RIGHTS_SINCE_ABI.items() if abi >= since)
+
+
+class Ruleset:
+    """What is allowed, until it is enforced. Rules name what lies at a path now, wherever it is mounted later."""
+
+    def __init__(self, abi: int, has_tcp_ports: bool):
+        """`has_tcp_ports`: TCP is restricted, too, where that can be had."""
+        self.handled = find_rights(abi)
+        self.tcp = BIND_AND_CONNECT if abi >= ABI_WITH_TCP and has_tcp_ports else 0
+        scopes = SIGNALS_AND_ABSTRACT_SOCKETS if abi >= ABI_WITH_SCOPES else 0
+        size = 8 if abi < ABI_WITH_TCP else 16 if abi < ABI_WITH_SCOPES else 24
+        attributes = struct.pack("<QQQ", self.handled, self.tcp, scopes)[:size]
+        self.descriptor = syscall("landlock_create_ruleset", attributes, size, 0)
+
+    def allow(self, rights: int, paths):
+        """Allows these rights below each path; missing paths are skipped."""
+        handled = rights & self.handled
+        for path in paths if handled else ():
+            try:
+                descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            except OSError:  # not on this machine
+                continue
+            allowed = handled if stat.S_ISDIR(os.fstat(descriptor).st_mode) else handled & ON_FILES
+            # straight: as root some two hundred times for every kernel
+            if libc.syscall(ADD_RULE, self.descriptor, RULE_PATH_BENEATH, RULE.pack(allowed, descriptor), 0) < 0:
+                code = ctypes.get_errno()
+                raise OSError(code, os.strerror(code), "landlock_add_rule")
+            os.close(descriptor)
+
+    def allow_ports(self, ports):
+        """Allows connections to these TCP ports."""
+        for port in ports if self.tcp else ():
+            syscall("landlock_add_rule", self.descriptor, RULE_NET_PORT, struct.pack("<QQ", CONNECT, port), 0)
+
+    def enforce(self):
+        """Binds this thread for good."""
+        syscall("landlock_restrict_self", self.descriptor, 0)
+        os.close(self.descriptor)

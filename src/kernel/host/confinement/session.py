@@ -53,16 +53,28 @@ class Confinement:
         self.kernel_uid = wanted.uid if found.root and found.namespaces and found.uid_why is None else None
         self.work = None if work is None else os.path.realpath(work)
         self.shield = {*shield, *wanted.shield}
+        # Root owns most of the system, and the owner of a file reads it without any capability.
+        self.is_owner = found.root and self.kernel_uid is None
+        self.ruleset = None  # what prepare() has returned before
         self.hidden = real_paths(wanted.hidden)
-        self.read = [*views.find_python(), *real_paths(wanted.read), *views.find_resolver()]
+        self.opened = real_paths(wanted.read)
+        self.read = [*views.find_python(), *self.opened, *views.NEEDED, *views.find_resolver()]
         self.filter = self._choose_filter()
         self.write = [*([self.work] if self.work else []), *real_paths(wanted.write)]
 
     def fork(self) -> int:
         """The child is the session's init where there are namespaces, otherwise the kernel itself."""
+        if self.is_owner:
+            views.find_configuration()  # it is remembered: here and not in every child
         if self.found.namespaces:
             return namespaces.clone(self.with_user, with_network=self.network == "none")
         return os.fork()
+
+    def prepare(self):
+        """In an init that has no order yet: does what every kernel of its policy needs, and returns it for the kernel's
+        own Confinement."""
+        views.find_bare(views.plan(views.find_covers(self.hidden, set(self.read)), set(self.read)), ())
+        return self._allow_reading() if self.found.landlock else None
 
     def start(self, link):
         """`link`: a pipe to the zygote, for init to say how the kernel ended."""
@@ -111,15 +123,29 @@ class Confinement:
         tempfile.tempdir = None
         return [tmp, "/dev/shm"]
 
+    def _allow_reading(self):
+        system = views.SYSTEM
+        if self.is_owner:
+            system = [path for path in system if path != views.CONFIGURATION] + views.find_configuration()
+        ports = self._find_ports()
+        ruleset = landlock.Ruleset(self.found.landlock, ports is not None)
+        ruleset.allow(landlock.READ, self._but_hidden(*self.read, *system))
+        ruleset.allow(landlock.CONNECT_TO_SOCKETS, self._but_hidden(*self.opened))
+        ruleset.allow(landlock.WRITE, DEVICES)
+        ruleset.allow_ports(ports or ())
+        return ruleset
+
     def _restrict_files(self, tmp):
-        found, wanted = self.found, self.wanted
-        if not found.landlock:
+        if not self.found.landlock:
             return
-        rules = [(path, landlock.READ) for path in self._but_hidden(*self.read, *views.SYSTEM)]
-        rules += [(path, landlock.WRITE) for path in (*tmp, *DEVICES)]
-        rules += [(path, landlock.WRITE) for path in self._but_hidden(*self.write)]
-        ports = [] if self.network == "none" and not found.namespaces else wanted.tcp_ports
-        landlock.restrict(found.landlock, rules, ports)
+        ruleset = self.ruleset or self._allow_reading()
+        ruleset.allow(landlock.READ, ["/proc"])  # a session's own is another one than before
+        ruleset.allow(landlock.WRITE, [*tmp, *self._but_hidden(*self.write)])
+        ruleset.enforce()
+
+    def _find_ports(self):
+        """The only TCP ports to connect to; None for all."""
+        return [] if self.network == "none" and not self.found.namespaces else self.wanted.tcp_ports
 
     def _but_hidden(self, *paths):
         """A hidden file that is replaced loses its cover; it must not be readable then."""

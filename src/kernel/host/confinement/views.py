@@ -1,8 +1,11 @@
-"""A session's view of the disk: what it may write is as it is, hidden places are empty, and the rest is read-only."""
+"""A session's view of the disk: the system is read-only, what it may write is as it is, and everything else is empty.
+
+A read-only mount does not stop a connection to a socket, and other programs keep sockets that are open to everybody below
+/var, /srv, /opt or folders of their own. So only the folders of the system stay, and what was asked for by name.
+"""
 
 import functools
 import os
-import pwd
 import struct
 import sys
 
@@ -12,24 +15,16 @@ READ_ONLY, NOSUID, NODEV, NOEXEC = 1, 2, 4, 8  # as mount_setattr has them, too
 BIND, RECURSIVE, PRIVATE = 1 << 12, 1 << 14, 1 << 18
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 OPEN_TMP = ("/tmp", "/dev/shm")
-COVERED = (*OPEN_TMP, "/run")
-SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/proc", "/sys", "/dev/urandom", "/dev/random")
+COVERED = (*OPEN_TMP, "/run", "/dev/log")
+SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/proc", "/sys", "/dev/urandom", "/dev/random")
+# what libraries look for elsewhere: an index of fonts, and certificates, where /etc only leads to them
+NEEDED = ("/var/cache/fontconfig", "/var/lib/ca-certificates")
+CONFIGURATION = "/etc"
+MAX_INODES = 16_384  # of a tmpfs that can be written: each file takes a KiB, however small it is
 
 
 def is_under(path, folder):
     return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-@functools.cache
-def find_home() -> list[str]:
-    """The home directory of this user, where keys and the history of shells lie; none when it holds the system or lies
-    in it."""
-    try:
-        home = os.path.realpath(pwd.getpwuid(os.geteuid()).pw_dir)
-    except KeyError:
-        return []
-    overlaps = any(is_under(home, folder) or is_under(folder, home) for folder in (*SYSTEM, "/var", "/dev"))
-    return [] if overlaps or not os.path.isdir(home) else [home]
 
 
 @functools.cache
@@ -56,7 +51,11 @@ def build(hidden, read, write, tmp_mb) -> list[str]:
     kept = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in {*read, *write} if os.path.exists(path)}
     steps = plan(find_covers(hidden, kept), kept)
     folders = {path for path, _ in steps if os.path.isdir(path)}
+    bare = find_bare(steps, folders)
+    for path in bare:
+        mount(bare[0], path, flags=BIND) if path != bare[0] else cover(path, True, tmp_mb)
     set_flags("/", READ_ONLY | NOSUID, recursive=True)
+    steps = [step for step in steps if step[0] not in bare]
     for path, is_cover in steps:
         if is_cover:
             cover(path, path in folders, tmp_mb)
@@ -79,26 +78,52 @@ def build(hidden, read, write, tmp_mb) -> list[str]:
 
 
 def find_covers(hidden, kept) -> set[str]:
-    """The places that become empty. The home directory does not when it was asked for by name."""
-    covers = {*hidden, *COVERED, *(home for home in find_home() if home not in kept)}
-    return {path for path in covers if os.path.exists(path) and not os.path.islink(path)}
+    """Returns the places that become empty, but for what is kept in them."""
+    covers = {path for path in (*hidden, *COVERED) if os.path.exists(path) and not os.path.islink(path)}
+    if "/" not in kept:
+        covers.update(find_foreign())
+    return covers.difference(kept)
+
+
+def find_foreign() -> list[str]:
+    """Returns the folders in the root directory that are not the system's."""
+    return _find_foreign(os.stat("/").st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=1)  # in the zygote: to look again costs a kernel more than all of its mounts
+def _find_foreign(_):
+    with os.scandir("/") as entries:
+        return [one.path for one in entries if one.is_dir(follow_symlinks=False) and one.path not in (*SYSTEM, "/dev")]
 
 
 def plan(covers, kept) -> list[tuple[str, bool]]:
     """What to mount, from the outside in: (path, whether it is a cover). What would change nothing is left out."""
-    steps = []
-    for path in sorted({*covers, *kept}):  # so that what a path lies in comes before it
+    steps, outer = [], [("/", False)]
+    for path in sorted({*covers, *kept}, key=lambda path: path.split("/")):  # what a path lies in comes just before it
         is_cover = path in covers
-        outer = next((step for step in reversed(steps) if is_under(path, step[0])), ("/", False))
-        if is_cover != outer[1]:
-            steps.append((path, is_cover))
+        while not is_under(path, outer[-1][0]):
+            outer.pop()
+        if is_cover != outer[-1][1]:
+            outer.append((path, is_cover))
+            steps.append(outer[-1])
     return steps
+
+
+def find_bare(steps, folders) -> list[str]:
+    """Returns the covers in which nothing is mounted: one empty folder serves for all of them, which is faster."""
+    following = [*(path for path, _ in steps[1:]), ""]  # what lies in a path comes after it
+    return [
+        path
+        for (path, is_cover), after in zip(steps, following)
+        if is_cover and path in folders and path not in OPEN_TMP and not is_under(after, path)
+    ]
 
 
 def cover(path, is_folder, tmp_mb):
     """A folder becomes empty, a file a device that cannot be opened."""
     if is_folder:
-        options = f"size={tmp_mb}m,mode=1777" if path in OPEN_TMP else "size=1m,mode=755"
+        is_open = path in OPEN_TMP
+        options = f"size={tmp_mb}m,nr_inodes={MAX_INODES},mode=1777" if is_open else "size=1m,nr_inodes=1024,mode=755"
         mount("tmpfs", path, "tmpfs", NOSUID | NODEV, options)
     else:
         mount("/dev/null", path, flags=BIND)
@@ -116,6 +141,46 @@ def leave_out(hidden, path):
         for entry in os.scandir(path):
             if not entry.is_symlink():  # it leads to a path of its own
                 yield from leave_out(inner, entry.path)
+
+
+def find_configuration() -> list[str]:
+    """Returns paths that hold all of the configuration of the system but what only its owner or group may read, such
+    as keys and passwords."""
+    folders, paths = _walk_configuration()
+    if any(mtime != find_mtime(folder) for folder, mtime in folders.items()):
+        _walk_configuration.cache_clear()
+        _, paths = _walk_configuration()
+    return paths
+
+
+@functools.cache
+def _walk_configuration():
+    """({folder: when something was added to it or taken from it}, the paths)"""
+    folders, found, left = {}, [], [CONFIGURATION]
+    while left:
+        folder = left.pop()
+        folders[folder] = find_mtime(folder)
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.is_symlink():
+                continue
+            is_folder = entry.is_dir(follow_symlinks=False)
+            needed = 0o5 if is_folder else 0o4
+            if entry.stat(follow_symlinks=False).st_mode & needed != needed:
+                found.append(entry.path)
+            elif is_folder:
+                left.append(entry.path)
+    return folders, list(leave_out(found, CONFIGURATION))
+
+
+def find_mtime(path) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def make_place(path, is_folder):
