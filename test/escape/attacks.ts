@@ -6,7 +6,7 @@ import { kernelHostOf, kernelsOf } from '#test/support/processes.ts';
 import type { AttackedServer } from './attacked-server.ts';
 
 /** On the server, on what it keeps, and on the neighbour's kernel. */
-export function attackCell(server: AttackedServer, runSocket: string): string {
+export function attackCell(server: AttackedServer, runSocket: string, programSocket: string): string {
   const { zygote } = kernelHostOf(server.pid);
   const facts = {
     S: server.pid,
@@ -17,6 +17,7 @@ export function attackCell(server: AttackedServer, runSocket: string): string {
     CONFIG: server.configFile,
     THEIRS: server.neighbour.file,
     SOCKET: runSocket,
+    PROGRAM: programSocket,
   };
   return `
 import ctypes, json, os, resource, signal, socket
@@ -39,6 +40,10 @@ def peek(pid):
 def trace(pid): raw(libc.ptrace(0x4206, pid, 0, 0)); libc.ptrace(17, pid, 0, 0)
 def listed(path, name):
     if name not in os.listdir(path): raise OSError("nothing to see")
+def sibling():
+    pid = libc.syscall(56 if os.uname().machine == "x86_64" else 220, 0x8000 | 17, 0, 0, 0, 0)
+    if pid == 0: os._exit(0)
+    raw(pid)
 def known(pid):
     if "node" not in open(f"/proc/{pid}/comm").read(): raise OSError("somebody else")
 attacks = {
@@ -66,6 +71,12 @@ attacks = {
     "neighbour's kernel: trace": lambda: trace(K),
     "everybody: signal": lambda: os.kill(-1, 0),
     "a kernel's socket": lambda: connect(SOCKET),
+    "another program's socket": lambda: connect(PROGRAM),
+    "the passwords of the system": lambda: read("/etc/shadow"),
+    "be traced by its parent": lambda: raw(libc.ptrace(0, 0, 0, 0)),
+    "a child in the name of its parent": lambda: sibling(),
+    "a set-uid file": lambda: os.chmod("mine", 0o4755),
+    "a set-uid file that is made so": lambda: os.close(os.open("theirs", os.O_CREAT, 0o4755)),
 }
 answer = {}
 open("mine", "w").close()

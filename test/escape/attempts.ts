@@ -1,17 +1,27 @@
 /** The same attempts for every user and every fallback. */
 import assert from 'node:assert/strict';
-import { chownSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import type { Overrides } from '#test/support/server-fixture.ts';
-import { type AttackedServer, obstacle, startAttacked, type User } from './attacked-server.ts';
+import { obstacle, startAttacked, type User } from './attacked-server.ts';
 import { answerOf, attackCell } from './attacks.ts';
 
 /** Open by what the start-up line says of that fallback. */
 const OPEN: Readonly<Record<string, readonly string[]>> = {
-  namespaces: ["a kernel's socket"],
+  namespaces: ["a kernel's socket", "another program's socket"],
+  seccomp: [
+    'be traced by its parent',
+    'a child in the name of its parent',
+    'a set-uid file',
+    'a set-uid file that is made so',
+  ],
+};
+/** And where kernels are root besides. */
+const OPEN_TO_ROOT: Readonly<Record<string, readonly string[]>> = {
+  landlock: ['the passwords of the system'],
 };
 
 const LIBRARIES = `
@@ -38,9 +48,15 @@ export function tryAll(user: User, fallbacks: readonly string[], settings: Overr
         a: 'open("theirs.txt", "w").write("theirs")\n"here"',
       });
       assert.equal((await bystander.run(['a'])).status, 'completed');
-      const runSocket = await listenAsTheServer(t, server);
+      const { uid } = statSync(server.dataDir);
+      const runSocket = await listen(t, join(server.dataDir, 'run', 'awaited'), uid);
+      const elsewhere = mkdtempSync('/var/tmp/troupe-program-');
+      t.after(() => rmSync(elsewhere, { recursive: true }));
+      chmodSync(elsewhere, 0o755);
+      const programSocket = await listen(t, join(elsewhere, 'socket'), uid);
+      chmodSync(programSocket, 0o666);
       const attacker = await openNotebook(server, {
-        attacks: attackCell(server, runSocket),
+        attacks: attackCell(server, runSocket, programSocket),
         keyring: `keyring = open(${JSON.stringify(server.keyringFile)}).read()`,
         libraries: LIBRARIES,
         shared: `shared = open(${JSON.stringify(join(server.keyringFile, '../for-all.txt'))}).read()`,
@@ -48,7 +64,9 @@ export function tryAll(user: User, fallbacks: readonly string[], settings: Overr
 
       const answer = await answerOf(attacker, 'attacks');
       const open = Object.keys(answer).filter((name) => answer[name] === null);
-      assert.deepEqual(open, OPEN[without] ?? [], server.confinement);
+      const isRoot = uid === 0 && settings.TROUPE_KERNEL_UID === undefined;
+      const expected = [...(OPEN[without] ?? []), ...((isRoot && OPEN_TO_ROOT[without]) || [])];
+      assert.deepEqual(open, expected, server.confinement);
 
       const { status, error } = await attacker.run(['keyring']);
       assert.equal(status, 'failed');
@@ -63,16 +81,11 @@ export function tryAll(user: User, fallbacks: readonly string[], settings: Overr
   }
 }
 
-/** A socket as one on which a kernel is awaited. */
-async function listenAsTheServer(
-  t: { after(f: () => void): void },
-  { dataDir }: AttackedServer,
-): Promise<string> {
-  const path = join(dataDir, 'run', 'awaited');
+/** A listening socket of that user; its path. */
+async function listen(t: { after(f: () => void): void }, path: string, uid: number): Promise<string> {
   const listener = createServer((socket) => socket.destroy());
   await new Promise<void>((resolve) => listener.listen(path, resolve));
-  const { uid, gid } = statSync(dataDir);
-  chownSync(path, uid, gid);
+  chownSync(path, uid, uid);
   t.after(() => listener.close());
   return path;
 }

@@ -184,11 +184,14 @@ class Zygote:
             self.watch.add(key, pid, limit, tmp_bytes)
 
     def end_exceeding(self):
+        """Kills kernels that use too much memory and says so at once: the system takes long to give that much back, and
+        the end of the kernel's socket may be seen before."""
         for key in self.watch.exceeded():
             for pid, child in self.children.items():
                 if child.watched and child.watched[0] == key:
                     child.exceeds = True
                     child.signal(pid, signal.SIGKILL)
+                    self.report(child, -signal.SIGKILL)
 
     def lose_watch(self):
         self.shield.discard(self.watch.pid)
