@@ -40,6 +40,10 @@ def peek(pid):
 def trace(pid): raw(libc.ptrace(0x4206, pid, 0, 0)); libc.ptrace(17, pid, 0, 0)
 def listed(path, name):
     if name not in os.listdir(path): raise OSError("nothing to see")
+def traced():
+    pid = os.fork()
+    if pid == 0: os._exit(libc.ptrace(0, 0, 0, 0) and 1)
+    if os.waitpid(pid, 0)[1]: raise OSError("refused")
 def sibling():
     pid = libc.syscall(56 if os.uname().machine == "x86_64" else 220, 0x8000 | 17, 0, 0, 0, 0)
     if pid == 0: os._exit(0)
@@ -73,7 +77,7 @@ attacks = {
     "a kernel's socket": lambda: connect(SOCKET),
     "another program's socket": lambda: connect(PROGRAM),
     "the passwords of the system": lambda: read("/etc/shadow"),
-    "be traced by its parent": lambda: raw(libc.ptrace(0, 0, 0, 0)),
+    "be traced by its parent": lambda: traced(),
     "a child in the name of its parent": lambda: sibling(),
     "a set-uid file": lambda: os.chmod("mine", 0o4755),
     "a set-uid file that is made so": lambda: os.close(os.open("theirs", os.O_CREAT, 0o4755)),

@@ -169,6 +169,23 @@ class SystemFiles(unittest.TestCase):
         )
         self.assertEqual(self.start().scratchpad(code).printed, "28 True\n" * 2)
 
+    def test_what_is_left_at_the_place_of_temporary_files_leads_nowhere_else(self):
+        elsewhere = tempfile.mkdtemp(prefix="elsewhere-", dir="/var/tmp")
+        self.addCleanup(shutil.rmtree, elsewhere, True)
+        host = Host(env={"TROUPE_CONFINE_WITHOUT": "namespaces"})
+        self.addCleanup(host.stop)
+        for leave in (lambda path: os.symlink(elsewhere, path), lambda path: open(path, "w").close()):
+            with tempfile.TemporaryDirectory(prefix="system-", dir="/var/tmp") as work:
+                leave(os.path.join(work, ".tmp"))
+                kernel = host.open({}, cwd=work, confine={})
+                code = (
+                    f"import tempfile\ntry: open({elsewhere + '/made'!r}, 'w')\n"
+                    "except PermissionError: print(tempfile.NamedTemporaryFile().write(b'x'))"
+                )
+                self.assertEqual(kernel.scratchpad(code).printed, "1\n")
+                kernel.end()
+        self.assertEqual(os.listdir(elsewhere), [])
+
     def test_paths_follow_what_they_lie_in_whatever_their_names(self):
         steps = views.plan({"/a", "/a-b", "/c"}, {"/a/x", "/c/y"})
         self.assertEqual([path for path, _ in steps], ["/a", "/a/x", "/a-b", "/c", "/c/y"])

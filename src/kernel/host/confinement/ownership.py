@@ -1,5 +1,6 @@
 """Whose the working directory is: the kernel's user, who need not be the one that made it, or that used it last."""
 
+import contextlib
 import os
 
 
@@ -10,5 +11,6 @@ def give(folder: str, uid: int):
         return  # that it is missing is for the kernel to say, which enters it
     for _, folders, files, descriptor in os.fwalk(folder, follow_symlinks=False):
         for name in (*folders, *files):
-            os.chown(name, uid, uid, dir_fd=descriptor, follow_symlinks=False)
+            with contextlib.suppress(FileNotFoundError):  # another kernel of this workspace has removed it meanwhile
+                os.chown(name, uid, uid, dir_fd=descriptor, follow_symlinks=False)
     os.chown(folder, uid, uid)

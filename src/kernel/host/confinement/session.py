@@ -1,8 +1,10 @@
 """One session's confinement: the layers of this machine, in their order, in the process that becomes the kernel."""
 
+import contextlib
 import encodings.ascii  # noqa: F401  what is written in /proc; not for each kernel to load
 import os
 import resource
+import stat
 import tempfile
 
 import msgspec
@@ -112,16 +114,20 @@ class Confinement:
             seccomp.restrict(self.filter)
 
     def _find_tmp(self):
-        """The folders for temporary files. Without namespaces /tmp is everyone's."""
+        """Returns the folders for temporary files outside of the working directory. Without namespaces /tmp is
+        everyone's, and there is one in the working directory, which may be written anyway: what notebook code left at
+        its place, such as a link, must not lead anywhere else."""
         if not self.work:
             return []
         if self.found.namespaces:
             return ["/tmp", "/dev/shm"]
         tmp = os.path.join(self.work, ".tmp")
-        os.makedirs(tmp, mode=0o700, exist_ok=True)
-        os.environ["TMPDIR"] = tmp
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(tmp, mode=0o700)
+        is_folder = stat.S_ISDIR(os.lstat(tmp).st_mode)
+        os.environ["TMPDIR"] = tmp if is_folder else self.work
         tempfile.tempdir = None
-        return [tmp, "/dev/shm"]
+        return ["/dev/shm"]
 
     def _allow_reading(self):
         system = views.SYSTEM
