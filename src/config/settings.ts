@@ -184,7 +184,7 @@ export const SETTINGS = {
     default: '4096',
     unit: 'MiB',
     description:
-      'Most memory of one kernel: in use, where kernels have control groups, else reserved, by each of its processes. Below 1024 the usual libraries may not load; 0 is no limit.',
+      'Most memory that all processes of one kernel use together, with the files in its /tmp and /dev/shm. A kernel above it is killed: at once where the server may make control groups, elsewhere within some two seconds. Without control groups it is also the most that each process may reserve. Below 1024 the usual libraries may not load; 0 is no limit.',
   }),
   kernelProcesses: setting({
     env: 'TROUPE_KERNEL_PROCESSES',

@@ -1,6 +1,6 @@
 /** What one kernel may use. Each null is no limit. */
 export interface KernelLimits {
-  /** In use, by all of its processes, where there are control groups; else reserved, by each of them. */
+  /** In use by all of its processes together; without control groups also what each of them may reserve. */
   readonly memoryBytes: number | null;
   /** Processes and threads at once. Counted where kernels have namespaces of their own. */
   readonly processes: number | null;

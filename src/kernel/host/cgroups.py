@@ -1,5 +1,6 @@
 """A control group for each kernel, where this machine lets us have them. It counts the memory that is really in use, by all
 processes of a kernel together, with what they keep in /tmp and /dev/shm; rlimits count what each process has reserved.
+Where there are none, memory_watch.py counts instead.
 
 Version 2: the group above ours has to be delegated to us, without processes of its own and with the memory controller
 (systemd: Delegate=memory, DelegateSubgroup=server); another one is for its manager to divide. Version 1: ours has to be writable, which is so for root.

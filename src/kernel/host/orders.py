@@ -17,7 +17,7 @@ class Connection(msgspec.Struct, kw_only=True):
     id: str
     socket_path: str
     token: str
-    # bytes that all its processes use, where there are control groups; else that each of them reserves
+    # bytes that all its processes use together; without control groups also that each of them reserves
     memory: int | None = None
     confine: Wanted | None = None  # null leaves it unconfined
 
