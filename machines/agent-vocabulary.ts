@@ -2,6 +2,7 @@
 import { assign, emit, fromCallback, sendTo, setup } from 'xstate';
 import type { Failure } from '#src/core/errors.ts';
 import type { EnvironmentId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { Refusals } from '#src/core/refusals.ts';
 import type { TerminalStatus } from './run.ts';
 
 export type AgentStatus = 'ready' | 'busy' | 'closed';
@@ -94,6 +95,8 @@ export const agentVocabulary = setup({
     context: AgentSessionContext;
     events: AgentSessionEvent;
     emitted: AgentSessionNotice;
+    meta: Refusals<AgentSessionEvent['type']>;
+    tags: 'resident';
   },
   actors: {
     /** Asks the model for one step; reports `step.done` or `step.failed`. */

@@ -8,6 +8,7 @@
  */
 import { assign, type SnapshotFrom, setup } from 'xstate';
 import type { EnvironmentId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { Refusals } from '#src/core/refusals.ts';
 
 export interface EnvironmentInput {
   readonly workspaceId: WorkspaceId;
@@ -27,7 +28,12 @@ export type EnvironmentEvent =
   | { type: 'close' };
 
 export const environmentMachine = setup({
-  types: {} as { input: EnvironmentInput; context: EnvironmentContext; events: EnvironmentEvent },
+  types: {} as {
+    input: EnvironmentInput;
+    context: EnvironmentContext;
+    events: EnvironmentEvent;
+    meta: Refusals<EnvironmentEvent['type']>;
+  },
   guards: {
     hasNoAgents: ({ context }) => context.agentSessionIds.length === 0,
     isAttached: ({ context }, sessionId: SessionId) => context.notebookSessionId === sessionId,

@@ -11,6 +11,7 @@
 import { emit, setup } from 'xstate';
 import type { Failure } from '#src/core/errors.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { Refusals } from '#src/core/refusals.ts';
 
 export type RunKind = 'notebook' | 'agent';
 export type TerminalStatus = 'completed' | 'failed' | 'cancelled';
@@ -38,7 +39,14 @@ export interface RunNotice {
 }
 
 export const runMachine = setup({
-  types: {} as { input: RunInput; context: RunInput; events: RunEvent; emitted: RunNotice },
+  types: {} as {
+    input: RunInput;
+    context: RunInput;
+    events: RunEvent;
+    emitted: RunNotice;
+    meta: Refusals<RunEvent['type']>;
+    tags: 'resident';
+  },
   guards: {
     hasStatus: (_, params: { is: TerminalStatus; status: TerminalStatus }) => params.is === params.status,
   },

@@ -2,6 +2,7 @@
 import { assign, emit, fromCallback, sendTo, setup, stateIn } from 'xstate';
 import type { Failure } from '#src/core/errors.ts';
 import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
+import type { Refusals } from '#src/core/refusals.ts';
 import type { TerminalStatus } from './run.ts';
 
 export type SessionMode = 'edit' | 'run';
@@ -99,7 +100,14 @@ const unprovided = (name: string) => (): never => {
 };
 
 export const sessionVocabulary = setup({
-  types: {} as { input: SessionInput; context: SessionContext; events: SessionEvent; emitted: SessionNotice },
+  types: {} as {
+    input: SessionInput;
+    context: SessionContext;
+    events: SessionEvent;
+    emitted: SessionNotice;
+    meta: Refusals<SessionEvent['type']>;
+    tags: 'resident';
+  },
   actors: { kernel: fromCallback<KernelOrder, SessionContext>(unprovided('kernel')) },
   delays: {
     startDeadline: 60_000,

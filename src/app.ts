@@ -3,7 +3,6 @@
  * here decides anything.
  */
 
-import { runMachine } from '#machines/run.ts';
 import { connectionSchemaDocument } from '#src/datasource/connectors/connection-schema.ts';
 import { SecretStore } from '#src/datasource/keys/secret-store.ts';
 import { KernelQueryHandler } from '#src/datasource/query/kernel-query-handler.ts';
@@ -59,7 +58,6 @@ import { limitBehindError, shownLimits } from './kernel/limits.ts';
 import { LocalModelProcess } from './kernel/local-model.ts';
 import { SyntaxJudge } from './kernel/syntax-judge.ts';
 import { CodeCalls } from './notebook/code-calls.ts';
-import { Environments } from './notebook/environments.ts';
 import { Executions } from './notebook/executions.ts';
 import { FrontEndFiles } from './notebook/front-end-files.ts';
 import { IdleSessions } from './notebook/idle-sessions.ts';
@@ -70,6 +68,7 @@ import { NotebooksForAgents } from './notebook/notebooks-for-agents.ts';
 import { SavedNotebooks } from './notebook/saved-notebooks.ts';
 import { SessionActors } from './notebook/session-actor.ts';
 import { RunBook } from './runs/run-book.ts';
+import { Environments } from './sessions/environments.ts';
 
 export interface AppOptions {
   readonly config: Config;
@@ -124,7 +123,6 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
   const callers = new Callers(identity);
   const members = new Members(identity);
   const actors = new ActorRuntime(store, log);
-  actors.define({ kind: 'run', machine: runMachine, machineVersion: 1 });
   const heartbeats = opened.use(new Heartbeats(config.heartbeatS * 1000));
   opened.use(host);
   // Behind the server, before the kernels: nothing commands an actor any more, and none outlives what it would write to.
@@ -162,7 +160,9 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     }),
   );
   const sessionActors = new SessionActors({
-    actors,
+    runtime: actors,
+    environments: environments.actors,
+    runs,
     liveNotebooks,
     kernels: host,
     workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
@@ -177,7 +177,8 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
       }),
   });
   const sessions: NotebookSessions = new NotebookSessions({
-    actors,
+    actors: sessionActors.actors,
+    environments: environments.actors,
     notebooks,
     liveNotebooks,
     runs,
@@ -189,17 +190,18 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     maxSessions: config.maxSessions,
     workspaceMaxSessions: config.workspaceMaxSessions,
   });
-  opened.use(new IdleSessions({ actors, liveNotebooks, timeoutMs: config.idleTimeoutS * 1000 }));
+  opened.use(
+    new IdleSessions({ actors: sessionActors.actors, liveNotebooks, timeoutMs: config.idleTimeoutS * 1000 }),
+  );
   const executions = new Executions({
     store,
-    actors,
     sessions,
     sessionActors,
     liveNotebooks,
     runs,
     hint: (type, text) => limitBehindError(type, text, host.limits),
   });
-  const codeCalls = new CodeCalls({ store, actors, sessions, sessionActors, liveNotebooks });
+  const codeCalls = new CodeCalls({ store, sessions, sessionActors, liveNotebooks });
   const localModel =
     config.localModel === undefined
       ? undefined
@@ -215,12 +217,13 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
         );
   const agents = openAgents({
     store,
-    actors,
+    runtime: actors,
+    environments: environments.actors,
     runs,
     settings: config,
     log,
     makeStream: (sessionId) => makeStream(sessionId, CONVERSATION_RESUME_SHARE),
-    notebooks: new NotebooksForAgents({ store, actors, sessions, sessionActors, liveNotebooks, codeCalls }),
+    notebooks: new NotebooksForAgents({ store, sessions, sessionActors, liveNotebooks, codeCalls }),
     datasources: forAgents,
     vault: new SecretStore(store, () => keys.ring),
     localModel,

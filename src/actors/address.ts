@@ -1,12 +1,17 @@
 import type { WorkspaceId } from '#src/core/ids.ts';
 
-/** Where an actor is, whether it is in memory or not. Actors are only ever spoken to by address. */
-export interface Address {
+/** Names one actor among those of its kind, whether it is in memory or not. */
+export interface ActorId {
   readonly workspaceId: WorkspaceId;
-  readonly kind: string;
   readonly id: string;
 }
 
-export function addressText(address: Address): string {
-  return `${address.workspaceId}/${address.kind}/${address.id}`;
+/** Names one actor among all actors. */
+export interface Address extends ActorId {
+  readonly kind: string;
+}
+
+/** Returns the address as one line, for logs and errors. */
+export function addressText({ workspaceId, kind, id }: Address): string {
+  return `${workspaceId}/${kind}/${id}`;
 }

@@ -1,84 +1,138 @@
-import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
-import { type Address, addressText } from './address.ts';
-import type { EventTrail } from './inspection.ts';
+import type { AnyMachineSnapshot } from 'xstate';
+import { timestamp } from '#src/core/clock.ts';
+import { actorSnapshots } from '#storage/actor-snapshots.ts';
+import type { Store } from '#storage/store.ts';
+import type { Address } from './address.ts';
+import type { RecentEvents } from './inspected-actor.ts';
 
-/** One actor in memory. */
+/** One actor in memory, of whatever kind. */
 export interface LiveActor {
   readonly address: Address;
-  readonly kind: string;
   readonly machine: { readonly id: string; readonly version: number };
-  readonly ref: AnyActorRef;
-  readonly trail: EventTrail;
+  readonly recentEvents: RecentEvents;
   readonly createdAt: string;
   updatedAt: string;
   /** Counts the transitions that were stored. */
   revision: number;
   /** The commit of its latest transition. */
   committed: Promise<void> | undefined;
+  snapshot(): AnyMachineSnapshot;
+  /** Stops the XState actor. What its state owned is released, without a transition. */
+  stop(): void;
+  /** Its kind finds it no more. */
+  forget(): void;
 }
 
-/** Actors in memory whose state owns nothing; beyond this the least recently used go. */
-const IDLE_LIMIT = 1_000;
+/** How many actors whose state owns nothing are kept in memory; beyond this the least recently used leave. */
+const MAX_IDLE_ACTORS = 1_000;
 
 /**
- * The actors in memory: those whose state owns something (the tag `resident`), which stay, and a bounded number of
- * others, which can be had again from what is stored of them.
+ * Owns which actors of all kinds are in memory, and stores those that moved.
+ *
+ * An actor whose state has the tag `resident` owns something that lives and stays. Of the others a bounded number stays;
+ * each can be restored from its stored snapshot. All that moved in one turn is stored in that turn's commit.
  */
 export class LiveActors {
-  readonly #resident = new Map<string, LiveActor>();
+  readonly #store: Store;
+  readonly #resident = new Set<LiveActor>();
   /** Least recently used first. */
-  readonly #idle = new Map<string, LiveActor>();
+  readonly #idle = new Set<LiveActor>();
+  readonly #moved = new Set<LiveActor>();
 
-  get(address: Address): LiveActor | undefined {
-    const text = addressText(address);
-    return this.#resident.get(text) ?? this.#idle.get(text);
+  constructor(store: Store) {
+    this.#store = store;
+    store.beforeCommit(() => this.saveMoved());
   }
 
-  /** Like `get`, and counts as use. */
-  use(address: Address): LiveActor | undefined {
-    const text = addressText(address);
-    const resident = this.#resident.get(text);
-    if (resident !== undefined) return resident;
-    const idle = this.#idle.get(text);
-    if (idle === undefined) return undefined;
-    this.#idle.delete(text);
-    this.#idle.set(text, idle);
-    return idle;
+  /** Counts as a use of the actor. */
+  touch(actor: LiveActor): void {
+    if (this.#idle.delete(actor)) this.#idle.add(actor);
   }
 
-  /** Puts an actor where its state belongs: among the residents, among the idle, or (when it is over) nowhere. */
+  /** Puts an actor where its state belongs: among the residents, among the idle, or, when it is final, nowhere. */
   place(actor: LiveActor): void {
-    const snapshot: AnyMachineSnapshot = actor.ref.getSnapshot();
-    this.forget(actor);
-    if (snapshot.status !== 'active') return;
-    (isResident(snapshot) ? this.#resident : this.#idle).set(addressText(actor.address), actor);
+    this.#resident.delete(actor);
+    this.#idle.delete(actor);
+    const snapshot = actor.snapshot();
+    if (snapshot.status !== 'active') actor.forget();
+    else if (isResident(snapshot)) this.#resident.add(actor);
+    else this.#idle.add(actor);
   }
 
-  forget({ address }: LiveActor): void {
-    const text = addressText(address);
-    this.#resident.delete(text);
-    this.#idle.delete(text);
+  /** Takes an actor out of memory. It is not stopped. */
+  remove(actor: LiveActor): void {
+    this.#resident.delete(actor);
+    this.#idle.delete(actor);
+    actor.forget();
   }
 
-  /** Drops idle actors beyond the limit. All that moved must have been saved: what is dropped is what was stored. */
-  trim(): void {
-    for (const [text, actor] of this.#idle) {
-      if (this.#idle.size <= IDLE_LIMIT) return;
-      this.#idle.delete(text);
-      actor.ref.stop();
-    }
+  /** Notes that the actor's state changed: it is stored in this turn's commit. */
+  noteMove(actor: LiveActor, at = timestamp()): void {
+    actor.updatedAt = at;
+    this.#moved.add(actor);
+    actor.committed = this.#store.openTurn().durable;
   }
 
-  residents(): Iterable<LiveActor> {
-    return this.#resident.values();
+  /** Whether the actor's state changed in this turn. */
+  hasMoved(actor: LiveActor): boolean {
+    return this.#moved.has(actor);
+  }
+
+  /** Writes the snapshots of all actors that moved, and lets the idle ones beyond the limit go. */
+  saveMoved(): void {
+    if (this.#moved.size === 0) return;
+    const moved = [...this.#moved];
+    this.#moved.clear();
+    this.#store.write((tx) => {
+      for (const actor of moved) {
+        const { value, context } = actor.snapshot();
+        const { workspaceId, kind, id } = actor.address;
+        const record = {
+          machine: actor.machine.id,
+          machineVersion: actor.machine.version,
+          revision: ++actor.revision,
+          value,
+          context,
+          createdAt: actor.createdAt,
+          updatedAt: actor.updatedAt,
+        };
+        tx.put(actorSnapshots, record, workspaceId, kind, id);
+        this.place(actor);
+      }
+    });
+    this.#trim();
+  }
+
+  /** Returns the addresses of the actors of one kind that own something, also those that do so since this turn. */
+  residents(kind: string): Address[] {
+    return [...new Set([...this.#resident, ...this.#moved])]
+      .filter((actor) => actor.address.kind === kind && isResident(actor.snapshot()))
+      .map((actor) => actor.address);
   }
 
   *all(): Generator<LiveActor> {
-    yield* this.#resident.values();
-    yield* this.#idle.values();
+    yield* this.#resident;
+    yield* this.#idle;
+  }
+
+  /** Stops every actor without a transition. Stored snapshots stay as they are. */
+  stopAll(): void {
+    for (const actor of [...this.all()]) {
+      actor.stop();
+      this.remove(actor);
+    }
+  }
+
+  /** Called when all that moved is stored, so an actor that is dropped here is what was stored of it. */
+  #trim(): void {
+    for (const actor of this.#idle) {
+      if (this.#idle.size <= MAX_IDLE_ACTORS) return;
+      this.remove(actor);
+      actor.stop();
+    }
   }
 }
 
-export function isResident(snapshot: AnyMachineSnapshot): boolean {
+function isResident(snapshot: AnyMachineSnapshot): boolean {
   return snapshot.status === 'active' && snapshot.hasTag('resident');
 }

@@ -4,24 +4,27 @@
  */
 import {
   type AgentSessionContext,
-  type AgentStatus,
+  type AgentSessionNotice,
   agentSessionMachine,
   type PromptBudget,
 } from '#machines/agent-session.ts';
-import type { RunNotice } from '#machines/run.ts';
-import type { Address } from '#src/actors/address.ts';
-import type { ActorEvent } from '#src/actors/notice-board.ts';
+import type { ActorKind } from '#src/actors/actor-kind.ts';
+import type { ActorId } from '#src/actors/address.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
-import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
+import type { RunBook } from '#src/runs/run-book.ts';
+import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { LiveConversations } from './live-conversations.ts';
 import type { Turn } from './turn.ts';
 import { actDriver, thinkDriver } from './turn-driver.ts';
 
-export const AGENT_KIND = 'agent-session';
+export type AgentSessionActors = ActorKind<typeof agentSessionMachine>;
 
 export interface AgentActorsOptions {
-  readonly actors: ActorRuntime;
+  readonly runtime: ActorRuntime;
+  readonly environments: EnvironmentActors;
+  readonly runs: RunBook;
   readonly conversations: LiveConversations;
   /** How long one prompt may take. */
   readonly runTimeoutMs: number;
@@ -29,16 +32,21 @@ export interface AgentActorsOptions {
 }
 
 export class AgentActors {
+  readonly actors: AgentSessionActors;
   readonly #options: AgentActorsOptions;
   readonly #turns = new Map<string, Turn>();
 
   constructor(options: AgentActorsOptions) {
     this.#options = options;
-    const { actors } = options;
-    actors.define({ kind: AGENT_KIND, machineVersion: 1, machine: this.#provideMachine() });
-    actors.onNotice(AGENT_KIND, (address, notice, committed) => this.#publish(address, notice, committed));
-    actors.onNotice('run', ({ workspaceId }, notice, committed) => {
-      const { kind, sessionId, runId, status, error } = notice as unknown as RunNotice;
+    this.actors = options.runtime.define({
+      kind: 'agent-session',
+      machineVersion: 1,
+      machine: this.#provideMachine(),
+      restored: { type: 'restored' },
+    });
+    this.actors.on((id, notice, committed) => this.#publish(id, notice, committed));
+    options.runs.actors.on(({ workspaceId }, notice, committed) => {
+      const { kind, sessionId, runId, status, error } = notice;
       if (kind !== 'agent') return;
       const data = { runId, status, ...(error === null ? {} : { error }) };
       const event = { type: 'run-status', sessionId, runId, data } as const;
@@ -46,11 +54,16 @@ export class AgentActors {
     });
   }
 
+  /** Throws what the session's state has against a prompt now. */
+  check(session: ActorId, budget: PromptBudget): void {
+    this.actors.check(session, { type: 'prompt', runId: '' as RunId, ...budget });
+  }
+
   /** Has the session answer a prompt; the turn is ended exactly once, unless this throws the refusal. */
-  start(address: Address, turn: Turn, budget: PromptBudget): void {
+  start(session: ActorId, turn: Turn, budget: PromptBudget): void {
     this.#turns.set(turn.runId, turn);
     try {
-      this.#options.actors.ask(address, { type: 'prompt', runId: turn.runId, ...budget });
+      this.actors.ask(session, { type: 'prompt', runId: turn.runId, ...budget });
     } catch (error) {
       this.#turns.delete(turn.runId);
       throw error;
@@ -58,7 +71,7 @@ export class AgentActors {
   }
 
   #provideMachine() {
-    const { actors, runTimeoutMs, log } = this.#options;
+    const { environments, runTimeoutMs, log } = this.#options;
     const turnOf = ({ run }: AgentSessionContext): Turn => {
       const turn = run === null ? undefined : this.#turns.get(run.id);
       if (turn === undefined) throw new Error(`The run ${run?.id} has no turn.`);
@@ -76,22 +89,21 @@ export class AgentActors {
         },
         release: ({ context: { workspaceId, sessionId, environmentId } }) => {
           if (environmentId === null) return;
-          const environment = { workspaceId, kind: 'environment', id: environmentId };
-          actors.tell(environment, { type: 'detachAgent', sessionId });
+          environments.tell({ workspaceId, id: environmentId }, { type: 'detachAgent', sessionId });
         },
       },
     });
   }
 
-  #publish({ workspaceId, id }: Address, notice: ActorEvent, committed: Promise<void>): void {
+  #publish({ workspaceId, id }: ActorId, notice: AgentSessionNotice, committed: Promise<void>): void {
     const { conversations } = this.#options;
     const live = conversations.peek(workspaceId, id);
     if (notice.type === 'session.status') {
-      const { status, reason } = notice as unknown as { status: AgentStatus; reason: string | null };
+      const { status, reason } = notice;
       const data = { status, ...(reason === null ? {} : { reason }) };
       live?.stream.publish({ type: 'session.status', sessionId: id, data }, committed);
       if (status !== 'busy') this.#letGo(workspaceId, id as SessionId, committed);
-    } else if (notice.type === 'session.closed') {
+    } else {
       conversations.retire(workspaceId, id as SessionId);
       live?.stream.end({ type: 'session.closed', sessionId: id, data: { reason: 'closed' } }, committed);
     }

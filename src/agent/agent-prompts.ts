@@ -1,5 +1,4 @@
 import type { PromptBudget } from '#machines/agent-session.ts';
-import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
@@ -9,7 +8,6 @@ import type { ConversationRecord } from '#storage/conversations.ts';
 import type { PageRequest } from '#storage/listing.ts';
 import type { Store } from '#storage/store.ts';
 import type { AgentActors } from './agent-actors.ts';
-import { agentAddress } from './agent-sessions.ts';
 import type { ConversationAccess } from './conversation-access.ts';
 import { openCalls } from './entry.ts';
 import { systemPrompt } from './instructions.ts';
@@ -29,7 +27,6 @@ export interface SubmittedPrompt {
 
 export interface AgentPromptsOptions {
   readonly store: Store;
-  readonly actors: ActorRuntime;
   readonly agentActors: AgentActors;
   readonly runs: RunBook;
   readonly access: ConversationAccess;
@@ -58,11 +55,11 @@ export class AgentPrompts {
    * `no_model_configured`, `model_not_configured`, `unknown_model` or `quota_exceeded`; nothing has changed then.
    */
   submit(caller: Principal, sessionId: string, prompt: string): SubmittedPrompt {
-    const { access, actors, agentActors, conversations, models, runs, budget } = this.#options;
+    const { access, agentActors, conversations, models, runs, budget } = this.#options;
     const { workspaceId } = caller;
     const record = access.usable(caller, sessionId);
-    const address = agentAddress(workspaceId, sessionId);
-    actors.check(address, { type: 'prompt', runId: '', ...budget });
+    const session = { workspaceId, id: sessionId };
+    agentActors.check(session, budget);
     const model = models.choose(workspaceId, record.model);
     runs.admit(workspaceId);
 
@@ -72,7 +69,7 @@ export class AgentPrompts {
     mend(conversation, runId);
     const turn = new Turn({ ...this.#options, runId, conversation, model, system, openToolbox });
     turn.ask(prompt);
-    agentActors.start(address, turn, budget);
+    agentActors.start(session, turn, budget);
     return { runId, sessionId, status: 'running' };
   }
 
@@ -84,7 +81,8 @@ export class AgentPrompts {
 
   /** Asks for a prompt to be cancelled: the call to the provider is closed, tools are interrupted. */
   cancel(workspaceId: WorkspaceId, sessionId: string, runId: RunId): void {
-    this.#options.actors.tell(agentAddress(workspaceId, sessionId), { type: 'cancel', runId });
+    const { actors } = this.#options.agentActors;
+    actors.tell({ workspaceId, id: sessionId }, { type: 'cancel', runId });
   }
 
   #equip(caller: Principal, sessionId: string, { notebookSessionId, ...record }: ConversationRecord) {

@@ -1,11 +1,6 @@
 /** An agent session as it is served. */
-import {
-  type AgentSessionContext,
-  type AgentSessionSnapshot,
-  type AgentStatus,
-  agentStatus,
-} from '#machines/agent-session.ts';
-import type { Peek } from '#src/actors/runtime.ts';
+import { type AgentStatus, type agentSessionMachine, agentStatus } from '#machines/agent-session.ts';
+import type { Peek } from '#src/actors/actor-kind.ts';
 import type { Envelope } from '#src/events/envelope.ts';
 import type { RunDocument } from '#src/runs/run-book.ts';
 import type { ConversationRecord } from '#storage/conversations.ts';
@@ -28,18 +23,16 @@ export interface AgentSessionRecord extends AgentSessionSummary {
   readonly entries: readonly Entry[];
 }
 
-export function statusOf(peek: Peek | undefined): AgentStatus {
-  return peek === undefined ? 'closed' : agentStatus(peek.snapshot as AgentSessionSnapshot);
-}
+type AgentPeek = Peek<typeof agentSessionMachine>;
 
-export function contextOf(peek: Peek): AgentSessionContext {
-  return peek.snapshot.context as AgentSessionContext;
+export function statusOf(peek: AgentPeek | undefined): AgentStatus {
+  return peek === undefined ? 'closed' : agentStatus(peek.snapshot);
 }
 
 export function agentSessionSummary(
   sessionId: string,
   record: ConversationRecord,
-  peek: Peek | undefined,
+  peek: AgentPeek | undefined,
   defaultModel: string | null,
 ): AgentSessionSummary {
   const { notebookSessionId, model, instructions, datasourceSlugs, createdAt } = record;
@@ -48,12 +41,12 @@ export function agentSessionSummary(
   const isLost = status === 'busy' && peek?.live !== true;
   return {
     sessionId,
-    environmentId: peek === undefined ? null : contextOf(peek).environmentId,
+    environmentId: peek === undefined ? null : peek.snapshot.context.environmentId,
     notebookSessionId,
     status: isLost ? 'ready' : status,
     config: { model: model ?? defaultModel, instructions },
     context: { datasourceSlugs },
-    currentRunId: peek === undefined || isLost ? null : (contextOf(peek).run?.id ?? null),
+    currentRunId: peek === undefined || isLost ? null : (peek.snapshot.context.run?.id ?? null),
     createdAt,
     updatedAt: peek !== undefined && peek.updatedAt > record.updatedAt ? peek.updatedAt : record.updatedAt,
   };

@@ -1,6 +1,5 @@
 /** Agent sessions as the API has them: opened, looked at, followed, closed. What may happen is for their actors. */
-import type { Address } from '#src/actors/address.ts';
-import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, type Failure, notFound } from '#src/core/errors.ts';
 import { type EnvironmentId, newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
@@ -8,15 +7,15 @@ import type { Principal } from '#src/core/principal.ts';
 import type { Envelope } from '#src/events/envelope.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { RunBook } from '#src/runs/run-book.ts';
+import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import { type ConversationRecord, conversationRecords } from '#storage/conversations.ts';
 import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
 import type { Entry, Store } from '#storage/store.ts';
-import { AGENT_KIND } from './agent-actors.ts';
+import type { AgentSessionActors } from './agent-actors.ts';
 import {
   type AgentSessionRecord,
   type AgentSessionSummary,
   agentSessionSummary,
-  contextOf,
   runStatusEvent,
   statusOf,
 } from './agent-session-record.ts';
@@ -37,7 +36,8 @@ export interface OpenAgentRequest {
 
 export interface AgentSessionsOptions {
   readonly store: Store;
-  readonly actors: ActorRuntime;
+  readonly actors: AgentSessionActors;
+  readonly environments: EnvironmentActors;
   readonly runs: RunBook;
   readonly access: ConversationAccess;
   readonly conversations: LiveConversations;
@@ -61,28 +61,29 @@ export class AgentSessions {
     principal: Principal,
     request: OpenAgentRequest,
   ): { readonly record: AgentSessionRecord; readonly isNew: boolean } {
-    const { actors } = this.#options;
+    const { actors, environments } = this.#options;
     const { workspaceId } = principal;
     const { notebookSessionId = null } = request;
     const sessionId = this.#sessionIdOf(request);
     const environmentId = request.environmentId as EnvironmentId;
-    const environment: Address = { workspaceId, kind: 'environment', id: environmentId };
+    const environment = { workspaceId, id: environmentId };
     if (request.config?.model != null) parseModelId(request.config.model);
     const before = this.#saved(principal, sessionId, request);
-    if (actors.peek(environment) === undefined) throw notFound('/environmentId');
+    if (environments.peek(environment) === undefined) throw notFound('/environmentId');
     if (notebookSessionId !== null) this.#requireNotebook(workspaceId, notebookSessionId, environmentId);
 
-    const address = agentAddress(workspaceId, sessionId);
+    const address = { workspaceId, id: sessionId };
     this.#awaken(address);
     const peek = actors.peek(address);
     const isOpen = statusOf(peek) !== 'closed';
-    const isSame = peek !== undefined && isOpen && contextOf(peek).environmentId === environmentId;
-    const open = { type: 'open', environmentId, notebookSessionId, at: timestamp() };
+    const isSame = peek !== undefined && isOpen && peek.snapshot.context.environmentId === environmentId;
+    const binding = notebookSessionId === null ? null : sessionId;
+    const open = { type: 'open', environmentId, notebookSessionId: binding, at: timestamp() } as const;
     if (!isSame) {
-      actors.check(environment, { type: 'attachAgent', sessionId });
+      environments.check(environment, { type: 'attachAgent', sessionId });
       if (peek === undefined) actors.spawn(address, { workspaceId, sessionId });
       actors.ask(address, open);
-      actors.ask(environment, { type: 'attachAgent', sessionId });
+      environments.ask(environment, { type: 'attachAgent', sessionId });
     }
     this.#save(principal, sessionId, before, request);
     return { record: this.#record(workspaceId, sessionId), isNew: !isSame };
@@ -103,7 +104,7 @@ export class AgentSessions {
   /** The session as it is served. Throws `not_found`. */
   record(principal: Principal, sessionId: string): AgentSessionRecord {
     this.#options.access.readable(principal, sessionId);
-    this.#awaken(agentAddress(principal.workspaceId, sessionId));
+    this.#awaken({ workspaceId: principal.workspaceId, id: sessionId });
     return this.#record(principal.workspaceId, sessionId);
   }
 
@@ -112,13 +113,13 @@ export class AgentSessions {
     const { access, actors } = this.#options;
     const { workspaceId } = principal;
     access.usable(principal, sessionId);
-    actors.ask(agentAddress(workspaceId, sessionId), { type: 'close' });
+    actors.ask({ workspaceId, id: sessionId }, { type: 'close' });
     return this.#record(workspaceId, sessionId);
   }
 
   /** The notebook session of this id was closed: so is the agent that was bound to it, if there is one. */
   closeBound(workspaceId: WorkspaceId, notebookSessionId: string): void {
-    this.#options.actors.tell(agentAddress(workspaceId, notebookSessionId), { type: 'close' });
+    this.#options.actors.tell({ workspaceId, id: notebookSessionId }, { type: 'close' });
   }
 
   /** Resolves when what `record` shows is on disk; `undefined` when it is. */
@@ -131,7 +132,7 @@ export class AgentSessions {
     const { conversations, actors } = this.#options;
     const { workspaceId } = principal;
     this.#options.access.readable(principal, sessionId);
-    const address = agentAddress(workspaceId, sessionId);
+    const address = { workspaceId, id: sessionId };
     this.#awaken(address);
     const replay = () => this.#replay(workspaceId, sessionId);
     return (sink) => {
@@ -149,7 +150,7 @@ export class AgentSessions {
   /** Ends every prompt for the end of the server; the sessions stay open. */
   suspendAll(failure: Failure): void {
     const { actors } = this.#options;
-    for (const address of actors.residents(AGENT_KIND)) actors.tell(address, { type: 'suspend', failure });
+    for (const address of actors.residents()) actors.tell(address, { type: 'suspend', failure });
   }
 
   /** Tells every subscriber to connect again, and ends it. */
@@ -227,7 +228,7 @@ export class AgentSessions {
   }
 
   /** A prompt that a dead server left is forgotten before anything else happens in the session. */
-  #awaken(address: Address): void {
+  #awaken(address: ActorId): void {
     const { actors } = this.#options;
     const peek = actors.peek(address);
     if (peek !== undefined && !peek.live && statusOf(peek) === 'busy') actors.restore(address);
@@ -235,7 +236,7 @@ export class AgentSessions {
 
   #summary(workspaceId: WorkspaceId, sessionId: string, record: ConversationRecord): AgentSessionSummary {
     const { actors, models } = this.#options;
-    const peek = actors.peek(agentAddress(workspaceId, sessionId));
+    const peek = actors.peek({ workspaceId, id: sessionId });
     return agentSessionSummary(sessionId, record, peek, models.defaultModel);
   }
 
@@ -257,8 +258,4 @@ export class AgentSessions {
       ...(latest === undefined ? [] : [runStatusEvent(sessionId, latest)]),
     ];
   }
-}
-
-export function agentAddress(workspaceId: WorkspaceId, sessionId: string): Address {
-  return { workspaceId, kind: AGENT_KIND, id: sessionId };
 }

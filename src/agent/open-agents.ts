@@ -5,8 +5,9 @@ import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { RunBook } from '#src/runs/run-book.ts';
+import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { Store } from '#storage/store.ts';
-import { AGENT_KIND, AgentActors } from './agent-actors.ts';
+import { AgentActors } from './agent-actors.ts';
 import { AgentPrompts } from './agent-prompts.ts';
 import { statusOf } from './agent-session-record.ts';
 import { AgentSessions } from './agent-sessions.ts';
@@ -27,7 +28,8 @@ export interface AgentSettings extends ModelSettings {
 
 export interface AgentPlaneOptions {
   readonly store: Store;
-  readonly actors: ActorRuntime;
+  readonly runtime: ActorRuntime;
+  readonly environments: EnvironmentActors;
   readonly runs: RunBook;
   readonly settings: AgentSettings;
   readonly log: Log;
@@ -40,27 +42,29 @@ export interface AgentPlaneOptions {
 }
 
 export function openAgents(options: AgentPlaneOptions) {
-  const { store, actors, runs, settings, log, makeStream, notebooks, vault } = options;
+  const { store, runtime, environments, runs, settings, log, makeStream, notebooks, vault } = options;
   const keys = new ModelKeys(store, vault);
   const models = new Models({ settings, keys, local: options.localModel });
   const access = new ConversationAccess(store);
-  const conversations = new LiveConversations({
+  const conversations: LiveConversations = new LiveConversations({
     store,
     makeStream,
-    isBusy: (workspaceId, id) => statusOf(actors.peek({ workspaceId, kind: AGENT_KIND, id })) === 'busy',
+    isBusy: (workspaceId, id) => statusOf(agentActors.actors.peek({ workspaceId, id })) === 'busy',
   });
-  const agentActors = new AgentActors({
-    actors,
+  const agentActors: AgentActors = new AgentActors({
+    runtime,
+    environments,
+    runs,
     conversations,
     runTimeoutMs: settings.agentTimeoutS * 1000,
     log,
   });
-  const shared = { store, actors, runs, access, conversations, models, notebooks };
+  const shared = { store, runs, access, conversations, models, notebooks };
   return {
     keys,
     models,
     access,
-    sessions: new AgentSessions(shared),
+    sessions: new AgentSessions({ ...shared, actors: agentActors.actors, environments }),
     prompts: new AgentPrompts({
       ...shared,
       agentActors,

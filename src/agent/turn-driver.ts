@@ -20,7 +20,7 @@ type Stop = { type: 'stop' };
 
 export function thinkDriver({ turnOf, onFault }: TurnDriverPorts) {
   return fromCallback<Stop, AgentSessionContext>(({ input, sendBack }) => {
-    const report = sendBack as (event: AgentSessionEvent) => void;
+    const report = (event: AgentSessionEvent): void => sendBack(event);
     const abort = new AbortController();
     turnOf(input)
       .think(abort.signal)
@@ -35,7 +35,7 @@ export function thinkDriver({ turnOf, onFault }: TurnDriverPorts) {
 
 export function actDriver({ turnOf, onFault }: TurnDriverPorts) {
   return fromCallback<Stop, AgentSessionContext>(({ input, sendBack, receive }) => {
-    const report = sendBack as (event: AgentSessionEvent) => void;
+    const report = (event: AgentSessionEvent): void => sendBack(event);
     const abort = new AbortController();
     setMaxListeners(0, abort.signal); // each of a step's calls has its own
     receive(() => abort.abort());

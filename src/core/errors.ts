@@ -1,8 +1,12 @@
-/**
- * The error catalogue: every code the API can answer with, its HTTP status and its title. Codes never change once
- * shipped. `troupe`'s docs table is made from it.
- */
-export const CATALOGUE = {
+/** What every error with one code has in common. */
+export interface CatalogueEntry {
+  readonly status: number;
+  readonly title: string;
+  /** What the caller can do, for codes by which a state refuses a command. */
+  readonly advice?: string;
+}
+
+const ENTRIES = {
   malformed_json: { status: 400, title: 'The body is not valid JSON' },
   invalid_request: { status: 400, title: 'The request does not match the schema' },
   invalid_cursor: { status: 400, title: 'The cursor is not an item of this list' },
@@ -21,22 +25,62 @@ export const CATALOGUE = {
   method_not_allowed: { status: 405, title: 'The resource does not support this method' },
   stale_update: { status: 409, title: 'The resource has changed since it was read' },
   session_open: { status: 409, title: 'A session is open on this notebook' },
-  session_exists: { status: 409, title: 'A live session with this id exists' },
-  session_busy: { status: 409, title: 'The session is busy' },
-  session_not_ready: { status: 409, title: 'The session is not ready' },
-  session_failed: { status: 409, title: 'The session has failed' },
-  session_closed: { status: 409, title: 'The session is closed' },
-  session_not_editable: { status: 409, title: 'The session was opened in run mode' },
+  session_exists: {
+    status: 409,
+    title: 'A live session with this id exists',
+    advice: 'Use that one, or close it first.',
+  },
+  session_busy: {
+    status: 409,
+    title: 'The session is busy',
+    advice: 'Wait until it is ready again, or cancel what it does.',
+  },
+  session_not_ready: {
+    status: 409,
+    title: 'The session is not ready',
+    advice: 'Wait until it is ready: its events and a GET of it say when.',
+  },
+  session_failed: {
+    status: 409,
+    title: 'The session has failed',
+    advice: 'A GET of it says why, and a few seconds later starts it again.',
+  },
+  session_closed: {
+    status: 409,
+    title: 'The session is closed',
+    advice: 'To use it, open it again.',
+  },
+  session_not_editable: {
+    status: 409,
+    title: 'The session was opened in run mode',
+    advice: 'Leave code and config out, or open it again in edit mode.',
+  },
   structural_error: { status: 409, title: 'The notebook has structural errors' },
   notebook_not_ready: { status: 409, title: 'The notebook session is not ready' },
   binding_differs: { status: 409, title: 'The conversation is bound to another notebook, or to none' },
   environment_differs: { status: 409, title: 'The notebook session belongs to another environment' },
   no_model_configured: { status: 409, title: 'No model is configured' },
   model_not_configured: { status: 409, title: 'The provider of this model is not configured' },
-  environment_occupied: { status: 409, title: 'The environment already has an active notebook session' },
-  environment_in_use: { status: 409, title: 'Sessions are attached to the environment' },
-  environment_closed: { status: 409, title: 'The environment is closed' },
-  run_finished: { status: 409, title: 'The run has already finished' },
+  environment_occupied: {
+    status: 409,
+    title: 'The environment already has an active notebook session',
+    advice: 'Close that session first, or take another environment.',
+  },
+  environment_in_use: {
+    status: 409,
+    title: 'Sessions are attached to the environment',
+    advice: 'Close them first.',
+  },
+  environment_closed: {
+    status: 409,
+    title: 'The environment is closed',
+    advice: 'Create another one.',
+  },
+  run_finished: {
+    status: 409,
+    title: 'The run has already finished',
+    advice: 'A GET of it says how.',
+  },
   datasource_changed: { status: 409, title: 'The datasource was changed by somebody else meanwhile' },
   already_exists: { status: 409, title: 'It already exists' },
   unwritable_notebook: { status: 409, title: 'The notebook cannot be written in this format' },
@@ -54,9 +98,20 @@ export const CATALOGUE = {
   internal: { status: 500, title: 'Something went wrong on our side' },
   unavailable: { status: 503, title: 'The server cannot take this request now' },
   at_capacity: { status: 503, title: 'The server has reached its session limit' },
-} as const;
+} as const satisfies Readonly<Record<string, CatalogueEntry>>;
 
-export type ErrorCode = keyof typeof CATALOGUE;
+export type ErrorCode = keyof typeof ENTRIES;
+
+/**
+ * The error catalogue: every code that the API can return, with its HTTP status and title. Codes never change once
+ * shipped. The table of errors in the documentation is made from it.
+ */
+export const CATALOGUE: Readonly<Record<ErrorCode, CatalogueEntry>> = ENTRIES;
+
+/** Whether `code` is in the catalogue. */
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(CATALOGUE, code);
+}
 
 /** One violation of a schema: where (JSON pointer into the body, or `query/<name>`) and what. */
 export interface Violation {

@@ -61,3 +61,9 @@ export function newId<T extends string>(kind: keyof typeof PREFIXES, nowMs = Dat
 export function isPlausibleId(text: string): boolean {
   return text.length > 0 && text.length <= 200 && /^[A-Za-z0-9._:@-]+$/.test(text);
 }
+
+/** Returns the id of the session of a notebook: it is the notebook's own. */
+export function sessionIdOf(notebookId: NotebookId): SessionId {
+  const id: string = notebookId;
+  return id as SessionId;
+}

@@ -1,4 +1,3 @@
-import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { newId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Store } from '#storage/store.ts';
 import { type CodeResult, codeWork } from './code-work.ts';
@@ -14,7 +13,6 @@ export interface CodeCall {
 
 export interface CodeCallsOptions {
   readonly store: Store;
-  readonly actors: ActorRuntime;
   readonly sessions: NotebookSessions;
   readonly sessionActors: SessionActors;
   readonly liveNotebooks: LiveNotebooks;
@@ -38,7 +36,7 @@ export class CodeCalls {
     { code, toolCallId }: CodeCall,
     signal: AbortSignal,
   ): Promise<CodeResult> {
-    const { store, actors, sessions, sessionActors, liveNotebooks } = this.#options;
+    const { store, sessions, sessionActors, liveNotebooks } = this.#options;
     const address = sessions.awaken(workspaceId, sessionId);
     sessionActors.check(address, 'code', true);
     const live = liveNotebooks.of(workspaceId, sessionId);
@@ -53,7 +51,7 @@ export class CodeCalls {
       true,
       codeWork({ id, code, live, store, resolve: end }),
     );
-    const interrupt = () => actors.tell(address, { type: 'cancel', workId: id });
+    const interrupt = () => sessionActors.actors.tell(address, { type: 'cancel', workId: id });
     signal.addEventListener('abort', interrupt, { once: true });
     return ended.then((result) => {
       signal.removeEventListener('abort', interrupt);

@@ -1,11 +1,10 @@
-import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { newId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { RunBook } from '#src/runs/run-book.ts';
 import type { Store } from '#storage/store.ts';
 import { checkWork, type Judgement } from './check-work.ts';
 import { type ExecutionRequest, edits, refuseStructuralErrors, requestedCells } from './execution-plan.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
-import { type NotebookSessions, sessionAddress } from './notebook-sessions.ts';
+import type { NotebookSessions } from './notebook-sessions.ts';
 import type { ErrorHint } from './run-recorder.ts';
 import { runWork } from './run-work.ts';
 import type { SessionActors } from './session-actor.ts';
@@ -18,7 +17,6 @@ export interface SubmittedRun {
 
 export interface ExecutionsOptions {
   readonly store: Store;
-  readonly actors: ActorRuntime;
   readonly sessions: NotebookSessions;
   readonly sessionActors: SessionActors;
   readonly liveNotebooks: LiveNotebooks;
@@ -78,7 +76,8 @@ export class Executions {
 
   /** Asks for a run's cancellation: its kernel is interrupted at once. */
   cancel(workspaceId: WorkspaceId, sessionId: string, runId: RunId): void {
-    this.#options.actors.tell(sessionAddress(workspaceId, sessionId), { type: 'cancel', workId: runId });
+    const { actors } = this.#options.sessionActors;
+    actors.tell({ workspaceId, id: sessionId }, { type: 'cancel', workId: runId });
   }
 
   #judge(
@@ -89,7 +88,7 @@ export class Executions {
   ): Promise<Judgement> {
     return new Promise((resolve, reject) => {
       const work = { kind: 'check', id: newId('request') } as const;
-      const address = sessionAddress(workspaceId, sessionId);
+      const address = { workspaceId, id: sessionId };
       this.#options.sessionActors.start(address, work, true, checkWork({ codes, cellIds, resolve, reject }));
     });
   }

@@ -2,13 +2,12 @@
  * Puts sessions to sleep that nobody has used for a while: no command, no look at it, no subscriber, no work. Their
  * kernels end and what was in memory of them goes; their next use restores them. Ends with `dispose`.
  */
-import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
-import { sessionAddress } from './notebook-sessions.ts';
+import type { NotebookSessionActors } from './session-actor.ts';
 
 export interface IdleSessionsOptions {
-  readonly actors: ActorRuntime;
+  readonly actors: NotebookSessionActors;
   readonly liveNotebooks: LiveNotebooks;
   /** 0: nobody is ever put to sleep. */
   readonly timeoutMs: number;
@@ -39,10 +38,10 @@ export class IdleSessions implements Disposable {
 
   #putToSleep({ workspaceId, sessionId }: LiveNotebook): void {
     const { actors, liveNotebooks } = this.#options;
-    const address = sessionAddress(workspaceId, sessionId);
-    actors.tell(address, { type: 'hibernate' });
+    const session = { workspaceId, id: sessionId };
+    actors.tell(session, { type: 'hibernate' });
     // One that starts or works takes no sleep, and keeps what it has.
-    if (actors.peek(address)?.snapshot.hasTag('resident') !== true)
+    if (actors.peek(session)?.snapshot.hasTag('resident') !== true)
       liveNotebooks.forget(workspaceId, sessionId);
   }
 

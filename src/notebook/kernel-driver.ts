@@ -39,7 +39,7 @@ interface InFlight {
 
 export function kernelDriver(ports: KernelDriverPorts) {
   return fromCallback<KernelOrder, SessionContext>(({ input, receive, sendBack }) => {
-    const report = sendBack as (event: SessionEvent) => void;
+    const report = (event: SessionEvent): void => sendBack(event);
     const live = ports.liveOf(input);
     const desk = ports.deskOf(input, live);
     const startedAt = performance.now();

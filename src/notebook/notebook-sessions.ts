@@ -1,18 +1,19 @@
 /** Notebook sessions as the API has them: opened, looked at, followed, closed. What may happen is for their actors. */
 
-import type { Opener, SessionContext, SessionMode } from '#machines/notebook-session.ts';
-import type { Address } from '#src/actors/address.ts';
-import type { ActorRuntime, Peek } from '#src/actors/runtime.ts';
+import type { notebookSessionMachine, Opener, SessionMode } from '#machines/notebook-session.ts';
+import type { Peek } from '#src/actors/actor-kind.ts';
+import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, type Failure, notFound } from '#src/core/errors.ts';
-import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
+import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
 import type { Envelope } from '#src/events/envelope.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { RunBook } from '#src/runs/run-book.ts';
+import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
-import { SESSION_KIND } from './session-actor.ts';
+import type { NotebookSessionActors } from './session-actor.ts';
 import { type NotebookSessionRecord, runStatusEvent, sessionRecord, statusOf } from './session-record.ts';
 import { NotebookView } from './view.ts';
 
@@ -24,7 +25,8 @@ export interface OpenRequest {
 }
 
 export interface NotebookSessionsOptions {
-  readonly actors: ActorRuntime;
+  readonly actors: NotebookSessionActors;
+  readonly environments: EnvironmentActors;
   readonly notebooks: SavedNotebooks;
   readonly liveNotebooks: LiveNotebooks;
   readonly runs: RunBook;
@@ -50,18 +52,18 @@ export class NotebookSessions {
     workspaceId: WorkspaceId,
     { notebookId, environmentId, mode, by }: OpenRequest,
   ): NotebookSessionRecord {
-    const { actors, notebooks } = this.#options;
-    const environment: Address = { workspaceId, kind: 'environment', id: environmentId };
+    const { actors, environments, notebooks } = this.#options;
+    const environment = { workspaceId, id: environmentId };
     if (!notebooks.exists(workspaceId, notebookId)) throw notFound('/notebookId');
-    if (actors.peek(environment) === undefined) throw notFound('/environmentId');
-    const address = sessionAddress(workspaceId, notebookId);
-    const attach = { type: 'attachNotebook', sessionId: notebookId };
-    const open = { type: 'open', environmentId, mode, at: timestamp(), by };
-    actors.check(environment, attach);
+    if (environments.peek(environment) === undefined) throw notFound('/environmentId');
+    const address = { workspaceId, id: notebookId };
+    const attach = { type: 'attachNotebook', sessionId: sessionIdOf(notebookId) } as const;
+    const open = { type: 'open', environmentId, mode, at: timestamp(), by } as const;
+    environments.check(environment, attach);
     if (actors.peek(address) === undefined) actors.spawn(address, { workspaceId, notebookId });
     actors.check(address, open);
     this.#admit(workspaceId);
-    actors.ask(environment, attach);
+    environments.ask(environment, attach);
     actors.ask(address, open);
     return this.#record(address);
   }
@@ -73,16 +75,16 @@ export class NotebookSessions {
 
   /** Throws `not_found` unless a session was ever opened on this notebook. */
   known(workspaceId: WorkspaceId, sessionId: string): void {
-    this.#peek(sessionAddress(workspaceId, sessionId));
+    this.#peek({ workspaceId, id: sessionId });
   }
 
   /**
    * Brings a session that is not closed back to life and answers its address. Throws `not_found`, and what `open` throws
    * when there are too many.
    */
-  awaken(workspaceId: WorkspaceId, sessionId: string): Address {
+  awaken(workspaceId: WorkspaceId, sessionId: string): ActorId {
     const { actors, liveNotebooks } = this.#options;
-    const address = sessionAddress(workspaceId, sessionId);
+    const address = { workspaceId, id: sessionId };
     const peek = this.#peek(address);
     const isAwake = peek.live && peek.snapshot.hasTag('resident');
     if (!isAwake && statusOf(peek) === 'closed') return address;
@@ -96,13 +98,13 @@ export class NotebookSessions {
 
   /** Resolves when what `record` shows is on disk; `undefined` when it is. */
   uncommitted(workspaceId: WorkspaceId, sessionId: string): Promise<void> | undefined {
-    return this.#options.actors.uncommitted(sessionAddress(workspaceId, sessionId));
+    return this.#options.actors.uncommitted({ workspaceId, id: sessionId });
   }
 
   /** Closes; resolves with the final record once the kernel is gone. Throws `session_closed` when it already is. */
   async close(workspaceId: WorkspaceId, sessionId: string): Promise<NotebookSessionRecord> {
     const { actors } = this.#options;
-    const address = sessionAddress(workspaceId, sessionId);
+    const address = { workspaceId, id: sessionId };
     this.#peek(address);
     const closed = new Promise<void>((resolve) => {
       const stop = actors.watch(address, (notice) => {
@@ -139,14 +141,14 @@ export class NotebookSessions {
 
   /** Whether a session is open on the notebook, in memory or not. */
   isOpen(workspaceId: WorkspaceId, notebookId: NotebookId): boolean {
-    const peek = this.#options.actors.peek(sessionAddress(workspaceId, notebookId));
+    const peek = this.#options.actors.peek({ workspaceId, id: notebookId });
     return peek !== undefined && statusOf(peek) !== 'closed';
   }
 
   /** Ends every session's kernel and run for the end of the server; the sessions stay open. */
   suspendAll(failure: Failure): void {
     const { actors } = this.#options;
-    for (const address of actors.residents(SESSION_KIND)) actors.tell(address, { type: 'suspend', failure });
+    for (const address of actors.residents()) actors.tell(address, { type: 'suspend', failure });
   }
 
   /** Tells every subscriber to connect again, and ends it. */
@@ -157,24 +159,23 @@ export class NotebookSessions {
   /** Throws `at_capacity` or `quota_exceeded` when there may not be one more session with a kernel. */
   #admit(workspaceId: WorkspaceId): void {
     const { actors, maxSessions, workspaceMaxSessions } = this.#options;
-    if (maxSessions > 0 && actors.residents(SESSION_KIND).length >= maxSessions) {
+    if (maxSessions > 0 && actors.residents().length >= maxSessions) {
       const detail = `This server runs at most ${maxSessions} notebook sessions at once.`;
       throw new AppError('at_capacity', detail, { headers: { 'retry-after': '5' } });
     }
     refuseOverQuota('live notebook sessions', workspaceMaxSessions, () =>
-      countOf(actors.residents(SESSION_KIND), workspaceId),
+      countOf(actors.residents(), workspaceId),
     );
   }
 
-  #peek(address: Address): Peek {
+  #peek(address: ActorId): Peek<typeof notebookSessionMachine> {
     const peek = this.#options.actors.peek(address);
-    const wasOpened = (peek?.snapshot.context as SessionContext | undefined)?.openedAt != null;
-    if (peek === undefined || !wasOpened) throw notFound();
+    if (peek === undefined || peek.snapshot.context.openedAt === null) throw notFound();
     return peek;
   }
 
   /** A session without an open notebook shows the saved one: nothing of it has run. */
-  #record(address: Address): NotebookSessionRecord {
+  #record(address: ActorId): NotebookSessionRecord {
     const { liveNotebooks, notebooks, kernelFacts } = this.#options;
     const { workspaceId, id } = address;
     const view =
@@ -182,7 +183,7 @@ export class NotebookSessions {
     return sessionRecord(id, this.#peek(address), view.cells, kernelFacts());
   }
 
-  #replay(address: Address): Envelope[] {
+  #replay(address: ActorId): Envelope[] {
     const { workspaceId, id: sessionId } = address;
     const { liveNotebooks, runs } = this.#options;
     const live = liveNotebooks.peek(workspaceId, sessionId);
@@ -195,8 +196,4 @@ export class NotebookSessions {
       ...(latest === undefined || isKnown ? [] : [runStatusEvent(sessionId, latest)]),
     ];
   }
-}
-
-export function sessionAddress(workspaceId: WorkspaceId, sessionId: string): Address {
-  return { workspaceId, kind: SESSION_KIND, id: sessionId };
 }

@@ -1,7 +1,5 @@
 /** Open notebooks as agents use them: looked at, and worked in with patience for a kernel that starts or is busy. */
-import type { SessionContext } from '#machines/notebook-session.ts';
-import type { Address } from '#src/actors/address.ts';
-import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { ActorId } from '#src/actors/address.ts';
 import type { Failure } from '#src/core/errors.ts';
 import { newId, type WorkspaceId } from '#src/core/ids.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
@@ -26,7 +24,6 @@ export interface AgentCall {
 
 export interface NotebooksForAgentsOptions {
   readonly store: Store;
-  readonly actors: ActorRuntime;
   readonly sessions: NotebookSessions;
   readonly sessionActors: SessionActors;
   readonly liveNotebooks: LiveNotebooks;
@@ -60,10 +57,10 @@ export class NotebooksForAgents {
 
   /** Throws `not_found` unless a session was ever opened on the notebook. */
   state(workspaceId: WorkspaceId, sessionId: string) {
-    const { sessions, actors } = this.#options;
-    const peek = actors.peek(sessions.awaken(workspaceId, sessionId));
+    const { sessions, sessionActors } = this.#options;
+    const peek = sessionActors.actors.peek(sessions.awaken(workspaceId, sessionId));
     if (peek === undefined) throw new Error(`The session ${sessionId} is gone.`);
-    const { environmentId, mode } = peek.snapshot.context as SessionContext;
+    const { environmentId, mode } = peek.snapshot.context;
     return { status: statusOf(peek), environmentId, isEditable: mode === 'edit' };
   }
 
@@ -97,7 +94,8 @@ export class NotebooksForAgents {
     asked: readonly string[],
     { signal }: AgentCall,
   ): Promise<RanCells> {
-    const { actors, sessionActors, store } = this.#options;
+    const { sessionActors, store } = this.#options;
+    const { actors } = sessionActors;
     const address = await this.#whenFree(workspaceId, sessionId, signal);
     sessionActors.check(address, 'code', false);
     const live = this.#live(workspaceId, sessionId);
@@ -123,8 +121,9 @@ export class NotebooksForAgents {
   }
 
   /** Resolves when the session takes work, or will not soon: the session itself then says why. */
-  async #whenFree(workspaceId: WorkspaceId, sessionId: string, signal: AbortSignal): Promise<Address> {
-    const { sessions, actors } = this.#options;
+  async #whenFree(workspaceId: WorkspaceId, sessionId: string, signal: AbortSignal): Promise<ActorId> {
+    const { sessions, sessionActors } = this.#options;
+    const { actors } = sessionActors;
     const address = sessions.awaken(workspaceId, sessionId);
     const mayBecomeFree = () => {
       const peek = actors.peek(address);

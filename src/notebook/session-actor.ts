@@ -6,26 +6,29 @@
 import {
   notebookSessionMachine,
   type SessionContext,
-  type SessionStatus,
+  type SessionNotice,
   type Work,
 } from '#machines/notebook-session.ts';
-import type { Address } from '#src/actors/address.ts';
-import type { ActorEvent } from '#src/actors/notice-board.ts';
+import type { ActorKind } from '#src/actors/actor-kind.ts';
+import type { ActorId } from '#src/actors/address.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
-import type { Failure } from '#src/core/errors.ts';
 import { reach } from '#src/core/fault-points.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import { sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { KernelLaunch } from '#src/kernel/kernel.ts';
+import type { RunBook } from '#src/runs/run-book.ts';
+import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import { type CallDesk, type Kernels, kernelDriver } from './kernel-driver.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { WorkEnd, WorkPlan } from './work.ts';
 
-export const SESSION_KIND = 'notebook-session';
+export type NotebookSessionActors = ActorKind<typeof notebookSessionMachine>;
 
 export interface SessionActorsOptions {
-  readonly actors: ActorRuntime;
+  readonly runtime: ActorRuntime;
+  readonly environments: EnvironmentActors;
+  readonly runs: RunBook;
   readonly liveNotebooks: LiveNotebooks;
   readonly kernels: Kernels;
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
@@ -37,16 +40,21 @@ export interface SessionActorsOptions {
 }
 
 export class SessionActors {
+  readonly actors: NotebookSessionActors;
   readonly #options: SessionActorsOptions;
   readonly #plans = new Map<string, WorkPlan>();
 
   constructor(options: SessionActorsOptions) {
     this.#options = options;
-    const { actors } = options;
-    actors.define({ kind: SESSION_KIND, machineVersion: 1, machine: this.#provideMachine() });
-    actors.onNotice(SESSION_KIND, (address, notice, committed) => this.#publish(address, notice, committed));
-    actors.onNotice('run', ({ workspaceId }, notice, committed) => {
-      const { kind, sessionId, runId, status, error } = notice as unknown as RunNoticeFields;
+    this.actors = options.runtime.define({
+      kind: 'notebook-session',
+      machineVersion: 1,
+      machine: this.#provideMachine(),
+      restored: { type: 'restored' },
+    });
+    this.actors.on((id, notice, committed) => this.#publish(id, notice, committed));
+    options.runs.actors.on(({ workspaceId }, notice, committed) => {
+      const { kind, sessionId, runId, status, error } = notice;
       if (kind !== 'notebook') return;
       const live = options.liveNotebooks.peek(workspaceId, sessionId);
       const data = { runId, status, ...(error === null ? {} : { error }) };
@@ -55,15 +63,15 @@ export class SessionActors {
   }
 
   /** Throws what the session's state has against taking work now. */
-  check(address: Address, kind: Work['kind'], edits: boolean): void {
-    this.#options.actors.check(address, { type: 'execute', work: { kind, id: '' }, edits });
+  check(session: ActorId, kind: Work['kind'], edits: boolean): void {
+    this.actors.check(session, { type: 'execute', work: { kind, id: '' }, edits });
   }
 
   /** Gives the session a piece of work; `plan.ended` is called exactly once, unless this throws the refusal. */
-  start(address: Address, work: Work, edits: boolean, plan: WorkPlan): void {
+  start(session: ActorId, work: Work, edits: boolean, plan: WorkPlan): void {
     this.#plans.set(work.id, plan);
     try {
-      this.#options.actors.ask(address, { type: 'execute', work, edits });
+      this.actors.ask(session, { type: 'execute', work, edits });
     } catch (error) {
       this.#plans.delete(work.id);
       throw error;
@@ -71,7 +79,7 @@ export class SessionActors {
   }
 
   #provideMachine() {
-    const { actors, liveNotebooks, kernels, onClosing, log } = this.#options;
+    const { environments, liveNotebooks, kernels, onClosing, log } = this.#options;
     return notebookSessionMachine.provide({
       actors: {
         kernel: kernelDriver({
@@ -92,8 +100,8 @@ export class SessionActors {
         release: ({ context: { workspaceId, notebookId, environmentId } }) => {
           reach('session.released');
           if (environmentId === null) return;
-          const environment = { workspaceId, kind: 'environment', id: environmentId };
-          actors.tell(environment, { type: 'detachNotebook', sessionId: notebookId });
+          const detach = { type: 'detachNotebook', sessionId: sessionIdOf(notebookId) } as const;
+          environments.tell({ workspaceId, id: environmentId }, detach);
         },
         closeBound: ({ context: { workspaceId, notebookId } }) => onClosing(workspaceId, notebookId),
       },
@@ -121,24 +129,16 @@ export class SessionActors {
     plan?.ended(end, live);
   }
 
-  #publish({ workspaceId, id }: Address, notice: ActorEvent, committed: Promise<void>): void {
+  #publish({ workspaceId, id }: ActorId, notice: SessionNotice, committed: Promise<void>): void {
     const { liveNotebooks } = this.#options;
     const live = liveNotebooks.peek(workspaceId, id);
     if (notice.type === 'session.status') {
-      const { status, reason } = notice as unknown as { status: SessionStatus; reason: string | null };
+      const { status, reason } = notice;
       const data = { status, ...(reason === null ? {} : { reason }) };
       live?.stream.publish({ type: 'session.status', sessionId: id, data }, committed);
-    } else if (notice.type === 'session.closed') {
+    } else {
       liveNotebooks.forget(workspaceId, id);
       live?.stream.end({ type: 'session.closed', sessionId: id, data: { reason: 'closed' } }, committed);
     }
   }
-}
-
-interface RunNoticeFields {
-  readonly kind: string;
-  readonly sessionId: string;
-  readonly runId: string;
-  readonly status: string;
-  readonly error: Failure | null;
 }

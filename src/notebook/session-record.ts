@@ -1,13 +1,12 @@
 /** A notebook session as it is served, and the events that rebuild it for a new subscriber. */
 
 import {
-  type NotebookSessionSnapshot,
-  type SessionContext,
+  type notebookSessionMachine,
   type SessionMode,
   type SessionStatus,
   sessionStatus,
 } from '#machines/notebook-session.ts';
-import type { Peek } from '#src/actors/runtime.ts';
+import type { Peek } from '#src/actors/actor-kind.ts';
 import type { Failure } from '#src/core/errors.ts';
 import type { Envelope } from '#src/events/envelope.ts';
 import type { RunDocument } from '#src/runs/run-book.ts';
@@ -34,21 +33,23 @@ export interface NotebookSessionRecord {
 /** A snapshot never changes, and to read a status off it takes longer than all else that is asked of it. */
 const statuses = new WeakMap<object, SessionStatus>();
 
-export function statusOf({ snapshot }: Peek): SessionStatus {
+type SessionPeek = Peek<typeof notebookSessionMachine>;
+
+export function statusOf({ snapshot }: SessionPeek): SessionStatus {
   const known = statuses.get(snapshot);
   if (known !== undefined) return known;
-  const status = sessionStatus(snapshot as NotebookSessionSnapshot);
+  const status = sessionStatus(snapshot);
   statuses.set(snapshot, status);
   return status;
 }
 
 export function sessionRecord(
   sessionId: string,
-  peek: Peek,
+  peek: SessionPeek,
   cells: readonly ViewCell[],
   kernelFacts: Readonly<Record<string, unknown>>,
 ): NotebookSessionRecord {
-  const context = peek.snapshot.context as SessionContext;
+  const { context } = peek.snapshot;
   const status = statusOf(peek);
   return {
     sessionId,

@@ -3,8 +3,8 @@
  * writes, in the same turn, what the decision means for the record. Serves runs of every kind.
  */
 
-import type { RunInput, RunKind, RunStatus, TerminalStatus } from '#machines/run.ts';
-import type { Address } from '#src/actors/address.ts';
+import { type RunKind, type RunStatus, runMachine, type TerminalStatus } from '#machines/run.ts';
+import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, type Failure, notFound } from '#src/core/errors.ts';
@@ -46,21 +46,25 @@ export interface RunEnd {
 
 export class RunBook {
   readonly #store: Store;
-  readonly #actors: ActorRuntime;
+  /** The runs' actors: their notices say when a run begins and ends. */
+  readonly actors: ActorKind<typeof runMachine>;
   readonly #maxInFlight: number;
 
   /** At most `maxInFlight` runs of one workspace at once; 0 is no limit. */
-  constructor(store: Store, actors: ActorRuntime, maxInFlight = 0) {
+  constructor(store: Store, runtime: ActorRuntime, maxInFlight = 0) {
     this.#store = store;
-    this.#actors = actors;
+    this.actors = runtime.define({
+      kind: 'run',
+      machine: runMachine,
+      machineVersion: 1,
+      restored: { type: 'restored' },
+    });
     this.#maxInFlight = maxInFlight;
   }
 
   /** Throws `quota_exceeded` when the workspace has as many runs in flight as it may. */
   admit(workspaceId: WorkspaceId): void {
-    refuseOverQuota('runs in flight', this.#maxInFlight, () =>
-      countOf(this.#actors.residents('run'), workspaceId),
-    );
+    refuseOverQuota('runs in flight', this.#maxInFlight, () => countOf(this.actors.residents(), workspaceId));
   }
 
   /** Begins a run: its record, its place among its session's runs, and its actor. Throws what `admit` throws. */
@@ -84,20 +88,15 @@ export class RunBook {
       tx.put(runRecords, recordOf(run), workspaceId, runId);
       tx.put(listOf(kind), null, workspaceId, sessionId, runId);
     });
-    this.#actors.spawn(runAddress(workspaceId, runId), {
-      workspaceId,
-      runId,
-      sessionId,
-      kind,
-    } satisfies RunInput);
+    this.actors.spawn({ workspaceId, id: runId }, { workspaceId, runId, sessionId, kind });
     reach('run.begun');
     return runId;
   }
 
   /** Ends a run: its actor announces the terminal status, its record gets its output. One that is over stays as it is. */
   finish(workspaceId: WorkspaceId, runId: RunId, end: RunEnd): void {
-    const finish = { type: 'finish', status: end.status, error: end.error };
-    if (!this.#actors.tell(runAddress(workspaceId, runId), finish)) return;
+    const finish = { type: 'finish', status: end.status, error: end.error } as const;
+    if (!this.actors.tell({ workspaceId, id: runId }, finish)) return;
     this.#rewrite(workspaceId, runId, (run) => ({
       ...run,
       status: end.status,
@@ -117,9 +116,8 @@ export class RunBook {
    * server died ends at once; for another, `stop` is told whom to stop.
    */
   cancel(workspaceId: WorkspaceId, runId: RunId, stop: (kind: RunKind, sessionId: SessionId) => void): void {
-    const address = runAddress(workspaceId, runId);
-    const snapshot = this.#actors.ask(address, { type: 'cancel' });
-    const { kind, sessionId } = snapshot.context as RunInput;
+    const snapshot = this.actors.ask({ workspaceId, id: runId }, { type: 'cancel' });
+    const { kind, sessionId } = snapshot.context;
     if (snapshot.status === 'active') {
       stop(kind, sessionId);
       return;
@@ -180,7 +178,7 @@ export class RunBook {
 
   #shown(workspaceId: WorkspaceId, runId: string, record: RunRecord): Uint8Array {
     if (record.status !== 'running') return record.document;
-    const peek = this.#actors.peek(runAddress(workspaceId, runId as RunId));
+    const peek = this.actors.peek({ workspaceId, id: runId });
     if (peek?.live === true && peek.snapshot.hasTag('resident')) return record.document;
     return Buffer.from(JSON.stringify({ ...parse(record.document), stale: true }));
   }
@@ -197,10 +195,6 @@ export class RunBook {
 /** Notebooks and the agents that are bound to them share an id, and list their runs apart. */
 function listOf(kind: RunKind) {
   return kind === 'agent' ? agentRuns : sessionRuns;
-}
-
-export function runAddress(workspaceId: WorkspaceId, runId: RunId): Address {
-  return { workspaceId, kind: 'run', id: runId };
 }
 
 function recordOf(run: RunDocument): RunRecord {

@@ -1,6 +1,7 @@
 /** Small actors for the runtime to run: a box that holds one thing, and owns something while it does. */
 import type { TestContext } from 'node:test';
 import { assign, type EventObject, emit, fromCallback, setup } from 'xstate';
+import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { Address } from '#src/actors/address.ts';
 import { ActorRuntime } from '#src/actors/runtime.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
@@ -89,8 +90,13 @@ function boxMachine({ taken, released }: Ownership) {
   });
 }
 
+export type BoxActors = ActorKind<ReturnType<typeof boxMachine>>;
+
 export interface Boxes {
-  readonly actors: ActorRuntime;
+  readonly runtime: ActorRuntime;
+  readonly actors: BoxActors;
+  /** Another kind of actor, of which there is none. */
+  readonly bags: BoxActors;
   readonly owned: Ownership;
   readonly logged: LogLine[];
 }
@@ -98,10 +104,12 @@ export interface Boxes {
 export function startBoxes(t: Pick<TestContext, 'after'>, store: Store, machineVersion = BOX_VERSION): Boxes {
   const { log, lines } = rememberingLog();
   const owned: Ownership = { taken: [], released: [] };
-  const actors = new ActorRuntime(store, log);
-  actors.define({ kind: 'box', machine: boxMachine(owned), machineVersion });
-  t.after(() => actors.stopAll());
-  return { actors, owned, logged: lines };
+  const runtime = new ActorRuntime(store, log);
+  const definition = { machine: boxMachine(owned), machineVersion, restored: { type: 'restored' } } as const;
+  const actors = runtime.define({ kind: 'box', ...definition });
+  const bags = runtime.define({ kind: 'bag', ...definition });
+  t.after(() => runtime.stopAll());
+  return { runtime, actors, bags, owned, logged: lines };
 }
 
 export const WORKSPACE = 'ws_1' as WorkspaceId;
@@ -111,5 +119,5 @@ export function box(id: string): Address {
 }
 
 export function put(thing: string) {
-  return { type: 'put', thing };
+  return { type: 'put', thing } as const;
 }

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { AnyMachineSnapshot, AnyStateNode } from 'xstate';
+import type { AnyStateNode } from 'xstate';
 import { agentSessionMachine } from '#machines/agent-session.ts';
 import { environmentMachine } from '#machines/environment.ts';
 import { notebookSessionMachine } from '#machines/notebook-session.ts';
 import { runMachine } from '#machines/run.ts';
-import { type RefusalMeta, refusal } from '#src/actors/refusal.ts';
+import { refusal } from '#src/actors/refusal.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Refusals } from '#src/core/refusals.ts';
 
 const MACHINES = { agentSessionMachine, environmentMachine, notebookSessionMachine, runMachine };
 
@@ -16,14 +17,15 @@ test('whatever a statechart refuses, the answer names the resource and says what
     const codes = new Set(codesOf(machine.root));
     assert.ok(codes.size > 0, name);
     for (const code of codes) {
-      const snapshot = { getMeta: () => ({ state: { refuse: { act: code } } }) };
-      const { message } = refusal(snapshot as unknown as AnyMachineSnapshot, address, 'act');
+      const snapshot = { value: 'state', getMeta: () => ({ state: { refuse: { act: code } } }) };
+      const { message } = refusal(snapshot, address, 'act');
       assert.match(message, /^[A-Z].* \(run run_1\)\. [A-Z].*\.$/, `${name} ${code}`);
     }
   }
 });
 
 function codesOf(node: AnyStateNode): string[] {
-  const { refuse = {} } = (node.meta ?? {}) as RefusalMeta;
-  return [...Object.values(refuse), ...Object.values(node.states).flatMap(codesOf)];
+  const { refuse = {} }: Refusals = node.meta ?? {};
+  const codes = Object.values(refuse).filter((code) => code !== undefined);
+  return [...codes, ...Object.values(node.states).flatMap(codesOf)];
 }

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Inspected } from '#src/actors/inspection.ts';
+import { runMachine } from '#machines/run.ts';
+import type { InspectedActor } from '#src/actors/inspected-actor.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { AppError } from '#src/core/errors.ts';
 import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
-import { BOX_VERSION, type BoxContext, box, put, startBoxes, WORKSPACE } from './boxes.ts';
+import { BOX_VERSION, type BoxActors, box, put, startBoxes, WORKSPACE } from './boxes.ts';
 
 test('a command that the state takes is answered with the new state', async (t) => {
   const { store } = await temporaryStore(t);
@@ -52,10 +53,22 @@ test('a command to an actor that was never made is refused as not found', async 
   assert.equal(actors.peek(box('a')), undefined);
 });
 
-test('an actor of a kind that was not defined is a bug', async (t) => {
+test('a kind of actor that is defined twice is a bug', async (t) => {
   const { store } = await temporaryStore(t);
-  const { actors } = startBoxes(t, store);
-  assert.throws(() => actors.spawn({ ...box('a'), kind: 'bag' }, {}), /There is no actor kind bag/);
+  const { runtime } = startBoxes(t, store);
+  const again = { kind: 'run', machine: runMachine, machineVersion: 1 };
+  runtime.define(again);
+  assert.throws(() => runtime.define(again), /The actor kind run is defined twice/);
+});
+
+test('actors of one id and two kinds are two actors', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { actors, bags } = startBoxes(t, store);
+  actors.spawn(box('a'), { id: 'a' });
+  assert.equal(bags.peek(box('a')), undefined);
+  bags.spawn(box('a'), { id: 'a' });
+  bags.ask(box('a'), put('a hat'));
+  assert.equal(thingIn(actors, 'a'), null);
 });
 
 test('checking throws what asking would, and changes nothing', async (t) => {
@@ -130,7 +143,7 @@ test('a listener of a kind is told in the turn, with a promise of the commit', a
   const { store } = await temporaryStore(t);
   const { actors } = startBoxes(t, store);
   const heard: unknown[] = [];
-  actors.onNotice('box', (address, notice, committed) => {
+  actors.on((address, notice, committed) => {
     heard.push([address, notice]);
     void committed.then(() => heard.push(committedStates(store)));
   });
@@ -148,8 +161,8 @@ test('a listener or a watcher that throws is logged, and the others are told all
   const broken = () => {
     throw new Error('deaf');
   };
-  actors.onNotice('box', broken);
-  actors.onNotice('box', (_, { type }) => heard.push(`listener ${type}`));
+  actors.on(broken);
+  actors.on((_, { type }) => heard.push(`listener ${type}`));
   actors.spawn(box('a'), { id: 'a' });
   actors.watch(box('a'), broken);
   actors.watch(box('a'), ({ type }) => heard.push(`watcher ${type}`));
@@ -167,7 +180,7 @@ test('a listener or a watcher that throws is logged, and the others are told all
 
 test('what several actors did in one turn is one commit, however often they moved', async (t) => {
   const stores = await temporaryStore(t);
-  const { actors } = startBoxes(t, stores.store);
+  const { actors, runtime } = startBoxes(t, stores.store);
   for (const id of ['a', 'b', 'c']) actors.spawn(box(id), { id });
   actors.ask(box('a'), put('a hat'));
   actors.ask(box('a'), { type: 'take' });
@@ -176,7 +189,7 @@ test('what several actors did in one turn is one commit, however often they move
   assert.deepEqual(committedStates(stores.store), {});
   await stores.store.durable();
   assert.deepEqual(committedStates(stores.store), { a: 'full', b: 'full', c: 'empty' });
-  actors.stopAll();
+  runtime.stopAll();
   const store = await stores.reopen();
   const saved = store.get(actorSnapshots, WORKSPACE, 'box', 'a');
   assert.deepEqual([saved?.revision, saved?.machine, saved?.machineVersion], [1, 'box', BOX_VERSION]);
@@ -204,12 +217,12 @@ test('a store with ten thousand actors is opened without one of them in memory',
       tx.put(actorSnapshots, storedBox(`b${i}`, 'full'), WORKSPACE, 'box', `b${i}`);
   });
   await store.durable();
-  const { actors, owned } = startBoxes(t, store);
-  assert.deepEqual([[...actors.inspect()], actors.residents('box')], [[], []]);
+  const { runtime, actors, owned } = startBoxes(t, store);
+  assert.deepEqual([[...runtime.inspect()], actors.residents()], [[], []]);
   assert.equal(actors.peek(box('b7'))?.live, false);
-  assert.deepEqual([[...actors.inspect()], owned.taken], [[], []], 'looking restores nothing');
+  assert.deepEqual([[...runtime.inspect()], owned.taken], [[], []], 'looking restores nothing');
   actors.ask(box('b7'), { type: 'take' });
-  assert.deepEqual([[...actors.inspect()].map(({ id }) => id), owned.taken], [['b7'], ['b7']]);
+  assert.deepEqual([[...runtime.inspect()].map(({ id }) => id), owned.taken], [['b7'], ['b7']]);
 });
 
 test('an actor that comes back is told so once, and owns again what its state owns', async (t) => {
@@ -218,30 +231,30 @@ test('an actor that comes back is told so once, and owns again what its state ow
   before.actors.spawn(box('a'), { id: 'a' });
   before.actors.ask(box('a'), put('a hat'));
   await stores.store.durable();
-  before.actors.stopAll();
+  before.runtime.stopAll();
   assert.deepEqual(before.owned, { taken: ['a'], released: ['a'] });
 
-  const { actors, owned } = startBoxes(t, await stores.reopen());
+  const { actors, owned, runtime } = startBoxes(t, await stores.reopen());
   assert.deepEqual([actors.peek(box('a'))?.live, thingIn(actors, 'a')], [false, 'a hat']);
   assert.equal(actors.restore(box('a'))?.live, true);
   actors.restore(box('a'));
   assert.throws(() => actors.ask(box('a'), put('a rabbit')), refusedWith('session_busy', 409));
   assert.deepEqual(actors.peek(box('a'))?.snapshot.context, { id: 'a', thing: 'a hat', restores: 1 });
   assert.deepEqual(owned, { taken: ['a'], released: [] });
-  assert.deepEqual(trailOf(actors, 'a'), ['restored']);
+  assert.deepEqual(recentEventsOf(runtime, 'a'), ['restored']);
 });
 
 test('an actor that has no use for it is not told that it came back', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => tx.put(actorSnapshots, storedBox('a', 'empty'), WORKSPACE, 'box', 'a'));
   await store.durable();
-  const { actors } = startBoxes(t, store);
+  const { actors, runtime } = startBoxes(t, store);
   const peek = actors.restore(box('a'));
   assert.deepEqual(
     [peek?.createdAt, peek?.updatedAt],
     ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z'],
   );
-  assert.deepEqual([trailOf(actors, 'a'), store.durable()], [[], undefined]);
+  assert.deepEqual([recentEventsOf(runtime, 'a'), store.durable()], [[], undefined]);
 });
 
 test('a stored actor of another version of its chart is not read', async (t) => {
@@ -253,7 +266,7 @@ test('a stored actor of another version of its chart is not read', async (t) => 
 
 test('of the actors that own nothing the least recently used leave memory, and come back as they were', async (t) => {
   const { store } = await temporaryStore(t);
-  const { actors } = startBoxes(t, store);
+  const { runtime, actors } = startBoxes(t, store);
   actors.spawn(box('full'), { id: 'full' });
   actors.ask(box('full'), put('a hat'));
   for (let i = 0; i < 1_000; i++) actors.spawn(box(`b${i}`), { id: `b${i}` });
@@ -261,7 +274,7 @@ test('of the actors that own nothing the least recently used leave memory, and c
   actors.restore(box('b0'));
   for (let i = 1_000; i < 1_010; i++) actors.spawn(box(`b${i}`), { id: `b${i}` });
   await store.durable();
-  const inMemory = new Set([...actors.inspect()].map(({ id }) => id));
+  const inMemory = new Set([...runtime.inspect()].map(({ id }) => id));
   assert.equal(inMemory.size, 1_001);
   assert.deepEqual(
     ['full', 'b0', 'b1', 'b10', 'b11', 'b1009'].map((id) => [id, inMemory.has(id)]),
@@ -279,31 +292,31 @@ test('of the actors that own nothing the least recently used leave memory, and c
 
 test('actors that have not been saved stay in memory however many they are', async (t) => {
   const { store } = await temporaryStore(t);
-  const { actors } = startBoxes(t, store);
+  const { runtime, actors } = startBoxes(t, store);
   for (let i = 0; i < 1_500; i++) actors.spawn(box(`b${i}`), { id: `b${i}` });
   for (let i = 0; i < 1_500; i++) assert.equal(actors.peek(box(`b${i}`))?.live, true);
   await store.durable();
-  assert.equal([...actors.inspect()].length, 1_000);
+  assert.equal([...runtime.inspect()].length, 1_000);
 });
 
 test('an actor that is over leaves memory with its commit, and is still known', async (t) => {
   const { store } = await temporaryStore(t);
-  const { actors, owned } = startBoxes(t, store);
+  const { runtime, actors, owned } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });
   actors.ask(box('a'), put('a hat'));
   actors.ask(box('a'), { type: 'burn' });
   assert.throws(() => actors.ask(box('a'), put('a rabbit')), refusedWith('session_closed', 409));
   await store.durable();
-  assert.deepEqual([[...actors.inspect()], owned], [[], { taken: ['a'], released: ['a'] }]);
+  assert.deepEqual([[...runtime.inspect()], owned], [[], { taken: ['a'], released: ['a'] }]);
   const peek = actors.peek(box('a'));
   assert.deepEqual([peek?.live, peek?.snapshot.value, peek?.snapshot.status], [false, 'ashes', 'done']);
   assert.throws(() => actors.ask(box('a'), put('a rabbit')), refusedWith('session_closed', 409));
-  assert.deepEqual([...actors.inspect()], [], 'asking it again does not bring it back');
+  assert.deepEqual([...runtime.inspect()], [], 'asking it again does not bring it back');
 });
 
 test('an operator sees where an actor is and its last sixteen events, and nothing of what they carried', async (t) => {
   const { store } = await temporaryStore(t);
-  const { actors } = startBoxes(t, store);
+  const { runtime, actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });
   for (let i = 0; i < 10; i++) {
     actors.ask(box('a'), put('a secret'));
@@ -311,7 +324,7 @@ test('an operator sees where an actor is and its last sixteen events, and nothin
   }
   actors.ask(box('a'), put('a secret'));
   await store.durable();
-  const [seen, ...others] = [...actors.inspect()] as [Inspected, ...Inspected[]];
+  const [seen, ...others] = [...runtime.inspect()] as [InspectedActor, ...InspectedActor[]];
   const { since, lastEvents, ...facts } = seen;
   assert.deepEqual(
     [facts, others],
@@ -360,22 +373,22 @@ test('an actor that threw comes back from its last good state', async (t) => {
 
 test('an actor that cannot even be made throws at its maker and leaves nothing', async (t) => {
   const { store } = await temporaryStore(t);
-  const { actors, logged } = startBoxes(t, store);
+  const { runtime, actors, logged } = startBoxes(t, store);
   assert.throws(() => actors.spawn(box('a'), { id: 'a', breaks: true }), /made of nothing/);
   await store.durable();
-  assert.deepEqual([actors.peek(box('a')), [...actors.inspect()], logged.length], [undefined, [], 1]);
+  assert.deepEqual([actors.peek(box('a')), [...runtime.inspect()], logged.length], [undefined, [], 1]);
 });
 
 test('an actor counts among those that own something from the turn in which it does', async (t) => {
   const { store } = await temporaryStore(t);
-  const { actors } = startBoxes(t, store);
+  const { actors, bags } = startBoxes(t, store);
   for (const id of ['a', 'b', 'c']) actors.spawn(box(id), { id });
   actors.ask(box('a'), put('a hat'));
-  assert.deepEqual(actors.residents('box'), [box('a')]);
+  assert.deepEqual(actors.residents(), [box('a')]);
   await store.durable();
   actors.ask(box('b'), put('a scarf'));
   actors.ask(box('a'), { type: 'take' });
-  assert.deepEqual([actors.residents('box'), actors.residents('bag')], [[box('b')], []]);
+  assert.deepEqual([actors.residents(), bags.residents()], [[box('b')], []]);
 });
 
 test('a state is uncommitted until its commit, also when the actor is over', async (t) => {
@@ -400,12 +413,12 @@ test('a state is uncommitted until its commit, also when the actor is over', asy
 
 test('stopping all releases what actors own and leaves what is stored', async (t) => {
   const { store } = await temporaryStore(t);
-  const { actors, owned } = startBoxes(t, store);
+  const { actors, owned, runtime } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });
   actors.ask(box('a'), put('a hat'));
   await store.durable();
-  actors.stopAll();
-  assert.deepEqual([owned.released, [...actors.inspect()], store.durable()], [['a'], [], undefined]);
+  runtime.stopAll();
+  assert.deepEqual([owned.released, [...runtime.inspect()], store.durable()], [['a'], [], undefined]);
   assert.deepEqual(committedStates(store), { a: 'full' });
 });
 
@@ -413,14 +426,14 @@ function refusedWith(code: string, status: number) {
   return (error: unknown) => error instanceof AppError && error.code === code && error.status === status;
 }
 
-function thingIn(actors: ActorRuntime, id: string): string | null {
+function thingIn(actors: BoxActors, id: string): string | null {
   const peek = actors.peek(box(id));
   if (peek === undefined) throw new Error(`There is no box ${id}.`);
-  return (peek.snapshot.context as BoxContext).thing;
+  return peek.snapshot.context.thing;
 }
 
-function trailOf(actors: ActorRuntime, id: string): string[] {
-  const seen = [...actors.inspect()].find((actor) => actor.id === id);
+function recentEventsOf(runtime: ActorRuntime, id: string): string[] {
+  const seen = [...runtime.inspect()].find((actor) => actor.id === id);
   return (seen?.lastEvents ?? []).map(({ type }) => type);
 }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
-import { type RunKind, runMachine } from '#machines/run.ts';
+import type { RunKind } from '#machines/run.ts';
 import { ActorRuntime } from '#src/actors/runtime.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
-import { RunBook, type RunDocument, type RunEnd, runAddress } from '#src/runs/run-book.ts';
+import { RunBook, type RunDocument, type RunEnd } from '#src/runs/run-book.ts';
 import type { Store } from '#storage/store.ts';
 import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 
@@ -96,9 +96,9 @@ test('a run that a dead server left says so, also when it was looked at, and onl
   await stores.store.durable();
   before.actors.stopAll();
 
-  const { book, actors, notices } = openBook(t, await stores.reopen());
+  const { book, notices } = openBook(t, await stores.reopen());
   assert.deepEqual(shown(book, runId), { ...begun, stale: true });
-  actors.restore(runAddress(WORKSPACE, runId));
+  book.actors.restore({ workspaceId: WORKSPACE, id: runId });
   assert.deepEqual(shown(book, runId), { ...begun, stale: true });
   book.finish(WORKSPACE, runId, COMPLETED);
   assert.deepEqual(shown(book, runId), { ...begun, stale: true });
@@ -137,11 +137,11 @@ test('the runs of a session are paged oldest first, and never mix with those of 
 
 function openBook(t: TestContext, store: Store) {
   const actors = new ActorRuntime(store, rememberingLog().log);
-  actors.define({ kind: 'run', machine: runMachine, machineVersion: 1 });
   t.after(() => actors.stopAll());
+  const book = new RunBook(store, actors);
   const notices: unknown[] = [];
-  actors.onNotice('run', (_, { status }) => notices.push(status));
-  return { book: new RunBook(store, actors), actors, notices };
+  book.actors.on((_, { status }) => notices.push(status));
+  return { book, actors, notices };
 }
 
 function shown(book: RunBook, runId: RunId): RunDocument {

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import type { Environments } from '#src/notebook/environments.ts';
+import type { Environments } from '#src/sessions/environments.ts';
 import { created, ok } from '../reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { EnvironmentSchema } from '../schemas/session.ts';

@@ -1,0 +1,271 @@
+/**
+ * The actors of one kind, spoken to by id. Every event, answer and notice has the type that the kind's chart gives it.
+ *
+ * `ask` and `tell` are synchronous: they decide in the turn they are called in. An actor is restored from its stored
+ * snapshot when it is first addressed. An actor that throws is a bug: it is logged, what it owned is released, and its
+ * last good state is stored; the next use restores it from there. Only the caller of the command sees the error.
+ *
+ * Not here: what actors do (the ports of their charts), and who may address them (auth).
+ */
+import {
+  Actor,
+  type ActorOptions,
+  type AnyActorRef,
+  type AnyMachineSnapshot,
+  type AnyStateMachine,
+  type EmittedFrom,
+  type EventFromLogic,
+  type InputFrom,
+  type SnapshotFrom,
+} from 'xstate';
+import { timestamp } from '#src/core/clock.ts';
+import { notFound } from '#src/core/errors.ts';
+import type { Log } from '#src/core/log.ts';
+import { type ActorSnapshot, actorSnapshots } from '#storage/actor-snapshots.ts';
+import type { Store } from '#storage/store.ts';
+import { type ActorId, type Address, addressText } from './address.ts';
+import { RecentEvents } from './inspected-actor.ts';
+import type { LiveActor, LiveActors } from './live-actors.ts';
+import { NoticeBus, type NoticeListener } from './notice-bus.ts';
+import { refusal } from './refusal.ts';
+
+/** One kind of actor. */
+export interface ActorDefinition<Machine extends AnyStateMachine> {
+  readonly kind: string;
+  /** The chart with every port provided. */
+  readonly machine: Restorable<SnapshotFrom<Machine>> & Machine;
+  /** The version that snapshots are stored with. A stored snapshot of another version is not read. */
+  readonly machineVersion: number;
+  /** Sent to an actor that comes back from its stored snapshot, if its state takes the event. */
+  readonly restored?: EventFromLogic<Machine>;
+}
+
+/** States the type that XState's `resolveState` returns: a generic machine has lost it. */
+interface Restorable<Snapshot> {
+  resolveState(stored: { value: unknown; context: unknown }): Snapshot;
+}
+
+/** What can be known of an actor without restoring it. */
+export interface Peek<Machine extends AnyStateMachine = AnyStateMachine> {
+  readonly snapshot: SnapshotFrom<Machine>;
+  /** Whether it is in memory. A resident state that is not live was left behind by a server that died. */
+  readonly live: boolean;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+interface OwnActor<Machine extends AnyStateMachine> extends LiveActor {
+  readonly ref: Actor<Machine>;
+}
+
+export class ActorKind<Machine extends AnyStateMachine> {
+  readonly #definition: ActorDefinition<Machine>;
+  readonly #store: Store;
+  readonly #log: Log;
+  readonly #live: LiveActors;
+  readonly #notices: NoticeBus<EmittedFrom<Machine>>;
+  readonly #inMemory = new Map<string, OwnActor<Machine>>();
+
+  constructor(definition: ActorDefinition<Machine>, store: Store, live: LiveActors, log: Log) {
+    this.#definition = definition;
+    this.#store = store;
+    this.#live = live;
+    this.#log = log;
+    this.#notices = new NoticeBus(log);
+  }
+
+  /** Calls `listener` in the turn in which an actor emits; `committed` resolves when others may hear of the notice. */
+  on(listener: NoticeListener<EmittedFrom<Machine>>): void {
+    this.#notices.listen(listener);
+  }
+
+  /** Calls `watcher` with every notice of one actor, once it is committed. Returns a function that ends this. */
+  watch(id: ActorId, watcher: (notice: EmittedFrom<Machine>) => void): () => void {
+    return this.#notices.watch(this.#address(id), watcher);
+  }
+
+  /** Creates an actor, which this turn's commit stores. Throws when there is one with this id. */
+  spawn(id: ActorId, input: InputFrom<Machine>): SnapshotFrom<Machine> {
+    const address = this.#address(id);
+    if (this.peek(id) !== undefined) throw new Error(`There is an actor at ${addressText(address)} already.`);
+    const now = timestamp();
+    const times = { createdAt: now, updatedAt: now, revision: 0 };
+    const actor = this.#start(address, { input }, times);
+    this.#live.noteMove(actor, now);
+    return actor.ref.getSnapshot();
+  }
+
+  /** Sends a command and returns the new state. Throws `not_found`, and the state's refusal when it does not take it. */
+  ask(id: ActorId, event: EventFromLogic<Machine>): SnapshotFrom<Machine> {
+    const actor = this.#accepting(id, event);
+    actor.ref.send(event);
+    const { status, error } = actor.snapshot();
+    if (status === 'error') throw error;
+    return actor.ref.getSnapshot();
+  }
+
+  /** Throws what `ask` would throw, and changes nothing. */
+  check(id: ActorId, event: EventFromLogic<Machine>): void {
+    this.#accepting(id, event);
+  }
+
+  /** Throws what the stored state refuses. Unlike `check` it restores nothing, and an unknown id refuses nothing. */
+  checkStored(id: ActorId, event: EventFromLogic<Machine>): void {
+    const snapshot: AnyMachineSnapshot | undefined = this.peek(id)?.snapshot;
+    if (snapshot !== undefined && !snapshot.can(event)) {
+      throw refusal(snapshot, this.#address(id), event.type);
+    }
+  }
+
+  /** Reports a fact. Returns false when nobody needs it: the actor is gone, or its state does not take the event. */
+  tell(id: ActorId, event: EventFromLogic<Machine>): boolean {
+    const actor = this.#find(id);
+    // An event that is not taken would still count as a move and be stored.
+    if (actor === undefined || !actor.snapshot().can(event)) return false;
+    actor.ref.send(event);
+    return true;
+  }
+
+  /** Returns the state of an actor without restoring it; undefined when there is none. */
+  peek(id: ActorId): Peek<Machine> | undefined {
+    const actor = this.#inMemory.get(keyOf(id));
+    if (actor !== undefined) {
+      const { createdAt, updatedAt } = actor;
+      const { workspaceId, kind } = actor.address;
+      this.#store.noteRead(this.#live.hasMoved(actor), actorSnapshots, workspaceId, kind, id.id);
+      return { snapshot: actor.ref.getSnapshot(), live: true, createdAt, updatedAt };
+    }
+    const stored = this.#stored(id);
+    if (stored === undefined) return undefined;
+    const { createdAt, updatedAt } = stored;
+    return { snapshot: this.#resolve(stored), live: false, createdAt, updatedAt };
+  }
+
+  /** Resolves when the state that `peek` shows is on disk; `undefined` when it is. */
+  uncommitted(id: ActorId): Promise<void> | undefined {
+    const durable = this.#store.durable();
+    if (durable === undefined) return undefined;
+    const actor = this.#inMemory.get(keyOf(id));
+    // One that has left memory may have done so in the commit that is under way.
+    return actor === undefined ? durable : actor.committed;
+  }
+
+  /** Brings an actor into memory without asking anything of it. Returns what `peek` returns. */
+  restore(id: ActorId): Peek<Machine> | undefined {
+    return this.#find(id) === undefined ? undefined : this.peek(id);
+  }
+
+  /** Returns the addresses of the actors that own something, also those that do so since this turn. */
+  residents(): Address[] {
+    return this.#live.residents(this.#definition.kind);
+  }
+
+  #address({ workspaceId, id }: ActorId): Address {
+    return { workspaceId, kind: this.#definition.kind, id };
+  }
+
+  #accepting(id: ActorId, event: EventFromLogic<Machine>): OwnActor<Machine> {
+    const actor = this.#find(id);
+    if (actor === undefined) throw notFound();
+    const snapshot = actor.snapshot();
+    if (!snapshot.can(event)) throw refusal(snapshot, actor.address, event.type);
+    return actor;
+  }
+
+  #find(id: ActorId): OwnActor<Machine> | undefined {
+    const known = this.#inMemory.get(keyOf(id));
+    if (known !== undefined) {
+      this.#live.touch(known);
+      return known;
+    }
+    const stored = this.#stored(id);
+    return stored === undefined ? undefined : this.#revive(this.#address(id), stored);
+  }
+
+  #stored({ workspaceId, id }: ActorId): ActorSnapshot | undefined {
+    return this.#store.get(actorSnapshots, workspaceId, this.#definition.kind, id);
+  }
+
+  #resolve({ machineVersion, value, context }: ActorSnapshot): SnapshotFrom<Machine> {
+    const { kind, machine, machineVersion: ours } = this.#definition;
+    if (machineVersion !== ours) throw new Error(`A stored ${kind} has chart version ${machineVersion}.`);
+    return machine.resolveState({ value, context });
+  }
+
+  #revive(address: Address, stored: ActorSnapshot): OwnActor<Machine> {
+    const actor = this.#start(address, { snapshot: this.#resolve(stored) }, stored);
+    const { restored } = this.#definition;
+    if (restored !== undefined && actor.snapshot().can(restored)) actor.ref.send(restored);
+    return actor;
+  }
+
+  #start(
+    address: Address,
+    from: Pick<ActorOptions<Machine>, 'input' | 'snapshot'>,
+    times: Pick<ActorSnapshot, 'createdAt' | 'updatedAt' | 'revision'>,
+  ): OwnActor<Machine> {
+    const actor = this.#make(address, from, times);
+    const { ref } = actor;
+    ref.on('*', (notice: EmittedFrom<Machine>) =>
+      this.#notices.publish(address, notice, this.#store.openTurn().durable),
+    );
+    const onError = (error: unknown) => this.#bury(actor, error);
+    const starting = ref.subscribe({ error: onError });
+    this.#inMemory.set(keyOf(address), actor);
+    this.#live.place(actor);
+    ref.start();
+    starting.unsubscribe();
+    const { status, error } = actor.snapshot();
+    if (status === 'error') throw error;
+    // After `start`, which announces the state an actor begins in: being restored is not a transition.
+    ref.subscribe({ next: () => this.#live.noteMove(actor), error: onError });
+    return actor;
+  }
+
+  #make(
+    address: Address,
+    from: Pick<ActorOptions<Machine>, 'input' | 'snapshot'>,
+    { createdAt, updatedAt, revision }: Pick<ActorSnapshot, 'createdAt' | 'updatedAt' | 'revision'>,
+  ): OwnActor<Machine> {
+    const { machine, machineVersion } = this.#definition;
+    const recentEvents = new RecentEvents();
+    const ref = new Actor<Machine>(machine, {
+      ...from,
+      // The only place that also hears of events that children and timers send.
+      inspect: (inspected) => {
+        if (inspected.type !== '@xstate.event' || inspected.actorRef !== ref) return;
+        if (inspected.event.type !== 'xstate.init') recentEvents.add(inspected.event.type);
+      },
+    });
+    const key = keyOf(address);
+    const actor: OwnActor<Machine> = {
+      address,
+      machine: { id: machine.id, version: machineVersion },
+      ref,
+      recentEvents,
+      createdAt,
+      updatedAt,
+      revision,
+      committed: undefined,
+      snapshot: () => ref.getSnapshot(),
+      stop: () => ref.stop(),
+      forget: () => {
+        if (this.#inMemory.get(key) === actor) this.#inMemory.delete(key);
+      },
+    };
+    return actor;
+  }
+
+  #bury(actor: OwnActor<Machine>, error: unknown): void {
+    this.#log.error({ err: error, actor: addressText(actor.address) }, 'an actor failed');
+    const children: Readonly<Record<string, AnyActorRef>> = actor.snapshot().children ?? {};
+    // XState leaves the children of an actor that throws running; this is the event by which it stops them itself.
+    for (const child of Object.values(children)) child.send({ type: 'xstate.stop' });
+    this.#live.saveMoved();
+    this.#live.remove(actor);
+  }
+}
+
+function keyOf({ workspaceId, id }: ActorId): string {
+  return `${workspaceId}/${id}`;
+}

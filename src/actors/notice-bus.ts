@@ -1,0 +1,56 @@
+import type { Log } from '#src/core/log.ts';
+import { type Address, addressText } from './address.ts';
+
+export type NoticeListener<Notice> = (address: Address, notice: Notice, committed: Promise<void>) => void;
+
+/**
+ * Delivers the notices that actors of one kind emit. Listeners of the kind are called in the turn in which an actor
+ * emits; watchers of one actor are called once that turn is committed. A listener that throws is logged: neither the
+ * actor nor the other listeners notice.
+ */
+export class NoticeBus<Notice> {
+  readonly #log: Log;
+  readonly #listeners: NoticeListener<Notice>[] = [];
+  readonly #watchers = new Map<string, Set<(notice: Notice) => void>>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Adds a listener of all actors of the kind. It stays for the life of the process. */
+  listen(listener: NoticeListener<Notice>): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Adds a watcher of one actor. Returns a function that removes it. */
+  watch(address: Address, watcher: (notice: Notice) => void): () => void {
+    const text = addressText(address);
+    const watchers = this.#watchers.get(text) ?? new Set();
+    this.#watchers.set(text, watchers.add(watcher));
+    return () => {
+      watchers.delete(watcher);
+      if (watchers.size === 0 && this.#watchers.get(text) === watchers) this.#watchers.delete(text);
+    };
+  }
+
+  /** Calls the listeners now, and the watchers of this actor once `committed` resolves. */
+  publish(address: Address, notice: Notice, committed: Promise<void>): void {
+    for (const listener of this.#listeners) {
+      this.#logErrors(address, () => listener(address, notice, committed));
+    }
+    const watchers = this.#watchers.get(addressText(address));
+    if (watchers === undefined) return;
+    const callWatchers = () => {
+      for (const watcher of [...watchers]) this.#logErrors(address, () => watcher(notice));
+    };
+    committed.then(callWatchers, () => undefined); // the store reports a failed commit once
+  }
+
+  #logErrors(address: Address, call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      this.#log.error({ err: error, actor: addressText(address) }, 'a listener failed');
+    }
+  }
+}
