@@ -3,6 +3,7 @@ import { assign, emit, fromCallback, sendTo, setup } from 'xstate';
 import type { Failure } from '#src/core/errors.ts';
 import type { EnvironmentId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { Refusals } from '#src/core/refusals.ts';
+import { SESSION_CLOSED, type SessionNotice, unprovided } from './any-session.ts';
 import type { TerminalStatus } from './run.ts';
 
 export type AgentStatus = 'ready' | 'busy' | 'closed';
@@ -60,9 +61,7 @@ export type AgentSessionEvent =
   | ({ type: 'step.failed' } & StepFailure)
   | { type: 'tools.done' };
 
-export type AgentSessionNotice =
-  | { type: 'session.status'; status: AgentStatus; reason: string | null }
-  | { type: 'session.closed'; reason: string };
+export type AgentSessionNotice = SessionNotice<AgentStatus>;
 
 export interface RunEnding {
   readonly status: TerminalStatus;
@@ -76,18 +75,11 @@ const failed = (code: string, message: string): RunEnding => ({
   status: 'failed',
   failure: { code, message },
 });
-export const CLOSED: RunEnding = {
-  status: 'cancelled',
-  failure: { code: 'session_closed', message: 'The session was closed while this was running.' },
-};
+export const CLOSED: RunEnding = { status: 'cancelled', failure: SESSION_CLOSED };
 export const BROKEN = failed('agent_failed', 'The agent could not go on, through a fault of the server.');
 export const OUT_OF_TIME = failed('agent_time_limit', 'The prompt took more time than one may take.');
 export const OUT_OF_STEPS = failed('agent_step_limit', 'The prompt took more steps than one may take.');
 export const OUT_OF_TOKENS = failed('agent_token_limit', 'The prompt used more tokens than one may use.');
-
-const unprovided = (name: string) => (): never => {
-  throw new Error(`provide \`${name}\``);
-};
 
 export const agentVocabulary = setup({
   types: {} as {

@@ -17,9 +17,9 @@
  * Stored: value and context. A stored `live` claims a kernel that died with the server: `restored` starts another.
  */
 import type { SnapshotFrom } from 'xstate';
+import { SESSION_CLOSED } from './any-session.ts';
 import {
   BROKEN,
-  CLOSED,
   KILLED,
   type SessionStatus,
   STUCK,
@@ -30,12 +30,12 @@ import {
 export type {
   EndedWork,
   KernelOrder,
+  NotebookSessionNotice,
   Opener,
   SessionContext,
   SessionEvent,
   SessionInput,
   SessionMode,
-  SessionNotice,
   SessionStatus,
   Work,
 } from './session-vocabulary.ts';
@@ -228,7 +228,7 @@ export const notebookSessionMachine = sessionVocabulary.createMachine({
           entry: [
             { type: 'announce', params: { status: 'closing' } },
             'closeBound',
-            { type: 'endWork', params: { status: 'cancelled', failure: CLOSED } },
+            { type: 'endWork', params: { status: 'cancelled', failure: SESSION_CLOSED } },
             'dropWork',
             { type: 'tellKernel', params: { type: 'stop' } },
           ],

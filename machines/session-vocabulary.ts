@@ -3,6 +3,7 @@ import { assign, emit, fromCallback, sendTo, setup, stateIn } from 'xstate';
 import type { Failure } from '#src/core/errors.ts';
 import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
 import type { Refusals } from '#src/core/refusals.ts';
+import { type SessionNotice, unprovided } from './any-session.ts';
 import type { TerminalStatus } from './run.ts';
 
 export type SessionMode = 'edit' | 'run';
@@ -59,9 +60,7 @@ interface KernelExited {
   readonly failure: Failure;
 }
 
-export type SessionNotice =
-  | { type: 'session.status'; status: SessionStatus; reason: string | null }
-  | { type: 'session.closed'; reason: string };
+export type NotebookSessionNotice = SessionNotice<SessionStatus>;
 
 export interface EndedWork {
   readonly work: Work;
@@ -71,10 +70,6 @@ export interface EndedWork {
 
 const EARLY_DEATHS_LIMIT = 3;
 const EARLY_MS = 60_000;
-export const CLOSED: Failure = {
-  code: 'session_closed',
-  message: 'The session was closed while this was running.',
-};
 export const TIMED_OUT: Failure = {
   code: 'kernel_start_timeout',
   message: 'The kernel did not become ready in time.',
@@ -95,16 +90,12 @@ function isEarlyDeath({ uptimeMs, failure }: KernelExited): boolean {
   return uptimeMs < EARLY_MS && failure.code !== 'kernel_host_lost';
 }
 
-const unprovided = (name: string) => (): never => {
-  throw new Error(`provide \`${name}\``);
-};
-
 export const sessionVocabulary = setup({
   types: {} as {
     input: SessionInput;
     context: SessionContext;
     events: SessionEvent;
-    emitted: SessionNotice;
+    emitted: NotebookSessionNotice;
     meta: Refusals<SessionEvent['type']>;
     tags: 'resident';
   },

@@ -178,10 +178,10 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
   });
   const sessions: NotebookSessions = new NotebookSessions({
     actors: sessionActors.actors,
+    plane: sessionActors.plane,
     environments: environments.actors,
     notebooks,
     liveNotebooks,
-    runs,
     kernelFacts: () => ({
       confinement: host.confinement?.split(':', 1)[0] ?? null,
       network: config.kernelNetwork,
@@ -307,11 +307,10 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
       draining = true;
       relay?.stopListening();
       server.stopListening();
-      agents.sessions.suspendAll(STOPPING);
-      sessions.suspendAll(STOPPING);
+      const planes = [agents.plane, sessionActors.plane];
+      for (const plane of planes) plane.suspendAll(STOPPING);
       await store.durable(); // so that subscribers hear how their runs ended before they are sent away
-      sessions.resyncAll('server_stopping');
-      agents.sessions.resyncAll('server_stopping');
+      for (const plane of planes) plane.resyncAll('server_stopping');
       await opened[Symbol.asyncDispose]();
     },
   };

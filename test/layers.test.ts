@@ -19,15 +19,15 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/auth': { values: ['src/core', 'storage'] },
   'src/actors': { values: ['src/core', 'storage'] },
   'src/runs': { values: ['src/core', 'machines', 'storage'], types: ['src/actors'] },
-  'src/sessions': { values: ['src/core', 'machines'], types: ['src/actors'] },
+  'src/sessions': { values: ['src/core', 'machines'], types: ['src/actors', 'src/events', 'src/runs'] },
   'src/kernel': { values: ['src/core'] },
   'src/notebook': {
-    values: ['src/core', 'machines', 'storage', 'src/runs'],
-    types: ['src/actors', 'src/events', 'src/kernel', 'src/sessions'],
+    values: ['src/core', 'machines', 'storage', 'src/runs', 'src/sessions'],
+    types: ['src/actors', 'src/events', 'src/kernel'],
   },
   'src/agent': {
-    values: ['src/core', 'machines', 'storage', 'src/events', 'src/runs'],
-    types: ['src/actors', 'src/sessions'],
+    values: ['src/core', 'machines', 'storage', 'src/events', 'src/runs', 'src/sessions'],
+    types: ['src/actors'],
   },
   'src/datasource': { values: ['src/core', 'machines', 'storage', 'src/events'], types: ['src/actors'] },
   'src/http': {

@@ -1,20 +1,17 @@
 /**
  * The actors of agent sessions: their chart with the ports provided (what a step is, what ending a run means, what closing
- * gives back), and their notices turned into events of their streams.
+ * gives back).
  */
-import {
-  type AgentSessionContext,
-  type AgentSessionNotice,
-  agentSessionMachine,
-  type PromptBudget,
-} from '#machines/agent-session.ts';
+import { type AgentSessionContext, agentSessionMachine, type PromptBudget } from '#machines/agent-session.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
-import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { RunId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { RunBook } from '#src/runs/run-book.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
+import { SessionPlane } from '#src/sessions/session-plane.ts';
+import type { LiveConversation } from './live-conversation.ts';
 import type { LiveConversations } from './live-conversations.ts';
 import type { Turn } from './turn.ts';
 import { actDriver, thinkDriver } from './turn-driver.ts';
@@ -33,6 +30,7 @@ export interface AgentActorsOptions {
 
 export class AgentActors {
   readonly actors: AgentSessionActors;
+  readonly plane: SessionPlane<LiveConversation>;
   readonly #options: AgentActorsOptions;
   readonly #turns = new Map<string, Turn>();
 
@@ -44,13 +42,15 @@ export class AgentActors {
       machine: this.#provideMachine(),
       restored: { type: 'restored' },
     });
-    this.actors.on((id, notice, committed) => this.#publish(id, notice, committed));
-    options.runs.actors.on(({ workspaceId }, notice, committed) => {
-      const { kind, sessionId, runId, status, error } = notice;
-      if (kind !== 'agent') return;
-      const data = { runId, status, ...(error === null ? {} : { error }) };
-      const event = { type: 'run-status', sessionId, runId, data } as const;
-      options.conversations.peek(workspaceId, sessionId)?.tellRunStatus(event, committed);
+    const { conversations, runs } = options;
+    this.plane = new SessionPlane({ actors: this.actors, live: conversations, runs, runKind: 'agent' });
+    this.actors.on((session, notice, committed) => {
+      if (notice.type !== 'session.status' || notice.status === 'busy') return;
+      // Nobody may follow the conversation any more, and its prompt is over.
+      committed.then(
+        () => conversations.release(session),
+        () => {}, // the store reports a failed commit
+      );
     });
   }
 
@@ -93,25 +93,5 @@ export class AgentActors {
         },
       },
     });
-  }
-
-  #publish({ workspaceId, id }: ActorId, notice: AgentSessionNotice, committed: Promise<void>): void {
-    const { conversations } = this.#options;
-    const live = conversations.peek(workspaceId, id);
-    if (notice.type === 'session.status') {
-      const { status, reason } = notice;
-      const data = { status, ...(reason === null ? {} : { reason }) };
-      live?.stream.publish({ type: 'session.status', sessionId: id, data }, committed);
-      if (status !== 'busy') this.#letGo(workspaceId, id as SessionId, committed);
-    } else {
-      conversations.retire(workspaceId, id as SessionId);
-      live?.stream.end({ type: 'session.closed', sessionId: id, data: { reason: 'closed' } }, committed);
-    }
-  }
-
-  /** Whoever is not followed leaves memory once its prompt is over. */
-  #letGo(workspaceId: WorkspaceId, sessionId: SessionId, committed: Promise<void>): void {
-    const settle = () => this.#options.conversations.settle(workspaceId, sessionId);
-    committed.then(settle, () => {}); // a failed commit is reported once, by the store
   }
 }

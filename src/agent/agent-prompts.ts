@@ -63,7 +63,7 @@ export class AgentPrompts {
     const model = models.choose(workspaceId, record.model);
     runs.admit(workspaceId);
 
-    const conversation = conversations.of(workspaceId, sessionId as SessionId);
+    const conversation = conversations.of(session);
     const { openToolbox, system } = this.#equip(caller, sessionId, record);
     const runId = runs.begin(workspaceId, sessionId as SessionId, 'agent', { prompt });
     mend(conversation, runId);

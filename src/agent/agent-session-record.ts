@@ -1,8 +1,6 @@
 /** An agent session as it is served. */
 import { type AgentStatus, type agentSessionMachine, agentStatus } from '#machines/agent-session.ts';
 import type { Peek } from '#src/actors/actor-kind.ts';
-import type { Envelope } from '#src/events/envelope.ts';
-import type { RunDocument } from '#src/runs/run-book.ts';
 import type { ConversationRecord } from '#storage/conversations.ts';
 import type { Entry } from './entry.ts';
 
@@ -50,10 +48,4 @@ export function agentSessionSummary(
     createdAt,
     updatedAt: peek !== undefined && peek.updatedAt > record.updatedAt ? peek.updatedAt : record.updatedAt,
   };
-}
-
-/** What became of the newest prompt, so that nobody who reconnects can have missed its end. */
-export function runStatusEvent(sessionId: string, { id, status, error }: RunDocument): Envelope {
-  const data = { runId: id, status, ...(error === null ? {} : { error }) };
-  return { type: 'run-status', sessionId, runId: id, data };
 }

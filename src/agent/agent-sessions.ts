@@ -1,13 +1,13 @@
 /** Agent sessions as the API has them: opened, looked at, followed, closed. What may happen is for their actors. */
 import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
-import { AppError, type Failure, notFound } from '#src/core/errors.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
 import { type EnvironmentId, newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Envelope } from '#src/events/envelope.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
-import type { RunBook } from '#src/runs/run-book.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
+import type { SessionPlane } from '#src/sessions/session-plane.ts';
 import { type ConversationRecord, conversationRecords } from '#storage/conversations.ts';
 import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
 import type { Entry, Store } from '#storage/store.ts';
@@ -16,10 +16,10 @@ import {
   type AgentSessionRecord,
   type AgentSessionSummary,
   agentSessionSummary,
-  runStatusEvent,
   statusOf,
 } from './agent-session-record.ts';
 import type { ConversationAccess } from './conversation-access.ts';
+import type { LiveConversation } from './live-conversation.ts';
 import type { LiveConversations } from './live-conversations.ts';
 import { parseModelId } from './models/model-id.ts';
 import type { Models } from './models/models.ts';
@@ -38,7 +38,7 @@ export interface AgentSessionsOptions {
   readonly store: Store;
   readonly actors: AgentSessionActors;
   readonly environments: EnvironmentActors;
-  readonly runs: RunBook;
+  readonly plane: SessionPlane<LiveConversation>;
   readonly access: ConversationAccess;
   readonly conversations: LiveConversations;
   readonly models: Models;
@@ -72,17 +72,17 @@ export class AgentSessions {
     if (environments.peek(environment) === undefined) throw notFound('/environmentId');
     if (notebookSessionId !== null) this.#requireNotebook(workspaceId, notebookSessionId, environmentId);
 
-    const address = { workspaceId, id: sessionId };
-    this.#awaken(address);
-    const peek = actors.peek(address);
+    const session = { workspaceId, id: sessionId };
+    this.#ensureAwake(session);
+    const peek = actors.peek(session);
     const isOpen = statusOf(peek) !== 'closed';
     const isSame = peek !== undefined && isOpen && peek.snapshot.context.environmentId === environmentId;
     const binding = notebookSessionId === null ? null : sessionId;
     const open = { type: 'open', environmentId, notebookSessionId: binding, at: timestamp() } as const;
     if (!isSame) {
       environments.check(environment, { type: 'attachAgent', sessionId });
-      if (peek === undefined) actors.spawn(address, { workspaceId, sessionId });
-      actors.ask(address, open);
+      if (peek === undefined) actors.spawn(session, { workspaceId, sessionId });
+      actors.ask(session, open);
       environments.ask(environment, { type: 'attachAgent', sessionId });
     }
     this.#save(principal, sessionId, before, request);
@@ -104,7 +104,7 @@ export class AgentSessions {
   /** The session as it is served. Throws `not_found`. */
   record(principal: Principal, sessionId: string): AgentSessionRecord {
     this.#options.access.readable(principal, sessionId);
-    this.#awaken({ workspaceId: principal.workspaceId, id: sessionId });
+    this.#ensureAwake({ workspaceId: principal.workspaceId, id: sessionId });
     return this.#record(principal.workspaceId, sessionId);
   }
 
@@ -127,35 +127,20 @@ export class AgentSessions {
     return this.#options.store.durable();
   }
 
-  /** What attaches a subscriber: snapshot, history, then live. On a closed session the stream ends behind the history. */
+  /**
+   * Returns what attaches a subscriber: snapshot, history, then live events. The stream of a closed session ends after the
+   * history. Throws `not_found` at once.
+   */
   subscribe(principal: Principal, sessionId: string, lastEventId: string): (sink: EventSink) => Subscription {
-    const { conversations, actors } = this.#options;
-    const { workspaceId } = principal;
-    this.#options.access.readable(principal, sessionId);
-    const address = { workspaceId, id: sessionId };
-    this.#awaken(address);
-    const replay = () => this.#replay(workspaceId, sessionId);
-    return (sink) => {
-      if (statusOf(actors.peek(address)) !== 'closed') {
-        return conversations
-          .of(workspaceId, sessionId as SessionId)
-          .stream.subscribe(sink, { lastEventId, replay });
-      }
-      const stream = conversations.strayStream(sessionId as SessionId);
-      stream.end({ type: 'session.closed', sessionId, data: { reason: 'closed' } });
-      return stream.subscribe(sink, { replay });
-    };
-  }
-
-  /** Ends every prompt for the end of the server; the sessions stay open. */
-  suspendAll(failure: Failure): void {
-    const { actors } = this.#options;
-    for (const address of actors.residents()) actors.tell(address, { type: 'suspend', failure });
-  }
-
-  /** Tells every subscriber to connect again, and ends it. */
-  resyncAll(reason: string): void {
-    for (const live of this.#options.conversations.all()) live.stream.resync(reason);
+    const { access, actors, plane } = this.#options;
+    access.readable(principal, sessionId);
+    const session = { workspaceId: principal.workspaceId, id: sessionId };
+    this.#ensureAwake(session);
+    return plane.follow(session, {
+      lastEventId,
+      isClosed: () => statusOf(actors.peek(session)) === 'closed',
+      replay: () => this.#replay(session),
+    });
   }
 
   #sessionIdOf({ id, notebookSessionId }: OpenAgentRequest): SessionId {
@@ -228,10 +213,10 @@ export class AgentSessions {
   }
 
   /** A prompt that a dead server left is forgotten before anything else happens in the session. */
-  #awaken(address: ActorId): void {
+  #ensureAwake(session: ActorId): void {
     const { actors } = this.#options;
-    const peek = actors.peek(address);
-    if (peek !== undefined && !peek.live && statusOf(peek) === 'busy') actors.restore(address);
+    const peek = actors.peek(session);
+    if (peek !== undefined && !peek.live && statusOf(peek) === 'busy') actors.restore(session);
   }
 
   #summary(workspaceId: WorkspaceId, sessionId: string, record: ConversationRecord): AgentSessionSummary {
@@ -244,18 +229,19 @@ export class AgentSessions {
     const { store, conversations } = this.#options;
     const record = store.get(conversationRecords, workspaceId, sessionId);
     if (record === undefined) throw notFound();
-    const live = conversations.of(workspaceId, sessionId as SessionId);
+    const live = conversations.of({ workspaceId, id: sessionId });
     const entries = live.entries.map(({ entry }) => entry);
     return { ...this.#summary(workspaceId, sessionId, record), entries };
   }
 
-  #replay(workspaceId: WorkspaceId, sessionId: string): Envelope[] {
-    const { conversations, runs } = this.#options;
-    const latest = runs.latest(workspaceId, sessionId, 'agent');
+  #replay(session: ActorId): Envelope[] {
+    const { conversations, plane } = this.#options;
+    const { workspaceId, id: sessionId } = session;
+    const latest = plane.latestRunStatus(session);
     return [
       { type: 'session.snapshot', sessionId, data: this.#record(workspaceId, sessionId) },
-      ...conversations.of(workspaceId, sessionId as SessionId).replay(),
-      ...(latest === undefined ? [] : [runStatusEvent(sessionId, latest)]),
+      ...conversations.of(session).replay(),
+      ...(latest === undefined ? [] : [latest]),
     ];
   }
 }

@@ -120,7 +120,7 @@ export class LiveConversation {
   }
 
   /** Tells subscribers what became of a run, once that is committed. */
-  tellRunStatus(event: Envelope<'run-status'>, committed: Promise<void>): void {
+  publishRunStatus(event: Envelope<'run-status'>, committed: Promise<void>): void {
     this.#deltas.flush();
     this.stream.publish(event, committed);
   }

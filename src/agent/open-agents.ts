@@ -1,11 +1,10 @@
 /** Puts the parts of the agent plane together. */
 import type { ActorRuntime } from '#src/actors/runtime.ts';
-import type { SessionId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
-import type { SessionStream } from '#src/events/session-stream.ts';
 import type { RunBook } from '#src/runs/run-book.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
+import type { StreamMaker } from '#src/sessions/live-sessions.ts';
 import type { Store } from '#storage/store.ts';
 import { AgentActors } from './agent-actors.ts';
 import { AgentPrompts } from './agent-prompts.ts';
@@ -33,7 +32,7 @@ export interface AgentPlaneOptions {
   readonly runs: RunBook;
   readonly settings: AgentSettings;
   readonly log: Log;
-  readonly makeStream: (sessionId: SessionId) => SessionStream;
+  readonly makeStream: StreamMaker;
   readonly notebooks: Notebooks;
   /** Absent: agents are offered no tools for datasources. */
   readonly datasources: DatasourceQueries | undefined;
@@ -49,7 +48,7 @@ export function openAgents(options: AgentPlaneOptions) {
   const conversations: LiveConversations = new LiveConversations({
     store,
     makeStream,
-    isBusy: (workspaceId, id) => statusOf(agentActors.actors.peek({ workspaceId, id })) === 'busy',
+    isBusy: (session) => statusOf(agentActors.actors.peek(session)) === 'busy',
   });
   const agentActors: AgentActors = new AgentActors({
     runtime,
@@ -59,14 +58,17 @@ export function openAgents(options: AgentPlaneOptions) {
     runTimeoutMs: settings.agentTimeoutS * 1000,
     log,
   });
-  const shared = { store, runs, access, conversations, models, notebooks };
+  const { actors, plane } = agentActors;
+  const shared = { store, access, conversations, models, notebooks };
   return {
     keys,
     models,
     access,
-    sessions: new AgentSessions({ ...shared, actors: agentActors.actors, environments }),
+    plane,
+    sessions: new AgentSessions({ ...shared, actors, plane, environments }),
     prompts: new AgentPrompts({
       ...shared,
+      runs,
       agentActors,
       datasources: options.datasources,
       budget: { maxSteps: settings.agentMaxSteps, maxTokens: settings.agentMaxTokens },

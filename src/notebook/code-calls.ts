@@ -37,21 +37,21 @@ export class CodeCalls {
     signal: AbortSignal,
   ): Promise<CodeResult> {
     const { store, sessions, sessionActors, liveNotebooks } = this.#options;
-    const address = sessions.awaken(workspaceId, sessionId);
-    sessionActors.check(address, 'code', true);
-    const live = liveNotebooks.of(workspaceId, sessionId);
+    const session = sessions.ensureAwake(workspaceId, sessionId);
+    sessionActors.check(session, 'code', true);
+    const live = liveNotebooks.of(session);
     const id = newId('request');
     let end: (result: CodeResult) => void = () => {};
     const ended = new Promise<CodeResult>((resolve) => {
       end = resolve;
     });
     sessionActors.start(
-      address,
+      session,
       { kind: 'code', id },
       true,
       codeWork({ id, code, live, store, resolve: end }),
     );
-    const interrupt = () => sessionActors.actors.tell(address, { type: 'cancel', workId: id });
+    const interrupt = () => sessionActors.actors.tell(session, { type: 'cancel', workId: id });
     signal.addEventListener('abort', interrupt, { once: true });
     return ended.then((result) => {
       signal.removeEventListener('abort', interrupt);

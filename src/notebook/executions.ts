@@ -44,9 +44,9 @@ export class Executions {
     request: ExecutionRequest,
   ): Promise<SubmittedRun> {
     const { sessions, sessionActors, liveNotebooks, runs, store, hint } = this.#options;
-    const address = sessions.awaken(workspaceId, sessionId);
-    sessionActors.check(address, 'run', edits(request));
-    const live = liveNotebooks.of(workspaceId, sessionId);
+    const session = sessions.ensureAwake(workspaceId, sessionId);
+    sessionActors.check(session, 'run', edits(request));
+    const live = liveNotebooks.of(session);
     const cellIds = requestedCells(request, live.view);
     const changes = request.type === 'cells' ? request.cells : [];
     const codes = changes.flatMap(({ cellId, code }) => {
@@ -63,14 +63,14 @@ export class Executions {
       refuseStructuralErrors(judgement.keys(), (cellId) => judgement.get(cellId) ?? []);
     }
     // The session may have been taken while the kernel judged; from here to the end nothing can come between.
-    sessionActors.check(address, 'run', edits(request));
+    sessionActors.check(session, 'run', edits(request));
     runs.admit(workspaceId);
     if (edits(request)) live.override(changes);
     const configured = changes.filter(({ config }) => config !== undefined).map(({ cellId }) => cellId);
     const runId = runs.begin(workspaceId, sessionId as SessionId, 'notebook', request);
     const cacheMode = request.cacheMode ?? 'default';
     const plan = runWork({ runId, cellIds, configured, cacheMode, live, runs, store, hint });
-    sessionActors.start(address, { kind: 'run', id: runId }, edits(request), plan);
+    sessionActors.start(session, { kind: 'run', id: runId }, edits(request), plan);
     return { runId, sessionId, status: 'running' };
   }
 
@@ -88,8 +88,8 @@ export class Executions {
   ): Promise<Judgement> {
     return new Promise((resolve, reject) => {
       const work = { kind: 'check', id: newId('request') } as const;
-      const address = { workspaceId, id: sessionId };
-      this.#options.sessionActors.start(address, work, true, checkWork({ codes, cellIds, resolve, reject }));
+      const session = { workspaceId, id: sessionId };
+      this.#options.sessionActors.start(session, work, true, checkWork({ codes, cellIds, resolve, reject }));
     });
   }
 }

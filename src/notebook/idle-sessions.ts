@@ -41,8 +41,7 @@ export class IdleSessions implements Disposable {
     const session = { workspaceId, id: sessionId };
     actors.tell(session, { type: 'hibernate' });
     // One that starts or works takes no sleep, and keeps what it has.
-    if (actors.peek(session)?.snapshot.hasTag('resident') !== true)
-      liveNotebooks.forget(workspaceId, sessionId);
+    if (actors.peek(session)?.snapshot.hasTag('resident') !== true) liveNotebooks.forget(session);
   }
 
   [Symbol.dispose](): void {

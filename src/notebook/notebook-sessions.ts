@@ -4,17 +4,18 @@ import type { notebookSessionMachine, Opener, SessionMode } from '#machines/note
 import type { Peek } from '#src/actors/actor-kind.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
-import { AppError, type Failure, notFound } from '#src/core/errors.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
 import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
 import type { Envelope } from '#src/events/envelope.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
-import type { RunBook } from '#src/runs/run-book.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
+import type { SessionPlane } from '#src/sessions/session-plane.ts';
+import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
 import type { NotebookSessionActors } from './session-actor.ts';
-import { type NotebookSessionRecord, runStatusEvent, sessionRecord, statusOf } from './session-record.ts';
+import { type NotebookSessionRecord, sessionRecord, statusOf } from './session-record.ts';
 import { NotebookView } from './view.ts';
 
 export interface OpenRequest {
@@ -29,7 +30,7 @@ export interface NotebookSessionsOptions {
   readonly environments: EnvironmentActors;
   readonly notebooks: SavedNotebooks;
   readonly liveNotebooks: LiveNotebooks;
-  readonly runs: RunBook;
+  readonly plane: SessionPlane<LiveNotebook>;
   /** Facts about every kernel, shown in the session record: versions and limits. */
   readonly kernelFacts: () => Readonly<Record<string, unknown>>;
   /** Sessions with a kernel at once, in the server and in one workspace; 0 is no limit. */
@@ -56,21 +57,21 @@ export class NotebookSessions {
     const environment = { workspaceId, id: environmentId };
     if (!notebooks.exists(workspaceId, notebookId)) throw notFound('/notebookId');
     if (environments.peek(environment) === undefined) throw notFound('/environmentId');
-    const address = { workspaceId, id: notebookId };
+    const session = { workspaceId, id: notebookId };
     const attach = { type: 'attachNotebook', sessionId: sessionIdOf(notebookId) } as const;
     const open = { type: 'open', environmentId, mode, at: timestamp(), by } as const;
     environments.check(environment, attach);
-    if (actors.peek(address) === undefined) actors.spawn(address, { workspaceId, notebookId });
-    actors.check(address, open);
+    if (actors.peek(session) === undefined) actors.spawn(session, { workspaceId, notebookId });
+    actors.check(session, open);
     this.#admit(workspaceId);
     environments.ask(environment, attach);
-    actors.ask(address, open);
-    return this.#record(address);
+    actors.ask(session, open);
+    return this.#record(session);
   }
 
   /** The session as it is served. One that is not closed comes back to life. Throws `not_found`. */
   record(workspaceId: WorkspaceId, sessionId: string): NotebookSessionRecord {
-    return this.#record(this.awaken(workspaceId, sessionId));
+    return this.#record(this.ensureAwake(workspaceId, sessionId));
   }
 
   /** Throws `not_found` unless a session was ever opened on this notebook. */
@@ -82,18 +83,18 @@ export class NotebookSessions {
    * Brings a session that is not closed back to life and answers its address. Throws `not_found`, and what `open` throws
    * when there are too many.
    */
-  awaken(workspaceId: WorkspaceId, sessionId: string): ActorId {
+  ensureAwake(workspaceId: WorkspaceId, sessionId: string): ActorId {
     const { actors, liveNotebooks } = this.#options;
-    const address = { workspaceId, id: sessionId };
-    const peek = this.#peek(address);
+    const session = { workspaceId, id: sessionId };
+    const peek = this.#peek(session);
     const isAwake = peek.live && peek.snapshot.hasTag('resident');
-    if (!isAwake && statusOf(peek) === 'closed') return address;
+    if (!isAwake && statusOf(peek) === 'closed') return session;
     if (!isAwake && (!peek.live || peek.snapshot.can({ type: 'wake' }))) this.#admit(workspaceId);
-    liveNotebooks.peek(workspaceId, sessionId)?.touch();
-    if (isAwake) return address;
-    if (!peek.live) actors.restore(address);
-    actors.tell(address, { type: 'wake' });
-    return address;
+    liveNotebooks.peek(session)?.touch();
+    if (isAwake) return session;
+    if (!peek.live) actors.restore(session);
+    actors.tell(session, { type: 'wake' });
+    return session;
   }
 
   /** Resolves when what `record` shows is on disk; `undefined` when it is. */
@@ -104,56 +105,41 @@ export class NotebookSessions {
   /** Closes; resolves with the final record once the kernel is gone. Throws `session_closed` when it already is. */
   async close(workspaceId: WorkspaceId, sessionId: string): Promise<NotebookSessionRecord> {
     const { actors } = this.#options;
-    const address = { workspaceId, id: sessionId };
-    this.#peek(address);
+    const session = { workspaceId, id: sessionId };
+    this.#peek(session);
     const closed = new Promise<void>((resolve) => {
-      const stop = actors.watch(address, (notice) => {
+      const stop = actors.watch(session, (notice) => {
         if (notice.type !== 'session.closed') return;
         stop();
         resolve();
       });
     });
-    actors.ask(address, { type: 'close' });
+    actors.ask(session, { type: 'close' });
     await closed;
-    return this.#record(address);
+    return this.#record(session);
   }
 
   /**
-   * What attaches a subscriber: snapshot, replay, then live. On a closed session the stream ends behind the snapshot.
-   * Throws `not_found` at once.
+   * Returns what attaches a subscriber: snapshot, replay, then live events. The stream of a closed session ends after the
+   * replay. Throws `not_found` at once.
    */
   subscribe(
     workspaceId: WorkspaceId,
     sessionId: string,
     lastEventId: string,
   ): (sink: EventSink) => Subscription {
-    const address = this.awaken(workspaceId, sessionId);
-    const replay = () => this.#replay(address);
-    const { liveNotebooks } = this.#options;
-    if (statusOf(this.#peek(address)) !== 'closed') {
-      const { stream } = liveNotebooks.of(workspaceId, sessionId);
-      return (sink) => stream.subscribe(sink, { lastEventId, replay });
-    }
-    const stream = liveNotebooks.strayStream(sessionId);
-    stream.end({ type: 'session.closed', sessionId, data: { reason: 'closed' } });
-    return (sink) => stream.subscribe(sink, { replay });
+    const session = this.ensureAwake(workspaceId, sessionId);
+    return this.#options.plane.follow(session, {
+      lastEventId,
+      isClosed: () => statusOf(this.#peek(session)) === 'closed',
+      replay: () => this.#replay(session),
+    });
   }
 
   /** Whether a session is open on the notebook, in memory or not. */
   isOpen(workspaceId: WorkspaceId, notebookId: NotebookId): boolean {
     const peek = this.#options.actors.peek({ workspaceId, id: notebookId });
     return peek !== undefined && statusOf(peek) !== 'closed';
-  }
-
-  /** Ends every session's kernel and run for the end of the server; the sessions stay open. */
-  suspendAll(failure: Failure): void {
-    const { actors } = this.#options;
-    for (const address of actors.residents()) actors.tell(address, { type: 'suspend', failure });
-  }
-
-  /** Tells every subscriber to connect again, and ends it. */
-  resyncAll(reason: string): void {
-    for (const live of this.#options.liveNotebooks.all()) live.stream.resync(reason);
   }
 
   /** Throws `at_capacity` or `quota_exceeded` when there may not be one more session with a kernel. */
@@ -168,32 +154,30 @@ export class NotebookSessions {
     );
   }
 
-  #peek(address: ActorId): Peek<typeof notebookSessionMachine> {
-    const peek = this.#options.actors.peek(address);
+  #peek(session: ActorId): Peek<typeof notebookSessionMachine> {
+    const peek = this.#options.actors.peek(session);
     if (peek === undefined || peek.snapshot.context.openedAt === null) throw notFound();
     return peek;
   }
 
   /** A session without an open notebook shows the saved one: nothing of it has run. */
-  #record(address: ActorId): NotebookSessionRecord {
+  #record(session: ActorId): NotebookSessionRecord {
     const { liveNotebooks, notebooks, kernelFacts } = this.#options;
-    const { workspaceId, id } = address;
-    const view =
-      liveNotebooks.peek(workspaceId, id)?.view ?? new NotebookView(notebooks.cells(workspaceId, id));
-    return sessionRecord(id, this.#peek(address), view.cells, kernelFacts());
+    const { workspaceId, id } = session;
+    const view = liveNotebooks.peek(session)?.view ?? new NotebookView(notebooks.cells(workspaceId, id));
+    return sessionRecord(id, this.#peek(session), view.cells, kernelFacts());
   }
 
-  #replay(address: ActorId): Envelope[] {
-    const { workspaceId, id: sessionId } = address;
-    const { liveNotebooks, runs } = this.#options;
-    const live = liveNotebooks.peek(workspaceId, sessionId);
-    const latest = runs.latest(workspaceId, sessionId);
-    const isKnown = live?.ends.some(({ runId }) => runId === latest?.id) === true;
+  #replay(session: ActorId): Envelope[] {
+    const { liveNotebooks, plane } = this.#options;
+    const live = liveNotebooks.peek(session);
+    const latest = plane.latestRunStatus(session);
+    const isKnown = live?.ends.some(({ runId }) => runId === latest?.runId) === true;
     return [
-      { type: 'session.snapshot', sessionId, data: this.#record(address) },
+      { type: 'session.snapshot', sessionId: session.id, data: this.#record(session) },
       ...(live?.replay() ?? []),
       ...(live?.ends ?? []),
-      ...(latest === undefined || isKnown ? [] : [runStatusEvent(sessionId, latest)]),
+      ...(latest === undefined || isKnown ? [] : [latest]),
     ];
   }
 }

@@ -58,7 +58,7 @@ export class NotebooksForAgents {
   /** Throws `not_found` unless a session was ever opened on the notebook. */
   state(workspaceId: WorkspaceId, sessionId: string) {
     const { sessions, sessionActors } = this.#options;
-    const peek = sessionActors.actors.peek(sessions.awaken(workspaceId, sessionId));
+    const peek = sessionActors.actors.peek(sessions.ensureAwake(workspaceId, sessionId));
     if (peek === undefined) throw new Error(`The session ${sessionId} is gone.`);
     const { environmentId, mode } = peek.snapshot.context;
     return { status: statusOf(peek), environmentId, isEditable: mode === 'edit' };
@@ -96,18 +96,18 @@ export class NotebooksForAgents {
   ): Promise<RanCells> {
     const { sessionActors, store } = this.#options;
     const { actors } = sessionActors;
-    const address = await this.#whenFree(workspaceId, sessionId, signal);
-    sessionActors.check(address, 'code', false);
+    const session = await this.#whenFree(workspaceId, sessionId, signal);
+    sessionActors.check(session, 'code', false);
     const live = this.#live(workspaceId, sessionId);
     const cellIds = live.view.cells.map(({ id }) => id).filter((id) => asked.includes(id));
     refuseStructuralErrors(live.view.ancestors(cellIds), (cellId) => live.view.get(cellId)?.structural ?? []);
     const work = { kind: 'code', id: newId<string>('request') } as const;
-    const interrupt = () => actors.tell(address, { type: 'cancel', workId: work.id });
+    const interrupt = () => actors.tell(session, { type: 'cancel', workId: work.id });
     signal.addEventListener('abort', interrupt, { once: true });
     try {
       const end = await new Promise<CellsEnd>((resolve) => {
         const keep = (ran: ReadonlySet<string>) => keepOutputs(store, live, ran);
-        sessionActors.start(address, work, false, cellWork({ cellIds, live, keep, resolve }));
+        sessionActors.start(session, work, false, cellWork({ cellIds, live, keep, resolve }));
       });
       return ranCells(end, live);
     } finally {
@@ -116,20 +116,20 @@ export class NotebooksForAgents {
   }
 
   #live(workspaceId: WorkspaceId, sessionId: string): LiveNotebook {
-    this.#options.sessions.awaken(workspaceId, sessionId);
-    return this.#options.liveNotebooks.of(workspaceId, sessionId);
+    const session = this.#options.sessions.ensureAwake(workspaceId, sessionId);
+    return this.#options.liveNotebooks.of(session);
   }
 
   /** Resolves when the session takes work, or will not soon: the session itself then says why. */
   async #whenFree(workspaceId: WorkspaceId, sessionId: string, signal: AbortSignal): Promise<ActorId> {
     const { sessions, sessionActors } = this.#options;
     const { actors } = sessionActors;
-    const address = sessions.awaken(workspaceId, sessionId);
+    const session = sessions.ensureAwake(workspaceId, sessionId);
     const mayBecomeFree = () => {
-      const peek = actors.peek(address);
+      const peek = actors.peek(session);
       return peek !== undefined && ['starting', 'restoring', 'busy'].includes(statusOf(peek));
     };
-    if (!mayBecomeFree()) return address;
+    if (!mayBecomeFree()) return session;
     await new Promise<void>((resolve) => {
       const settle = () => {
         stop();
@@ -137,14 +137,14 @@ export class NotebooksForAgents {
         signal.removeEventListener('abort', settle);
         resolve();
       };
-      const stop = actors.watch(address, () => {
+      const stop = actors.watch(session, () => {
         if (!mayBecomeFree()) settle();
       });
       const timer = setTimeout(settle, PATIENCE_MS);
       signal.addEventListener('abort', settle, { once: true });
     });
     signal.throwIfAborted();
-    return address;
+    return session;
   }
 }
 

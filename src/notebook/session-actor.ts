@@ -1,14 +1,9 @@
 /**
  * The actor of a notebook session: its chart with the ports provided (where its kernel comes from, what ending a piece
- * of work means, what closing gives back), and its notices turned into events of its stream.
+ * of work means, what closing gives back).
  */
 
-import {
-  notebookSessionMachine,
-  type SessionContext,
-  type SessionNotice,
-  type Work,
-} from '#machines/notebook-session.ts';
+import { notebookSessionMachine, type SessionContext, type Work } from '#machines/notebook-session.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
@@ -18,6 +13,7 @@ import type { Log } from '#src/core/log.ts';
 import type { KernelLaunch } from '#src/kernel/kernel.ts';
 import type { RunBook } from '#src/runs/run-book.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
+import { SessionPlane } from '#src/sessions/session-plane.ts';
 import { type CallDesk, type Kernels, kernelDriver } from './kernel-driver.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
@@ -41,6 +37,7 @@ export interface SessionActorsOptions {
 
 export class SessionActors {
   readonly actors: NotebookSessionActors;
+  readonly plane: SessionPlane<LiveNotebook>;
   readonly #options: SessionActorsOptions;
   readonly #plans = new Map<string, WorkPlan>();
 
@@ -52,14 +49,8 @@ export class SessionActors {
       machine: this.#provideMachine(),
       restored: { type: 'restored' },
     });
-    this.actors.on((id, notice, committed) => this.#publish(id, notice, committed));
-    options.runs.actors.on(({ workspaceId }, notice, committed) => {
-      const { kind, sessionId, runId, status, error } = notice;
-      if (kind !== 'notebook') return;
-      const live = options.liveNotebooks.peek(workspaceId, sessionId);
-      const data = { runId, status, ...(error === null ? {} : { error }) };
-      live?.publishRunStatus({ type: 'run-status', sessionId, runId, data }, committed);
-    });
+    const { liveNotebooks: live, runs } = options;
+    this.plane = new SessionPlane({ actors: this.actors, live, runs, runKind: 'notebook' });
   }
 
   /** Throws what the session's state has against taking work now. */
@@ -84,7 +75,7 @@ export class SessionActors {
       actors: {
         kernel: kernelDriver({
           kernels,
-          liveOf: ({ workspaceId, notebookId }) => liveNotebooks.of(workspaceId, notebookId),
+          liveOf: ({ workspaceId, notebookId: id }) => liveNotebooks.of({ workspaceId, id }),
           launchOf: (context, live) => this.#launch(context, live),
           deskOf: this.#options.openDesk,
           planOf: (work) => {
@@ -124,21 +115,8 @@ export class SessionActors {
     if (work === null) return;
     const plan = this.#plans.get(work.id);
     this.#plans.delete(work.id);
-    const live = this.#options.liveNotebooks.of(workspaceId, notebookId);
+    const live = this.#options.liveNotebooks.of({ workspaceId, id: notebookId });
     live.endWork();
     plan?.ended(end, live);
-  }
-
-  #publish({ workspaceId, id }: ActorId, notice: SessionNotice, committed: Promise<void>): void {
-    const { liveNotebooks } = this.#options;
-    const live = liveNotebooks.peek(workspaceId, id);
-    if (notice.type === 'session.status') {
-      const { status, reason } = notice;
-      const data = { status, ...(reason === null ? {} : { reason }) };
-      live?.stream.publish({ type: 'session.status', sessionId: id, data }, committed);
-    } else {
-      liveNotebooks.forget(workspaceId, id);
-      live?.stream.end({ type: 'session.closed', sessionId: id, data: { reason: 'closed' } }, committed);
-    }
   }
 }

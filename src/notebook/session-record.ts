@@ -8,8 +8,6 @@ import {
 } from '#machines/notebook-session.ts';
 import type { Peek } from '#src/actors/actor-kind.ts';
 import type { Failure } from '#src/core/errors.ts';
-import type { Envelope } from '#src/events/envelope.ts';
-import type { RunDocument } from '#src/runs/run-book.ts';
 import { configOf } from './document.ts';
 import { type ShownStatus, shownStatus, type ViewCell } from './view.ts';
 
@@ -70,10 +68,4 @@ export function sessionRecord(
     createdAt: context.openedAt ?? peek.createdAt,
     updatedAt: peek.updatedAt,
   };
-}
-
-/** The status of the newest run, so that nobody who reconnects can have missed its end. */
-export function runStatusEvent(sessionId: string, { id, status, error }: RunDocument): Envelope {
-  const data = { runId: id, status, ...(error === null ? {} : { error }) };
-  return { type: 'run-status', sessionId, runId: id, data };
 }

@@ -5,11 +5,11 @@ import { createActor, fromCallback, SimulatedClock } from 'xstate';
 import {
   type EndedWork,
   type KernelOrder,
+  type NotebookSessionNotice,
   type NotebookSessionSnapshot,
   notebookSessionMachine,
   type SessionContext,
   type SessionEvent,
-  type SessionNotice,
 } from '#machines/notebook-session.ts';
 import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
 import { leafOf, stored } from './chart-table.ts';
@@ -26,7 +26,7 @@ export type StartedSession = ReturnType<typeof startSession>;
 export function startSession(t: TestContext, from?: NotebookSessionSnapshot) {
   const clock = new SimulatedClock();
   const ended: EndedWork[] = [];
-  const notices: SessionNotice[] = [];
+  const notices: NotebookSessionNotice[] = [];
   const releases: (string | null)[] = [];
   /** How often what is bound to the session was closed. */
   const bound = { closes: 0 };

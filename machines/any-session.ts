@@ -1,0 +1,20 @@
+/** What the charts of notebook sessions and of agent sessions have in common. */
+import type { Failure } from '#src/core/errors.ts';
+
+/** What a session announces: its new status, and that it is closed. */
+export type SessionNotice<Status extends string> =
+  | { type: 'session.status'; status: Status; reason: string | null }
+  | { type: 'session.closed'; reason: string };
+
+/** The failure of what runs in a session while it is closed. */
+export const SESSION_CLOSED: Failure = {
+  code: 'session_closed',
+  message: 'The session was closed while this was running.',
+};
+
+/** Returns the stand-in of a port, which throws until the port is provided. */
+export function unprovided(name: string): () => never {
+  return () => {
+    throw new Error(`provide \`${name}\``);
+  };
+}

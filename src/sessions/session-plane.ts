@@ -1,0 +1,105 @@
+import type { SessionNotice } from '#machines/any-session.ts';
+import type { RunKind } from '#machines/run.ts';
+import type { ActorId } from '#src/actors/address.ts';
+import type { Failure } from '#src/core/errors.ts';
+import type { Envelope } from '#src/events/envelope.ts';
+import type { EventSink, Subscription } from '#src/events/event-sink.ts';
+import type { RunBook } from '#src/runs/run-book.ts';
+import { closedEvent, type LiveSession, type LiveSessions } from './live-sessions.ts';
+
+/** The actors of one kind of session, as far as all kinds are alike. */
+export interface AnySessionActors {
+  on(listener: (session: ActorId, notice: SessionNotice<string>, committed: Promise<void>) => void): void;
+  tell(session: ActorId, event: { type: 'suspend'; failure: Failure }): boolean;
+  residents(): readonly ActorId[];
+}
+
+export interface SessionPlaneOptions<Live extends LiveSession> {
+  readonly actors: AnySessionActors;
+  readonly live: LiveSessions<Live>;
+  readonly runs: RunBook;
+  /** The kind of run that these sessions have. */
+  readonly runKind: RunKind;
+}
+
+export interface FollowOptions {
+  readonly lastEventId: string;
+  /** Whether the session is closed at the moment. */
+  readonly isClosed: () => boolean;
+  /** The current state of the session, as `SessionStream.subscribe` takes it. */
+  readonly replay: () => readonly Envelope[];
+}
+
+/**
+ * What notebook sessions and agent sessions have in common: their actors' notices and the statuses of their runs become
+ * events of their streams, they are followed, and they are suspended when the server ends. What a session does is not
+ * here: that is for its kind.
+ */
+export class SessionPlane<Live extends LiveSession> {
+  readonly #options: SessionPlaneOptions<Live>;
+
+  constructor(options: SessionPlaneOptions<Live>) {
+    this.#options = options;
+    const { actors, live, runs, runKind } = options;
+    actors.on((session, notice, committed) => this.#publish(session, notice, committed));
+    runs.actors.on(({ workspaceId }, { kind, sessionId, runId, status, error }, committed) => {
+      if (kind !== runKind) return;
+      const event = runStatusEvent(sessionId, runId, status, error);
+      live.peek({ workspaceId, id: sessionId })?.publishRunStatus(event, committed);
+    });
+  }
+
+  /**
+   * Returns what attaches a subscriber: snapshot, replay, then live events. The stream of a closed session ends after the
+   * replay.
+   */
+  follow(
+    session: ActorId,
+    { lastEventId, isClosed, replay }: FollowOptions,
+  ): (sink: EventSink) => Subscription {
+    const { live } = this.#options;
+    return (sink) =>
+      isClosed()
+        ? live.closedStream(session).subscribe(sink, { replay })
+        : live.of(session).stream.subscribe(sink, { lastEventId, replay });
+  }
+
+  /** Returns the status of the newest run as an event, so that a subscriber who was away learns of its end. */
+  latestRunStatus({ workspaceId, id }: ActorId): Envelope<'run-status'> | undefined {
+    const { runs, runKind } = this.#options;
+    const run = runs.latest(workspaceId, id, runKind);
+    return run === undefined ? undefined : runStatusEvent(id, run.id, run.status, run.error);
+  }
+
+  /** Ends what every session does, because the server ends; the sessions stay open. */
+  suspendAll(failure: Failure): void {
+    const { actors } = this.#options;
+    for (const session of actors.residents()) actors.tell(session, { type: 'suspend', failure });
+  }
+
+  /** Tells every subscriber to connect again, and ends its stream. */
+  resyncAll(reason: string): void {
+    for (const { stream } of this.#options.live.all()) stream.resync(reason);
+  }
+
+  #publish(session: ActorId, notice: SessionNotice<string>, committed: Promise<void>): void {
+    const { live } = this.#options;
+    if (notice.type === 'session.closed') {
+      live.retire(session)?.stream.end(closedEvent(session), committed);
+      return;
+    }
+    const { status, reason } = notice;
+    const data = { status, ...(reason === null ? {} : { reason }) };
+    live.peek(session)?.stream.publish({ type: 'session.status', sessionId: session.id, data }, committed);
+  }
+}
+
+function runStatusEvent(
+  sessionId: string,
+  runId: string,
+  status: string,
+  error: Failure | null,
+): Envelope<'run-status'> {
+  const data = { runId, status, ...(error === null ? {} : { error }) };
+  return { type: 'run-status', sessionId, runId, data };
+}
