@@ -31,11 +31,9 @@ import {
 export type {
   AgentSessionContext,
   AgentSessionEvent,
-  AgentSessionInput,
   AgentSessionNotice,
   AgentStatus,
   PromptBudget,
-  PromptRun,
   RunEnding,
 } from './agent-vocabulary.ts';
 

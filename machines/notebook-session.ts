@@ -34,7 +34,6 @@ export type {
   Opener,
   SessionContext,
   SessionEvent,
-  SessionInput,
   SessionMode,
   SessionStatus,
   Work,

@@ -67,6 +67,7 @@ import { NotebookSessions } from './notebook/notebook-sessions.ts';
 import { NotebooksForAgents } from './notebook/notebooks-for-agents.ts';
 import { SavedNotebooks } from './notebook/saved-notebooks.ts';
 import { SessionActors } from './notebook/session-actor.ts';
+import { SessionWork } from './notebook/work/session-work.ts';
 import { RunBook } from './runs/run-book.ts';
 import { Environments } from './sessions/environments.ts';
 
@@ -193,15 +194,16 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
   opened.use(
     new IdleSessions({ actors: sessionActors.actors, liveNotebooks, timeoutMs: config.idleTimeoutS * 1000 }),
   );
+  const work = new SessionWork(sessionActors.actors, liveNotebooks);
   const executions = new Executions({
     store,
     sessions,
-    sessionActors,
+    work,
     liveNotebooks,
     runs,
     hint: (type, text) => limitBehindError(type, text, host.limits),
   });
-  const codeCalls = new CodeCalls({ store, sessions, sessionActors, liveNotebooks });
+  const codeCalls = new CodeCalls({ store, sessions, work, liveNotebooks });
   const localModel =
     config.localModel === undefined
       ? undefined
@@ -223,7 +225,14 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     settings: config,
     log,
     makeStream: (sessionId) => makeStream(sessionId, CONVERSATION_RESUME_SHARE),
-    notebooks: new NotebooksForAgents({ store, sessions, sessionActors, liveNotebooks, codeCalls }),
+    notebooks: new NotebooksForAgents({
+      store,
+      sessions,
+      actors: sessionActors.actors,
+      work,
+      liveNotebooks,
+      codeCalls,
+    }),
     datasources: forAgents,
     vault: new SecretStore(store, () => keys.ring),
     localModel,

@@ -1,24 +1,24 @@
-import { newId, type WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Store } from '#storage/store.ts';
-import { type CodeResult, codeWork } from './code-work.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
-import type { SessionActors } from './session-actor.ts';
+import { type CodeResult, codeWork } from './work/code-work.ts';
+import type { SessionWork } from './work/session-work.ts';
 
 export interface CodeCall {
   readonly code: string;
-  /** Echoed on the `execution-completed` event. */
+  /** Repeated in the `execution-completed` event. */
   readonly toolCallId: string | undefined;
 }
 
 export interface CodeCallsOptions {
   readonly store: Store;
   readonly sessions: NotebookSessions;
-  readonly sessionActors: SessionActors;
+  readonly work: SessionWork;
   readonly liveNotebooks: LiveNotebooks;
 }
 
-/** Code run in the live kernel of an edit session, outside of any cell. No run record is made. */
+/** Runs code in the live kernel of an edit session, outside of any cell. No run record is made. */
 export class CodeCalls {
   readonly #options: CodeCallsOptions;
 
@@ -36,28 +36,19 @@ export class CodeCalls {
     { code, toolCallId }: CodeCall,
     signal: AbortSignal,
   ): Promise<CodeResult> {
-    const { store, sessions, sessionActors, liveNotebooks } = this.#options;
+    const { store, sessions, work, liveNotebooks } = this.#options;
     const session = sessions.ensureAwake(workspaceId, sessionId);
-    sessionActors.check(session, 'code', true);
+    work.check(session, 'code', true);
     const live = liveNotebooks.of(session);
-    const id = newId('request');
-    let end: (result: CodeResult) => void = () => {};
-    const ended = new Promise<CodeResult>((resolve) => {
-      end = resolve;
-    });
-    sessionActors.start(
-      session,
-      { kind: 'code', id },
-      true,
-      codeWork({ id, code, live, store, resolve: end }),
-    );
-    const interrupt = () => sessionActors.actors.tell(session, { type: 'cancel', workId: id });
-    signal.addEventListener('abort', interrupt, { once: true });
-    return ended.then((result) => {
-      signal.removeEventListener('abort', interrupt);
+    const publish = (result: CodeResult) => {
       const data = { ...result, ...(toolCallId === undefined ? {} : { toolCallId }) };
       live.stream.publish({ type: 'execution-completed', sessionId, data }, live.committed());
       return result;
-    });
+    };
+    return work
+      .call<CodeResult>(session, { kind: 'code', edits: true, signal }, (id, resolve) =>
+        codeWork({ id, code, live, store, resolve }),
+      )
+      .then(publish);
   }
 }

@@ -1,14 +1,21 @@
-import { newId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
+import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { RunBook } from '#src/runs/run-book.ts';
 import type { Store } from '#storage/store.ts';
-import { checkWork, type Judgement } from './check-work.ts';
-import { type ExecutionRequest, edits, refuseStructuralErrors, requestedCells } from './execution-plan.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
-import type { ErrorHint } from './run-recorder.ts';
-import { runWork } from './run-work.ts';
-import type { SessionActors } from './session-actor.ts';
+import {
+  type ExecutionRequest,
+  editsNotebook,
+  newCodes,
+  refuseStructuralErrors,
+  requestedCells,
+} from './work/execution-request.ts';
+import type { ErrorHint } from './work/run-recorder.ts';
+import { runWork } from './work/run-work.ts';
+import type { SessionWork } from './work/session-work.ts';
+import { type StructuralErrors, structureWork } from './work/structure-work.ts';
 
+/** A run that a session has taken. */
 export interface SubmittedRun {
   readonly runId: RunId;
   readonly sessionId: string;
@@ -18,7 +25,7 @@ export interface SubmittedRun {
 export interface ExecutionsOptions {
   readonly store: Store;
   readonly sessions: NotebookSessions;
-  readonly sessionActors: SessionActors;
+  readonly work: SessionWork;
   readonly liveNotebooks: LiveNotebooks;
   readonly runs: RunBook;
   /** Says in a run's error which limit of the kernel has ended it. */
@@ -36,60 +43,46 @@ export class Executions {
   /**
    * Submits a run. Throws `not_found`, what the session's state refuses (`session_busy`, `session_not_ready`,
    * `session_not_editable`, …), `unknown_cell`, `duplicate_cell` or `structural_error`; nothing has changed then.
-   * New code is judged by the kernel first; meanwhile the session is busy.
+   * The kernel checks new code first; the session is busy meanwhile.
    */
   async submit(
     workspaceId: WorkspaceId,
     sessionId: string,
     request: ExecutionRequest,
   ): Promise<SubmittedRun> {
-    const { sessions, sessionActors, liveNotebooks, runs, store, hint } = this.#options;
+    const { sessions, work, liveNotebooks, runs, store, hint } = this.#options;
     const session = sessions.ensureAwake(workspaceId, sessionId);
-    sessionActors.check(session, 'run', edits(request));
+    const edits = editsNotebook(request);
+    work.check(session, 'run', edits);
     const live = liveNotebooks.of(session);
     const cellIds = requestedCells(request, live.view);
-    const changes = request.type === 'cells' ? request.cells : [];
-    const codes = changes.flatMap(({ cellId, code }) => {
-      const isNew = code !== undefined && code !== live.view.get(cellId)?.code;
-      return isNew ? [[cellId, code] as const] : [];
-    });
-    if (codes.length === 0) {
-      refuseStructuralErrors(
-        live.view.ancestors(cellIds),
-        (cellId) => live.view.get(cellId)?.structural ?? [],
-      );
+    const codes = newCodes(request, live.view);
+    if (codes.size === 0) {
+      const errorsOf = (cellId: string) => live.view.get(cellId)?.structural ?? [];
+      refuseStructuralErrors(live.view.ancestors(cellIds), errorsOf);
     } else {
-      const judgement = await this.#judge(workspaceId, sessionId, Object.fromEntries(codes), cellIds);
-      refuseStructuralErrors(judgement.keys(), (cellId) => judgement.get(cellId) ?? []);
+      const errors = await work.call<StructuralErrors>(
+        session,
+        { kind: 'check', edits },
+        (_, resolve, reject) => structureWork({ codes: Object.fromEntries(codes), cellIds, resolve, reject }),
+      );
+      refuseStructuralErrors(errors.keys(), (cellId) => errors.get(cellId) ?? []);
+      // The session may have taken other work meanwhile; from here to the end nothing can come between.
+      work.check(session, 'run', edits);
     }
-    // The session may have been taken while the kernel judged; from here to the end nothing can come between.
-    sessionActors.check(session, 'run', edits(request));
     runs.admit(workspaceId);
-    if (edits(request)) live.override(changes);
+    const changes = request.type === 'cells' ? request.cells : [];
+    if (edits) live.override(changes);
     const configured = changes.filter(({ config }) => config !== undefined).map(({ cellId }) => cellId);
     const runId = runs.begin(workspaceId, sessionId as SessionId, 'notebook', request);
     const cacheMode = request.cacheMode ?? 'default';
     const plan = runWork({ runId, cellIds, configured, cacheMode, live, runs, store, hint });
-    sessionActors.start(session, { kind: 'run', id: runId }, edits(request), plan);
+    work.start(session, { kind: 'run', id: runId }, edits, plan);
     return { runId, sessionId, status: 'running' };
   }
 
   /** Asks for a run's cancellation: its kernel is interrupted at once. */
   cancel(workspaceId: WorkspaceId, sessionId: string, runId: RunId): void {
-    const { actors } = this.#options.sessionActors;
-    actors.tell({ workspaceId, id: sessionId }, { type: 'cancel', workId: runId });
-  }
-
-  #judge(
-    workspaceId: WorkspaceId,
-    sessionId: string,
-    codes: Readonly<Record<string, string>>,
-    cellIds: readonly string[],
-  ): Promise<Judgement> {
-    return new Promise((resolve, reject) => {
-      const work = { kind: 'check', id: newId('request') } as const;
-      const session = { workspaceId, id: sessionId };
-      this.#options.sessionActors.start(session, work, true, checkWork({ codes, cellIds, resolve, reject }));
-    });
+    this.#options.work.cancel({ workspaceId, id: sessionId }, runId);
   }
 }

@@ -1,12 +1,11 @@
 /** The `kernel` actor of a notebook session: starts one kernel, carries out orders one after the other, reports facts. */
 import { fromCallback } from 'xstate';
-import type { KernelOrder, SessionContext, SessionEvent, Work } from '#machines/notebook-session.ts';
+import type { KernelOrder, SessionContext, SessionEvent } from '#machines/notebook-session.ts';
 import { reach } from '#src/core/fault-points.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
 import type { BridgeDone, KernelCall, KernelMessage } from '#src/kernel/messages.ts';
 import type { LiveNotebook } from './live-notebook.ts';
-import type { WorkPlan } from './work.ts';
 
 /** What the driver needs of the kernel plane. */
 export interface Kernels {
@@ -24,17 +23,7 @@ export interface KernelDriverPorts {
   readonly liveOf: (context: SessionContext) => LiveNotebook;
   readonly launchOf: (context: SessionContext, live: LiveNotebook) => KernelLaunch;
   readonly deskOf: (context: SessionContext, live: LiveNotebook) => CallDesk;
-  readonly planOf: (work: Work) => WorkPlan;
   readonly log: Pick<Log, 'error'>;
-}
-
-interface InFlight {
-  readonly work: Work;
-  readonly plan: WorkPlan;
-  step: number;
-  seq: number;
-  /** Its next step is not begun any more. */
-  isCancelled: boolean;
 }
 
 export function kernelDriver(ports: KernelDriverPorts) {
@@ -43,7 +32,6 @@ export function kernelDriver(ports: KernelDriverPorts) {
     const live = ports.liveOf(input);
     const desk = ports.deskOf(input, live);
     const startedAt = performance.now();
-    let current: InFlight | undefined;
 
     /** The session learns only that its kernel could not be driven; why is for whoever reads the log. */
     const logging = <T>(act: () => T): T => {
@@ -51,7 +39,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
         return act();
       } catch (error) {
         ports.log.error(
-          { err: error, sessionId: input.notebookId, work: current?.work },
+          { err: error, sessionId: input.notebookId, work: live.work.current },
           'driving a kernel failed',
         );
         throw error;
@@ -67,18 +55,9 @@ export function kernelDriver(ports: KernelDriverPorts) {
     };
 
     const advance = (done: BridgeDone): void => {
-      if (current === undefined || done.seq !== current.seq) return;
-      const mayGoOn = done.error === null && !done.interrupted && !current.isCancelled;
-      const next = mayGoOn ? current.plan.steps[current.step + 1] : undefined;
-      if (next !== undefined) {
-        current.step++;
-        current.seq = next(kernel);
-        return;
-      }
-      const { work, plan } = current;
-      current = undefined;
-      const { status, failure } = plan.judge(done, live);
-      report({ type: 'kernel.done', workId: work.id, status, failure });
+      const concluded = live.work.advance(done, kernel);
+      if (concluded !== undefined)
+        report({ type: 'kernel.done', workId: concluded.workId, ...concluded.end });
     };
 
     const answer = ({ id, method, fields }: KernelCall): void => {
@@ -117,17 +96,11 @@ export function kernelDriver(ports: KernelDriverPorts) {
 
     const obey = (order: KernelOrder): void => {
       switch (order.type) {
-        case 'execute': {
-          const plan = ports.planOf(order.work);
-          live.beginWork(plan);
-          const first = plan.steps[0];
-          if (first === undefined) throw new Error('A piece of work has no command.');
-          current = { work: order.work, plan, step: 0, seq: first(kernel), isCancelled: false };
+        case 'execute':
+          live.work.begin(order.work, kernel);
           return;
-        }
         case 'interrupt':
-          if (current !== undefined) current.isCancelled = true;
-          current?.plan.cancelRequested();
+          live.work.requestCancel();
           live.letKernelSpeak();
           kernel.interrupt();
           return;

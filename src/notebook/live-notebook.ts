@@ -3,6 +3,7 @@
  * moment. Made when a session is opened or first used after a restart; it outlives the session's kernels and ends
  * when the session closes or goes to sleep. Bulk (outputs, console) passes through here and never through the chart.
  */
+import type { Work } from '#machines/notebook-session.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { Envelope } from '#src/events/envelope.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
@@ -13,7 +14,8 @@ import { cellEvent, type NotebookEvent, registeredEvent, variablesEvent } from '
 import { type CellConfig, configOf, type NotebookDocument, withConfig } from './document.ts';
 import { applyTransaction } from './document-changes.ts';
 import { NotebookView, type ViewCell } from './view.ts';
-import type { WorkPlan } from './work.ts';
+import type { WorkEnd } from './work/work-plan.ts';
+import { WorkSlot } from './work/work-slot.ts';
 
 export const SCRATCH = '__scratch__';
 /** In characters of JSON. */
@@ -39,11 +41,11 @@ export class LiveNotebook {
   readonly sessionId: SessionId;
   readonly view: NotebookView;
   readonly stream: SessionStream;
+  readonly work = new WorkSlot();
   readonly #save: (document: NotebookDocument) => NotebookDocument;
   readonly #committed: () => Promise<void> | undefined;
   #document: NotebookDocument;
   #kernel: Kernel | undefined;
-  #work: WorkPlan | undefined;
   #revision = 0;
   #ends: readonly Envelope<'run-status'>[] = [];
   #isPressed = false;
@@ -103,18 +105,20 @@ export class LiveNotebook {
   detachKernel(kernel: Kernel): void {
     if (this.#kernel !== kernel) return;
     this.#kernel = undefined;
-    this.endWork();
+    this.work.leave();
+    this.#rest();
     this.view.kernelLost();
     for (const cell of this.view.cells) this.#publish(cellEvent(cell, { status: true, stale: true }));
   }
 
-  /** From here on, what the kernel says belongs to this work, until `endWork`. */
-  beginWork(plan: WorkPlan): void {
-    this.#work = plan;
+  /** Ends a piece of work, as the session's chart has decided. */
+  endWork(work: Work, end: WorkEnd): void {
+    this.#rest();
+    this.work.end(work, end);
   }
 
-  endWork(): void {
-    this.#work = undefined;
+  /** The kernel has nothing to do any more, and may be paused again. */
+  #rest(): void {
     this.touch();
     if (this.#mayPause) return;
     this.#mayPause = true;
@@ -135,7 +139,7 @@ export class LiveNotebook {
   /** Folds what the kernel said into the view and tells subscribers. */
   apply(messages: readonly KernelMessage[]): void {
     for (const message of messages) {
-      this.#work?.follow(message);
+      this.work.follow(message);
       this.#applyOne(message);
     }
   }
@@ -241,8 +245,8 @@ export class LiveNotebook {
   }
 
   #publish(event: NotebookEvent, after?: Promise<void>): void {
-    const runId = this.#work?.runId ?? null;
     const { sessionId } = this;
+    const { runId } = this.work;
     this.stream.publish(runId === null ? { ...event, sessionId } : { ...event, sessionId, runId }, after);
   }
 

@@ -1,21 +1,22 @@
 /** Open notebooks as agents use them: looked at, and worked in with patience for a kernel that starts or is busy. */
 import type { ActorId } from '#src/actors/address.ts';
 import type { Failure } from '#src/core/errors.ts';
-import { newId, type WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
 import type { Store } from '#storage/store.ts';
-import { type CellsEnd, cellWork } from './cell-work.ts';
 import type { CodeCalls } from './code-calls.ts';
-import type { CodeResult } from './code-work.ts';
 import { configOf } from './document.ts';
-import { refuseStructuralErrors } from './execution-plan.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
-import { keepOutputs } from './run-work.ts';
-import type { SessionActors } from './session-actor.ts';
+import type { NotebookSessionActors } from './session-actor.ts';
 import { statusOf } from './session-record.ts';
 import { shownStatus } from './view.ts';
+import { type CellsEnd, cellWork } from './work/cell-work.ts';
+import type { CodeResult } from './work/code-work.ts';
+import { refuseStructuralErrors } from './work/execution-request.ts';
+import { keepOutputs } from './work/run-work.ts';
+import type { SessionWork } from './work/session-work.ts';
 
 export interface AgentCall {
   readonly callId: string;
@@ -25,7 +26,8 @@ export interface AgentCall {
 export interface NotebooksForAgentsOptions {
   readonly store: Store;
   readonly sessions: NotebookSessions;
-  readonly sessionActors: SessionActors;
+  readonly actors: NotebookSessionActors;
+  readonly work: SessionWork;
   readonly liveNotebooks: LiveNotebooks;
   readonly codeCalls: CodeCalls;
 }
@@ -57,8 +59,8 @@ export class NotebooksForAgents {
 
   /** Throws `not_found` unless a session was ever opened on the notebook. */
   state(workspaceId: WorkspaceId, sessionId: string) {
-    const { sessions, sessionActors } = this.#options;
-    const peek = sessionActors.actors.peek(sessions.ensureAwake(workspaceId, sessionId));
+    const { sessions, actors } = this.#options;
+    const peek = actors.peek(sessions.ensureAwake(workspaceId, sessionId));
     if (peek === undefined) throw new Error(`The session ${sessionId} is gone.`);
     const { environmentId, mode } = peek.snapshot.context;
     return { status: statusOf(peek), environmentId, isEditable: mode === 'edit' };
@@ -94,25 +96,17 @@ export class NotebooksForAgents {
     asked: readonly string[],
     { signal }: AgentCall,
   ): Promise<RanCells> {
-    const { sessionActors, store } = this.#options;
-    const { actors } = sessionActors;
+    const { work, store } = this.#options;
     const session = await this.#whenFree(workspaceId, sessionId, signal);
-    sessionActors.check(session, 'code', false);
+    work.check(session, 'code', false);
     const live = this.#live(workspaceId, sessionId);
     const cellIds = live.view.cells.map(({ id }) => id).filter((id) => asked.includes(id));
     refuseStructuralErrors(live.view.ancestors(cellIds), (cellId) => live.view.get(cellId)?.structural ?? []);
-    const work = { kind: 'code', id: newId<string>('request') } as const;
-    const interrupt = () => actors.tell(session, { type: 'cancel', workId: work.id });
-    signal.addEventListener('abort', interrupt, { once: true });
-    try {
-      const end = await new Promise<CellsEnd>((resolve) => {
-        const keep = (ran: ReadonlySet<string>) => keepOutputs(store, live, ran);
-        sessionActors.start(session, work, false, cellWork({ cellIds, live, keep, resolve }));
-      });
-      return ranCells(end, live);
-    } finally {
-      signal.removeEventListener('abort', interrupt);
-    }
+    const keep = (ran: ReadonlySet<string>) => keepOutputs(store, live, ran);
+    const end = await work.call<CellsEnd>(session, { kind: 'code', edits: false, signal }, (_, resolve) =>
+      cellWork({ cellIds, live, keep, resolve }),
+    );
+    return ranCells(end, live);
   }
 
   #live(workspaceId: WorkspaceId, sessionId: string): LiveNotebook {
@@ -122,8 +116,7 @@ export class NotebooksForAgents {
 
   /** Resolves when the session takes work, or will not soon: the session itself then says why. */
   async #whenFree(workspaceId: WorkspaceId, sessionId: string, signal: AbortSignal): Promise<ActorId> {
-    const { sessions, sessionActors } = this.#options;
-    const { actors } = sessionActors;
+    const { sessions, actors } = this.#options;
     const session = sessions.ensureAwake(workspaceId, sessionId);
     const mayBecomeFree = () => {
       const peek = actors.peek(session);

@@ -3,9 +3,8 @@
  * of work means, what closing gives back).
  */
 
-import { notebookSessionMachine, type SessionContext, type Work } from '#machines/notebook-session.ts';
+import { notebookSessionMachine, type SessionContext } from '#machines/notebook-session.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
-import type { ActorId } from '#src/actors/address.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { reach } from '#src/core/fault-points.ts';
 import { sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
@@ -17,7 +16,6 @@ import { SessionPlane } from '#src/sessions/session-plane.ts';
 import { type CallDesk, type Kernels, kernelDriver } from './kernel-driver.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
-import type { WorkEnd, WorkPlan } from './work.ts';
 
 export type NotebookSessionActors = ActorKind<typeof notebookSessionMachine>;
 
@@ -39,7 +37,6 @@ export class SessionActors {
   readonly actors: NotebookSessionActors;
   readonly plane: SessionPlane<LiveNotebook>;
   readonly #options: SessionActorsOptions;
-  readonly #plans = new Map<string, WorkPlan>();
 
   constructor(options: SessionActorsOptions) {
     this.#options = options;
@@ -53,22 +50,6 @@ export class SessionActors {
     this.plane = new SessionPlane({ actors: this.actors, live, runs, runKind: 'notebook' });
   }
 
-  /** Throws what the session's state has against taking work now. */
-  check(session: ActorId, kind: Work['kind'], edits: boolean): void {
-    this.actors.check(session, { type: 'execute', work: { kind, id: '' }, edits });
-  }
-
-  /** Gives the session a piece of work; `plan.ended` is called exactly once, unless this throws the refusal. */
-  start(session: ActorId, work: Work, edits: boolean, plan: WorkPlan): void {
-    this.#plans.set(work.id, plan);
-    try {
-      this.actors.ask(session, { type: 'execute', work, edits });
-    } catch (error) {
-      this.#plans.delete(work.id);
-      throw error;
-    }
-  }
-
   #provideMachine() {
     const { environments, liveNotebooks, kernels, onClosing, log } = this.#options;
     return notebookSessionMachine.provide({
@@ -78,16 +59,13 @@ export class SessionActors {
           liveOf: ({ workspaceId, notebookId: id }) => liveNotebooks.of({ workspaceId, id }),
           launchOf: (context, live) => this.#launch(context, live),
           deskOf: this.#options.openDesk,
-          planOf: (work) => {
-            const plan = this.#plans.get(work.id);
-            if (plan === undefined) throw new Error(`The work ${work.id} has no plan.`);
-            return plan;
-          },
           log,
         }),
       },
       actions: {
-        endWork: ({ context }, end) => this.#endWork(context, end),
+        endWork: ({ context: { workspaceId, notebookId, work } }, end) => {
+          if (work !== null) liveNotebooks.of({ workspaceId, id: notebookId }).endWork(work, end);
+        },
         release: ({ context: { workspaceId, notebookId, environmentId } }) => {
           reach('session.released');
           if (environmentId === null) return;
@@ -109,14 +87,5 @@ export class SessionActors {
       appOptions: serialization.app.options,
       uiValues: serialization.ui_values,
     };
-  }
-
-  #endWork({ work, workspaceId, notebookId }: SessionContext, end: WorkEnd): void {
-    if (work === null) return;
-    const plan = this.#plans.get(work.id);
-    this.#plans.delete(work.id);
-    const live = this.#options.liveNotebooks.of({ workspaceId, id: notebookId });
-    live.endWork();
-    plan?.ended(end, live);
   }
 }

@@ -4,7 +4,8 @@ import { createActor } from 'xstate';
 import type { Kernel, KernelSink } from '#src/kernel/kernel.ts';
 import { kernelDriver } from '#src/notebook/kernel-driver.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
-import type { WorkPlan } from '#src/notebook/work.ts';
+import type { WorkPlan } from '#src/notebook/work/work-plan.ts';
+import { WorkSlot } from '#src/notebook/work/work-slot.ts';
 import { done } from './kernel-messages.ts';
 
 const WORK = { kind: 'run', id: 'run_1' } as const;
@@ -57,7 +58,7 @@ test('work that is cancelled between two of its commands is given none any more'
     'speak',
     'interrupt',
     'apply',
-    'judge',
+    'conclude',
   ]);
 });
 
@@ -70,7 +71,7 @@ test('work that is not cancelled is given its commands one after the other', () 
   actor.send({ type: 'execute', work: WORK });
   sink().messages([done({}, { seq: 1 })]);
   sink().messages([done({}, { seq: 2 })]);
-  assert.deepEqual(log, ['attach', 'begin', 'first', 'apply', 'second', 'apply', 'judge']);
+  assert.deepEqual(log, ['attach', 'begin', 'first', 'apply', 'second', 'apply', 'conclude']);
 });
 
 test('a kernel whose words cannot be taken is killed, and the log says why', () => {
@@ -81,6 +82,21 @@ test('a kernel whose words cannot be taken is killed, and the log says why', () 
   assert.deepEqual([log, logged], [['attach', 'kill'], ['no room']]);
 });
 
+/** Notes that work begins. */
+class NotingSlot extends WorkSlot {
+  readonly #note: () => void;
+
+  constructor(note: () => void) {
+    super();
+    this.#note = note;
+  }
+
+  override begin(...args: Parameters<WorkSlot['begin']>): void {
+    this.#note();
+    super.begin(...args);
+  }
+}
+
 /** A driver of a kernel that only remembers; `steps` are the commands of its work. */
 function startDriver(steps: WorkPlan['steps'], apply?: () => void) {
   const log: string[] = [];
@@ -89,10 +105,11 @@ function startDriver(steps: WorkPlan['steps'], apply?: () => void) {
   const note = (what: string) => () => {
     log.push(what);
   };
+  const work = new NotingSlot(note('begin'));
   const live: Partial<LiveNotebook> = {
     attachKernel: note('attach'),
     detachKernel: note('detach'),
-    beginWork: note('begin'),
+    work,
     letKernelSpeak: note('speak'),
     apply: apply ?? note('apply'),
   };
@@ -104,11 +121,12 @@ function startDriver(steps: WorkPlan['steps'], apply?: () => void) {
   const plan: Partial<WorkPlan> = {
     steps,
     cancelRequested: note('cancelRequested'),
-    judge: () => {
-      log.push('judge');
+    conclude: () => {
+      log.push('conclude');
       return { status: 'completed', failure: null };
     },
   };
+  work.offer(WORK, plan as WorkPlan, () => undefined);
   const driver = kernelDriver({
     kernels: {
       startKernel: (_: unknown, sink: KernelSink) => {
@@ -119,7 +137,6 @@ function startDriver(steps: WorkPlan['steps'], apply?: () => void) {
     deskOf: () => ({ call: async () => ['{}'], [Symbol.dispose]: () => undefined }),
     liveOf: () => live as LiveNotebook,
     launchOf: () => ({ id: 'nb_1', cwd: '/', env: {}, cells: [], appOptions: {} }),
-    planOf: () => plan as WorkPlan,
     log: { error: ({ err }) => logged.push((err as Error).message) },
   });
   const actor = createActor(driver, { input: {} as never }).start();

@@ -84,12 +84,12 @@ export function failed(text: string): ToolOutcome {
   return { status: 'failed', text };
 }
 
-export function cancelled(): ToolOutcome {
+function cancelled(): ToolOutcome {
   return { status: 'cancelled', text: 'Cancelled before it was finished.' };
 }
 
 /** Of one output; the middle is left out of a longer one. */
-export const OUTPUT_LIMIT = 16_000;
+const OUTPUT_LIMIT = 16_000;
 
 /** The beginning and the end of a text that is too long, with a note between them. */
 export function cut(text: string, limit = OUTPUT_LIMIT): string {

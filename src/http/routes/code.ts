@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId } from '#src/core/ids.ts';
 import type { CodeCalls } from '#src/notebook/code-calls.ts';
-import type { CodeResult } from '#src/notebook/code-work.ts';
+import type { CodeResult } from '#src/notebook/work/code-work.ts';
 import { late } from '../reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { nullable } from '../schemas/paging.ts';

@@ -2,16 +2,20 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { AppError } from '#src/core/errors.ts';
 import type { CellError } from '#src/kernel/messages.ts';
-import { edits, refuseStructuralErrors, requestedCells } from '#src/notebook/execution-plan.ts';
 import { NotebookView } from '#src/notebook/view.ts';
+import {
+  editsNotebook,
+  refuseStructuralErrors,
+  requestedCells,
+} from '#src/notebook/work/execution-request.ts';
 
 test('a request edits when it brings code or settings, even empty ones', () => {
   assert.deepEqual(
     [
-      edits({ type: 'all' }),
-      edits({ type: 'cells', cells: [{ cellId: 'a' }] }),
-      edits({ type: 'cells', cells: [{ cellId: 'a' }, { cellId: 'b', code: '' }] }),
-      edits({ type: 'cells', cells: [{ cellId: 'a', config: {} }] }),
+      editsNotebook({ type: 'all' }),
+      editsNotebook({ type: 'cells', cells: [{ cellId: 'a' }] }),
+      editsNotebook({ type: 'cells', cells: [{ cellId: 'a' }, { cellId: 'b', code: '' }] }),
+      editsNotebook({ type: 'cells', cells: [{ cellId: 'a', config: {} }] }),
     ],
     [false, false, true, true],
   );

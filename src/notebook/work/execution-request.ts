@@ -1,10 +1,9 @@
-/** From an execution request to what the kernel is to do, judged against the notebook as it is known. */
-
+/** Execution requests, read against the notebook as it is known: what they change, which cells they run. */
 import { AppError, type Violation } from '#src/core/errors.ts';
 import type { CellError } from '#src/kernel/messages.ts';
-import { type CellConfig, configOf } from './document.ts';
-import { errorText } from './error-text.ts';
-import type { NotebookView } from './view.ts';
+import { type CellConfig, configOf } from '../document.ts';
+import { errorText } from '../error-text.ts';
+import type { NotebookView } from '../view.ts';
 
 export type CacheMode = 'default' | 'no-cache' | 'no-store';
 
@@ -18,15 +17,15 @@ export type ExecutionRequest =
   | { readonly type: 'all'; readonly cacheMode?: CacheMode }
   | { readonly type: 'cells'; readonly cells: readonly RequestedCell[]; readonly cacheMode?: CacheMode };
 
-/** Whether a request changes the notebook, which only an edit session may. */
-export function edits(request: ExecutionRequest): boolean {
+/** Whether a request changes the notebook, which only a session in edit mode may do. */
+export function editsNotebook(request: ExecutionRequest): boolean {
   return (
     request.type === 'cells' &&
     request.cells.some(({ code, config }) => code !== undefined || config !== undefined)
   );
 }
 
-/** The cells to run, in document order. Throws `unknown_cell`, `duplicate_cell` or `invalid_request`. */
+/** Returns the ids of the cells to run, in document order. Throws `unknown_cell`, `duplicate_cell` or `invalid_request`. */
 export function requestedCells(request: ExecutionRequest, view: NotebookView): string[] {
   if (request.type === 'all') {
     return view.cells.filter((cell) => !configOf(cell.options).disabled).map((cell) => cell.id);
@@ -55,8 +54,17 @@ export function requestedCells(request: ExecutionRequest, view: NotebookView): s
   return view.cells.map((cell) => cell.id).filter((id) => seen.has(id));
 }
 
-/** Errors of a cell that does not compile: no faults of structure. Its run fails there. */
+/** Errors of one cell that does not compile. They are not errors of structure: the run fails at that cell. */
 const OF_ONE_CELL: ReadonlySet<string> = new Set(['syntax', 'import-star']);
+
+/** Returns the code that a request brings and the notebook does not have yet, by cell id. */
+export function newCodes(request: ExecutionRequest, view: NotebookView): ReadonlyMap<string, string> {
+  const codes = new Map<string, string>();
+  for (const { cellId, code } of request.type === 'cells' ? request.cells : []) {
+    if (code !== undefined && code !== view.get(cellId)?.code) codes.set(cellId, code);
+  }
+  return codes;
+}
 
 /** Throws `structural_error` when any of `cellIds` (what is to run and what that depends on) has one. */
 export function refuseStructuralErrors(

@@ -4,7 +4,7 @@ import type { TerminalStatus } from '#machines/run.ts';
 import type { Failure } from '#src/core/errors.ts';
 import type { BridgeDone, CellError, CellStatus, KernelMessage } from '#src/kernel/messages.ts';
 import { type CellResultStatus, type OutputPart, OutputShelf, type RunOutput } from '#src/runs/run-output.ts';
-import type { NotebookView, ViewCell } from './view.ts';
+import type { NotebookView, ViewCell } from '../view.ts';
 
 /** A run's failure; `cells` are the ones at fault. */
 export interface RunFailure extends Failure {
@@ -36,7 +36,7 @@ export class RunRecorder {
   readonly #planned = new Set<string>();
   readonly #timings = new Map<string, Timing>();
   readonly #missing = new Set<string>();
-  #isJudged = false;
+  #hasVerdicts = false;
   cancelRequested = false;
   /** The kernel is not told to run cells yet: what ends now ends without them. */
   isPreparing = false;
@@ -70,7 +70,7 @@ export class RunRecorder {
 
   /** How the run ended, once the kernel has given its verdicts and the view has taken them. */
   verdict(done: BridgeDone, view: NotebookView): { status: TerminalStatus; failure: RunFailure | null } {
-    this.#isJudged = true;
+    this.#hasVerdicts = true;
     const touched = this.#touched(view).flatMap((id) => view.get(id) ?? []);
     const wasInterrupted = done.interrupted || touched.some((cell) => cell.ended === 'interrupted');
     if (this.cancelRequested && (wasInterrupted || this.isPreparing))
@@ -134,10 +134,10 @@ export class RunRecorder {
   #resultStatus(cell: ViewCell): CellResultStatus {
     if (this.isPreparing) return 'cancelled';
     if (cell.structural.length > 0) return 'error';
-    if (this.#isJudged && cell.ended !== null) return RESULT_OF[cell.ended];
+    if (this.#hasVerdicts && cell.ended !== null) return RESULT_OF[cell.ended];
     const timing = this.#timings.get(cell.id);
     if (timing === undefined) return 'cancelled';
-    return this.#isJudged || timing.durationMs === null ? 'interrupted' : shownEnd(cell);
+    return this.#hasVerdicts || timing.durationMs === null ? 'interrupted' : shownEnd(cell);
   }
 }
 

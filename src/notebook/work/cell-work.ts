@@ -1,8 +1,7 @@
-import type { BridgeDone } from '#src/kernel/messages.ts';
 import type { CellResultStatus } from '#src/runs/run-output.ts';
-import type { LiveNotebook } from './live-notebook.ts';
+import type { LiveNotebook } from '../live-notebook.ts';
 import { RunRecorder } from './run-recorder.ts';
-import type { WorkEnd, WorkPlan } from './work.ts';
+import type { WorkEnd, WorkPlan } from './work-plan.ts';
 
 export interface CellsEnd extends WorkEnd {
   /** What became of each cell, in the order in which they ran. */
@@ -31,7 +30,7 @@ export function cellWork({ cellIds, live, keep, resolve }: CellWorkOptions): Wor
         }),
     ],
     follow: (message) => recorder.follow(message),
-    judge: (done: BridgeDone) => recorder.verdict(done, live.view),
+    conclude: (done) => recorder.verdict(done, live.view),
     cancelRequested: () => {
       recorder.cancelRequested = true;
     },

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { BridgeDone, CellError, CellVerdict, KernelMessage } from '#src/kernel/messages.ts';
-import { RunRecorder } from '#src/notebook/run-recorder.ts';
 import { NotebookView } from '#src/notebook/view.ts';
+import { RunRecorder } from '#src/notebook/work/run-recorder.ts';
 import { INLINE_LIMIT } from '#src/runs/run-output.ts';
-import { cellOp, done, errorOutput, output, phase, stdout, verdict } from './kernel-messages.ts';
+import { cellOp, done, errorOutput, output, phase, stdout, verdict } from '../kernel-messages.ts';
 
 const CYCLE = { type: 'cycle' };
 

@@ -3,11 +3,11 @@ import type { Kernel } from '#src/kernel/kernel.ts';
 import type { RunBook } from '#src/runs/run-book.ts';
 import { cellOutputRecords } from '#storage/notebooks.ts';
 import type { Store } from '#storage/store.ts';
-import { configOf } from './document.ts';
-import type { CacheMode } from './execution-plan.ts';
-import type { LiveNotebook } from './live-notebook.ts';
+import { configOf } from '../document.ts';
+import type { LiveNotebook } from '../live-notebook.ts';
+import type { CacheMode } from './execution-request.ts';
 import { type ErrorHint, RunRecorder } from './run-recorder.ts';
-import type { WorkPlan } from './work.ts';
+import type { WorkPlan } from './work-plan.ts';
 
 export interface RunWorkOptions {
   readonly runId: RunId;
@@ -43,7 +43,7 @@ export function runWork(options: RunWorkOptions): WorkPlan {
     runId,
     steps: configured.length > 0 ? [configure, execute] : [execute],
     follow: (message) => recorder.follow(message),
-    judge: (done) => recorder.verdict(done, live.view),
+    conclude: (done) => recorder.verdict(done, live.view),
     cancelRequested: () => {
       recorder.cancelRequested = true;
     },

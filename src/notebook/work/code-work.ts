@@ -1,11 +1,11 @@
 import type { CellError, CellOp, CellOutput } from '#src/kernel/messages.ts';
 import type { Store } from '#storage/store.ts';
-import { ConsoleTail } from './console-tail.ts';
-import { configOf } from './document.ts';
-import { errorText } from './error-text.ts';
-import { type LiveNotebook, SCRATCH } from './live-notebook.ts';
+import { ConsoleTail } from '../console-tail.ts';
+import { configOf } from '../document.ts';
+import { errorText } from '../error-text.ts';
+import { type LiveNotebook, SCRATCH } from '../live-notebook.ts';
 import { keepOutputs } from './run-work.ts';
-import type { WorkPlan } from './work.ts';
+import type { WorkPlan } from './work-plan.ts';
 
 /** One error of a code call: of the block itself (`cellId` null) or of a cell that it ran. */
 export interface CodeError {
@@ -25,8 +25,8 @@ export interface CodeResult {
   readonly errors: readonly CodeError[];
 }
 
-/** Kept of each channel at its beginning and at its end; the event stream has all of it. */
-const PRINTED_END_LIMIT = 512 * 1024;
+/** How much of each channel is kept at its beginning and at its end. The event stream has all of it. */
+const MAX_PRINTED_END_CHARS = 512 * 1024;
 
 export interface CodeWorkOptions {
   readonly id: string;
@@ -42,8 +42,8 @@ export interface CodeWorkOptions {
  * up again, are none of this code's unless it asked for those cells.
  */
 export function codeWork({ id, code, live, store, resolve }: CodeWorkOptions): WorkPlan {
-  const stdout = new ConsoleTail(PRINTED_END_LIMIT);
-  const stderr = new ConsoleTail(PRINTED_END_LIMIT);
+  const stdout = new ConsoleTail(MAX_PRINTED_END_CHARS);
+  const stderr = new ConsoleTail(MAX_PRINTED_END_CHARS);
   const errors: CodeError[] = [];
   const known = new Map(live.view.cells.map((cell) => [cell.id, JSON.stringify(cell.structural)]));
   const ran = new Set<string>();
@@ -70,7 +70,7 @@ export function codeWork({ id, code, live, store, resolve }: CodeWorkOptions): W
       else if (message.op === 'execution' && message.phase === 'running') ran.add(message.cellId);
       else if (message.op === 'bridge-asked') for (const cellId of message.cells) known.delete(cellId);
     },
-    judge: (done) => {
+    conclude: (done) => {
       if (done.error !== null)
         errors.push({ type: 'kernel_command_failed', message: done.error, cellId: null });
       return { status: errors.length > 0 ? 'failed' : 'completed', failure: null };

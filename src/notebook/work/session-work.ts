@@ -1,0 +1,66 @@
+import type { Work } from '#machines/notebook-session.ts';
+import type { ActorId } from '#src/actors/address.ts';
+import { newId } from '#src/core/ids.ts';
+import type { LiveNotebooks } from '../live-notebooks.ts';
+import type { NotebookSessionActors } from '../session-actor.ts';
+import type { WorkPlan } from './work-plan.ts';
+
+/** Work whose caller waits for its result, unlike a run, which has a record. */
+export interface CallOptions {
+  readonly kind: 'code' | 'check';
+  readonly edits: boolean;
+  /** When it aborts, the work is interrupted; the call settles once the work has ended. */
+  readonly signal?: AbortSignal;
+}
+
+/** Returns the plan of a call. It calls one of `resolve` and `reject` when the work is ended. */
+export type CallPlan<Result> = (
+  id: string,
+  resolve: (result: Result) => void,
+  reject: (error: Error) => void,
+) => WorkPlan;
+
+/** Gives work to notebook sessions. Whether a session takes it is for its chart to say. */
+export class SessionWork {
+  readonly #actors: NotebookSessionActors;
+  readonly #liveNotebooks: LiveNotebooks;
+
+  constructor(actors: NotebookSessionActors, liveNotebooks: LiveNotebooks) {
+    this.#actors = actors;
+    this.#liveNotebooks = liveNotebooks;
+  }
+
+  /** Throws the refusal of a session that would not take such work now. */
+  check(session: ActorId, kind: Work['kind'], edits: boolean): void {
+    this.#actors.check(session, { type: 'execute', work: { kind, id: '' }, edits });
+  }
+
+  /** Gives the session a piece of work. `plan.ended` is called exactly once, unless this throws the refusal. */
+  start(session: ActorId, work: Work, edits: boolean, plan: WorkPlan): void {
+    const slot = this.#liveNotebooks.of(session).work;
+    slot.offer(work, plan, () => this.#actors.ask(session, { type: 'execute', work, edits }));
+  }
+
+  /** Gives the session work whose result the caller waits for. Rejects with the refusal, or with what the plan says. */
+  async call<Result>(
+    session: ActorId,
+    { kind, edits, signal }: CallOptions,
+    planOf: CallPlan<Result>,
+  ): Promise<Result> {
+    const id = newId<string>('request');
+    const interrupt = () => this.cancel(session, id);
+    try {
+      return await new Promise<Result>((resolve, reject) => {
+        this.start(session, { kind, id }, edits, planOf(id, resolve, reject));
+        signal?.addEventListener('abort', interrupt, { once: true });
+      });
+    } finally {
+      signal?.removeEventListener('abort', interrupt);
+    }
+  }
+
+  /** Interrupts the work if it is what the session does at the moment. */
+  cancel(session: ActorId, workId: string): void {
+    this.#actors.tell(session, { type: 'cancel', workId });
+  }
+}

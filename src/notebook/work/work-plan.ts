@@ -1,0 +1,29 @@
+import type { TerminalStatus } from '#machines/run.ts';
+import type { Failure } from '#src/core/errors.ts';
+import type { Kernel } from '#src/kernel/kernel.ts';
+import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
+
+/** How a piece of work ended. */
+export interface WorkEnd {
+  readonly status: TerminalStatus;
+  readonly failure: Failure | null;
+}
+
+/**
+ * What a session's kernel is to do, and what becomes of it. `WorkSlot` calls `follow`, `conclude` and `cancelRequested`
+ * while the kernel works, and `ended` exactly once, also when the kernel died or was never asked.
+ */
+export interface WorkPlan {
+  /** The run that the kernel's messages belong to; null when they belong to none. */
+  readonly runId: string | null;
+  /** Each gives the kernel one command and returns its seq. They run one after the other, until one fails. */
+  readonly steps: readonly ((kernel: Kernel) => number)[];
+  /** Takes in what the kernel says, before the notebook's view does. */
+  follow(message: KernelMessage): void;
+  /** Returns how the work ended. Called when the last command is done and the view has taken its verdicts. */
+  conclude(done: BridgeDone): WorkEnd;
+  /** The kernel is being interrupted for this work. */
+  cancelRequested(): void;
+  /** Delivers the end: to the record of a run, or to the caller who waits. */
+  ended(end: WorkEnd): void;
+}

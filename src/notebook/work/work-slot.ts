@@ -1,0 +1,113 @@
+import type { Work } from '#machines/notebook-session.ts';
+import type { Kernel } from '#src/kernel/kernel.ts';
+import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
+import type { WorkEnd, WorkPlan } from './work-plan.ts';
+
+/**
+ * - `offered`: the session's chart was asked to take the work; its kernel has not been.
+ * - `running`: the kernel has command `seq`, which is step `step` of the plan.
+ * - `concluded`: the last command is done. What the kernel still says belongs to the work until it is ended.
+ * - `left`: the kernel is gone. What is said now belongs to no work.
+ */
+type Phase =
+  | { readonly name: 'offered' | 'concluded' | 'left' }
+  | { readonly name: 'running'; readonly step: number; readonly seq: number; readonly isCancelled: boolean };
+
+interface WorkInFlight {
+  readonly work: Work;
+  readonly plan: WorkPlan;
+  phase: Phase;
+}
+
+/**
+ * The one piece of work that an open notebook has in flight: its only home from the moment the session's chart is asked
+ * to take it until it is ended. The chart decides whether it is taken and when it ends; the driver of the kernel begins
+ * it and brings it on; the kernel's messages are followed here.
+ */
+export class WorkSlot {
+  #inFlight: WorkInFlight | undefined;
+
+  /** The work in flight, for the log. */
+  get current(): Work | undefined {
+    return this.#inFlight?.work;
+  }
+
+  /** The run that the kernel's messages belong to; null when they belong to none. */
+  get runId(): string | null {
+    return this.#followed?.runId ?? null;
+  }
+
+  /** Holds the work ready and calls `ask`, which asks the chart. When that throws the refusal, all is as before. */
+  offer(work: Work, plan: WorkPlan, ask: () => void): void {
+    const before = this.#inFlight;
+    this.#inFlight = { work, plan, phase: { name: 'offered' } };
+    try {
+      ask();
+    } catch (error) {
+      this.#inFlight = before;
+      throw error;
+    }
+  }
+
+  /** Gives the kernel the first command of the work that was offered. */
+  begin({ id }: Work, kernel: Kernel): void {
+    const inFlight = this.#inFlight;
+    if (inFlight?.work.id !== id) throw new Error(`The work ${id} was not offered.`);
+    const first = inFlight.plan.steps[0];
+    if (first === undefined) throw new Error('A piece of work has no command.');
+    this.#run(inFlight, 0, first(kernel), false);
+  }
+
+  follow(message: KernelMessage): void {
+    this.#followed?.follow(message);
+  }
+
+  /** No further command of the work is given. What the kernel does is interrupted by the caller. */
+  requestCancel(): void {
+    const inFlight = this.#inFlight;
+    if (inFlight?.phase.name !== 'running') return;
+    const { step, seq } = inFlight.phase;
+    this.#run(inFlight, step, seq, true);
+    inFlight.plan.cancelRequested();
+  }
+
+  /**
+   * Takes the end of a command: gives the kernel the next one, or returns how the work ended. Returns undefined also when
+   * the command was none of the work's.
+   */
+  advance(done: BridgeDone, kernel: Kernel): { readonly workId: string; readonly end: WorkEnd } | undefined {
+    const inFlight = this.#inFlight;
+    if (inFlight?.phase.name !== 'running' || done.seq !== inFlight.phase.seq) return undefined;
+    const { plan, phase } = inFlight;
+    const mayGoOn = done.error === null && !done.interrupted && !phase.isCancelled;
+    const next = mayGoOn ? plan.steps[phase.step + 1] : undefined;
+    if (next !== undefined) {
+      this.#run(inFlight, phase.step + 1, next(kernel), false);
+      return undefined;
+    }
+    inFlight.phase = { name: 'concluded' };
+    return { workId: inFlight.work.id, end: plan.conclude(done) };
+  }
+
+  /** The kernel is gone: what is said from now on belongs to no work. The work is still to be ended. */
+  leave(): void {
+    if (this.#inFlight !== undefined) this.#inFlight.phase = { name: 'left' };
+  }
+
+  /** Ends the work. Does nothing for work that is not here: a server that is gone had taken it. */
+  end({ id }: Work, end: WorkEnd): void {
+    const inFlight = this.#inFlight;
+    if (inFlight?.work.id !== id) return;
+    this.#inFlight = undefined;
+    inFlight.plan.ended(end);
+  }
+
+  get #followed(): WorkPlan | undefined {
+    const name = this.#inFlight?.phase.name;
+    return name === 'running' || name === 'concluded' ? this.#inFlight?.plan : undefined;
+  }
+
+  #run(inFlight: WorkInFlight, step: number, seq: number, isCancelled: boolean): void {
+    inFlight.phase = { name: 'running', step, seq, isCancelled };
+  }
+}

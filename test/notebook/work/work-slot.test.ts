@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { Kernel } from '#src/kernel/kernel.ts';
+import type { WorkPlan } from '#src/notebook/work/work-plan.ts';
+import { WorkSlot } from '#src/notebook/work/work-slot.ts';
+import { done } from '../kernel-messages.ts';
+
+const FIRST = { kind: 'run', id: 'run_1' } as const;
+const SECOND = { kind: 'code', id: 'req_2' } as const;
+const COMPLETED = { status: 'completed', failure: null } as const;
+const LOST = { status: 'failed', failure: { code: 'kernel_exited', message: 'gone' } } as const;
+
+test('messages belong to work from its first command until its kernel is gone or it is ended', () => {
+  const { slot, plan, kernel, log } = slotWithPlan([1]);
+  const follow = () => slot.follow({ op: 'variables', variables: [] });
+  slot.offer(FIRST, plan, () => undefined);
+  follow();
+  assert.equal(slot.runId, null, 'its kernel has not been asked');
+  slot.begin(FIRST, kernel);
+  follow();
+  assert.equal(slot.runId, 'run_1');
+  assert.deepEqual(slot.advance(done({}, { seq: 1 }), kernel), { workId: 'run_1', end: COMPLETED });
+  follow();
+  assert.equal(slot.runId, 'run_1', 'what is said after its last command still belongs to it');
+  slot.leave();
+  follow();
+  assert.equal(slot.runId, null);
+  slot.end(FIRST, LOST);
+  assert.deepEqual(log, ['step 1', 'follow', 'conclude', 'follow', 'ended failed']);
+});
+
+test('the end of a command that is not the work’s own ends nothing', () => {
+  const { slot, plan, kernel, log } = slotWithPlan([7]);
+  assert.equal(slot.advance(done({}, { seq: 7 }), kernel), undefined);
+  slot.offer(FIRST, plan, () => undefined);
+  assert.equal(slot.advance(done({}, { seq: 7 }), kernel), undefined, 'it is not begun');
+  slot.begin(FIRST, kernel);
+  assert.equal(slot.advance(done({}, { seq: 6 }), kernel), undefined);
+  slot.advance(done({}, { seq: 7 }), kernel);
+  assert.equal(slot.advance(done({}, { seq: 7 }), kernel), undefined, 'it is concluded once');
+  assert.deepEqual(log, ['step 7', 'conclude']);
+});
+
+test('work that fails at one command is given none of the next', () => {
+  const { slot, plan, kernel, log } = slotWithPlan([1, 2]);
+  slot.offer(FIRST, plan, () => undefined);
+  slot.begin(FIRST, kernel);
+  assert.notEqual(slot.advance(done({}, { seq: 1, error: 'no such cell' }), kernel), undefined);
+  assert.deepEqual(log, ['step 1', 'conclude']);
+});
+
+test('work that is refused leaves the work in flight as it is', () => {
+  const { slot, plan, kernel, log } = slotWithPlan([1]);
+  slot.offer(FIRST, plan, () => slot.begin(FIRST, kernel));
+  const refuse = () => {
+    throw new Error('busy');
+  };
+  assert.throws(() => slot.offer(SECOND, slotWithPlan([2]).plan, refuse), /busy/);
+  assert.deepEqual(slot.current, FIRST);
+  assert.deepEqual(slot.advance(done({}, { seq: 1 }), kernel), { workId: 'run_1', end: COMPLETED });
+  slot.end(FIRST, COMPLETED);
+  assert.equal(slot.current, undefined);
+  assert.deepEqual(log, ['step 1', 'conclude', 'ended completed']);
+});
+
+test('work is ended once, and an end that is for other work does not end it', () => {
+  const { slot, plan, kernel, log } = slotWithPlan([1]);
+  slot.offer(FIRST, plan, () => undefined);
+  slot.end(SECOND, LOST);
+  assert.throws(() => slot.begin(SECOND, kernel), /req_2 was not offered/);
+  slot.end(FIRST, LOST);
+  slot.end(FIRST, COMPLETED);
+  assert.deepEqual(log, ['ended failed']);
+});
+
+test('only work that its kernel runs is told of a cancel', () => {
+  const { slot, plan, kernel, log } = slotWithPlan([1]);
+  slot.requestCancel();
+  slot.offer(FIRST, plan, () => undefined);
+  slot.requestCancel();
+  slot.begin(FIRST, kernel);
+  slot.requestCancel();
+  slot.leave();
+  slot.requestCancel();
+  assert.deepEqual(log, ['step 1', 'cancel']);
+});
+
+/** A slot, and a plan that remembers; its commands have the given seqs. */
+function slotWithPlan(seqs: readonly number[]) {
+  const log: string[] = [];
+  const kernel = {} as Kernel;
+  const plan: WorkPlan = {
+    runId: 'run_1',
+    steps: seqs.map((seq) => () => {
+      log.push(`step ${seq}`);
+      return seq;
+    }),
+    follow: () => log.push('follow'),
+    conclude: () => {
+      log.push('conclude');
+      return COMPLETED;
+    },
+    cancelRequested: () => log.push('cancel'),
+    ended: ({ status }) => log.push(`ended ${status}`),
+  };
+  return { slot: new WorkSlot(), plan, kernel, log };
+}
