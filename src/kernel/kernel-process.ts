@@ -48,8 +48,11 @@ export interface KernelPort {
 type Milestone = 'startedAt' | 'acceptedAt' | 'greetedAt' | 'openedAt';
 type State = 'waiting' | 'forking' | 'opening' | 'up' | 'gone';
 
-/** The host says how a process ended within milliseconds; only a host that is going itself, or a busy machine, takes longer. */
-const END_DETAIL_MS = 200;
+/**
+ * The host says how a process ended within milliseconds. A busy machine, or a host that loads a library, takes longer, and
+ * without its word nobody learns why a kernel did not start.
+ */
+const END_DETAIL_MS = 2000;
 /** For what a dead kernel's socket still holds: a child process of a cell may keep the socket open for ever. */
 const LAST_WORDS_MS = 250;
 const STOP_MS = 1500;
