@@ -158,6 +158,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
       ownPorts: () => [port, config.http10Port].filter((one) => one !== undefined),
       egressAllow: config.egressAllow,
       workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
+      startEngine: (launch) => host.startEngine(launch),
     }),
   );
   const sessionActors = new SessionActors({

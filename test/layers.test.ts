@@ -88,7 +88,7 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   commander: /^src\/cli\//,
   tweetnacl: /^src\/(datasource|http|auth)\//,
   // Kernels, and what must not run in the server's own process.
-  'node:child_process': /^src\/kernel\/|^src\/datasource\/embedded\/engine-process\.ts$/,
+  'node:child_process': /^src\/kernel\//,
   'node:cluster': /^src\/actors\//,
   'node:http': /^src\/(http|datasource)\//, // there to answer, here to ask databases through the gateway
 };

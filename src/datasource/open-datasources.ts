@@ -4,6 +4,7 @@ import { connectorOf, parseConnection } from './connectors/connection-schema.ts'
 import { type DriverLoader, installedDrivers } from './connectors/drivers.ts';
 import { Datasources } from './datasources.ts';
 import { createEgress } from './egress/egress.ts';
+import type { StartEngine } from './embedded/engine-port.ts';
 import { Engines } from './embedded/engines.ts';
 import { DatasourceGrants } from './grants.ts';
 import { KeyringStore } from './keys/keyring-store.ts';
@@ -21,6 +22,8 @@ export interface DatasourcePlaneOptions {
   readonly ownPorts: () => readonly number[];
   readonly egressAllow: readonly string[] | undefined;
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
+  /** Starts the process of a database that is a file. */
+  readonly startEngine: StartEngine;
   readonly drivers?: DriverLoader;
 }
 
@@ -37,11 +40,11 @@ const OPEN_DEADLINE_MS = 10_000;
 
 /** Puts the parts of the datasource plane together. Throws `KeyringError` when the keyring does not fit the store. */
 export async function openDatasources(options: DatasourcePlaneOptions): Promise<DatasourcePlane> {
-  const { store, keyringFile, listenHost, ownPorts, egressAllow, workspaceFiles } = options;
+  const { store, keyringFile, listenHost, ownPorts, egressAllow, workspaceFiles, startEngine } = options;
   const { drivers = installedDrivers } = options;
   const keys = await KeyringStore.open(store, keyringFile);
   const egress = createEgress({ listenHost, ownPorts, allow: egressAllow });
-  const engines = new Engines();
+  const engines = new Engines(startEngine);
   const contextOf = (workspaceId: WorkspaceId) => ({
     egress,
     drivers,

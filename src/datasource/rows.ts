@@ -3,21 +3,24 @@
 /** Numbers are exact or floats; decimals, dates, times and whatever JavaScript has no value for are text. */
 export type Cell = null | boolean | number | bigint | string | Uint8Array;
 
-export type ColumnType =
-  | 'boolean'
-  | 'integer'
-  | 'float'
-  | 'decimal'
-  | 'text'
-  | 'bytes'
-  | 'date'
-  | 'time'
-  | 'timestamp'
-  | 'timestamptz'
-  | 'interval'
-  | 'uuid'
-  | 'json'
-  | 'other';
+export const COLUMN_TYPES = [
+  'boolean',
+  'integer',
+  'float',
+  'decimal',
+  'text',
+  'bytes',
+  'date',
+  'time',
+  'timestamp',
+  'timestamptz',
+  'interval',
+  'uuid',
+  'json',
+  'other',
+] as const;
+
+export type ColumnType = (typeof COLUMN_TYPES)[number];
 
 /** Most bytes of one row, as the database sends it. One row is held whole, here and in the kernel. */
 export const ROW_LIMIT_BYTES = 16 * 1024 * 1024;

@@ -8,7 +8,7 @@ const PASSED_TO_KERNELS = ['LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'LD_LIBRARY_PATH'
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What the kernel host loads before its first fork, so that a notebook's import of it takes milliseconds. */
-const PRELOADED = ['numpy', 'pandas', 'pyarrow', 'matplotlib.pyplot', 'altair', 'duckdb', 'sqlglot'];
+const PRELOADED = ['numpy', 'pandas', 'pyarrow', 'matplotlib.pyplot', 'altair', 'duckdb', 'apsw', 'sqlglot'];
 
 /**
  * The environment of the kernel host. PYTHONDONTWRITEBYTECODE is not in it: it would double every start. `confinement`

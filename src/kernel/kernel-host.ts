@@ -7,6 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ConvertRequest, ConvertResult } from './convert.ts';
 import { convertInChild } from './convert.ts';
+import { type EngineLaunch, EngineProcess } from './engine-process.ts';
 import { hostEnvironment, kernelEnvironment } from './environment.ts';
 import { KernelHostError } from './host-error.ts';
 import { findHostScript } from './host-script.ts';
@@ -145,6 +146,16 @@ export class KernelHost implements AsyncDisposable {
       zygote: () => this.#whenUp(),
       newSocketPath: () => this.#sockets.newPath(),
       confinement: conversionConfinement(this.#policy().confinement),
+    });
+  }
+
+  /** Returns at once; the engine waits for a host that is restarting. It ends when it is disposed of, or with the host. */
+  startEngine(launch: EngineLaunch): EngineProcess {
+    return new EngineProcess(launch, {
+      zygote: () => this.#whenUp(),
+      newSocketPath: () => this.#sockets.newPath(),
+      confinement: conversionConfinement(this.#policy().confinement),
+      limits: this.limits,
     });
   }
 

@@ -33,10 +33,21 @@ export interface SocketEvents {
   closed(): void;
 }
 
+/** How the frames of a child are read. */
+export interface FrameReading {
+  /** The value of a frame; `body` is valid during the call. */
+  readonly parse: (body: Buffer) => unknown;
+  /** Most bytes of one frame. */
+  readonly limitBytes: number;
+}
+
+const JSON_FRAMES: FrameReading = { parse: parseBoundedJson, limitBytes: FRAME_LIMIT_BYTES };
+
 export class KernelSocket {
   readonly #token: Buffer;
   readonly #events: SocketEvents;
-  readonly #decoder = new FrameDecoder(FRAME_LIMIT_BYTES);
+  readonly #reading: FrameReading;
+  readonly #decoder: FrameDecoder;
   readonly #server: Server;
   #socket: Socket | null = null;
   #greeted = false;
@@ -49,9 +60,11 @@ export class KernelSocket {
   #hasClosed = false;
   #destroyed = false;
 
-  constructor(token: string, events: SocketEvents) {
+  constructor(token: string, events: SocketEvents, reading: FrameReading = JSON_FRAMES) {
     this.#token = Buffer.from(token);
     this.#events = events;
+    this.#reading = reading;
+    this.#decoder = new FrameDecoder(reading.limitBytes);
     this.#server = createServer((socket) => this.#accept(socket));
   }
 
@@ -137,7 +150,7 @@ export class KernelSocket {
         }
         const { channel, body } = next.value;
         if (channel !== FROM_KERNEL) throw new FrameError(`a frame on channel ${channel}`);
-        const value = parseBoundedJson(body);
+        const value = this.#reading.parse(body);
         if (!this.#greeted) this.#checkGreeting(value);
         values.push(value);
       }

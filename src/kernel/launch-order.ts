@@ -74,8 +74,8 @@ export function confinementWanted({ network, uid }: Pick<Confinement, 'network' 
 }
 
 /**
- * What a conversion is confined to: it reads Python and the system, writes nothing, and needs no network. Null: to
- * nothing.
+ * What a conversion is confined to, and an engine apart from the folder that it serves: it reads Python and the system,
+ * writes nothing, and needs no network. Null: to nothing.
  */
 export function conversionConfinement(confinement: Confinement | null): Record<string, unknown> | null {
   if (confinement === null) return null;

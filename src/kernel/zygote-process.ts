@@ -36,7 +36,7 @@ export interface HostHello {
   readonly bootMs: number;
 }
 
-/** Reports on one child, a kernel or a converter. After `ended`, `refused` or `lost` nothing more comes. */
+/** Reports on one child: a kernel, a converter or an engine. After `ended`, `refused` or `lost` nothing more comes. */
 export interface ChildListener {
   forked?(pid: number): void;
   /** A signal that was asked for has been sent. */
@@ -108,7 +108,7 @@ export class ZygoteProcess {
     return this.#ended.promise;
   }
 
-  /** Asks for a child process (`fork` or `convert`); `id` is new for each. */
+  /** Asks for a child process (`fork`, `convert` or `engine`); `id` is new for each. */
   order(id: string, order: Fields, listener: ChildListener): void {
     this.#listeners.set(id, listener);
     this.#say({ ...order, id });

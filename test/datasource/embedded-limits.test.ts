@@ -3,18 +3,15 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { DuckDBInstance } from '@duckdb/node-api';
-import Database from 'libsql';
 import { FAILURES } from '#src/datasource/failure.ts';
 import { ROW_LIMIT_BYTES } from '#src/datasource/rows.ts';
+import { writeDuckdb, writeSqlite } from '#test/support/python-databases.ts';
 import { ask, probeFixture } from './probe-fixture.ts';
 
 const fixture = probeFixture({ after });
 const at = (name: string) => join(fixture.filesDirectory, name);
-const database = new Database(at('a.sqlite'));
-database.exec('CREATE TABLE kept (id INTEGER)');
-database.close();
-(await DuckDBInstance.create(at('a.duckdb'))).closeSync();
+writeSqlite(at('a.sqlite'), 'CREATE TABLE kept (id INTEGER)');
+writeDuckdb(at('a.duckdb'));
 writeFileSync(at('a.csv'), 'id\n1\n');
 
 /** How each of them makes a text of that many bytes. */

@@ -4,9 +4,8 @@ import { mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from '
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { DuckDBInstance } from '@duckdb/node-api';
-import Database from 'libsql';
 import { FAILURES } from '#src/datasource/failure.ts';
+import { writeDuckdb, writeSqlite } from '#test/support/python-databases.ts';
 import type { Owner } from './listening.ts';
 import { ask, probeFixture } from './probe-fixture.ts';
 
@@ -14,8 +13,15 @@ const WORKS = { ok: true, message: 'The connection works.' };
 const MISSING = { ok: false, message: FAILURES.file_missing };
 const UNUSABLE = { ok: false, message: FAILURES.file_unusable };
 
+const SQLITE = [
+  'CREATE TABLE item (id INTEGER, name TEXT, price REAL, picture BLOB)',
+  "INSERT INTO item VALUES (1, 'é', 1.5, x'00ff'), (9007199254740993, NULL, 2, NULL)",
+];
+const DUCKDB = `CREATE TABLE item AS SELECT 1 AS id, 9007199254740993 AS big, 1.10::DECIMAL(9, 2) AS price, 'é' AS name,
+  '\\x00\\xFF'::BLOB AS picture, DATE '2024-02-29' AS day, [1, 2] AS list, {'a': 1} AS pair, NULL::INTEGER AS nothing`;
+
 /** A workspace with one of each, and links that lead out of it. */
-async function workspace(owner: Owner) {
+function workspace(owner: Owner) {
   const [fixture, outside] = [probeFixture(owner), probeFixture(owner).filesDirectory];
   const at = (...path: string[]) => join(fixture.filesDirectory, ...path);
   mkdirSync(at('data', 'more'), { recursive: true });
@@ -26,10 +32,10 @@ async function workspace(owner: Owner) {
   writeFileSync(at('data', 'notes.txt'), 'no data');
   writeFileSync(at('broken.duckdb'), 'no database'.repeat(1000));
   writeFileSync(at('broken.sqlite'), 'no database'.repeat(1000));
-  writeSqlite(at('shop.sqlite'));
-  await writeDuckdb(at('shop.duckdb'));
-  writeSqlite(join(outside, 'secret.sqlite'));
-  await writeDuckdb(join(outside, 'secret.duckdb'));
+  writeSqlite(at('shop.sqlite'), ...SQLITE);
+  writeDuckdb(at('shop.duckdb'), DUCKDB);
+  writeSqlite(join(outside, 'secret.sqlite'), ...SQLITE);
+  writeDuckdb(join(outside, 'secret.duckdb'), DUCKDB);
   writeFileSync(join(outside, 'secret.csv'), 'secret\n1\n');
   symlinkSync(outside, at('way-out'));
   for (const name of ['secret.sqlite', 'secret.duckdb', 'secret.csv'])
@@ -39,24 +45,7 @@ async function workspace(owner: Owner) {
 }
 
 /** For the tests that change nothing. */
-const shared = await workspace({ after });
-
-function writeSqlite(path: string): void {
-  const database = new Database(path);
-  database.exec(
-    "CREATE TABLE item (id INTEGER, name TEXT, price REAL, picture BLOB); INSERT INTO item VALUES (1, 'é', 1.5, x'00ff'), (9007199254740993, NULL, 2, NULL)",
-  );
-  database.close();
-}
-
-async function writeDuckdb(path: string): Promise<void> {
-  const instance = await DuckDBInstance.create(path);
-  const connection = await instance.connect();
-  await connection.run(`CREATE TABLE item AS SELECT 1 AS id, 9007199254740993 AS big, 1.10::DECIMAL(9, 2) AS price, 'é' AS name,
-    '\\x00\\xFF'::BLOB AS picture, DATE '2024-02-29' AS day, [1, 2] AS list, {'a': 1} AS pair, NULL::INTEGER AS nothing`);
-  connection.closeSync();
-  instance.closeSync();
-}
+const shared = workspace({ after });
 
 test('databases and files of the workspace work, and a test leaves nothing behind', async () => {
   const { probe, at } = shared;
@@ -219,7 +208,7 @@ test('a database file cannot be read as a file, so a link in its place leads now
 });
 
 test('SQLite can be written, and DuckDB and files cannot', async (t) => {
-  const { open } = await workspace(t);
+  const { open } = workspace(t);
   const sqlite = await open({ kind: 'sqlite', path: 'shop.sqlite' });
   await ask(sqlite, 'INSERT INTO item (id) VALUES (7)', { readOnly: false });
   assert.deepEqual((await ask(sqlite, 'SELECT id FROM item WHERE id = 7')).rows, [[7]]);
@@ -247,7 +236,7 @@ for (const [kind, path, sql] of [
 }
 
 test('what is written between two queries is seen by the second', async (t) => {
-  const { open, at } = await workspace(t);
+  const { open, at } = workspace(t);
   const [files, duckdb] = [
     await open({ kind: 'files', path: 'data' }),
     await open({ kind: 'duckdb', path: 'shop.duckdb' }),
@@ -257,12 +246,8 @@ test('what is written between two queries is seen by the second', async (t) => {
   assert.deepEqual((await ask(duckdb, 'SELECT id FROM item')).rows, [[1]]);
   assert.equal((await ask(sqlite, 'SELECT id FROM item')).rows.length, 2);
   writeFileSync(at('data', 'new.csv'), 'a\n1\n');
-  const instance = await DuckDBInstance.create(at('shop.duckdb'));
-  const connection = await instance.connect();
-  await connection.run('UPDATE item SET id = 2');
-  connection.closeSync();
-  instance.closeSync();
-  writeSqlite(at('other.sqlite'));
+  writeDuckdb(at('shop.duckdb'), 'UPDATE item SET id = 2');
+  writeSqlite(at('other.sqlite'), ...SQLITE);
   renameSync(at('other.sqlite'), at('shop.sqlite'));
   await ask(sqlite, 'INSERT INTO item (id) VALUES (7)', { readOnly: false });
   assert.deepEqual((await ask(files, 'SELECT * FROM new')).rows, [[1]]);

@@ -1,70 +1,69 @@
-/** The processes that are started ahead for embedded databases. */
+/** The processes of embedded databases: how long each lives, and what it has. */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { embeddedSession } from '#src/datasource/embedded/embedded-session.ts';
-import type { EngineProcess } from '#src/datasource/embedded/engine-process.ts';
+import type { EngineProcess } from '#src/datasource/embedded/engine-port.ts';
 import { Engines } from '#src/datasource/embedded/engines.ts';
 import { eventually } from '#test/support/processes.ts';
+import { writeSqlite } from '#test/support/python-databases.ts';
+import { startEngine } from './engine-host.ts';
 import type { Owner } from './listening.ts';
 import { ask, probeFixture } from './probe-fixture.ts';
-
-class WatchedEngines extends Engines {
-  readonly taken: EngineProcess[] = [];
-  override take(kind: Parameters<Engines['take']>[0]): EngineProcess {
-    const engine = super.take(kind);
-    this.taken.push(engine);
-    return engine;
-  }
-}
 
 function fixture(owner: Owner) {
   const { filesDirectory } = probeFixture(owner);
   writeFileSync(join(filesDirectory, 'a.csv'), 'x\n1\n');
-  const engines = new WatchedEngines();
+  const started: EngineProcess[] = [];
+  const engines = new Engines((launch) => {
+    const engine = startEngine(launch);
+    started.push(engine);
+    return engine;
+  });
   owner.after(async () => engines[Symbol.dispose]());
-  const session = embeddedSession({ kind: 'files', filesDirectory, path: '.' }, engines);
-  return { engines, session, filesDirectory };
+  const open = (kind: 'files' | 'sqlite', path: string) =>
+    embeddedSession({ kind, filesDirectory, path }, engines);
+  return { engines, started, filesDirectory, open, session: open('files', '.') };
 }
 
-/** Ids of the processes that this one has started. */
-function children(): string[] {
-  return readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').split(' ').filter(Boolean);
-}
+/** Gone, or dead and not reaped yet. */
+const isGone = (engine: EngineProcess | undefined) => () => {
+  try {
+    return readFileSync(`/proc/${engine?.pid}/stat`, 'utf8').includes(') Z ');
+  } catch {
+    return true;
+  }
+};
 
-const isGone = (engine: EngineProcess) => () => readdirSync('/proc').includes(String(engine.pid)) === false;
-
-test('each statement has a process of its own, which ends with it', async (t) => {
-  const { engines, session } = fixture(t);
+test('statements on one database share a process, one after the other', async (t) => {
+  const { session, started } = fixture(t);
   for (let i = 0; i < 3; i++) assert.deepEqual((await ask(session, 'SELECT * FROM a')).rows, [[1]]);
-  assert.equal(new Set(engines.taken.map(({ pid }) => pid)).size, 3);
-  for (const engine of engines.taken) await eventually('the end of the process', isGone(engine));
+  assert.equal(started.length, 1);
 });
 
-test('the next one is there already, with an empty environment and nothing of the workspace open', async (t) => {
-  const { engines, session, filesDirectory } = fixture(t);
+test('statements at the same time have a process each', async (t) => {
+  const { session, started } = fixture(t);
+  await Promise.all([ask(session, 'SELECT * FROM a'), ask(session, 'SELECT * FROM a')]);
+  assert.equal(new Set(started.map(({ pid }) => pid)).size, 2);
+});
+
+test('a process has nothing of the workspace open between two statements on files', async (t) => {
+  const { session, started, filesDirectory } = fixture(t);
   await ask(session, 'SELECT * FROM a');
-  const next = engines.take('files');
-  t.after(() => next[Symbol.dispose]());
-  engines.prepare('files');
-  assert.equal(next.ended, false);
-  const of = (file: string) => `/proc/${next.pid}/${file}`;
-  await next.ask({ type: 'prepare', library: 'duckdb' });
-  assert.deepEqual(
-    readFileSync(of('environ'), 'utf8')
-      .split('\0')
-      .filter((entry) => entry !== '' && !entry.startsWith('NODE_CHANNEL_')),
-    [],
+  // What was forked is the first process of its namespaces; the engine is its child, where there are any.
+  const pid = started[0]?.pid;
+  const pids = [pid, ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)];
+  const open = pids.flatMap((one) =>
+    readdirSync(`/proc/${one}/fd`).map((name) => readlinkSync(`/proc/${one}/fd/${name}`)),
   );
-  const open = readdirSync(of('fd')).map((name) => readlinkSync(of(`fd/${name}`)));
   assert.deepEqual(
     open.filter((path) => path.startsWith(filesDirectory)),
     [],
   );
 });
 
-test('what was written after the next one was started is seen by it', async (t) => {
+test('what was written between two statements is seen by the second', async (t) => {
   const { session, filesDirectory } = fixture(t);
   for (let rows = 1; rows < 4; rows++) {
     writeFileSync(join(filesDirectory, 'a.csv'), `x\n${'1\n'.repeat(rows)}`);
@@ -72,23 +71,69 @@ test('what was written after the next one was started is seen by it', async (t) 
   }
 });
 
-test('one that died while it waited is not given out', async (t) => {
-  const { engines, session } = fixture(t);
-  await ask(session, 'SELECT * FROM a');
-  for (const engine of engines.taken) await eventually('the end of the process', isGone(engine));
-  const [waiting] = children();
-  process.kill(Number(waiting), 'SIGKILL');
-  await eventually('its end', () => children().length === 0);
-  assert.deepEqual((await ask(session, 'SELECT * FROM a')).rows, [[1]]);
+test('a database that was replaced is opened anew by the process that had the old one', async (t) => {
+  const { open, started, filesDirectory } = fixture(t);
+  const at = (name: string) => join(filesDirectory, name);
+  writeSqlite(at('a.sqlite'), 'CREATE TABLE t (x)');
+  writeSqlite(at('b.sqlite'), 'CREATE TABLE t (x)', 'INSERT INTO t VALUES (7)');
+  const session = open('sqlite', 'a.sqlite');
+  assert.deepEqual((await ask(session, 'SELECT * FROM t')).rows, []);
+  renameSync(at('b.sqlite'), at('a.sqlite'));
+  assert.deepEqual((await ask(session, 'SELECT * FROM t')).rows, [[7]]);
+  assert.equal(started.length, 1);
 });
 
-test('none is left when the server ends, and none is started after that', async (t) => {
-  const { engines, session } = fixture(t);
+test('what a statement has made for its connection alone is not there for the next one', async (t) => {
+  const { open, filesDirectory } = fixture(t);
+  writeSqlite(join(filesDirectory, 'a.sqlite'), 'CREATE TABLE t (x)');
+  const session = open('sqlite', 'a.sqlite');
+  const options = { readOnly: false };
+  await ask(session, 'CREATE TEMP TABLE mine AS SELECT 1 AS x', options);
+  await assert.rejects(ask(session, 'SELECT * FROM mine', options), { category: 'query' });
+  await ask(session, 'BEGIN', options);
+  await ask(session, 'INSERT INTO t VALUES (1)', options);
+  assert.deepEqual((await ask(session, 'SELECT * FROM t')).rows, [[1]]);
+});
+
+test('one that died while it waited is not given out', async (t) => {
+  const { session, started } = fixture(t);
   await ask(session, 'SELECT * FROM a');
-  const waiting = engines.take('files');
-  engines.prepare('files');
+  process.kill(Number(started[0]?.pid), 'SIGKILL');
+  await eventually('its end', () => started[0]?.ended === true);
+  assert.deepEqual((await ask(session, 'SELECT * FROM a')).rows, [[1]]);
+  assert.equal(started.length, 2);
+});
+
+test('a cancelled statement ends its process', async (t) => {
+  const { session, started } = fixture(t);
+  await ask(session, 'SELECT * FROM a');
+  const stop = new AbortController();
+  const endless = ask(session, 'SELECT count(*) FROM range(1000000000) a, range(1000000000) b', {
+    signal: stop.signal,
+  });
+  setImmediate(() => stop.abort());
+  await assert.rejects(endless);
+  await eventually('the end of the process', isGone(started[0]));
+});
+
+test('of those that wait for a statement there are no more than sixteen', async (t) => {
+  const { engines, started, filesDirectory } = fixture(t);
+  for (let i = 0; i < 18; i++) {
+    const launch = { kind: 'sqlite', filesDirectory, path: `${i}`, mode: 'read' } as const;
+    const engine = engines.take(launch);
+    await assert.doesNotReject(engine.ask({ op: 'open' }));
+    engines.give(launch, engine, true);
+  }
+  assert.deepEqual(
+    started.map(({ ended }) => ended),
+    [true, true, ...Array.from({ length: 16 }, () => false)],
+  );
+});
+
+test('none is left when the server ends, and none is kept after that', async (t) => {
+  const { engines, session, started } = fixture(t);
+  await ask(session, 'SELECT * FROM a');
   engines[Symbol.dispose]();
-  engines.prepare('files');
-  waiting[Symbol.dispose]();
-  await eventually('the end of all of them', () => children().length === 0);
+  await assert.rejects(ask(session, 'SELECT * FROM a'));
+  for (const engine of started) await eventually('the end of all of them', isGone(engine));
 });

@@ -13,6 +13,7 @@ import { createEgress } from '#src/datasource/egress/egress.ts';
 import { Engines } from '#src/datasource/embedded/engines.ts';
 import { type ProbeContext, probeConnection } from '#src/datasource/probe.ts';
 import type { Cell, Column, Parameter, QueryOptions } from '#src/datasource/rows.ts';
+import { startEngine } from './engine-host.ts';
 import type { Owner } from './listening.ts';
 
 export const OWN_PORT = 1;
@@ -30,7 +31,7 @@ export function probeFixture(owner: Owner, overrides: Partial<ProbeContext> = {}
   const filesDirectory = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-files-')));
   owner.after(async () => rmSync(filesDirectory, { recursive: true }));
   const egress = createEgress({ listenHost: '127.0.0.1', ownPorts: () => [OWN_PORT], allow: undefined });
-  const engines = new Engines();
+  const engines = new Engines(startEngine);
   owner.after(async () => engines[Symbol.dispose]());
   const context = { egress, filesDirectory, drivers: installedDrivers, engines, ...overrides };
   return {

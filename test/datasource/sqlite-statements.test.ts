@@ -1,9 +1,23 @@
+/** How many statements a text has: SQLite itself says where the first one ends. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { hasSecondStatement } from '#src/datasource/embedded/sqlite-statements.ts';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { writeSqlite } from '#test/support/python-databases.ts';
+import { ask, probeFixture } from './probe-fixture.ts';
 
 const TRIGGER =
   'create trigger t after insert on a begin insert into b values (case 1 when 1 then 2 end); delete from c; end';
+const SEVERAL = 'Exactly one statement is expected. Run them one after the other.';
+const fixture = probeFixture({ after });
+let databases = 0;
+
+/** A session with a database of three tables, and a trigger when it is wanted. */
+async function open(...more: readonly string[]) {
+  const path = `${databases++}.sqlite`;
+  const tables = ['create table a (x)', 'create table b (x)', 'create table c (x)'];
+  writeSqlite(join(fixture.filesDirectory, path), ...tables, ...more);
+  return fixture.open({ kind: 'sqlite', path });
+}
 
 for (const one of [
   'select 1',
@@ -18,7 +32,12 @@ for (const one of [
   `explain query plan ${TRIGGER.replace('create', 'create temporary')}; --`,
   'create table trigger_happy (a)',
 ]) {
-  test(`one statement: ${one}`, () => assert.equal(hasSecondStatement(one), false));
+  test(`one statement: ${one}`, async () => {
+    const asked = ask(await open(), one, { readOnly: false });
+    // A name that is no column is an error of its own.
+    if (one.includes('[;]')) await assert.rejects(asked, ({ detail }) => detail !== SEVERAL);
+    else await asked;
+  });
 }
 
 for (const several of [
@@ -32,5 +51,11 @@ for (const several of [
   `${TRIGGER}; drop table b`,
   'drop trigger t; end',
 ]) {
-  test(`more than one: ${several}`, () => assert.equal(hasSecondStatement(several), true));
+  test(`more than one, of which none runs: ${several}`, async () => {
+    const session = await open(...(several.startsWith('drop trigger') ? [TRIGGER] : []));
+    const names = async () => (await ask(session, 'select name from sqlite_master order by name')).rows;
+    const before = await names();
+    await assert.rejects(ask(session, several, { readOnly: false }), { category: 'query', detail: SEVERAL });
+    assert.deepEqual(await names(), before);
+  });
 }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import Database from 'libsql';
 import type { Client } from '#src/client/client.ts';
 import type { Run } from '#src/client/runs.ts';
 import { httpStandIn } from '#test/datasource/http-stand-in.ts';
+import { writeSqlite } from '#test/support/python-databases.ts';
 import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
@@ -25,14 +25,11 @@ const calls = (run: Run) =>
 test('an agent lists, describes and queries the datasources of its conversation, reading only', async () => {
   mkdirSync(server.filesDir, { recursive: true });
   for (const slug of ['sales', 'secret']) {
-    const database = new Database(join(server.filesDir, `${slug}.db`));
-    database.exec(
-      'CREATE TABLE item (id INTEGER, name TEXT); INSERT INTO item VALUES (1, NULL), (2, $$x$$)'.replaceAll(
-        '$$',
-        "'",
-      ),
+    writeSqlite(
+      join(server.filesDir, `${slug}.db`),
+      'CREATE TABLE item (id INTEGER, name TEXT)',
+      "INSERT INTO item VALUES (1, NULL), (2, 'x')",
     );
-    database.close();
     await client.datasources.create({ slug, connection: { kind: 'sqlite', path: `${slug}.db` } });
   }
   const { environmentId } = await client.executionEnvironments.create();

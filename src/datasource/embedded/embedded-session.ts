@@ -1,16 +1,11 @@
-/**
- * Sessions with embedded databases. SQLite keeps its process from one query to the next, as long as the file is the same;
- * the others take a new one for each query, because DuckDB holds a lock on its file and knows only what it saw when it opened.
- * A query that is cancelled ends its process.
- */
-import { statSync } from 'node:fs';
+/** Sessions with embedded databases. They hold no process: each statement takes one, and a cancelled one ends its own. */
 import type { Session } from '../connectors/connector.ts';
-import { DatasourceFailure } from '../failure.ts';
-import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
-import type { EngineKind, EngineMode } from './engine-messages.ts';
-import type { EngineProcess } from './engine-process.ts';
+import { DatasourceFailure, type FailureCategory } from '../failure.ts';
+import type { Column, Parameter, QueryOptions, RowBatch } from '../rows.ts';
+import { checkAnswer, columnsOf, parameterFields, rowsOf } from './engine-answers.ts';
+import type { EngineKind, EngineLaunch, EngineMode, EngineProcess } from './engine-port.ts';
 import type { Engines } from './engines.ts';
-import { locate } from './workspace-path.ts';
+import type { PackedRows } from './packed-rows.ts';
 
 export interface EmbeddedOptions {
   readonly kind: EngineKind;
@@ -18,86 +13,95 @@ export interface EmbeddedOptions {
   readonly path: string;
 }
 
-interface Running {
-  readonly engine: EngineProcess;
-  /** Of the way it was opened, and of the file. */
-  readonly mark: string;
-}
-
 export function embeddedSession(options: EmbeddedOptions, engines: Engines): Session {
-  const isKept = options.kind === 'sqlite';
-  let current: Running | undefined;
-  const end = () => {
-    current?.engine[Symbol.dispose]();
-    current = undefined;
-  };
-  const engineFor = async (mode: EngineMode, signal: AbortSignal) => {
-    // The process looks again; here it is to spare one for what is not there, and to see that a file was replaced.
-    const found = statSync(
-      locate(options.filesDirectory, options.path, options.kind === 'files' ? 'any' : 'file'),
-    );
-    const mark = `${mode} ${found.dev} ${found.ino}`;
-    if (isKept && current?.mark === mark && !current.engine.ended) return current.engine;
-    end();
-    const engine = engines.take(options.kind);
-    current = { engine, mark };
-    try {
-      await killedOnAbort(engine, signal, () => engine.ask({ type: 'open', mode, ...options }));
-    } catch (error) {
-      end();
-      throw error;
-    }
-    engines.prepare(options.kind);
-    return engine;
-  };
-  async function* query(
-    sql: string,
-    parameters: readonly Parameter[],
-    { signal, readOnly }: QueryOptions,
-  ): AsyncGenerator<RowBatch> {
-    const engine = await engineFor(readOnly ? 'read' : 'write', signal);
-    const ask = (request: Parameters<EngineProcess['ask']>[0]) =>
-      killedOnAbort(engine, signal, () => engine.ask(request));
-    let isDone = false;
-    try {
-      const started = await ask({ type: 'query', sql, parameters });
-      if (started.type !== 'columns') throw new DatasourceFailure('failed');
-      const { columns } = started;
-      if (columns === null) {
-        isDone = true;
-        return;
-      }
-      for (let batches = 0; ; batches++) {
-        const answer = await ask({ type: 'next' });
-        if (answer.type !== 'rows') throw new DatasourceFailure('failed');
-        if (answer.rows.length > 0 || batches === 0) yield { columns, rows: answer.rows };
-        isDone = answer.rows.length === 0;
-        if (isDone) return;
-      }
-    } finally {
-      // A statement that was left half read holds its locks.
-      if (!isKept || !isDone) engine[Symbol.dispose]();
-    }
-  }
   return {
     async probe(signal) {
-      await engineFor('probe', signal);
+      const launch = launchOf(options, 'probe');
+      const engine = engines.take(launch);
+      try {
+        checkAnswer(await killedOnAbort(engine, signal, { op: 'open' }), 'opened');
+      } finally {
+        engines.give(launch, engine, false);
+      }
     },
-    query,
-    close: async () => end(),
+    query: (sql, parameters, given) => queried(options, engines, sql, parameters, given),
+    close: async () => {},
   };
 }
 
-async function killedOnAbort<T>(
+/** Only SQLite is ever written, or leaves a trace when it is read. */
+function launchOf(options: EmbeddedOptions, mode: EngineMode): EngineLaunch {
+  return { ...options, mode: options.kind === 'sqlite' ? mode : 'read' };
+}
+
+async function* queried(
+  options: EmbeddedOptions,
+  engines: Engines,
+  sql: string,
+  parameters: readonly Parameter[],
+  { signal, readOnly }: QueryOptions,
+): AsyncGenerator<RowBatch> {
+  const launch = launchOf(options, readOnly ? 'read' : 'write');
+  const engine = engines.take(launch);
+  const ask = (request: Readonly<Record<string, unknown>>) => killedOnAbort(engine, signal, request);
+  let state: 'failed' | 'running' | 'done' = 'failed';
+  try {
+    const columns = columnsOf(await ask({ op: 'query', sql, parameters: parameterFields(parameters) }));
+    if (columns !== null) {
+      state = 'running';
+      for (let batches = 0; ; batches++) {
+        const packed = rowsOf(await ask({ op: 'next' }), columns);
+        if (packed.count > 0 || batches === 0) yield batchOf(columns, packed);
+        if (packed.count === 0) break;
+      }
+    }
+    state = 'done';
+  } catch (error) {
+    // What the database says of a statement ends the statement, not the process.
+    const isRefused = error instanceof DatasourceFailure && STATEMENT_FAILURES.has(error.category);
+    state = isRefused ? 'running' : 'failed';
+    throw error;
+  } finally {
+    // A statement that was left half read holds its locks.
+    if (state === 'running') state = await ended(ask);
+    engines.give(launch, engine, state === 'done');
+  }
+}
+
+const STATEMENT_FAILURES: ReadonlySet<FailureCategory> = new Set(['query', 'row_too_large']);
+
+async function ended(ask: (request: { readonly op: 'end' }) => Promise<unknown>): Promise<'done' | 'failed'> {
+  try {
+    checkAnswer(await ask({ op: 'end' }), 'ended');
+    return 'done';
+  } catch {
+    return 'failed';
+  }
+}
+
+function batchOf(columns: readonly Column[], packed: PackedRows): RowBatch {
+  let rows: RowBatch['rows'] | undefined;
+  return {
+    columns,
+    get rows() {
+      rows ??= packed.rows();
+      return rows;
+    },
+    json: () => packed.json(),
+  };
+}
+
+async function killedOnAbort(
   engine: EngineProcess,
   signal: AbortSignal,
-  work: () => Promise<T>,
-): Promise<T> {
+  request: Readonly<Record<string, unknown>>,
+): Promise<unknown> {
   const kill = () => engine[Symbol.dispose]();
+  if (signal.aborted) kill();
   signal.throwIfAborted();
   signal.addEventListener('abort', kill, { once: true });
   try {
-    return await work();
+    return await engine.ask(request);
   } catch (error) {
     signal.throwIfAborted(); // killed, rather than failed
     throw error;

@@ -1,56 +1,80 @@
 /**
- * Processes for embedded databases. Starting one and loading its library takes most of a short query, so the next one is
- * started ahead: it has opened nothing, serves one opening only like any other, and ends when nobody wants it for a while.
+ * Processes of embedded databases. One that has answered a statement is kept a while for the next one on the same
+ * database: starting and confining one takes longer than most statements. Each runs one statement at a time.
  */
-import type { EngineKind, EngineLibrary } from './engine-messages.ts';
-import { EngineProcess } from './engine-process.ts';
+import type { EngineLaunch, EngineProcess, StartEngine } from './engine-port.ts';
 
-interface Spare {
+interface Kept {
+  readonly key: string;
   readonly engine: EngineProcess;
   readonly timer: NodeJS.Timeout;
 }
 
 const IDLE_MS = 60_000;
-const LIBRARIES: Readonly<Record<EngineKind, EngineLibrary>> = {
-  sqlite: 'sqlite',
-  duckdb: 'duckdb',
-  files: 'duckdb',
-};
+/** Processes that wait for a statement; the one that has waited longest makes room. */
+const MAX_KEPT = 16;
 
 export class Engines implements Disposable {
-  readonly #spares = new Map<EngineLibrary, Spare>();
+  readonly #start: StartEngine;
+  /** The one that waits longest comes first. */
+  #kept: Kept[] = [];
+  readonly #taken = new Set<EngineProcess>();
   #disposed = false;
 
-  /** A process that has opened nothing. The caller disposes of it. */
-  take(kind: EngineKind): EngineProcess {
-    const library = LIBRARIES[kind];
-    const spare = this.#spares.get(library);
-    this.#spares.delete(library);
-    clearTimeout(spare?.timer);
-    if (spare === undefined || spare.engine.ended) return new EngineProcess(library);
-    spare.engine.hold(true);
-    return spare.engine;
+  constructor(start: StartEngine) {
+    this.#start = start;
   }
 
-  /** Starts the process that the next `take` gives, unless there is one. */
-  prepare(kind: EngineKind): void {
-    const library = LIBRARIES[kind];
-    if (this.#disposed || this.#spares.get(library)?.engine.ended === false) return;
-    const engine = new EngineProcess(library);
-    engine.hold(false);
-    const timer = setTimeout(() => this.#drop(library), IDLE_MS).unref();
-    this.#spares.set(library, { engine, timer });
+  /** A process for one statement. The caller gives it back or disposes of it. */
+  take(launch: EngineLaunch): EngineProcess {
+    const key = keyOf(launch);
+    const found = this.#kept.findLast((kept) => kept.key === key && !kept.engine.ended);
+    if (found === undefined) {
+      const engine = this.#start(launch);
+      this.#taken.add(engine);
+      if (this.#disposed) engine[Symbol.dispose]();
+      return engine;
+    }
+    this.#forget(found);
+    this.#taken.add(found.engine);
+    return found.engine;
   }
 
+  /** Keeps the process, which has nothing left to do, for the next statement; or ends it. */
+  give(launch: EngineLaunch, engine: EngineProcess, isUsable: boolean): void {
+    this.#taken.delete(engine);
+    if (!isUsable || this.#disposed || engine.ended) {
+      engine[Symbol.dispose]();
+      return;
+    }
+    const kept: Kept = {
+      key: keyOf(launch),
+      engine,
+      timer: setTimeout(() => this.#drop(kept), IDLE_MS).unref(),
+    };
+    this.#kept.push(kept);
+    if (this.#kept.length > MAX_KEPT) this.#drop(this.#kept[0]!);
+  }
+
+  /** Ends all of them, also those that are in use. */
   [Symbol.dispose](): void {
     this.#disposed = true;
-    for (const library of [...this.#spares.keys()]) this.#drop(library);
+    for (const kept of [...this.#kept]) this.#drop(kept);
+    for (const engine of this.#taken) engine[Symbol.dispose]();
+    this.#taken.clear();
   }
 
-  #drop(library: EngineLibrary): void {
-    const spare = this.#spares.get(library);
-    this.#spares.delete(library);
-    clearTimeout(spare?.timer);
-    spare?.engine[Symbol.dispose]();
+  #drop(kept: Kept): void {
+    this.#forget(kept);
+    kept.engine[Symbol.dispose]();
   }
+
+  #forget(kept: Kept): void {
+    clearTimeout(kept.timer);
+    this.#kept = this.#kept.filter((one) => one !== kept);
+  }
+}
+
+function keyOf({ kind, filesDirectory, path, mode }: EngineLaunch): string {
+  return JSON.stringify([kind, filesDirectory, path, mode]);
 }

@@ -52,6 +52,21 @@ class Convert(Connection, kw_only=True, tag_field="op", tag="convert"):
             raise ValueError(f"cannot {self.direction} {self.format}")
 
 
+class Engine(Connection, kw_only=True, tag_field="op", tag="engine"):
+    """Start a process for one embedded database; see engine.py."""
+
+    engine: str
+    folder: str  # of the workspace's files
+    path: str  # in that folder
+    mode: str
+    limits: dict[str, int] = {}
+    nice: int = 0
+
+    def __post_init__(self):
+        if self.engine not in ENGINES or self.mode not in MODES:
+            raise ValueError(f"there is no engine {self.engine} for {self.mode}")
+
+
 class Signal(msgspec.Struct, kw_only=True, tag_field="op", tag="signal"):
     """Signal a kernel: 2 goes to its whole group, so that children of its cells are interrupted, too."""
 
@@ -62,4 +77,6 @@ class Signal(msgspec.Struct, kw_only=True, tag_field="op", tag="signal"):
 DIRECTIONS = {("read", "py"), ("read", "ipynb"), ("read", "md")} | {
     ("write", kind) for kind in ("py", "ipynb", "md", "html")
 }
-decode = msgspec.json.Decoder(Fork | Convert | Signal).decode
+ENGINES = ("sqlite", "duckdb", "files")
+MODES = ("probe", "read", "write")
+decode = msgspec.json.Decoder(Fork | Convert | Engine | Signal).decode

@@ -1,7 +1,7 @@
 """The zygote: one Python process that has marimo loaded and forks a kernel per session. Linux, Python 3.11 or newer.
 
 One JSON document per line:
-  stdin   fork, convert, signal: see orders.py. Its end means that the server is gone, and ends every kernel.
+  stdin   fork, convert, engine, signal: see orders.py. Its end means that the server is gone, and ends every kernel.
   stdout  {"op":"hello","marimo","python","supported","missing","threads","confinement","ms"}
           {"op":"preloaded","libraries":[…],"threads","ms"}     everything is loaded; forks worked since hello
           {"op":"forked","id","pid"}   {"op":"refused","id","error"}
@@ -143,6 +143,8 @@ class Zygote:
         confinement = self.confine(order, getattr(order, "cwd", None))
         if isinstance(order, orders.Convert):
             self.fork(order, self.convert, confinement)
+        elif isinstance(order, orders.Engine):
+            self.fork(order, self.run_engine, confinement)
         elif confinement is None or not self.found.namespaces:
             self.fork(order, self.run_kernel, confinement)
         else:
@@ -316,6 +318,11 @@ class Zygote:
 
         convert.run(order, confinement, link)
 
+    def run_engine(self, order, forked_at, confinement, link):
+        import engine
+
+        engine.run(order, confinement, link)
+
     def listen(self, ready):
         """To give back an init's memory takes the system as long as the kernel's did: nobody has to wait for that."""
         for link in ready.intersection(self.links):
@@ -425,6 +432,7 @@ def main():
         import compiling
         import console
         import convert  # noqa: F401  found before sys.path changes
+        import engine  # noqa: F401
         import graph_scans
         import kernel_process
         import orders  # noqa: F401

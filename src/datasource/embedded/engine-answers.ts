@@ -1,0 +1,60 @@
+/** What the process of an embedded database answers, checked: it runs native code on files of users. */
+import { DatasourceFailure, FAILURES, type FailureCategory } from '../failure.ts';
+import { COLUMN_TYPES, type Column, type Parameter } from '../rows.ts';
+import { PackedRows } from './packed-rows.ts';
+
+/** Throws `DatasourceFailure` when the answer is one, and for what is none. */
+export function checkAnswer(answer: unknown, op: 'opened' | 'ended'): void {
+  if (fieldsOf(answer).op !== op) throw new DatasourceFailure('failed');
+}
+
+/** The columns of a statement; `null` when it gives no rows. Throws like `checkAnswer`. */
+export function columnsOf(answer: unknown): readonly Column[] | null {
+  const { op, columns } = fieldsOf(answer);
+  if (op !== 'columns') throw new DatasourceFailure('failed');
+  if (columns === null) return null;
+  if (!Array.isArray(columns)) throw new DatasourceFailure('failed');
+  return columns.map(columnOf);
+}
+
+/** Rows; none at the end. Throws like `checkAnswer`. */
+export function rowsOf(answer: unknown, columns: readonly Column[]): PackedRows {
+  if (Buffer.isBuffer(answer)) return new PackedRows(answer, columns);
+  fieldsOf(answer);
+  throw new DatasourceFailure('failed');
+}
+
+/** Parameters as JSON. */
+export function parameterFields(parameters: readonly Parameter[]): unknown[] {
+  return parameters.map((one) => {
+    if (typeof one === 'bigint') return { integer: one.toString() };
+    return one instanceof Uint8Array ? { bytes: Buffer.from(one).toString('base64') } : one;
+  });
+}
+
+function fieldsOf(answer: unknown): Readonly<Record<string, unknown>> {
+  if (typeof answer !== 'object' || answer === null) throw new DatasourceFailure('failed');
+  const fields: Readonly<Record<string, unknown>> = { ...answer };
+  if (fields.op === 'failed') throw failureOf(fields);
+  return fields;
+}
+
+function failureOf({ category, detail }: Readonly<Record<string, unknown>>): DatasourceFailure {
+  const said = typeof detail === 'string' ? detail : undefined;
+  if (category === 'package_missing') {
+    const message = `The server’s Python (TROUPE_PYTHON) has no package ${said}, which this kind of database needs.`;
+    return new DatasourceFailure('driver_missing', message);
+  }
+  return new DatasourceFailure(isCategory(category) ? category : 'failed', undefined, said);
+}
+
+function isCategory(category: unknown): category is FailureCategory {
+  return typeof category === 'string' && Object.hasOwn(FAILURES, category);
+}
+
+function columnOf(value: unknown): Column {
+  const { name, type }: Readonly<Record<string, unknown>> = { ...Object(value) };
+  const known = COLUMN_TYPES.find((one) => one === type);
+  if (typeof name !== 'string' || known === undefined) throw new DatasourceFailure('failed');
+  return { name, type: known };
+}

@@ -1,0 +1,18 @@
+"""How an embedded database says that something did not work."""
+
+
+class EngineFailure(Exception):
+    """`category`: as the server knows it (src/datasource/failure.ts), or `package_missing`. `detail`: what the database
+    says of a statement, or the name of the package."""
+
+    def __init__(self, category, detail=None):
+        super().__init__(category)
+        self.category, self.detail = category, detail
+
+
+SEVERAL = "Exactly one statement is expected. Run them one after the other."
+
+
+def refuse(detail) -> EngineFailure:
+    """The statement is at fault."""
+    return EngineFailure("query", detail)
