@@ -30,6 +30,7 @@ export async function checkPython(config: Config): Promise<Finding[]> {
         ? ok('marimo', `${hello.marimo}, every private name in its place`)
         : warning('marimo', `${hello.marimo} lacks ${hello.missing.join(', ')}`, UPGRADE),
       confinementFinding(hello.confinement, confinement),
+      await databasesFinding(host, runDir),
     ];
   } catch (error) {
     return [problem('Python', messageOf(error), UPGRADE)];
@@ -37,6 +38,20 @@ export async function checkPython(config: Config): Promise<Finding[]> {
     await host[Symbol.asyncDispose]();
     rmSync(runDir, { recursive: true, force: true });
   }
+}
+
+/** Whether databases that are files can be used: it asks for one that is not there. */
+async function databasesFinding(host: KernelHost, filesDirectory: string): Promise<Finding> {
+  const lacking: unknown[] = [];
+  for (const kind of ['sqlite', 'duckdb'] as const) {
+    using engine = host.startEngine({ kind, filesDirectory, path: 'none', mode: 'probe' });
+    const answer = await engine.ask({ op: 'open' });
+    const { category, detail }: Readonly<Record<string, unknown>> = { ...Object(answer) };
+    if (category !== 'file_missing') lacking.push(category === 'package_missing' ? detail : kind);
+  }
+  return lacking.length === 0
+    ? ok('databases', 'SQLite and DuckDB files can be used')
+    : warning('databases', `datasources that are files lack ${lacking.join(', ')}`, UPGRADE);
 }
 
 function confinementFinding(line: string, setting: Config['kernelConfinement']): Finding {

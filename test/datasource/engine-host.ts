@@ -10,21 +10,34 @@ import { KernelHost } from '#src/kernel/kernel-host.ts';
 const PYTHON =
   process.env.TROUPE_PYTHON || fileURLToPath(new URL('../../../.venv/bin/python', import.meta.url));
 
-let host: KernelHost | undefined;
+const hosts = new Map<'auto' | 'off', KernelHost>();
 let runDir: string | undefined;
 
 // Here and not in a function: a hook that is made while a test runs belongs to that test.
 after(async () => {
-  await host?.[Symbol.asyncDispose]();
+  for (const host of hosts.values()) await host[Symbol.asyncDispose]();
   if (runDir !== undefined) rmSync(runDir, { recursive: true, force: true });
 });
 
-export const startEngine: StartEngine = (launch) => (host ?? boot()).startEngine(launch);
+/** Confined as far as this machine allows. */
+export const startEngine: StartEngine = (launch) => hostWith('auto').startEngine(launch);
 
-function boot(): KernelHost {
-  runDir = mkdtempSync(join(tmpdir(), 'troupe-engines-'));
-  const silence = { info: () => {}, warn: () => {}, error: () => {} };
-  host = new KernelHost({ python: PYTHON, runDir, preload: false, log: silence, hiddenPaths: [runDir] });
+/** With nothing but the rules of the databases themselves. */
+export const startUnconfined: StartEngine = (launch) => hostWith('off').startEngine(launch);
+
+function hostWith(confinement: 'auto' | 'off'): KernelHost {
+  const known = hosts.get(confinement);
+  if (known !== undefined) return known;
+  runDir ??= mkdtempSync(join(tmpdir(), 'troupe-engines-'));
+  const host = new KernelHost({
+    python: PYTHON,
+    runDir,
+    preload: false,
+    log: { info: () => {}, warn: () => {}, error: () => {} },
+    hiddenPaths: [runDir],
+    confinement,
+  });
+  hosts.set(confinement, host);
   host.start().catch(() => {}); // an engine that waits for it says so
   return host;
 }

@@ -29,6 +29,8 @@ FUNCTIONS = frozenset(
 )
 # full text, rectangles and polygons keep their data in ordinary tables of the same file
 MODULES = frozenset("fts3 fts4 fts4aux fts5 fts5vocab geopoly json_each json_tree jsonb_each jsonb_tree rtree rtree_i32".split())
+# modules that SQLite adds when they are named, so that they cannot be removed
+MADE_ON_DEMAND = ("carray",)
 # pragma: whether it takes an argument, the name of a table or an index
 PRAGMAS = {
     **dict.fromkeys("table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list".split(), True),
@@ -103,8 +105,20 @@ def harden(connection):
     ):
         connection.limit(limit, most)
     connection.drop_modules(MODULES)
+    for name in MADE_ON_DEMAND:
+        connection.create_module(name, Refused, eponymous=True)
     for name, count in find_functions():
         connection.create_scalar_function(name, refused(name), count, flags=apsw.SQLITE_DIRECTONLY)
+
+
+class Refused:
+    """A module of which no table can be made or used."""
+
+    @staticmethod
+    def Create(*_):
+        raise apsw.AuthError("not authorized to use this module")
+
+    Connect = Create
 
 
 def find_functions(known=[]) -> list:
