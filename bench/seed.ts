@@ -37,7 +37,7 @@ export async function seed(path: string, stock: Stock): Promise<void> {
 }
 
 async function fill(store: Store, { notebooks, sessions, runs }: Stock): Promise<void> {
-  const saved = new SavedNotebooks({ store, isSessionOpen: () => false, allParse: () => true });
+  const saved = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
   const ids: NotebookId[] = [];
   await inBatches(store, notebooks, async () => {
     const { document } = await saved.create(WORKSPACE, { serialization: { cells: CELLS } });

@@ -17,7 +17,7 @@
 import type { SnapshotFrom } from 'xstate';
 import {
   type AgentStatus,
-  agentVocabulary,
+  agentSessionSetup,
   BROKEN,
   CANCELLED,
   CLOSED,
@@ -26,7 +26,7 @@ import {
   OUT_OF_TIME,
   OUT_OF_TOKENS,
   type RunEnding,
-} from './agent-vocabulary.ts';
+} from './agent-session-setup.ts';
 
 export type {
   AgentSessionContext,
@@ -35,7 +35,7 @@ export type {
   AgentStatus,
   PromptBudget,
   RunEnding,
-} from './agent-vocabulary.ts';
+} from './agent-session-setup.ts';
 
 /** The way out of `busy`: the run is ended with the session's state in one commit. */
 const over = (ending: RunEnding) => ({
@@ -43,7 +43,7 @@ const over = (ending: RunEnding) => ({
   actions: [{ type: 'endRun' as const, params: ending }, 'dropRun' as const],
 });
 
-export const agentSessionMachine = agentVocabulary.createMachine({
+export const agentSessionMachine = agentSessionSetup.createMachine({
   id: 'agentSession',
   context: ({ input }) => ({
     ...input,

@@ -20,16 +20,18 @@ import type { SnapshotFrom } from 'xstate';
 import { SESSION_CLOSED } from './any-session.ts';
 import {
   BROKEN,
+  concludeWork,
+  FAIL_WORK,
   KILLED,
+  NOTE_FAILURE,
+  notebookSessionSetup,
   type SessionStatus,
   STUCK,
-  sessionVocabulary,
-  TIMED_OUT,
-} from './session-vocabulary.ts';
+  UNTIL_READY,
+} from './notebook-session-setup.ts';
 
 export type {
-  EndedWork,
-  KernelOrder,
+  DriverCommand,
   NotebookSessionNotice,
   Opener,
   SessionContext,
@@ -37,9 +39,10 @@ export type {
   SessionMode,
   SessionStatus,
   Work,
-} from './session-vocabulary.ts';
+  WorkEnd,
+} from './notebook-session-setup.ts';
 
-export const notebookSessionMachine = sessionVocabulary.createMachine({
+export const notebookSessionMachine = notebookSessionSetup.createMachine({
   id: 'notebookSession',
   context: ({ input }) => ({
     ...input,
@@ -52,15 +55,39 @@ export const notebookSessionMachine = sessionVocabulary.createMachine({
     failure: null,
     earlyDeaths: 0,
   }),
+  meta: {
+    refuse: {
+      open: 'session_exists',
+      shareEnvironment: 'environment_differs',
+      bindAgent: 'notebook_not_ready',
+      changeSaved: 'session_open',
+    },
+  },
+  on: {
+    shareEnvironment: {
+      guard: { type: 'isInEnvironment', params: ({ event }) => event.environmentId },
+      actions: 'permit',
+    },
+  },
   initial: 'closed',
   states: {
     closed: {
-      meta: { refuse: { execute: 'session_closed', close: 'session_closed' } },
-      on: { open: { target: 'live', actions: { type: 'begin', params: ({ event }) => event } } },
+      meta: {
+        refuse: {
+          execute: 'session_closed',
+          close: 'session_closed',
+          shareEnvironment: 'notebook_not_ready',
+        },
+      },
+      on: {
+        open: { target: 'live', actions: { type: 'begin', params: ({ event }) => event } },
+        shareEnvironment: {},
+        changeSaved: { actions: 'permit' },
+      },
     },
     live: {
       tags: 'resident',
-      meta: { refuse: { open: 'session_exists', execute: 'session_not_ready' } },
+      meta: { refuse: { execute: 'session_not_ready' } },
       invoke: {
         id: 'kernel',
         src: 'kernel',
@@ -70,8 +97,7 @@ export const notebookSessionMachine = sessionVocabulary.createMachine({
           {
             target: 'failed',
             actions: [
-              { type: 'endWork', params: { status: 'failed', failure: BROKEN } },
-              'dropWork',
+              ...concludeWork({ status: 'failed', failure: BROKEN }),
               { type: 'noteFailure', params: BROKEN },
             ],
           },
@@ -80,13 +106,7 @@ export const notebookSessionMachine = sessionVocabulary.createMachine({
       on: {
         close: '.closing',
         restored: { target: '.restoring', reenter: true, actions: ['dropWork', 'forgetDeaths'] },
-        suspend: {
-          target: 'dormant',
-          actions: [
-            { type: 'endWork', params: ({ event }) => ({ status: 'failed', failure: event.failure }) },
-            'dropWork',
-          ],
-        },
+        suspend: { target: 'dormant', actions: [...FAIL_WORK] },
         'kernel.exited': [
           {
             // Here and not in `killing`: only a transition of `live` itself starts another kernel.
@@ -94,8 +114,7 @@ export const notebookSessionMachine = sessionVocabulary.createMachine({
             target: '.restoring',
             reenter: true,
             actions: [
-              { type: 'endWork', params: { status: 'cancelled', failure: KILLED } },
-              'dropWork',
+              ...concludeWork({ status: 'cancelled', failure: KILLED }),
               'forgetDeaths',
               { type: 'noteFailure', params: KILLED },
             ],
@@ -104,62 +123,26 @@ export const notebookSessionMachine = sessionVocabulary.createMachine({
             guard: { type: 'mayRestore', params: ({ event }) => event },
             target: '.restoring',
             reenter: true,
-            actions: [
-              { type: 'endWork', params: ({ event }) => ({ status: 'failed', failure: event.failure }) },
-              'dropWork',
-              { type: 'noteDeath', params: ({ event }) => event },
-              { type: 'noteFailure', params: ({ event }) => event.failure },
-            ],
+            actions: [...FAIL_WORK, { type: 'noteDeath', params: ({ event }) => event }, NOTE_FAILURE],
           },
-          {
-            target: 'failed',
-            actions: [
-              { type: 'endWork', params: ({ event }) => ({ status: 'failed', failure: event.failure }) },
-              'dropWork',
-              { type: 'noteFailure', params: ({ event }) => event.failure },
-            ],
-          },
+          { target: 'failed', actions: [...FAIL_WORK, NOTE_FAILURE] },
         ],
       },
       initial: 'starting',
       states: {
-        starting: {
-          entry: { type: 'announce', params: { status: 'starting' } },
-          on: {
-            'kernel.ready': {
-              target: 'ready',
-              actions: { type: 'noteReady', params: ({ event }) => event.phases },
-            },
-          },
-          after: {
-            startDeadline: {
-              target: '#notebookSession.failed',
-              actions: { type: 'noteFailure', params: TIMED_OUT },
-            },
-          },
-        },
+        starting: { ...UNTIL_READY, entry: { type: 'announce', params: { status: 'starting' } } },
         restoring: {
+          ...UNTIL_READY,
           entry: {
             type: 'announce',
             params: ({ context }) => ({ status: 'restoring', reason: context.failure?.code ?? 'resumed' }),
-          },
-          on: {
-            'kernel.ready': {
-              target: 'ready',
-              actions: { type: 'noteReady', params: ({ event }) => event.phases },
-            },
-          },
-          after: {
-            startDeadline: {
-              target: '#notebookSession.failed',
-              actions: { type: 'noteFailure', params: TIMED_OUT },
-            },
           },
         },
         ready: {
           entry: { type: 'announce', params: { status: 'ready' } },
           meta: { refuse: { execute: 'session_not_editable' } },
           on: {
+            bindAgent: { actions: 'permit' },
             hibernate: {
               target: '#notebookSession.dormant',
               actions: { type: 'announce', params: { status: 'ready', reason: 'idle' } },
@@ -178,17 +161,16 @@ export const notebookSessionMachine = sessionVocabulary.createMachine({
           },
         },
         busy: {
+          tags: 'passing',
           entry: { type: 'announce', params: { status: 'busy' } },
           meta: { refuse: { execute: 'session_busy' } },
           on: {
+            bindAgent: { actions: 'permit' },
             'kernel.done': {
               guard: { type: 'isCurrent', params: ({ event }) => event.workId },
               target: 'ready',
               actions: [
-                {
-                  type: 'endWork',
-                  params: ({ event }) => ({ status: event.status, failure: event.failure }),
-                },
+                { type: 'endWork', params: ({ event: { status, failure } }) => ({ status, failure }) },
                 'dropWork',
               ],
             },
@@ -214,8 +196,7 @@ export const notebookSessionMachine = sessionVocabulary.createMachine({
                 killDeadline: {
                   target: '#notebookSession.failed',
                   actions: [
-                    { type: 'endWork', params: { status: 'cancelled', failure: STUCK } },
-                    'dropWork',
+                    ...concludeWork({ status: 'cancelled', failure: STUCK }),
                     { type: 'noteFailure', params: STUCK },
                   ],
                 },
@@ -227,13 +208,13 @@ export const notebookSessionMachine = sessionVocabulary.createMachine({
           entry: [
             { type: 'announce', params: { status: 'closing' } },
             'closeBound',
-            { type: 'endWork', params: { status: 'cancelled', failure: SESSION_CLOSED } },
-            'dropWork',
+            ...concludeWork({ status: 'cancelled', failure: SESSION_CLOSED }),
             { type: 'tellKernel', params: { type: 'stop' } },
           ],
-          meta: { refuse: { execute: 'session_closed' } },
+          meta: { refuse: { execute: 'session_closed', shareEnvironment: 'notebook_not_ready' } },
           on: {
             close: 'closing',
+            shareEnvironment: {},
             restored: '#notebookSession.closing',
             suspend: '#notebookSession.closing',
             'kernel.exited': '#notebookSession.closing',
@@ -248,7 +229,7 @@ export const notebookSessionMachine = sessionVocabulary.createMachine({
       always: 'closed',
     },
     dormant: {
-      meta: { refuse: { open: 'session_exists', execute: 'session_not_ready' } },
+      meta: { refuse: { execute: 'session_not_ready' } },
       on: { wake: { target: 'live.restoring', actions: 'forgetDeaths' }, close: 'closing' },
     },
     failed: {
@@ -256,7 +237,7 @@ export const notebookSessionMachine = sessionVocabulary.createMachine({
         type: 'announce',
         params: ({ context }) => ({ status: 'failed', reason: context.failure?.code ?? 'unknown' }),
       },
-      meta: { refuse: { open: 'session_exists', execute: 'session_failed' } },
+      meta: { refuse: { execute: 'session_failed' } },
       on: { close: 'closing', restored: '.retryable' },
       initial: 'resting',
       states: {

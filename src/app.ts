@@ -139,7 +139,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
   );
   const notebooks: SavedNotebooks = new SavedNotebooks({
     store,
-    isSessionOpen: (workspaceId, id) => sessions.isOpen(workspaceId, id),
+    refuseWhileOpen: (workspaceId, id) => sessions.refuseWhileOpen(workspaceId, id),
     allParse: (codes) => syntax.allParse(codes),
   });
   const notebookFiles = new NotebookFiles(store, notebooks, {

@@ -90,7 +90,7 @@ export class AgentPrompts {
     const { workspaceId } = caller;
     const { instructions, datasourceSlugs: slugs } = record;
     const isBound = notebookSessionId !== null;
-    const isEditable = isBound && notebooks.state(workspaceId, sessionId).isEditable;
+    const isEditable = isBound && notebooks.isEditable(workspaceId, sessionId);
     const hasDatasources = datasources !== undefined;
     // Loaded with the first prompt: starting the server must not pay for it.
     const openToolbox = async (): Promise<Toolbox> => {

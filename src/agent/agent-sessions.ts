@@ -61,7 +61,7 @@ export class AgentSessions {
     principal: Principal,
     request: OpenAgentRequest,
   ): { readonly record: AgentSessionRecord; readonly isNew: boolean } {
-    const { actors, environments } = this.#options;
+    const { actors, environments, notebooks } = this.#options;
     const { workspaceId } = principal;
     const { notebookSessionId = null } = request;
     const sessionId = this.#sessionIdOf(request);
@@ -70,7 +70,7 @@ export class AgentSessions {
     if (request.config?.model != null) parseModelId(request.config.model);
     const before = this.#saved(principal, sessionId, request);
     if (environments.peek(environment) === undefined) throw notFound('/environmentId');
-    if (notebookSessionId !== null) this.#requireNotebook(workspaceId, notebookSessionId, environmentId);
+    if (notebookSessionId !== null) notebooks.checkBinding(workspaceId, notebookSessionId, environmentId);
 
     const session = { workspaceId, id: sessionId };
     this.#ensureAwake(session);
@@ -170,18 +170,6 @@ export class AgentSessions {
       throw new AppError('binding_differs', detail);
     }
     return record;
-  }
-
-  #requireNotebook(workspaceId: WorkspaceId, notebookSessionId: string, environmentId: string): void {
-    const state = this.#options.notebooks.state(workspaceId, notebookSessionId);
-    const isOpen = state.status !== 'closed' && state.status !== 'closing';
-    if (isOpen && state.environmentId !== environmentId) {
-      const detail = `The notebook session ${notebookSessionId} is in the environment ${state.environmentId}.`;
-      throw new AppError('environment_differs', detail);
-    }
-    if (state.status === 'ready' || state.status === 'busy') return;
-    const detail = `The notebook session ${notebookSessionId} is ${state.status}; it has to be ready.`;
-    throw new AppError('notebook_not_ready', detail);
   }
 
   #save(

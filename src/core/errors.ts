@@ -24,7 +24,11 @@ const ENTRIES = {
   not_found: { status: 404, title: 'There is no such resource' },
   method_not_allowed: { status: 405, title: 'The resource does not support this method' },
   stale_update: { status: 409, title: 'The resource has changed since it was read' },
-  session_open: { status: 409, title: 'A session is open on this notebook' },
+  session_open: {
+    status: 409,
+    title: 'A session is open on this notebook',
+    advice: 'Close it first.',
+  },
   session_exists: {
     status: 409,
     title: 'A live session with this id exists',
@@ -56,9 +60,17 @@ const ENTRIES = {
     advice: 'Leave code and config out, or open it again in edit mode.',
   },
   structural_error: { status: 409, title: 'The notebook has structural errors' },
-  notebook_not_ready: { status: 409, title: 'The notebook session is not ready' },
+  notebook_not_ready: {
+    status: 409,
+    title: 'The notebook session is not ready',
+    advice: 'Wait until it is ready: its events and a GET of it say when.',
+  },
   binding_differs: { status: 409, title: 'The conversation is bound to another notebook, or to none' },
-  environment_differs: { status: 409, title: 'The notebook session belongs to another environment' },
+  environment_differs: {
+    status: 409,
+    title: 'The notebook session belongs to another environment',
+    advice: 'Name the environment that it is in: a GET of it says which.',
+  },
   no_model_configured: { status: 409, title: 'No model is configured' },
   model_not_configured: { status: 409, title: 'The provider of this model is not configured' },
   environment_occupied: {

@@ -1,6 +1,6 @@
-/** The `kernel` actor of a notebook session: starts one kernel, carries out orders one after the other, reports facts. */
+/** The `kernel` actor of a notebook session: starts one kernel, carries out its commands one after the other, reports facts. */
 import { fromCallback } from 'xstate';
-import type { KernelOrder, SessionContext, SessionEvent } from '#machines/notebook-session.ts';
+import type { DriverCommand, SessionContext, SessionEvent } from '#machines/notebook-session.ts';
 import { reach } from '#src/core/fault-points.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
@@ -27,7 +27,7 @@ export interface KernelDriverPorts {
 }
 
 export function kernelDriver(ports: KernelDriverPorts) {
-  return fromCallback<KernelOrder, SessionContext>(({ input, receive, sendBack }) => {
+  return fromCallback<DriverCommand, SessionContext>(({ input, receive, sendBack }) => {
     const report = (event: SessionEvent): void => sendBack(event);
     const live = ports.liveOf(input);
     const desk = ports.deskOf(input, live);
@@ -94,10 +94,10 @@ export function kernelDriver(ports: KernelDriverPorts) {
     );
     live.attachKernel(kernel);
 
-    const obey = (order: KernelOrder): void => {
-      switch (order.type) {
+    const execute = (command: DriverCommand): void => {
+      switch (command.type) {
         case 'execute':
-          live.work.begin(order.work, kernel);
+          live.work.begin(command.work, kernel);
           return;
         case 'interrupt':
           live.work.requestCancel();
@@ -116,10 +116,10 @@ export function kernelDriver(ports: KernelDriverPorts) {
       live.detachKernel(kernel);
       kernel.stop();
     };
-    receive((order) =>
+    receive((command) =>
       logging(() => {
         try {
-          obey(order);
+          execute(command);
         } catch (error) {
           release(); // an actor that throws is not told to stop
           throw error;

@@ -3,7 +3,7 @@
  * moment. Made when a session is opened or first used after a restart; it outlives the session's kernels and ends
  * when the session closes or goes to sleep. Bulk (outputs, console) passes through here and never through the chart.
  */
-import type { Work } from '#machines/notebook-session.ts';
+import type { Work, WorkEnd } from '#machines/notebook-session.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { Envelope } from '#src/events/envelope.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
@@ -14,7 +14,6 @@ import { cellEvent, type NotebookEvent, registeredEvent, variablesEvent } from '
 import { type CellConfig, configOf, type NotebookDocument, withConfig } from './document.ts';
 import { applyTransaction } from './document-changes.ts';
 import { NotebookView, type ViewCell } from './view.ts';
-import type { WorkEnd } from './work/work-plan.ts';
 import { WorkSlot } from './work/work-slot.ts';
 
 export const SCRATCH = '__scratch__';

@@ -136,10 +136,9 @@ export class NotebookSessions {
     });
   }
 
-  /** Whether a session is open on the notebook, in memory or not. */
-  isOpen(workspaceId: WorkspaceId, notebookId: NotebookId): boolean {
-    const peek = this.#options.actors.peek({ workspaceId, id: notebookId });
-    return peek !== undefined && statusOf(peek) !== 'closed';
+  /** Throws `session_open` while a session is open on the notebook, whether it is in memory or not. */
+  refuseWhileOpen(workspaceId: WorkspaceId, notebookId: string): void {
+    this.#options.actors.checkStored({ workspaceId, id: notebookId }, { type: 'changeSaved' });
   }
 
   /** Throws `at_capacity` or `quota_exceeded` when there may not be one more session with a kernel. */

@@ -1,7 +1,7 @@
-/** Open notebooks as agents use them: looked at, and worked in with patience for a kernel that starts or is busy. */
+/** Open notebooks as agents use them. Work waits a while for a kernel that starts or is busy. */
 import type { ActorId } from '#src/actors/address.ts';
 import type { Failure } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { EnvironmentId, WorkspaceId } from '#src/core/ids.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
 import type { Store } from '#storage/store.ts';
 import type { CodeCalls } from './code-calls.ts';
@@ -10,7 +10,6 @@ import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
 import type { NotebookSessionActors } from './session-actor.ts';
-import { statusOf } from './session-record.ts';
 import { shownStatus } from './view.ts';
 import { type CellsEnd, cellWork } from './work/cell-work.ts';
 import type { CodeResult } from './work/code-work.ts';
@@ -48,7 +47,7 @@ export interface RanCells {
   }[];
 }
 
-const PATIENCE_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 
 export class NotebooksForAgents {
   readonly #options: NotebooksForAgentsOptions;
@@ -57,13 +56,18 @@ export class NotebooksForAgents {
     this.#options = options;
   }
 
-  /** Throws `not_found` unless a session was ever opened on the notebook. */
-  state(workspaceId: WorkspaceId, sessionId: string) {
+  /** Whether the session takes edits. Throws `not_found` unless a session was ever opened on the notebook. */
+  isEditable(workspaceId: WorkspaceId, sessionId: string): boolean {
     const { sessions, actors } = this.#options;
-    const peek = actors.peek(sessions.ensureAwake(workspaceId, sessionId));
-    if (peek === undefined) throw new Error(`The session ${sessionId} is gone.`);
-    const { environmentId, mode } = peek.snapshot.context;
-    return { status: statusOf(peek), environmentId, isEditable: mode === 'edit' };
+    return actors.peek(sessions.ensureAwake(workspaceId, sessionId))?.snapshot.context.mode === 'edit';
+  }
+
+  /** Throws what the session has against an agent in this environment: `environment_differs`, `notebook_not_ready`. */
+  checkBinding(workspaceId: WorkspaceId, sessionId: string, environmentId: EnvironmentId): void {
+    const { sessions, actors } = this.#options;
+    const session = sessions.ensureAwake(workspaceId, sessionId);
+    actors.check(session, { type: 'shareEnvironment', environmentId });
+    actors.check(session, { type: 'bindAgent' });
   }
 
   cells(workspaceId: WorkspaceId, sessionId: string) {
@@ -114,27 +118,24 @@ export class NotebooksForAgents {
     return this.#options.liveNotebooks.of(session);
   }
 
-  /** Resolves when the session takes work, or will not soon: the session itself then says why. */
+  /** Resolves when the session is in a state that does not end by itself, or after 30 s: the chart then says the rest. */
   async #whenFree(workspaceId: WorkspaceId, sessionId: string, signal: AbortSignal): Promise<ActorId> {
     const { sessions, actors } = this.#options;
     const session = sessions.ensureAwake(workspaceId, sessionId);
-    const mayBecomeFree = () => {
-      const peek = actors.peek(session);
-      return peek !== undefined && ['starting', 'restoring', 'busy'].includes(statusOf(peek));
-    };
-    if (!mayBecomeFree()) return session;
+    const isPassing = () => actors.peek(session)?.snapshot.hasTag('passing') === true;
+    if (!isPassing()) return session;
     await new Promise<void>((resolve) => {
-      const settle = () => {
+      const finish = () => {
         stop();
         clearTimeout(timer);
-        signal.removeEventListener('abort', settle);
+        signal.removeEventListener('abort', finish);
         resolve();
       };
       const stop = actors.watch(session, () => {
-        if (!mayBecomeFree()) settle();
+        if (!isPassing()) finish();
       });
-      const timer = setTimeout(settle, PATIENCE_MS);
-      signal.addEventListener('abort', settle, { once: true });
+      const timer = setTimeout(finish, MAX_WAIT_MS);
+      signal.addEventListener('abort', finish, { once: true });
     });
     signal.throwIfAborted();
     return session;

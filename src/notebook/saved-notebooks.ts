@@ -1,4 +1,4 @@
-/** Saved notebooks: create, read, list, replace parts of, delete. Whether a session is open is asked through a port. */
+/** Saved notebooks: created, read, listed, changed in parts, deleted. A port refuses changes while a session is open. */
 import { timestampAfter } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { type NotebookId, newId, type WorkspaceId } from '#src/core/ids.ts';
@@ -20,26 +20,26 @@ export interface NotebookFields {
   readonly variables?: Readonly<Record<string, string>>;
 }
 
-/** Whether a session is open on a notebook, wherever that session is. */
-export type IsSessionOpen = (workspaceId: WorkspaceId, notebookId: NotebookId) => boolean;
+/** Throws `session_open` while a session is open on the notebook, whether it is in memory or not. */
+export type RefuseWhileOpen = (workspaceId: WorkspaceId, notebookId: string) => void;
 
 /** Whether all of some code parses; at once when that is known. */
 export type AllParse = (codes: readonly string[]) => boolean | Promise<boolean>;
 
 export interface SavedNotebooksOptions {
   readonly store: Store;
-  readonly isSessionOpen: IsSessionOpen;
+  readonly refuseWhileOpen: RefuseWhileOpen;
   readonly allParse: AllParse;
 }
 
 export class SavedNotebooks {
   readonly #store: Store;
-  readonly #isSessionOpen: IsSessionOpen;
+  readonly #refuseWhileOpen: RefuseWhileOpen;
   readonly #allParse: AllParse;
 
-  constructor({ store, isSessionOpen, allParse }: SavedNotebooksOptions) {
+  constructor({ store, refuseWhileOpen, allParse }: SavedNotebooksOptions) {
     this.#store = store;
-    this.#isSessionOpen = isSessionOpen;
+    this.#refuseWhileOpen = refuseWhileOpen;
     this.#allParse = allParse;
   }
 
@@ -109,7 +109,7 @@ export class SavedNotebooks {
     return this.#store.write((tx) => {
       const record = tx.get(notebookRecords, workspaceId, notebookId);
       if (record === undefined) throw notFound();
-      this.#refuseOpen(workspaceId, notebookId as NotebookId);
+      this.#refuseWhileOpen(workspaceId, notebookId);
       if (record.updatedAt !== expectedUpdatedAt) {
         throw new AppError(
           'stale_update',
@@ -148,7 +148,7 @@ export class SavedNotebooks {
     this.#store.write((tx) => {
       const record = tx.get(notebookRecords, workspaceId, notebookId);
       if (record === undefined) throw notFound();
-      this.#refuseOpen(workspaceId, notebookId as NotebookId);
+      this.#refuseWhileOpen(workspaceId, notebookId);
       tx.remove(notebookRecords, workspaceId, notebookId);
       removeOutputs(this.#store, tx, workspaceId, notebookId, parse(record.document).serialization.cells);
     });
@@ -156,11 +156,6 @@ export class SavedNotebooks {
 
   #parses({ serialization }: NotebookFields): boolean | Promise<boolean> {
     return this.#allParse((serialization?.cells ?? []).map((cell) => cell.code));
-  }
-
-  #refuseOpen(workspaceId: WorkspaceId, notebookId: NotebookId): void {
-    if (!this.#isSessionOpen(workspaceId, notebookId)) return;
-    throw new AppError('session_open', `A session is open on the notebook ${notebookId}. Close it first.`);
   }
 }
 

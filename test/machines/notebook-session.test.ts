@@ -18,6 +18,7 @@ import {
   restored,
   STOPPED,
   type StartedSession,
+  shareEnvironment,
   startSession,
   suspend,
   wake,
@@ -69,6 +70,9 @@ const WAY: Record<State, (s: StartedSession) => void> = {
 const STATES = Object.keys(WAY) as State[];
 
 const EVENTS: Record<SessionEvent['type'], SessionEvent> = {
+  shareEnvironment: shareEnvironment(),
+  bindAgent: { type: 'bindAgent' },
+  changeSaved: { type: 'changeSaved' },
   open,
   execute: execute('run_2'),
   cancel: cancel(),
@@ -84,6 +88,9 @@ const EVENTS: Record<SessionEvent['type'], SessionEvent> = {
 
 const TABLE: Table<State, SessionEvent['type']> = {
   closed: {
+    shareEnvironment: { refused: 'notebook_not_ready' },
+    bindAgent: { refused: 'notebook_not_ready' },
+    changeSaved: { to: 'closed' },
     open: { to: 'live.starting' },
     execute: { refused: 'session_closed' },
     cancel: 'ignored',
@@ -97,6 +104,9 @@ const TABLE: Table<State, SessionEvent['type']> = {
     'kernel.exited': 'ignored',
   },
   'live.starting': {
+    shareEnvironment: { to: 'live.starting' },
+    bindAgent: { refused: 'notebook_not_ready' },
+    changeSaved: { refused: 'session_open' },
     open: { refused: 'session_exists' },
     execute: { refused: 'session_not_ready' },
     cancel: 'ignored',
@@ -110,6 +120,9 @@ const TABLE: Table<State, SessionEvent['type']> = {
     'kernel.exited': { to: 'live.restoring' },
   },
   'live.restoring': {
+    shareEnvironment: { to: 'live.restoring' },
+    bindAgent: { refused: 'notebook_not_ready' },
+    changeSaved: { refused: 'session_open' },
     open: { refused: 'session_exists' },
     execute: { refused: 'session_not_ready' },
     cancel: 'ignored',
@@ -123,6 +136,9 @@ const TABLE: Table<State, SessionEvent['type']> = {
     'kernel.exited': { to: 'live.restoring' },
   },
   'live.ready': {
+    shareEnvironment: { to: 'live.ready' },
+    bindAgent: { to: 'live.ready' },
+    changeSaved: { refused: 'session_open' },
     open: { refused: 'session_exists' },
     execute: { to: 'live.busy.running' },
     cancel: 'ignored',
@@ -136,6 +152,9 @@ const TABLE: Table<State, SessionEvent['type']> = {
     'kernel.exited': { to: 'live.restoring' },
   },
   'live.busy.running': {
+    shareEnvironment: { to: 'live.busy.running' },
+    bindAgent: { to: 'live.busy.running' },
+    changeSaved: { refused: 'session_open' },
     open: { refused: 'session_exists' },
     execute: { refused: 'session_busy' },
     cancel: { to: 'live.busy.cancelling' },
@@ -149,6 +168,9 @@ const TABLE: Table<State, SessionEvent['type']> = {
     'kernel.exited': { to: 'live.restoring' },
   },
   'live.busy.cancelling': {
+    shareEnvironment: { to: 'live.busy.cancelling' },
+    bindAgent: { to: 'live.busy.cancelling' },
+    changeSaved: { refused: 'session_open' },
     open: { refused: 'session_exists' },
     execute: { refused: 'session_busy' },
     cancel: 'ignored',
@@ -162,6 +184,9 @@ const TABLE: Table<State, SessionEvent['type']> = {
     'kernel.exited': { to: 'live.restoring' },
   },
   'live.busy.killing': {
+    shareEnvironment: { to: 'live.busy.killing' },
+    bindAgent: { to: 'live.busy.killing' },
+    changeSaved: { refused: 'session_open' },
     open: { refused: 'session_exists' },
     execute: { refused: 'session_busy' },
     cancel: 'ignored',
@@ -175,6 +200,9 @@ const TABLE: Table<State, SessionEvent['type']> = {
     'kernel.exited': { to: 'live.restoring' },
   },
   'live.closing': {
+    shareEnvironment: { refused: 'notebook_not_ready' },
+    bindAgent: { refused: 'notebook_not_ready' },
+    changeSaved: { refused: 'session_open' },
     open: { refused: 'session_exists' },
     execute: { refused: 'session_closed' },
     cancel: 'ignored',
@@ -188,6 +216,9 @@ const TABLE: Table<State, SessionEvent['type']> = {
     'kernel.exited': { to: 'closed' },
   },
   dormant: {
+    shareEnvironment: { to: 'dormant' },
+    bindAgent: { refused: 'notebook_not_ready' },
+    changeSaved: { refused: 'session_open' },
     open: { refused: 'session_exists' },
     execute: { refused: 'session_not_ready' },
     cancel: 'ignored',
@@ -201,6 +232,9 @@ const TABLE: Table<State, SessionEvent['type']> = {
     'kernel.exited': 'ignored',
   },
   'failed.resting': {
+    shareEnvironment: { to: 'failed.resting' },
+    bindAgent: { refused: 'notebook_not_ready' },
+    changeSaved: { refused: 'session_open' },
     open: { refused: 'session_exists' },
     execute: { refused: 'session_failed' },
     cancel: 'ignored',
@@ -214,6 +248,9 @@ const TABLE: Table<State, SessionEvent['type']> = {
     'kernel.exited': 'ignored',
   },
   'failed.retryable': {
+    shareEnvironment: { to: 'failed.retryable' },
+    bindAgent: { refused: 'notebook_not_ready' },
+    changeSaved: { refused: 'session_open' },
     open: { refused: 'session_exists' },
     execute: { refused: 'session_failed' },
     cancel: 'ignored',
@@ -244,6 +281,33 @@ for (const state of STATES) {
 
 test('the table has a row for every state of the chart but the one that is left at once', () => {
   assert.deepEqual(leavesOf(notebookSessionMachine), [...STATES, 'closing'].sort());
+});
+
+test('an agent of another environment is refused while the session is open, and told to wait when it is not', (t) => {
+  const other = shareEnvironment('env_2');
+  const refusals = STATES.map((state) => {
+    const s = startSession(t);
+    WAY[state](s);
+    const cell = outcome(s.session, other);
+    return [state, typeof cell === 'object' && 'refused' in cell ? cell.refused : cell];
+  });
+  const isOver = (state: State) => state === 'closed' || state === 'live.closing';
+  assert.deepEqual(
+    refusals,
+    STATES.map((state) => [state, isOver(state) ? 'notebook_not_ready' : 'environment_differs']),
+  );
+});
+
+test('a session may become ready by itself exactly while it starts, comes back or works', (t) => {
+  const passing = STATES.filter((state) => {
+    const s = startSession(t);
+    WAY[state](s);
+    return s.session.getSnapshot().hasTag('passing');
+  });
+  assert.deepEqual(
+    passing,
+    STATES.filter((state) => /^live\.(starting|restoring|busy)/.test(state)),
+  );
 });
 
 /** What a server that starts again makes of each stored state, and how many kernels that takes. */

@@ -3,13 +3,14 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { createActor, fromCallback, SimulatedClock } from 'xstate';
 import {
-  type EndedWork,
-  type KernelOrder,
+  type DriverCommand,
   type NotebookSessionNotice,
   type NotebookSessionSnapshot,
   notebookSessionMachine,
   type SessionContext,
   type SessionEvent,
+  type Work,
+  type WorkEnd,
 } from '#machines/notebook-session.ts';
 import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
 import { leafOf, stored } from './chart-table.ts';
@@ -25,13 +26,13 @@ export type StartedSession = ReturnType<typeof startSession>;
 /** A session at its beginning, or as a new server finds the one whose snapshot is given. */
 export function startSession(t: TestContext, from?: NotebookSessionSnapshot) {
   const clock = new SimulatedClock();
-  const ended: EndedWork[] = [];
+  const ended: ({ readonly work: Work } & WorkEnd)[] = [];
   const notices: NotebookSessionNotice[] = [];
   const releases: (string | null)[] = [];
   /** How often what is bound to the session was closed. */
   const bound = { closes: 0 };
   const kernel = {
-    orders: [] as KernelOrder[],
+    orders: [] as DriverCommand[],
     starts: 0,
     stops: 0,
     /** Makes the next start, or the next order, throw. */
@@ -40,7 +41,7 @@ export function startSession(t: TestContext, from?: NotebookSessionSnapshot) {
   };
   const machine = notebookSessionMachine.provide({
     actors: {
-      kernel: fromCallback<KernelOrder, SessionContext>(({ receive, sendBack }) => {
+      kernel: fromCallback<DriverCommand, SessionContext>(({ receive, sendBack }) => {
         if (kernel.breaks === 'start') {
           kernel.breaks = null;
           throw new Error('spawn ENOENT');
@@ -96,6 +97,9 @@ export const open: SessionEvent = {
   by: { userId: 'ada', readsDatasources: true },
   at: '2026-01-01T00:00:00.000Z',
 };
+export function shareEnvironment(environmentId = 'env_1'): SessionEvent {
+  return { type: 'shareEnvironment', environmentId: environmentId as EnvironmentId };
+}
 export const close: SessionEvent = { type: 'close' };
 export const wake: SessionEvent = { type: 'wake' };
 export const restored: SessionEvent = { type: 'restored' };

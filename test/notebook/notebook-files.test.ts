@@ -25,7 +25,7 @@ async function open(t: TestContext, answer: (request: ConvertRequest) => Convert
     await store[Symbol.asyncDispose]();
     rmSync(path, { recursive: true });
   });
-  const notebooks = new SavedNotebooks({ store, isSessionOpen: () => false, allParse: () => true });
+  const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
   const requests: ConvertRequest[] = [];
   const converter = {
     up: true,

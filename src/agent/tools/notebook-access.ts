@@ -1,5 +1,5 @@
 /** What agents need of open notebooks; the notebook side provides it. */
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { EnvironmentId, WorkspaceId } from '#src/core/ids.ts';
 import type { ToolCall } from './tool.ts';
 
 export interface NotebookOutput {
@@ -40,20 +40,16 @@ export interface CellsResult {
   }[];
 }
 
-export interface NotebookState {
-  readonly status: string;
-  readonly environmentId: string | null;
-  /** Whether it takes edits. */
-  readonly isEditable: boolean;
-}
-
 /**
  * Open notebooks, by the ids of their sessions. All throw `AppError`: `not_found`, and what the session's state refuses.
  * Work waits a while for a kernel that is starting or busy; when its signal aborts, it is interrupted, and the promise
  * settles once the kernel has stopped.
  */
 export interface Notebooks {
-  state(workspaceId: WorkspaceId, sessionId: string): NotebookState;
+  /** Whether the session takes edits. */
+  isEditable(workspaceId: WorkspaceId, sessionId: string): boolean;
+  /** Throws `environment_differs` or `notebook_not_ready` when no agent of the environment can be bound to the session. */
+  checkBinding(workspaceId: WorkspaceId, sessionId: string, environmentId: EnvironmentId): void;
   cells(workspaceId: WorkspaceId, sessionId: string): readonly NotebookCell[];
   runPython(workspaceId: WorkspaceId, sessionId: string, code: string, call: ToolCall): Promise<PythonResult>;
   runCells(

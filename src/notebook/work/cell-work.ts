@@ -1,7 +1,8 @@
+import type { WorkEnd } from '#machines/notebook-session.ts';
 import type { CellResultStatus } from '#src/runs/run-output.ts';
 import type { LiveNotebook } from '../live-notebook.ts';
 import { RunRecorder } from './run-recorder.ts';
-import type { WorkEnd, WorkPlan } from './work-plan.ts';
+import type { WorkPlan } from './work-plan.ts';
 
 export interface CellsEnd extends WorkEnd {
   /** What became of each cell, in the order in which they ran. */

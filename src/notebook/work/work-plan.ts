@@ -1,13 +1,6 @@
-import type { TerminalStatus } from '#machines/run.ts';
-import type { Failure } from '#src/core/errors.ts';
+import type { WorkEnd } from '#machines/notebook-session.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
-
-/** How a piece of work ended. */
-export interface WorkEnd {
-  readonly status: TerminalStatus;
-  readonly failure: Failure | null;
-}
 
 /**
  * What a session's kernel is to do, and what becomes of it. `WorkSlot` calls `follow`, `conclude` and `cancelRequested`

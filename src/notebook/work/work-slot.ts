@@ -1,7 +1,7 @@
-import type { Work } from '#machines/notebook-session.ts';
+import type { Work, WorkEnd } from '#machines/notebook-session.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
-import type { WorkEnd, WorkPlan } from './work-plan.ts';
+import type { WorkPlan } from './work-plan.ts';
 
 /**
  * - `offered`: the session's chart was asked to take the work; its kernel has not been.

@@ -1,4 +1,4 @@
-/** The words of the notebook session's chart: its facts, events, guards and actions. How they hang together is the chart. */
+/** What the notebook session's chart is made of: its context, events, guards and actions. The chart combines them. */
 import { assign, emit, fromCallback, sendTo, setup, stateIn } from 'xstate';
 import type { Failure } from '#src/core/errors.ts';
 import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
@@ -9,16 +9,16 @@ import type { TerminalStatus } from './run.ts';
 export type SessionMode = 'edit' | 'run';
 export type SessionStatus = 'starting' | 'ready' | 'busy' | 'restoring' | 'failed' | 'closing' | 'closed';
 
-/** What keeps a session busy: a durable run, one call of the code endpoint, or the judging of code before it is run. */
+/** What keeps a session busy: a durable run, a call of the code endpoint, or the check of new code before it runs. */
 export interface Work {
   readonly kind: 'run' | 'code' | 'check';
   readonly id: string;
 }
 
-/** Whoever opened the session: its notebook code reads what they may read. */
+/** The member who opened the session. Its notebook code reads what this member may read. */
 export interface Opener {
   readonly userId: string;
-  /** Whether their token was good for datasources. */
+  /** Whether their access token had the scope for datasources. */
   readonly readsDatasources: boolean;
 }
 
@@ -35,15 +35,22 @@ export interface SessionContext extends SessionInput {
   readonly work: Work | null;
   readonly phases: Readonly<Record<string, number>>;
   readonly failure: Failure | null;
-  /** Kernels that died within a minute of their start, in a row. */
+  /** How many kernels in a row died within a minute of their start. */
   readonly earlyDeaths: number;
 }
 
-export type KernelOrder = { type: 'execute'; work: Work } | { type: 'interrupt' | 'kill' | 'stop' };
+/** What the session asks of the driver of its kernel. */
+export type DriverCommand = { type: 'execute'; work: Work } | { type: 'interrupt' | 'kill' | 'stop' };
 
 export type SessionEvent =
   | { type: 'open'; environmentId: EnvironmentId; mode: SessionMode; at: string; by: Opener }
   | { type: 'execute'; work: Work; edits: boolean }
+  /** Asks whether the session is in this environment. Changes nothing, nor do the two that follow. */
+  | { type: 'shareEnvironment'; environmentId: EnvironmentId }
+  /** Asks whether an agent can be bound to the session now. */
+  | { type: 'bindAgent' }
+  /** Asks whether the saved notebook can be changed: not while the session is open and owns the document. */
+  | { type: 'changeSaved' }
   | { type: 'cancel'; workId: string }
   | { type: 'close' }
   | { type: 'wake' }
@@ -62,15 +69,15 @@ interface KernelExited {
 
 export type NotebookSessionNotice = SessionNotice<SessionStatus>;
 
-export interface EndedWork {
-  readonly work: Work;
+/** How a piece of work ended. */
+export interface WorkEnd {
   readonly status: TerminalStatus;
   readonly failure: Failure | null;
 }
 
-const EARLY_DEATHS_LIMIT = 3;
+const MAX_EARLY_DEATHS = 3;
 const EARLY_MS = 60_000;
-export const TIMED_OUT: Failure = {
+const TIMED_OUT: Failure = {
   code: 'kernel_start_timeout',
   message: 'The kernel did not become ready in time.',
 };
@@ -85,21 +92,22 @@ export const KILLED: Failure = {
 };
 export const STUCK: Failure = { code: 'kernel_stuck', message: 'The kernel did not end when it was killed.' };
 
-/** The end of the process that runs all kernels says nothing about this one. */
+/** A kernel that ended with the process that runs all kernels does not count. */
 function isEarlyDeath({ uptimeMs, failure }: KernelExited): boolean {
   return uptimeMs < EARLY_MS && failure.code !== 'kernel_host_lost';
 }
 
-export const sessionVocabulary = setup({
+export const notebookSessionSetup = setup({
   types: {} as {
     input: SessionInput;
     context: SessionContext;
     events: SessionEvent;
     emitted: NotebookSessionNotice;
     meta: Refusals<SessionEvent['type']>;
-    tags: 'resident';
+    /** `passing`: the state ends by itself, and the session may then be ready. */
+    tags: 'resident' | 'passing';
   },
-  actors: { kernel: fromCallback<KernelOrder, SessionContext>(unprovided('kernel')) },
+  actors: { kernel: fromCallback<DriverCommand, SessionContext>(unprovided('kernel')) },
   delays: {
     startDeadline: 60_000,
     cancelGrace: 3_000,
@@ -110,10 +118,11 @@ export const sessionVocabulary = setup({
   guards: {
     mayEdit: ({ context }, edits: boolean) => context.mode === 'edit' || !edits,
     isCurrent: ({ context }, workId: string) => context.work?.id === workId,
+    isInEnvironment: ({ context }, environmentId: EnvironmentId) => context.environmentId === environmentId,
     isKilled: stateIn({ live: { busy: 'killing' } }),
     isClosing: stateIn({ live: 'closing' }),
     mayRestore: ({ context }, exit: KernelExited) =>
-      !isEarlyDeath(exit) || context.earlyDeaths + 1 < EARLY_DEATHS_LIMIT,
+      !isEarlyDeath(exit) || context.earlyDeaths + 1 < MAX_EARLY_DEATHS,
   },
   actions: {
     begin: assign(
@@ -137,21 +146,58 @@ export const sessionVocabulary = setup({
       return exit.uptimeMs < EARLY_MS ? {} : { earlyDeaths: 0 };
     }),
     forgetDeaths: assign({ earlyDeaths: 0, failure: null }),
-    tellKernel: sendTo('kernel', (_, order: KernelOrder) => order),
+    tellKernel: sendTo('kernel', (_, command: DriverCommand) => command),
+    /** Nothing changes: the event only asked whether the state takes it. */
+    permit: () => undefined,
     announce: emit((_, params: { status: SessionStatus; reason?: string }) => ({
       type: 'session.status' as const,
       status: params.status,
       reason: params.reason ?? null,
     })),
     announceClosed: emit({ type: 'session.closed', reason: 'closed' }),
-    /** Ends the run record or answers the code call; does nothing when there is no work. */
-    endWork: unprovided('endWork') as (
-      _: { context: SessionContext },
-      params: { status: TerminalStatus; failure: Failure | null },
-    ) => void,
+    /** Ends the run's record or returns the call's result; does nothing when there is no work. */
+    endWork: unprovided('endWork') as (_: { context: SessionContext }, end: WorkEnd) => void,
     /** Closes what is bound to the session, in this turn; does nothing when that is closed. */
     closeBound: unprovided('closeBound') as (_: { context: SessionContext }) => void,
     /** Detaches the session from its environment. */
     release: unprovided('release') as (_: { context: SessionContext }) => void,
   },
 });
+
+/** `starting` and `restoring`: the kernel becomes ready in time, or the session fails. */
+export const UNTIL_READY = notebookSessionSetup.createStateConfig({
+  tags: 'passing',
+  on: {
+    'kernel.ready': {
+      target: 'ready',
+      actions: { type: 'noteReady', params: ({ event }) => event.phases },
+    },
+  },
+  after: {
+    startDeadline: {
+      target: '#notebookSession.failed',
+      actions: { type: 'noteFailure', params: TIMED_OUT },
+    },
+  },
+});
+
+/** Ends the work, if there is any, and forgets it. */
+export const concludeWork = (end: WorkEnd) => [{ type: 'endWork', params: end }, 'dropWork'] as const;
+
+interface Failing {
+  readonly event: { readonly failure: Failure };
+}
+
+/** Ends the work as failed, for the reason that the event gives. */
+export const FAIL_WORK = [
+  {
+    type: 'endWork',
+    params: ({ event: { failure } }: Failing): WorkEnd => ({ status: 'failed', failure }),
+  },
+  'dropWork',
+] as const;
+/** Notes the reason that the event gives. */
+export const NOTE_FAILURE = {
+  type: 'noteFailure',
+  params: ({ event }: Failing) => event.failure,
+} as const;

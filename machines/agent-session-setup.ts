@@ -1,4 +1,4 @@
-/** The words of the agent session's chart: its facts, events, guards and actions. How they hang together is the chart. */
+/** What the agent session's chart is made of: its context, events, guards and actions. The chart combines them. */
 import { assign, emit, fromCallback, sendTo, setup } from 'xstate';
 import type { Failure } from '#src/core/errors.ts';
 import type { EnvironmentId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
@@ -68,7 +68,7 @@ export interface RunEnding {
   readonly failure: Failure | null;
 }
 
-const ATTEMPTS = 4;
+const MAX_ATTEMPTS = 4;
 export const CANCELLED: RunEnding = { status: 'cancelled', failure: null };
 export const COMPLETED: RunEnding = { status: 'completed', failure: null };
 const failed = (code: string, message: string): RunEnding => ({
@@ -81,7 +81,7 @@ export const OUT_OF_TIME = failed('agent_time_limit', 'The prompt took more time
 export const OUT_OF_STEPS = failed('agent_step_limit', 'The prompt took more steps than one may take.');
 export const OUT_OF_TOKENS = failed('agent_token_limit', 'The prompt used more tokens than one may use.');
 
-export const agentVocabulary = setup({
+export const agentSessionSetup = setup({
   types: {} as {
     input: AgentSessionInput;
     context: AgentSessionContext;
@@ -108,7 +108,7 @@ export const agentVocabulary = setup({
     isOutOfTokens: ({ context: { run } }, tokens: number) =>
       run !== null && run.maxTokens > 0 && run.tokens + tokens >= run.maxTokens,
     mayRetry: ({ context: { run } }, { retryMs }: StepFailure) =>
-      retryMs !== null && run !== null && run.failures + 1 < ATTEMPTS,
+      retryMs !== null && run !== null && run.failures + 1 < MAX_ATTEMPTS,
   },
   actions: {
     begin: assign((_, { environmentId, notebookSessionId, at }: Opening) => ({
