@@ -1,11 +1,15 @@
-/** Who may read a datasource. Reading it is all there is: it also covers testing, replacing and deleting it. */
+/** Who may read a datasource. Reading is the only right there is: it includes testing, replacing and deleting it. */
 import type { Principal } from '#src/core/principal.ts';
 import { type DatasourceRecord, datasourceGrants } from '#storage/datasources.ts';
 import type { Store } from '#storage/store.ts';
 
+/** Those a grant can name: one user, or every member with a role. */
 export type Subject = `user:${string}` | `role:${'editor' | 'viewer'}`;
 
-/** Owners of the workspace, whoever made it, and those it is shared with. A grant to viewers includes editors. */
+/**
+ * Returns whether the caller may read the datasource: as an owner of the workspace, as its creator, or through a grant.
+ * A grant to viewers includes editors.
+ */
 export function mayRead(
   store: Store,
   principal: Pick<Principal, 'workspaceId' | 'userId' | 'role'>,

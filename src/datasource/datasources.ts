@@ -1,6 +1,6 @@
 /**
- * Datasources: what is known of them, and their sealed connections. A change reads the revision first and compares it
- * again when it commits, so nothing is lost to a change in between. Credentials go in and never come out.
+ * Datasources: their metadata and their sealed connections. A change remembers the revision that it began with and
+ * compares it again when it commits, so no concurrent change is overwritten. Credentials never leave the server.
  */
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
@@ -16,14 +16,17 @@ import type { Keyring } from './keys/keyring.ts';
 import { putSealed, readSealed, removeSealed } from './keys/sealed-connections.ts';
 import type { ProbeResult } from './probe.ts';
 
-/** What is known of connections: their schema, whether one is complete, whether it works. */
+/** What this module needs to know about connections: their schema, whether one is complete, whether it works. */
 export interface Connections {
-  /** Throws `invalid_request` that says where, with paths below `/connection`. */
+  /** Returns the complete connection. Throws `invalid_request` with the mistakes, at paths below `/connection`. */
   parse(value: unknown): Connection;
+  /** Returns whether databases of this kind run inside the server, on files of the workspace. */
   isEmbedded(kind: string): boolean;
+  /** Tests the connection. Resolves with a failed result, instead of rejecting, when the database does not answer. */
   probe(workspaceId: WorkspaceId, connection: Connection): Promise<ProbeResult>;
 }
 
+/** What callers may see of a datasource: everything but its connection. */
 export interface DatasourceMetadata {
   readonly id: string;
   readonly slug: string;
@@ -34,6 +37,7 @@ export interface DatasourceMetadata {
   readonly embedded: boolean;
 }
 
+/** A datasource to create. `connection` is checked against the schema of its kind. */
 export interface NewDatasource {
   readonly slug: string;
   readonly name?: string | null;
@@ -41,21 +45,24 @@ export interface NewDatasource {
   readonly testConnection?: boolean;
 }
 
+/** The new state of a datasource. A `name` that is left out stays as it is. */
 export type Replacement = Omit<NewDatasource, 'slug'>;
 
-/** Saved, or not saved because the connection test failed. */
+/** The outcome of a change: saved, or not saved because the connection test that was asked for failed. */
 export type Saved =
   | { readonly saved: true; readonly metadata: DatasourceMetadata }
   | { readonly saved: false; readonly probe: ProbeResult };
 
+/** What `Datasources` works with. */
 export interface DatasourcesOptions {
   readonly store: Store;
   readonly keyring: () => Keyring;
   readonly connections: Connections;
-  /** Told when connections of a datasource are void: pools of them are to be closed. */
+  /** Called after a datasource was replaced or deleted: its pooled connections and descriptions are outdated. */
   readonly onGone: (workspaceId: WorkspaceId, slug: string) => void;
 }
 
+/** Creates, reads, changes, tests and deletes datasources for callers who may do so. Owns their records. */
 export class Datasources {
   readonly #options: DatasourcesOptions;
 
@@ -63,7 +70,7 @@ export class Datasources {
     this.#options = options;
   }
 
-  /** Those the caller may read, by slug. */
+  /** Returns one page of the datasources that the caller may read, sorted by slug. Throws `invalid_cursor`. */
   list(principal: Principal, { after, limit }: PageRequest): Listing<DatasourceMetadata> {
     const { store } = this.#options;
     const { workspaceId } = principal;
@@ -80,12 +87,15 @@ export class Datasources {
     }
   }
 
-  /** Throws `not_found` when there is none, or none that the caller may know of. */
+  /** Returns the metadata. Throws `not_found` when there is no such datasource or the caller may not read it. */
   get(principal: Principal, slug: string): DatasourceMetadata {
     return metadataOf(this.readable(principal, slug));
   }
 
-  /** Throws `already_exists` and `invalid_request`. */
+  /**
+   * Saves a new datasource, or returns the failed connection test. Throws `already_exists` when the slug is taken, and
+   * `invalid_request` when the connection is incomplete.
+   */
   async create(
     actor: Actor,
     { slug, name = null, connection, testConnection }: NewDatasource,
@@ -116,7 +126,10 @@ export class Datasources {
     return { saved: true, metadata: metadataOf(record) };
   }
 
-  /** Throws `not_found`, `invalid_request` and `datasource_changed`. */
+  /**
+   * Replaces connection and name, or returns the failed connection test. Throws `not_found`, `invalid_request`, and
+   * `datasource_changed` when another request changed the datasource meanwhile.
+   */
   async replace(
     actor: Actor,
     slug: string,
@@ -146,7 +159,7 @@ export class Datasources {
     return { saved: true, metadata: metadataOf(after) };
   }
 
-  /** Removes the sealed connection and the grants; files and everything else stay. Throws `not_found`. */
+  /** Deletes a datasource with its sealed connection and its grants; files stay. Throws `not_found`. */
   delete(actor: Actor, slug: string): void {
     const { store, onGone } = this.#options;
     const { principal } = actor;
@@ -164,7 +177,7 @@ export class Datasources {
     onGone(workspaceId, slug);
   }
 
-  /** Tests the saved connection. Throws `not_found`, and `datasource_changed` when it changed meanwhile. */
+  /** Tests the saved connection. Throws `not_found`, and `datasource_changed` when it changed during the test. */
   async test(actor: Actor, slug: string): Promise<ProbeResult> {
     const { store, connections } = this.#options;
     const { principal } = actor;
@@ -178,7 +191,7 @@ export class Datasources {
     return probe;
   }
 
-  /** Tests a connection that is not saved. Throws `invalid_request`. */
+  /** Tests a connection without saving it. Throws `invalid_request` when it is incomplete. */
   async testUnsaved(actor: Actor, connection: unknown): Promise<ProbeResult> {
     const { store, connections } = this.#options;
     const parsed = connections.parse(connection);
@@ -190,13 +203,13 @@ export class Datasources {
     return probe;
   }
 
-  /** The connection itself, for a probe or a query; never for an answer. */
+  /** Returns the unsealed connection, for a probe or a query. It must never become part of a response or a log. */
   open(workspaceId: WorkspaceId, { slug, revision }: DatasourceRecord): Connection {
     const { store, keyring } = this.#options;
     return readSealed(store, keyring(), { workspaceId, slug, revision });
   }
 
-  /** The record, when the caller may read it. Throws `not_found`. */
+  /** Returns the record. Throws `not_found` when there is none or the caller may not read it. */
   readable(principal: Principal, slug: string): DatasourceRecord {
     const { store } = this.#options;
     const record = store.get(datasourceRecords, principal.workspaceId, slug);
@@ -210,7 +223,7 @@ export class Datasources {
     putSealed(tx, this.#options.keyring(), { workspaceId, slug, revision }, connection);
   }
 
-  /** The failed test, if one was asked for and failed: nothing is saved then but the note that it was tried. */
+  /** Tests the connection if `wanted`. Returns the result only when the test failed, which goes to the audit log. */
   async #test(
     actor: Actor,
     action: string,
@@ -228,7 +241,7 @@ export class Datasources {
 
   #refuseExisting(reader: Pick<Store, 'get'>, workspaceId: WorkspaceId, slug: string): void {
     if (reader.get(datasourceRecords, workspaceId, slug) === undefined) return;
-    throw new AppError('already_exists', `There is a datasource ${slug} already.`);
+    throw new AppError('already_exists', `A datasource with the slug ${slug} already exists.`);
   }
 }
 
@@ -237,7 +250,7 @@ function refuseChanged(tx: Transaction, workspaceId: WorkspaceId, before: Dataso
   if (now?.id === before.id && now.revision === before.revision) return;
   throw new AppError(
     'datasource_changed',
-    `The datasource ${before.slug} changed meanwhile. Read it again first.`,
+    `The datasource ${before.slug} was changed by another request. Read it again, then repeat your change.`,
   );
 }
 

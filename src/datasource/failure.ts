@@ -1,17 +1,17 @@
 /**
- * Why a connection or a query did not work, in words of ours: one category, one fixed sentence. Nothing of a driver's
- * error is kept, neither as text nor as `cause`, because drivers put hosts, users and whole requests into theirs.
+ * Why a connection or a query failed: one category, with one fixed sentence. No part of a driver's error is kept, neither
+ * as text nor as `cause`, because drivers put hosts, users and whole requests into their errors.
  */
 export const FAILURES = {
   name_not_found: 'The host name was not found.',
   refused: 'The server refused the connection.',
   unreachable: 'The server could not be reached.',
-  not_allowed: 'This address may not be reached from here.',
+  not_allowed: 'This server is not allowed to connect to this address.',
   tls: 'A secure connection could not be made: no TLS, or a certificate that cannot be trusted.',
   authentication: 'The database did not accept the credentials.',
   database_missing: 'The database, catalog or schema does not exist, or may not be used.',
   timeout: 'The database did not answer in time.',
-  too_much: 'The database sent more than was asked for.',
+  too_much: 'The database sent more data than was asked for.',
   row_too_large:
     'A row of the result is larger than 16 MiB. Select fewer columns, or parts of its values, with substring() for instance.',
   file_missing: 'There is no such file or folder in the workspace.',
@@ -24,11 +24,13 @@ export const FAILURES = {
   failed: 'The connection did not work.',
 } as const;
 
+/** The kinds of failure that users and logs see. */
 export type FailureCategory = keyof typeof FAILURES;
 
+/** A connection or a query that failed. Its texts may be shown to users: they hold nothing that is secret. */
 export class DatasourceFailure extends Error {
   readonly category: FailureCategory;
-  /** What the database says of a query, for whoever wrote the query. Free of the connection's secrets. */
+  /** What the database says about the statement, for its author. The connection's secrets are removed from it. */
   readonly detail: string | undefined;
   constructor(category: FailureCategory, message: string = FAILURES[category], detail?: string) {
     super(message);
@@ -64,7 +66,7 @@ const BY_CODE: Readonly<Record<string, FailureCategory>> = {
   HOSTNAME_MISMATCH: 'tls',
 };
 
-/** The category of what sockets and TLS throw. `undefined` when the error is none of theirs. */
+/** Returns the category of an error of a socket or of TLS; `undefined` for any other error. */
 export function categoryOfSocketError(error: unknown): FailureCategory | undefined {
   if (error instanceof AggregateError) {
     const categories = error.errors.map(categoryOfSocketError);
@@ -77,7 +79,7 @@ export function categoryOfSocketError(error: unknown): FailureCategory | undefin
   return BY_CODE[code];
 }
 
-/** The `code` that Node.js and most drivers put on their errors. */
+/** Returns the `code` that Node.js and most drivers put on their errors, if there is one. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

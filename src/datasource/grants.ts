@@ -7,13 +7,14 @@ import type { Subject } from './access.ts';
 import { type Actor, noteAudit } from './audit.ts';
 import type { Datasources } from './datasources.ts';
 
+/** One grant: who may read the datasource because of it, and who gave it when. */
 export interface Grant {
   readonly subject: string;
   readonly grantedBy: string;
   readonly createdAt: string;
 }
 
-/** Who a datasource is shared with. Only somebody who may read it can share it. */
+/** Grants of datasources. Every caller who may read a datasource may share it and revoke its grants. */
 export class DatasourceGrants {
   readonly #store: Store;
   readonly #datasources: Datasources;
@@ -23,7 +24,7 @@ export class DatasourceGrants {
     this.#datasources = datasources;
   }
 
-  /** Throws `not_found` when the caller may not read the datasource. */
+  /** Returns all grants of a datasource. Throws `not_found` when the caller may not read it. */
   list({ principal }: Pick<Actor, 'principal'>, slug: string): Grant[] {
     this.#datasources.readable(principal, slug);
     const all = { limit: Number.POSITIVE_INFINITY };
@@ -35,13 +36,16 @@ export class DatasourceGrants {
     );
   }
 
-  /** Idempotent: a grant that is there stays as it is. Throws `invalid_request` for a user who is no member. */
+  /**
+   * Adds a grant and returns it; an existing one stays as it is. Throws `not_found`, and `invalid_request` for a user who
+   * is not a member of the workspace.
+   */
   add(actor: Actor, slug: string, subject: Subject): Grant {
     const { workspaceId, userId } = actor.principal;
     this.#datasources.readable(actor.principal, slug);
     const user = subject.startsWith('user:') ? subject.slice('user:'.length) : undefined;
     if (user !== undefined && this.#store.get(memberRecords, workspaceId, user) === undefined) {
-      throw new AppError('invalid_request', 'A datasource is shared with members of its workspace only.', {
+      throw new AppError('invalid_request', 'Datasources can only be shared with members of the workspace.', {
         errors: [{ path: '/subject', message: 'is not a member of this workspace' }],
       });
     }
@@ -55,7 +59,7 @@ export class DatasourceGrants {
     });
   }
 
-  /** Throws `not_found` when there is no such grant. */
+  /** Revokes a grant. Throws `not_found` when there is none, or the caller may not read the datasource. */
   remove(actor: Actor, slug: string, subject: string): void {
     const { workspaceId } = actor.principal;
     this.#datasources.readable(actor.principal, slug);

@@ -14,10 +14,11 @@ import { Queries } from './query/queries.ts';
 import { QueriesForAgents } from './query/queries-for-agents.ts';
 import { SessionPool } from './query/session-pool.ts';
 
+/** What the datasource plane needs from the rest of the server. */
 export interface DatasourcePlaneOptions {
   readonly store: Store;
   readonly keyringFile: string;
-  /** The host this server listens on, as it is set. */
+  /** The host setting of this server, which decides whether private addresses may be reached. */
   readonly listenHost: string;
   readonly ownPorts: () => readonly number[];
   readonly egressAllow: readonly string[] | undefined;
@@ -27,6 +28,7 @@ export interface DatasourcePlaneOptions {
   readonly drivers?: DriverLoader;
 }
 
+/** The parts of the datasource plane that the rest of the server uses. Disposing of it closes every connection. */
 export interface DatasourcePlane extends AsyncDisposable {
   readonly datasources: Datasources;
   readonly grants: DatasourceGrants;
@@ -35,10 +37,10 @@ export interface DatasourcePlane extends AsyncDisposable {
   readonly forAgents: QueriesForAgents;
 }
 
-/** For opening a connection, as for a test of one. */
+/** For opening one connection. */
 const OPEN_DEADLINE_MS = 10_000;
 
-/** Puts the parts of the datasource plane together. Throws `KeyringError` when the keyring does not fit the store. */
+/** Opens the datasource plane. Throws `KeyringError` when the keyring does not fit the store. */
 export async function openDatasources(options: DatasourcePlaneOptions): Promise<DatasourcePlane> {
   const { store, keyringFile, listenHost, ownPorts, egressAllow, workspaceFiles, startEngine } = options;
   const { drivers = installedDrivers } = options;

@@ -1,33 +1,35 @@
-/** Connection tests: one sentence of ours about how it went, within the deadline, whatever the database does. */
+/** Connection tests: they end within a deadline, with one fixed sentence, whatever the database does. */
 import type { Connection } from './connectors/connection-schema.ts';
 import { connectorOf } from './connectors/connection-schema.ts';
 import type { ConnectorContext, Session } from './connectors/connector.ts';
 import { DatasourceFailure, FAILURES } from './failure.ts';
 
+/** The outcome of a connection test, as the API returns it. */
 export interface ProbeResult {
   readonly ok: boolean;
-  /** Fixed words by category: nothing of the connection, nothing of the driver. */
+  /** The sentence of the failure's category: it holds nothing of the connection and nothing of the driver. */
   readonly message: string;
   readonly elapsedMs: number;
 }
 
+/** What a connection test needs. */
 export interface ProbeContext extends Omit<ConnectorContext, 'limitBytes'> {
-  /** For the whole test; 10 seconds when unset. */
+  /** Milliseconds for the whole test; 10 seconds when unset. */
   readonly deadlineMs?: number;
 }
 
 const DEADLINE_MS = 10_000;
-const LIMIT_BYTES = 4 * 1024 * 1024;
+const MAX_RECEIVED_BYTES = 4 * 1024 * 1024;
 const WORKS = 'The connection works.';
 
-/** Opens the connection, asks it for something small and closes it. Never rejects for what a database does. */
+/** Opens the connection, runs a small query and closes it. Rejects for no failure of the database. */
 export async function probeConnection(
   connection: Connection,
   { deadlineMs = DEADLINE_MS, ...context }: ProbeContext,
 ): Promise<ProbeResult> {
   const startedAt = performance.now();
   const signal = AbortSignal.timeout(deadlineMs);
-  const message = await attempt(connection, { ...context, limitBytes: LIMIT_BYTES }, signal);
+  const message = await attempt(connection, { ...context, limitBytes: MAX_RECEIVED_BYTES }, signal);
   return { ok: message === WORKS, message, elapsedMs: Math.round(performance.now() - startedAt) };
 }
 

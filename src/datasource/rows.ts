@@ -1,8 +1,9 @@
-/** What queries give: the same few kinds of value from every database. */
+/** Rows of query results, in the same few kinds of value for every database. */
 
-/** Numbers are exact or floats; decimals, dates, times and whatever JavaScript has no value for are text. */
+/** One value. Numbers are exact or floats; decimals, dates, times and what JavaScript has no value for are text. */
 export type Cell = null | boolean | number | bigint | string | Uint8Array;
 
+/** How the cells of a column are to be read. */
 export const COLUMN_TYPES = [
   'boolean',
   'integer',
@@ -22,46 +23,52 @@ export const COLUMN_TYPES = [
 
 export type ColumnType = (typeof COLUMN_TYPES)[number];
 
-/** Most bytes of one row, as the database sends it. One row is held whole, here and in the kernel. */
+/** Most bytes of one row, as the database sends it: the server and the kernel hold a whole row in memory. */
 export const ROW_LIMIT_BYTES = 16 * 1024 * 1024;
 
+/** One column of a result. */
 export interface Column {
   readonly name: string;
-  /** How cells are to be read: `integer` is number or bigint, `bytes` Uint8Array, `decimal` and times are text. */
+  /** `integer` cells are number or bigint, `bytes` cells Uint8Array; decimals, dates and times are text. */
   readonly type: ColumnType;
 }
 
-/** Every query gives at least one batch, so its columns are known even when it has no rows; none when it returns none. */
+/**
+ * Some rows of a result. A statement that returns columns gives at least one batch, so its columns are known even when
+ * it has no rows; a statement without columns gives no batch.
+ */
 export interface RowBatch {
   readonly columns: readonly Column[];
   readonly rows: readonly (readonly Cell[])[];
-  /** The rows as they travel to a kernel, where the database has them in bytes: then `rows` is made when it is asked for. */
+  /** Returns the rows as JSON for kernels, if the connector can write it without making `rows`. */
   json?(): Uint8Array;
 }
 
+/** A value for a placeholder of a statement. */
 export type Parameter = Cell;
 
+/** How a statement is run. */
 export interface QueryOptions {
-  /** Ends the query, in the database too where that is possible. */
+  /** Aborting it cancels the query, in the database too where that is possible. */
   readonly signal: AbortSignal;
-  /** The database itself refuses to write. */
+  /** Whether the database itself must refuse to write. */
   readonly readOnly: boolean;
-  /** Rows after which the query is ended; unset is no limit. */
+  /** Rows after which the query ends; no limit when unset. */
   readonly maxRows?: number;
 }
 
-/** For `mostBetweenBatches`: one row, and what of its batch was there before. */
+/** Most bytes between two batches: one row, and what was received of its batch before. */
 export const ROW_AND_BATCH_BYTES = ROW_LIMIT_BYTES + 2 * 1024 * 1024;
 
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** A number where it is exact. */
+/** Returns a number when it is exact, else a bigint. */
 export function integerCell(value: bigint | string | number): number | bigint {
   const exact = BigInt(value);
   return exact <= MAX_SAFE && exact >= -MAX_SAFE ? Number(exact) : exact;
 }
 
-/** Cuts batches so that no more than `maxRows` rows come out in all. */
+/** Yields the batches until `maxRows` rows came out in all; the last batch is cut. */
 export async function* limitRows(
   batches: AsyncIterable<RowBatch>,
   maxRows: number | undefined,

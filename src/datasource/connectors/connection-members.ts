@@ -1,11 +1,11 @@
-/** Members of connections: what is wrong with them, and which are secret. */
+/** Checks the members of connections, and finds the secret ones. */
 import type { TObject } from 'typebox';
 import type { Validator } from 'typebox/compile';
 import type { Violation } from '#src/core/errors.ts';
 
 type SchemaError = ReturnType<Validator['Errors']>[number];
 
-/** One violation for each mistaken member. Never repeats a value. */
+/** Returns one violation for each mistaken member. None repeats a value, which may be a secret. */
 export function memberViolations(errors: readonly SchemaError[], path: string): Violation[] {
   const found = new Map<string, Violation>();
   const alternatives = errors.filter(isAlternative);
@@ -16,7 +16,7 @@ export function memberViolations(errors: readonly SchemaError[], path: string): 
   return [...found.values()];
 }
 
-/** One of several members that would do, all of which are missing. */
+/** Returns whether the error is about a group of members of which one is required and all are missing. */
 function isAlternative({ keyword, schemaPath }: SchemaError): boolean {
   return keyword === 'required' && schemaPath.startsWith('#/anyOf/');
 }
@@ -37,10 +37,10 @@ function describe(error: SchemaError, path: string): Violation[] {
       return error.params.additionalProperties.map((name) => member(name, 'is not a known member'));
     case 'required':
       return error.params.requiredProperties.map((name) => member(name, 'is required'));
-    case 'boolean': // reported a second time as an additional property
+    case 'boolean': // the same mistake is also reported as an additional property
       return [];
     case 'pattern':
-      return [{ path: at, message: 'is not written as it has to be' }];
+      return [{ path: at, message: 'does not have the required format' }];
     default:
       return [{ path: at, message: error.message }];
   }
@@ -50,7 +50,7 @@ function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
-/** The values of the members that are `writeOnly`. */
+/** Returns the values of all members whose schema is `writeOnly`. */
 export function secretMembers(schema: TObject, connection: object): string[] {
   const values = new Map<string, unknown>(Object.entries(connection));
   return Object.entries(schema.properties).flatMap(([name, member]) => {

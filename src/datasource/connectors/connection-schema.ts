@@ -1,28 +1,28 @@
-/** The connections that there can be: one JSON Schema for all kinds, and the check that it describes. */
+/** The JSON Schema of all kinds of connections, and the check against it. */
 import { AppError, type Violation } from '#src/core/errors.ts';
 import type { Connector } from './connector.ts';
 import { CONNECTORS } from './registry.ts';
 
-/** A complete connection: its kind, and the members that its connector knows. Secret; never log it. */
+/** A complete connection: its kind, and the members that its connector defines. It is secret: never log it. */
 export type Connection = Readonly<Record<string, unknown>> & { readonly kind: string };
 
 const PATH = '/connection';
 
-/** JSON Schema 2020-12 of the `connection` of a datasource. */
+/** The JSON Schema (draft 2020-12) of a datasource's `connection`. */
 export const connectionSchemaDocument = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   $id: 'urn:troupe:datasource-connection',
   title: 'Datasource connection',
   description:
-    'How a database is reached. `kind` names the connector; the other members are the connector’s. Members that are `writeOnly` are secret: they are sealed when they are stored and never given back.',
+    'How a database is reached. `kind` selects the connector, which defines the other members. Members that are `writeOnly` are secret: they are stored sealed and never returned.',
   type: 'object',
   required: ['kind'],
   oneOf: CONNECTORS.map(({ schema }) => schema),
 } as const;
 
 /**
- * The value when it is a complete connection. Throws `invalid_request` with one violation per mistake, paths below
- * `/connection`, and nothing of the value in it.
+ * Returns the connection if it is complete. Throws `invalid_request` with one violation per mistake, at paths below
+ * `/connection`. The error holds nothing of the value.
  */
 export function parseConnection(value: unknown): Connection {
   const { connector, violations } = examine(value);
@@ -34,10 +34,10 @@ export function parseConnection(value: unknown): Connection {
   throw new AppError('invalid_request', detail, { errors: violations });
 }
 
-/** Throws when there is no such kind. */
+/** Returns the connector of a kind. Throws when there is none. */
 export function connectorOf(kind: string): Connector {
   const connector = CONNECTORS.find((one) => one.kind === kind);
-  if (connector === undefined) throw new Error('There is no such kind of connection.');
+  if (connector === undefined) throw new Error('There is no connector for this kind of connection.');
   return connector;
 }
 

@@ -1,7 +1,7 @@
 /**
- * One kind of database: the schema of its connections and how to open one. Connectors speak to their drivers and throw
- * what these throw; here it becomes a `DatasourceFailure`, aborted work is cut even where a driver does not listen, and
- * every socket is destroyed with its session.
+ * A connector: one kind of database, with the schema of its connections and the code that opens one. Connectors call their
+ * drivers and let their errors pass; this module turns them into `DatasourceFailure`, cuts off aborted work even if a
+ * driver does not react, and destroys every socket with its session.
  */
 import type { Static, TObject } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -15,6 +15,7 @@ import { memberViolations, secretMembers } from './connection-members.ts';
 import type { DriverLoader } from './drivers.ts';
 import { openGuarded } from './guarded-session.ts';
 
+/** A host and a port to connect to. */
 export interface Target {
   readonly host: string;
   readonly port: number;
@@ -22,67 +23,70 @@ export interface Target {
 
 /** One open connection. It runs one query at a time. */
 export interface Session {
-  /** Resolves when the database answers and what the connection names is there. */
+  /** Resolves when the database answers and everything that the connection names exists. */
   probe(signal: AbortSignal): Promise<void>;
-  /** Runs one statement with positional parameters, written as `placeholder` of the connector says. */
+  /** Runs one statement. Its positional parameters are written as the connector's `placeholder` returns them. */
   query(sql: string, parameters: readonly Parameter[], options: QueryOptions): AsyncIterable<RowBatch>;
-  /** Idempotent; settles soon, whatever the database does. */
+  /** Closes the connection. Idempotent; resolves or rejects within a short time, whatever the database does. */
   close(): Promise<void>;
 }
 
-/** What opening a connection needs from outside. */
+/** What connectors need in order to open a connection. */
 export interface ConnectorContext {
   readonly egress: Egress;
-  /** Files of the workspace, for databases that are files. */
+  /** The directory of the workspace's files, for embedded databases. */
   readonly filesDirectory: string;
-  /** Processes for databases that are files. */
+  /** The processes that run embedded databases. */
   readonly engines: Engines;
-  /** Drivers that are not part of the installation. */
+  /** Loads drivers that are not part of the installation. */
   readonly drivers: DriverLoader;
-  /** Most bytes that may be received, for probes; unset is no limit. */
+  /** Most bytes that probes may receive; no limit when unset. */
   readonly limitBytes?: number;
 }
 
-/** What a connector is given to open with. */
+/** What a connector opens one connection with. */
 export interface Opening extends Omit<ConnectorContext, 'egress' | 'limitBytes'> {
-  /** A judged way to a server; it lasts as long as the session. `by` ends the judging, `signal` when unset. */
+  /** Checks a target and returns a route that lasts as long as the session. `by`, or else `signal`, aborts the check. */
   connectTo(target: Target, by?: AbortSignal): Promise<EgressRoute>;
-  /** Aborts when opening takes too long; means nothing once the session is open. */
+  /** Aborts when opening takes too long. It has no meaning once the session is open. */
   readonly signal: AbortSignal;
 }
 
+/** What a connector has to define. `S` is the schema of its connections. */
 export interface Definition<S extends TObject> {
   readonly kind: string;
   readonly title: string;
-  /** Runs inside this server, on files of the workspace. */
+  /** Whether the database runs inside this server, on files of the workspace. */
   readonly embedded: boolean;
   readonly schema: S;
-  /** Where the database is; `null` for embedded ones. */
+  /** Returns where the database is; `null` for embedded ones. */
   target(connection: Static<S>): Target | null;
   open(connection: Static<S>, opening: Opening): Promise<Session>;
-  /** Most bytes that may come between two batches of rows, for drivers that gather a row of any size. */
-  readonly mostBetweenBatches?: number;
-  /** How the parameter at a position, from 1, is written in a statement. */
+  /** Most bytes between two batches of rows, for drivers that buffer a whole row of any size. */
+  readonly maxBytesBetweenBatches?: number;
+  /** Returns the placeholder for the parameter at a position, which starts at 1. */
   placeholder(position: number, parameter: Parameter): string;
-  /** What the schema cannot say. Called with connections that fit the schema. */
+  /** Returns violations that the schema cannot express. It is called with connections that match the schema. */
   check?(connection: Static<S>): readonly Violation[];
-  /** Category of an error of the driver; `undefined` leaves it to the codes of sockets and TLS. */
+  /** Returns the category of a driver's error; `undefined` lets the codes of sockets and TLS decide. */
   classify(error: unknown): FailureCategory | undefined;
-  /** What the database says of a statement, when the error is about that. */
+  /** Returns the database's message if the error is about a statement. */
   explain?(error: unknown): string | undefined;
-  /** Further texts that `explain` must not give away, beside the `writeOnly` members. */
+  /** Returns texts, in addition to the `writeOnly` members, that must be removed from what `explain` returns. */
   secrets?(connection: Static<S>): readonly string[];
 }
 
+/** A kind of database, as the rest of the datasource plane uses it. */
 export interface Connector extends Pick<Definition<TObject>, 'kind' | 'title' | 'embedded' | 'placeholder'> {
   readonly schema: TObject;
-  /** What is wrong with a connection of this kind, with paths from `path`; nothing when it is complete. */
+  /** Returns what is wrong with a connection of this kind, at paths below `path`; empty when it is complete. */
   violations(value: unknown, path: string): readonly Violation[];
   target(connection: unknown): Target | null;
-  /** The caller closes the session. Rejects with `DatasourceFailure` only. `signal` ends the opening. */
+  /** Opens a session, which the caller closes. Rejects only with `DatasourceFailure`. `signal` aborts the opening. */
   open(connection: unknown, context: ConnectorContext, signal: AbortSignal): Promise<Session>;
 }
 
+/** Returns the connector of a definition. Its schema is compiled when it is first used. */
 export function defineConnector<S extends TObject>(definition: Definition<S>): Connector {
   const { kind, title, embedded, schema, placeholder } = definition;
   const compile = () => Compile(schema);
@@ -110,7 +114,7 @@ export function defineConnector<S extends TObject>(definition: Definition<S>): C
     async open(value, context, signal) {
       const connection = read(value);
       const secrets = [...secretMembers(schema, connection), ...(definition.secrets?.(connection) ?? [])];
-      const { classify, explain, mostBetweenBatches } = definition;
+      const { classify, explain, maxBytesBetweenBatches } = definition;
       const open = (opening: Opening) => definition.open(connection, opening);
       return openGuarded(
         {
@@ -118,7 +122,7 @@ export function defineConnector<S extends TObject>(definition: Definition<S>): C
           classify,
           ...(explain && { explain }),
           secrets,
-          ...(mostBetweenBatches && { mostBetweenBatches }),
+          ...(maxBytesBetweenBatches && { maxBytesBetweenBatches }),
         },
         context,
         signal,

@@ -1,17 +1,18 @@
-/** Drivers that are too heavy to come with the server: imported when first used, and named when they are missing. */
+/** Drivers that are too large to come with the server. They are imported on first use; an error names a missing one. */
 import { codeOf, DatasourceFailure } from '../failure.ts';
 
-/** The versions the connectors were made for. */
+/** The versions that the connectors were written for. */
 export const OPTIONAL_DRIVERS = { tedious: '19.2.2' } as const;
+/** The package name of an optional driver. */
 export type OptionalDriver = keyof typeof OPTIONAL_DRIVERS;
 
-/** Rejects like `import` when there is no such package. */
+/** Imports a driver. Rejects like `import` when the package is missing. */
 export type DriverLoader = (name: OptionalDriver) => Promise<unknown>;
 
-/** Those installed beside the server. */
+/** Imports drivers that are installed together with the server. */
 export const installedDrivers: DriverLoader = (name) => import(name);
 
-/** Throws `driver_missing`, which says how to install it. */
+/** Returns the driver. Throws `driver_missing`, with the command that installs it, when it is missing. */
 export async function loadDriver(load: DriverLoader, name: OptionalDriver): Promise<unknown> {
   try {
     return await load(name);

@@ -1,6 +1,6 @@
 /**
- * What stands between a connector and everybody else: errors of drivers become `DatasourceFailure` and are forgotten,
- * what does not end when it should is cut off, and every socket goes with its session.
+ * Wraps the sessions of connectors: errors of drivers become `DatasourceFailure` and nothing of them is kept, work that
+ * does not end in time is cut off, and closing a session destroys all its sockets.
  */
 
 import type { EgressRoute } from '../egress/egress-route.ts';
@@ -8,34 +8,35 @@ import { categoryOfSocketError, DatasourceFailure, type FailureCategory } from '
 import { limitRows, type RowBatch } from '../rows.ts';
 import type { ConnectorContext, Opening, Session, Target } from './connector.ts';
 
+/** The parts of a connector that the guard calls. */
 export interface Guarded {
   open(opening: Opening): Promise<Session>;
   classify(error: unknown): FailureCategory | undefined;
   explain?(error: unknown): string | undefined;
-  /** Texts that `explain` must not give away. */
+  /** Texts that are removed from what `explain` returns. */
   readonly secrets: readonly string[];
-  /** Most bytes that may come between two batches of rows; unset is no limit. */
-  readonly mostBetweenBatches?: number;
+  /** Most bytes between two batches of rows; no limit when unset. */
+  readonly maxBytesBetweenBatches?: number;
 }
 
 const CLOSE_MS = 1000;
 const CANCEL_MS = 2000;
 const WATCH_MS = 20;
 
-/** Rejects with `DatasourceFailure` only, and so does the session. */
+/** Opens a session. This call and the session reject only with `DatasourceFailure`. */
 export async function openGuarded(
   guarded: Guarded,
   { egress, limitBytes, ...rest }: ConnectorContext,
   signal: AbortSignal,
 ): Promise<Session> {
-  const lines = openLines(limitBytes);
+  const routes = openRoutes(limitBytes);
   const connectTo = async ({ host, port }: Target, by = signal) => {
     const route = await egress.admit(host, port, by);
-    lines.add(route, by);
+    routes.add(route, by);
     return route;
   };
   const failure = (error: unknown, by: AbortSignal, aborted: FailureCategory) => {
-    const exceeded = lines.exceeded();
+    const exceeded = routes.exceeded();
     if (exceeded !== undefined) return new DatasourceFailure(exceeded);
     if (error instanceof DatasourceFailure) return error;
     if (by.aborted) return new DatasourceFailure(aborted);
@@ -46,7 +47,7 @@ export async function openGuarded(
     const opening = guarded.open({ connectTo, signal, ...rest });
     session = await cutOff(opening, signal, (late) => late.close());
   } catch (error) {
-    lines.end();
+    routes.end();
     throw failure(error, signal, 'timeout');
   }
   return {
@@ -58,9 +59,12 @@ export async function openGuarded(
       }
     },
     async *query(sql, parameters, options) {
-      const stop = endingAfterAbort(options.signal, () => lines.end());
+      const stop = endingAfterAbort(options.signal, () => routes.end());
       try {
-        const batches = lines.watched(session.query(sql, parameters, options), guarded.mostBetweenBatches);
+        const batches = routes.watched(
+          session.query(sql, parameters, options),
+          guarded.maxBytesBetweenBatches,
+        );
         yield* limitRows(batches, options.maxRows);
       } catch (error) {
         const known = failure(error, options.signal, 'cancelled');
@@ -72,14 +76,14 @@ export async function openGuarded(
       }
     },
     async close() {
-      await cutOff(session.close(), AbortSignal.timeout(CLOSE_MS)).catch(() => {}); // the sockets go anyway
-      lines.end();
+      await cutOff(session.close(), AbortSignal.timeout(CLOSE_MS)).catch(() => {}); // its sockets are destroyed anyway
+      routes.end();
     },
   };
 }
 
-/** All routes of a session. More than `limitBytes` on them ends them. */
-function openLines(limitBytes = Number.POSITIVE_INFINITY) {
+/** Holds all routes of a session. Receiving more than `limitBytes` ends them. */
+function openRoutes(limitBytes = Number.POSITIVE_INFINITY) {
   const routes: EgressRoute[] = [];
   let ended = false;
   let exceeded: FailureCategory | undefined;
@@ -89,7 +93,7 @@ function openLines(limitBytes = Number.POSITIVE_INFINITY) {
     total[Symbol.dispose]();
     for (const route of routes) route[Symbol.dispose]();
   };
-  /** Ends everything when more has come than `most()` says. */
+  /** Ends everything when more bytes were received than `most()` returns. */
   const watch = (most: () => number, category: FailureCategory) => {
     const look = () => {
       if (received() <= most()) return;
@@ -106,7 +110,7 @@ function openLines(limitBytes = Number.POSITIVE_INFINITY) {
       if (by.aborted || ended) route[Symbol.dispose]();
     },
     end,
-    /** Why the lines were ended, if they were for what came on them. */
+    /** Returns the category if the routes were ended because too many bytes were received. */
     exceeded() {
       total.look();
       return exceeded;
@@ -126,7 +130,7 @@ function openLines(limitBytes = Number.POSITIVE_INFINITY) {
   };
 }
 
-/** Settles with the promise, or rejects as soon as the signal aborts; `discard` is given what comes later. */
+/** Resolves or rejects like the promise, but rejects when the signal aborts; `discard` receives a later result. */
 function cutOff<T>(
   promise: Promise<T>,
   signal: AbortSignal,
@@ -135,7 +139,7 @@ function cutOff<T>(
   return new Promise((done, fail) => {
     const abort = () => {
       fail(signal.reason);
-      promise.then(discard).catch(() => {}); // nobody waits for it any more
+      promise.then(discard).catch(() => {}); // the caller has stopped waiting
     };
     if (signal.aborted) return abort();
     signal.addEventListener('abort', abort, { once: true });
@@ -143,7 +147,7 @@ function cutOff<T>(
   });
 }
 
-/** Calls `end` a while after the signal aborts, for what did not end by itself by then; the result calls that off. */
+/** Calls `end` some time after the signal aborts, if the work has not ended by then. Returns a function that disarms it. */
 function endingAfterAbort(signal: AbortSignal, end: () => void): () => void {
   let grace: NodeJS.Timeout | undefined;
   const abort = () => {

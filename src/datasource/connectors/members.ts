@@ -1,7 +1,7 @@
-/** Members that connections of several kinds have. */
+/** Schemas of members that several kinds of connections share. */
 import { Type } from 'typebox';
 
-/** Not whether there is such a host: only that it is one host and nothing else. */
+/** Accepts exactly one host. Whether it exists is not checked. */
 export const Host = Type.String({
   title: 'Host',
   description: 'Name or IP address of the server.',
@@ -10,6 +10,7 @@ export const Host = Type.String({
   examples: ['db.example.com'],
 });
 
+/** Returns the schema of a port, with its usual value as the example. */
 export function portMember(usual: number) {
   return Type.Integer({
     title: 'Port',
@@ -22,12 +23,15 @@ export function portMember(usual: number) {
 
 const TEXT = { minLength: 1, maxLength: 1024, pattern: '^\\P{Cc}*$' };
 
+/** Returns the schema of a name: one line of text. */
 export function nameMember(title: string, description: string, example: string) {
   return Type.String({ title, description, ...TEXT, examples: [example] });
 }
 
+/** The name of a database account. */
 export const User = nameMember('User', 'Name of the account in the database.', 'analyst');
 
+/** The password of a database account. */
 export const Password = Type.String({
   title: 'Password',
   description: 'Password of the account; empty when it has none.',
@@ -36,6 +40,7 @@ export const Password = Type.String({
   examples: ['secret'],
 });
 
+/** Returns the schema of a secret text. */
 export function secretMember(title: string, description: string, example: string) {
   return Type.String({
     title,
@@ -47,24 +52,27 @@ export function secretMember(title: string, description: string, example: string
   });
 }
 
+/** The base URL of a server, with `http` or `https`. */
 export const HttpUrl = Type.String({
   title: 'URL',
   description:
-    'Where the server answers: scheme, host and port, nothing else. With `https` its certificate is checked; `http` sends everything as it is.',
+    'Base URL of the server: scheme, host and port, nothing else. With `https` the certificate is checked; `http` is not encrypted.',
   pattern: '^https?://[^/?#@\\s]+/?$',
   maxLength: 1024,
 });
 
+/** The base URL of a cloud service, which must use `https`. */
 export const HttpsUrl = Type.String({
   title: 'URL',
-  description:
-    'Where the service answers, when that is not its usual address: scheme, host and port, nothing else.',
+  description: 'Base URL of the service, if it is not the usual one: scheme, host and port, nothing else.',
   pattern: '^https://[^/?#@\\s]+/?$',
   maxLength: 1024,
 });
 
+/** A placeholder for a private key in examples. */
 export const EXAMPLE_KEY = '-----BEGIN PRIVATE KEY-----\nMIIE…\n-----END PRIVATE KEY-----\n';
 
+/** An RSA private key. */
 export const PrivateKey = Type.String({
   title: 'Private key',
   description: 'Unencrypted RSA private key in PEM.',

@@ -1,4 +1,4 @@
-/** Every kind of database there is, in the order in which they are offered. */
+/** Every kind of database, in the order in which the API offers them. */
 
 import { duckdb, files, sqlite } from '../embedded/connectors.ts';
 import { bigquery } from './bigquery/connector.ts';

@@ -1,13 +1,13 @@
-/** What lies behind an address, as far as its number tells. */
+/** Classifies IP addresses by their number alone: this machine, a private network, the internet, or never to reach. */
 import { BlockList } from 'node:net';
 import type { IpAddress } from './ip-address.ts';
 import { parseAddress } from './ip-address.ts';
 
-/** `forbidden` is never reached, whatever is allowed. */
+/** `forbidden` addresses are never reached, whatever the operator allows. */
 export type AddressScope = 'forbidden' | 'loopback' | 'private' | 'public';
 
 const FORBIDDEN = networks([
-  '0.0.0.0/8', // unspecified: the system takes it for this machine
+  '0.0.0.0/8', // unspecified: the system connects to this machine instead
   '169.254.0.0/16', // link-local, and the metadata service of most clouds
   '100.100.100.200/32', // metadata service of Alibaba
   '168.63.129.16/32', // metadata service of Azure
@@ -20,8 +20,8 @@ const FORBIDDEN = networks([
   'ff00::/8', // multicast
   'fd00:ec2::254/128', // metadata service of AWS
   'fd20:ce::254/128', // metadata service of Google
-  '64:ff9b:1::/48', // NAT64 of a network's own: what is embedded where is not known
-  '2001::/32', // Teredo: a tunnel to an IPv4 address that the number hides
+  '64:ff9b:1::/48', // NAT64 with a local prefix: the position of the IPv4 address in it is unknown
+  '2001::/32', // Teredo: a tunnel, whose IPv4 address is obfuscated
 ]);
 const LOOPBACK = networks(['127.0.0.0/8', '::1/128']);
 const PRIVATE = networks([
@@ -34,7 +34,7 @@ const PRIVATE = networks([
   'fc00::/7',
 ]);
 
-/** `own` are the addresses of this machine: they lead to it as loopback does. */
+/** Returns the scope of an address. `own` are the addresses of this machine: they lead to it as loopback does. */
 export function scopeOf(address: IpAddress, own: ReadonlySet<string>): AddressScope {
   if (contains(FORBIDDEN, address)) return 'forbidden';
   const embedded = embeddedIn(address);
@@ -43,7 +43,7 @@ export function scopeOf(address: IpAddress, own: ReadonlySet<string>): AddressSc
   return contains(PRIVATE, address) ? 'private' : 'public';
 }
 
-/** A list of addresses and networks such as `10.0.0.0/8`; what is neither is left out. */
+/** Returns a list of addresses and networks, such as `10.0.0.0/8`. Entries that are neither are skipped. */
 export function networks(entries: readonly string[]): BlockList {
   const list = new BlockList();
   for (const entry of entries) {
@@ -57,6 +57,7 @@ export function networks(entries: readonly string[]): BlockList {
   return list;
 }
 
+/** Returns whether the list contains the address. */
 export function contains(list: BlockList, address: IpAddress): boolean {
   return list.check(address.text, familyOf(address));
 }
@@ -65,7 +66,7 @@ function familyOf({ family }: IpAddress): 'ipv4' | 'ipv6' {
   return family === 4 ? 'ipv4' : 'ipv6';
 }
 
-/** The IPv4 address that packets to a transition address end up at, where it has one. */
+/** Returns the IPv4 address in a transition address, which is where packets to it end up, if there is one. */
 function embeddedIn({ family, bytes, text }: IpAddress): IpAddress | undefined {
   if (family === 4) return undefined;
   const startsWith = (...start: number[]) => start.every((byte, at) => bytes[at] === byte);

@@ -1,27 +1,29 @@
 /**
- * A way to one server that was judged before: its sockets connect to the addresses that were judged and to nothing
- * else, whatever the name resolves to by then. Disposing of the route destroys every socket it ever made.
+ * A checked way to one server. Its sockets connect to the addresses that were checked and to nothing else, even if the
+ * name resolves to others later. Disposing of the route destroys every socket that it made.
  */
 import { connect, type LookupFunction, type Socket } from 'node:net';
 import type { AddressScope } from './address-scope.ts';
 import type { IpAddress } from './ip-address.ts';
 
 export interface EgressRoute extends Disposable {
-  /** As it was named: what certificates and `Host` headers are about. */
+  /** The host as the connection names it, for certificates and `Host` headers. */
   readonly host: string;
   readonly port: number;
   readonly scope: Exclude<AddressScope, 'forbidden'>;
-  /** A socket that is connecting. The route destroys it at its own end at the latest. */
+  /** Returns a connecting socket. The route destroys it at the latest when the route is disposed of. */
   connect(): Socket;
-  /** Received on all sockets so far. */
+  /** Returns how many bytes all sockets of the route have received. */
   receivedBytes(): number;
 }
 
+/** The target of a route, and its checked addresses. */
 export interface EgressRouteOptions extends Pick<EgressRoute, 'host' | 'port' | 'scope'> {
-  /** Tried in this order; at least one. */
+  /** Connections try them in this order. At least one. */
   readonly addresses: readonly IpAddress[];
 }
 
+/** Returns a route to these addresses. The caller disposes of it. */
 export function openEgressRoute({ host, port, scope, addresses }: EgressRouteOptions): EgressRoute {
   const sockets = new Set<Socket>();
   let closedBytes = 0;
@@ -31,16 +33,16 @@ export function openEgressRoute({ host, port, scope, addresses }: EgressRouteOpt
     port,
     scope,
     connect() {
-      // An address would be dialled as it is; any name makes Node.js ask `lookup`, which answers with all addresses.
+      // Node.js dials an address directly, but asks `lookup` for any name, and `lookup` returns the checked addresses.
       const socket = connect({ host: 'pinned.invalid', port, lookup, noDelay: true, keepAlive: true });
-      // What TLS checks certificates against when a driver names no host of its own.
+      // TLS checks certificates against `_host` if the driver does not name a host.
       Reflect.set(socket, '_host', host);
       sockets.add(socket);
       socket.once('close', () => {
         sockets.delete(socket);
         closedBytes += socket.bytesRead;
       });
-      // Whoever uses the socket hears of its errors; an error after that must not end the process.
+      // The user of the socket handles its errors. A later error without a listener would end the process.
       socket.on('error', () => {});
       return socket;
     },

@@ -1,7 +1,7 @@
 /**
- * The gateway to databases: which addresses this server connects to. A name is resolved once, every address it has is
- * judged, and the route that comes out leads to these addresses only. A refusal contacts nobody, so how long it takes
- * tells nothing of the target.
+ * The gateway to databases: it decides which addresses this server connects to. A name is resolved once, every address
+ * it has is checked, and the route leads to these addresses only. A refused target is never contacted, so the duration
+ * of a refusal reveals nothing about it.
  */
 import { lookup } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
@@ -10,32 +10,35 @@ import { type AddressScope, contains, networks, scopeOf } from './address-scope.
 import { type EgressRoute, openEgressRoute } from './egress-route.ts';
 import { type IpAddress, parseAddress, parseHost } from './ip-address.ts';
 
-/** All addresses of a name. Rejects when there is none. */
+/** Returns all addresses of a name. Rejects when there is none. */
 export type Resolver = (name: string) => Promise<readonly string[]>;
 
+/** What the gateway decides by. */
 export interface EgressOptions {
-  /** The host this server listens on, as it is set. */
+  /** The host setting of this server. */
   readonly listenHost: string;
-  /** The ports it listens on by now, which are never reached. */
+  /** The ports that this server listens on. The gateway never connects to them. */
   readonly ownPorts: () => readonly number[];
   /**
-   * Names, addresses and networks: exactly these loopback and private targets may be reached. `undefined`: all of them
-   * when the server listens on loopback only, else none.
+   * Names, addresses and networks: exactly these loopback and private targets may be reached. When `undefined`, all of
+   * them may be reached if the server itself listens on loopback only, and none otherwise.
    */
   readonly allow: readonly string[] | undefined;
   readonly resolve?: Resolver;
-  /** Addresses of this machine, asked for at each judgement. */
+  /** Returns the addresses of this machine. It is called for every check, because they can change. */
   readonly ownAddresses?: () => readonly string[];
 }
 
+/** The gateway. */
 export interface Egress {
   /**
-   * Judges a target. The caller disposes of the route. Throws `DatasourceFailure` with `not_allowed`,
-   * `name_not_found`, or `timeout` when `signal` aborts first.
+   * Checks a target and returns a route to it, which the caller disposes of. Throws `DatasourceFailure` with
+   * `not_allowed` or `name_not_found`, or with `timeout` when `signal` aborts first.
    */
   admit(host: string, port: number, signal: AbortSignal): Promise<EgressRoute>;
 }
 
+/** Returns a gateway with these rules. */
 export function createEgress({
   listenHost,
   ownPorts,
@@ -82,14 +85,14 @@ function allowance(listenHost: string, allow: readonly string[] | undefined): Al
     scope === 'public' || contains(listed, address) || (name !== undefined && names.has(name));
 }
 
-/** Whether only programs of this machine can reach what listens there. */
+/** Returns whether only programs of this machine can reach a server that listens on `host`. */
 export function isLoopbackHost(host: string): boolean {
   const parsed = parseHost(host);
   if (parsed.kind === 'name') return parsed.name === 'localhost' || parsed.name.endsWith('.localhost');
   return parsed.kind === 'address' && scopeOf(parsed.address, new Set()) === 'loopback';
 }
 
-/** The one that trusts the network least decides how the server is spoken to. */
+/** Returns the most public scope: it decides how carefully the server is spoken to. */
 function closestOf(scopes: readonly Exclude<AddressScope, 'forbidden'>[]): EgressRoute['scope'] {
   if (scopes.includes('public')) return 'public';
   return scopes.includes('private') ? 'private' : 'loopback';
@@ -102,12 +105,12 @@ async function resolved(resolve: Resolver, name: string, signal: AbortSignal): P
   );
   const addresses = found.map(parseAddress);
   if (addresses.length === 0) throw new DatasourceFailure('name_not_found');
-  // A zone id, or something that is no address at all.
+  // A resolver can also return an address with a zone id, or text that is not an address.
   if (addresses.includes(undefined)) throw new DatasourceFailure('not_allowed');
   return addresses.filter((address) => address !== undefined);
 }
 
-/** Settles with the promise, or rejects with `timeout` when the signal aborts first. */
+/** Resolves or rejects like the promise, but rejects with `timeout` when the signal aborts first. */
 function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((done, fail) => {
     const abort = () => fail(new DatasourceFailure('timeout'));

@@ -1,16 +1,17 @@
-/** IP addresses in every notation that a resolver understands, reduced to one. */
+/** Reads IP addresses in every notation that a resolver understands, and writes each in one canonical form. */
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 
+/** An IPv4 or IPv6 address. */
 export interface IpAddress {
   readonly family: 4 | 6;
-  /** Canonical: equal addresses have equal text. IPv4 inside IPv6 (`::ffff:…`) is IPv4 here. */
+  /** Canonical: equal addresses have equal text. An IPv4 address inside IPv6 (`::ffff:…`) becomes plain IPv4. */
   readonly text: string;
-  /** 4 or 16 of them. */
+  /** 4 or 16 bytes. */
   readonly bytes: readonly number[];
 }
 
-/** A host as somebody wrote it: an address, a name, or neither. */
+/** A host as a user wrote it: an address, a name, or neither. */
 export type Host =
   | { readonly kind: 'address'; readonly address: IpAddress }
   | { readonly kind: 'name'; readonly name: string }
@@ -20,8 +21,8 @@ const INVALID: Host = { kind: 'invalid' };
 const NAME = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
 
 /**
- * Reads a host. Octal, decimal, hexadecimal and shortened IPv4 are the address that a resolver would make of them;
- * trailing dots, brackets and capitals make no difference; zone ids are not accepted.
+ * Parses a host. IPv4 in octal, decimal, hexadecimal or shortened notation becomes the address that a resolver would
+ * connect to. Trailing dots, brackets and capitals make no difference. Zone ids are rejected.
  */
 export function parseHost(text: string): Host {
   const bare = text.trim().replace(/^\[(.*)\]$/, '$1');
@@ -36,7 +37,7 @@ export function parseHost(text: string): Host {
   return NAME.test(ascii) ? { kind: 'name', name: ascii } : INVALID;
 }
 
-/** `undefined` when it is no address in ordinary notation, or has a zone id. */
+/** Returns the address, or `undefined` when the text is not an address in ordinary notation or has a zone id. */
 export function parseAddress(text: string): IpAddress | undefined {
   const family = text.includes('%') ? 0 : isIP(text);
   if (family === 4) return addressOf(text.split('.').map(Number));
@@ -56,7 +57,7 @@ function addressOf(bytes: readonly number[]): IpAddress {
 }
 
 function bytesOf(text: string): number[] {
-  // A URL writes an embedded IPv4 part as two groups, so there are only groups and one `::` to take apart.
+  // `URL` writes an embedded IPv4 part as two groups, so there are only groups and at most one `::`.
   const [head = '', tail] = new URL(`http://[${text}]`).hostname.slice(1, -1).split('::');
   const groups = (part: string) =>
     part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16));

@@ -1,11 +1,12 @@
 /**
- * How far a server has to prove who it is, in the words of PostgreSQL. Where a connection says nothing, a public address
- * is spoken to over verified TLS only; a loopback or private one with whatever it offers.
+ * How strictly a database server must prove its identity, in PostgreSQL's terms (`sslmode`). When a connection does not
+ * say, public addresses need verified TLS, and loopback and private addresses use TLS if the server offers it.
  */
 import { X509Certificate } from 'node:crypto';
 import { type Static, Type } from 'typebox';
 import type { EgressRoute } from './egress-route.ts';
 
+/** The schema of the member `tls`. */
 export const TlsMode = Type.Union(
   [
     Type.Literal('disable'),
@@ -22,10 +23,11 @@ export const TlsMode = Type.Union(
 );
 export type TlsMode = Static<typeof TlsMode>;
 
+/** The schema of the member `ca_certificate`. */
 export const CaCertificate = Type.String({
   title: 'CA certificate',
   description:
-    'Certificates, in PEM, that the certificate of the server is checked with instead of the system’s.',
+    'Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.',
   pattern: '^\\s*-----BEGIN CERTIFICATE-----',
   maxLength: 200_000,
 });
@@ -37,9 +39,10 @@ export interface TlsOptions {
   readonly checkServerIdentity?: () => undefined;
 }
 
-/** What is tried, in this order; the next only when the server has no TLS. `false` is without TLS. */
+/** Attempts in order: the next one is made only when the server has no TLS. `false` connects without TLS. */
 export type TlsAttempts = readonly [TlsOptions | false, ...(TlsOptions | false)[]];
 
+/** Returns the attempts for a TLS mode. Without a mode, the scope of the route and `ca` decide. */
 export function tlsAttempts(
   mode: TlsMode | undefined,
   { scope }: Pick<EgressRoute, 'scope'>,
@@ -60,7 +63,7 @@ export function tlsAttempts(
   }
 }
 
-/** Opens with the first attempt that the server has TLS for. `lacksTls` tells an error that means that it has none. */
+/** Returns what `open` returns for the first possible attempt. `lacksTls` recognises the error of a server without TLS. */
 export async function withTls<T>(
   attempts: TlsAttempts,
   open: (tls: TlsOptions | false) => Promise<T>,
@@ -77,7 +80,7 @@ export async function withTls<T>(
   }
 }
 
-/** Whether text holds certificates that can be used. */
+/** Returns whether the text consists of at least one readable certificate. */
 export function isCertificate(pem: string): boolean {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
   return blocks.length > 0 && blocks.every(isReadable);

@@ -1,7 +1,7 @@
 /**
- * Seals connections and opens them again. Each sealed connection has a data key of its own, sealed by a key of the
- * keyring; workspace, slug and revision are inside the sealed text and compared when it is opened, so a record that was
- * moved or replayed does not open. Plaintext and data keys are wiped after use.
+ * Seals connections and unseals them. Each sealed connection has a data key of its own, which a key of the keyring seals.
+ * Workspace, slug and revision are part of the sealed text and compared when it is unsealed, so a record that was moved
+ * or replayed is rejected. Plaintext and data keys are wiped after use.
  */
 import { randomBytes } from 'node:crypto';
 import nacl from 'tweetnacl';
@@ -9,21 +9,22 @@ import type { SealedConnection } from '#storage/datasources.ts';
 import type { Connection } from '../connectors/connection-schema.ts';
 import type { Keyring } from './keyring.ts';
 
-/** What a sealed connection belongs to. */
+/** The datasource and the revision that a sealed connection belongs to. */
 export interface SealedPlace {
   readonly workspaceId: string;
   readonly slug: string;
   readonly revision: number;
 }
 
-/** A sealed connection did not open: another key, another place, or changed bytes. Holds nothing of it. */
+/** A sealed connection could not be unsealed: its key, its place or its bytes are wrong. Holds none of its content. */
 export class UnsealError extends Error {
   constructor(place: SealedPlace) {
-    super(`The sealed connection of ${place.slug}, revision ${place.revision}, does not open.`);
+    super(`The sealed connection of ${place.slug}, revision ${place.revision}, cannot be unsealed.`);
     this.name = 'UnsealError';
   }
 }
 
+/** Returns the connection, sealed with a new data key, which the active key of the ring seals. */
 export function sealConnection(ring: Keyring, place: SealedPlace, connection: Connection): SealedConnection {
   const dataKey = new Uint8Array(randomBytes(nacl.secretbox.keyLength));
   const plaintext = new Uint8Array(Buffer.from(JSON.stringify({ ...placeOf(place), connection })));
@@ -35,7 +36,7 @@ export function sealConnection(ring: Keyring, place: SealedPlace, connection: Co
   }
 }
 
-/** Throws `UnsealError`. */
+/** Returns the unsealed connection. Throws `UnsealError`. */
 export function openConnection(ring: Keyring, place: SealedPlace, sealed: SealedConnection): Connection {
   const dataKey = openDataKey(ring, place, sealed);
   const plaintext = nacl.secretbox.open(bytes(sealed.box), bytes(sealed.nonce), dataKey);
@@ -55,7 +56,7 @@ export function openConnection(ring: Keyring, place: SealedPlace, sealed: Sealed
   }
 }
 
-/** The same connection, its data key sealed by the ring's active key. The connection itself is not opened. */
+/** Returns the sealed connection with its data key sealed by the active key. The connection itself stays sealed. */
 export function resealConnection(
   ring: Keyring,
   place: SealedPlace,
@@ -87,7 +88,7 @@ function openDataKey(ring: Keyring, place: SealedPlace, sealed: SealedConnection
 
 function activeKey(ring: Keyring): Uint8Array {
   const key = ring.keys.get(ring.active);
-  if (key === undefined) throw new Error('A keyring lacks its active key.');
+  if (key === undefined) throw new Error('The keyring lacks its active key.');
   return key;
 }
 
@@ -99,7 +100,7 @@ function newNonce(): Uint8Array {
   return new Uint8Array(randomBytes(nacl.secretbox.nonceLength));
 }
 
-/** tweetnacl takes plain Uint8Arrays only; the store gives Buffers. */
+/** Returns a plain Uint8Array: tweetnacl rejects Buffers, which the store returns. */
 function bytes(from: Uint8Array): Uint8Array {
   return new Uint8Array(from);
 }

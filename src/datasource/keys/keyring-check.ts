@@ -4,13 +4,14 @@ import type { KeyCheck } from '#storage/datasources.ts';
 
 const PHRASE = new Uint8Array(Buffer.from('troupe key check 1'));
 
-/** Something that only this key opens. */
-export function checkFor(key: Uint8Array): KeyCheck {
+/** Returns a sealed phrase that only this key opens: the store recognises a wrong keyring by it. */
+export function createKeyCheck(key: Uint8Array): KeyCheck {
   const nonce = new Uint8Array(randomBytes(nacl.secretbox.nonceLength));
   return { nonce, box: nacl.secretbox(PHRASE, nonce, key) };
 }
 
-export function opensCheck(key: Uint8Array, { nonce, box }: KeyCheck): boolean {
+/** Returns whether this is the key that the check was made with. */
+export function matchesKeyCheck(key: Uint8Array, { nonce, box }: KeyCheck): boolean {
   const opened = nacl.secretbox.open(new Uint8Array(box), new Uint8Array(nonce), key);
   return opened !== null && nacl.verify(opened, PHRASE);
 }

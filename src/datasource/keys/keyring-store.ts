@@ -1,7 +1,7 @@
 /**
- * The keyring of a running server, and its rotation: a new active key, every data key sealed by it, the old keys gone.
- * A rotation goes on where a crash left it, since a record tells which key sealed it; a key leaves the ring only when
- * nothing is sealed by it any more.
+ * The keyring of a running server, and its rotation: a new key becomes active, every data key is sealed by it, then the
+ * old keys are removed. A rotation that a crash interrupts can be repeated, because each record names the key that seals
+ * it, and a key is removed only when it seals nothing any more.
  */
 
 import { keyChecks } from '#storage/datasources.ts';
@@ -16,19 +16,21 @@ import {
   withNewKey,
   writeKeyring,
 } from './keyring.ts';
-import { checkFor, opensCheck } from './keyring-check.ts';
+import { createKeyCheck, matchesKeyCheck } from './keyring-check.ts';
 import { listSealedBy, reseal } from './sealed-connections.ts';
 
+/** A key of the keyring, without the key itself. */
 export interface KeyState {
   readonly id: string;
   readonly active: boolean;
-  /** Connections whose data key it seals. */
+  /** How many connections it seals. */
   readonly sealed: number;
 }
 
-/** Records re-sealed in one turn: a rotation must not hold up requests. */
+/** Records that are sealed anew in one turn of the event loop, so that a rotation does not hold up requests. */
 const BATCH = 100;
 
+/** Owns the keyring file and the key checks in the store, which must always fit each other. */
 export class KeyringStore {
   readonly #store: Store;
   readonly #path: string;
@@ -42,8 +44,8 @@ export class KeyringStore {
   }
 
   /**
-   * Reads the keyring, or makes one for a store in which nothing was ever sealed. Throws `KeyringError`, having written
-   * nothing, when it is missing beside sealed records or is not the one they were sealed with.
+   * Reads the keyring, or creates one if nothing was ever sealed in this store. Throws `KeyringError`, without writing
+   * anything, when the keyring is missing or is not the one that sealed the records.
    */
   static async open(store: Store, path: string): Promise<KeyringStore> {
     const checks = [...store.list(keyChecks, SYSTEM, [], { limit: Number.POSITIVE_INFINITY })];
@@ -52,22 +54,22 @@ export class KeyringStore {
     const ring = readKeyring(path);
     for (const { id, value } of checks) {
       const key = ring.keys.get(id);
-      if (key === undefined || !opensCheck(key, value)) {
+      if (key === undefined || !matchesKeyCheck(key, value)) {
         throw new KeyringError(
-          `The keyring ${path} does not fit this data directory: it lacks the key ${id}. Restore the right one.`,
+          `The keyring ${path} does not fit this data directory: the key ${id} is missing in it or differs. Restore the keyring that belongs to this directory.`,
         );
       }
     }
-    const holder = new KeyringStore(store, path, ring);
-    await holder.#noteKeys();
-    return holder;
+    const opened = new KeyringStore(store, path, ring);
+    await opened.#storeKeyChecks();
+    return opened;
   }
 
   get ring(): Keyring {
     return this.#ring;
   }
 
-  /** The keys and how many connections each seals. */
+  /** Returns every key with the number of connections that it seals. */
   states(): KeyState[] {
     return [...this.#ring.keys.keys()].map((id) => ({
       id,
@@ -76,17 +78,17 @@ export class KeyringStore {
     }));
   }
 
-  /** Makes a new active key; what is sealed stays sealed by the keys before. */
+  /** Adds a key, makes it the active one and returns its id. What is sealed stays sealed by the older keys. */
   async add(): Promise<string> {
     const ring = withNewKey(this.#ring);
-    // The file first: a store that names a key which no file has would not open.
+    // The file is written first: a store that names a key which the file lacks could not be opened.
     writeKeyring(this.#path, ring);
     this.#ring = ring;
-    await this.#noteKeys();
+    await this.#storeKeyChecks();
     return ring.active;
   }
 
-  /** Seals everything by the active key and drops the others. Calls during a rotation wait for it. Idempotent. */
+  /** Seals everything with the active key and removes the other keys. A call during a rotation waits for that one. */
   rotate(): Promise<void> {
     this.#rotation ??= this.#rotate().finally(() => {
       this.#rotation = undefined;
@@ -107,7 +109,7 @@ export class KeyringStore {
       }
     }
     const kept = keepingKeys(this.#ring, new Set());
-    // The store first: a keyring that lacks a key which the store asks for would not open.
+    // The store is written first: a keyring that lacks a key which the store names could not be opened.
     this.#store.write((tx) => {
       for (const id of this.#ring.keys.keys()) if (!kept.keys.has(id)) tx.remove(keyChecks, SYSTEM, id);
     });
@@ -116,10 +118,10 @@ export class KeyringStore {
     this.#ring = kept;
   }
 
-  async #noteKeys(): Promise<void> {
+  async #storeKeyChecks(): Promise<void> {
     this.#store.write((tx) => {
       for (const [id, key] of this.#ring.keys) {
-        if (tx.get(keyChecks, SYSTEM, id) === undefined) tx.put(keyChecks, checkFor(key), SYSTEM, id);
+        if (tx.get(keyChecks, SYSTEM, id) === undefined) tx.put(keyChecks, createKeyCheck(key), SYSTEM, id);
       }
     });
     await this.#store.durable();

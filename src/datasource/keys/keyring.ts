@@ -1,19 +1,20 @@
 /**
- * The keyring: the keys that seal data keys, in a file of its own beside or away from the store. One key is active and
- * seals; the others only open what was sealed with them before. The file is replaced in one step and readable by its
- * owner only. A keyring is checked against the store before anything is sealed or opened with it.
+ * The keyring: the keys that seal data keys, in a file of its own inside or outside of the data directory. One key is
+ * active and seals; the others only open what they sealed before. The file is replaced atomically and only its owner can
+ * read it. The caller checks a keyring against the store before it seals or opens anything.
  */
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import nacl from 'tweetnacl';
 import { writePrivateFile } from '#storage/private-file.ts';
 
+/** Keys by id, and the id of the active one. */
 export interface Keyring {
   readonly active: string;
   readonly keys: ReadonlyMap<string, Uint8Array>;
 }
 
-/** The keyring cannot be used; the message is one line for the operator and holds no key. */
+/** The keyring cannot be used. The message is one line for the operator and holds no key. */
 export class KeyringError extends Error {
   constructor(message: string) {
     super(message);
@@ -21,14 +22,14 @@ export class KeyringError extends Error {
   }
 }
 
-/** Reads the keyring at `path`. Throws `KeyringError` when it is missing or is none. */
+/** Returns the keyring at `path`. Throws `KeyringError` when the file is missing or damaged. */
 export function readKeyring(path: string): Keyring {
   let content: unknown;
   try {
     content = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is missing' : 'cannot be read';
-    throw new KeyringError(`The keyring ${path} ${why}.`);
+    throw new KeyringError(`The keyring ${path} ${why}. Restore it from its backup.`);
   }
   const { active, keys } = { active: undefined, keys: undefined, ...Object(content) };
   const entries = Object.entries(Object(keys)).map(([id, text]) => {
@@ -44,24 +45,24 @@ export function readKeyring(path: string): Keyring {
   return { active, keys: ring };
 }
 
-/** Whether there is a file at `path`. */
+/** Returns whether there is a file at `path`. */
 export function hasKeyring(path: string): boolean {
   return existsSync(path);
 }
 
-/** A keyring with one more key, which is the active one. */
+/** Returns a keyring with one more key, which is the active one. */
 export function withNewKey(ring: Keyring | undefined): Keyring {
   const id = `key_${randomBytes(6).toString('hex')}`;
   const key = new Uint8Array(randomBytes(nacl.secretbox.keyLength));
   return { active: id, keys: new Map([...(ring?.keys ?? []), [id, key]]) };
 }
 
-/** A keyring that keeps only the given keys and the active one. */
+/** Returns a keyring of the active key and those with the given ids. */
 export function keepingKeys(ring: Keyring, ids: ReadonlySet<string>): Keyring {
   return { ...ring, keys: new Map([...ring.keys].filter(([id]) => id === ring.active || ids.has(id))) };
 }
 
-/** Replaces the file in one step; it is on disk when this returns. */
+/** Replaces the file atomically. It is on disk when this returns. */
 export function writeKeyring(path: string, { active, keys }: Keyring): void {
   const encoded = [...keys].map(([id, key]) => [id, Buffer.from(key).toString('base64')]);
   const content = { version: 1, active, keys: Object.fromEntries(encoded) };

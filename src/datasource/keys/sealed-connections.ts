@@ -1,4 +1,4 @@
-/** Sealed connections in the store, and which key sealed which: the two are only ever written together. */
+/** Sealed connections in the store, and the index of which key sealed which. Both are always written together. */
 
 import { sealedBy, sealedConnections } from '#storage/datasources.ts';
 import { SYSTEM } from '#storage/keys.ts';
@@ -7,12 +7,14 @@ import type { Connection } from '../connectors/connection-schema.ts';
 import { openConnection, resealConnection, type SealedPlace, sealConnection } from './connection-cipher.ts';
 import type { Keyring } from './keyring.ts';
 
+/** Seals the connection with the active key and stores it. */
 export function putSealed(tx: Transaction, ring: Keyring, place: SealedPlace, connection: Connection): void {
   const sealed = sealConnection(ring, place, connection);
   tx.put(sealedConnections, sealed, ...keyOf(place));
   tx.put(sealedBy, null, SYSTEM, sealed.keyId, ...keyOf(place));
 }
 
+/** Removes a sealed connection, if there is one. */
 export function removeSealed(tx: Transaction, place: SealedPlace): void {
   const sealed = tx.get(sealedConnections, ...keyOf(place));
   if (sealed === undefined) return;
@@ -20,7 +22,7 @@ export function removeSealed(tx: Transaction, place: SealedPlace): void {
   tx.remove(sealedBy, SYSTEM, sealed.keyId, ...keyOf(place));
 }
 
-/** Seals it by the active key, unless it is already or is gone. */
+/** Seals a stored connection with the active key, unless that has happened or the connection was removed. */
 export function reseal(tx: Transaction, ring: Keyring, place: SealedPlace): void {
   const sealed = tx.get(sealedConnections, ...keyOf(place));
   if (sealed === undefined || sealed.keyId === ring.active) return;
@@ -29,14 +31,14 @@ export function reseal(tx: Transaction, ring: Keyring, place: SealedPlace): void
   tx.put(sealedBy, null, SYSTEM, ring.active, ...keyOf(place));
 }
 
-/** Throws `UnsealError`. */
+/** Returns the unsealed connection. Throws `UnsealError`. */
 export function readSealed(store: Store, ring: Keyring, place: SealedPlace): Connection {
   const sealed = store.get(sealedConnections, ...keyOf(place));
   if (sealed === undefined) throw new Error(`The datasource ${place.slug} has no sealed connection.`);
   return openConnection(ring, place, sealed);
 }
 
-/** The first `limit` connections whose data key this key seals. */
+/** Returns the first `limit` connections that this key seals. */
 export function listSealedBy(store: Store, keyId: string, limit: number): SealedPlace[] {
   return [...store.listKeys(sealedBy, SYSTEM, [keyId], limit)].map(
     ([, workspaceId = '', slug = '', revision = '']) => ({ workspaceId, slug, revision: Number(revision) }),

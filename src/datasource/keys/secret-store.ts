@@ -3,8 +3,8 @@ import type { Keyring } from './keyring.ts';
 import { putSealed, readSealed, removeSealed } from './sealed-connections.ts';
 
 /**
- * Single keys sealed as connections are, so that a rotation of the keyring covers them. A name has a character that no
- * slug of a datasource has.
+ * Single secrets (such as a provider's API key), sealed as connections are, so that a rotation of the keyring includes
+ * them. Their names contain a character that no slug has, so they cannot collide with datasources.
  */
 export class SecretStore {
   readonly #store: Store;
@@ -15,20 +15,21 @@ export class SecretStore {
     this.#keyring = keyring;
   }
 
-  /** Replaces the one before. */
+  /** Stores a secret in place of the one that had this name. */
   seal(tx: Transaction, workspaceId: string, name: string, key: string): void {
     this.remove(tx, workspaceId, name);
     putSealed(tx, this.#keyring(), placeOf(workspaceId, name), { kind: 'key', key });
   }
 
+  /** Removes a secret, if there is one. */
   remove(tx: Transaction, workspaceId: string, name: string): void {
     removeSealed(tx, placeOf(workspaceId, name));
   }
 
-  /** Throws `UnsealError`. */
+  /** Returns the secret. Throws `UnsealError`. */
   open(workspaceId: string, name: string): string {
     const { key } = readSealed(this.#store, this.#keyring(), placeOf(workspaceId, name));
-    if (typeof key !== 'string') throw new Error(`What is sealed as ${name} is no key.`);
+    if (typeof key !== 'string') throw new Error(`The sealed record ${name} does not hold a key.`);
     return key;
   }
 }

@@ -1,30 +1,33 @@
 /**
- * What was found out about the tables of remote datasources, for some minutes: to ask for all columns takes some
- * databases seconds, and an agent asks again and again. It is known for one revision of a connection, and not by whom it
- * may be read: that is asked each time, before.
+ * A cache of the tables of remote datasources, kept for some minutes: reading all columns takes some databases seconds,
+ * and an agent asks again and again. An entry belongs to one revision of a connection. It says nothing about who may read
+ * it: the caller checks that each time before asking.
  */
 import type { DatasourceMetadata } from '../datasources.ts';
 
+/** One table, and its columns with the types that the database names. */
 export interface Table {
   readonly schema: string | null;
   readonly name: string;
   readonly columns: readonly { readonly name: string; readonly type: string }[];
 }
 
+/** The tables of one datasource. */
 export interface Description {
   readonly tables: readonly Table[];
-  /** There are more columns than are told. */
+  /** Whether the database has more columns than are listed. */
   readonly isCut: boolean;
 }
 
+/** Limits of the cache. */
 export interface DescriptionLimits {
   readonly count: number;
-  /** Of all together, as JSON. */
+  /** Of all descriptions together, as JSON. */
   readonly bytes: number;
   readonly ageMs: number;
 }
 
-interface Kept {
+interface StoredDescription {
   readonly id: string;
   readonly revision: number;
   readonly description: Description;
@@ -32,15 +35,16 @@ interface Kept {
   readonly at: number;
 }
 
-type Which = Pick<DatasourceMetadata, 'slug' | 'id' | 'revision'>;
+type DatasourceVersion = Pick<DatasourceMetadata, 'slug' | 'id' | 'revision'>;
 
 const LIMITS: DescriptionLimits = { count: 200, bytes: 8 * 1024 * 1024, ageMs: 5 * 60_000 };
 
+/** Keeps descriptions in memory within its limits; the oldest are dropped first. */
 export class Descriptions {
   readonly #limits: DescriptionLimits;
   readonly #now: () => number;
-  /** The one that was kept first comes first, so the oldest goes first. */
-  readonly #kept = new Map<string, Kept>();
+  /** In order of insertion, so the first entry is the oldest. */
+  readonly #kept = new Map<string, StoredDescription>();
   #bytes = 0;
 
   constructor(limits: DescriptionLimits = LIMITS, now: () => number = () => performance.now()) {
@@ -48,19 +52,20 @@ export class Descriptions {
     this.#now = now;
   }
 
-  /** How much is kept. */
+  /** Returns how many descriptions are kept, and their bytes. */
   get size(): { readonly count: number; readonly bytes: number } {
     return { count: this.#kept.size, bytes: this.#bytes };
   }
 
-  get(workspaceId: string, { slug, id, revision }: Which): Description | undefined {
+  /** Returns the description of this revision, if it is kept and recent. */
+  get(workspaceId: string, { slug, id, revision }: DatasourceVersion): Description | undefined {
     this.#dropOld();
     const kept = this.#kept.get(keyOf(workspaceId, slug));
     return kept?.id === id && kept.revision === revision ? kept.description : undefined;
   }
 
-  /** One that would take most of the room alone is not kept. */
-  keep(workspaceId: string, { slug, id, revision }: Which, description: Description): void {
+  /** Keeps a description, unless it alone takes more than half of the space. */
+  keep(workspaceId: string, { slug, id, revision }: DatasourceVersion, description: Description): void {
     this.drop(workspaceId, slug);
     const bytes = Buffer.byteLength(JSON.stringify(description));
     if (bytes > this.#limits.bytes / 2) return;
@@ -72,7 +77,7 @@ export class Descriptions {
     }
   }
 
-  /** The connection is another one now, or gone. */
+  /** Forgets a datasource: its connection was replaced or deleted. */
   drop(workspaceId: string, slug: string): void {
     this.#remove(keyOf(workspaceId, slug));
   }

@@ -1,9 +1,9 @@
 /**
- * Where one kernel's questions about datasources are answered. A result is read batch by batch, when the notebook asks
- * for the next; the one behind it is fetched meanwhile. Closing the desk ends every statement of that kernel.
+ * Runs the statements that one kernel sends. The kernel reads a result batch by batch; the next batch is fetched while
+ * the kernel reads the current one. Disposing of the handler cancels every statement of that kernel.
  *
- * What a kernel says is untrusted: whatever it asks, it gets rows of datasources that its notebook lists and its opener
- * may read, or an error.
+ * A kernel is not trusted: whatever it sends, it receives only rows of datasources that its notebook lists and that the
+ * member who opened the session may read, or an error.
  */
 import { AppError } from '#src/core/errors.ts';
 import { DatasourceFailure } from '../failure.ts';
@@ -11,11 +11,12 @@ import type { RowBatch } from '../rows.ts';
 import type { Queries, Reader } from './queries.ts';
 import { encodeRows, parseParameters } from './row-wire.ts';
 
+/** What a handler needs to know about its session. */
 export interface KernelQueryHandlerOptions {
   readonly queries: Queries;
-  /** Who opened the session; undefined when they may use no datasource (any more). */
+  /** Returns the member who opened the session; `undefined` when they may no longer use datasources. */
   readonly reader: () => Reader | undefined;
-  /** The datasources that the notebook lists. */
+  /** Returns the slugs of the datasources that the notebook lists. */
   readonly slugs: () => readonly string[];
 }
 
@@ -27,15 +28,15 @@ interface EncodedBatch {
 interface OpenResult {
   readonly batches: AsyncGenerator<RowBatch>;
   readonly abort: AbortController;
-  /** Encoded as soon as it is there, while the kernel reads the one before. */
+  /** The next batch. It is fetched and encoded while the kernel reads the one before. */
   next: Promise<EncodedBatch | undefined>;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 type JsonParts = readonly (string | Uint8Array)[];
 
-const MOST_RESULTS = 32;
-/** A category as PEP 249 calls it; everything else is an OperationalError. */
+const MAX_OPEN_RESULTS = 32;
+/** The exception of PEP 249 for a category of failure; `OperationalError` for all others. */
 const PYTHON_ERRORS: Readonly<Record<string, string>> = {
   query: 'ProgrammingError',
   failed: 'DatabaseError',
@@ -43,6 +44,7 @@ const PYTHON_ERRORS: Readonly<Record<string, string>> = {
   too_much: 'DataError',
 };
 
+/** Answers the calls of one kernel. Owns its open results. */
 export class KernelQueryHandler implements Disposable {
   readonly #options: KernelQueryHandlerOptions;
   readonly #results = new Map<number, OpenResult>();
@@ -52,7 +54,7 @@ export class KernelQueryHandler implements Disposable {
     this.#options = options;
   }
 
-  /** Answers JSON text, in parts; never rejects. */
+  /** Returns the answer as parts of JSON text. Never rejects: failures are answers with `error`. */
   async call(method: string, fields: Fields): Promise<JsonParts> {
     try {
       switch (method) {
@@ -64,7 +66,7 @@ export class KernelQueryHandler implements Disposable {
           this.#drop(Number(fields.cursor));
           return ['{}'];
         default:
-          return failed('InterfaceError', 'The server knows no such call.');
+          return failed('InterfaceError', 'The server does not know this call. Use execute, fetch or close.');
       }
     } catch (error) {
       return describe(error);
@@ -79,16 +81,20 @@ export class KernelQueryHandler implements Disposable {
   async #execute({ cursor, slug, sql, parameters }: Fields): Promise<JsonParts> {
     const { queries, reader, slugs } = this.#options;
     if (typeof slug !== 'string' || typeof sql !== 'string') {
-      return failed('InterfaceError', 'A statement is text, and so is the slug of its datasource.');
+      return failed('InterfaceError', 'The statement and the slug of its datasource must be text.');
     }
     const who = reader();
-    if (who === undefined || !slugs().includes(slug)) return failed('InterfaceError', unlisted(slug));
+    if (who === undefined || !slugs().includes(slug))
+      return failed('InterfaceError', unusableDatasource(slug));
     const name = Number(cursor);
     if (!Number.isSafeInteger(name) || this.#results.has(name)) {
-      return failed('InterfaceError', 'A statement is named by a number that no other one has.');
+      return failed('InterfaceError', 'The cursor must be a number that no other open result has.');
     }
-    if (this.#closed || this.#results.size >= MOST_RESULTS) {
-      return failed('OperationalError', `More than ${MOST_RESULTS} results are open. Close some cursors.`);
+    if (this.#closed || this.#results.size >= MAX_OPEN_RESULTS) {
+      return failed(
+        'OperationalError',
+        `${MAX_OPEN_RESULTS} results are already open. Close some cursors first.`,
+      );
     }
     const abort = new AbortController();
     const options = { signal: abort.signal, readOnly: false };
@@ -117,12 +123,12 @@ export class KernelQueryHandler implements Disposable {
       return ['{}'];
     }
     result.next = encodedNext(result.batches);
-    result.next.catch(() => undefined); // told with the next fetch
+    result.next.catch(() => undefined); // the next fetch reports it
     const head = isFirst ? `,"columns":${JSON.stringify(batch.columns)}` : '';
     return [`{"more":true${head},"rows":`, batch.json, '}'];
   }
 
-  /** Its name may be another's by now. */
+  /** Forgets a result, unless another one has taken its number. */
   #forget(name: number, result: OpenResult): void {
     if (this.#results.get(name) === result) this.#results.delete(name);
   }
@@ -132,7 +138,7 @@ export class KernelQueryHandler implements Disposable {
     if (result === undefined) return;
     this.#results.delete(name);
     result.abort.abort();
-    void result.batches.return(undefined).catch(() => undefined); // it was told to stop: how it ends is nobody's concern
+    void result.batches.return(undefined).catch(() => undefined); // it was aborted: how it ends does not matter
   }
 }
 
@@ -141,8 +147,8 @@ async function encodedNext(batches: AsyncGenerator<RowBatch>): Promise<EncodedBa
   return done === true ? undefined : { columns: value.columns, json: encodeRows(value) };
 }
 
-function unlisted(slug: string): string {
-  return `The notebook has no datasource ${JSON.stringify(slug)}: select it for the notebook, and have it shared with you.`;
+function unusableDatasource(slug: string): string {
+  return `The notebook cannot use the datasource ${JSON.stringify(slug)}. Add it to the notebook's datasources, and check that it is shared with you.`;
 }
 
 function failed(kind: string, message: string): JsonParts {

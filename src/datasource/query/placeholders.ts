@@ -1,12 +1,12 @@
-/** Statements are written with `?`; each database has its own way to mark a parameter. */
+/** Rewrites the placeholder `?` of statements into what each database uses to mark a parameter. */
 
-/** What `?` means nothing in: quoted text and names, comments, PostgreSQL's dollar quotes. */
+/** Where `?` is not a placeholder: quoted text and names, comments, and PostgreSQL's dollar quotes. */
 const OPAQUE =
   /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|\/\*[\s\S]*?\*\/|\$([A-Za-z_]\w*)?\$[\s\S]*?\$\1\$/y;
 
 /**
- * `sql` with every `?` outside of quotes and comments replaced, in order; and how many there were. A statement without
- * parameters is not to be passed through here: some databases have operators that contain `?`.
+ * Returns `sql` with every `?` outside of quotes and comments replaced, in order, and the number of replacements. Do not
+ * call it for a statement without parameters: some databases have operators that contain `?`.
  */
 export function placeParameters(
   sql: string,

@@ -1,4 +1,4 @@
-/** Datasources as agents ask them: what there is, its tables, and rows of statements that only read. */
+/** Datasources for agents: which there are, their tables, and the rows of statements that only read. */
 import { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Datasources } from '../datasources.ts';
@@ -18,7 +18,7 @@ interface Rows {
 }
 
 const LACKS_SCOPE = 'The access token of this prompt lacks the scope datasource:read.';
-const MOST_COLUMNS = 5_000;
+const MAX_COLUMNS = 5_000;
 const SYSTEM_SCHEMAS = [
   'information_schema',
   'INFORMATION_SCHEMA',
@@ -37,6 +37,7 @@ const STANDARD_COLUMNS =
   `WHERE table_schema NOT IN (${SYSTEM_SCHEMAS.map((name) => `'${name}'`).join(', ')}) ` +
   'ORDER BY table_schema, table_name, ordinal_position';
 
+/** Runs the datasource tools of agents, with the rights of the caller who sent the prompt. */
 export class QueriesForAgents {
   readonly #datasources: Datasources;
   readonly #queries: Queries;
@@ -48,37 +49,45 @@ export class QueriesForAgents {
     this.#descriptions = descriptions;
   }
 
+  /** Returns the datasources among `slugs` that the caller may read. */
   async list(caller: Principal, slugs: readonly string[]) {
-    if (!maySee(caller)) return [];
+    if (!hasScope(caller)) return [];
     return slugs.flatMap((slug) => {
       try {
         return [this.#datasources.get(caller, slug)];
       } catch (error) {
-        if (error instanceof AppError && error.code === 'not_found') return []; // gone, or not theirs to know of
+        if (error instanceof AppError && error.code === 'not_found') return []; // deleted, or not shared with the caller
         throw error;
       }
     });
   }
 
-  /** Of a remote datasource it may be some minutes old, unless `refresh` asks for the present. */
+  /**
+   * Returns the tables of a datasource. Those of a remote one may be some minutes old, unless `refresh` is set. Throws
+   * `not_found`; returns `refused`, with a text for the model, when the scope is missing or the database fails.
+   */
   async describe(
     caller: Principal,
     slug: string,
     { refresh, signal }: { readonly refresh: boolean; readonly signal: AbortSignal },
   ): Promise<Description | Refused> {
-    if (!maySee(caller)) return { refused: LACKS_SCOPE };
+    if (!hasScope(caller)) return { refused: LACKS_SCOPE };
     const metadata = this.#datasources.get(caller, slug);
     const known = refresh ? undefined : this.#descriptions.get(caller.workspaceId, metadata);
     if (known !== undefined) return known;
     const sql = COLUMNS_OF[metadata.kind] ?? STANDARD_COLUMNS;
-    const answer = await this.query(caller, slug, { sql, maxRows: MOST_COLUMNS, signal });
+    const answer = await this.query(caller, slug, { sql, maxRows: MAX_COLUMNS, signal });
     if ('refused' in answer) return answer;
     const description = { tables: tablesOf(answer.rows), isCut: answer.isCut };
-    // Files of the workspace change under the hands of its notebooks, and are read in no time.
+    // Embedded databases are not cached: they are read quickly, and notebooks change their files at any time.
     if (!metadata.embedded) this.#descriptions.keep(caller.workspaceId, metadata, description);
     return description;
   }
 
+  /**
+   * Runs a statement that must not write, and returns at most `maxRows` rows. Throws `not_found`; returns `refused`, with
+   * a text for the model, when the scope is missing or the statement fails.
+   */
   async query(
     caller: Principal,
     slug: string,
@@ -88,11 +97,11 @@ export class QueriesForAgents {
       signal,
     }: { readonly sql: string; readonly maxRows: number; readonly signal: AbortSignal },
   ): Promise<Rows | Refused> {
-    if (!maySee(caller)) return { refused: LACKS_SCOPE };
+    if (!hasScope(caller)) return { refused: LACKS_SCOPE };
     const rows: (readonly Cell[])[] = [];
     let columns: readonly Column[] = [];
     try {
-      // One more than is wanted is the sign that there are others.
+      // One row more than wanted shows whether the result was cut.
       const options = { signal, readOnly: true, maxRows: maxRows + 1 };
       for await (const batch of this.#queries.run(caller, slug, sql, [], options)) {
         columns = batch.columns;
@@ -106,11 +115,11 @@ export class QueriesForAgents {
   }
 }
 
-function maySee({ scopes }: Principal): boolean {
+function hasScope({ scopes }: Principal): boolean {
   return scopes.includes('datasource:read');
 }
 
-/** From rows of schema, table, column and type. */
+/** Groups rows of schema, table, column and type by table. */
 function tablesOf(rows: Rows['rows']): Table[] {
   const tables = new Map<
     string,

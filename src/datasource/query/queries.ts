@@ -11,12 +11,12 @@ import type { SessionPool } from './session-pool.ts';
 import { changesConnection, controlsTransaction } from './statement-effects.ts';
 
 const NO_TRANSACTIONS =
-  'Every statement commits itself here: there are no transactions over several statements.';
+  'Every statement is committed on its own: transactions of several statements are not supported.';
 
-/** Who asks: a member of the workspace, whose right to read is looked up for each statement. */
+/** The member of the workspace who runs a statement. Their right to read is checked for each statement. */
 export type Reader = Pick<Principal, 'workspaceId' | 'userId' | 'role'>;
 
-/** Statements against datasources. Each runs on a connection of its own for as long as it gives rows. */
+/** Runs statements against datasources. Each has a connection of its own until its rows are read. */
 export class Queries {
   readonly #store: Store;
   readonly #pool: SessionPool;
@@ -27,8 +27,8 @@ export class Queries {
   }
 
   /**
-   * The rows of one statement, whose parameters are written `?`. Throws `not_found` when the reader may not know of the
-   * datasource, and `DatasourceFailure` for everything about connection and statement.
+   * Yields the rows of one statement, whose parameters are written `?`. Throws `not_found` when the reader may not read
+   * the datasource, and `DatasourceFailure` for every failure of the connection or the statement.
    */
   async *run(
     reader: Reader,
@@ -47,7 +47,7 @@ export class Queries {
         ? { sql, count: 0 }
         : placeParameters(sql, (position) => placeholder(position, parameters[position - 1] ?? null));
     if (placed.count !== parameters.length) {
-      const counts = `The statement has ${placed.count} places for parameters and was given ${parameters.length}.`;
+      const counts = `The statement has ${placed.count} placeholders, but ${parameters.length} parameters were given.`;
       throw new DatasourceFailure('query', undefined, counts);
     }
     const lease = await this.#pool.acquire(reader.workspaceId, record, options.signal);

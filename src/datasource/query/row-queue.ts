@@ -1,16 +1,18 @@
-/** Rows of a driver that says them one by one, in batches; the driver is paused while nobody takes them. */
+/** Groups rows that a driver emits one by one into batches, and pauses the driver while nobody reads them. */
 import type { Cell, Column, RowBatch } from '../rows.ts';
 
+/** The driver's side of a queue. */
 export interface RowSource {
   pause(): void;
   resume(): void;
-  /** Received so far: what batches are measured by, since values may have any size. */
+  /** Returns the bytes received so far. Batches are limited by bytes, since values can have any size. */
   receivedBytes(): number;
 }
 
 const BATCH_ROWS = 1000;
 const BATCH_BYTES = 512 * 1024;
 
+/** The rows between one statement's driver and its reader. */
 export class RowQueue {
   readonly #source: RowSource;
   #columns: readonly Column[] | undefined;
@@ -26,7 +28,7 @@ export class RowQueue {
     this.#bytesBefore = source.receivedBytes();
   }
 
-  /** None are set by a statement that gives no rows. */
+  /** Stays `undefined` for a statement that returns no rows. */
   get columns(): readonly Column[] | undefined {
     return this.#columns;
   }
@@ -35,6 +37,7 @@ export class RowQueue {
     this.#columns = columns;
   }
 
+  /** Adds a row. Pauses the driver when a batch is full. */
   push(row: Cell[]): void {
     if (this.#isLeft) return;
     this.#rows.push(row);
@@ -43,13 +46,14 @@ export class RowQueue {
     this.#wake?.();
   }
 
+  /** Marks the result as complete, or as failed with `error`. */
   end(error?: Error): void {
     this.ended = true;
     this.#error ??= error;
     this.#wake?.();
   }
 
-  /** At least one when there are columns, even without rows. Throws the error of the end. */
+  /** Yields at least one batch when there are columns, even without rows. Throws the error that was passed to `end`. */
   async *batches(): AsyncGenerator<RowBatch> {
     for (let batches = 0; ; batches++) {
       while (!this.ended && !this.#isFull()) await this.#woken();
@@ -65,8 +69,8 @@ export class RowQueue {
     }
   }
 
-  /** Nobody wants more: what still comes is thrown away. Resolves at the end. */
-  async leave(): Promise<void> {
+  /** Discards the remaining rows. Resolves when the statement has ended. */
+  async discardRest(): Promise<void> {
     this.#isLeft = true;
     this.#rows = [];
     this.#source.resume();

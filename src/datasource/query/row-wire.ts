@@ -1,8 +1,8 @@
-/** Rows and parameters as they travel between the server and a kernel: JSON, with text for what JSON has no value for. */
+/** The JSON form of rows and parameters between server and kernel, with text for values that JSON does not have. */
 import { DatasourceFailure } from '../failure.ts';
 import type { Cell, Parameter, RowBatch } from '../rows.ts';
 
-/** A JSON array of rows. Columns whose cells are plain JSON values are encoded as they are. */
+/** Returns the rows as a JSON array. Cells of columns that hold plain JSON values are encoded as they are. */
 export function encodeRows(batch: RowBatch): Uint8Array {
   return batch.json?.() ?? Buffer.from(jsonOf(batch));
 }
@@ -27,19 +27,23 @@ function plainCell(cell: Cell): unknown {
   return cell instanceof Uint8Array ? Buffer.from(cell).toString('base64') : cell;
 }
 
-/** Throws `DatasourceFailure` for what is no list of parameters. */
+/** Returns the parameters that a kernel sent. Throws `DatasourceFailure` when they are not a list of known values. */
 export function parseParameters(value: unknown): Parameter[] {
-  if (!Array.isArray(value)) throw wrong();
+  if (!Array.isArray(value)) throw invalidParameters();
   return value.map((one: unknown) => {
     if (one === null || typeof one === 'boolean' || typeof one === 'number' || typeof one === 'string')
       return one;
     const { integer, bytes } = { integer: undefined, bytes: undefined, ...Object(one) };
     if (typeof integer === 'string' && /^-?\d{1,1000}$/.test(integer)) return BigInt(integer);
     if (typeof bytes === 'string') return new Uint8Array(Buffer.from(bytes, 'base64'));
-    throw wrong();
+    throw invalidParameters();
   });
 }
 
-function wrong(): DatasourceFailure {
-  return new DatasourceFailure('query', undefined, 'The parameters are not of a kind that a database takes.');
+function invalidParameters(): DatasourceFailure {
+  return new DatasourceFailure(
+    'query',
+    undefined,
+    'Parameters must be a list of None, bool, int, float, str or bytes values.',
+  );
 }

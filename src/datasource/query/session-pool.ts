@@ -1,125 +1,127 @@
 /**
- * Open connections to databases, kept for the next statement. They belong to one revision of one datasource: when that is
- * replaced or deleted, the idle ones are closed at once and the others when their statement ends.
+ * Open connections to databases, kept for the next statement. They belong to one revision of a datasource: when it is
+ * replaced or deleted, idle connections are closed at once and the others when their statement ends.
  */
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { DatasourceRecord } from '#storage/datasources.ts';
 import type { Session } from '../connectors/connector.ts';
 import { DatasourceFailure } from '../failure.ts';
 
+/** Opens a new connection. Rejects with `DatasourceFailure`. */
 export type OpenSession = (workspaceId: WorkspaceId, record: DatasourceRecord) => Promise<Session>;
 
-/** A session for one statement. */
+/** A connection that is reserved for one statement. */
 export interface Lease {
   readonly session: Session;
-  /** Gives it back; one whose statement did not end well is not `reusable`. Idempotent. */
+  /** Returns the connection to the pool, or closes it unless `reusable`: its statement failed or changed its state. Idempotent. */
   release(reusable: boolean): void;
 }
 
-interface Shelf {
+interface RevisionPool {
   readonly idle: { readonly session: Session; readonly timer: NodeJS.Timeout }[];
   readonly waiting: (() => void)[];
   leased: number;
   isVoid: boolean;
 }
 
-/** Connections to one datasource at once; further statements wait for one, for a while. */
-const MOST = 8;
+/** Most connections to one datasource at a time. Further statements wait for one, up to `WAIT_MS`. */
+const MAX_CONNECTIONS = 8;
 const IDLE_MS = 60_000;
 const WAIT_MS = 30_000;
 
+/** Owns every connection to a database. Disposing of it closes the idle ones. */
 export class SessionPool implements AsyncDisposable {
   readonly #open: OpenSession;
   readonly #waitMs: number;
-  readonly #shelves = new Map<string, Shelf>();
+  readonly #pools = new Map<string, RevisionPool>();
 
-  /** `waitMs`: how long a statement waits for a connection. */
+  /** `waitMs` is how long a statement waits for a connection before it fails with `busy`. */
   constructor(open: OpenSession, waitMs: number = WAIT_MS) {
     this.#open = open;
     this.#waitMs = waitMs;
   }
 
   /**
-   * Rejects with `DatasourceFailure`: when the database cannot be reached, when all connections stay in use (`busy`),
-   * and when the signal aborts while it waits (`cancelled`).
+   * Reserves a connection. Rejects with `DatasourceFailure` when the database cannot be reached, when all connections
+   * stay in use (`busy`), and when the signal aborts during the wait (`cancelled`).
    */
   async acquire(workspaceId: WorkspaceId, record: DatasourceRecord, signal: AbortSignal): Promise<Lease> {
     const key = `${keyOf(workspaceId, record.slug)}${record.id}/${record.revision}`;
-    const shelf = this.#shelves.get(key) ?? { idle: [], waiting: [], leased: 0, isVoid: false };
-    this.#shelves.set(key, shelf);
-    // Whoever holds them all may be the one who waits, with results that nobody reads on.
-    while (shelf.leased >= MOST) await turnOf(shelf, this.#waitMs, signal);
-    shelf.leased++;
-    const kept = shelf.idle.pop();
+    const pool = this.#pools.get(key) ?? { idle: [], waiting: [], leased: 0, isVoid: false };
+    this.#pools.set(key, pool);
+    // The wait has a limit: the caller itself may hold all connections, with results that it does not read.
+    while (pool.leased >= MAX_CONNECTIONS) await waitForRelease(pool, this.#waitMs, signal);
+    pool.leased++;
+    const kept = pool.idle.pop();
     if (kept !== undefined) {
       clearTimeout(kept.timer);
-      return this.#lease(key, shelf, kept.session);
+      return this.#lease(key, pool, kept.session);
     }
     try {
-      return this.#lease(key, shelf, await this.#open(workspaceId, record));
+      return this.#lease(key, pool, await this.#open(workspaceId, record));
     } catch (error) {
-      this.#leave(key, shelf);
+      this.#leave(key, pool);
       throw error;
     }
   }
 
-  /** The connections of every revision of a datasource are void. */
+  /** Closes the connections of every revision of a datasource. */
   drop(workspaceId: WorkspaceId, slug: string): void {
-    for (const [key, shelf] of this.#shelves) {
-      if (key.startsWith(keyOf(workspaceId, slug))) void Promise.all(this.#empty(key, shelf));
+    for (const [key, pool] of this.#pools) {
+      if (key.startsWith(keyOf(workspaceId, slug))) void Promise.all(this.#empty(key, pool));
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const idle = [...this.#shelves].flatMap(([key, shelf]) => this.#empty(key, shelf));
+    const idle = [...this.#pools].flatMap(([key, pool]) => this.#empty(key, pool));
     await Promise.all(idle);
   }
 
-  #lease(key: string, shelf: Shelf, session: Session): Lease {
+  #lease(key: string, pool: RevisionPool, session: Session): Lease {
     let released = false;
     return {
       session,
       release: (reusable) => {
         if (released) return;
         released = true;
-        if (reusable && !shelf.isVoid) this.#keep(shelf, session);
+        if (reusable && !pool.isVoid) this.#keep(pool, session);
         else void closed(session);
-        this.#leave(key, shelf);
+        this.#leave(key, pool);
       },
     };
   }
 
-  #keep(shelf: Shelf, session: Session): void {
+  #keep(pool: RevisionPool, session: Session): void {
     const timer = setTimeout(() => {
-      const at = shelf.idle.findIndex((kept) => kept.session === session);
-      if (at !== -1) shelf.idle.splice(at, 1);
+      const at = pool.idle.findIndex((kept) => kept.session === session);
+      if (at !== -1) pool.idle.splice(at, 1);
       void closed(session);
     }, IDLE_MS).unref();
-    shelf.idle.push({ session, timer });
+    pool.idle.push({ session, timer });
   }
 
-  #leave(key: string, shelf: Shelf): void {
-    shelf.leased--;
-    shelf.waiting.shift()?.();
-    if (shelf.leased === 0 && shelf.idle.length === 0) this.#shelves.delete(key);
+  #leave(key: string, pool: RevisionPool): void {
+    pool.leased--;
+    pool.waiting.shift()?.();
+    if (pool.leased === 0 && pool.idle.length === 0) this.#pools.delete(key);
   }
 
-  #empty(key: string, shelf: Shelf): Promise<void>[] {
-    shelf.isVoid = true;
-    this.#shelves.delete(key);
-    return shelf.idle.splice(0).map(({ session, timer }) => {
+  #empty(key: string, pool: RevisionPool): Promise<void>[] {
+    pool.isVoid = true;
+    this.#pools.delete(key);
+    return pool.idle.splice(0).map(({ session, timer }) => {
       clearTimeout(timer);
       return closed(session);
     });
   }
 }
 
-/** Resolves when a connection was given back. */
-function turnOf(shelf: Shelf, waitMs: number, signal: AbortSignal): Promise<void> {
+/** Resolves when a connection was released. Rejects with `busy` after `waitMs`, with `cancelled` on abort. */
+function waitForRelease(pool: RevisionPool, waitMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const leave = (category: 'busy' | 'cancelled') => () => {
-      const at = shelf.waiting.indexOf(go);
-      if (at !== -1) shelf.waiting.splice(at, 1);
+      const at = pool.waiting.indexOf(go);
+      if (at !== -1) pool.waiting.splice(at, 1);
       end();
       reject(new DatasourceFailure(category));
     };
@@ -133,7 +135,7 @@ function turnOf(shelf: Shelf, waitMs: number, signal: AbortSignal): Promise<void
       end();
       resolve();
     };
-    shelf.waiting.push(go);
+    pool.waiting.push(go);
     if (signal.aborted) abort();
     else signal.addEventListener('abort', abort, { once: true });
   });
@@ -143,7 +145,7 @@ function keyOf(workspaceId: string, slug: string): string {
   return `${workspaceId}/${slug}/`;
 }
 
-/** A connection that does not close in good order is gone all the same: its sockets end with its session. */
+/** Closes a session. A failure does not matter: closing a session destroys its sockets in any case. */
 function closed(session: Session): Promise<void> {
   return session.close().catch(() => undefined);
 }

@@ -1,9 +1,9 @@
-/** How a statement begins, for databases whose only word on what a statement does is its first one. */
+/** Reads how a statement begins, for databases that do not tell otherwise whether a statement writes. */
 
 const BLANK = /[\s;(]+|--[^\n]*(?:\n|$)/y;
 const WORD = /\w+/y;
 
-/** The first word in capitals, past blanks, comments and brackets; and what follows it. Takes time linear in the text. */
+/** Returns the first word, in capitals, after blanks, comments and brackets, and the text after it. Takes linear time. */
 export function statementStart(sql: string): { readonly word: string; readonly rest: string } {
   let at = 0;
   for (;;) {
@@ -28,8 +28,8 @@ const READING = new Set([
 ]);
 
 /**
- * Whether the statement gives rows and changes nothing, as far as its words tell. Some dialects write after a `WITH`, so
- * the words that would do that are refused there, wherever they stand.
+ * Returns whether the statement, by its words, only returns rows. Some dialects write after a `WITH`, so a statement with
+ * `WITH` and a writing word anywhere is rejected.
  */
 export function isReading(sql: string): boolean {
   const { word, rest } = statementStart(sql);

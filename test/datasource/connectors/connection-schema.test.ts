@@ -146,9 +146,14 @@ const REFUSED: readonly (readonly [why: string, connection: object, path: string
     'cannot be given together with private_key',
   ],
   ['a port that is none', { ...MYSQL, port: 0 }, '/port', 'must be >= 1'],
-  ['a socket for a host', { ...MYSQL, host: '/run/mysqld.sock' }, '/host', 'is not written as it has to be'],
-  ['two hosts', { ...MYSQL, host: 'a,b' }, '/host', 'is not written as it has to be'],
-  ['a zero byte in the user', { ...MYSQL, user: 'a\0b' }, '/user', 'is not written as it has to be'],
+  [
+    'a socket for a host',
+    { ...MYSQL, host: '/run/mysqld.sock' },
+    '/host',
+    'does not have the required format',
+  ],
+  ['two hosts', { ...MYSQL, host: 'a,b' }, '/host', 'does not have the required format'],
+  ['a zero byte in the user', { ...MYSQL, user: 'a\0b' }, '/user', 'does not have the required format'],
   ['options of a driver', { ...MYSQL, socketPath: '/x' }, '/socketPath', 'is not a known member'],
   [
     'a CA that is none',
@@ -156,8 +161,8 @@ const REFUSED: readonly (readonly [why: string, connection: object, path: string
     '/ca_certificate',
     'must be certificates in PEM',
   ],
-  ['a path in a URL', { ...TRINO, url: 'https://h/x' }, '/url', 'is not written as it has to be'],
-  ['credentials in a URL', { ...TRINO, url: 'https://u:p@h' }, '/url', 'is not written as it has to be'],
+  ['a path in a URL', { ...TRINO, url: 'https://h/x' }, '/url', 'does not have the required format'],
+  ['credentials in a URL', { ...TRINO, url: 'https://u:p@h' }, '/url', 'does not have the required format'],
   [
     'a password in the clear',
     { ...TRINO, url: 'http://h', password: 'p' },

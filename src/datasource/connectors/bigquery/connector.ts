@@ -33,6 +33,7 @@ const ServiceAccount = Type.Object(
   },
 );
 
+/** The connector of Google BigQuery. */
 export const bigquery = defineConnector({
   kind: 'bigquery',
   title: 'Google BigQuery',

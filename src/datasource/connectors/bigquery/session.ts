@@ -1,6 +1,6 @@
 /**
- * The REST API of BigQuery. Spoken here because the vendor's driver makes connections of its own, to hosts and through
- * proxies that its environment names, where no gateway can judge them.
+ * The REST API of BigQuery (https://cloud.google.com/bigquery/docs/reference/rest). It is called directly because the
+ * vendor's driver opens connections of its own, to hosts and proxies from its environment, which no gateway can check.
  */
 import { randomUUID } from 'node:crypto';
 import type { Agent } from 'node:http';
@@ -12,6 +12,7 @@ import { callHttp, categoryOfStatus, RemoteError, refuseWriting } from '../http/
 import { type AccessTokens, accessTokens } from './tokens.ts';
 import { cellsOf, columnOf, parameterOf } from './values.ts';
 
+/** A project, its credentials, and agents that reach its API and its token service. */
 export interface BigqueryOptions {
   readonly agent: Agent;
   readonly origin: string;
@@ -27,6 +28,7 @@ interface Api extends BigqueryOptions {
   readonly access: AccessTokens;
 }
 
+/** Returns a session with a BigQuery project. Nothing is sent until it is used. */
 export async function openBigquery(options: BigqueryOptions): Promise<Session> {
   const { tokens, email, privateKey, agent, dataset } = options;
   const api = { ...options, access: accessTokens({ ...tokens, email, privateKey }) };
@@ -49,6 +51,7 @@ const CATEGORIES: Readonly<Record<string, FailureCategory>> = {
   stopped: 'cancelled',
 };
 
+/** Returns the category of an error of BigQuery, by the `reason` in it. */
 export function classifyBigquery(error: unknown): FailureCategory | undefined {
   return error instanceof RemoteError ? CATEGORIES[error.reason] : undefined;
 }
@@ -63,7 +66,7 @@ async function* rowsOf(
   { signal, readOnly }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
   if (readOnly) {
-    // What a script does only the service can tell; a dry run does nothing and costs nothing.
+    // Only the service knows what a script does. A dry run tells it, without any effect or cost.
     const plan = await insertJob(api, { query: sql, parameters, dryRun: true }, signal);
     if (textOf(plan, 'statistics', 'query', 'statementType') !== 'SELECT') throw refuseWriting();
   }
@@ -94,7 +97,7 @@ async function* rowsOf(
 }
 
 async function cancel(api: Api, path: string): Promise<void> {
-  await call(api, 'POST', path, AbortSignal.timeout(1000)).catch(() => {}); // it ends by itself, later
+  await call(api, 'POST', path, AbortSignal.timeout(1000)).catch(() => {}); // the job ends by itself later
 }
 
 interface Job {

@@ -1,15 +1,17 @@
-/** Access tokens of Google for a service account: asked for when needed, used until shortly before they end. */
+/** OAuth access tokens of a Google service account: requested on demand, reused until shortly before they expire. */
 import type { Agent } from 'node:http';
 import { DatasourceFailure } from '../../failure.ts';
 import { memberOf, textOf } from '../http/answer-members.ts';
 import { callHttp } from '../http/client.ts';
 import { signToken } from '../http/json-web-token.ts';
 
+/** A source of access tokens. */
 export interface AccessTokens {
-  /** Throws `authentication` when the account gets none. */
+  /** Returns a valid token. Throws `authentication` when Google refuses one. */
   current(signal: AbortSignal): Promise<string>;
 }
 
+/** The token service, and the account with its private key in PEM. */
 export interface TokenOptions {
   readonly agent: Agent;
   readonly url: URL;
@@ -22,6 +24,7 @@ const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const HOUR_S = 3600;
 const MARGIN_MS = 60_000;
 
+/** Returns a source of tokens by signed JWT (RFC 7523). */
 export function accessTokens({ agent, url, email, privateKey }: TokenOptions): AccessTokens {
   let token = '';
   let usableUntil = 0;

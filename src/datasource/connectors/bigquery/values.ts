@@ -1,4 +1,4 @@
-/** Values as the REST API of BigQuery writes them: text in `v`, structures as `f` again. */
+/** Values of BigQuery's REST API: text in a member `v`, structures in a member `f`. */
 
 import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
 import { listOf, memberOf, textOf } from '../http/answer-members.ts';
@@ -24,11 +24,12 @@ const TYPES: Readonly<Record<string, ColumnType>> = {
   STRUCT: 'json',
 };
 
-/** `field` is one entry of the schema of a result. */
+/** Returns the column for one entry of a result's schema. */
 export function columnOf(field: unknown): Column {
   return { name: textOf(field, 'name') ?? '', type: isRepeated(field) ? 'json' : typeOf(field) };
 }
 
+/** Returns the cells of one row. Repeated fields and records become JSON text. */
 export function cellsOf(row: unknown, fields: readonly unknown[]): Cell[] {
   const values = listOf(row, 'f');
   return fields.map((field, at) => {
@@ -60,7 +61,7 @@ function scalarOf(value: unknown, type: ColumnType): Cell {
   return type === 'timestamp' ? value.replace('T', ' ') : value;
 }
 
-/** Lists and structures as JSON has them. */
+/** Returns lists and structures as plain JSON values. */
 function plainOf(value: unknown, field: unknown): unknown {
   if (isRepeated(field)) {
     const items = Array.isArray(value) ? value : [];
@@ -82,7 +83,7 @@ function plainItem(value: unknown, field: unknown): unknown {
   return cell instanceof Uint8Array ? Buffer.from(cell).toString('base64') : cell;
 }
 
-/** Of microseconds since 1970. */
+/** Returns date and time of microseconds since 1970. */
 function instantOf(micros: string): string {
   const whole = BigInt(micros);
   const rest = ((whole % 1_000_000n) + 1_000_000n) % 1_000_000n;
@@ -90,6 +91,7 @@ function instantOf(micros: string): string {
   return `${text.slice(0, 10)} ${text.slice(11, 19)}.${String(rest).padStart(6, '0')}+00:00`;
 }
 
+/** Returns a query parameter of the REST API. */
 export function parameterOf(value: Parameter): object {
   const [type, text] = typedText(value);
   return { parameterType: { type }, parameterValue: text === null ? {} : { value: text } };

@@ -8,6 +8,7 @@ import { checkCertificate, checkUrl, originOf, targetOf, tlsOf } from '../http/a
 import { agentFor } from '../http/client.ts';
 import { HttpUrl, nameMember, Password, User } from '../members.ts';
 
+/** The connector of ClickHouse. */
 export const clickhouse = defineConnector({
   kind: 'clickhouse',
   title: 'ClickHouse',
@@ -45,16 +46,16 @@ export const clickhouse = defineConnector({
     const agent = agentFor(route, tls);
     return openClickhouse({ agent, origin: originOf(route, tls), database, user, password });
   },
-  mostBetweenBatches: ROW_AND_BATCH_BYTES,
+  maxBytesBetweenBatches: ROW_AND_BATCH_BYTES,
   placeholder: (position, parameter) => `{p${position}:${typeOf(parameter)}}`,
   classify(error): FailureCategory | undefined {
-    if (isOfServer(error)) return CATEGORIES[codeOf(error) ?? ''];
+    if (isServerError(error)) return CATEGORIES[codeOf(error) ?? ''];
     return error instanceof Error && error.message.startsWith('Timeout') ? 'timeout' : undefined;
   },
-  explain: (error) => (isOfServer(error) ? error.message : undefined),
+  explain: (error) => (isServerError(error) ? error.message : undefined),
 });
 
-/** By the number of the server's error. */
+/** Categories by the number of the server's error. */
 const CATEGORIES: Readonly<Record<string, FailureCategory>> = {
   '192': 'authentication', // unknown user
   '193': 'authentication', // wrong password
@@ -64,8 +65,8 @@ const CATEGORIES: Readonly<Record<string, FailureCategory>> = {
   '394': 'cancelled',
 };
 
-/** Errors of the server have a number and the name of it; the driver is not loaded to tell. */
-function isOfServer(error: unknown): error is Error {
+/** Recognises errors of the server by their number and name, so that the driver need not be loaded. */
+function isServerError(error: unknown): error is Error {
   return error instanceof Error && 'type' in error && /^\d+$/.test(codeOf(error) ?? '');
 }
 

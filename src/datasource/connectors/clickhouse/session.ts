@@ -1,4 +1,4 @@
-/** Queries of ClickHouse over its HTTP interface. */
+/** Sessions with ClickHouse over its HTTP interface, through the vendor's driver. */
 import type { Agent } from 'node:http';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import { isReading } from '../../query/statement-start.ts';
@@ -6,6 +6,7 @@ import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { type Cell, type Column, type ColumnType, integerCell } from '../../rows.ts';
 import type { Session } from '../connector.ts';
 
+/** A server, reached through `agent`, and an account on it. */
 export interface ClickhouseOptions {
   readonly agent: Agent;
   readonly origin: string;
@@ -14,6 +15,7 @@ export interface ClickhouseOptions {
   readonly password: string;
 }
 
+/** Returns a session with a ClickHouse server. Nothing is sent until it is used. */
 export async function openClickhouse({
   agent,
   origin,
@@ -29,7 +31,7 @@ export async function openClickhouse({
       password,
       database,
       application: 'troupe',
-      // Its log goes to the console, with hosts and requests in it.
+      // The driver would write hosts and requests to the console.
       log: { level: ClickHouseLogLevel.OFF },
       request_timeout: MAX_TIMER_MS,
       clickhouse_settings: {
@@ -66,7 +68,7 @@ async function* rowsOf(
     query: sql.replace(/;\s*$/, ''),
     abort_signal: signal,
     query_params: Object.fromEntries(parameters.map((value, at) => [`p${at + 1}`, value])),
-    // 2: settings may change, this one may not.
+    // 2 forbids writing but allows other settings to be set; this one cannot be changed back.
     ...(readOnly && { clickhouse_settings: { readonly: '2' } }),
   };
   if (!readOnly && !isReading(sql)) {
@@ -116,7 +118,7 @@ function cellOf(value: unknown, type: ColumnType): Cell {
   if (value === null || value === undefined) return null;
   if (type === 'integer' && (typeof value === 'string' || typeof value === 'number'))
     return integerCell(value);
-  // Not-a-number and the infinities come as text.
+  // NaN and the infinities arrive as text.
   if (type === 'float') return Number(String(value).replace(/^(-?)inf$/, '$1Infinity'));
   if (typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number') return type === 'decimal' ? String(value) : value;

@@ -8,6 +8,7 @@ import { classifyDatabricks, openDatabricks } from './session.ts';
 
 const HTTPS_PORT = 443;
 
+/** The connector of Databricks SQL warehouses. */
 export const databricks = defineConnector({
   kind: 'databricks',
   title: 'Databricks',
@@ -55,7 +56,7 @@ export const databricks = defineConnector({
       agent: agentFor(route, tls),
       origin: originOf(route, tls),
       warehouseId: http_path.split('/').at(-1) ?? '',
-      // Results lie in the storage of the cloud, which is judged like any other target.
+      // Results are files in the cloud's storage, whose host the gateway checks like any other.
       agentTo: async (target, signal) => agentFor(await connectTo(target, signal), tls),
     });
   },

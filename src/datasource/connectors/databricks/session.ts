@@ -1,6 +1,7 @@
 /**
- * The Statement Execution API of Databricks. Results are links into the storage of its cloud; each host among them goes
- * through the gateway, over verified TLS, and gets no credentials of ours: the links carry theirs.
+ * The Statement Execution API of Databricks (https://docs.databricks.com/api/workspace/statementexecution). Results are
+ * links into the cloud's storage. The gateway checks each host among them, TLS is verified, and our credentials are not
+ * sent: the links contain their own.
  */
 import type { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,6 +14,7 @@ import { listOf, memberOf, textOf } from '../http/answer-members.ts';
 import { callHttp, categoryOfStatus, RemoteError, refuseWriting } from '../http/client.ts';
 import { cellsOf, columnOf, parameterOf } from './values.ts';
 
+/** A warehouse, its access token, and `agentTo`, which returns an agent for a checked host. */
 export interface DatabricksOptions {
   readonly agent: Agent;
   readonly origin: string;
@@ -23,6 +25,7 @@ export interface DatabricksOptions {
   readonly agentTo: (target: Target, signal: AbortSignal) => Promise<Agent>;
 }
 
+/** Returns a session with a SQL warehouse. Nothing is sent until it is used. */
 export async function openDatabricks(options: DatabricksOptions): Promise<Session> {
   const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
     rowsOf(options, sql, parameters, queryOptions);
@@ -36,6 +39,7 @@ export async function openDatabricks(options: DatabricksOptions): Promise<Sessio
   };
 }
 
+/** Returns the category of an error of Databricks. */
 export function classifyDatabricks(error: unknown): FailureCategory | undefined {
   if (!(error instanceof RemoteError)) return undefined;
   if (error.reason === 'CANCELED') return 'cancelled';
@@ -61,9 +65,9 @@ async function* rowsOf(
     schema,
     statement: sql,
     parameters: parameters.map((value, at) => ({ name: `p${at + 1}`, ...parameterOf(value) })),
-    disposition: 'EXTERNAL_LINKS', // inline results end at 25 MiB
+    disposition: 'EXTERNAL_LINKS', // inline results are limited to 25 MiB
     format: 'JSON_ARRAY',
-    wait_timeout: '0s', // at once, so that there is an id to cancel by
+    wait_timeout: '0s', // the answer comes at once, with the id that a cancel needs
   };
   let body = await call(options, 'POST', '/api/2.0/sql/statements', signal, request);
   const path = `/api/2.0/sql/statements/${encodeURIComponent(textOf(body, 'statement_id') ?? '')}`;
@@ -88,7 +92,7 @@ async function* rowsOf(
     }
   } finally {
     if (isRunning) {
-      await call(options, 'POST', `${path}/cancel`, AbortSignal.timeout(1000)).catch(() => {}); // it ends by itself, later
+      await call(options, 'POST', `${path}/cancel`, AbortSignal.timeout(1000)).catch(() => {}); // it ends by itself later
     }
   }
 }

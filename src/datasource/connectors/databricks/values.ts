@@ -1,4 +1,4 @@
-/** Values as the Statement Execution API of Databricks writes them: all of them text. */
+/** Values of Databricks' Statement Execution API, all of which are text. */
 
 import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
 import { textOf } from '../http/answer-members.ts';
@@ -25,6 +25,7 @@ const TYPES: Readonly<Record<string, ColumnType>> = {
   VARIANT: 'json',
 };
 
+/** Returns the column for one entry of a result's manifest. */
 export function columnOf(described: unknown): Column {
   return {
     name: textOf(described, 'name') ?? '',
@@ -32,6 +33,7 @@ export function columnOf(described: unknown): Column {
   };
 }
 
+/** Returns the cells of one row. */
 export function cellsOf(row: unknown, columns: readonly Column[]): Cell[] {
   const values = Array.isArray(row) ? row : [];
   return columns.map(({ type }, at) => {
@@ -44,6 +46,7 @@ export function cellsOf(row: unknown, columns: readonly Column[]): Cell[] {
   });
 }
 
+/** Returns type and value of a statement parameter. */
 export function parameterOf(value: Parameter): { type: string; value?: string } {
   if (value === null) return { type: 'VOID' };
   if (value instanceof Uint8Array) return { type: 'BINARY', value: Buffer.from(value).toString('base64') };

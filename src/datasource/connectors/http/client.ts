@@ -1,4 +1,4 @@
-/** HTTP over a judged route: an agent whose connections lead there and nowhere else, and one request after another. */
+/** HTTP requests over a checked route: an agent that connects to that server only, and one call at a time. */
 import { request as httpRequest, Agent as PlainAgent } from 'node:http';
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
 import { isIP, Socket } from 'node:net';
@@ -15,7 +15,7 @@ interface Wanted {
   readonly port?: number | string | null;
 }
 
-/** Connections to any other host or port, such as a redirect would ask for, fail with `not_allowed`. */
+/** Returns an agent for a route. Connecting to any other host or port, as for a redirect, fails with `not_allowed`. */
 export function agentFor(route: EgressRoute, tls: TlsOptions | false): PlainAgent | TlsAgent {
   const agent = tls === false ? new PlainAgent({ keepAlive: true }) : new TlsAgent({ keepAlive: true });
   const createConnection = (wanted: Wanted) => {
@@ -35,26 +35,28 @@ function leadsTo(route: EgressRoute, { host, port }: Wanted): boolean {
   return name === route.host && Number(port) === route.port;
 }
 
+/** One HTTP request. */
 export interface HttpCall {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** With the scheme, host and port of the route. */
+  /** Its scheme, host and port are those of the route. */
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly signal: AbortSignal;
 }
 
+/** The response to a request. */
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Parsed JSON; `undefined` when the body is none. */
+  /** Parsed JSON; `undefined` when the body is not JSON. */
   readonly body: unknown;
 }
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const unzip = promisify(gunzip);
 
-/** One request. A redirect is an answer like any other. Rejects with what sockets throw, and on abort. */
+/** Sends one request and returns the response; redirects are not followed. Rejects with socket errors and on abort. */
 export async function callHttp(
   agent: PlainAgent | TlsAgent,
   { method, url, headers, body, signal }: HttpCall,
@@ -108,9 +110,9 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A statement that was refused before it was sent, or by the server, with what there is to say of it. */
+/** A statement that was rejected, by the server or before it was sent, with the message for the user. */
 export class RemoteError extends Error {
-  /** Of the server, to tell its errors apart. */
+  /** The server's code for the error, which `classify` reads. */
   readonly reason: string;
   constructor(reason: string, message: string) {
     super(message);
@@ -118,16 +120,17 @@ export class RemoteError extends Error {
   }
 }
 
+/** Returns the server's message if the error is about a statement. */
 export function explainRemote(error: unknown): string | undefined {
   return error instanceof RemoteError ? error.message : undefined;
 }
 
-/** For databases that have no read-only mode. */
+/** Returns the error for a statement that may write, for databases without a read-only mode. */
 export function refuseWriting(): RemoteError {
   return new RemoteError('READ_ONLY', 'Only statements that read are allowed here.');
 }
 
-/** The category of an HTTP status that is no success, where it says one. */
+/** Returns the category of an unsuccessful HTTP status. */
 export function categoryOfStatus(status: number): 'authentication' | 'database_missing' | 'failed' {
   if (status === 401 || status === 403) return 'authentication';
   return status === 404 ? 'database_missing' : 'failed';

@@ -1,7 +1,7 @@
 import { sign } from 'node:crypto';
 import { DatasourceFailure } from '../../failure.ts';
 
-/** A token that says `claims`, signed with an RSA key in PEM. Throws `authentication` when it is no such key. */
+/** Returns a JWT (RFC 7519) with `claims`, signed by an RSA key in PEM. Throws `authentication` for an unusable key. */
 export function signToken(
   privateKey: string,
   header: Readonly<Record<string, string>>,

@@ -7,6 +7,7 @@ import { checkCertificate } from '../http/address.ts';
 import { Host, nameMember, Password, portMember, User } from '../members.ts';
 import { classifyMssql, explainMssql, openMssql } from './session.ts';
 
+/** The connector of Microsoft SQL Server. */
 export const mssql = defineConnector({
   kind: 'mssql',
   title: 'Microsoft SQL Server',
@@ -44,7 +45,7 @@ export const mssql = defineConnector({
     const driver = await loadDriver(drivers, 'tedious');
     return openMssql(driver, { ...connection, connectTo, route: await connectTo(connection) });
   },
-  mostBetweenBatches: ROW_AND_BATCH_BYTES,
+  maxBytesBetweenBatches: ROW_AND_BATCH_BYTES,
   placeholder: (position) => `@p${position}`,
   classify: classifyMssql,
   explain: explainMssql,

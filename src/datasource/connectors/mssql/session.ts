@@ -1,4 +1,4 @@
-/** Sessions with SQL Server. The driver is installed on demand, so what is used of it is described here. */
+/** Sessions with SQL Server. The driver is installed on demand, so the parts of it that are used are declared here. */
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import type { EgressRoute } from '../../egress/egress-route.ts';
@@ -12,9 +12,10 @@ import type { Session, Target } from '../connector.ts';
 import { explainRemote, RemoteError, refuseWriting } from '../http/client.ts';
 import { cellOf, columnOf, type TdsColumn, typeFor } from './values.ts';
 
+/** A server and an account on it. */
 export interface MssqlOptions {
   readonly route: EgressRoute;
-  /** For the server that the named one sends its clients to, as Azure does. */
+  /** Connects to the server that the named one redirects its clients to, as Azure does. */
   readonly connectTo: (target: Target) => Promise<EgressRoute>;
   readonly user: string;
   readonly password: string;
@@ -36,13 +37,14 @@ interface TdsConnection extends EventEmitter {
   close(): void;
 }
 
-/** Of the package `tedious`. */
+/** The used part of the package `tedious`. */
 export interface Tedious {
   readonly Connection: new (config: object) => TdsConnection;
   readonly Request: new (sql: string, done: (error?: Error | null) => void) => TdsRequest;
   readonly TYPES: Readonly<Record<string, unknown>>;
 }
 
+/** Opens a session with the loaded driver. Rejects with errors of the driver and of sockets. */
 export async function openMssql(driver: unknown, options: MssqlOptions): Promise<Session> {
   if (!isTedious(driver)) throw new DatasourceFailure('failed');
   const connection = await withTls(
@@ -61,10 +63,10 @@ export async function openMssql(driver: unknown, options: MssqlOptions): Promise
   };
 }
 
-/** The driver’s own limits; the signal is what counts. */
+/** The longest timer of Node.js: the abort signal limits the time, not the driver. */
 const MAX_TIMER_MS = 2_147_483_647;
 
-/** The server has no TLS, and the connection wants it. */
+/** The server offers no TLS, but the connection needs it. */
 class NoTls extends Error {}
 
 function isTedious(driver: unknown): driver is Tedious {
@@ -100,9 +102,9 @@ function connected(
       trustServerCertificate: tls !== false && !tls.rejectUnauthorized,
     },
   });
-  connection.on('error', () => {}); // what is running hears of it too
+  connection.on('error', () => {}); // the running request receives it too
   let category: FailureCategory | undefined;
-  // The error itself has the server's words only, not its number.
+  // The error has the server's message but not its number, which this event has.
   connection.on('errorMessage', ({ number }: { readonly number?: unknown }) => {
     category = LOGIN_CATEGORIES.get(number) ?? category;
   });
@@ -117,8 +119,9 @@ function connected(
 const LOGIN_PACKET = 0x10;
 
 /**
- * A driver that is told to encrypt goes on without when the server says that it cannot, password and all. Login packets
- * are the only ones that begin so; what TLS sends begins otherwise.
+ * Destroys the socket when the driver is about to send an unencrypted login. The driver continues without encryption if
+ * the server says that it has none, and would send the password. Only login packets begin with this byte; TLS records do
+ * not.
  */
 function refusePlainLogin(socket: Socket): void {
   const write = socket.write.bind(socket);
@@ -149,6 +152,7 @@ const LOGIN_CATEGORIES: ReadonlyMap<unknown, FailureCategory> = new Map<unknown,
   [18456, 'authentication'],
 ]);
 
+/** Returns the category of an error of the driver or of its socket. */
 export function classifyMssql(error: unknown): FailureCategory | undefined {
   const code = codeOf(error);
   if (code === 'ELOGIN') return 'authentication';
@@ -156,7 +160,7 @@ export function classifyMssql(error: unknown): FailureCategory | undefined {
   if (code === 'ECANCEL') return 'cancelled';
   if (error instanceof Error && (error instanceof NoTls || code === 'EENCRYPT')) return 'tls';
   if (code !== 'ESOCKET') return undefined;
-  // The driver wraps what the socket said.
+  // The driver wraps the error of the socket.
   const cause = causeOf(error);
   if (cause instanceof NoTls) return 'tls';
   if (cause instanceof DatasourceFailure) return cause.category;
@@ -167,23 +171,24 @@ function causeOf(error: unknown): unknown {
   return error instanceof Error ? error.cause : undefined;
 }
 
+/** Returns the server's message if the error is about a statement. */
 export function explainMssql(error: unknown): string | undefined {
   if (codeOf(error) === 'EREQUEST' && error instanceof Error) return error.message;
   return explainRemote(error);
 }
 
-/** T-SQL runs several statements without anything between them, so no writing word may stand anywhere. */
+/** T-SQL needs no separator between statements, so a read-only statement must not contain these words anywhere. */
 const WRITING =
   /\b(ALTER|BACKUP|BULK|COMMIT|CREATE|DBCC|DELETE|DENY|DROP|EXEC|EXECUTE|GRANT|INSERT|INTO|KILL|MERGE|OPENQUERY|OPENROWSET|RECONFIGURE|RESTORE|REVOKE|ROLLBACK|SHUTDOWN|TRUNCATE|UPDATE|UPDATETEXT|USE|WRITETEXT)\b/i;
 
-interface MssqlLine {
+interface MssqlChannel {
   readonly driver: Tedious;
   readonly connection: TdsConnection;
   readonly route: EgressRoute;
 }
 
 async function* rowsOf(
-  { driver: { Request, TYPES }, connection, route }: MssqlLine,
+  { driver: { Request, TYPES }, connection, route }: MssqlChannel,
   sql: string,
   parameters: readonly Parameter[],
   { signal, readOnly }: QueryOptions,
@@ -209,12 +214,12 @@ async function* rowsOf(
     signal.removeEventListener('abort', cancel);
     if (!results.ended) {
       connection.cancel();
-      await results.leave();
+      await results.discardRest();
     }
   }
 }
 
-/** Returns the rows of a request as they come. Whoever made the request ends the queue. */
+/** Returns the queue of a request's rows. The caller ends the queue. */
 function resultOf(request: TdsRequest, route: EgressRoute): RowQueue {
   const queue = new RowQueue({
     pause: () => request.pause(),
@@ -223,7 +228,7 @@ function resultOf(request: TdsRequest, route: EgressRoute): RowQueue {
   });
   request.on('columnMetadata', (columns: readonly TdsColumn[]) => {
     if (queue.columns !== undefined)
-      return queue.end(new RemoteError('SEVERAL', 'Only one result is supported.'));
+      return queue.end(new RemoteError('SEVERAL', 'Statements with several results are not supported.'));
     queue.columns = columns.map(columnOf);
   });
   request.on('row', (cells: readonly { readonly value: unknown; readonly metadata: TdsColumn }[]) => {

@@ -1,6 +1,7 @@
-/** Values of SQL Server, as its driver gives them. */
+/** Values of SQL Server as its driver returns them. */
 import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
 
+/** The driver's description of a column. */
 export interface TdsColumn {
   readonly colName: string;
   readonly scale?: number | undefined;
@@ -45,17 +46,19 @@ const TYPES: Readonly<Record<string, ColumnType>> = {
   UniqueIdentifier: 'uuid',
 };
 
+/** Returns the column for the driver's description. */
 export function columnOf({ colName, type }: TdsColumn): Column {
   return { name: colName, type: TYPES[type.name] ?? 'other' };
 }
 
+/** Returns the cell for a value of the driver. */
 export function cellOf(value: unknown, { type, scale }: TdsColumn): Cell {
   if (value === null || value === undefined) return null;
   const kind = TYPES[type.name] ?? 'other';
   if (value instanceof Uint8Array) return new Uint8Array(value);
   if (value instanceof Date) return timeText(value, kind);
   if (typeof value === 'number') {
-    // The driver has them as floats; the scale brings back what was written, up to 15 digits.
+    // The driver returns decimals as floats. The scale restores the digits, up to 15.
     return kind === 'decimal' ? value.toFixed(Math.min(scale ?? 4, 15)) : value;
   }
   if (typeof value === 'string') return kind === 'integer' ? integerCell(value) : value;
@@ -70,14 +73,14 @@ function timeText(value: Date, kind: ColumnType): string {
   return `${date} ${time}${kind === 'timestamptz' ? '+00:00' : ''}`;
 }
 
-/** Microseconds, which the driver keeps beside the date, in seconds. */
+/** Returns the microseconds, which the driver stores, in seconds, in a member of the date. */
 function beyondMilliseconds(value: Date): string {
   const delta = 'nanosecondsDelta' in value ? value.nanosecondsDelta : 0;
   const micros = typeof delta === 'number' ? Math.round(delta * 1e6) : 0;
   return micros > 0 ? String(micros).padStart(3, '0') : '';
 }
 
-/** Name of the driver's type for a parameter. */
+/** Returns the name of the driver's type for a parameter. */
 export function typeFor(parameter: Parameter): string {
   if (parameter instanceof Uint8Array) return 'VarBinary';
   if (typeof parameter === 'boolean') return 'Bit';

@@ -5,6 +5,7 @@ import { checkCertificate } from '../http/address.ts';
 import { Host, nameMember, Password, portMember, User } from '../members.ts';
 import { classifyMysql, explainMysql } from './errors.ts';
 
+/** The connectors of MySQL and MariaDB, which share a protocol. */
 export const mysql = mysqlConnector('mysql', 'MySQL', 'A MySQL server, or one that speaks its protocol.');
 export const mariadb = mysqlConnector('mariadb', 'MariaDB', 'A MariaDB server.');
 

@@ -1,4 +1,4 @@
-/** Errors of the protocol of MySQL, told by what they have: the driver is not loaded for it. */
+/** Recognises errors of the MySQL protocol by their fields, so that the driver need not be loaded. */
 import { codeOf, type FailureCategory } from '../../failure.ts';
 
 const CATEGORIES: Readonly<Record<string, FailureCategory>> = {
@@ -18,16 +18,19 @@ const CATEGORIES: Readonly<Record<string, FailureCategory>> = {
   PROTOCOL_CONNECTION_LOST: 'unreachable',
 };
 
+/** Returns the category of an error of the driver or the server. */
 export function classifyMysql(error: unknown): FailureCategory | undefined {
   return CATEGORIES[codeOf(error) ?? ''];
 }
 
+/** Returns the server's message if the error is about a statement. */
 export function explainMysql(error: unknown): string | undefined {
   return error instanceof Error && 'sqlMessage' in error && typeof error.sqlMessage === 'string'
     ? error.sqlMessage
     : undefined;
 }
 
+/** Returns whether the error says that the server has no TLS. */
 export function lacksTls(error: unknown): boolean {
   return codeOf(error) === 'HANDSHAKE_NO_SSL_SUPPORT';
 }

@@ -1,4 +1,4 @@
-/** Sessions with servers that speak the protocol of MySQL. */
+/** Sessions with servers that speak the MySQL protocol. */
 import type { Socket } from 'node:net';
 import driver, { type Connection, type FieldPacket } from 'mysql2';
 import type { EgressRoute } from '../../egress/egress-route.ts';
@@ -10,6 +10,7 @@ import { type Cell, type Column, type ColumnType, integerCell } from '../../rows
 import type { Session } from '../connector.ts';
 import { lacksTls } from './errors.ts';
 
+/** A server and an account on it. */
 export interface MysqlOptions {
   readonly route: EgressRoute;
   readonly user: string;
@@ -19,6 +20,7 @@ export interface MysqlOptions {
   readonly ca_certificate?: string;
 }
 
+/** Opens a session. Rejects with errors of the driver and of sockets. */
 export async function openMysql(options: MysqlOptions): Promise<Session> {
   const attempts = tlsAttempts(options.tls, options.route, options.ca_certificate);
   const { connection, connectAgain } = await withTls(
@@ -52,7 +54,7 @@ function connected(
     ...(tls !== false && {
       ssl: { ...tls, verifyIdentity: tls.rejectUnauthorized && !tls.checkServerIdentity },
     }),
-    // Row parsers that are generated as code would be made from what the server calls its columns.
+    // The driver can generate code for parsing rows, from names that the server chooses: that is turned off.
     disableEval: true,
     flags: ['-LOCAL_FILES'],
     dateStrings: true,
@@ -60,18 +62,18 @@ function connected(
     jsonStrings: true,
     rowsAsArray: true,
   });
-  connection.on('error', () => {}); // what is running hears of it too
-  refuseDisorder(connection, socket);
-  refuseLargeRows(connection, socket);
+  connection.on('error', () => {}); // the running query receives it too
+  rejectUnorderedPackets(connection, socket);
+  rejectLargeRows(connection, socket);
   return new Promise((done, fail) => connection.connect((error) => (error ? fail(error) : done(connection))));
 }
 
-/** Of a packet out of order the driver prints a line and goes on, for as many as a server cares to send. */
-function refuseDisorder(connection: Connection, socket: Socket): void {
+/** Destroys the socket at a packet out of order. The driver would log a line and go on, for any number of packets. */
+function rejectUnorderedPackets(connection: Connection, socket: Socket): void {
   const handle: unknown = Reflect.get(connection, 'handlePacket');
   if (typeof handle !== 'function') return;
   Reflect.set(connection, 'handlePacket', (packet: { readonly sequenceId: number } | undefined) => {
-    // A paused connection keeps its packets and handles them, in order, when it goes on.
+    // A paused connection keeps its packets and handles them, in order, when it is resumed.
     const isHandled = packet !== undefined && Reflect.get(connection, '_paused') !== true;
     if (isHandled && packet.sequenceId !== Reflect.get(connection, 'sequenceId')) {
       socket.destroy(new DatasourceFailure('failed'));
@@ -79,11 +81,11 @@ function refuseDisorder(connection: Connection, socket: Socket): void {
   });
 }
 
-/** The longest that a packet can be: it says that the next one goes on with the same. */
+/** The largest packet. It announces that the next packet continues it. */
 const FULL_PACKET_BYTES = 0xffffff;
 
-/** The driver gathers a row of any size. A packet says its length first, and only a row beyond the limit fills one. */
-function refuseLargeRows(connection: Connection, socket: Socket): void {
+/** Rejects rows beyond the limit, which the driver would buffer at any size: only such a row fills a whole packet. */
+function rejectLargeRows(connection: Connection, socket: Socket): void {
   const parser: unknown = Reflect.get(connection, 'packetParser');
   if (typeof parser !== 'object' || parser === null) throw new DatasourceFailure('failed');
   let length: unknown = Reflect.get(parser, 'length');
@@ -100,23 +102,23 @@ function run(connection: Connection, sql: string): Promise<void> {
   return new Promise((done, fail) => connection.query(sql, (error) => (error ? fail(error) : done())));
 }
 
-interface MysqlLine {
+interface MysqlChannel {
   readonly connection: Connection;
   readonly connectAgain: () => Promise<Connection>;
   readonly route: EgressRoute;
 }
 
 async function* rowsOf(
-  { connection, connectAgain, route }: MysqlLine,
+  { connection, connectAgain, route }: MysqlChannel,
   sql: string,
   parameters: readonly Parameter[],
   { signal, readOnly }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
-  // Of the session: statements that define things commit what was started before them.
+  // The mode of the session counts too: statements such as CREATE end the transaction and would then write.
   await run(connection, `SET SESSION TRANSACTION READ ${readOnly ? 'ONLY' : 'WRITE'}`);
   if (readOnly) await run(connection, 'START TRANSACTION READ ONLY');
   const cancel = () => {
-    killQuery(connection, connectAgain).catch(() => {}); // the session's sockets go when it does not end
+    killQuery(connection, connectAgain).catch(() => {}); // the guard destroys the sockets if the query does not end
   };
   signal.addEventListener('abort', cancel, { once: true });
   let finished = false;
@@ -129,7 +131,7 @@ async function* rowsOf(
       resume: () => connection.resume(),
       receivedBytes: () => route.receivedBytes(),
     });
-    // Parameters go to the server apart from the statement: nothing is put together here.
+    // The server receives parameters separately from the statement: no SQL is composed here.
     const query =
       parameters.length === 0 ? connection.query(sql) : connection.execute(sql, parameters.map(parameterFor));
     rows = queue;
@@ -137,11 +139,11 @@ async function* rowsOf(
       if (fields !== undefined) queue.columns = fields.map(columnOf);
     });
     query.on('result', (row: unknown) => {
-      // What a statement that gives no rows has done is no row.
+      // A statement that returns no rows emits its summary, which is not a list.
       if (Array.isArray(row)) queue.push(row.map((cell, at) => cellOf(cell, queue.columns?.[at])));
     });
     query.on('error', lost);
-    connection.on('error', lost); // a query without a callback is not told of a lost connection
+    connection.on('error', lost); // a query without a callback is not notified of a lost connection
     query.on('end', () => queue.end());
     yield* queue.batches();
     finished = true;
@@ -149,10 +151,10 @@ async function* rowsOf(
     signal.removeEventListener('abort', cancel);
     if (!finished) {
       await killQuery(connection, connectAgain).catch(() => {});
-      await rows?.leave();
+      await rows?.discardRest();
     }
     connection.off('error', lost);
-    if (readOnly) await run(connection, 'ROLLBACK').catch(() => {}); // its connection may be gone
+    if (readOnly) await run(connection, 'ROLLBACK').catch(() => {}); // the connection may be lost
   }
 }
 
@@ -171,7 +173,7 @@ function parameterFor(parameter: Parameter): string | number | boolean | null | 
 }
 
 const { Types } = driver;
-const BINARY = 63; // the character set of bytes
+const BINARY = 63; // the character set of binary columns
 
 const COLUMN_TYPES = new Map<number, ColumnType>([
   [Types.TINY, 'integer'],

@@ -4,6 +4,7 @@ import { defineConnector } from '../connector.ts';
 import { classifyPostgres, explainPostgres } from './errors.ts';
 import { type PostgresAddress, parsePostgresUrl } from './url.ts';
 
+/** The connector of PostgreSQL. */
 export const postgres = defineConnector({
   kind: 'postgres',
   title: 'PostgreSQL',
@@ -14,7 +15,7 @@ export const postgres = defineConnector({
       connection_string: Type.String({
         title: 'Connection string',
         description:
-          'A URL with user, password, one host and database. Its `sslmode` means what it means everywhere: `verify-full` checks certificate and host name, `verify-ca` the certificate only, `require` encrypts without checking, `prefer` encrypts if the server can. Without it, public addresses get `verify-full`, loopback and private ones `prefer`. Certificates are checked with the authorities of the server’s system.',
+          'A URL with user, password, one host and database. `sslmode` has its usual meaning: `verify-full` checks certificate and host name, `verify-ca` the certificate only, `require` encrypts without checking, `prefer` encrypts if the server can. Without `sslmode`, public addresses get `verify-full`, loopback and private ones `prefer`. Certificates are checked with the certificate authorities of this server’s system.',
         minLength: 1,
         maxLength: 8192,
         writeOnly: true,
@@ -25,7 +26,7 @@ export const postgres = defineConnector({
       }),
       schema: Type.String({
         title: 'Schema',
-        description: 'Where tables are looked for that are named without one. It must exist.',
+        description: 'Schema in which tables are looked up when a statement names none. It must exist.',
         minLength: 1,
         maxLength: 63,
         examples: ['public'],

@@ -1,16 +1,17 @@
-/** Errors of the protocol of PostgreSQL, told by what they have: the driver is not loaded for it. */
+/** Recognises errors of the PostgreSQL protocol by their fields, so that the driver need not be loaded. */
 import { codeOf, type FailureCategory } from '../../failure.ts';
 
 const NO_TLS = 'The server does not support SSL connections';
 
+/** Returns whether the error says that the server has no TLS. */
 export function lacksTls(error: unknown): boolean {
   return error instanceof Error && error.message === NO_TLS;
 }
 
-/** A category for what concerns the connection; nothing for what concerns a statement. */
+/** Returns the category of an error about the connection; `undefined` when it is about a statement. */
 export function classifyPostgres(error: unknown): FailureCategory | undefined {
   if (!(error instanceof Error)) return undefined;
-  if (isOfServer(error)) {
+  if (isServerError(error)) {
     const code = codeOf(error) ?? '';
     if (code.startsWith('28')) return 'authentication';
     if (code === '3D000') return 'database_missing';
@@ -22,13 +23,13 @@ export function classifyPostgres(error: unknown): FailureCategory | undefined {
   return error.message.startsWith('Connection terminated') ? 'unreachable' : undefined;
 }
 
-/** What the server says, and its hint. */
+/** Returns the server's message and its hint. */
 export function explainPostgres(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !isOfServer(error)) return undefined;
+  if (!(error instanceof Error) || !isServerError(error)) return undefined;
   const hint = 'hint' in error && typeof error.hint === 'string' ? [error.hint] : [];
   return [error.message, ...hint].join('\n');
 }
 
-function isOfServer(error: Error): boolean {
+function isServerError(error: Error): boolean {
   return 'severity' in error && typeof error.severity === 'string';
 }

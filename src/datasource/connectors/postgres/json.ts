@@ -1,6 +1,6 @@
 /**
- * Rows of PostgreSQL as the JSON that kernels read, written from its bytes to those of the JSON without making a value of
- * any of them: that would be most of the work of a large result.
+ * Converts rows of PostgreSQL into the JSON that kernels read, from bytes to bytes, without creating JavaScript values:
+ * creating them would be most of the work of a large result.
  */
 import { isUtf8 } from 'node:buffer';
 import type { Column, ColumnType } from '../../rows.ts';
@@ -17,10 +17,14 @@ const WAYS: Readonly<Partial<Record<ColumnType, number>>> = {
 
 const [QUOTE, BACKSLASH, COMMA, OPEN, CLOSE, PLUS, MINUS] = [0x22, 0x5c, 0x2c, 0x5b, 0x5d, 0x2b, 0x2d];
 const TRUE_LETTER = 0x74;
-/** A byte of six, brackets, a comma, quotes and the minutes of a zone. */
-const ROOM = (valueBytes: number) => 6 * valueBytes + 16;
+const MAX_EXPANSION = 6; // `\u001f` takes six bytes for one
+const MAX_FRAMING_BYTES = 16; // brackets, a comma, quotes, and `:00` after a time zone
+const maxJsonBytes = (valueBytes: number) => MAX_EXPANSION * valueBytes + MAX_FRAMING_BYTES;
 
-/** A JSON array of arrays. Each part is whole `DataRow` messages. Bytes that are no UTF-8 become replacement characters. */
+/**
+ * Returns a JSON array of arrays. Each part consists of whole `DataRow` messages. Bytes that are not UTF-8 become
+ * replacement characters.
+ */
 export function jsonOf(columns: readonly Column[], parts: readonly Buffer[]): Buffer {
   const ways = columns.map(({ type }) => WAYS[type] ?? TEXT);
   let out: Buffer = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + part.length, 1024));
@@ -33,9 +37,9 @@ export function jsonOf(columns: readonly Column[], parts: readonly Buffer[]): Bu
       for (let column = 0; column < ways.length; column++) {
         const length = value + 4 <= end ? int32(bytes, value) : -1;
         value += 4;
-        // What a server counts wrongly must not reach into what comes after its row.
+        // A wrong length from the server must not reach beyond its row.
         const isNull = length < 0 || value + length > end;
-        out = withRoom(out, at, ROOM(isNull ? 0 : length));
+        out = withRoom(out, at, maxJsonBytes(isNull ? 0 : length));
         if (column > 0 || at > 1) out[at++] = COMMA;
         if (column === 0) out[at++] = OPEN;
         if (isNull) {
@@ -55,7 +59,7 @@ export function jsonOf(columns: readonly Column[], parts: readonly Buffer[]): Bu
   return isUtf8(json) ? json : Buffer.from(json.toString('utf8'));
 }
 
-/** Writes `bytes` from `start` to `end` at a place that has room for it; answers where that ends. */
+/** Writes the value in `bytes` from `start` to `end` at `place`, which must have room. Returns the end of what it wrote. */
 function writeValue(
   way: number,
   bytes: Buffer,
@@ -81,7 +85,7 @@ function writeValue(
       if (byte >= 0x20) out[at++] = byte;
       else at += out.write(`\\u${byte.toString(16).padStart(4, '0')}`, at, 'latin1');
     }
-    // Zones of whole hours come without minutes, which not everybody reads.
+    // PostgreSQL writes zones of whole hours without minutes, which not every reader accepts.
     const hasHoursOnly = way === MOMENT && (bytes[end - 3] === PLUS || bytes[end - 3] === MINUS);
     if (hasHoursOnly) at += out.write(':00', at, 'latin1');
   }
@@ -93,7 +97,7 @@ const DIGITS_AND_MINUS = Buffer.from('0123456789-');
 const NUMERIC = new Uint8Array(256);
 for (const byte of [...DIGITS_AND_MINUS, ...Buffer.from('.eE+')]) NUMERIC[byte] = 1;
 
-/** Not-a-number and the infinities are none to JSON. */
+/** Returns whether JSON has the number: it has neither NaN nor the infinities. */
 function isNumber(bytes: Buffer, start: number, end: number): boolean {
   for (let i = start; i < end; i++) if (NUMERIC[bytes[i]!] === 0) return false;
   return end > start && DIGITS_AND_MINUS.includes(bytes[start]!);
@@ -106,7 +110,7 @@ function withRoom(out: Buffer, at: number, more: number): Buffer {
   return grown;
 }
 
-/** As `readInt32BE`, which looks at its arguments each time. */
+/** Reads like `readInt32BE`, but without its check of the arguments at each call. */
 function int32(bytes: Buffer, at: number): number {
   return (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
 }

@@ -1,27 +1,29 @@
 /**
- * The messages of a PostgreSQL server, cut out of its bytes: rows go where somebody wants them as bytes, everything else
- * goes on to the driver, which would make an object of every value and gather a message of any size.
+ * Splits the bytes of a PostgreSQL server into messages. Rows go to a sink as bytes, everything else to the driver, which
+ * would create an object for every value and buffer a message of any size.
  */
 
-/** Takes whole `DataRow` messages, several behind each other. */
+/** Receives `count` whole `DataRow` messages, one after another. */
 export type RowSink = (messages: Buffer, count: number) => void;
 
+/** Where messages go. */
 export interface MessageOptions {
-  /** Whole messages, in order, but for the rows that a sink takes. */
+  /** Receives whole messages in order, except rows that a sink takes. */
   readonly forward: (messages: Buffer) => void;
   /** Most bytes of one message. */
   readonly limitBytes: number;
-  /** A message is larger, or is none. Nothing is given out any more. */
+  /** Called when a message is too large or malformed. No message is forwarded after that. */
   readonly refuse: () => void;
 }
 
-/** A letter, and the length of all but the letter. */
+/** A message starts with a letter and a length of four bytes, which does not count the letter. */
 export const HEAD_BYTES = 5;
 const DATA_ROW = 0x44;
 
+/** The splitter of one connection. It buffers at most one incomplete message. */
 export class PostgresMessages {
   readonly #options: MessageOptions;
-  /** Takes rows while it is set; without it they go to the driver. */
+  /** Receives rows while it is set; otherwise they go to the driver. */
   sink: RowSink | undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
@@ -32,6 +34,7 @@ export class PostgresMessages {
     this.#options = options;
   }
 
+  /** Takes bytes of the socket. */
   push(chunk: Buffer): void {
     if (this.#refused) return;
     this.#held.push(chunk);
@@ -41,10 +44,10 @@ export class PostgresMessages {
     this.#hold(bytes.subarray(this.#giveOut(bytes)));
   }
 
-  /** Gives out every message that is whole; answers where the first one that is not begins. */
+  /** Passes on every whole message. Returns where the first incomplete one begins. */
   #giveOut(bytes: Buffer): number {
     let at = 0;
-    let run = 0; // where the messages begin that go the same way
+    let run = 0; // start of the messages that go to the same receiver
     let rows = 0; // how many of them are rows
     const flush = () => {
       if (at === run) return;

@@ -1,4 +1,4 @@
-/** One statement on a connection to PostgreSQL, and its rows as they come. */
+/** Runs one statement on a connection to PostgreSQL and yields its rows as they arrive. */
 import type { Client } from 'pg';
 import Cursor from 'pg-cursor';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
@@ -6,20 +6,22 @@ import { postgresBatch } from './rows.ts';
 import type { PostgresTap } from './tap.ts';
 import { PARSERS, parameterFor } from './values.ts';
 
-export interface PostgresLine {
+/** A connection to PostgreSQL. */
+export interface PostgresChannel {
   readonly client: Client;
   readonly tap: PostgresTap;
-  /** Asks the server to end what this client is doing. */
+  /** Asks the server to cancel what this client is doing. */
   readonly cancel: () => void;
 }
 
 const FIRST_ROWS = 256;
-const MOST_ROWS = 65_536;
-/** About what the server is asked for at once. Between two such portions the statement can be left without a cancel. */
+const MAX_PORTION_ROWS = 65_536;
+/** About how much is requested from the server at once. Between two portions a statement can end without a cancel. */
 const PORTION_BYTES = 4 * 1024 * 1024;
 
+/** Yields the rows of a statement. Rejects with errors of the driver; the guard turns them into failures. */
 export async function* rowsOf(
-  { client, tap, cancel }: PostgresLine,
+  { client, tap, cancel }: PostgresChannel,
   sql: string,
   parameters: readonly Parameter[],
   { signal, readOnly, maxRows = Number.POSITIVE_INFINITY }: QueryOptions,
@@ -59,7 +61,7 @@ export async function* rowsOf(
       if (rows < asked || left <= 0) break;
       size = Math.max(
         1,
-        Math.min(MOST_ROWS, size * 4, Math.floor((PORTION_BYTES * rows) / Math.max(1, bytes))),
+        Math.min(MAX_PORTION_ROWS, size * 4, Math.floor((PORTION_BYTES * rows) / Math.max(1, bytes))),
       );
     }
     isDone = true;
@@ -67,7 +69,7 @@ export async function* rowsOf(
     signal.removeEventListener('abort', cancel);
     tap.discard();
     const over = finish({ client, tap }, cursor, reading, readOnly);
-    // What went wrong before is what there is to say: the connection may be gone.
+    // After a failure, the first error counts: the connection may be lost, so that finishing fails as well.
     await (isDone ? over : over.catch(() => {}));
     tap.close();
   }
@@ -75,18 +77,18 @@ export async function* rowsOf(
 
 function read(cursor: Cursor, rows: number): Promise<void> {
   return new Promise((done, fail) => {
-    // Not `null` but `undefined` by its types, and both in truth.
+    // The driver's types say that a success passes `undefined`; it also passes `null`.
     cursor.read(rows, (error) => (error ? fail(error) : done()));
   });
 }
 
 async function finish(
-  { client, tap }: Pick<PostgresLine, 'client' | 'tap'>,
+  { client, tap }: Pick<PostgresChannel, 'client' | 'tap'>,
   cursor: Cursor,
   reading: Promise<void> | undefined,
   readOnly: boolean,
 ): Promise<void> {
-  await reading?.catch(() => {}); // the rows of what was left are on their way
+  await reading?.catch(() => {}); // the last requested rows are still arriving
   await Promise.race([cursor.close(), tap.gone]);
   if (readOnly) await client.query('ROLLBACK');
 }

@@ -1,10 +1,10 @@
-/** Rows as PostgreSQL sends them, and as cells for whoever wants to look at them. */
+/** Batches of PostgreSQL rows: bytes as the server sent them, which become cells only when a reader asks for cells. */
 import type { Cell, RowBatch } from '../../rows.ts';
 import { jsonOf } from './json.ts';
 import { HEAD_BYTES } from './messages.ts';
 import { columnOf, type Field, parsersOf } from './values.ts';
 
-/** Each part is whole `DataRow` messages. They belong to the batch from now on. */
+/** Returns the batch of these parts, which consist of whole `DataRow` messages. The batch owns them from now on. */
 export function postgresBatch(fields: readonly Field[], parts: readonly Buffer[]): RowBatch {
   const columns = fields.map(columnOf);
   let rows: (readonly Cell[])[] | undefined;
@@ -28,7 +28,7 @@ function cellsOf(parts: readonly Buffer[], fields: readonly Field[]): Cell[][] {
       const row = parsers.map((parse): Cell => {
         const length = value + 4 <= end ? bytes.readInt32BE(value) : -1;
         value += 4;
-        // What a server counts wrongly must not reach into what comes after its row.
+        // A wrong length from the server must not reach beyond its row.
         if (length < 0 || value + length > end) return null;
         value += length;
         return parse(bytes.toString('utf8', value - length, value));

@@ -1,4 +1,4 @@
-/** Sessions with servers that speak the protocol of PostgreSQL. */
+/** Sessions with servers that speak the PostgreSQL protocol. */
 import { Client, escapeIdentifier } from 'pg';
 import type { EgressRoute } from '../../egress/egress-route.ts';
 import { type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
@@ -10,13 +10,15 @@ import { PostgresTap } from './tap.ts';
 import type { PostgresAddress } from './url.ts';
 import { PARSERS } from './values.ts';
 
+/** A server, an account on it, and a schema. */
 export interface PostgresOptions extends PostgresAddress {
   readonly route: EgressRoute;
-  /** Where names without a schema are looked for; it has to exist. */
+  /** Where names without a schema are looked up. It must exist. */
   readonly schema: string;
   readonly ca?: string;
 }
 
+/** Opens a session. Rejects with errors of the driver and of sockets. */
 export async function openPostgres(options: PostgresOptions): Promise<Session> {
   const { route, tls, ca, schema } = options;
   const { client, tap } = await withTls(
@@ -44,14 +46,14 @@ interface Connected {
 async function connected(options: PostgresOptions, tls: TlsOptions | false): Promise<Connected> {
   const { route, user, password, database, directTls, requireChannelBinding } = options;
   const socket = route.connect();
-  // The driver would dial the host itself; it is being dialled already.
+  // The driver calls `connect`, but the route is already connecting this socket.
   Object.defineProperty(socket, 'connect', { value: () => socket });
   const client = new Client({
     host: route.host,
     port: route.port,
     user,
     database,
-    // A function: for an empty text the driver would look into its environment and into files.
+    // A function, because for an empty text the driver would read its environment and files.
     password: () => password,
     ssl: tls,
     stream: () => socket,
@@ -60,13 +62,13 @@ async function connected(options: PostgresOptions, tls: TlsOptions | false): Pro
     enableChannelBinding: requireChannelBinding,
     ...(directTls && tls !== false && { sslnegotiation: 'direct' as const }),
   });
-  client.on('error', () => {}); // what is running hears of it too
+  client.on('error', () => {}); // the running query receives it too
   const tap = new PostgresTap(client);
   await client.connect();
   return { client, tap };
 }
 
-/** Asks the server, on a connection of its own, to end what the client's connection is doing. */
+/** Asks the server, on a separate connection, to cancel what the client's connection is doing. */
 function requestCancel(client: Client, route: EgressRoute): void {
   const [pid, secret]: unknown[] = [Reflect.get(client, 'processID'), Reflect.get(client, 'secretKey')];
   if (typeof pid !== 'number' || typeof secret !== 'number') return;

@@ -1,4 +1,4 @@
-/** The place between a client's socket and its driver where rows are taken out, and held back while nobody takes them. */
+/** Sits between a client's socket and its driver, takes the rows out, and pauses the socket while nobody reads them. */
 import { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
 import type { Client, Connection } from 'pg';
@@ -7,25 +7,26 @@ import { ROW_LIMIT_BYTES } from '../../rows.ts';
 import { PostgresMessages } from './messages.ts';
 import type { Field } from './values.ts';
 
-/** Rows that are given out together. */
+/** Size of a batch of rows. */
 const BATCH_BYTES = 512 * 1024;
 
+/** The tap of one client. */
 export class PostgresTap {
   readonly #messages: PostgresMessages;
   #stream: Duplex | undefined;
   #parts: Buffer[] = [];
   #bytes = 0;
-  /** Of the statement whose rows are taken; none when it gives none. */
+  /** The columns of the running statement; `undefined` when it returns none. */
   fields: readonly Field[] | undefined;
   rowCount = 0;
   #wake: (() => void) | undefined;
   #ended: () => void = () => {};
-  /** Resolves when the connection is gone, after which the driver leaves some waiting for ever. */
+  /** Resolves when the connection is lost. The driver never settles some of its calls after that. */
   readonly gone = new Promise<void>((resolve) => {
     this.#ended = resolve;
   });
 
-  /** Call before the client connects. */
+  /** Must be called before the client connects. */
   constructor(client: Client) {
     const driver = new EventEmitter();
     this.#messages = new PostgresMessages({
@@ -48,7 +49,7 @@ export class PostgresTap {
     });
   }
 
-  /** From now on rows come here. */
+  /** Takes the rows from now on. */
   open(): void {
     this.fields = undefined;
     this.rowCount = 0;
@@ -62,19 +63,19 @@ export class PostgresTap {
     };
   }
 
-  /** What comes from now on is thrown away, until `close`. */
+  /** Discards all rows until `close`. */
   discard(): void {
     this.#messages.sink = () => {};
     this.take();
   }
 
-  /** From now on rows go to the driver. */
+  /** Lets rows pass to the driver from now on. */
   close(): void {
     this.#messages.sink = undefined;
     this.take();
   }
 
-  /** Resolves when there are enough rows to be given out, or when the promise has settled, however it did. */
+  /** Resolves when a batch is full, or when the promise has resolved or rejected. */
   async enoughOr(end: Promise<unknown>): Promise<void> {
     if (this.#bytes >= BATCH_BYTES) return;
     await new Promise<void>((resolve) => {
@@ -87,7 +88,7 @@ export class PostgresTap {
     this.#wake = undefined;
   }
 
-  /** The rows that are there; more may come. */
+  /** Returns the rows received so far, and resumes the socket. */
   take(): Buffer[] {
     const rows = this.#parts;
     this.#parts = [];

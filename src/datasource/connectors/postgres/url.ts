@@ -1,10 +1,11 @@
 /**
- * Connection strings of PostgreSQL, taken apart here rather than by the driver, which would also take hosts, files and
- * options from parameters and from its environment. What is not listed here is refused.
+ * Parses PostgreSQL connection strings. The driver is not asked to, because it would also take hosts, files and options
+ * from parameters and from its environment. Every parameter that is not listed here is rejected.
  */
 import { parseHost } from '../../egress/ip-address.ts';
 import type { TlsMode } from '../../egress/tls-mode.ts';
 
+/** The parts of a connection string. */
 export interface PostgresAddress {
   readonly host: string;
   readonly port: number;
@@ -12,12 +13,12 @@ export interface PostgresAddress {
   readonly user: string;
   readonly password: string;
   readonly tls: TlsMode | undefined;
-  /** TLS from the first byte, without asking for it. */
+  /** Whether TLS starts with the first byte, without a request for it (`sslnegotiation=direct`). */
   readonly directTls: boolean;
   readonly requireChannelBinding: boolean;
 }
 
-/** The parts, or what is wrong in words that repeat nothing of the text. */
+/** The parts, or a message about what is wrong, which repeats nothing of the text. */
 export type ParsedPostgresUrl =
   | { readonly ok: true; readonly address: PostgresAddress }
   | { readonly ok: false; readonly message: string };
@@ -31,7 +32,7 @@ const MODES = new Map<string, TlsMode>([
   ['verify-full', 'verify-full'],
 ]);
 
-/** Values that a parameter may have; anything goes where there is a pattern. */
+/** The values that each supported parameter may have. */
 const PARAMETERS: Readonly<Record<string, RegExp>> = {
   sslmode: new RegExp(`^(${[...MODES.keys()].join('|')})$`),
   sslnegotiation: /^(postgres|direct)$/,
@@ -43,6 +44,7 @@ const PARAMETERS: Readonly<Record<string, RegExp>> = {
   application_name: /^/,
 };
 
+/** Parses a connection string. */
 export function parsePostgresUrl(text: string): ParsedPostgresUrl {
   const wrong = (message: string) => ({ ok: false, message }) as const;
   if (!/^postgres(ql)?:\/\//i.test(text)) {
@@ -108,6 +110,6 @@ function decode(text: string): string | undefined {
 }
 
 function hasControls(text: string): boolean {
-  // A zero byte ends a text on the wire, and what follows it would be read as a parameter.
+  // On the wire a zero byte ends a text; what follows it would be read as a parameter.
   return /\p{Cc}/u.test(text);
 }

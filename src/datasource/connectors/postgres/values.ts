@@ -1,4 +1,4 @@
-/** Types of PostgreSQL as columns, and values as cells. */
+/** Types of PostgreSQL, and how their text becomes cells. */
 import type { CustomTypesConfig } from 'pg';
 import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
 
@@ -8,7 +8,7 @@ const asText: Parser = (text) => text;
 const asInteger: Parser = (text) => integerCell(text);
 const asBytes: Parser = (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex'));
 
-/** By object id of the type, which is fixed for built-in types. */
+/** By the object id of the type, which is fixed for built-in types. */
 const TYPES = new Map<number, readonly [ColumnType, Parser]>([
   [16, ['boolean', (text) => text === 't']],
   [17, ['bytes', asBytes]],
@@ -36,23 +36,26 @@ const TYPES = new Map<number, readonly [ColumnType, Parser]>([
 
 const parserOf = (dataTypeID: number): Parser => TYPES.get(dataTypeID)?.[1] ?? asText;
 
-/** For the driver: values stay what PostgreSQL writes, where JavaScript has nothing that holds them exactly. */
+/** Parsers for the driver: a value stays text where JavaScript has nothing that holds it exactly. */
 export const PARSERS: CustomTypesConfig = { getTypeParser: parserOf };
 
-/** What `RowDescription` says of a column. */
+/** A column in a `RowDescription` message. */
 export interface Field {
   readonly name: string;
   readonly dataTypeID: number;
 }
 
+/** Returns the column for a field. */
 export function columnOf({ name, dataTypeID }: Field): Column {
   return { name, type: TYPES.get(dataTypeID)?.[0] ?? 'other' };
 }
 
+/** Returns the parser of each field. */
 export function parsersOf(fields: readonly Field[]): Parser[] {
   return fields.map(({ dataTypeID }) => parserOf(dataTypeID));
 }
 
+/** Returns a parameter as the driver takes it. */
 export function parameterFor(parameter: Parameter): unknown {
   return parameter instanceof Uint8Array ? Buffer.from(parameter) : parameter;
 }

@@ -5,6 +5,7 @@ import { checkCertificate } from '../http/address.ts';
 import { Host, nameMember, Password, portMember, User } from '../members.ts';
 import { classifyPostgres, explainPostgres } from '../postgres/errors.ts';
 
+/** The connector of Amazon Redshift, which speaks the PostgreSQL protocol. */
 export const redshift = defineConnector({
   kind: 'redshift',
   title: 'Amazon Redshift',
@@ -19,7 +20,7 @@ export const redshift = defineConnector({
       password: Password,
       schema: nameMember(
         'Schema',
-        'Where tables are looked for that are named without one. It must exist.',
+        'Schema in which tables are looked up when a statement names none. It must exist.',
         'public',
       ),
       tls: Type.Optional(TlsMode),

@@ -6,6 +6,7 @@ import { agentFor, explainRemote } from '../http/client.ts';
 import { HttpsUrl, nameMember, PrivateKey, secretMember, User } from '../members.ts';
 import { classifySnowflake, openSnowflake } from './session.ts';
 
+/** The connector of Snowflake. */
 export const snowflake = defineConnector({
   kind: 'snowflake',
   title: 'Snowflake',
@@ -34,7 +35,7 @@ export const snowflake = defineConnector({
     {
       title: 'Snowflake',
       description:
-        'A Snowflake account, over its SQL API, with a `token` or the `private_key` of a key pair: Snowflake takes no passwords from programs any more.',
+        'A Snowflake account, over its SQL API, with a `token` or the `private_key` of a key pair: Snowflake no longer accepts passwords from programs.',
       additionalProperties: false,
       anyOf: [{ required: ['token'] }, { required: ['private_key'] }],
       examples: [
@@ -71,6 +72,6 @@ export const snowflake = defineConnector({
 });
 
 function urlOf(account: string): string {
-  // An underscore is no character of host names.
+  // Host names cannot contain an underscore.
   return `https://${account.toLowerCase().replaceAll('_', '-')}.snowflakecomputing.com`;
 }

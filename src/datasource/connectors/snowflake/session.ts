@@ -1,6 +1,7 @@
 /**
- * The SQL API of Snowflake. Spoken here because the vendor's driver fetches results from hosts of its own choosing, on
- * connections that no gateway can judge; the API gives them from the account's own host.
+ * The SQL API of Snowflake (https://docs.snowflake.com/en/developer-guide/sql-api). It is called directly because the
+ * vendor's driver fetches results from other hosts, on connections that no gateway can check; the API returns them from
+ * the account's own host.
  */
 import { createHash, createPublicKey, randomUUID } from 'node:crypto';
 import type { Agent } from 'node:http';
@@ -14,6 +15,7 @@ import { callHttp, categoryOfStatus, type HttpAnswer, RemoteError, refuseWriting
 import { signToken } from '../http/json-web-token.ts';
 import { cellsOf, columnOf } from './values.ts';
 
+/** An account, its credentials, and an agent that reaches it. One of `private_key` and `token` is set. */
 export interface SnowflakeOptions {
   readonly agent: Agent;
   readonly origin: string;
@@ -27,12 +29,13 @@ export interface SnowflakeOptions {
   readonly role?: string;
 }
 
+/** Returns a session with a Snowflake account. Nothing is sent until it is used. */
 export async function openSnowflake(options: SnowflakeOptions): Promise<Session> {
   const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
     rowsOf(options, sql, parameters, queryOptions);
   return {
     async probe(signal) {
-      // The API takes names of databases and schemas that do not exist; the session then has none.
+      // The API accepts names of databases and schemas that do not exist; the session then has no schema.
       const sql = 'SELECT CURRENT_SCHEMA()';
       for await (const { rows } of query(sql, [], { signal, readOnly: true })) {
         if (rows[0]?.[0] === null) throw new DatasourceFailure('database_missing');
@@ -45,10 +48,11 @@ export async function openSnowflake(options: SnowflakeOptions): Promise<Session>
 
 const CATEGORIES: Readonly<Record<string, FailureCategory>> = {
   '000604': 'cancelled',
-  '390201': 'database_missing', // no such warehouse, database or schema, or not for this role
-  '390189': 'database_missing', // role
+  '390201': 'database_missing', // the warehouse, database or schema does not exist, or the role may not use it
+  '390189': 'database_missing', // the same for the role
 };
 
+/** Returns the category of an error of Snowflake, by its code. */
 export function classifySnowflake(error: unknown): FailureCategory | undefined {
   if (!(error instanceof RemoteError)) return undefined;
   return CATEGORIES[error.reason] ?? (error.reason.startsWith('3903') ? 'authentication' : undefined);
@@ -56,7 +60,7 @@ export function classifySnowflake(error: unknown): FailureCategory | undefined {
 
 const SUBMITTED = 202;
 const FIRST_WAIT_MS = 50;
-const LONGEST_WAIT_MS = 2000;
+const MAX_WAIT_MS = 2000;
 
 async function* rowsOf(
   options: SnowflakeOptions,
@@ -68,7 +72,7 @@ async function* rowsOf(
   const { warehouse, database, schema, role } = options;
   const bindings = Object.fromEntries(parameters.map((value, at) => [String(at + 1), bindingOf(value)]));
   const body = JSON.stringify({ statement: sql, warehouse, database, schema, role, bindings });
-  // At once, so that there is a handle to cancel by.
+  // Asynchronous: the answer comes at once, with the handle that a cancel needs.
   const submitted = await call(
     options,
     'POST',
@@ -81,7 +85,7 @@ async function* rowsOf(
   let isRunning = true;
   try {
     let answer = submitted;
-    for (let wait = FIRST_WAIT_MS; answer.status === SUBMITTED; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+    for (let wait = FIRST_WAIT_MS; answer.status === SUBMITTED; wait = Math.min(wait * 2, MAX_WAIT_MS)) {
       await delay(wait, undefined, { signal });
       answer = await call(options, 'GET', path, signal);
     }
@@ -102,7 +106,7 @@ async function* rowsOf(
 
 async function cancel(options: SnowflakeOptions, path: string): Promise<void> {
   const signal = AbortSignal.timeout(1000);
-  await call(options, 'POST', `${path}/cancel`, signal).catch(() => {}); // it ends by itself, later
+  await call(options, 'POST', `${path}/cancel`, signal).catch(() => {}); // the statement ends by itself later
 }
 
 async function call(
@@ -141,7 +145,7 @@ function authorization({ account, user, private_key, token }: SnowflakeOptions):
       'x-snowflake-authorization-token-type': 'PROGRAMMATIC_ACCESS_TOKEN',
     };
   }
-  // The part after the first dot of a locator is its region, which is no part of the name.
+  // In an account locator, the region after the first dot is not part of the account's name.
   const subject = `${account.split('.', 1)[0]}.${user}`.toUpperCase();
   const now = Math.floor(Date.now() / 1000);
   const claims = {

@@ -1,4 +1,4 @@
-/** Values as the SQL API of Snowflake writes them: all of them text, times as seconds or days since 1970. */
+/** Values of Snowflake's SQL API: all are text, times as seconds and dates as days since 1970. */
 
 import { type Cell, type Column, type ColumnType, integerCell } from '../../rows.ts';
 import { memberOf, textOf } from '../http/answer-members.ts';
@@ -18,7 +18,7 @@ const TYPES: Readonly<Record<string, ColumnType>> = {
   array: 'json',
 };
 
-/** `described` is one entry of the `rowType` of a result. */
+/** Returns the column for one entry of a result's `rowType`. */
 export function columnOf(described: unknown): Column {
   return { name: textOf(described, 'name') ?? '', type: columnType(described) };
 }
@@ -34,6 +34,7 @@ function nativeType(described: unknown): string {
   return (textOf(described, 'type') ?? '').toLowerCase();
 }
 
+/** Returns the cells of one row. */
 export function cellsOf(row: unknown, described: readonly unknown[]): Cell[] {
   const values = Array.isArray(row) ? row : [];
   return described.map((column, at) => {
@@ -54,13 +55,13 @@ function cellOf(value: string, native: string, type: ColumnType): Cell {
   if (type === 'timestamp') return instant(value, 0);
   if (type !== 'timestamptz') return value;
   if (native === 'timestamp_ltz') return `${instant(value, 0)}+00:00`;
-  // Minutes east of Greenwich, plus a day so that they are never negative.
+  // The offset is in minutes east of Greenwich, plus a day so that it is never negative.
   const [seconds = '0', shifted = '1440'] = value.split(' ');
   const offset = Number(shifted) - 1440;
   return instant(seconds, offset) + offsetText(offset);
 }
 
-/** Date and time of seconds since 1970, to the microsecond. */
+/** Returns date and time of seconds since 1970, to the microsecond. */
 function instant(seconds: string, offsetMinutes: number): string {
   const [, sign = '', whole = '0', fraction = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(seconds) ?? [];
   const size = BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, '0').slice(0, 6));

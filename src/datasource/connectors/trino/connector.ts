@@ -6,6 +6,7 @@ import { agentFor, explainRemote } from '../http/client.ts';
 import { HttpUrl, nameMember, secretMember, User } from '../members.ts';
 import { classifyTrino, openTrino } from './session.ts';
 
+/** The connector of Trino. */
 export const trino = defineConnector({
   kind: 'trino',
   title: 'Trino',

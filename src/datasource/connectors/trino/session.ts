@@ -1,6 +1,7 @@
 /**
- * The client protocol of Trino: a statement is posted, and its results are fetched from one `nextUri` after another.
- * Spoken here because the published client follows redirects and any `nextUri`, to any host, on connections of its own.
+ * The client protocol of Trino (https://trino.io/docs/current/develop/client-protocol.html): a statement is posted, and
+ * its results are fetched from one `nextUri` after another. It is called directly because the published client follows
+ * redirects and any `nextUri`, to any host, on connections of its own.
  */
 import type { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,6 +20,7 @@ import {
 } from '../http/client.ts';
 import { cellsOf, columnsOf, literal } from './values.ts';
 
+/** A coordinator, an account on it, and an agent that reaches it. */
 export interface TrinoOptions {
   readonly agent: Agent;
   readonly origin: string;
@@ -28,6 +30,7 @@ export interface TrinoOptions {
   readonly password?: string;
 }
 
+/** Returns a session with a Trino coordinator. Nothing is sent until it is used. */
 export function openTrino(options: TrinoOptions): Promise<Session> {
   const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
     rowsOf(options, sql, parameters, queryOptions);
@@ -51,6 +54,7 @@ const CATEGORIES: Readonly<Record<string, FailureCategory>> = {
   USER_CANCELED: 'cancelled',
 };
 
+/** Returns the category of an error of Trino, by its name. */
 export function classifyTrino(error: unknown): FailureCategory | undefined {
   return error instanceof RemoteError ? CATEGORIES[error.reason] : undefined;
 }
@@ -97,7 +101,7 @@ async function* rowsOf(
 
 async function cancel(options: TrinoOptions, next: string): Promise<void> {
   const signal = AbortSignal.timeout(1000);
-  await call(options, { method: 'DELETE', path: pathOf(next), signal }).catch(() => {}); // it ends by itself, later
+  await call(options, { method: 'DELETE', path: pathOf(next), signal }).catch(() => {}); // it ends by itself later
 }
 
 interface TrinoCall extends Pick<HttpCall, 'method' | 'signal' | 'body'> {
@@ -125,7 +129,7 @@ async function call(options: TrinoOptions, { path, headers, ...rest }: TrinoCall
     },
   };
   let answer = await callHttp(agent, request);
-  // The protocol has clients ask again.
+  // The protocol requires clients to retry these statuses.
   for (let retries = 0; BUSY_STATUSES.includes(answer.status) && retries < MAX_RETRIES; retries++) {
     await delay(RETRY_MS, undefined, { signal: rest.signal });
     answer = await callHttp(agent, request);
@@ -135,7 +139,7 @@ async function call(options: TrinoOptions, { path, headers, ...rest }: TrinoCall
   return answer;
 }
 
-/** Where to ask next, on the server that was judged: whatever host the answer names, none other is asked. */
+/** Returns the path of the next request. The host in `nextUri` is ignored: only the checked server is contacted. */
 function pathOf(nextUri: string): string {
   if (!URL.canParse(nextUri)) throw new DatasourceFailure('failed');
   const { pathname, search } = new URL(nextUri);

@@ -1,9 +1,9 @@
-/** Values as the client protocol of Trino writes them, and parameters as its SQL does. */
+/** Values of Trino's client protocol, and parameters as SQL literals. */
 
 import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
 import { listOf, textOf } from '../http/answer-members.ts';
 
-/** The columns that an answer describes. */
+/** Returns the columns that a response describes. */
 export function columnsOf(body: unknown): Column[] {
   return listOf(body, 'columns').map((column) => ({
     name: textOf(column, 'name') ?? '',
@@ -38,6 +38,7 @@ function columnType(native: string): ColumnType {
   return types[name] ?? 'other';
 }
 
+/** Returns the cells of one row. */
 export function cellsOf(row: unknown, columns: readonly Column[]): Cell[] {
   const values = Array.isArray(row) ? row : [];
   return columns.map(({ type }, at) => cellOf(values[at], type));
@@ -53,7 +54,7 @@ function cellOf(value: unknown, type: ColumnType): Cell {
   return JSON.stringify(value);
 }
 
-/** A parameter as it is written in SQL. */
+/** Returns a parameter as an SQL literal. */
 export function literal(parameter: Parameter): string {
   if (parameter === null) return 'NULL';
   if (parameter instanceof Uint8Array) return `X'${Buffer.from(parameter).toString('hex')}'`;
