@@ -1,4 +1,4 @@
-/** The settings of this process, read once: the environment over `troupe.config.json` over the defaults. */
+/** The settings of this process. The environment overrides `troupe.config.json`, which overrides the defaults. */
 import { CONFIG_FILE, readConfigFile } from './config/file.ts';
 import type { Place } from './config/kinds.ts';
 import { isSettingName, SETTING_NAMES, SETTINGS, type Setting, type SettingName } from './config/settings.ts';
@@ -7,18 +7,20 @@ import { PACKAGE_ROOT } from './core/package-root.ts';
 
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
 
-/** The effective value of every setting. Secrets are wrapped, so that logging or printing this leaks none. */
+/** The effective value of every setting. Secrets are wrapped, so that printing or logging a `Config` reveals none. */
 export type Config = { readonly [Name in SettingName]: ValueOf<(typeof SETTINGS)[Name]> };
 
+/** Where the value of a setting came from. */
 export type Source = 'environment' | 'file' | 'default';
 
+/** The settings and their sources. */
 export interface LoadedConfig {
   readonly config: Config;
-  /** Where each value came from. */
+  /** The source of each value. */
   readonly sources: Readonly<Record<SettingName, Source>>;
 }
 
-/** Everything that is wrong with the settings, one line each. Values are never quoted: they may be secrets. */
+/** Everything that is wrong with the settings, one line each. Values are never quoted, because they may be secrets. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
@@ -30,7 +32,7 @@ export class ConfigError extends Error {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads all settings. An empty value counts as unset. Throws `ConfigError` that names whatever is unknown or bad. */
+/** Returns all settings. An empty value counts as unset. Throws `ConfigError` that names every unknown or wrong one. */
 export function loadConfig(
   env: Environment = process.env,
   { cwd = process.cwd(), packageRoot = PACKAGE_ROOT }: Partial<Place> = {},
@@ -42,7 +44,7 @@ export function loadConfig(
 
   const values: Record<string, unknown> = {};
   const sources: Partial<Record<SettingName, Source>> = {};
-  // The data directory comes first: other defaults lie in it.
+  // The data directory is read first, because other defaults are paths in it.
   let dataDir = '';
   for (const name of new Set<SettingName>(['dataDir', ...SETTING_NAMES])) {
     const setting: Setting<unknown> = SETTINGS[name];
@@ -63,7 +65,7 @@ export function loadConfig(
 interface Given {
   readonly text: string | undefined;
   readonly source: Source;
-  /** What an error calls it: the name the user wrote. */
+  /** What error messages call the setting: the name that the user wrote. */
   readonly calledBy: string;
 }
 
@@ -106,7 +108,7 @@ function suggestion(name: string, known: readonly string[]): string {
   return meant === undefined ? ' `troupe config` lists them all.' : ` Did you mean ${meant}?`;
 }
 
-/** Every setting has an entry; that the entry has its kind's type follows from the kind having made it. */
+/** `parse` returned a value for every setting, so the cast is safe: each kind's parser returns that kind's type. */
 function isComplete<T extends Record<SettingName, unknown>>(values: object): values is T {
   return SETTING_NAMES.every((name) => Object.hasOwn(values, name));
 }

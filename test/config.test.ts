@@ -11,7 +11,7 @@ import { Secret } from '#src/core/secret.ts';
 
 const PACKAGE_ROOT = '/opt/troupe';
 
-/** A working directory of its own, with `file` as its troupe.config.json. */
+/** Returns a new working directory, with `file` as its troupe.config.json. */
 function workingDirectory(t: TestContext, file?: unknown): string {
   const cwd = mkdtempSync(join(tmpdir(), 'troupe-config-'));
   t.after(() => rmSync(cwd, { recursive: true }));
@@ -88,7 +88,7 @@ test('with nothing set, every setting has its default', (t) => {
   });
 });
 
-test('the environment wins over the file, and the file over the default', (t) => {
+test('the environment overrides the file, and the file overrides the default', (t) => {
   const env = { TROUPE_PORT: '9000', TROUPE_HOST: '' };
   const { config, sources } = load(t, env, { port: 9001, host: '::1', heartbeatS: 0.5, preload: false });
   assert.deepEqual([config.port, config.host, config.heartbeatS, config.preload], [9000, '::1', 0.5, false]);
@@ -104,21 +104,21 @@ test('the configuration is frozen', (t) => {
   assert.ok(Object.isFrozen(loaded.config.egressAllow));
 });
 
-test('an unknown TROUPE_ name is an error that names it and what was meant', (t) => {
+test('an unknown TROUPE_ name is an error with a suggestion', (t) => {
   assert.deepEqual(problemsOf(t, { TROUPE_PROT: '1', TROUPE_QQQQQQQQ: '', OTHER: 'x' }), [
     'TROUPE_PROT is not a setting. Did you mean TROUPE_PORT?',
     'TROUPE_QQQQQQQQ is not a setting. `troupe config` lists them all.',
   ]);
 });
 
-test('an unknown member of the file is an error that names it and what was meant', (t) => {
+test('an unknown member of the file is an error with a suggestion', (t) => {
   assert.deepEqual(problemsOf(t, {}, { dataDirectory: 'x', TROUPE_PORT: 1 }), [
     'dataDirectory in troupe.config.json is not a setting. Did you mean dataDir?',
     'TROUPE_PORT in troupe.config.json is not a setting. Did you mean port?',
   ]);
 });
 
-test('all bad values are named at once, each by the name the user wrote, and none is quoted', (t) => {
+test('all bad values are reported together, each by the name the user wrote, and none is quoted', (t) => {
   const env = { TROUPE_PORT: '70000', TROUPE_LOG_LEVEL: 'loud', TROUPE_BOOTSTRAP_TOKEN: 'too short' };
   assert.deepEqual(problemsOf(t, env, { preload: 'maybe', maxSessions: -1, host: { a: 1 } }), [
     'host in troupe.config.json must be a string, a number, true, false or a list.',
@@ -130,7 +130,7 @@ test('all bad values are named at once, each by the name the user wrote, and non
   ]);
 });
 
-test('a file that is not a JSON object is an error that does not quote it', (t) => {
+test('a file that is not a JSON object is an error, and its content is not quoted', (t) => {
   assert.deepEqual(problemsOf(t, {}, '{"openaiApiKey": "sk-1",}'), [
     '<cwd>/troupe.config.json is not valid JSON.',
   ]);
@@ -237,11 +237,11 @@ test('the documentation table has one row for each setting', () => {
   assert.ok(lines.every((line) => line.split(/(?<!\\)\|/).length === 6));
   assert.equal(
     lines.find((line) => line.includes('TROUPE_PORT')),
-    '| `TROUPE_PORT` | `port` | `8787` | Port to listen on; 0 takes a free one and prints it. A whole number from 0 to 65535. |',
+    '| `TROUPE_PORT` | `port` | `8787` | Port to listen on. With 0 the system chooses a free port, which is printed. A whole number from 0 to 65535. |',
   );
 });
 
-test('a client finds its server in the SERVICE_ names', () => {
+test('a client finds its server through the SERVICE_ variables', () => {
   assert.deepEqual(readServiceAccess({}), {
     baseUrl: undefined,
     accessToken: undefined,

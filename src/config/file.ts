@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+/** Name of the settings file, which is looked up in the working directory. */
 export const CONFIG_FILE = 'troupe.config.json';
 
 /**
- * The members of `troupe.config.json` in `directory`, as text like the environment's; none when there is no file.
- * `complain` is called with one sentence for each member that is not a value, and for a file that cannot be read.
+ * Returns the members of `troupe.config.json` in `directory` as text, like environment variables; none when there is no
+ * file. Calls `complain` with one sentence for each member that cannot be a setting, and for an unreadable file.
  */
 export function readConfigFile(directory: string, complain: (problem: string) => void): Map<string, string> {
   const members = new Map<string, string>();

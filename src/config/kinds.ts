@@ -1,19 +1,20 @@
-/** The kinds of value a setting can have: how each is read from text, and how it is asked for when it is wrong. */
+/** The kinds of value that a setting can have: how text is parsed, and what an error says is expected. */
 import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
 import { Secret } from '#src/core/secret.ts';
 
-/** Where settings are read: relative paths start at `cwd`, and what belongs to the installation at `packageRoot`. */
+/** Where settings are read: relative paths start at `cwd`; `packageRoot` is the directory of the installation. */
 export interface Place {
   readonly cwd: string;
   readonly packageRoot: string;
 }
 
+/** One kind of value. */
 export interface Kind<T> {
   /** Completes "<name> must be …". */
   readonly expectation: string;
-  /** `undefined` when the text is no such value. The text is never empty, except for an empty list. */
+  /** Returns the value, or `undefined` when the text is not one. The text is empty only for an empty list. */
   readonly parse: (text: string, place: Place) => T | undefined;
 }
 
@@ -28,11 +29,13 @@ const BOOLEANS = new Map([
   ['no', false],
 ]);
 
+/** A switch. */
 export const boolean: Kind<boolean> = {
   expectation: 'true or false',
   parse: (text) => BOOLEANS.get(text.toLowerCase()),
 };
 
+/** Returns the kind of a whole number in this range. */
 export function integer(least: number, most: number): Kind<number> {
   return {
     expectation: `a whole number from ${least} to ${most}`,
@@ -40,7 +43,7 @@ export function integer(least: number, most: number): Kind<number> {
   };
 }
 
-/** A time in seconds; fractions are allowed. */
+/** Returns the kind of a time in seconds, with fractions. */
 export function seconds(least: number, most: number): Kind<number> {
   return {
     expectation: `a number of seconds from ${least} to ${most}`,
@@ -52,6 +55,7 @@ function within(value: number, least: number, most: number): number | undefined 
   return value >= least && value <= most ? value : undefined;
 }
 
+/** Returns the kind of a word from a fixed list. */
 export function choice<const T extends string>(...values: readonly T[]): Kind<T> {
   return {
     expectation: `one of ${values.join(', ')}`,
@@ -59,24 +63,26 @@ export function choice<const T extends string>(...values: readonly T[]): Kind<T>
   };
 }
 
+/** Returns the kind of a text that matches the expression. */
 export function pattern(expression: RegExp, expectation: string): Kind<string> {
   return { expectation, parse: (text) => (expression.test(text) ? text : undefined) };
 }
 
+/** Returns the kind of a secret that matches the expression. Its value is wrapped. */
 export function secret(expression: RegExp, expectation: string): Kind<Secret> {
   return { expectation, parse: (text) => (expression.test(text) ? new Secret(text) : undefined) };
 }
 
-/** An absolute path; `~/` is the home directory, anything relative starts in the working directory. */
+/** An absolute path. `~/` stands for the home directory; a relative path starts at the working directory. */
 export const path: Kind<string> = { expectation: 'a path', parse: resolvePath };
 
-/** Like `path`, but a bare name such as `python3` stays one, to be looked up in `PATH`. */
+/** Like `path`, but a bare name such as `python3` is kept, to be looked up in `PATH`. */
 export const program: Kind<string> = {
   expectation: 'a path or the name of a program',
   parse: (text, place) => (text.includes('/') ? resolvePath(text, place) : noNul(text)),
 };
 
-/** Like `path`, several of them, separated by commas; `none` is the empty list. */
+/** A list of paths separated by commas; `none` is the empty list. */
 export const paths: Kind<readonly string[]> = {
   expectation: 'paths separated by commas, or none',
   parse: (text, place) => {
@@ -95,7 +101,7 @@ function noNul(text: string): string | undefined {
   return text.includes('\0') ? undefined : text;
 }
 
-/** An http(s) address without credentials, query and fragment, given without a slash at its end. */
+/** An http or https URL without credentials, query and fragment. Slashes at its end are removed. */
 export const httpUrl: Kind<string> = {
   expectation: 'an http or https address without credentials, query or fragment',
   parse: (text) => {
@@ -120,12 +126,13 @@ function isNetwork(text: string): boolean {
   return rest.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= most;
 }
 
+/** A host name or an IP address. */
 export const host: Kind<string> = {
   expectation: 'a host name or an IP address',
   parse: (text) => (isHost(text) ? text : undefined),
 };
 
-/** Hosts and networks, separated by commas; `none` is the empty list. */
+/** A list of hosts and networks separated by commas; `none` is the empty list. */
 export const targets: Kind<readonly string[]> = {
   expectation: 'host names, IP addresses or networks such as 10.0.0.0/8, separated by commas, or none',
   parse: (text) => {

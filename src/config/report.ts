@@ -1,8 +1,9 @@
-/** What `troupe config` and the documentation show of the settings. Secrets are never among it. */
+/** The settings as `troupe config` and the documentation show them. Secrets are never shown. */
 import type { LoadedConfig, Source } from '#src/config.ts';
 import { Secret } from '#src/core/secret.ts';
 import { SETTING_NAMES, SETTINGS, type Setting, type SettingName } from './settings.ts';
 
+/** One setting and its value, without secrets. */
 export interface EffectiveSetting {
   readonly name: SettingName;
   readonly env: string;
@@ -13,7 +14,7 @@ export interface EffectiveSetting {
   readonly secret: boolean;
 }
 
-/** The effective value of every setting, in the order of the table. */
+/** Returns the effective value of every setting, in the order of the table. */
 export function effectiveSettings({ config, sources }: LoadedConfig): EffectiveSetting[] {
   return SETTING_NAMES.map((name) => {
     const { env, unit }: Setting<unknown> = SETTINGS[name];
@@ -23,7 +24,7 @@ export function effectiveSettings({ config, sources }: LoadedConfig): EffectiveS
   });
 }
 
-/** The table that the documentation contains, in Markdown, ending in a line break. */
+/** Returns the table of settings for the documentation, in Markdown. */
 export function settingsTable(): string {
   const rows = SETTING_NAMES.map((name) => {
     const setting: Setting<unknown> = SETTINGS[name];
@@ -37,7 +38,7 @@ export function settingsTable(): string {
   return `${[...head, ...rows].join('\n')}\n`;
 }
 
-/** Whether the setting's kind wraps its value: asked of the kind, so that no second list can disagree with it. */
+/** Returns whether the kind wraps its values. The kind itself is asked, so that no second list can contradict it. */
 function isSecret(name: SettingName): boolean {
   const setting: Setting<unknown> = SETTINGS[name];
   return setting.kind.parse('x'.repeat(32), { cwd: '/', packageRoot: '/' }) instanceof Secret;

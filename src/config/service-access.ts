@@ -1,15 +1,16 @@
-/** How the command line finds a server: the `SERVICE_*` names of the API, read here because all of the environment is. */
+/** The `SERVICE_*` variables by which the command line finds a server. Only this folder reads the environment. */
 import { Secret } from '#src/core/secret.ts';
 
+/** What the environment says about the server to use. */
 export interface ServiceAccess {
-  /** Without `/api/v3` and without a slash at its end. */
+  /** Without `/api/v3` and without a slash at the end. */
   readonly baseUrl: string | undefined;
   readonly accessToken: Secret | undefined;
   readonly workspaceId: string | undefined;
   readonly sessionId: string | undefined;
 }
 
-/** Reads `SERVICE_BASE_URL`, `SERVICE_ACCESS_TOKEN`, `SERVICE_WORKSPACE_ID` and `SERVICE_SESSION_ID`; empty is unset. */
+/** Returns the `SERVICE_*` variables of `env`. An empty one counts as unset. */
 export function readServiceAccess(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): ServiceAccess {
@@ -22,7 +23,7 @@ export function readServiceAccess(
   };
 }
 
-/** The environment of this process, for what reads it through functions that can be given another. */
+/** Returns the environment of this process, for functions that take an environment as an argument. */
 export function processEnvironment(): Readonly<Record<string, string | undefined>> {
   return process.env;
 }

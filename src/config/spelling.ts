@@ -1,4 +1,4 @@
-/** The candidate that `word` was probably meant to be, or `undefined` when none is close. */
+/** Returns the candidate that `word` was probably meant to be, or `undefined` when none is similar enough. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined;
   let least = Math.max(2, Math.floor(word.length / 4)) + 1;
@@ -9,13 +9,13 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return best;
 }
 
-/** Fewest edits; a word that was only written longer or shorter counts as close. */
+/** Returns the edit distance, or 1 when one word is only a longer form of the other. */
 function distanceBetween(word: string, candidate: string): number {
   const [short, long] = word.length < candidate.length ? [word, candidate] : [candidate, word];
   return short.length >= 4 && long.startsWith(short) ? 1 : editDistance(word, candidate);
 }
 
-/** Insertions, deletions and substitutions that turn `from` into `to`. */
+/** Returns how many insertions, deletions and substitutions turn `from` into `to` (Levenshtein distance). */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (let i = 1; i <= from.length; i++) {

@@ -1,14 +1,14 @@
-/** Things that were opened one after the other, to be closed in the opposite order, each once. */
+/** A stack of open resources, which are disposed of in reverse order, like TC39's `AsyncDisposableStack`. */
 export class Closing implements AsyncDisposable {
   readonly #resources: (AsyncDisposable | Disposable)[] = [];
 
-  /** Takes over a resource and answers it. */
+  /** Takes ownership of a resource and returns it. */
   use<T extends AsyncDisposable | Disposable>(resource: T): T {
     this.#resources.push(resource);
     return resource;
   }
 
-  /** Closes everything, also when closing one of them fails; then throws the first failure. */
+  /** Disposes of every resource once, even if some of them fail, then throws the first failure. */
   async [Symbol.asyncDispose](): Promise<void> {
     const failures: unknown[] = [];
     for (const resource of this.#resources.splice(0).reverse()) {

@@ -1,8 +1,8 @@
-/** What every error with one code has in common. */
+/** What all errors with one code have in common. */
 export interface CatalogueEntry {
   readonly status: number;
   readonly title: string;
-  /** What the caller can do, for codes by which a state refuses a command. */
+  /** What the caller can do. Codes with which a session, a run or an environment refuses a command have one. */
   readonly advice?: string;
 }
 
@@ -14,14 +14,14 @@ const ENTRIES = {
   missing_session: { status: 400, title: 'The Service-Session-Id header is missing' },
   duplicate_cell: { status: 400, title: 'A cell id appears twice' },
   unknown_cell: { status: 400, title: 'The notebook has no such cell' },
-  unknown_model: { status: 400, title: 'There is no such model' },
+  unknown_model: { status: 400, title: 'There is no model with this name' },
   unreadable_notebook: { status: 400, title: 'The file is not a readable notebook' },
   unauthenticated: { status: 401, title: 'A valid access token is required' },
-  missing_scope: { status: 403, title: 'The access token lacks a scope' },
+  missing_scope: { status: 403, title: 'The access token lacks a required scope' },
   role_too_low: { status: 403, title: 'Your role in this workspace does not allow this' },
-  conversation_read_only: { status: 403, title: 'The conversation belongs to somebody else' },
-  cross_origin: { status: 403, title: 'Cross-origin requests may not change this' },
-  not_found: { status: 404, title: 'There is no such resource' },
+  conversation_read_only: { status: 403, title: 'You may read this conversation, but not change it' },
+  cross_origin: { status: 403, title: 'A request from another origin may not change this' },
+  not_found: { status: 404, title: 'The resource does not exist, or you may not see it' },
   method_not_allowed: { status: 405, title: 'The resource does not support this method' },
   stale_update: { status: 409, title: 'The resource has changed since it was read' },
   session_open: {
@@ -31,7 +31,7 @@ const ENTRIES = {
   },
   session_exists: {
     status: 409,
-    title: 'A live session with this id exists',
+    title: 'A live session with this id already exists',
     advice: 'Use that one, or close it first.',
   },
   session_busy: {
@@ -93,10 +93,10 @@ const ENTRIES = {
     title: 'The run has already finished',
     advice: 'A GET of it says how.',
   },
-  datasource_changed: { status: 409, title: 'The datasource was changed by somebody else meanwhile' },
-  already_exists: { status: 409, title: 'It already exists' },
+  datasource_changed: { status: 409, title: 'Another request changed the datasource meanwhile' },
+  already_exists: { status: 409, title: 'A datasource or a member with this name already exists' },
   unwritable_notebook: { status: 409, title: 'The notebook cannot be written in this format' },
-  last_owner: { status: 409, title: 'A workspace needs an owner' },
+  last_owner: { status: 409, title: 'A workspace must keep at least one owner' },
   idempotency_key_reused: { status: 409, title: 'The idempotency key was used with another request' },
   idempotency_in_progress: {
     status: 409,
@@ -104,35 +104,37 @@ const ENTRIES = {
   },
   body_too_large: { status: 413, title: 'The request body is too large' },
   unsupported_media_type: { status: 415, title: 'The request body must be application/json' },
-  range_not_satisfiable: { status: 416, title: 'The range lies outside the asset' },
+  range_not_satisfiable: { status: 416, title: 'The requested range lies outside of the asset' },
   too_many_attempts: { status: 429, title: 'Too many wrong access tokens' },
   quota_exceeded: { status: 429, title: 'The workspace has reached a quota' },
-  internal: { status: 500, title: 'Something went wrong on our side' },
-  unavailable: { status: 503, title: 'The server cannot take this request now' },
+  internal: { status: 500, title: 'The server failed to process the request' },
+  unavailable: { status: 503, title: 'The server cannot accept this request now' },
   at_capacity: { status: 503, title: 'The server has reached its session limit' },
 } as const satisfies Readonly<Record<string, CatalogueEntry>>;
 
+/** A code of the catalogue. */
 export type ErrorCode = keyof typeof ENTRIES;
 
 /**
- * The error catalogue: every code that the API can return, with its HTTP status and title. Codes never change once
- * shipped. The table of errors in the documentation is made from it.
+ * The catalogue of every error code that the API can return, with its HTTP status and its title. A published code never
+ * changes. The table in the documentation is made from it.
  */
 export const CATALOGUE: Readonly<Record<ErrorCode, CatalogueEntry>> = ENTRIES;
 
-/** Whether `code` is in the catalogue. */
+/** Returns whether the code is in the catalogue. */
 export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(CATALOGUE, code);
 }
 
-/** One violation of a schema: where (JSON pointer into the body, or `query/<name>`) and what. */
+/** One mistake in a request: where it is (a JSON pointer into the body, or `query/<name>`), and what it is. */
 export interface Violation {
   readonly path: string;
   readonly message: string;
 }
 
+/** Further parts of an error response. */
 export interface ErrorExtras {
-  /** Shown as `errors` in the problem document. */
+  /** Becomes the member `errors` of the problem document. */
   readonly errors?: readonly Violation[];
   /** Further members of the problem document, such as the cells of a structural error. */
   readonly members?: Readonly<Record<string, unknown>>;
@@ -142,8 +144,8 @@ export interface ErrorExtras {
 }
 
 /**
- * The one class for failures that a caller caused or can act on. Anything else that is thrown is a bug and answers
- * 500 without its text.
+ * A failure that the caller caused or can act on. Anything else that is thrown is a bug: the response is a 500 without
+ * its text.
  */
 export class AppError extends Error {
   readonly code: ErrorCode;
@@ -159,19 +161,19 @@ export class AppError extends Error {
   }
 }
 
-/** What a failure looks like inside an actor, in a record, or across a process border: plain data, no stack. */
+/** A failure as plain data, without a stack: inside actors, in records, and between processes. */
 export interface Failure {
   readonly code: string;
   readonly message: string;
 }
 
 /**
- * Missing, and what the caller may not know of: one answer, byte for byte, so neither can be told from the other. `path`
- * says which member of the body named it.
+ * Returns the error for a resource that does not exist, or that the caller may not see. Both get the same response, byte
+ * for byte, so that a caller cannot tell them apart. `path` is the member of the body that names the resource.
  */
 export function notFound(path?: string): AppError {
-  const message = 'names nothing that exists, or nothing that you may know of';
+  const message = 'names a resource that does not exist or that you may not see';
   return path === undefined
-    ? new AppError('not_found', 'There is no such resource, or you may not know of it.')
+    ? new AppError('not_found', 'There is no such resource, or you may not see it.')
     : new AppError('not_found', `${path} ${message}.`, { errors: [{ path, message }] });
 }

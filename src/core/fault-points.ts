@@ -1,4 +1,4 @@
-/** Moments between two steps that a crash must be able to fall into. */
+/** Moments between two steps, at which tests crash the server. */
 export type FaultPoint =
   | 'turn.decided'
   | 'turn.durable'
@@ -9,5 +9,5 @@ export type FaultPoint =
   | 'tool.called'
   | 'tool.ran';
 
-/** Does nothing. Under `--conditions=development` the tests put something else in its place (package.json, `imports`). */
+/** Does nothing. Under `--conditions=development` the tests replace this module (see `imports` in package.json). */
 export function reach(_: FaultPoint): void {}

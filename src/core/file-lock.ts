@@ -1,11 +1,11 @@
-/** Locks on open files that end with the process (flock(2)), which Node.js does not offer. */
+/** Locks on open files that end with the process (flock(2)). Node.js has no function for them. */
 
 const [EXCLUSIVE, AT_ONCE] = [2, 4];
 
-/** Whether the whole file is locked for this descriptor now; false when another one has it. Never waits. */
+/** Locks the whole file and returns true, or returns false when another descriptor holds the lock. Never waits. */
 export type FileLock = (descriptor: number) => boolean;
 
-/** Resolves with undefined where the native call cannot be had. */
+/** Returns the function that locks, or `undefined` on a machine where flock cannot be called. */
 export async function loadFileLock(): Promise<FileLock | undefined> {
   try {
     const { default: koffi } = await import('koffi');

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 declare const brand: unique symbol;
 type Id<Kind extends string> = string & { readonly [brand]: Kind };
 
+/** Ids of resources. The brand keeps an id of one kind from being used as another. */
 export type WorkspaceId = Id<'workspace'>;
 export type UserId = Id<'user'>;
 export type TokenId = Id<'token'>;
@@ -36,15 +37,15 @@ let lastMs = 0;
 const tail = new Uint8Array(RANDOM_DIGITS);
 
 /**
- * A new id such as `run_01jd3v…`: prefix, 48 bits of time, 80 random bits, all in an alphabet whose byte order is its
- * numeric order. Ids made by one process are strictly increasing, so sorting by id is sorting by age.
+ * Returns a new id such as `run_01jd3v…`: a prefix, 48 bits of time, and 79 random bits, in base 32. The alphabet is in
+ * byte order, and the ids of one process strictly increase, so sorting ids sorts resources by age.
  */
 export function newId<T extends string>(kind: keyof typeof PREFIXES, nowMs = Date.now()): T {
   if (nowMs > lastMs) {
     lastMs = nowMs;
     const random = randomBytes(RANDOM_DIGITS);
     for (let i = 0; i < RANDOM_DIGITS; i++) tail[i] = random[i]! & 31;
-    // Room to count upwards within one millisecond without a carry out of the tail.
+    // With the top bit clear, counting up within one millisecond cannot overflow the random part.
     tail[0]! &= 15;
   } else {
     for (let i = RANDOM_DIGITS - 1; i >= 0 && ++tail[i]! === 32; i--) tail[i] = 0;
@@ -57,7 +58,7 @@ export function newId<T extends string>(kind: keyof typeof PREFIXES, nowMs = Dat
   return `${PREFIXES[kind]}_${text}` as T;
 }
 
-/** Whether a path segment could be an id at all; anything else is answered 404 without touching the store. */
+/** Returns whether a path segment could be an id. Others get a 404 without a look into the store. */
 export function isPlausibleId(text: string): boolean {
   return text.length > 0 && text.length <= 200 && /^[A-Za-z0-9._:@-]+$/.test(text);
 }

@@ -1,17 +1,18 @@
 /**
- * Where the log's lines go: a file descriptor, written in the background and in order. Neither a reader that has gone nor
- * one that does not read holds the process up or makes it grow: the first ends the output, the second loses lines, and is
- * told how many when it reads again. (pino's own destination tries for ever to flush into a pipe without a reader.)
+ * Writes the lines of the log to a file descriptor, in the background and in order. Its reader can neither block the
+ * process nor make it grow: when the reader closes the pipe, the output ends; while it does not read, lines are discarded,
+ * and their number is logged when it reads again. (pino's own destination retries for ever when a pipe has no reader.)
  */
 import { write, writeSync } from 'node:fs';
 
-/** In characters, of lines that wait for those before them. */
-const MOST_HELD = 4 * 1024 * 1024;
+/** Characters that may wait to be written. */
+const MAX_HELD_CHARACTERS = 4 * 1024 * 1024;
 const RETRY_MS = 10;
-/** How long a flush waits for a reader, in all. */
+/** How long `flushSync` waits for a reader, in total. */
 const PATIENCE_MS = 500;
 const NOTHING = new Uint8Array();
 
+/** The output of one log. */
 export class LogOutput {
   readonly #fd: number;
   #lines: string[] = [];
@@ -19,17 +20,17 @@ export class LogOutput {
   #lost = 0;
   #isWriting = false;
   #isBroken = false;
-  /** What the system did not take of the lines before those. */
+  /** The part of the lines being written that the system has not accepted yet. It goes out before `#lines`. */
   #rest: Uint8Array = NOTHING;
 
   constructor(fd: number) {
     this.#fd = fd;
   }
 
-  /** Takes one line, with its end. */
+  /** Takes one line, including its line break. */
   write(line: string): void {
     if (this.#isBroken) return;
-    if (this.#held + line.length > MOST_HELD) {
+    if (this.#held + line.length > MAX_HELD_CHARACTERS) {
       this.#lost++;
       return;
     }
@@ -38,7 +39,7 @@ export class LogOutput {
     this.#proceed();
   }
 
-  /** Writes what is held, now. What the system has been given already is left to it. */
+  /** Writes all waiting lines before it returns, except those that the system is already writing. */
   flushSync(): void {
     const deadline = Date.now() + PATIENCE_MS;
     for (let chunk = this.#take(); chunk.length > 0 && !this.#isBroken; chunk = this.#take()) {
@@ -70,7 +71,7 @@ export class LogOutput {
     });
   }
 
-  /** What is to be written next; empty when there is nothing. */
+  /** Returns the bytes to write next; empty when there are none. */
   #take(): Uint8Array {
     if (this.#rest.length === 0) {
       if (this.#lost > 0) this.#lines.push(lossLine(this.#lost));
@@ -84,7 +85,7 @@ export class LogOutput {
     return chunk;
   }
 
-  /** A full pipe is tried again; after anything else nobody reads this any more. */
+  /** Keeps the chunk for a retry when the pipe is full. After any other error the reader is gone, and the output ends. */
   #fail(error: unknown, chunk: Uint8Array): void {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     this.#isBroken = code !== 'EAGAIN' && code !== 'EBUSY';
@@ -98,7 +99,7 @@ function lossLine(count: number): string {
     level: 'warn',
     time: new Date().toISOString(),
     lost: count,
-    msg: 'lines of the log were lost',
+    msg: 'log lines were discarded because the log was not read',
   };
   return `${JSON.stringify(line)}\n`;
 }

@@ -1,19 +1,20 @@
 /**
- * The log: one JSON line for each event, on standard output. Lines are written in the background; what is still
- * held is written when the process exits, also by `process.exit`.
+ * The log: one JSON line per event, on standard output. Lines are written in the background; those that wait are written
+ * when the process exits, also with `process.exit`.
  *
- * Every field passes `log-fields.ts` on its way, so nothing has to be remembered where something is logged.
+ * Every field passes through `log-fields.ts`, so callers need not remove secrets themselves.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { type Fields, type Scrubber, scrubber, visibleFields } from './log-fields.ts';
 import { LogOutput } from './log-output.ts';
 import type { Secret } from './secret.ts';
 
+/** Levels of severity; `silent` logs nothing. */
 export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
 
 type Write = (fields: Fields, message: string) => void;
 
-/** Errors go in `err`, requests in `request`; both are cut down to members that are safe to show. */
+/** Writes lines. Errors belong in the field `err`, requests in `request`: both are reduced to their safe members. */
 export interface Log {
   readonly fatal: Write;
   readonly error: Write;
@@ -21,24 +22,26 @@ export interface Log {
   readonly info: Write;
   readonly debug: Write;
   readonly trace: Write;
-  /** A log whose every line also has `fields`, such as `requestId` and `workspaceId`. */
+  /** Returns a log that adds `fields`, such as `requestId` and `workspaceId`, to every line. */
   child(fields: Fields): Log;
 }
 
+/** The log of the process. */
 export interface RootLog extends Log {
-  /** Writes what is held, now. */
+  /** Writes all waiting lines before it returns. */
   flush(): void;
 }
 
+/** How the log is written. */
 export interface LogOptions {
   readonly level: LogLevel;
-  /** Hidden wherever they appear, whatever they are called there. */
+  /** Secrets that are hidden wherever they appear. */
   readonly secrets?: readonly Secret[];
   /** Standard output when absent. */
   readonly destination?: DestinationStream & { flushSync?(): void };
 }
 
-/** Opens the log of this process. */
+/** Returns the log of this process. */
 export function openLog({ level, secrets = [], destination = standardOutput() }: LogOptions): RootLog {
   const logger = pino(
     {

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * The folder of this installation: the one with package.json. It is searched for from this module upwards, because the
- * module may be compiled below `dist/src` or bundled below `dist/server`.
+ * The directory of this installation, which contains package.json. It is searched upwards from this module, because the
+ * module may be compiled into `dist/src` or bundled into `dist/server`.
  */
 export const PACKAGE_ROOT = findPackageRoot();
 
@@ -12,7 +12,7 @@ function findPackageRoot(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, 'package.json'))) {
     if (folder === dirname(folder))
-      throw new Error('Troupe does not run from an installation: no package.json was found.');
+      throw new Error('Troupe was not started from an installation: no package.json was found above it.');
     folder = dirname(folder);
   }
   return folder;

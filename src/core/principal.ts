@@ -1,9 +1,9 @@
 import type { TokenId, UserId, WorkspaceId } from './ids.ts';
 
-/** What a member may do in a workspace: a viewer reads, an editor also writes, an owner also administers. */
+/** A member's role in a workspace: a viewer reads, an editor also writes, an owner also administers. */
 export type Role = 'owner' | 'editor' | 'viewer';
 
-/** Who is calling, in which workspace, with which rights; made once per request from the token and the headers. */
+/** The caller of a request, with workspace and rights. It is made once per request, from the token and the headers. */
 export interface Principal {
   readonly workspaceId: WorkspaceId;
   readonly userId: UserId;
@@ -12,22 +12,22 @@ export interface Principal {
   readonly scopes: readonly string[];
 }
 
-/** What an action asks of its caller, for the check and for the documentation of the operation. */
+/** What an action requires of its caller. It is checked, and shown in the documentation of the operation. */
 export interface Requirements {
   readonly scopes: readonly string[];
   /** The lowest role that may do it. */
   readonly role: Role;
 }
 
-/** How the edge learns who calls and whether they may: synchronous, so that a refusal costs no turn. */
+/** Authenticates and authorises callers. It is synchronous, so that a refusal needs no further turn of the event loop. */
 export interface Auth {
   /**
-   * The caller behind the values of the `Authorization` and `Service-Workspace-Id` headers, empty when missing.
-   * Throws `unauthenticated`, `missing_workspace`, or `not_found` for a workspace the caller is no member of.
+   * Returns the caller for the values of the headers `Authorization` and `Service-Workspace-Id`, which are empty when
+   * missing. Throws `unauthenticated`, `missing_workspace`, or `not_found` when the caller is not a member.
    */
   authenticate(authorization: string, workspaceHeader: string): Principal;
-  /** Throws `missing_scope` or `role_too_low` when the principal may not do this. */
+  /** Throws `missing_scope` or `role_too_low` when the caller may not do this. */
   authorize(principal: Principal, action: string): void;
-  /** What an action needs, or undefined when there is no such action: the server then refuses to start. */
+  /** Returns what an action requires; `undefined` for an unknown action, which keeps the server from starting. */
   requirements(action: string): Requirements | undefined;
 }

@@ -3,15 +3,15 @@ import type { WorkspaceId } from './ids.ts';
 
 const RETRY_AFTER_S = '5';
 
-/** Throws `quota_exceeded` when a workspace that has `count()` of `what` may not have another; a limit of 0 is none. */
+/** Throws `quota_exceeded` when the workspace already has `limit` of these. A limit of 0 means no limit. */
 export function refuseOverQuota(what: string, limit: number, count: () => number): void {
   if (limit === 0 || count() < limit) return;
-  throw new AppError('quota_exceeded', `This workspace may have ${limit} ${what} at once.`, {
+  throw new AppError('quota_exceeded', `This workspace may have at most ${limit} ${what}.`, {
     headers: { 'retry-after': RETRY_AFTER_S },
   });
 }
 
-/** How many of these belong to a workspace. */
+/** Returns how many of these items belong to the workspace. */
 export function countOf(
   items: Iterable<{ readonly workspaceId: WorkspaceId }>,
   workspaceId: WorkspaceId,

@@ -2,13 +2,13 @@ import { inspect } from 'node:util';
 
 const HIDDEN = '[secret]';
 
-/** A value that must not be seen by accident: printing, logging, serialising and cloning it give `[secret]`, never it. */
+/** Wraps a secret, so that it is not revealed by accident: printing, logging or serialising it gives `[secret]`. */
 export class Secret {
   readonly #value: string;
   constructor(value: string) {
     this.#value = value;
   }
-  /** The value itself. Call it where the value is used, and do not keep the answer. */
+  /** Returns the secret. Call it only where the value is used, and do not store the result. */
   reveal(): string {
     return this.#value;
   }

@@ -1,15 +1,15 @@
-/** Takes this process away from other programs of the same user: its memory, environment and descriptors hold keys. */
+/** Protects the memory of this process, which holds keys, from other processes of the same user. */
 
 const PR_GET_DUMPABLE = 3;
 const PR_SET_DUMPABLE = 4;
 
 /**
- * From here on only root may trace this process, read its memory, environment and descriptors under /proc, or have it
- * leave a core file (prctl(2), PR_SET_DUMPABLE). Children that run another program are as usual. Resolves with why it is
- * not so where the machine cannot do it, and with undefined when it is done.
+ * Makes this process undumpable (prctl(2), PR_SET_DUMPABLE), so that only root can trace it, read its memory, environment
+ * and descriptors under /proc, or make it leave a core file. Children that run another program are not affected. Returns
+ * `undefined` on success, else the reason why this machine cannot do it.
  */
 export async function becomeUndumpable(): Promise<string | undefined> {
-  if (process.platform !== 'linux') return `${process.platform} has no such switch`;
+  if (process.platform !== 'linux') return `it is not supported on ${process.platform}`;
   try {
     const { default: koffi } = await import('koffi');
     const word = 'unsigned long';

@@ -1,2 +1,2 @@
-/** Of the package; the OpenAPI document and `troupe --version` show it. */
+/** The version of the package, as the OpenAPI document and `troupe --version` show it. */
 export const VERSION = '0.1.0';

@@ -13,7 +13,7 @@ import { temporaryDirectory } from '#test/support/temporary-store.ts';
 const MODULE = fileURLToPath(new URL('../../src/core/log-output.js', import.meta.url));
 const LINE = `${'x'.repeat(1023)}\n`;
 
-/** A process whose standard output is a pipe; `body` has `output` on it. */
+/** Starts a process whose standard output is a pipe. `body` is its code and writes to `output`. */
 function withOutput(body: string) {
   const script = `import { LogOutput } from ${JSON.stringify(MODULE)}; const output = new LogOutput(1); ${body}`;
   return spawn(process.execPath, ['--input-type=module', '-e', script], {
@@ -21,7 +21,7 @@ function withOutput(body: string) {
   });
 }
 
-test('lines arrive whole and in order, those that are flushed behind those in the background', (t) => {
+test('lines arrive whole and in order, also those that are flushed after lines in the background', (t) => {
   const path = join(temporaryDirectory(t), 'log');
   const fd = openSync(path, 'w');
   const output = new LogOutput(fd);
@@ -31,7 +31,7 @@ test('lines arrive whole and in order, those that are flushed behind those in th
   assert.deepEqual(readFileSync(path, 'utf8').split('\n').sort(), ['', '0', '1', '2', '3', '4']);
 });
 
-test('everything that was written before the end is there', async () => {
+test('everything that was written before the process exits arrives', async () => {
   const child = withOutput(
     `process.on('exit', () => output.flushSync()); for (let n = 0; n < 20000; n++) output.write(n + '\\n');`,
   );
@@ -39,7 +39,7 @@ test('everything that was written before the end is there', async () => {
   assert.equal(all, Array.from({ length: 20_000 }, (_, n) => `${n}\n`).join(''));
 });
 
-test('without a reader a flush comes back, and the process ends', async () => {
+test('without a reader a flush returns, and the process ends', async () => {
   const child = withOutput(`process.stdin.once('data', () => {
     output.write('a\\n'); output.write('b\\n'); output.flushSync(); process.exit(7);
   });`);
@@ -49,7 +49,7 @@ test('without a reader a flush comes back, and the process ends', async () => {
   assert.deepEqual(await once(child, 'exit'), [7, null]);
 });
 
-test('a reader that does not read loses lines, and is told how many when it reads', async () => {
+test('when a reader does not read, lines are discarded, and their number is logged when it reads again', async () => {
   const child = withOutput(`
     for (let n = 0; n < 20 * 1024; n++) output.write(${JSON.stringify(LINE)});
     output.flushSync();

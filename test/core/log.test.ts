@@ -8,7 +8,7 @@ import { Secret } from '#src/core/secret.ts';
 
 const CANARY = 'canary-4f1d2b';
 
-/** A log in memory; `lines` gives what was written, parsed and without the time. */
+/** Returns a log in memory; `lines` returns what was written, parsed and without the time. */
 function capture(level: 'info' | 'debug' = 'info', secrets: readonly Secret[] = []) {
   const written: string[] = [];
   const log = openLog({ level, secrets, destination: { write: (line) => written.push(line) } });
@@ -40,7 +40,7 @@ test('a child log carries its fields on every line, and its own children add to 
   ]);
 });
 
-test('what is less severe than the level is not written', () => {
+test('lines below the level are not written', () => {
   const { log, lines } = capture('info');
   log.debug({}, 'hidden');
   log.child({ a: 1 }).trace({}, 'hidden');
@@ -48,7 +48,7 @@ test('what is less severe than the level is not written', () => {
   assert.deepEqual(lines(), [{ level: 'error', msg: 'shown' }]);
 });
 
-test('an error shows type, code, message, stack and cause, and nothing that a library hung on it', () => {
+test('an error shows type, code, message, stack and cause, and no other members', () => {
   const { log, lines } = capture();
   const cause = Object.assign(new TypeError('refused'), { code: 'ECONNREFUSED', address: CANARY });
   const error = Object.assign(new Error('no answer', { cause }), { requestBodyValues: { prompt: CANARY } });
@@ -67,7 +67,7 @@ test('an error shows type, code, message, stack and cause, and nothing that a li
   ]);
 });
 
-test('a request shows only what it is allowed to show', () => {
+test('a request shows only the permitted members', () => {
   const { log, lines } = capture();
   const request = { method: 'POST', path: '/api/v3/notebooks', status: 201, body: CANARY, query: CANARY };
   log.info({ request: { ...request, headers: { authorization: CANARY } } }, 'request');
@@ -76,7 +76,7 @@ test('a request shows only what it is allowed to show', () => {
   ]);
 });
 
-test('no canary gets out, wherever it stands', () => {
+test('no canary is written, wherever it is in the fields', () => {
   const { log, written } = capture('info', [new Secret(CANARY)]);
   const named = {
     authorization: `Bearer ${CANARY}`,
@@ -96,7 +96,7 @@ test('no canary gets out, wherever it stands', () => {
   for (const line of written) assert.equal(line.includes(CANARY), false, line);
 });
 
-test('credentials are cleared from text even when nobody has named them', () => {
+test('credentials are removed from text even if they are not known', () => {
   const { log, lines } = capture();
   log.info(
     { url: 'postgres://ada:s3cret@db/x', header: 'Bearer abcdefghijkl' },
@@ -114,7 +114,7 @@ test('credentials are cleared from text even when nobody has named them', () => 
   ]);
 });
 
-test('values that JSON cannot hold do not break a line', () => {
+test('values that JSON does not have do not break a line', () => {
   const { log, lines } = capture();
   const circle: Record<string, unknown> = {};
   circle.self = circle;
@@ -140,7 +140,7 @@ test('everything that was logged is written when the process exits', () => {
   assert.deepEqual([child.status, child.stderr, numbers.length, numbers.at(-1)], [3, '', 5000, 4999]);
 });
 
-test('a secret shows itself only when it is asked to', () => {
+test('a secret is shown only by reveal()', () => {
   const secret = new Secret(CANARY);
   const shown = [
     `${secret}`,
