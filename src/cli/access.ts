@@ -1,6 +1,6 @@
 /**
- * Which server a command talks to, and as whom: the `SERVICE_*` environment first. What it does not say is taken, for
- * a server on this machine only, from that server's own settings and from the `bootstrap.json` of its first start.
+ * Determines which server a command uses, and with which credentials: those of the `SERVICE_*` environment first. For a
+ * server on this machine, the rest comes from its settings and from the `bootstrap.json` of its first start.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,20 +9,22 @@ import { type Config, loadConfig } from '#src/config.ts';
 import { Secret } from '#src/core/secret.ts';
 import { CommandFailure, EXIT } from './exit-code.ts';
 
+/** A server and the credentials for it. */
 export interface Access {
   readonly baseUrl: string;
   readonly accessToken: Secret;
   readonly workspaceId: string;
 }
 
+/** Where access is looked for. */
 export interface AccessRequest {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** From the command line. */
+  /** The workspace that the command line names. */
   readonly workspaceId?: string | undefined;
 }
 
-/** Throws `CommandFailure` that says what to set, or `ConfigError`. */
+/** Returns the access. Throws `CommandFailure` that says what to set, or `ConfigError`. */
 export function resolveAccess({ env, cwd, workspaceId: asked }: AccessRequest): Access {
   const given = readServiceAccess(env);
   const givenWorkspace = asked ?? given.workspaceId;
@@ -31,7 +33,7 @@ export function resolveAccess({ env, cwd, workspaceId: asked }: AccessRequest): 
   }
   const { config } = loadConfig(env, { cwd });
   const baseUrl = given.baseUrl ?? localUrl(config);
-  // The credentials of this machine's server are never sent to another one.
+  // Credentials of this machine's server must never be sent to another one.
   const local = isLoopback(baseUrl) ? localCredentials(config) : undefined;
   const accessToken = given.accessToken ?? local?.accessToken;
   const workspaceId = givenWorkspace ?? local?.workspaceId;
@@ -41,7 +43,7 @@ export function resolveAccess({ env, cwd, workspaceId: asked }: AccessRequest): 
 }
 
 function missing(name: string, { dataDir }: Config): CommandFailure {
-  const text = `Set ${name}: ${join(dataDir, 'bootstrap.json')} does not say it for this server.`;
+  const text = `Set ${name}: it is missing, and ${join(dataDir, 'bootstrap.json')} does not provide it for this server.`;
   return new CommandFailure(text, EXIT.settings);
 }
 
@@ -68,7 +70,7 @@ function localCredentials({
   try {
     content = JSON.parse(readFileSync(join(dataDir, 'bootstrap.json'), 'utf8'));
   } catch {
-    return undefined; // there is none: the caller says what to set instead
+    return undefined; // the file is missing or unreadable; the caller says what to set instead
   }
   const { accessToken, workspaceId } = { accessToken: undefined, workspaceId: undefined, ...Object(content) };
   if (typeof accessToken !== 'string' || typeof workspaceId !== 'string') return undefined;

@@ -1,17 +1,18 @@
 import { createInterface } from 'node:readline';
 
-/** What comes from the person or the program at the other end: text on standard input, and Ctrl-C. */
+/** The input of the program: standard input and Ctrl-C. */
 export interface Input {
-  /** All of standard input. */
+  /** Returns all of standard input. */
   read(): Promise<string>;
-  /** Its lines as they come; `ask` is called before each, when somebody types them. */
+  /** Yields lines as they arrive. Calls `ask` before each line if a person types them. */
   lines(ask: () => void): AsyncIterable<string>;
-  /** Whether somebody types it. */
+  /** Whether standard input is a terminal. */
   readonly isTerminal: boolean;
-  /** Until it is disposed of, Ctrl-C and SIGTERM call `listener` instead of ending the process. */
+  /** Calls `listener` on Ctrl-C and SIGTERM, instead of ending the process, until the result is disposed of. */
   onInterrupt(listener: () => void): Disposable;
 }
 
+/** Returns the input of this process. */
 export function processInput(): Input {
   return {
     async read() {

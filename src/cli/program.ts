@@ -1,4 +1,4 @@
-/** The `troupe` program: its global options, its command groups, and how a failure becomes a message and an exit code. */
+/** The `troupe` program: its global options, its command groups, and how failures become messages and exit codes. */
 import { Command, CommanderError } from 'commander';
 import { ApiError, ConnectionError } from '#src/client/api-error.ts';
 import { createClient } from '#src/client/client.ts';
@@ -31,7 +31,7 @@ import { CommandEnd, CommandFailure, EXIT, EXIT_CODES_TEXT, type ExitCode } from
 import type { Input } from './input.ts';
 import { printJson, type Terminal } from './terminal.ts';
 
-/** Every group, in the order of the help. */
+/** Every command group, in the order of the help. */
 const GROUPS: readonly CommandGroup[] = [
   serve,
   run,
@@ -58,13 +58,14 @@ const GROUPS: readonly CommandGroup[] = [
 
 const ENVIRONMENT_TEXT = `
 Environment:
-  SERVICE_BASE_URL      the server, such as http://127.0.0.1:8787
-  SERVICE_ACCESS_TOKEN  the access token; there is no option for it, because others can read options
-  SERVICE_WORKSPACE_ID  the workspace
-  SERVICE_SESSION_ID    the notebook session of sessions, runs list and code exec
-  NO_COLOR              no colours
-  On the machine of a server that has been started there, nothing has to be set.`;
+    SERVICE_BASE_URL      URL of the server, such as http://127.0.0.1:8787
+    SERVICE_ACCESS_TOKEN  access token; not an option, because other users can read the options of a process
+    SERVICE_WORKSPACE_ID  id of the workspace
+    SERVICE_SESSION_ID    notebook session for sessions, runs list and code exec
+    NO_COLOR              switches colours off
+    Nothing needs to be set on a machine where the server was started from this directory.`;
 
+/** What the program needs from its process. Tests pass their own. */
 export interface Surroundings {
   readonly terminal: Terminal;
   readonly input: Input;
@@ -72,7 +73,7 @@ export interface Surroundings {
   readonly cwd: string;
 }
 
-/** Runs one command line, without the names of node and of the program. Never rejects: failures are shown and counted. */
+/** Runs one command line, without the names of node and of the program. Returns the exit code; never rejects. */
 export async function runProgram(args: readonly string[], surroundings: Surroundings): Promise<ExitCode> {
   try {
     await createProgram(surroundings).parseAsync(args, { from: 'user' });
@@ -87,12 +88,12 @@ function createProgram({ terminal, input, env, cwd }: Surroundings): Command {
     .description('Notebooks, agents and data on a server of your own.')
     .version(VERSION, '-V, --version', 'print the version')
     .option('--json', 'print JSON instead of text')
-    .option('--workspace <id>', 'the workspace to work in (else SERVICE_WORKSPACE_ID)')
+    .option('--workspace <id>', 'workspace to work in (default: SERVICE_WORKSPACE_ID)')
     .configureHelp({ showGlobalOptions: true })
     .addHelpText('after', `${ENVIRONMENT_TEXT}\n${EXIT_CODES_TEXT}`)
     .exitOverride()
     .showSuggestionAfterError()
-    .showHelpAfterError('  --help shows what there is.')
+    .showHelpAfterError('  Add --help to see commands and options.')
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err });
   const context: CliContext = {
     terminal,
@@ -111,8 +112,8 @@ function createProgram({ terminal, input, env, cwd }: Surroundings): Command {
 }
 
 function report(error: unknown, terminal: Terminal, json: boolean): ExitCode {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage; // it has been shown
-  if (error instanceof CommandEnd) return error.exitCode; // so has its outcome
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage; // commander has shown it
+  if (error instanceof CommandEnd) return error.exitCode; // the command has shown its outcome
   const exitCode = exitCodeOf(error);
   const message = error instanceof Error ? error.message : String(error);
   const details =
@@ -122,7 +123,7 @@ function report(error: unknown, terminal: Terminal, json: boolean): ExitCode {
   } else {
     terminal.err(`troupe: ${message}\n`);
     if (error instanceof ConnectionError)
-      terminal.err('  Is `troupe serve` running there? `troupe doctor` looks.\n');
+      terminal.err('  Is `troupe serve` running there? `troupe doctor` can tell more.\n');
     if (error instanceof ApiError) {
       for (const violation of error.errors)
         terminal.err(`  ${violation.path || 'the body'} ${violation.message}\n`);
@@ -132,7 +133,7 @@ function report(error: unknown, terminal: Terminal, json: boolean): ExitCode {
   return exitCode;
 }
 
-/** Where it went wrong, for whoever looks for it in the documentation or in the log. */
+/** Returns the code, the place and the request id of an error, for looking it up in the documentation and in the log. */
 function placeOf({ code, requestId, body }: ApiError): string {
   const { instance } = { instance: undefined, ...Object(body) };
   const at = typeof instance === 'string' ? ` at ${instance}` : '';

@@ -2,7 +2,7 @@ import { ApiError, ConnectionError } from '#src/client/api-error.ts';
 import { type Client, createClient } from '#src/client/client.ts';
 import type { Access } from './access.ts';
 
-/** What came of asking a server; the members are those of the doctor's findings. */
+/** One finding about the server, with the same members as the doctor's findings about the machine. */
 export interface ServerFinding {
   readonly check: string;
   readonly status: 'ok' | 'warning' | 'problem';
@@ -10,12 +10,13 @@ export interface ServerFinding {
   readonly advice: string | null;
 }
 
+/** What is checked. */
 export interface ServerCheckOptions {
-  /** Also ask the default model for one word, which goes to its provider. */
+  /** Also ask the default model for one word. The request goes to its provider. */
   readonly askModel: boolean;
 }
 
-/** Whether there is a server, it takes work, it knows the token, and has a model for agents. */
+/** Yields whether the server runs, accepts work, knows the token, and has a model for agents. */
 export async function* checkServer(
   access: Access,
   { askModel }: ServerCheckOptions,
@@ -39,7 +40,7 @@ export async function* checkServer(
       check: 'token',
       status: 'problem',
       detail: why,
-      advice: ADVICE[code ?? ''] ?? 'See the log of the server.',
+      advice: ADVICE[code ?? ''] ?? 'Look into the log of the server.',
     };
     return;
   }
@@ -49,24 +50,29 @@ export async function* checkServer(
 }
 
 const SET_MODEL =
-  'For agents set ANTHROPIC_API_KEY, OPENAI_API_KEY, TROUPE_OPENAI_COMPATIBLE_URL or TROUPE_LOCAL_MODEL, and ' +
-  'TROUPE_DEFAULT_MODEL; or give the workspace a key: troupe models set-key.';
+  'To use agents, set TROUPE_DEFAULT_MODEL and one of ANTHROPIC_API_KEY, OPENAI_API_KEY, TROUPE_OPENAI_COMPATIBLE_URL or ' +
+  'TROUPE_LOCAL_MODEL, or give the workspace a key: troupe models set-key.';
 
-/** By what is set, not by asking a provider. */
+/** Looks at the configuration only: no provider is asked. */
 async function checkModel(client: Client): Promise<ServerFinding> {
   const check = 'model';
   const { defaultModel, items } = await client.models.list();
   const usable = items.filter((item) => item.usable).map(({ provider }) => `${provider}/…`);
   if (usable.length === 0) {
-    return { check, status: 'warning', detail: 'there is none: agents answer no prompts', advice: SET_MODEL };
+    return {
+      check,
+      status: 'warning',
+      detail: 'no model is configured: agents cannot answer prompts',
+      advice: SET_MODEL,
+    };
   }
   if (defaultModel === null) {
-    const detail = `${usable.join(', ')}; conversations have to name one`;
+    const detail = `${usable.join(', ')}; no default, so each conversation must name a model`;
     return { check, status: 'ok', detail, advice: null };
   }
   const isUsable = usable.some((provider) => defaultModel.startsWith(provider.slice(0, -1)));
   if (isUsable) return { check, status: 'ok', detail: `${defaultModel} is configured`, advice: null };
-  const detail = `the default ${defaultModel} has no key or address; usable are ${usable.join(', ')}`;
+  const detail = `the default model ${defaultModel} has no key or URL; usable are ${usable.join(', ')}`;
   return { check, status: 'warning', detail, advice: SET_MODEL };
 }
 
@@ -80,7 +86,7 @@ async function testModel(client: Client): Promise<ServerFinding> {
       check,
       status: 'problem',
       detail,
-      advice: 'Correct its key, address or name; troupe models test asks again.',
+      advice: 'Correct its key, URL or name, then try again: troupe models test.',
     };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
@@ -89,19 +95,25 @@ async function testModel(client: Client): Promise<ServerFinding> {
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
-  unauthenticated: 'Set SERVICE_ACCESS_TOKEN to a token of this server: troupe token create makes one.',
-  not_found: 'Set SERVICE_WORKSPACE_ID to a workspace of this user: troupe workspace list shows them.',
+  unauthenticated:
+    'Set SERVICE_ACCESS_TOKEN to a token of this server. Create one with: troupe token create.',
+  not_found: 'Set SERVICE_WORKSPACE_ID to a workspace of this user. List them with: troupe workspace list.',
   missing_scope: 'Use a token with the scope workspaceRuntime:connect.',
 };
 
 function unreachable(baseUrl: string, error: unknown): ServerFinding {
   if (error instanceof ConnectionError) {
-    const advice = 'Start it with troupe serve, or set SERVICE_BASE_URL to where it runs.';
+    const advice = 'Start it with troupe serve, or set SERVICE_BASE_URL to the URL of a running server.';
     return { check: 'server', status: 'warning', detail: error.message, advice };
   }
   const body = error instanceof ApiError ? { reason: undefined, ...Object(error.body) } : {};
   const reason =
     typeof body.reason === 'string' ? body.reason : error instanceof Error ? error.message : String(error);
   const detail = `${baseUrl} answers, but is not ready: ${reason}`;
-  return { check: 'server', status: 'problem', detail, advice: 'Wait until it has started, or see its log.' };
+  return {
+    check: 'server',
+    status: 'problem',
+    detail,
+    advice: 'Wait until it has started, or look into its log.',
+  };
 }

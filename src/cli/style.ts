@@ -1,4 +1,4 @@
-/** Ways to emphasise text for people; each gives the text unchanged when there are no colours. */
+/** Functions that emphasise text for people. Without colours each returns the text unchanged. */
 export interface Style {
   bold(text: string): string;
   dim(text: string): string;
@@ -17,14 +17,16 @@ const CODES = {
   cyan: [36, 39],
 } as const;
 
+/** The name of an emphasis. */
 export type StyleName = keyof typeof CODES;
 
-/** The sequences that begin and end an emphasis. */
+/** Returns the terminal sequences that begin and end an emphasis. */
 export function sequencesOf(name: StyleName): readonly [begin: string, end: string] {
   const [begin, end] = CODES[name];
   return [`\u001b[${begin}m`, `\u001b[${end}m`];
 }
 
+/** Returns the functions, with or without colours. */
 export function styleOf(color: boolean): Style {
   const paint = (name: StyleName) => (text: string) => {
     const [begin, end] = sequencesOf(name);

@@ -1,6 +1,6 @@
 import { widthOf } from './show/width.ts';
 
-/** Rows under a heading, in columns that are as wide as they have to be; nothing but the heading when there are none. */
+/** Returns rows under a heading, in columns as wide as their widest cell. Without rows, only the heading. */
 export function table(
   heading: readonly string[],
   rows: readonly (readonly string[])[],
@@ -21,8 +21,8 @@ export function table(
     .join('');
 }
 
-/** Names come from anybody: none may move the cursor of whoever lists them. */
+/** Replaces control characters: names come from other users and must not move the cursor. */
 function oneLine(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to replace
   return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
 }

@@ -4,7 +4,7 @@ import type { Finding } from './finding.ts';
 import { checkPython } from './python.ts';
 import { checkBinaries, checkNode } from './runtime.ts';
 
-/** Looks at what a server with these settings needs of this machine. Changes nothing; one finding or more per check. */
+/** Yields one or more findings for each thing that a server with these settings needs on this machine. Changes nothing. */
 export async function* examine(config: Config): AsyncGenerator<Finding, void, undefined> {
   yield checkNode(process.versions.node);
   yield* await checkBinaries();

@@ -1,24 +1,28 @@
-/** What one check has found. `advice` says what to do, when there is something to do. */
+/** The result of one check. `advice` says what to do; `null` when there is nothing to do. */
 export interface Finding {
   readonly check: string;
-  /** `warning`: the server works, but not as well as it could; `problem`: it does not. */
+  /** With a `warning` the server works, but not as well as it could; with a `problem` it does not work. */
   readonly status: 'ok' | 'warning' | 'problem';
   readonly detail: string;
   readonly advice: string | null;
 }
 
+/** Returns the finding that all is well. */
 export function ok(check: string, detail: string): Finding {
   return { check, status: 'ok', detail, advice: null };
 }
 
+/** Returns a finding that should be looked at. */
 export function warning(check: string, detail: string, advice: string): Finding {
   return { check, status: 'warning', detail, advice };
 }
 
+/** Returns a finding that keeps the server from working. */
 export function problem(check: string, detail: string, advice: string): Finding {
   return { check, status: 'problem', detail, advice };
 }
 
+/** Returns the text of anything thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

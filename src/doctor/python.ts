@@ -5,9 +5,10 @@ import type { Config } from '#src/config.ts';
 import { KernelHost } from '#src/kernel/kernel-host.ts';
 import { type Finding, messageOf, ok, problem, warning } from './finding.ts';
 
-const UPGRADE = 'Run npm run setup, or set TROUPE_PYTHON to an interpreter with the pinned marimo.';
+const UPGRADE =
+  'Run npm run setup, or set TROUPE_PYTHON to an interpreter with the marimo version of this release.';
 
-/** Starts what starts kernels, as the server would, and reports what it says of itself. */
+/** Starts the kernel host as the server would, and returns findings about Python, marimo and confinement. */
 export async function checkPython(config: Config): Promise<Finding[]> {
   const runDir = mkdtempSync(join(tmpdir(), 'troupe-doctor-'));
   const silent = { info: () => {}, warn: () => {}, error: () => {} };
@@ -27,8 +28,8 @@ export async function checkPython(config: Config): Promise<Finding[]> {
     return [
       ok('Python', `${hello.python} (${python})`),
       hello.missing.length === 0
-        ? ok('marimo', `${hello.marimo}, every private name in its place`)
-        : warning('marimo', `${hello.marimo} lacks ${hello.missing.join(', ')}`, UPGRADE),
+        ? ok('marimo', `${hello.marimo}, compatible`)
+        : warning('marimo', `${hello.marimo} lacks the private names ${hello.missing.join(', ')}`, UPGRADE),
       confinementFinding(hello.confinement, confinement),
       await databasesFinding(host, runDir),
     ];
@@ -59,13 +60,13 @@ function confinementFinding(line: string, setting: Config['kernelConfinement']):
     return warning(
       'confinement',
       `off; ${line}`,
-      'Unset TROUPE_KERNEL_CONFINEMENT unless you trust all notebooks.',
+      'Unset TROUPE_KERNEL_CONFINEMENT unless you trust the code of all notebooks.',
     );
   }
   if (line.startsWith('full')) return ok('confinement', line);
   return warning(
     'confinement',
     line,
-    'Fine for notebooks you trust. Otherwise put right what is not covered.',
+    'This is acceptable if you trust the code of all notebooks. Otherwise provide what is missing.',
   );
 }

@@ -3,6 +3,7 @@ import { type Finding, messageOf, ok, problem } from './finding.ts';
 const OLDEST = [20, 12] as const;
 const BINARIES = ['uWebSockets.js', 'lmdb'];
 
+/** Checks the version of Node.js. */
 export function checkNode(version: string): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isRecent = major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
@@ -10,20 +11,20 @@ export function checkNode(version: string): Finding {
   return problem('Node.js', version, `Install Node.js ${OLDEST.join('.')} or later.`);
 }
 
-/** Whether the packages that come with a binary load here. */
+/** Checks that the packages with native binaries can be loaded on this machine. */
 export async function checkBinaries(): Promise<Finding[]> {
   return Promise.all(
     BINARIES.map(async (name) => {
       try {
         await import(name);
-        return ok(name, 'its binary loads');
+        return ok(name, 'its native binary loads');
       } catch (error) {
         const [reason = ''] = messageOf(error).split('\n');
         const place = `Node.js ${process.versions.node} on ${process.platform} ${process.arch}`;
         return problem(
           name,
-          `does not load: ${reason}`,
-          `Run npm run setup with ${place}, the one that is to run it.`,
+          `its native binary does not load: ${reason}`,
+          `Run npm run setup again with the Node.js that runs the server; this is ${place}.`,
         );
       }
     }),

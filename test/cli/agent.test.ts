@@ -21,7 +21,7 @@ async function newConversation(): Promise<string> {
   return (await cli(['agent', 'new'])).out.trim();
 }
 
-test('a prompt shows what the agent says on one stream and what it does on the other', async () => {
+test("a prompt prints the agent's text to one stream and its actions to the other", async () => {
   const id = await newConversation();
   model.script(
     (exchange) =>
@@ -43,7 +43,7 @@ test('a prompt shows what the agent says on one stream and what it does on the o
   assert.match((await cli(['agent', 'list'])).out, new RegExp(`${id} +ready +openai-compatible/scripted`));
 });
 
-test('a program gets every event as a line, and the run as the last one', async () => {
+test('with --json every event is printed as a line, and the run as the last one', async () => {
   const id = await newConversation();
   model.script((exchange) => exchange.text('Hello.').end());
   const { exitCode, out } = await cli(['agent', 'prompt', id, '--json'], 'Hi.\n');
@@ -62,7 +62,7 @@ test('a program gets every event as a line, and the run as the last one', async 
   assert.deepEqual([lines.at(-1)?.type, lines.at(-1)?.data.status], ['run', 'completed']);
 });
 
-test('a prompt that fails says why and ends with 1', async () => {
+test('a prompt that fails prints the reason and exits with 1', async () => {
   const id = await newConversation();
   model.script((exchange) => exchange.refuse(401));
   assert.deepEqual(await cli(['agent', 'prompt', id, 'Hi.']), {
@@ -72,7 +72,7 @@ test('a prompt that fails says why and ends with 1', async () => {
   });
 });
 
-test('a chat answers line by line', async () => {
+test('a chat answers each line', async () => {
   model.script(
     (exchange) => exchange.text('One.').end(),
     (exchange) => exchange.text('Two.').end(),
@@ -85,7 +85,7 @@ test('providers are listed, keyed from standard input, and tested', async () => 
   assert.match((await cli(['models', 'list'])).out, /anthropic +no +- +anthropic\/…/);
   assert.equal(
     (await cli(['models', 'set-key', 'anthropic'], 'sk-1\n')).out,
-    'The key for anthropic is sealed.\n',
+    'The key for anthropic is stored.\n',
   );
   assert.match((await cli(['models', 'list'])).out, /anthropic +yes +workspace/);
   assert.equal((await cli(['models', 'delete-key', 'anthropic'])).exitCode, 0);
@@ -95,7 +95,7 @@ test('providers are listed, keyed from standard input, and tested', async () => 
   assert.match(out, /knows no model openai-compatible\/scripted: no such model/);
 });
 
-test('Ctrl-C cancels the prompt: the model’s connection closes, the run is cancelled, and the program says so', async (t) => {
+test('Ctrl-C cancels the prompt: the connection to the model closes, the run is cancelled, and the program says so', async (t) => {
   const id = await newConversation();
   const number = model.exchanges.length;
   model.script((exchange) => void exchange.text('Half an ans'));
@@ -105,7 +105,7 @@ test('Ctrl-C cancels the prompt: the model’s connection closes, the run is can
   assert.deepEqual(await program.ended, {
     exitCode: 130,
     out: 'Half an ans\n',
-    err: '\ncancelling (Ctrl-C again leaves at once)\ncancelled\n',
+    err: '\ncancelling; press Ctrl-C again to leave at once\ncancelled\n',
   });
   assert.equal(await (await model.asked(number)).over, 'cut');
   const { items } = await server.client.agentSessions.listRuns(id);
@@ -115,7 +115,7 @@ test('Ctrl-C cancels the prompt: the model’s connection closes, the run is can
   );
 });
 
-test('Ctrl-C while a chat is answered gives up that answer only', async (t) => {
+test('Ctrl-C during an answer in a chat cancels only that answer', async (t) => {
   const id = await newConversation();
   model.script(
     (exchange) => void exchange.text('One'),

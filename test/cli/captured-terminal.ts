@@ -1,5 +1,6 @@
 import { runProgram } from '#src/cli/program.ts';
 
+/** What a command line returned and printed. */
 export interface CliRun {
   readonly exitCode: number;
   readonly out: string;

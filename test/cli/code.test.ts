@@ -17,7 +17,7 @@ const env = { SERVICE_SESSION_ID: notebook.id };
 
 const exec = (args: readonly string[], input = '') => shell.troupe(['code', 'exec', ...args], { env, input });
 
-test('code that is piped in creates and runs a cell, and the saved notebook has it', async () => {
+test('code from standard input creates and runs a cell, which the saved notebook contains', async () => {
   const input = [
     'import marimo._code_mode as cm',
     'async with cm.get_context() as ctx:',
@@ -36,12 +36,12 @@ test('code that is piped in creates and runs a cell, and the saved notebook has 
   );
 });
 
-test('what code prints goes to the streams it was printed to, and its value is text', async () => {
+test('output of the code goes to the stream that it was printed to, and its value is printed as text', async () => {
   const code = 'import sys\nprint("out")\nprint("err", file=sys.stderr)\nx + 1';
   assert.deepEqual(await exec(['-c', code]), { exitCode: 0, out: 'out\n21\n', err: 'err\n' });
 });
 
-test('code that fails is an exit code of 1, with and without --json', async () => {
+test('code that fails exits with 1, with and without --json', async () => {
   const failed = await exec(['-c', 'print("before")\n1 / 0']);
   assert.deepEqual([failed.exitCode, failed.out], [1, 'before\n']);
   assert.match(failed.err, /^Traceback[\s\S]*\nZeroDivisionError: division by zero\n$/);
@@ -62,13 +62,13 @@ test('code comes from a file, from standard input or from -c, and the session fr
   assert.equal(named.out, 'named\n');
 });
 
-test('an image is saved where it was asked to be', async () => {
+test('an image is saved in the requested directory', async () => {
   assert.match((await exec(['-c', IMAGE_CODE])).out, /^\[image, 70 bytes; --output-dir saves it\]\n$/);
   const { out } = await exec(['--output-dir', 'pictures', '-c', IMAGE_CODE]);
   assert.equal(out, 'image saved: ./pictures/output-1.png\n');
 });
 
-test('Ctrl-C interrupts the code, and the session is free again', async () => {
+test('Ctrl-C interrupts the code, and the session is ready again', async () => {
   const events = await notebook.events();
   const code = 'import time\nprint("begun", flush=True)\ntime.sleep(60)';
   const child = shell.start(['code', 'exec', '-c', code], { env });
@@ -79,12 +79,12 @@ test('Ctrl-C interrupts the code, and the session is free again', async () => {
   await events[Symbol.asyncDispose]();
 });
 
-test('without a session or code it says what to give', async () => {
+test('a missing session or missing code is a usage error that says what to provide', async () => {
   const none = await shell.troupe(['code', 'exec', '-c', '1']);
   assert.equal(none.exitCode, 4);
-  assert.match(none.err, /^troupe: Say which session, or set SERVICE_SESSION_ID: /);
+  assert.match(none.err, /^troupe: Name a session, or set SERVICE_SESSION_ID: /);
   const both = await exec(['-c', '1', 'ask.py']);
-  assert.deepEqual(both, { exitCode: 2, out: '', err: 'troupe: Give -c or a file, not both.\n' });
+  assert.deepEqual(both, { exitCode: 2, out: '', err: 'troupe: Use -c or a file, not both.\n' });
   const gone = await shell.troupe(['code', 'exec', '--session', 'nb_gone', '-c', '1']);
   assert.equal(gone.exitCode, 1);
   assert.match(gone.err, /\(not_found at \/api\/cee\/kernel\/execute, /);

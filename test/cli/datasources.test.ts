@@ -14,14 +14,14 @@ const NOWHERE = JSON.stringify({
   schema: 'public',
 });
 
-test('a connection comes from standard input or a file, is sealed, replaced, shared and deleted', async () => {
+test('a connection is read from standard input or a file, stored, replaced, shared and deleted', async () => {
   const sealed = await shell.text(['datasources', 'create', 'sales', '-', '--name', 'Sales'], {
     input: NOWHERE,
   });
-  assert.equal(sealed, 'sales is sealed (revision 1).');
+  assert.equal(sealed, 'sales is saved (revision 1).');
   const file = join(server.dataDir, 'connection.json');
   writeFileSync(file, JSON.stringify({ kind: 'sqlite', path: 'sales.db' }));
-  assert.equal(await shell.text(['datasources', 'replace', 'sales', file]), 'sales is sealed (revision 2).');
+  assert.equal(await shell.text(['datasources', 'replace', 'sales', file]), 'sales is saved (revision 2).');
   const listed = await shell.json<Datasource[]>(['datasources', 'list']);
   assert.deepEqual(listed, [await server.client.datasources.get('sales')]);
   assert.match(
@@ -35,7 +35,7 @@ test('a connection comes from standard input or a file, is sealed, replaced, sha
   assert.equal((await shell.troupe(['datasources', 'show', 'sales'])).exitCode, 1);
 });
 
-test('a test that fails says so and ends with 1, and nothing of the connection is printed', async () => {
+test('a failed connection test prints the reason and exits with 1, and shows nothing of the connection', async () => {
   await shell.text(['datasources', 'create', 'nowhere', '-'], { input: NOWHERE });
   for (const [args, options] of [
     [['datasources', 'test', 'nowhere'], {}],
@@ -49,15 +49,15 @@ test('a test that fails says so and ends with 1, and nothing of the connection i
   }
 });
 
-test('what is not JSON is refused without being quoted', async () => {
+test('input that is not JSON is refused without being quoted', async () => {
   const input = '{"connection_string": "canary-password"';
   const { exitCode, err } = await shell.troupe(['datasources', 'create', 'broken', '-'], { input });
   assert.equal(exitCode, 2);
-  assert.match(err, /Standard input is not JSON/);
+  assert.match(err, /Standard input is not valid JSON/);
   assert.doesNotMatch(err, /canary/);
 });
 
-test('a replacement keeps the name, takes another, or none', async () => {
+test('a replacement keeps the name, changes it, or removes it', async () => {
   const connection = JSON.stringify({ kind: 'sqlite', path: 'a.db' });
   await shell.text(['datasources', 'create', 'named', '-', '--name', 'First'], { input: connection });
   const nameAfter = async (...args: string[]) => {
@@ -69,7 +69,7 @@ test('a replacement keeps the name, takes another, or none', async () => {
   assert.equal(await nameAfter('--name', ''), null);
 });
 
-test('sharing is taken back', async () => {
+test('sharing can be revoked', async () => {
   const connection = JSON.stringify({ kind: 'sqlite', path: 'a.db' });
   await shell.text(['datasources', 'create', 'lent', '-'], { input: connection });
   await shell.text(['datasources', 'share', 'lent', 'role:editor']);
@@ -83,7 +83,7 @@ test('the schema is printed as one JSON document', async () => {
   assert.deepEqual(document, await server.client.datasources.schema());
 });
 
-test('a key is added, and seals what comes after it', async () => {
+test('a new key seals the connections that are created after it', async () => {
   const before = await shell.json<Key[]>(['keys', 'list']);
   const after = await shell.json<Key[]>(['keys', 'add']);
   assert.equal(after.length, before.length + 1);

@@ -27,7 +27,7 @@ function find({ findings }: Report, check: string) {
   return found;
 }
 
-test('the doctor finds a machine that is well, and the server that runs on it', async () => {
+test('the doctor approves of a healthy machine and of the server that runs on it', async () => {
   const shell = new Shell(test, server);
   const env = { TROUPE_DATA_DIR: server.dataDir, TROUPE_PORT: '0' };
   const report = await shell.json<Report>(['doctor'], { env });
@@ -52,15 +52,15 @@ test('the doctor finds a machine that is well, and the server that runs on it', 
       'model',
     ],
   );
-  assert.equal(find(report, 'data directory lock').detail, 'held by a server that is running');
+  assert.equal(find(report, 'data directory lock').detail, 'held by a running server');
   assert.match(find(report, 'confinement').detail, /^(full|partial|none): /);
   assert.equal(find(report, 'token').detail, 'accepted in the workspace ws_home');
   const { status, detail, advice } = find(report, 'model');
-  assert.deepEqual([status, detail], ['warning', 'there is none: agents answer no prompts']);
+  assert.deepEqual([status, detail], ['warning', 'no model is configured: agents cannot answer prompts']);
   assert.match(String(advice), /ANTHROPIC_API_KEY.*TROUPE_LOCAL_MODEL.*troupe models set-key/);
 });
 
-test('the doctor says which model agents have, and asks it when it is told to', async (t) => {
+test('the doctor reports the default model, and asks it only with --model', async (t) => {
   const model = await startScriptedModel(t);
   const own = await startServer(t, {
     TROUPE_OPENAI_COMPATIBLE_URL: model.url,
@@ -86,7 +86,7 @@ test('the doctor says which model agents have, and asks it when it is told to', 
   assert.match(failed.detail, /does not accept the key/);
 });
 
-test('for each problem it says what to do, and the exit code is 1', async (t) => {
+test('the doctor says for each problem what to do, and exits with 1', async (t) => {
   const shell = new Shell(test);
   const data = join(shell.cwd, 'data');
   mkdirSync(data, { mode: 0o755 });
@@ -124,19 +124,19 @@ test('for each problem it says what to do, and the exit code is 1', async (t) =>
   );
 });
 
-test('a token that the server does not know is found out', async () => {
+test('the doctor reports a token that the server does not know', async () => {
   const shell = new Shell(test, server);
   const env = { SERVICE_ACCESS_TOKEN: 'of-another-server', TROUPE_PYTHON: '/nowhere/python' };
   const { exitCode, out } = await shell.troupe(['doctor', '--json'], { env });
   const { advice } = find(JSON.parse(out), 'token');
   assert.deepEqual(
     [exitCode, advice],
-    [1, 'Set SERVICE_ACCESS_TOKEN to a token of this server: troupe token create makes one.'],
+    [1, 'Set SERVICE_ACCESS_TOKEN to a token of this server. Create one with: troupe token create.'],
   );
   assert.doesNotMatch(out, /of-another-server/);
 });
 
-test('a server that does not answer is an exit code of its own, with its address', async () => {
+test('a server that does not answer has its own exit code, and the message names its URL', async () => {
   const shell = new Shell(test);
   const env = {
     SERVICE_BASE_URL: 'http://127.0.0.1:1',

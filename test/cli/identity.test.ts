@@ -5,7 +5,7 @@ import { BOOTSTRAP_TOKEN, START } from '#test/auth/identity-fixture.ts';
 import { serveIdentity } from '#test/auth/identity-server.ts';
 import { troupe } from './captured-terminal.ts';
 
-/** A server, and `cli` that runs commands against it as the first owner. */
+/** Starts a server; `cli` runs commands against it as the first owner. */
 async function serve(t: TestContext) {
   const fixture = await serveIdentity(t);
   const env = {
@@ -39,11 +39,11 @@ test('a member is added, listed, given another role and removed', async (t) => {
   );
 });
 
-test('a token is printed alone, so that a script can keep it, and works until it is revoked', async (t) => {
+test('a token is printed alone, so that a script can store it, and works until it is revoked', async (t) => {
   const { cli } = await serve(t);
   const made = await cli('token create ci --scope workspace:manage --expires 2031-01-31T12:00:00Z');
   assert.match(made.out, /^trp_[\w-]{43}\n$/);
-  assert.match(made.err, /^tok_\w+ is for owner\. This is the only time it is shown\.\n$/);
+  assert.match(made.err, /^tok_\w+ belongs to owner\. The token is not shown again\.\n$/);
   const env = { SERVICE_ACCESS_TOKEN: made.out.trim() };
   const listed = JSON.parse((await cli('token list --json', { env })).out);
   assert.deepEqual(
@@ -67,7 +67,7 @@ test('a token is printed alone, so that a script can keep it, and works until it
   );
 });
 
-test('a workspace is created, and --workspace works in it', async (t) => {
+test('a workspace can be created, and --workspace selects it', async (t) => {
   const { cli } = await serve(t);
   const id = (await cli('workspace create Research')).out.trim();
   await cli(`member create bob --role owner --workspace ${id}`);
@@ -80,14 +80,14 @@ test('a workspace is created, and --workspace works in it', async (t) => {
   );
 });
 
-test('a list longer than a page is shown whole', async (t) => {
+test('a list longer than a page is printed completely', async (t) => {
   const { cli, members, owner, store } = await serve(t);
   for (let n = 0; n < 120; n++) members.add(owner.workspaceId, `user${n}`, { role: 'viewer' });
   await store.durable();
   assert.equal(JSON.parse((await cli('member list --json')).out).length, 121);
 });
 
-test('a refusal is an exit code of 1; with --json it is JSON on standard error', async (t) => {
+test('a refused request exits with 1; with --json the error is JSON on standard error', async (t) => {
   const { cli } = await serve(t);
   const { exitCode, out, err } = await cli('member revoke owner --json');
   const { requestId, ...error } = JSON.parse(err).error;
@@ -101,13 +101,13 @@ test('a refusal is an exit code of 1; with --json it is JSON on standard error',
   assert.match(invalid.err, /\n {2}\/userId /);
 });
 
-test('headings are emphasised for people only', async (t) => {
+test('headings are emphasised only on a terminal with colours', async (t) => {
   const { cli } = await serve(t);
   assert.ok((await cli('workspace list', { color: true })).out.startsWith('\u001b[1mID'));
   assert.equal((await cli('workspace list')).out.includes('\u001b'), false);
 });
 
-test('an expiry is a time, or a time from now', () => {
+test('an expiry is an absolute time or a time from now', () => {
   const before = Date.now();
   const inTwoDays = Date.parse(parseExpiry('2d')) - 2 * 86_400_000;
   assert.ok(inTwoDays >= before && inTwoDays <= Date.now());

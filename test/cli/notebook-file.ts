@@ -1,4 +1,4 @@
-/** A marimo file with these cells, each a function body; names by key, `_` and what follows it for none. */
+/** Returns a marimo file with these cells. Keys are names of cells, those that begin with `_` are unnamed; values are code. */
 export function marimoFile(cells: Readonly<Record<string, string>>): string {
   const functions = Object.entries(cells).map(([name, code]) => {
     const body = code
@@ -10,11 +10,11 @@ export function marimoFile(cells: Readonly<Record<string, string>>): string {
   return `import marimo\n\napp = marimo.App()\n\n\n${functions.join('\n\n')}`;
 }
 
-/** One pixel. */
+/** A PNG of one pixel. */
 export const PNG_BASE64 =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-/** Code whose value is shown as an image of `image/png`. */
+/** Python code whose value is shown as a PNG image. */
 export const IMAGE_CODE = `import base64
 class Picture:
     def _repr_png_(self):

@@ -49,15 +49,15 @@ test('a notebook is created, shown, listed and deleted', async () => {
   );
 });
 
-test('an empty notebook needs nothing; fields that are no JSON are a usage error', async () => {
+test('an empty notebook needs no input, and input that is not JSON is a usage error', async () => {
   const empty = await json<Notebook>(['notebooks', 'create']);
   assert.deepEqual(empty.serialization.cells, []);
   const { exitCode, out, err } = await troupe(['notebooks', 'create', '-'], { input: '{' });
   assert.deepEqual([exitCode, out], [2, '']);
-  assert.match(err, /^troupe: Standard input is not JSON/);
+  assert.match(err, /^troupe: Standard input is not valid JSON/);
 });
 
-test('a marimo file is imported and exported again', async () => {
+test('a marimo file can be imported and exported again', async () => {
   writeFileSync(join(shell.cwd, 'plain.py'), marimoFile({ load: 'x = 41', _: 'x + 1' }));
   const id = await text(['notebooks', 'import', 'plain.py']);
   const { serialization } = await client.notebooks.get(id);
@@ -80,11 +80,11 @@ test('a marimo file is imported and exported again', async () => {
   assert.equal(JSON.parse(readFileSync(join(shell.cwd, 'copy.ipynb'), 'utf8')).nbformat, 4);
 });
 
-test('what is no notebook file is said to be none', async () => {
+test('a file that is not a notebook is refused with the reason', async () => {
   writeFileSync(join(shell.cwd, 'broken.ipynb'), 'not a notebook');
   const unknown = await troupe(['notebooks', 'import', 'table.xlsx']);
   assert.deepEqual([unknown.exitCode, unknown.out], [2, '']);
-  assert.match(unknown.err, /those end in \.py, \.ipynb or \.md/);
+  assert.match(unknown.err, /the name must end in \.py, \.ipynb or \.md/);
   const missing = await troupe(['notebooks', 'import', 'missing.py']);
   assert.deepEqual(missing, { exitCode: 2, out: '', err: 'troupe: There is no file missing.py.\n' });
   const broken = await troupe(['notebooks', 'import', 'broken.ipynb']);
@@ -92,7 +92,7 @@ test('what is no notebook file is said to be none', async () => {
   assert.match(broken.err, /unreadable_notebook/);
 });
 
-test('a session is opened in an environment of its own, shown and closed with it', async () => {
+test('a session is opened in a new environment, shown, and closed together with it', async () => {
   const { id } = await client.notebooks.create({ serialization: { cells: cellsOf({ a: 'x = 1' }) } });
   const opened = await troupe(['sessions', 'open', id]);
   assert.deepEqual([opened.exitCode, opened.out], [0, `${id}\n`]);
@@ -109,7 +109,7 @@ test('a session is opened in an environment of its own, shown and closed with it
   assert.equal((await json<Environment>(['environments', 'show', environmentId])).status, 'closed');
 });
 
-test('an environment that is in use is not closed', async () => {
+test('an environment in use is not closed', async () => {
   const environmentId = await text(['environments', 'create']);
   const { id } = await client.notebooks.create({});
   const opened = await json<NotebookSession>([
@@ -128,7 +128,7 @@ test('an environment that is in use is not closed', async () => {
   assert.equal(await text(['environments', 'close', environmentId]), `${environmentId} is closed.`);
 });
 
-test('an environment that was made for a session that does not open is closed again', async () => {
+test('when opening a session fails, the environment that was created for it is closed', async () => {
   const { exitCode, out, err } = await troupe(['sessions', 'open', 'nb_unknown']);
   assert.deepEqual([exitCode, out], [1, '']);
   assert.match(err, /not_found/);
@@ -137,7 +137,7 @@ test('an environment that was made for a session that does not open is closed ag
   assert.deepEqual(open, []);
 });
 
-test('the events of a session are one JSON document a line, until it closes', async () => {
+test('the events of a session are printed as one JSON document per line until it closes', async () => {
   const { id } = await client.notebooks.create({ serialization: { cells: cellsOf({ a: 'print(6 * 7)' }) } });
   await text(['sessions', 'open', id]);
   const [lines, people] = [
@@ -159,7 +159,7 @@ test('the events of a session are one JSON document a line, until it closes', as
   assert.match((await people.ended).out, /\nconsole-output {2}a stdout "42\\n"\n/);
 });
 
-test('the actors of the workspace are a table, and JSON', async () => {
+test('the actors of the workspace are printed as a table or as JSON', async () => {
   const environmentId = await text(['environments', 'create']);
   const items = await json<LiveActor[]>(['actors']);
   assert.ok(items.some(({ kind, id }) => kind === 'environment' && id === environmentId));
@@ -170,13 +170,13 @@ test('the actors of the workspace are a table, and JSON', async () => {
   await text(['environments', 'close', environmentId]);
 });
 
-test('the ids that can follow are known to the completion', async () => {
+test('shell completion offers the ids that the server knows', async () => {
   const { id } = await client.notebooks.create({});
   assert.ok((await text(['complete-ids', 'notebook'])).split('\n').includes(id));
   assert.equal(await text(['complete-ids', 'run']), '');
 });
 
-test('no command shows the token, nor takes one on its command line', async () => {
+test('no command prints the token or accepts one on its command line', async () => {
   const child = shell.start(['notebooks', 'list']);
   const { out, err } = await child.ended;
   const { out: help } = await troupe(['notebooks', 'list', '--help']);

@@ -8,7 +8,7 @@ import { resolveAccess } from '#src/cli/access.ts';
 import { settingsTable } from '#src/config/report.ts';
 import { troupe } from './captured-terminal.ts';
 
-/** A directory to work in, with a data directory whose server has been started once. */
+/** Returns a working directory with a data directory in which a server was started once. */
 function workingDirectory(t: TestContext): string {
   const cwd = mkdtempSync(join(tmpdir(), 'troupe-cli-'));
   t.after(() => rmSync(cwd, { recursive: true }));
@@ -33,13 +33,13 @@ test('on the machine of the server nothing has to be set', (t) => {
   assert.deepEqual(accessOf(cwd, { TROUPE_HOST: '::' })[0], 'http://[::1]:8787');
 });
 
-test('credentials that the server was given are found where it finds them', (t) => {
+test("credentials from the server's own settings are found", (t) => {
   const cwd = workingDirectory(t);
   const env = { TROUPE_BOOTSTRAP_TOKEN: 'chosen-by-the-operator', TROUPE_BOOTSTRAP_WORKSPACE: 'team' };
   assert.deepEqual(accessOf(cwd, env).slice(1), ['chosen-by-the-operator', 'team']);
 });
 
-test('the SERVICE_ names go first, and --workspace before them', (t) => {
+test('the SERVICE_ variables override the local credentials, and --workspace overrides them', (t) => {
   const cwd = workingDirectory(t);
   const env = {
     SERVICE_BASE_URL: 'http://localhost:1/',
@@ -50,18 +50,18 @@ test('the SERVICE_ names go first, and --workspace before them', (t) => {
   assert.deepEqual(accessOf(cwd, env, 'other'), ['http://localhost:1', 'mine', 'other']);
 });
 
-test('the token of this machine is never sent to another one', (t) => {
+test('the token of this machine is never sent to another machine', (t) => {
   const cwd = workingDirectory(t);
   for (const url of ['https://troupe.example', 'http://127.0.0.1.example', 'http://10.0.0.1:8787']) {
     assert.throws(() => resolveAccess({ env: { SERVICE_BASE_URL: url }, cwd }), {
       name: 'CommandFailure',
       exitCode: 4,
-      message: `Set SERVICE_ACCESS_TOKEN: ${join(cwd, '.troupe', 'bootstrap.json')} does not say it for this server.`,
+      message: `Set SERVICE_ACCESS_TOKEN: it is missing, and ${join(cwd, '.troupe', 'bootstrap.json')} does not provide it for this server.`,
     });
   }
 });
 
-test('what is not understood is a usage error with a suggestion', async () => {
+test('an unknown word is a usage error with a suggestion', async () => {
   for (const args of [['tokn'], ['token', 'lst'], ['token', 'list', '--jsn'], ['member', 'create', 'ada']]) {
     const { exitCode, out, err } = await troupe(args);
     assert.deepEqual([exitCode, out], [2, ''], args.join(' '));
@@ -76,13 +76,13 @@ test('the version is that of the package', async () => {
   assert.deepEqual(await troupe(['--version']), { exitCode: 0, out: `${version}\n`, err: '' });
 });
 
-test('what is not understood is pointed at the help', async () => {
+test('a usage error points to the help', async () => {
   const { exitCode, err } = await troupe(['sessions', 'lst']);
   assert.equal(exitCode, 2);
-  assert.match(err, /unknown command 'lst'\n {2}--help shows what there is\./);
+  assert.match(err, /unknown command 'lst'\n {2}Add --help to see commands and options\./);
 });
 
-test('help names the commands and the exit codes', async () => {
+test('the help lists the commands and the exit codes', async () => {
   const { exitCode, out, err } = await troupe(['--help']);
   assert.deepEqual([exitCode, err], [0, '']);
   for (const word of ['serve', 'config', 'workspace', 'member', 'token', 'completion', 'Exit codes:']) {
@@ -90,14 +90,14 @@ test('help names the commands and the exit codes', async () => {
   }
 });
 
-test('no option takes a secret', async () => {
+test('no option accepts a secret', async () => {
   for (const group of [[], ['token', 'create'], ['member', 'create'], ['workspace', 'create'], ['config']]) {
     const { out } = await troupe([...group, '--help']);
     assert.doesNotMatch(out, /--(access-)?(token|password|secret|api-key|key)\b/);
   }
 });
 
-test('a server that does not answer is an exit code of its own', async () => {
+test('a server that does not answer has its own exit code', async () => {
   const env = {
     SERVICE_BASE_URL: 'http://127.0.0.1:1',
     SERVICE_ACCESS_TOKEN: 'x',
@@ -130,11 +130,11 @@ test('config shows values and their sources, and hides the secrets', async (t) =
   });
 });
 
-test('config prints the table of the documentation', async () => {
+test('config can print the table of the documentation', async () => {
   assert.equal((await troupe(['config', '--markdown'])).out, settingsTable());
 });
 
-test('a wrong setting is named, with an exit code of its own', async () => {
+test('a wrong setting is named, and has its own exit code', async () => {
   assert.deepEqual(await troupe(['config'], { env: { TROUPE_PROT: '1' } }), {
     exitCode: 4,
     out: '',
@@ -166,7 +166,7 @@ test('bash completes commands, their arguments and their options', async (t) => 
   assert.deepEqual(offered(['troupe', 'token', 'create', 'ci', '--sc']), ['--scope']);
 });
 
-/** A check of the syntax, and for fish what it offers: its completion can be asked for without a terminal. */
+/** Shells that check the syntax of their script; fish can also print its completions without a terminal. */
 const SHELLS = [
   { shell: 'zsh', args: (script: string) => ['-n', script], says: '' },
   {

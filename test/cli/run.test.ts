@@ -29,18 +29,18 @@ function file(name: string, cells: Readonly<Record<string, string>>): string {
   return name;
 }
 
-/** Durations and ids are different each time. */
+/** Replaces durations and ids, which differ in each run. */
 function steady(shown: string): string {
   return shown.replace(/\b\d+(\.\d+)? m?s\b/g, '<time>').replace(/\b(run|nb)_\w{20,}/g, '<$1>');
 }
 
-/** Prints until it is interrupted, and says so. */
+/** Python code that prints in a loop until it is interrupted, and reports the interrupt. */
 const ENDLESS = `import time
 for n in range(1000):
     print("tick", n, flush=True)
     time.sleep(0.05)`;
 
-test('a plain marimo file is run by one command, and nothing stays open behind it', async () => {
+test('one command runs a plain marimo file, and nothing stays open afterwards', async () => {
   const name = file('plain.py', {
     load: 'words = ["a", "b"]',
     show: 'print("hello")\nlen(words)',
@@ -68,7 +68,7 @@ test('a plain marimo file is run by one command, and nothing stays open behind i
   assert.equal((await client.executionEnvironments.get(session.environmentId ?? '')).status, 'closed');
 });
 
-test('with --json a run is one document', async () => {
+test('with --json a run is printed as one document', async () => {
   const { notebookId, run, files } = await json<Finished>([
     'run',
     '--rm',
@@ -79,7 +79,7 @@ test('with --json a run is one document', async () => {
   assert.equal(refusal, 'not_found', '--rm deletes what was imported');
 });
 
-test('a run that fails says where, with the traceback, and its exit code is 1', async () => {
+test('a failed run prints the cell and the traceback, and exits with 1', async () => {
   const name = file('broken.py', {
     good: 'import sys\nx = 1',
     bad: 'print("before", file=sys.stderr)\nx / 0',
@@ -101,7 +101,7 @@ test('a run that fails says where, with the traceback, and its exit code is 1', 
   assert.ok(!err.includes('<span') && !(out + err).includes('\u001b'));
 });
 
-test('a cell that does not parse is shown with the place', async () => {
+test('a cell that does not parse is printed with the place of the mistake', async () => {
   writeFileSync(
     join(shell.cwd, 'syntax.md'),
     '---\nmarimo-version: 0.25.2\n---\n\n```python {.marimo}\nx = (\n```\n',
@@ -111,7 +111,7 @@ test('a cell that does not parse is shown with the place', async () => {
   assert.match(out, /SyntaxError: '\(' was never closed\n/);
 });
 
-test('only the cells that were asked for run, by name or id, with what they need', async () => {
+test('--cells runs only these cells, by name or id, with their dependencies', async () => {
   const cells = cellsOf({ a: 'x = 1', b: 'x + 1', c: '1 / 0' }, { b: { name: 'second' } });
   const { id } = await client.notebooks.create({ serialization: { cells } });
   const { out, exitCode } = await troupe([
@@ -134,10 +134,10 @@ test('only the cells that were asked for run, by name or id, with what they need
   ]);
   const unknown = await troupe(['run', id, '--cells', 'a,nope']);
   assert.deepEqual([unknown.exitCode, unknown.out], [2, '']);
-  assert.equal(unknown.err, 'troupe: The notebook has no cell nope. It has: a, second, c\n');
+  assert.equal(unknown.err, 'troupe: The notebook has no cell nope. Its cells are: a, second, c\n');
 });
 
-test('images are saved, and their paths printed', async () => {
+test('images are saved, and their paths are printed', async () => {
   const name = file('picture.py', { picture: IMAGE_CODE });
   const { exitCode, out, err } = await troupe(['run', name]);
   assert.equal(exitCode, 0, err);
@@ -153,7 +153,7 @@ test('images are saved, and their paths printed', async () => {
   assert.match(await text(['runs', 'show', run.id, '--output-dir', 'again']), /image saved: \.\/again\//);
 });
 
-test('a large output is fetched from where it is kept', async () => {
+test('a large output is fetched from its asset', async () => {
   const { run } = await json<Finished>(['run', '--rm', file('large.py', { large: '"word " * 20_000' })]);
   const [part] = run.output?.parts ?? [];
   assert.ok(part?.type === 'cell-result' && part.outputs.every((output) => 'assetId' in output));
@@ -166,7 +166,7 @@ test('Ctrl-C cancels the run, and everything is closed again', async () => {
   child.interrupt();
   const { exitCode, out, err } = await child.ended;
   assert.equal(exitCode, 130);
-  assert.match(err, /\ncancelling run_\w+; Ctrl-C again leaves at once\n/);
+  assert.match(err, /\ncancelling run_\w+; press Ctrl-C again to leave at once\n/);
   assert.match(
     steady(out),
     /\n✗ interrupted, <time>\n[\s\S]*cancelled in <time>: 1 interrupted, 1 did not run {2}<run>\n/,
@@ -175,7 +175,7 @@ test('Ctrl-C cancels the run, and everything is closed again', async () => {
   assert.equal((await client.notebookSessions.get(notebookId)).status, 'closed');
 });
 
-test('a second Ctrl-C leaves at once, and says what stays open', async () => {
+test('a second Ctrl-C leaves at once, and the output says what stays open', async () => {
   const stubborn = `import time\nwhile True:\n    try:\n        print("tick", flush=True)\n        time.sleep(0.05)\n    except BaseException:\n        print("no", flush=True)`;
   const child = shell.start(['run', file('stubborn.py', { stubborn })]);
   await child.until('tick');
@@ -192,7 +192,7 @@ test('a second Ctrl-C leaves at once, and says what stays open', async () => {
 test('an open session is used and left open; --keep leaves a new one open', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1' });
   const used = await troupe(['run', '--notebook', notebook.id]);
-  assert.deepEqual([used.exitCode, used.err], [0, 'using the session that is open\n']);
+  assert.deepEqual([used.exitCode, used.err], [0, 'using the open session\n']);
   assert.equal((await notebook.record()).status, 'ready');
   await notebook.close();
   const kept = await troupe(['run', '--keep', notebook.id]);
@@ -201,7 +201,7 @@ test('an open session is used and left open; --keep leaves a new one open', asyn
   await notebook.close();
 });
 
-test('runs are listed, shown, tailed and cancelled', async () => {
+test('runs can be listed, shown, tailed and cancelled', async () => {
   const notebook = await openNotebook(server, { a: ENDLESS, b: 'print("done")' });
   const env = { SERVICE_SESSION_ID: notebook.id };
   const finished = await notebook.submit(['b']);
@@ -248,7 +248,7 @@ test('runs are listed, shown, tailed and cancelled', async () => {
   await notebook.close();
 });
 
-test('Ctrl-C leaves a run that is only watched', async () => {
+test('Ctrl-C while tailing a run leaves the run running', async () => {
   const notebook = await openNotebook(server, { a: ENDLESS });
   const runId = await notebook.submit(['a']);
   const child = shell.start(['runs', 'tail', runId]);
@@ -259,11 +259,11 @@ test('Ctrl-C leaves a run that is only watched', async () => {
   await notebook.close();
 });
 
-test('what cannot be run is a usage error', async () => {
+test('a missing or unknown notebook file is a usage error', async () => {
   for (const [args, message] of [
-    [['run'], 'Say what to run: a notebook file, or --notebook <id>.'],
+    [['run'], 'Name a notebook file, or use --notebook <id>.'],
     [['run', 'a.py', '--notebook', 'nb_1'], 'Give a file or --notebook, not both.'],
-    [['run', 'a.txt'], 'a.txt is no notebook by its name: those end in .py, .ipynb or .md.'],
+    [['run', 'a.txt'], 'a.txt is not a notebook file: the name must end in .py, .ipynb or .md.'],
     [['run', 'a.py'], 'There is no file a.py.'],
   ] as const) {
     assert.deepEqual(await troupe(args), { exitCode: 2, out: '', err: `troupe: ${message}\n` });

@@ -1,4 +1,4 @@
-/** The `troupe` program as a process of its own, as a shell runs it. */
+/** Runs the `troupe` program in its own process, as a shell does. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -10,22 +10,25 @@ import { pythonOfTests } from '#test/support/server-fixture.ts';
 
 const MAIN = fileURLToPath(new URL('../../server/cli.js', import.meta.url));
 
+/** What an ended process returned and printed. */
 export interface Ended {
   readonly exitCode: number | null;
   readonly out: string;
   readonly err: string;
 }
 
+/** Environment and input of a process. */
 export interface Options {
   readonly env?: Readonly<Record<string, string>>;
   /** Standard input; empty when absent. */
   readonly input?: string;
 }
 
+/** One run of the program. */
 export class TroupeProcess {
-  /** Resolves when it has ended. */
+  /** Resolves when the process has ended. */
   readonly ended: Promise<Ended>;
-  /** The arguments, as other users of the machine can see them. */
+  /** The arguments, as other users of the machine can read them. */
   readonly commandLine: string;
   readonly #child: ReturnType<typeof spawn>;
   #out = '';
@@ -43,7 +46,7 @@ export class TroupeProcess {
     this.commandLine = readFileSync(`/proc/${child.pid}/cmdline`, 'utf8');
     child.stdout.setEncoding('utf8').on('data', (text: string) => this.#hear(text, ''));
     child.stderr.setEncoding('utf8').on('data', (text: string) => this.#hear('', text));
-    child.stdin.on('error', () => {}); // it may end without reading
+    child.stdin.on('error', () => {}); // the process may end without reading its input
     child.stdin.end(input);
     this.ended = new Promise((resolve) => {
       child.once('close', (exitCode) => {
@@ -53,7 +56,7 @@ export class TroupeProcess {
     });
   }
 
-  /** Resolves once its output has `text`. Rejects when it ends without. */
+  /** Resolves when the output contains `text`. Rejects when the process ends before that. */
   async until(text: string): Promise<void> {
     await Promise.race([
       this.ended.then(({ out, err }) => assert.ok((out + err).includes(text), `${out}\n${err}`)),
@@ -82,7 +85,7 @@ export class TroupeProcess {
   }
 }
 
-/** Runs command lines in one directory as the owner of `server`. */
+/** Runs command lines in one directory, as the owner of `server`. */
 export class Shell {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
@@ -102,26 +105,26 @@ export class Shell {
           };
   }
 
-  /** Starts `troupe` with these words. */
+  /** Starts `troupe` with these arguments. */
   start(args: readonly string[], { env, input = '' }: Options = {}): TroupeProcess {
     const child = new TroupeProcess(args, { env: { ...this.env, ...env }, input, cwd: this.cwd });
     this.#owner.after(async () => child.kill());
     return child;
   }
 
-  /** Runs `troupe` to its end. */
+  /** Runs `troupe` and returns when it has ended. */
   troupe(args: readonly string[], options: Options = {}): Promise<Ended> {
     return this.start(args, options).ended;
   }
 
-  /** What a command that succeeds prints with `--json`. */
+  /** Returns what a successful command prints with `--json`. */
   async json<T>(args: readonly string[], options: Options = {}): Promise<T> {
     const { exitCode, out, err } = await this.troupe([...args, '--json'], options);
     assert.equal(exitCode, 0, err);
     return JSON.parse(out) as T;
   }
 
-  /** What a command that succeeds prints, without the last line break. */
+  /** Returns what a successful command prints, without the last line break. */
   async text(args: readonly string[], options: Options = {}): Promise<string> {
     const { exitCode, out, err } = await this.troupe(args, options);
     assert.equal(exitCode, 0, err);

@@ -1,18 +1,19 @@
-/** Shows an agent at work: what it says as it says it, what it does in one line each. */
+/** Shows an agent at work: its text as it arrives, and each tool call as one line. */
 import type { AgentEntry, AgentSession } from '#src/client/agent-sessions.ts';
 import type { AgentStreamEvent } from '#src/client/events.ts';
 import type { Run } from '#src/client/runs.ts';
 import { type Style, styleOf } from '../style.ts';
 import type { Terminal } from '../terminal.ts';
 
-const SHOWN_INPUT = 100;
+const MAX_INPUT_LENGTH = 100;
 
+/** The output for one prompt. */
 export class ConversationScreen {
   readonly #terminal: Terminal;
   readonly #style: Style;
   readonly #names = new Map<string, string>();
   #isInLine = false;
-  /** The entry whose text was streamed, so that it is not shown again. */
+  /** The entry whose text was streamed, so that its text is not shown twice. */
   #streamed = '';
 
   constructor(terminal: Terminal) {
@@ -20,7 +21,7 @@ export class ConversationScreen {
     this.#style = styleOf(terminal.color);
   }
 
-  /** Takes an event of the run that is shown. */
+  /** Shows an event of the run. */
   take(event: AgentStreamEvent): void {
     if (event.type === 'text-delta') {
       if (this.#streamed !== event.data.entryId) this.#endLine();
@@ -42,13 +43,13 @@ export class ConversationScreen {
     }
   }
 
-  /** What the end of the run adds to what was seen of it. */
+  /** Shows what only the finished run contains: warnings, and why it did not complete. */
   finish({ status, error, output, stale }: Run): void {
     this.#endLine();
     for (const part of output?.parts ?? []) {
       if (part.type === 'warning') this.#terminal.err(`${this.#style.yellow('warning')} ${part.message}\n`);
     }
-    if (stale === true) this.#terminal.err('the server died while this ran\n');
+    if (stale === true) this.#terminal.err('the server stopped unexpectedly during this run\n');
     else if (status !== 'completed') {
       const why = error === null ? '' : ` ${error.code}: ${error.message}`;
       this.#terminal.err(`${this.#style.red(status)}${why}\n`);
@@ -73,7 +74,7 @@ export class ConversationScreen {
   }
 }
 
-/** A whole conversation, as it is kept. */
+/** Returns a whole stored conversation as text. */
 export function conversationText(session: AgentSession, color: boolean): string {
   const style = styleOf(color);
   const lines = session.entries.flatMap((entry) => {
@@ -98,13 +99,13 @@ function textOf({ content }: AgentEntry): string {
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
-/** A model can write anything: none of it may move the cursor. */
+/** Removes control characters: a model can write anything, and none of it may move the cursor. */
 function visible(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to remove
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]+/g, '');
 }
 
 function oneLine(text: string): string {
   const line = visible(text.replace(/\s+/g, ' '));
-  return line.length > SHOWN_INPUT ? `${line.slice(0, SHOWN_INPUT)}…` : line;
+  return line.length > MAX_INPUT_LENGTH ? `${line.slice(0, MAX_INPUT_LENGTH)}…` : line;
 }

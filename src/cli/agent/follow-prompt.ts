@@ -4,24 +4,25 @@ import type { Run } from '#src/client/runs.ts';
 import { CommandFailure } from '../exit-code.ts';
 import { isOver } from '../run/follow-run.ts';
 
+/** A prompt to submit, and where its events go. */
 export interface FollowedPrompt {
   readonly client: Client;
   readonly sessionId: string;
-  /** Submits the prompt; called when everything that comes of it will be seen. */
+  /** Submits the prompt and returns its run. Called once the stream is open, so that no event is missed. */
   readonly submit: () => Promise<string>;
-  /** Given every event of the run, and those of the session while it runs. */
+  /** Called with every event of the run, and with status events of the session while the run lasts. */
   readonly take: (event: AgentStreamEvent) => void;
   readonly signal: AbortSignal;
 }
 
-/** Follows one prompt until its run is over. Resolves with its record. */
+/** Submits a prompt and follows it until its run has ended. Returns the run. */
 export async function followPrompt(options: FollowedPrompt): Promise<Run> {
   const { client, sessionId, submit, take, signal } = options;
   let runId: string | undefined;
   for await (const event of client.agentSessions.follow(sessionId, { signal })) {
     if (event.type === 'session.replayed') {
       if (runId === undefined) runId = await submit();
-      // Its end, if it came while the connection was lost, is not told again.
+      // If the run ended while the connection was lost, the stream does not repeat its end.
       else if (isOver(await client.runs.get(runId, { signal }))) break;
     } else if (runId !== undefined && (event.runId === runId || event.type === 'session.status')) {
       take(event);

@@ -19,11 +19,12 @@ const COLUMNS: readonly Column<LiveActor>[] = [
   },
 ];
 
+/** `troupe actors`: lists the live actors of the workspace. */
 export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) => {
   const command = program
     .command('actors')
-    .summary('look into the live actors of the workspace')
-    .description('look into the live actors of the workspace: environments, sessions and runs in memory')
+    .summary('list the live actors of the workspace')
+    .description('list the live actors of the workspace: the environments, sessions and runs in memory')
     .action(async (_, command) => {
       const { items } = await connect(command).actors();
       printList(terminal, items, COLUMNS, wantsJson(command));
@@ -31,7 +32,7 @@ export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) 
   examples(command, ['troupe actors', 'troupe actors --json | jq \'.[] | select(.kind == "run")\'']);
 };
 
-/** The state of a chart as a path, such as `open.vacant`; regions that are in parallel stand beside each other. */
+/** Returns the state of a chart as a path, such as `open.vacant`, and parallel regions side by side. */
 function stateText(state: unknown): string {
   if (typeof state !== 'object' || state === null) return String(state);
   const regions = Object.entries(state).map(([name, below]) =>

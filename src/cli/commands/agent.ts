@@ -26,6 +26,7 @@ const COLUMNS: readonly Column<AgentSessionSummary>[] = [
   { title: 'changed', of: ({ updatedAt }) => updatedAt },
 ];
 
+/** `troupe agent`: conversations with agents. */
 export const agent: CommandGroup = (program, context) => {
   const { terminal, connect, wantsJson, input } = context;
   const group = program.command('agent').description('conversations with agents');
@@ -33,11 +34,11 @@ export const agent: CommandGroup = (program, context) => {
   const create = group
     .command('new')
     .description('open a conversation and print its id')
-    .option('--environment <id>', "where (default: the notebook's, or a new one)")
-    .option('--notebook <session>', 'a notebook session for the agent to work in')
-    .option('--model <id>', 'provider/model')
-    .option('--instructions <text>', 'what the agent is always told')
-    .option('--datasource <slug...>', 'datasources that it may query')
+    .option('--environment <id>', "environment (default: the notebook's, or a new one)")
+    .option('--notebook <session>', 'notebook session that the agent works in')
+    .option('--model <id>', 'model, as provider/model')
+    .option('--instructions <text>', 'instructions that precede every prompt')
+    .option('--datasource <slug...>', 'datasources that the agent may query')
     .action(async (options: NewOptions, command) => {
       const session = await openConversation(connect(command), options);
       if (wantsJson(command)) return printJson(terminal, session);
@@ -51,12 +52,12 @@ export const agent: CommandGroup = (program, context) => {
 
   const prompt = group
     .command('prompt')
-    .description('prompt an agent and show its answer; Ctrl-C cancels, a second one leaves')
-    .argument('<conversation>', 'its id')
-    .argument('[text]', 'what to say; - or nothing reads standard input')
+    .description('send a prompt and show the answer; Ctrl-C cancels it, a second one leaves at once')
+    .argument('<conversation>', 'id of the conversation')
+    .argument('[text]', 'text of the prompt; - or no text reads standard input')
     .action(async (sessionId: string, given: string | undefined, _, command) => {
       const text = given === undefined || given === '-' ? await input.read() : given;
-      if (text.trim() === '') throw new CommandFailure('Say something.', EXIT.usage);
+      if (text.trim() === '') throw new CommandFailure('The prompt is empty.', EXIT.usage);
       const exitCode = await ask(context, connect(command), sessionId, text, wantsJson(command));
       if (exitCode !== EXIT.ok) throw new CommandEnd(exitCode);
     });
@@ -68,10 +69,10 @@ export const agent: CommandGroup = (program, context) => {
 
   const chat = group
     .command('chat')
-    .description('talk with an agent, line by line, until the input ends')
-    .argument('[conversation]', 'its id (default: a new one)')
-    .option('--notebook <session>', 'a notebook session for a new one to work in')
-    .option('--model <id>', 'provider/model of a new one')
+    .description('chat with an agent, one prompt per line, until the input ends')
+    .argument('[conversation]', 'id of the conversation (default: a new one)')
+    .option('--notebook <session>', 'notebook session for a new conversation')
+    .option('--model <id>', 'model of a new conversation, as provider/model')
     .action(async (given: string | undefined, options: NewOptions, command) => {
       const client = connect(command);
       const sessionId = given ?? (await openConversation(client, options)).sessionId;
@@ -85,7 +86,7 @@ export const agent: CommandGroup = (program, context) => {
   const show = group
     .command('show')
     .description('show a conversation')
-    .argument('<conversation>', 'its id')
+    .argument('<conversation>', 'id of the conversation')
     .action(async (sessionId: string, _, command) => {
       const session = await connect(command).agentSessions.get(sessionId);
       if (wantsJson(command)) printJson(terminal, session);
@@ -104,7 +105,7 @@ export const agent: CommandGroup = (program, context) => {
   const close = group
     .command('close')
     .description('close a conversation; its history stays')
-    .argument('<conversation>', 'its id')
+    .argument('<conversation>', 'id of the conversation')
     .action(async (sessionId: string, _, command) => {
       const session = await connect(command).agentSessions.close(sessionId);
       if (wantsJson(command)) printJson(terminal, session);
@@ -133,7 +134,7 @@ async function openConversation(client: Client, options: NewOptions) {
   });
 }
 
-/** One prompt and its answer. With `json` every event is a line, and the run is the last one. */
+/** Sends one prompt and shows its answer. With `json`, every event is printed as a line, and the run as the last one. */
 async function ask(
   { terminal, input }: CliContext,
   client: Client,
@@ -151,10 +152,10 @@ async function ask(
       interruption.stop.throwIfAborted();
       const { runId } = await client.agentSessions.prompt(sessionId, text, { signal: interruption.leave });
       interruption.instead = () => {
-        terminal.err('\ncancelling (Ctrl-C again leaves at once)\n');
-        client.runs.cancel(runId, { signal: interruption.leave }).catch(() => {}); // it may be over by now
+        terminal.err('\ncancelling; press Ctrl-C again to leave at once\n');
+        client.runs.cancel(runId, { signal: interruption.leave }).catch(() => {}); // the run may have ended
       };
-      if (interruption.stop.aborted) interruption.instead(); // while the prompt was on its way
+      if (interruption.stop.aborted) interruption.instead(); // Ctrl-C was pressed during the submission
       return runId;
     },
     take: (event) => (json ? printJsonLine(terminal, event) : screen.take(event)),

@@ -20,20 +20,21 @@ interface ExecOptions {
 
 type CodeResult = Awaited<ReturnType<Client['code']['execute']>>;
 
+/** `troupe code`: runs Python in a notebook session. */
 export const code: CommandGroup = (program, context) => {
   const { terminal, connect, wantsJson } = context;
-  const group = program.command('code').description('Python in a live notebook session');
+  const group = program.command('code').description('run Python in a live notebook session');
   const exec = group
     .command('exec')
     .description(
-      'run Python in the scratchpad of a session; with marimo._code_mode it edits the notebook.\n' +
+      'run Python in the scratchpad of a session; with marimo._code_mode the code can edit the notebook.\n' +
         'The exit code is 1 when the code fails. Ctrl-C interrupts it.',
     )
-    .argument('[file]', 'a file with the code; - or nothing is standard input')
+    .argument('[file]', 'file with the code; - or no file reads standard input')
     .option('-c, --code <code>', 'the code itself')
-    .option('--session <id>', 'the session (default: SERVICE_SESSION_ID)')
-    .option('--tool-call-id <id>', 'an id to be echoed on the execution-completed event')
-    .option('--output-dir <directory>', 'where an image that the code gives is saved')
+    .option('--session <id>', 'id of the session (default: SERVICE_SESSION_ID)')
+    .option('--tool-call-id <id>', 'id that the execution-completed event repeats')
+    .option('--output-dir <directory>', 'directory for an image that the code returns')
     .action(async (file: string | undefined, options: ExecOptions, command) => {
       const client = connect(command);
       const sessionId = sessionOf(options.session, context);
@@ -66,23 +67,23 @@ async function sourceFrom(
 ): Promise<string> {
   if (given !== undefined) {
     if (file === undefined) return given;
-    throw new CommandFailure('Give -c or a file, not both.', EXIT.usage);
+    throw new CommandFailure('Use -c or a file, not both.', EXIT.usage);
   }
   if (file !== undefined && file !== '-') return readTextFile(file, cwd);
   if (file === undefined && input.isTerminal) {
-    throw new CommandFailure('Give the code: -c CODE, a file, or on standard input.', EXIT.usage);
+    throw new CommandFailure('Provide the code with -c CODE, in a file, or on standard input.', EXIT.usage);
   }
   return input.read();
 }
 
-/** What was printed goes where it was printed to, so that both can be piped. */
+/** Prints each output to the stream that the code printed it to, so that both can be piped. */
 function print(result: CodeResult, terminal: Terminal, cwd: string, directory: string | undefined): void {
   const style = styleOf(terminal.color);
   terminal.out(result.stdout);
   terminal.err(result.stderr);
   for (const { type, message, cellId } of result.errors) {
     const line = message.startsWith(type) ? message : `${type}: ${message}`;
-    // The traceback of the code itself ends with it.
+    // A traceback in stderr already ends with the message.
     if (result.stderr.trimEnd().endsWith(message.trimEnd())) continue;
     terminal.err(`${style.red(line)}${cellId === null ? '' : ` (in cell ${cellId})`}\n`);
   }

@@ -10,11 +10,14 @@ const SHELLS: Readonly<Record<string, (words: readonly CommandWords[]) => string
   fish: fishScript,
 };
 
+/** `troupe completion`: completion scripts for shells. */
 export const completion: CommandGroup = (program, { terminal }) => {
   const command = program
     .command('completion')
     .summary('print a completion script')
-    .description('print a completion script: of commands, options, files, and ids that the server knows')
+    .description(
+      'print a shell script that completes commands, options, files, and ids that the server knows',
+    )
     .addArgument(new Argument('<shell>').choices(Object.keys(SHELLS)))
     .action((shell: string) => terminal.out(SHELLS[shell]?.(wordsOf(program)) ?? ''));
   examples(command, [

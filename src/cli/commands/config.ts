@@ -4,11 +4,12 @@ import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { printList } from '../terminal.ts';
 
+/** `troupe config`: the settings of the server. */
 export const config: CommandGroup = (program, { terminal, env, cwd, wantsJson }) => {
   const command = program
     .command('config')
     .summary('show the settings of the server')
-    .description('show every setting, its value and where that came from; secrets stay hidden')
+    .description('show every setting with its value and its source; secrets are hidden')
     .option('--markdown', 'print the table of the documentation instead')
     .action((options: { markdown?: boolean }, command) => {
       if (options.markdown === true) return terminal.out(settingsTable());

@@ -24,16 +24,19 @@ const GRANT_COLUMNS: readonly Column<DatasourceGrant>[] = [
   { title: 'since', of: ({ createdAt }) => createdAt },
 ];
 
-/** A connection comes from a file or standard input only: others can read a command's arguments. */
-const CONNECTION = 'a file with the connection as JSON, or - for standard input';
+/** A connection is read from a file or standard input only: other users can read the arguments of a process. */
+const CONNECTION = 'file with the connection as JSON; - reads standard input';
 
+/** `troupe datasources`: database connections. */
 export const datasources: CommandGroup = (program, context) => {
   const { terminal, connect, wantsJson } = context;
-  const group = program.command('datasources').description('database connections, sealed in the server');
+  const group = program
+    .command('datasources')
+    .description('database connections; the server seals their credentials');
   const connectionFrom = async (file: string): Promise<DatasourceConnection> => {
     const value = await readJsonInput(file, context);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-    throw new CommandFailure('A connection is a JSON object with a kind.', EXIT.usage);
+    throw new CommandFailure('The connection must be a JSON object with a member "kind".', EXIT.usage);
   };
   const tell = (command: Parameters<typeof wantsJson>[0], value: object, text: string) => {
     if (wantsJson(command)) printJson(terminal, value);
@@ -53,8 +56,8 @@ export const datasources: CommandGroup = (program, context) => {
   examples(list, ['troupe datasources list']);
   const show = group
     .command('show')
-    .description('show what is known of a datasource, and who it is shared with')
-    .argument('<slug>')
+    .description('show a datasource and its grants; the connection itself is never shown')
+    .argument('<slug>', 'slug of the datasource')
     .action(async (slug: string, _, command) => {
       const { datasources } = connect(command);
       const [datasource, grants] = await Promise.all([datasources.get(slug), datasources.grants(slug)]);
@@ -65,17 +68,17 @@ export const datasources: CommandGroup = (program, context) => {
   examples(show, ['troupe datasources show sales']);
   const create = group
     .command('create')
-    .description('seal a new connection')
-    .argument('<slug>')
+    .description('create a datasource; its connection is stored sealed')
+    .argument('<slug>', 'slug of the datasource')
     .argument('<connection>', CONNECTION)
-    .option('--name <name>', 'what to call it')
-    .option('--test', 'save it only if it works')
+    .option('--name <name>', 'name to display')
+    .option('--test', 'save it only if the connection works')
     .action(
       async (slug: string, file: string, { name, test }: { name?: string; test?: boolean }, command) => {
         const fields = { connection: await connectionFrom(file), testConnection: test === true };
         const named = name === undefined ? fields : { ...fields, name };
         const made = await connect(command).datasources.create({ slug, ...named });
-        tell(command, made, `${made.slug} is sealed (revision ${made.revision}).`);
+        tell(command, made, `${made.slug} is saved (revision ${made.revision}).`);
       },
     );
   examples(create, [
@@ -84,29 +87,29 @@ export const datasources: CommandGroup = (program, context) => {
   ]);
   const replace = group
     .command('replace')
-    .description('seal another connection in place of the one before')
-    .argument('<slug>')
+    .description('replace the connection of a datasource')
+    .argument('<slug>', 'slug of the datasource')
     .argument('<connection>', CONNECTION)
-    .option('--name <name>', 'what to call it; an empty one takes the name away')
-    .option('--test', 'replace it only if it works')
+    .option('--name <name>', 'name to display; an empty one removes the name')
+    .option('--test', 'save it only if the connection works')
     .action(
       async (slug: string, file: string, { name, test }: { name?: string; test?: boolean }, command) => {
         const fields = { connection: await connectionFrom(file), testConnection: test === true };
         const named = name === undefined ? fields : { ...fields, name: name === '' ? null : name };
         const made = await connect(command).datasources.replace(slug, named);
-        tell(command, made, `${made.slug} is sealed (revision ${made.revision}).`);
+        tell(command, made, `${made.slug} is saved (revision ${made.revision}).`);
       },
     );
   examples(replace, ['troupe datasources replace sales connection.json']);
   const test = group
     .command('test')
-    .description('test a saved connection, or with --connection one that is not saved')
-    .argument('[slug]')
+    .description('test a saved connection, or an unsaved one with --connection')
+    .argument('[slug]', 'slug of a saved datasource')
     .option('--connection <file>', CONNECTION)
     .action(async (slug: string | undefined, { connection }: { connection?: string }, command) => {
       const client = connect(command);
       if ((slug === undefined) === (connection === undefined)) {
-        throw new CommandFailure('Name a datasource, or give --connection.', EXIT.usage);
+        throw new CommandFailure('Name a datasource or use --connection, but not both.', EXIT.usage);
       }
       if (connection !== undefined) {
         report(command, await client.datasources.testConnection(await connectionFrom(connection)));
@@ -116,7 +119,7 @@ export const datasources: CommandGroup = (program, context) => {
   const remove = group
     .command('delete')
     .description('delete a datasource and its grants; files stay')
-    .argument('<slug>')
+    .argument('<slug>', 'slug of the datasource')
     .action(async (slug: string, _, command) => {
       await connect(command).datasources.delete(slug);
       tell(command, { slug, deleted: true }, `${slug} is deleted.`);
@@ -124,10 +127,10 @@ export const datasources: CommandGroup = (program, context) => {
   examples(remove, ['troupe datasources delete sales']);
   const share = group
     .command('share')
-    .description('let a user (user:<id>) or a role (role:editor, role:viewer) read a datasource')
-    .argument('<slug>')
-    .argument('<subject>')
-    .option('--revoke', 'stop sharing')
+    .description('share a datasource with a user (user:<id>) or with a role (role:editor, role:viewer)')
+    .argument('<slug>', 'slug of the datasource')
+    .argument('<subject>', 'user:<id>, role:editor or role:viewer')
+    .option('--revoke', 'stop sharing it')
     .action(async (slug: string, subject: string, { revoke }: { revoke?: boolean }, command) => {
       const client = connect(command);
       if (revoke === true) await client.datasources.unshare(slug, subject);
@@ -141,7 +144,7 @@ export const datasources: CommandGroup = (program, context) => {
   ]);
   const schema = group
     .command('schema')
-    .description('the JSON Schema of connections of every kind')
+    .description('print the JSON Schema of all kinds of connections')
     .action(async (_, command) => printJson(terminal, await connect(command).datasources.schema()));
   examples(schema, ['troupe datasources schema']);
 };

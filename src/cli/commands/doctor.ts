@@ -8,12 +8,13 @@ import { checkServer, type ServerFinding } from '../server-check.ts';
 import { type Style, styleOf } from '../style.ts';
 import { printJson } from '../terminal.ts';
 
+/** `troupe doctor`: checks the machine and the server. */
 export const doctor: CommandGroup = (program, context) => {
   const command = program
     .command('doctor')
     .summary('check this machine and its server, and say what to do')
     .description(
-      'check this machine and its server, and say what to do; the exit code is 1 when there is a problem',
+      'check this machine and its server, and say what to do; the exit code is 1 if there is a problem',
     )
     .option('--model', 'also ask the default model for one word')
     .action(async (options: { model?: true }, cmd) => {
@@ -21,7 +22,7 @@ export const doctor: CommandGroup = (program, context) => {
       const askModel = options.model === true;
       const json = context.wantsJson(cmd);
       const style = styleOf(context.terminal.color);
-      const line = new LiveLine(context.terminal, () => 'looking');
+      const line = new LiveLine(context.terminal, () => 'checking');
       const findings: ServerFinding[] = [];
       try {
         for await (const finding of findingsOf(
@@ -52,7 +53,7 @@ async function* findingsOf(
   askModel: boolean,
 ): AsyncGenerator<ServerFinding, void, undefined> {
   const { config } = loadConfig(env, { cwd });
-  // Loaded here: with it come the kernel host and the store, which no other command needs.
+  // Imported here, because it loads the kernel host and the store, which no other command needs.
   const { examine } = await import('#src/doctor/examine.ts');
   yield* examine(config);
   try {
@@ -60,7 +61,7 @@ async function* findingsOf(
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     const advice =
-      'A server that was started here once has left its credentials; for another one set the SERVICE_ names.';
+      'Start a server here once, which stores credentials for this command, or set SERVICE_ACCESS_TOKEN and SERVICE_WORKSPACE_ID.';
     yield { check: 'server', status: 'warning', detail: error.message, advice };
   }
 }

@@ -5,10 +5,11 @@ import { factLines } from '../show/notebook.ts';
 import { type Style, styleOf } from '../style.ts';
 import { printJson } from '../terminal.ts';
 
+/** `troupe environments`: execution environments. */
 export const environments: CommandGroup = (program, { terminal, connect, wantsJson }) => {
   const group = program
     .command('environments')
-    .description('execution environments, each with room for one notebook session');
+    .description('execution environments, each for one notebook session');
   const create = group
     .command('create')
     .description('create an environment and print its id')
@@ -21,7 +22,7 @@ export const environments: CommandGroup = (program, { terminal, connect, wantsJs
   const show = group
     .command('show')
     .description('show an environment')
-    .argument('<environment>', 'its id')
+    .argument('<environment>', 'id of the environment')
     .action(async (id: string, _, command) => {
       const environment = await connect(command).executionEnvironments.get(id);
       if (wantsJson(command)) printJson(terminal, environment);
@@ -30,8 +31,8 @@ export const environments: CommandGroup = (program, { terminal, connect, wantsJs
   examples(show, ['troupe environments show env_01…']);
   const close = group
     .command('close')
-    .description('close an environment; refused while sessions are attached')
-    .argument('<environment>', 'its id')
+    .description('close an environment; fails while sessions are attached to it')
+    .argument('<environment>', 'id of the environment')
     .action(async (id: string, _, command) => {
       const environment = await connect(command).executionEnvironments.close(id);
       if (wantsJson(command)) printJson(terminal, environment);

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { CommandGroup } from '../command-group.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
-/** In place of commander's own, which knows no command below a group. */
+/** `troupe help`: replaces commander's own help command, which does not know commands inside of groups. */
 export const help: CommandGroup = (program) => {
   program
     .helpCommand(false)
@@ -14,10 +14,7 @@ export const help: CommandGroup = (program) => {
       for (const word of words) {
         const next = found.commands.find((command) => [command.name(), ...command.aliases()].includes(word));
         if (next === undefined) {
-          throw new CommandFailure(
-            `There is no command ${words.join(' ')}; troupe help lists them.`,
-            EXIT.usage,
-          );
+          throw new CommandFailure(`There is no command ${words.join(' ')}. See: troupe help`, EXIT.usage);
         }
         found = next;
       }

@@ -9,8 +9,13 @@ const COLUMNS: readonly Column<Key>[] = [
   { title: 'seals', of: ({ sealed }) => String(sealed) },
 ];
 
+/** `troupe keys`: the keyring. */
 export const keys: CommandGroup = (program, { terminal, connect, wantsJson }) => {
-  const group = program.command('keys').description('the keyring that seals connections, never its values');
+  const group = program
+    .command('keys')
+    .description(
+      'keys of the keyring that seals datasource connections; the keys themselves are never shown',
+    );
   const list = group
     .command('list')
     .description('list the keys and how many connections each seals')
@@ -21,7 +26,7 @@ export const keys: CommandGroup = (program, { terminal, connect, wantsJson }) =>
   examples(list, ['troupe keys list']);
   const add = group
     .command('add')
-    .description('make a new key, which seals from now on; the others stay for what they have sealed')
+    .description('create a key, which seals new connections; older keys stay for what they have sealed')
     .action(async (_, command) => {
       const { items } = await connect(command).keys.add();
       printList(terminal, [...items], COLUMNS, wantsJson(command));
@@ -29,7 +34,7 @@ export const keys: CommandGroup = (program, { terminal, connect, wantsJson }) =>
   examples(add, ['troupe keys add']);
   const rotate = group
     .command('rotate')
-    .description('make a new key, seal everything with it, and drop the old ones; the server goes on')
+    .description('create a key, seal everything with it, and remove the old keys; the server keeps running')
     .action(async (_, command) => {
       const { items } = await connect(command).keys.rotate();
       printList(terminal, [...items], COLUMNS, wantsJson(command));

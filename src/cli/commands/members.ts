@@ -12,17 +12,20 @@ const COLUMNS: readonly Column<Member>[] = [
   { title: 'since', of: ({ createdAt }) => createdAt },
 ];
 
-const role = () => new Option('--role <role>', 'what they may do').choices(['owner', 'editor', 'viewer']);
+const role = () => new Option('--role <role>', 'role of the member').choices(['owner', 'editor', 'viewer']);
 
+/** `troupe member`: members of the workspace. */
 export const members: CommandGroup = (program, { terminal, connect, wantsJson }) => {
-  const group = program.command('member').description('members of the workspace, for its owners');
+  const group = program
+    .command('member')
+    .description('members of the workspace; only owners may change them');
   const create = group
     .command('create')
     .alias('add')
-    .description('add a member; a user that is not known yet is created')
-    .argument('<user>', 'an id of your choice, such as a mail address')
+    .description('add a member; a user that does not exist yet is created')
+    .argument('<user>', 'user id of your choice, such as a mail address')
     .addOption(role().makeOptionMandatory())
-    .option('--name <name>', 'what to call them')
+    .option('--name <name>', 'name to display')
     .action(async (userId: string, options: { role: Role; name?: string }, command) => {
       const member = await connect(command).members.create({ userId, ...options });
       if (wantsJson(command)) printJson(terminal, member);
@@ -39,7 +42,7 @@ export const members: CommandGroup = (program, { terminal, connect, wantsJson })
   const change = group
     .command('change')
     .description('change the role of a member')
-    .argument('<user>')
+    .argument('<user>', 'user id of the member')
     .addOption(role().makeOptionMandatory())
     .action(async (userId: string, body: { role: Role }, command) => {
       const member = await connect(command).members.update(userId, body);
@@ -50,8 +53,8 @@ export const members: CommandGroup = (program, { terminal, connect, wantsJson })
   const revoke = group
     .command('revoke')
     .alias('remove')
-    .description('remove a member, with their tokens for this workspace')
-    .argument('<user>')
+    .description('remove a member and revoke their tokens for this workspace')
+    .argument('<user>', 'user id of the member')
     .action(async (userId: string, _, command) => {
       await connect(command).members.delete(userId);
       if (wantsJson(command)) printJson(terminal, { userId, removed: true });

@@ -14,8 +14,9 @@ const COLUMNS: readonly Column<ModelProvider>[] = [
   { title: 'models', of: ({ provider, models }) => models.join(', ') || `${provider}/…` },
 ];
 
+/** `troupe models`: the models that agents use, and the workspace's keys for them. */
 export const models: CommandGroup = (program, { terminal, connect, wantsJson, input }) => {
-  const group = program.command('models').description('what agents are answered by');
+  const group = program.command('models').description('models that answer the prompts of agents');
 
   const list = group
     .command('list')
@@ -30,36 +31,38 @@ export const models: CommandGroup = (program, { terminal, connect, wantsJson, in
 
   const setKey = group
     .command('set-key')
-    .description('give the workspace a key of its own for a provider, read from standard input; an owner may')
+    .description(
+      "set the workspace's own key for a provider, read from standard input; only owners may do this",
+    )
     .argument('<provider>', 'anthropic, openai or openai-compatible')
     .action(async (provider: string, _, command) => {
-      // Not an argument: others can read those.
+      // The key is not an argument, because other users can read the arguments of a process.
       const key = (await input.read()).trim();
-      if (key === '') throw new CommandFailure('Give the key on standard input.', EXIT.usage);
+      if (key === '') throw new CommandFailure('Provide the key on standard input.', EXIT.usage);
       const kept = await connect(command).models.setKey(provider, key);
       if (wantsJson(command)) printJson(terminal, kept);
-      else terminal.out(`The key for ${provider} is sealed.\n`);
+      else terminal.out(`The key for ${provider} is stored.\n`);
     });
   examples(setKey, ['pass show anthropic | troupe models set-key anthropic']);
 
   const deleteKey = group
     .command('delete-key')
-    .description("forget the workspace's key for a provider")
+    .description("delete the workspace's key for a provider")
     .argument('<provider>')
     .action(async (provider: string, _, command) => {
       await connect(command).models.deleteKey(provider);
       if (wantsJson(command)) printJson(terminal, { provider, deleted: true });
-      else terminal.out(`The key for ${provider} is forgotten.\n`);
+      else terminal.out(`The key for ${provider} is deleted.\n`);
     });
   examples(deleteKey, ['troupe models delete-key anthropic']);
 
   const addLocal = group
     .command('add-local')
     .description(
-      'install what serves a GGUF file on this machine (TROUPE_LOCAL_MODEL): llama.cpp, some 100 MB',
+      'install llama.cpp (some 100 MB), which serves a GGUF file on this machine (see TROUPE_LOCAL_MODEL)',
     )
     .action(async () => {
-      // Set-up is plain JavaScript outside of what is built.
+      // Set-up is plain JavaScript and not part of the build.
       const setUp = pathToFileURL(join(PACKAGE_ROOT, 'src/setup/local-model.mjs'));
       const { addLocalModel } = (await import(setUp.href)) as { addLocalModel: () => Promise<string> };
       terminal.out(`${await addLocalModel()}\n`);
@@ -69,7 +72,7 @@ export const models: CommandGroup = (program, { terminal, connect, wantsJson, in
   const test = group
     .command('test')
     .description('ask a model for one word')
-    .argument('[model]', 'provider/model (default: the default model)')
+    .argument('[model]', 'model as provider/model (default: the default model)')
     .action(async (model: string | undefined, _, command) => {
       const result = await connect(command).models.test(model);
       if (wantsJson(command)) printJson(terminal, result);

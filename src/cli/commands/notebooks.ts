@@ -23,6 +23,7 @@ type ExportFormat = NotebookFileFormat | 'html';
 
 const EXPORT_FORMATS: readonly ExportFormat[] = ['py', 'ipynb', 'md', 'html'];
 
+/** `troupe notebooks`: saved notebooks. */
 export const notebooks: CommandGroup = (program, context) => {
   const { terminal, cwd, connect, wantsJson } = context;
   const group = program.command('notebooks').description('saved notebooks');
@@ -36,8 +37,8 @@ export const notebooks: CommandGroup = (program, context) => {
 
   const create = group
     .command('create')
-    .description('create a notebook: an empty one, or one from the fields of the API as JSON')
-    .argument('[file]', 'JSON with any of serialization, datasourceSlugs, variables; - is standard input')
+    .description('create a notebook: an empty one, or one from JSON with the fields of the API')
+    .argument('[file]', 'JSON with any of serialization, datasourceSlugs, variables; - reads standard input')
     .action(async (file: string | undefined, _, command) => {
       const notebook = await connect(command).notebooks.create(await fieldsFrom(file, context));
       if (wantsJson(command)) printJson(terminal, notebook);
@@ -52,7 +53,7 @@ export const notebooks: CommandGroup = (program, context) => {
   const show = group
     .command('show')
     .description('show a notebook and the code of its cells')
-    .argument('<notebook>', 'its id')
+    .argument('<notebook>', 'id of the notebook')
     .action(async (id: string, _, command) => {
       const notebook = await connect(command).notebooks.get(id);
       if (wantsJson(command)) printJson(terminal, notebook);
@@ -65,10 +66,10 @@ export const notebooks: CommandGroup = (program, context) => {
 
   const importing = group
     .command('import')
-    .description('make a notebook from each file, and print the ids')
-    .argument('<file...>', 'notebook files: .py, .ipynb or .md; - is standard input, with --format')
+    .description('import each file as a new notebook, and print the ids')
+    .argument('<file...>', 'notebook files: .py, .ipynb or .md; - reads standard input and needs --format')
     .addOption(
-      new Option('--format <format>', 'what the files are (default: by their names)').choices([
+      new Option('--format <format>', 'format of the files (default: by their extensions)').choices([
         'py',
         'ipynb',
         'md',
@@ -92,16 +93,14 @@ export const notebooks: CommandGroup = (program, context) => {
 
   const exporting = group
     .command('export')
-    .description(
-      'write a notebook as a file, with the outputs of its cells where the format has room for them',
-    )
-    .argument('<notebook>', 'its id')
+    .description('write a notebook to a file, with the outputs of its cells if the format can hold them')
+    .argument('<notebook>', 'id of the notebook')
     .addOption(
-      new Option('--format <format>', 'the format (default: by the name of the file, else py)').choices(
+      new Option('--format <format>', 'format of the file (default: by its extension, else py)').choices(
         EXPORT_FORMATS,
       ),
     )
-    .option('-o, --output <file>', 'where to (default: standard output)')
+    .option('-o, --output <file>', 'file to write (default: standard output)')
     .action(async (id: string, options: { format?: ExportFormat; output?: string }, command) => {
       const format = options.format ?? formatByName(options.output) ?? 'py';
       const { bytes } = await connect(command).notebooks.export(id, format);
@@ -124,7 +123,7 @@ export const notebooks: CommandGroup = (program, context) => {
   const deleting = group
     .command('delete')
     .description('delete notebooks; their runs stay readable')
-    .argument('<notebook...>', 'their ids')
+    .argument('<notebook...>', 'ids of the notebooks')
     .action(async (ids: readonly string[], _, command) => {
       const client = connect(command);
       for (const id of ids) {
@@ -146,7 +145,8 @@ async function fieldsFrom(file: string | undefined, context: CliContext): Promis
 
 async function fileFrom(name: string, format: NotebookFileFormat | undefined, { cwd, input }: CliContext) {
   if (name !== '-') return readNotebookFile(name, cwd, format);
-  if (format === undefined) throw new CommandFailure('Say --format: standard input has no name.', EXIT.usage);
+  if (format === undefined)
+    throw new CommandFailure('Standard input has no extension: use --format.', EXIT.usage);
   return { format, content: await input.read() };
 }
 

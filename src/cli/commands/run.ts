@@ -17,25 +17,29 @@ interface RunOptions {
   readonly outputDir?: string;
 }
 
+/** `troupe run`: runs a notebook and shows what happens. */
 export const run: CommandGroup = (program, { terminal, input, cwd, connect, wantsJson }) => {
   const command = program
     .command('run')
-    .summary('run a notebook, or a notebook file, and show what happens')
+    .summary('run a notebook or a notebook file, and show what happens')
     .description(
-      'run a notebook and show what happens; Ctrl-C cancels the run, a second one leaves at once.\n' +
-        'A file is imported as a new notebook, which stays. The exit code says how the run ended.',
+      'run a notebook and show what happens. Ctrl-C cancels the run; a second one leaves at once.\n' +
+        'A file is imported as a new notebook, which stays unless --rm is given. The exit code tells how the run ended.',
     )
-    .argument('[file]', 'a notebook file (.py, .ipynb, .md), or the id of a notebook')
-    .option('--notebook <notebook>', 'a saved notebook; when it is open, its session is used and left open')
-    .option('--cells <list>', 'only these cells, by id or name, with commas between them', splitList)
+    .argument('[file]', 'notebook file (.py, .ipynb, .md), or id of a notebook')
+    .option(
+      '--notebook <notebook>',
+      'id of a saved notebook; if a session is open on it, that one is used and left open',
+    )
+    .option('--cells <list>', 'run only these cells: ids or names, separated by commas', splitList)
     .addOption(
-      new Option('--cache-mode <mode>', 'whether results may be reused, and whether the output is saved')
+      new Option('--cache-mode <mode>', 'no-cache runs fresh cells again, no-store does not save the output')
         .choices(['default', 'no-cache', 'no-store'])
         .default('default'),
     )
     .option('--keep', 'leave the session and its environment open')
-    .option('--rm', 'delete the notebook that was imported')
-    .option('--output-dir <directory>', 'where images go (default: troupe-output/<run>)')
+    .option('--rm', 'delete the imported notebook at the end')
+    .option('--output-dir <directory>', 'directory for images (default: troupe-output/<run>)')
     .action(async (file: string | undefined, options: RunOptions, cmd) => {
       const interruption = new Interruption(input);
       try {

@@ -19,12 +19,13 @@ const COLUMNS: readonly Column<Run>[] = [
   { title: 'error', of: ({ error }) => error?.message.split('\n')[0] ?? null },
 ];
 
+/** `troupe runs`: the runs of sessions and their outputs. */
 export const runs: CommandGroup = (program, context) => {
   const { terminal, cwd, connect, wantsJson } = context;
-  const group = program.command('runs').description('runs: what was executed, and what came of it');
+  const group = program.command('runs').description('executions of notebooks, and their results');
   const list = group
     .command('list')
-    .description('list the runs of a session, oldest first; also of a closed one')
+    .description('list the runs of a session, oldest first; the session may be closed')
     .addArgument(sessionArgument())
     .action(async (id: string | undefined, _, command) => {
       const all: readonly Run[] = await collect(connect(command).executions.each(sessionOf(id, context)));
@@ -37,9 +38,9 @@ export const runs: CommandGroup = (program, context) => {
 
   const show = group
     .command('show')
-    .description('show a run and its output as it was saved')
-    .argument('<run>', 'its id')
-    .option('--output-dir <directory>', 'save its images there')
+    .description('show a run and its saved output')
+    .argument('<run>', 'id of the run')
+    .option('--output-dir <directory>', 'directory to save its images in')
     .action(async (runId: string, options: { outputDir?: string }, command) => {
       const client = connect(command);
       const run = await client.runs.get(runId);
@@ -54,8 +55,8 @@ export const runs: CommandGroup = (program, context) => {
   const cancel = group
     .command('cancel')
     .description('cancel a run, and wait until it has ended')
-    .argument('<run>', 'its id')
-    .option('--no-wait', 'return as soon as it is accepted')
+    .argument('<run>', 'id of the run')
+    .option('--no-wait', 'return as soon as the server has accepted the request')
     .action(async (runId: string, { wait }: { wait: boolean }, command) => {
       const client = connect(command);
       const accepted = await client.runs.cancel(runId);
@@ -67,9 +68,9 @@ export const runs: CommandGroup = (program, context) => {
 
   const tail = group
     .command('tail')
-    .description('follow a run until it ends; the exit code says how. Ctrl-C leaves it running')
-    .argument('<run>', 'its id')
-    .option('--output-dir <directory>', 'where images go (default: troupe-output/<run>)')
+    .description('follow a run until it ends; the exit code tells how. Ctrl-C leaves, and the run goes on')
+    .argument('<run>', 'id of the run')
+    .option('--output-dir <directory>', 'directory for images (default: troupe-output/<run>)')
     .action(async (runId: string, options: { outputDir?: string }, command) => {
       const client = connect(command);
       const json = wantsJson(command);

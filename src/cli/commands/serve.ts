@@ -1,10 +1,11 @@
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 
+/** `troupe serve`: runs the server. */
 export const serve: CommandGroup = (program) => {
   const command = program
     .command('serve')
-    .description('run the server in the foreground, until SIGTERM or SIGINT')
+    .description('run the server in the foreground until SIGTERM or SIGINT')
     .action(async () => {
       await import('#src/main.ts');
     });

@@ -2,12 +2,12 @@ import { Argument } from 'commander';
 import { readServiceAccess } from '#src/config/service-access.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
-/** The session that a command is about; `sessionOf` says which one it is when it is left out. */
+/** Returns the argument for a session; `sessionOf` finds the session when it is left out. */
 export function sessionArgument(): Argument {
-  return new Argument('[session]', 'its id (default: SERVICE_SESSION_ID)');
+  return new Argument('[session]', 'id of the session (default: SERVICE_SESSION_ID)');
 }
 
-/** Throws `CommandFailure` when neither the command line nor the environment names one. */
+/** Returns the session. Throws `CommandFailure` when neither the command line nor the environment names one. */
 export function sessionOf(
   id: string | undefined,
   { env }: { readonly env: Readonly<Record<string, string | undefined>> },
@@ -15,6 +15,6 @@ export function sessionOf(
   const sessionId = id ?? readServiceAccess(env).sessionId;
   if (sessionId !== undefined) return sessionId;
   const text =
-    'Say which session, or set SERVICE_SESSION_ID: export SERVICE_SESSION_ID=$(troupe sessions open <notebook>)';
+    'Name a session, or set SERVICE_SESSION_ID: export SERVICE_SESSION_ID=$(troupe sessions open <notebook>)';
   throw new CommandFailure(text, EXIT.settings);
 }

@@ -15,16 +15,17 @@ interface OpenOptions {
   readonly wait: boolean;
 }
 
+/** `troupe sessions`: opens, shows, follows and closes notebook sessions. */
 export const sessions: CommandGroup = (program, context) => {
   const { terminal, connect, wantsJson } = context;
-  const group = program.command('sessions').description('notebooks that are open with a kernel');
+  const group = program.command('sessions').description('open notebooks, each with a running kernel');
   const open = group
     .command('open')
     .description('open a notebook, wait until it is ready, and print the id of the session')
-    .argument('<notebook>', 'its id')
-    .option('--environment <id>', 'where to open it (default: a new environment)')
+    .argument('<notebook>', 'id of the notebook')
+    .option('--environment <id>', 'environment to open it in (default: a new one)')
     .addOption(
-      new Option('--mode <mode>', 'run is for a session that edits nothing')
+      new Option('--mode <mode>', 'edit allows changes to the notebook, run does not')
         .choices(['edit', 'run'])
         .default('edit'),
     )
@@ -48,7 +49,9 @@ export const sessions: CommandGroup = (program, context) => {
         );
       }
       if (session.status === 'failed') {
-        throw new CommandFailure(`The session has failed: ${session.error?.message ?? 'nothing says why'}`);
+        throw new CommandFailure(
+          `The session has failed: ${session.error?.message ?? 'the reason is unknown'}`,
+        );
       }
     });
   examples(open, [
@@ -69,9 +72,9 @@ export const sessions: CommandGroup = (program, context) => {
 
   const close = group
     .command('close')
-    .description('close a session: its kernel ends, what is saved stays')
+    .description('close a session: its kernel ends, saved data stays')
     .addArgument(sessionArgument())
-    .option('--with-environment', 'close its environment, too')
+    .option('--with-environment', 'also close its environment')
     .action(async (id: string | undefined, options: { withEnvironment?: boolean }, command) => {
       const client = connect(command);
       const session = await client.notebookSessions.close(sessionOf(id, context));
@@ -85,9 +88,9 @@ export const sessions: CommandGroup = (program, context) => {
 
   const events = group
     .command('events')
-    .description('follow a session until it closes: its state, then what happens')
+    .description('print the events of a session until it closes: first its state, then what happens')
     .addArgument(sessionArgument())
-    .option('--live', 'leave out the state at the beginning')
+    .option('--live', 'skip the state at the beginning')
     .action(async (id: string | undefined, options: { live?: boolean }, command) => {
       const style = styleOf(terminal.color);
       let isLive = options.live !== true;

@@ -23,22 +23,23 @@ interface CreateOptions {
   readonly expires?: string;
 }
 
+/** `troupe token`: access tokens. */
 export const tokens: CommandGroup = (program, { terminal, connect, wantsJson }) => {
   const scopes = new Option(
     '--scope <scope...>',
-    `what it may be used for (default: ${DEFAULT_SCOPES.join(' ')})`,
+    `scopes of the token (default: ${DEFAULT_SCOPES.join(' ')})`,
   );
   scopes.choices(SCOPES);
   const group = program.command('token').description('access tokens');
   const create = group
     .command('create')
-    .description('create an access token and print it, this once')
-    .argument('<name>', 'what it is for')
+    .description('create an access token and print it; it is not shown again')
+    .argument('<name>', 'a name that says what the token is for')
     .addOption(scopes)
-    .option('--user <user>', 'a member to make it for (default: yourself)')
+    .option('--user <user>', 'member that the token belongs to (default: yourself)')
     .option(
       '--expires <when>',
-      'a time such as 2031-01-31T12:00:00Z, or from now: 90d, 12h, 30m',
+      'when it expires: a time such as 2031-01-31T12:00:00Z, or from now: 90d, 12h, 30m',
       parseExpiry,
     )
     .action(async (name: string, { scope = DEFAULT_SCOPES, user, expires }: CreateOptions, command) => {
@@ -50,7 +51,7 @@ export const tokens: CommandGroup = (program, { terminal, connect, wantsJson }) 
       });
       if (wantsJson(command)) return printJson(terminal, created);
       terminal.out(`${created.token}\n`);
-      terminal.err(`${created.id} is for ${created.userId}. This is the only time it is shown.\n`);
+      terminal.err(`${created.id} belongs to ${created.userId}. The token is not shown again.\n`);
     });
   examples(create, [
     'troupe token create ci --expires 90d > ci-token',
@@ -58,15 +59,15 @@ export const tokens: CommandGroup = (program, { terminal, connect, wantsJson }) 
   ]);
   const list = group
     .command('list')
-    .description('list access tokens; owners see those of the members, too')
+    .description('list access tokens; owners see those of all members')
     .action(async (_, command) => {
       printList(terminal, await collect(connect(command).accessTokens.each()), COLUMNS, wantsJson(command));
     });
   examples(list, ['troupe token list']);
   const revoke = group
     .command('revoke')
-    .description('make an access token worthless, at once')
-    .argument('<id>')
+    .description('revoke an access token; it stops working at once')
+    .argument('<id>', 'id of the token')
     .action(async (id: string, _, command) => {
       await connect(command).accessTokens.delete(id);
       if (wantsJson(command)) printJson(terminal, { id, revoked: true });
@@ -77,11 +78,11 @@ export const tokens: CommandGroup = (program, { terminal, connect, wantsJson }) 
 
 const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A timestamp as it is, or a time from now. */
+/** Returns the time in RFC 3339: `text` itself, or the time that far from now. */
 export function parseExpiry(text: string): string {
   const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
   const ms = UNIT_MS[unit];
   if (count !== undefined && ms !== undefined) return new Date(Date.now() + Number(count) * ms).toISOString();
   if (/^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text))) return new Date(text).toISOString();
-  throw new InvalidArgumentError('Give a time such as 2031-01-31T12:00:00Z, or 90d, 12h, 30m.');
+  throw new InvalidArgumentError('It must be a time such as 2031-01-31T12:00:00Z, or 90d, 12h, 30m.');
 }

@@ -10,12 +10,13 @@ const COLUMNS: readonly Column<Workspace>[] = [
   { title: 'created', of: ({ createdAt }) => createdAt },
 ];
 
+/** `troupe workspace`: workspaces of the user. */
 export const workspaces: CommandGroup = (program, { terminal, connect, wantsJson }) => {
-  const group = program.command('workspace').description('workspaces');
+  const group = program.command('workspace').description('workspaces of which you are a member');
   const create = group
     .command('create')
-    .description('create a workspace that you own')
-    .argument('<name>')
+    .description('create a workspace, with you as its owner')
+    .argument('<name>', 'name of the workspace')
     .action(async (name: string, _, command) => {
       const workspace = await connect(command).workspaces.create({ name });
       if (wantsJson(command)) printJson(terminal, workspace);
@@ -24,7 +25,7 @@ export const workspaces: CommandGroup = (program, { terminal, connect, wantsJson
   examples(create, ['export SERVICE_WORKSPACE_ID=$(troupe workspace create Research)']);
   const list = group
     .command('list')
-    .description('list the workspaces that you can enter')
+    .description('list your workspaces')
     .action(async (_, command) => {
       printList(terminal, await collect(connect(command).workspaces.each()), COLUMNS, wantsJson(command));
     });

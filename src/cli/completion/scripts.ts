@@ -1,7 +1,8 @@
-/** Completion scripts. In each the longest known path among the words so far says what can follow. */
+/** Completion scripts. In each, the longest known path among the typed words determines what can follow. */
 import { COMPLETE_IDS } from '../commands/complete-ids.ts';
 import type { CommandWords } from './words.ts';
 
+/** Returns the completion script for bash. */
 export function bashScript(commands: readonly CommandWords[]): string {
   const cases = commands.map(({ path, words, options, ids, files }) => {
     const settings = [
@@ -29,6 +30,7 @@ complete -o default -F _troupe troupe
 `;
 }
 
+/** Returns the completion script for zsh. */
 export function zshScript(commands: readonly CommandWords[]): string {
   const cases = commands.map(({ path, words, options, ids, files }) => {
     const steps = [
@@ -55,6 +57,7 @@ compdef _troupe troupe
 `;
 }
 
+/** Returns the completion script for fish. */
 export function fishScript(commands: readonly CommandWords[]): string {
   const lines = commands.map(({ path, words, options, ids, files }) => {
     const asked = ids === null ? '' : ` (troupe ${COMPLETE_IDS} ${ids} 2>/dev/null)`;

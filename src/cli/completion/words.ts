@@ -1,20 +1,20 @@
 import type { Command } from 'commander';
 import { COMPLETE_IDS, ID_KINDS } from '../commands/complete-ids.ts';
 
-/** What can follow the words of `path`: `''` is the program itself. */
+/** What can follow the words of `path`, which is empty for the program itself. */
 export interface CommandWords {
   readonly path: string;
-  /** Commands and values. */
+  /** Subcommands and values of arguments. */
   readonly words: readonly string[];
   readonly options: readonly string[];
-  /** Ids of this kind, to be asked of the server. */
+  /** The kind of ids that can follow, which the server is asked for; `null` when none can. */
   readonly ids: string | null;
   readonly files: boolean;
 }
 
 const GLOBALS = ['--json', '--workspace', '--help'];
 
-/** Of every command, each group before its members. */
+/** Returns the words of every command, each group before its members. */
 export function wordsOf(program: Command): CommandWords[] {
   const found: CommandWords[] = [];
   const visit = (command: Command, path: readonly string[]) => {

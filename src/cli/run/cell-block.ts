@@ -1,9 +1,10 @@
-/** What people read of one cell: a heading when it begins to print, its console as it comes, its output and its end. */
+/** The output of one cell for people: a heading once it prints, its console as it arrives, its output and its end. */
 import type { StreamedOutput } from '#src/client/events.ts';
 import { durationText } from '../show/duration.ts';
 import { outputText, type ShowOptions, type TypedValue } from '../show/output.ts';
 import type { Terminal } from '../terminal.ts';
 
+/** How a cell ended. */
 export type CellEnd = 'success' | 'error' | 'stopped' | 'cancelled' | 'interrupted' | 'disabled';
 
 const MARKS: Readonly<Record<CellEnd, string>> = {
@@ -15,13 +16,15 @@ const MARKS: Readonly<Record<CellEnd, string>> = {
   disabled: '○',
 };
 
+/** How a cell is introduced. */
 export interface CellHeading {
   readonly name: string;
   readonly firstLine: string;
-  /** Such as `2/7`; empty when it does not count. */
+  /** The cell's number among those to run, such as `2/7`; empty when it is not one of them. */
   readonly place: string;
 }
 
+/** Prints the block of one cell. */
 export class CellBlock {
   readonly #terminal: Terminal;
   readonly #options: ShowOptions;
@@ -36,7 +39,7 @@ export class CellBlock {
     this.#heading = heading;
   }
 
-  /** What the cell prints, on the stream it prints to. */
+  /** Prints what the cell prints, to the same stream. */
   console({ channel, ...value }: StreamedOutput): void {
     const isText = value.mimetype === 'text/plain' && typeof value.data === 'string';
     const text = isText ? String(value.data) : outputText(value, this.#options);
@@ -46,12 +49,12 @@ export class CellBlock {
     this.#write(channel === 'stderr' ? 'err' : 'out', isText ? text : `${text}\n`);
   }
 
-  /** Ends the block. A cell with nothing to say takes one line. */
+  /** Prints the end of the block. A cell without any output takes one line. */
   end(end: CellEnd, output: TypedValue | null, durationMs: number | null): void {
     const { style } = this.#options;
-    // A traceback ends with the error that is the output; and of a cell that did not run the note says all.
-    const isSaid = this.#hasTraceback || end === 'cancelled' || end === 'interrupted';
-    const text = output === null || isSaid ? '' : outputText(output, this.#options);
+    // A traceback already ends with the error; for a cell that did not run, the note is enough.
+    const hidesOutput = this.#hasTraceback || end === 'cancelled' || end === 'interrupted';
+    const text = output === null || hidesOutput ? '' : outputText(output, this.#options);
     const duration = durationMs === null ? '' : durationText(durationMs);
     const note = end === 'success' || end === 'error' ? '' : endNote(end);
     const mark = this.#paint(end, MARKS[end]);

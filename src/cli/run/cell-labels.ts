@@ -5,28 +5,31 @@ interface Label {
   readonly firstLine: string;
 }
 
-const LINE_LIMIT = 60;
+const MAX_LINE_LENGTH = 60;
 
-/** How cells are called to people: by their name, or else by their id, with the first line of their code. */
+/** Labels of cells for people: the name, or else the id, and the first line of code. */
 export class CellLabels {
   readonly #labels = new Map<string, Label>();
 
+  /** Learns the cells that the session has registered. */
   add(cells: readonly Pick<RegisteredCell, 'cellId' | 'name' | 'code'>[]): void {
     for (const { cellId, name, code } of cells) {
       this.#labels.set(cellId, { name: isNamed(name) ? name : cellId, firstLine: firstLineOf(code) });
     }
   }
 
+  /** Returns the name of a cell, or else its id. */
   name(cellId: string): string {
     return this.#labels.get(cellId)?.name ?? cellId;
   }
 
+  /** Returns the first line of a cell's code that is not a comment. */
   firstLine(cellId: string): string {
     return this.#labels.get(cellId)?.firstLine ?? '';
   }
 }
 
-/** marimo calls a cell without a name `_`. */
+/** Returns whether the cell has a name: marimo calls a cell without one `_`. */
 function isNamed(name: string | null): name is string {
   return name !== null && name !== '' && name !== '_';
 }
@@ -34,7 +37,7 @@ function isNamed(name: string | null): name is string {
 function firstLineOf(code: string): string {
   const line = code.split('\n').find((text) => text.trim() !== '' && !text.trim().startsWith('#')) ?? '';
   const characters = [...line.trim()];
-  return characters.length > LINE_LIMIT
-    ? `${characters.slice(0, LINE_LIMIT - 1).join('')}…`
+  return characters.length > MAX_LINE_LENGTH
+    ? `${characters.slice(0, MAX_LINE_LENGTH - 1).join('')}…`
     : characters.join('');
 }

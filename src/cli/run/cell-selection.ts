@@ -2,7 +2,7 @@ import type { CacheMode, ExecutionRequest } from '#src/client/executions.ts';
 import type { Notebook } from '#src/client/notebooks.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
-/** An execution of the cells with these ids or names, or of all. Throws `CommandFailure` for one that there is not. */
+/** Returns a request to run the cells with these ids or names, or all. Throws `CommandFailure` for an unknown cell. */
 export function requestFor(
   { serialization }: Pick<Notebook, 'serialization'>,
   asked: readonly string[] | undefined,
@@ -17,7 +17,7 @@ export function requestFor(
     const known = cells
       .map(({ cell_id, options }) => (isNamed(options.name) ? options.name : cell_id))
       .join(', ');
-    throw new CommandFailure(`The notebook has no cell ${word}. It has: ${known}`, EXIT.usage);
+    throw new CommandFailure(`The notebook has no cell ${word}. Its cells are: ${known}`, EXIT.usage);
   });
   return { type: 'cells', cells: [...new Set(found)].map((cellId) => ({ cellId })), cacheMode };
 }

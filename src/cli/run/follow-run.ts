@@ -3,23 +3,24 @@ import type { NotebookStreamEvent } from '#src/client/events.ts';
 import type { Run } from '#src/client/runs.ts';
 import { CommandFailure, EXIT, type ExitCode } from '../exit-code.ts';
 
+/** A run to follow, and where its events go. */
 export interface FollowedRun {
   readonly client: Client;
   readonly sessionId: string;
-  /** A run that has been submitted already; or what submits one, called when everything it does will be seen. */
+  /** A submitted run, or a function that submits one. It is called once the stream is open, so that no event is missed. */
   readonly run: string | (() => Promise<string>);
   readonly take: (event: NotebookStreamEvent, runId: string | undefined) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
-/** Gives every event of the session to `take` until the run is over. Resolves with its record. */
+/** Passes every event of the session to `take` until the run has ended. Returns the run. */
 export async function followRun({ client, sessionId, run, take, signal }: FollowedRun): Promise<Run> {
   let runId = typeof run === 'string' ? run : undefined;
   for await (const event of client.notebookSessions.follow(sessionId, { signal })) {
     await take(event, runId);
     if (event.type === 'session.replayed') {
       if (runId === undefined && typeof run !== 'string') runId = await run();
-      // Its end, if it came before this or while the connection was lost, is not told again.
+      // If the run ended before this, or while the connection was lost, the stream does not repeat its end.
       else if (runId !== undefined && isOver(await client.runs.get(runId, { signal }))) break;
     }
     if (event.type === 'run-status' && event.data.runId === runId && event.data.status !== 'running') break;
@@ -29,10 +30,12 @@ export async function followRun({ client, sessionId, run, take, signal }: Follow
   return client.runs.get(runId, { signal });
 }
 
+/** Returns whether nothing more will happen in the run. */
 export function isOver(run: Run): boolean {
   return run.status !== 'running' || run.stale === true;
 }
 
+/** Returns the exit code that tells how the run ended. */
 export function exitCodeOfRun({ status }: Run): ExitCode {
   if (status === 'completed') return EXIT.ok;
   return status === 'cancelled' ? EXIT.cancelled : EXIT.failed;

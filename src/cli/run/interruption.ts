@@ -1,12 +1,13 @@
 /**
- * What Ctrl-C means while a command is at work: the first one stops it in order, the second one leaves at once. Alive
- * until it is disposed of.
+ * What Ctrl-C does during a command: the first one stops the command in an orderly way, the second one ends it at once.
+ * Active until it is disposed of.
  */
 import { CommandEnd, EXIT } from '../exit-code.ts';
 import type { Input } from '../input.ts';
 
+/** The interruptions of one command. */
 export class Interruption implements Disposable {
-  /** Done at the first Ctrl-C in place of aborting `stop`, while there is something better to do. */
+  /** Called at the first Ctrl-C instead of aborting `stop`, while it is set. */
   instead: (() => void) | undefined;
   readonly #stop = new AbortController();
   readonly #leave = new AbortController();
@@ -17,12 +18,12 @@ export class Interruption implements Disposable {
     this.#subscription = input.onInterrupt(() => this.#interrupt());
   }
 
-  /** Aborts what can be given up. */
+  /** Aborts work that can be given up. */
   get stop(): AbortSignal {
     return this.#stop.signal;
   }
 
-  /** Aborts everything, cleaning up as well. */
+  /** Aborts everything, including clean-up. */
   get leave(): AbortSignal {
     return this.#leave.signal;
   }

@@ -1,6 +1,6 @@
 /**
- * One line at the bottom of a terminal that says what is going on, redrawn while it lives and gone afterwards. Whatever
- * is printed meanwhile has to go through `terminal`. Without a terminal that can do it nothing is drawn.
+ * A line at the bottom of a terminal that says what is going on. It is redrawn until it is disposed of, and then removed.
+ * Everything printed meanwhile must go through `terminal`. On a terminal that cannot redraw, nothing is shown.
  */
 import { cutTo } from '../show/width.ts';
 import type { Terminal } from '../terminal.ts';
@@ -9,8 +9,9 @@ const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '
 const REDRAW_MS = 100;
 const CLEAR = '\r\u001b[2K';
 
+/** The line, and a terminal that prints above it. */
 export class LiveLine implements Disposable {
-  /** Prints around the line. */
+  /** Prints above the line. */
   readonly terminal: Terminal;
   readonly #screen: Terminal;
   readonly #say: () => string;
@@ -19,7 +20,7 @@ export class LiveLine implements Disposable {
   #isLineOpen = false;
   #frame = 0;
 
-  /** `say` is asked at each redraw; an empty answer hides the line. */
+  /** `say` is called for each redraw; when it returns an empty text, the line is hidden. */
   constructor(screen: Terminal, say: () => string) {
     this.#screen = screen;
     this.#say = say;
@@ -42,7 +43,7 @@ export class LiveLine implements Disposable {
     if (text === '') return;
     this.#clear();
     write(text);
-    // The line must not be drawn over the begin of another one.
+    // The line must not be drawn into the middle of another one.
     this.#isLineOpen = !text.endsWith('\n');
   }
 

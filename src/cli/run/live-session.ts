@@ -1,25 +1,27 @@
-/** A session for one command: the one that is open on the notebook already, or a new one in an environment of its own. */
+/** The session that a command uses: the one that is open on the notebook, or a new one in an environment of its own. */
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
 import type { NotebookSession } from '#src/client/notebook-sessions.ts';
 import { CommandFailure } from '../exit-code.ts';
 import type { Interruption } from './interruption.ts';
 
+/** A ready session. */
 export interface LiveSession {
   readonly session: NotebookSession;
-  /** Whether it was opened for this command, which then closes it. */
+  /** Whether this command opened it, and therefore closes it. */
   readonly isNew: boolean;
-  /** Closes the session and its environment, when they are new. */
+  /** Closes the session and its environment if they are new. */
   close(signal: AbortSignal): Promise<void>;
 }
 
+/** The notebook to open. */
 export interface LiveSessionOptions {
   readonly client: Client;
   readonly notebookId: string;
   readonly interruption: Interruption;
 }
 
-/** Resolves when the session is ready. Rejects with the reason when its kernel cannot start; nothing stays open then. */
+/** Returns the session when it is ready. Rejects, with nothing left open, when its kernel cannot start. */
 export async function openLiveSession(options: LiveSessionOptions): Promise<LiveSession> {
   const { client, notebookId, interruption } = options;
   const present = await findOpen(options);

@@ -3,6 +3,7 @@ import { extname, resolve } from 'node:path';
 import type { NotebookFileFormat } from '#src/client/notebooks.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
+/** The content of a notebook file, and its format. */
 export interface NotebookFile {
   readonly format: NotebookFileFormat;
   readonly content: string;
@@ -16,15 +17,15 @@ const FORMATS: Readonly<Record<string, NotebookFileFormat>> = {
   '.qmd': 'md',
 };
 
-/** The format that the name of a file promises. Throws `CommandFailure` for any other name. */
+/** Returns the format for the extension of a file. Throws `CommandFailure` for an unknown one. */
 function formatOf(name: string): NotebookFileFormat {
   const format = FORMATS[extname(name).toLowerCase()];
   if (format !== undefined) return format;
-  const text = `${name} is no notebook by its name: those end in .py, .ipynb or .md.`;
+  const text = `${name} is not a notebook file: the name must end in .py, .ipynb or .md.`;
   throw new CommandFailure(text, EXIT.usage);
 }
 
-/** Throws `CommandFailure` that says why a file cannot be read. */
+/** Returns the text of a file. Throws `CommandFailure` when it cannot be read. */
 export function readTextFile(name: string, cwd: string): string {
   try {
     return readFileSync(resolve(cwd, name), 'utf8');
@@ -36,6 +37,7 @@ export function readTextFile(name: string, cwd: string): string {
   }
 }
 
+/** Returns the notebook in a file. Throws `CommandFailure` when it cannot be read or has an unknown extension. */
 export function readNotebookFile(name: string, cwd: string, format = formatOf(name)): NotebookFile {
   return { format, content: readTextFile(name, cwd) };
 }

@@ -1,4 +1,4 @@
-/** `troupe run`: a notebook is opened, executed and closed again while a person watches, or a program waits. */
+/** `troupe run`: opens a notebook, executes it, shows what happens, and closes it again. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Client } from '#src/client/client.ts';
@@ -17,33 +17,35 @@ import { type LiveSession, openLiveSession } from './live-session.ts';
 import { readNotebookFile } from './notebook-file.ts';
 import { outputDirectory, runScreen } from './run-show.ts';
 
+/** The options of the command. */
 export interface RunNotebookOptions {
   readonly client: Client;
   readonly terminal: Terminal;
   readonly cwd: string;
   readonly interruption: Interruption;
-  /** Only the progress is shown, and that only to people. */
+  /** Show only the progress, and only on a terminal. */
   readonly quiet: boolean;
   /** A notebook file, or the id of a notebook. */
   readonly file: string | undefined;
   readonly notebookId: string | undefined;
-  /** By id or name; all when undefined. */
+  /** Ids or names of cells; `undefined` runs all. */
   readonly cells: readonly string[] | undefined;
   readonly cacheMode: CacheMode;
-  /** The session and its environment stay open. */
+  /** Leave the session and its environment open. */
   readonly keep: boolean;
-  /** An imported notebook is deleted at the end. */
+  /** Delete an imported notebook at the end. */
   readonly remove: boolean;
   readonly outputDir: string | undefined;
 }
 
+/** What came of the command. */
 export interface FinishedRun {
   readonly notebookId: string;
   readonly run: Run;
   readonly files: readonly KeptFile[];
 }
 
-/** Resolves when the run has ended, whichever way, and everything is closed again that was opened for it. */
+/** Returns the ended run, whether it succeeded or not, after closing everything that was opened for it. */
 export async function runNotebook(options: RunNotebookOptions): Promise<FinishedRun> {
   const { client, terminal, cwd, interruption, keep } = options;
   let activity = () => 'reading the notebook';
@@ -53,7 +55,7 @@ export async function runNotebook(options: RunNotebookOptions): Promise<Finished
     const { notebook, isImported } = await findNotebook(options);
     const request = await orElse(
       () => requestFor(notebook, options.cells, options.cacheMode),
-      // Nothing has been done with it that anybody could want to see.
+      // The notebook has never run, so nobody needs the imported copy.
       async () => (isImported ? client.notebooks.delete(notebook.id) : undefined),
     );
     if (isImported) shown.err(`imported ${options.file} as ${notebook.id}\n`);
@@ -65,9 +67,9 @@ export async function runNotebook(options: RunNotebookOptions): Promise<Finished
     const directory = outputDirectory(cwd, options.outputDir, '{run}');
     const { screen, files } = runScreen({ terminal: shown, client, cwd, directory, runId: () => runId });
     const cancel = () => {
-      line.terminal.err(`\ncancelling ${runId}; Ctrl-C again leaves at once\n`);
+      line.terminal.err(`\ncancelling ${runId}; press Ctrl-C again to leave at once\n`);
       activity = () => 'cancelling';
-      client.runs.cancel(runId, { signal: interruption.leave }).catch(() => {}); // it may be over by now
+      client.runs.cancel(runId, { signal: interruption.leave }).catch(() => {}); // the run may have ended
     };
     const submit = async () => {
       interruption.stop.throwIfAborted();
@@ -116,7 +118,7 @@ async function findNotebook(
     return { notebook: await client.notebooks.get(id, { signal: interruption.stop }), isImported: false };
   }
   if (file === undefined) {
-    throw new CommandFailure('Say what to run: a notebook file, or --notebook <id>.', EXIT.usage);
+    throw new CommandFailure('Name a notebook file, or use --notebook <id>.', EXIT.usage);
   }
   const content = readNotebookFile(file, cwd);
   return {
@@ -125,7 +127,7 @@ async function findNotebook(
   };
 }
 
-/** What `attempt` gives; when it throws, `undo` is done first. */
+/** Returns what `attempt` returns. When it throws, `undo` runs before the error is passed on. */
 async function orElse<T>(attempt: () => T, undo: () => Promise<void>): Promise<T> {
   try {
     return attempt();
@@ -137,7 +139,7 @@ async function orElse<T>(attempt: () => T, undo: () => Promise<void>): Promise<T
 
 function openedText({ isNew, session }: LiveSession): string {
   const { totalMs } = session.phases;
-  if (!isNew) return 'using the session that is open';
+  if (!isNew) return 'using the open session';
   return `kernel ready${totalMs === undefined ? '' : ` in ${durationText(totalMs)}`}`;
 }
 

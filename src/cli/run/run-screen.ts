@@ -1,6 +1,6 @@
 /**
- * Shows a run while it happens: one block for each cell, in the order in which they run, then what became of the
- * others, then a summary. It is given every event of the session's stream; those of other runs are passed over.
+ * Shows a run as it happens: one block for each cell, in the order in which they run, then the cells that did not run,
+ * then a summary. It receives every event of the session's stream and ignores those of other runs.
  */
 import type { NotebookEvents, NotebookStreamEvent, StreamedOutput } from '#src/client/events.ts';
 import type { CellResult, Run } from '#src/client/runs.ts';
@@ -11,7 +11,7 @@ import type { Terminal } from '../terminal.ts';
 import { CellBlock, type CellEnd } from './cell-block.ts';
 import { CellLabels } from './cell-labels.ts';
 
-/** Where the content of outputs comes from when it is not in the event, and where what is no text goes. */
+/** Loads outputs that are not in the event, and stores outputs that are not text. */
 export interface OutputPorts {
   show(cellId: string, label: string): ShowOptions;
   asset(assetId: string): Promise<{ contentType: string; bytes: Uint8Array }>;
@@ -32,6 +32,7 @@ const COUNTED: Readonly<Record<CellEnd, string>> = {
   disabled: 'disabled',
 };
 
+/** The output of one run. */
 export class RunScreen {
   readonly #terminal: Terminal;
   readonly #style: Style;
@@ -47,7 +48,7 @@ export class RunScreen {
     this.#ports = ports;
   }
 
-  /** What is going on, for a line that is redrawn. */
+  /** Returns what is going on, for the line that is redrawn. */
   get activity(): string {
     const [first] = this.#running;
     const count = `${this.#shown.size}/${this.#planned.size} cells`;
@@ -58,6 +59,7 @@ export class RunScreen {
     return `${count}  ${this.#labels.name(cellId)} running for ${durationText(performance.now() - startedAt)}${waiting}`;
   }
 
+  /** Shows an event of the session; `runId` is `undefined` until the run is submitted. */
   async take(event: NotebookStreamEvent, runId: string | undefined): Promise<void> {
     if (event.type === 'cells-registered') this.#labels.add(event.data.cells);
     if (runId === undefined) return;
@@ -71,7 +73,7 @@ export class RunScreen {
     }
   }
 
-  /** What a run that is followed from its middle, or again after a reconnect, is doing now. */
+  /** Shows the current state of a run that is followed from the middle, or again after a reconnect. */
   #adopt({ cellId, status, console }: NotebookEvents['cell-op']): void {
     if (status === 'queued') this.#planned.add(cellId);
     if (status !== 'running' || this.#running.has(cellId)) return;
@@ -93,7 +95,7 @@ export class RunScreen {
     cell.block.end(end, await this.#whole(cell.output), performance.now() - cell.startedAt);
   }
 
-  /** The cells that were not seen to run, and the summary. */
+  /** Shows the cells that were not seen to run, and the summary. */
   async finish(run: Run): Promise<void> {
     const results = (run.output?.parts ?? []).filter((part) => part.type === 'cell-result');
     for (const result of results) if (!this.#shown.has(result.cellId)) await this.#showResult(result);
@@ -138,7 +140,7 @@ export class RunScreen {
   }
 }
 
-/** How a cell ended, by what it shows. */
+/** Returns how a cell ended, judging by its output. */
 function endOf(output: StreamedOutput | null): CellEnd {
   if (output?.channel !== 'marimo-error') return 'success';
   const errors: readonly unknown[] = Array.isArray(output.data) ? output.data : [];
@@ -164,7 +166,7 @@ function summary(
   const paint = status === 'completed' ? style.green : status === 'failed' ? style.red : style.yellow;
   const where = (error?.cells ?? []).map((cell) => labels.name(cell)).join(', ');
   return [
-    `${paint(stale === true ? 'lost with its server' : status)}${time}${cells === '' ? '' : `: ${cells}`}  ${style.dim(id)}`,
+    `${paint(stale === true ? 'lost when the server stopped' : status)}${time}${cells === '' ? '' : `: ${cells}`}  ${style.dim(id)}`,
     ...(error === null
       ? []
       : [`${style.red(error.code)} ${error.message}${where === '' ? '' : ` (in ${where})`}`]),

@@ -6,30 +6,31 @@ import { styleOf } from '../style.ts';
 import type { Terminal } from '../terminal.ts';
 import { type OutputPorts, RunScreen } from './run-screen.ts';
 
+/** How the outputs of a run are shown. */
 export interface RunShowOptions {
   readonly terminal: Terminal;
   readonly client: Client;
   readonly cwd: string;
-  /** Where images go. Undefined: nowhere, they are only named. */
+  /** The directory for images. When `undefined`, images are only mentioned. */
   readonly directory: string | undefined;
-  /** The run whose outputs are shown; asked when the first of them comes. */
+  /** Returns the run whose outputs are shown. Called when the first output arrives. */
   readonly runId: () => string;
 }
 
-const ROW_LIMIT = 20;
+const MAX_ROWS = 20;
 
-/** Where the images of a run go unless something else was said. */
+/** Returns the directory for the images of a run: the one that was asked for, or the usual one. */
 export function outputDirectory(cwd: string, asked: string | undefined, runId: string): string {
   return asked === undefined ? join(cwd, 'troupe-output', runId) : resolve(cwd, asked);
 }
 
-/** How values are shown on `terminal`; `keep` answers what stands for what is no text. */
+/** Returns how values are shown on `terminal`. `keep` stores an output that is not text and returns a text for it. */
 export function showOptions(terminal: Terminal, keep: ShowOptions['keep']): ShowOptions {
   const { color, columns } = terminal;
-  return { style: styleOf(color), color, limits: { columns, rows: ROW_LIMIT }, keep };
+  return { style: styleOf(color), color, limits: { columns, rows: MAX_ROWS }, keep };
 }
 
-/** A screen for one run, and the files that it has written. */
+/** Returns the screen for one run, and a function that returns the files written so far. */
 export function runScreen(options: RunShowOptions): { screen: RunScreen; files: () => OutputFiles['kept'] } {
   const { terminal, client, cwd, directory, runId } = options;
   const style = styleOf(terminal.color);
@@ -47,6 +48,7 @@ export function runScreen(options: RunShowOptions): { screen: RunScreen; files: 
   return { screen: new RunScreen(terminal, style, ports), files: () => files?.kept ?? [] };
 }
 
+/** Returns what to call an output of this type. */
 export function describe(mimetype: string): string {
   if (mimetype.startsWith('image/')) return 'image';
   return /vega|plotly/.test(mimetype) ? 'chart' : mimetype;
