@@ -1,12 +1,12 @@
 import type { Entry } from '#storage/store.ts';
 
-/** A page as JSON text: `{items, nextCursor}`, made of records that are stored as they are served. */
+/** A page as JSON text: `{items, nextCursor}`. Its items are copied as they are stored. */
 export type JsonPage = Uint8Array;
 
-/** A page ends early rather than grow beyond this; its `nextCursor` says where it goes on. */
-export const PAGE_LIMIT_BYTES = 16 * 1024 * 1024;
+/** A page with more bytes ends early; its `nextCursor` then names its last item. */
+export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
-/** Makes a page of the first `limit` entries; one more among `entries` is the sign that there are others. */
+/** Returns a page of at most `limit` entries. The caller passes one entry more, which shows that another page follows. */
 export function pageOf<T>(
   entries: Iterable<Entry<T>>,
   limit: number,
@@ -19,7 +19,7 @@ export function pageOf<T>(
   let more = false;
   for (const { id, value } of entries) {
     const bytes = bytesOf(value, id);
-    if (count === limit || (count > 0 && size + bytes.byteLength > PAGE_LIMIT_BYTES)) {
+    if (count === limit || (count > 0 && size + bytes.byteLength > MAX_PAGE_BYTES)) {
       more = true;
       break;
     }

@@ -1,6 +1,6 @@
 /**
- * The records of runs: begun, ended, read, paged, cancelled. The run's actor decides which of these may happen; this
- * writes, in the same turn, what the decision means for the record. Serves runs of every kind.
+ * The records of runs of every kind. The run's actor decides what may happen to a run; this module writes what the
+ * decision means for its record, in the same turn of the event loop.
  */
 
 import { type RunKind, type RunStatus, runMachine, type TerminalStatus } from '#machines/run.ts';
@@ -23,7 +23,7 @@ import {
 import type { Store } from '#storage/store.ts';
 import { type JsonPage, pageOf } from './page.ts';
 
-/** A run as it is served. */
+/** A run as the API returns it. */
 export interface RunDocument {
   readonly id: RunId;
   readonly kind: RunKind;
@@ -37,6 +37,7 @@ export interface RunDocument {
   readonly finishedAt: string | null;
 }
 
+/** How a run ended. */
 export interface RunEnd {
   readonly status: TerminalStatus;
   readonly error: Failure | null;
@@ -44,13 +45,14 @@ export interface RunEnd {
   readonly assets: ReadonlyMap<AssetId, AssetRecord>;
 }
 
+/** Begins, ends, reads, lists and cancels runs. Owns their records. */
 export class RunBook {
   readonly #store: Store;
-  /** The runs' actors: their notices say when a run begins and ends. */
+  /** The actors of runs. Their notices report when a run begins and ends. */
   readonly actors: ActorKind<typeof runMachine>;
   readonly #maxInFlight: number;
 
-  /** At most `maxInFlight` runs of one workspace at once; 0 is no limit. */
+  /** A workspace may have at most `maxInFlight` runs in progress; 0 means no limit. */
   constructor(store: Store, runtime: ActorRuntime, maxInFlight = 0) {
     this.#store = store;
     this.actors = runtime.define({
@@ -62,12 +64,12 @@ export class RunBook {
     this.#maxInFlight = maxInFlight;
   }
 
-  /** Throws `quota_exceeded` when the workspace has as many runs in flight as it may. */
+  /** Throws `quota_exceeded` when the workspace has its maximum of runs in progress. */
   admit(workspaceId: WorkspaceId): void {
-    refuseOverQuota('runs in flight', this.#maxInFlight, () => countOf(this.actors.residents(), workspaceId));
+    refuseOverQuota('runs in progress', this.#maxInFlight, () => countOf(this.actors.residents(), workspaceId));
   }
 
-  /** Begins a run: its record, its place among its session's runs, and its actor. Throws what `admit` throws. */
+  /** Begins a run: writes its record, lists it in its session and starts its actor. Throws `quota_exceeded`. */
   begin(workspaceId: WorkspaceId, sessionId: SessionId, kind: RunKind, input: unknown): RunId {
     this.admit(workspaceId);
     const runId = newId<RunId>('run');
@@ -93,7 +95,7 @@ export class RunBook {
     return runId;
   }
 
-  /** Ends a run: its actor announces the terminal status, its record gets its output. One that is over stays as it is. */
+  /** Ends a run: its actor announces the status, and its record gets the output. A run that has ended stays as it is. */
   finish(workspaceId: WorkspaceId, runId: RunId, end: RunEnd): void {
     const finish = { type: 'finish', status: end.status, error: end.error } as const;
     if (!this.actors.tell({ workspaceId, id: runId }, finish)) return;
@@ -112,8 +114,8 @@ export class RunBook {
   }
 
   /**
-   * Asks for a run to be cancelled; throws `run_finished` when it is over, `not_found` when there is none. A run whose
-   * server died ends at once; for another, `stop` is told whom to stop.
+   * Requests the cancellation of a run. Throws `not_found`, and `run_finished` when it has ended. A run that was lost with
+   * an earlier server process ends at once; for any other, `stop` is called with its session.
    */
   cancel(workspaceId: WorkspaceId, runId: RunId, stop: (kind: RunKind, sessionId: SessionId) => void): void {
     const snapshot = this.actors.ask({ workspaceId, id: runId }, { type: 'cancel' });
@@ -125,14 +127,14 @@ export class RunBook {
     this.#rewrite(workspaceId, runId, (run) => ({ ...run, status: 'cancelled', finishedAt: timestamp() }));
   }
 
-  /** The run as JSON. One that a dead server left running carries `stale: true`. */
+  /** Returns the run as JSON, with `stale: true` when an earlier server process left it running. Throws `not_found`. */
   json(workspaceId: WorkspaceId, runId: string): Uint8Array {
     const record = this.#store.get(runRecords, workspaceId, runId);
     if (record === undefined) throw notFound();
     return this.#shown(workspaceId, runId, record);
   }
 
-  /** The runs of one session, oldest first. A notebook's executions and its agent's prompts are two lists. */
+  /** Returns a page of the session's runs, oldest first. Executions and agent prompts are separate lists. */
   list(
     workspaceId: WorkspaceId,
     sessionId: string,
@@ -147,25 +149,26 @@ export class RunBook {
     const entries = this.#store.list(runsOfKind, workspaceId, [sessionId], { after, limit: limit + 1 });
     return pageOf(entries, limit, (_, id) => {
       const record = this.#store.get(runRecords, workspaceId, id);
-      if (record === undefined) throw new Error(`The run ${id} is listed and has no record.`);
+      if (record === undefined) throw new Error(`The run ${id} is listed but has no record.`);
       return this.#shown(workspaceId, id, record);
     });
   }
 
-  /** The conversation that a run belongs to; undefined for the run of a notebook. Throws `not_found`. */
+  /** Returns the conversation that an agent's run belongs to, `undefined` for other runs. Throws `not_found`. */
   conversationOf(workspaceId: WorkspaceId, runId: string): string | undefined {
     const record = this.#store.get(runRecords, workspaceId, runId);
     if (record === undefined) throw notFound();
     return record.kind === 'agent' ? record.sessionId : undefined;
   }
 
+  /** Returns an asset of a run. Throws `not_found`. */
   asset(workspaceId: WorkspaceId, runId: string, assetId: string): AssetRecord {
     const asset = this.#store.get(assetRecords, workspaceId, runId, assetId);
     if (asset === undefined) throw notFound();
     return asset;
   }
 
-  /** The newest run of a session and its status, for a subscriber that may have missed its end. */
+  /** Returns the newest run of a session, for a subscriber that may have missed its end. */
   latest(workspaceId: WorkspaceId, sessionId: string, kind: RunKind = 'notebook'): RunDocument | undefined {
     for (const { id } of this.#store.list(listOf(kind), workspaceId, [sessionId], {
       limit: 1,
@@ -192,7 +195,7 @@ export class RunBook {
   }
 }
 
-/** Notebooks and the agents that are bound to them share an id, and list their runs apart. */
+/** Returns the list for a kind of run. A notebook and the agent that is bound to it share an id, so each has a list. */
 function listOf(kind: RunKind) {
   return kind === 'agent' ? agentRuns : sessionRuns;
 }

@@ -1,31 +1,35 @@
-/** The output of a run as it is saved: parts that stand in the record, and assets for what is too large to. */
+/** The output of a run as it is stored: parts in the record, and assets for outputs that are too large for it. */
 import { createHash } from 'node:crypto';
 import { type AssetId, newId } from '#src/core/ids.ts';
 import type { AssetRecord } from '#storage/runs.ts';
 
-/** An output of more bytes becomes an asset. */
-export const INLINE_LIMIT = 64 * 1024;
-/** So does every output once the ones in the record have this many together. */
-export const INLINE_TOTAL_LIMIT = 1024 * 1024;
+/** An output with more bytes becomes an asset. */
+export const MAX_INLINE_BYTES = 64 * 1024;
+/** When the outputs in the record have this many bytes together, all further ones become assets. */
+export const MAX_INLINE_TOTAL_BYTES = 1024 * 1024;
 
+/** An output: its value, or the asset that holds it. */
 export type ShownOutput =
   | { readonly mimetype: string; readonly data: unknown }
   | { readonly mimetype: string; readonly assetId: AssetId };
 
-/** A value as the kernel or a tool gives it: text, or an object for JSON-like types. */
+/** A value as a kernel or a tool returns it: text, or an object for types like JSON. */
 export interface RawOutput {
   readonly mimetype: string;
   readonly data: unknown;
 }
 
+/** One entry of a cell's console. */
 export interface ConsoleEntry {
   readonly channel: string;
   readonly mimetype: string;
   readonly data: unknown;
 }
 
+/** How a cell ended. */
 export type CellResultStatus = 'success' | 'error' | 'stopped' | 'cancelled' | 'interrupted' | 'disabled';
 
+/** One part of a run's output. */
 export type OutputPart =
   | {
       readonly type: 'cell-result';
@@ -53,38 +57,41 @@ export type OutputPart =
       readonly sha256: string;
     };
 
+/** The whole output of a run. */
 export interface RunOutput {
-  /** False when the request asked for its output not to be kept; `parts` is then empty. */
+  /** False when the request asked not to store the output; `parts` is empty then. */
   readonly stored: boolean;
   readonly parts: readonly OutputPart[];
-  /** Of a prompt: who answered it, in how many steps, and the tokens that took. */
+  /** For a prompt: the model that answered it, its number of steps, and the tokens used. */
   readonly model?: string;
   readonly steps?: number;
   readonly usage?: TokenUsage;
 }
 
+/** Tokens of one prompt. */
 export interface TokenUsage {
   readonly inputTokens: number;
-  /** Of these, the ones that the provider had kept from before. */
+  /** Those of the input tokens that the provider read from its cache. */
   readonly cachedInputTokens: number;
   readonly outputTokens: number;
-  /** Of these, the ones that went into reasoning. */
+  /** Those of the output tokens that were used for reasoning. */
   readonly reasoningTokens: number;
 }
 
 const MIMEBUNDLE = 'application/vnd.marimo+mimebundle';
 
-/** Collects outputs, and decides for each whether it stands in the record or becomes an asset. */
+/** Collects outputs, and decides for each whether it is stored in the record or as an asset. */
 export class OutputShelf {
   readonly assets = new Map<AssetId, AssetRecord>();
   #inlineTotal = 0;
 
-  /** A cell's output as a list: none when it has no value, one for each type of a bundle. */
+  /** Returns a cell's output as a list: empty when it has no value, one entry for each type of a bundle. */
   shelve(output: RawOutput | null): ShownOutput[] {
     if (output === null || (output.mimetype === 'text/plain' && output.data === '')) return [];
     return unbundle(output).map(({ mimetype, data }) => this.#place(mimetype, data));
   }
 
+  /** Returns the parts that describe the assets. */
   assetParts(): OutputPart[] {
     return [...this.assets].map(([assetId, { mimetype, bytes, sha256 }]) => ({
       type: 'asset',
@@ -98,7 +105,7 @@ export class OutputShelf {
   #place(mimetype: string, data: unknown): ShownOutput {
     const text = typeof data === 'string' ? data : JSON.stringify(data);
     const size = Buffer.byteLength(text);
-    if (size <= INLINE_LIMIT && this.#inlineTotal + size <= INLINE_TOTAL_LIMIT) {
+    if (size <= MAX_INLINE_BYTES && this.#inlineTotal + size <= MAX_INLINE_TOTAL_BYTES) {
       this.#inlineTotal += size;
       return { mimetype, data };
     }
@@ -123,11 +130,11 @@ function parseOr<T>(text: string, otherwise: T): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return otherwise; // notebook code can emit anything under any type; it is then shown as it came
+    return otherwise; // notebook code can emit any text under any type; it is shown unchanged
   }
 }
 
-/** The bytes of a base64 data URL, so that an image is served as an image. */
+/** Returns the bytes of a base64 data URL, so that an image is served as an image; `undefined` for other text. */
 function fromDataUrl(text: string): Buffer | undefined {
   const match = /^data:[^,;]*;base64,/.exec(text.slice(0, 200));
   return match === null ? undefined : Buffer.from(text.slice(match[0].length), 'base64');

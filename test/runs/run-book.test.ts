@@ -23,7 +23,7 @@ const FAILED: RunEnd = {
   output: null,
 };
 
-test('a run is a running record at once, and a finished one with its output', async (t) => {
+test('a run has a running record at once, and its output when it has finished', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
   const runId = book.begin(WORKSPACE, SESSION, 'notebook', { type: 'all' });
@@ -51,7 +51,7 @@ test('a run is a running record at once, and a finished one with its output', as
   assert.ok(finishedAt !== null && finishedAt >= createdAt);
 });
 
-test('a run ends once: its record stays what the first end made it', async (t) => {
+test('a run ends once, and a second end does not change its record', async (t) => {
   const { store } = await temporaryStore(t);
   const { book, notices } = openBook(t, store);
   const runId = book.begin(WORKSPACE, SESSION, 'notebook', {});
@@ -68,7 +68,7 @@ test('a run ends once: its record stays what the first end made it', async (t) =
   assert.deepEqual(notices, ['running', 'completed']);
 });
 
-test('a run that is being worked on is cancelled by stopping the work, again and again until it is over', async (t) => {
+test('cancelling an active run stops its work, and can be repeated until the run has ended', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
   const runId = book.begin(WORKSPACE, SESSION, 'notebook', {});
@@ -88,7 +88,7 @@ test('a run that is being worked on is cancelled by stopping the work, again and
   assert.throws(() => book.cancel(WORKSPACE, 'run_0' as RunId, assert.fail), refusedWith('not_found'));
 });
 
-test('a run that a dead server left says so, also when it was looked at, and only a cancel ends it', async (t) => {
+test('a run of an earlier server process is stale, also after it was read, and only a cancel ends it', async (t) => {
   const stores = await temporaryStore(t);
   const before = openBook(t, stores.store);
   const runId = before.book.begin(WORKSPACE, SESSION, 'notebook', {});
@@ -109,7 +109,7 @@ test('a run that a dead server left says so, also when it was looked at, and onl
   assert.deepEqual(notices, ['cancelled']);
 });
 
-test('the runs of a session are paged oldest first, and never mix with those of another', async (t) => {
+test('the runs of a session are listed oldest first in pages, without those of other sessions', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
   const ids = ['nb_1', 'nb_1', 'nb_10', 'nb_1'].map((session) =>

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import test from 'node:test';
 import {
-  INLINE_LIMIT,
-  INLINE_TOTAL_LIMIT,
+  MAX_INLINE_BYTES,
+  MAX_INLINE_TOTAL_BYTES,
   OutputShelf,
   type RawOutput,
   type ShownOutput,
@@ -17,9 +17,9 @@ test('a cell without a value has no outputs', () => {
   assert.deepEqual(shelf.shelve({ mimetype: 'text/html', data: '' }), [{ mimetype: 'text/html', data: '' }]);
 });
 
-test('an output stands in the record up to the limit, and is an asset one byte above it', () => {
+test('an output is stored in the record up to the limit, and one byte more makes it an asset', () => {
   const shelf = new OutputShelf();
-  const fits = 'é'.repeat(INLINE_LIMIT / 2);
+  const fits = 'é'.repeat(MAX_INLINE_BYTES / 2);
   assert.deepEqual(shelf.shelve(text(fits)), [text(fits)]);
   assert.deepEqual(assetOf(shelf, shelf.shelve(text(`${fits}!`))), {
     mimetype: 'text/plain',
@@ -27,8 +27,8 @@ test('an output stands in the record up to the limit, and is an asset one byte a
   });
 });
 
-test('an object is measured, and kept as an asset, as its JSON', () => {
-  const data = { rows: 'r'.repeat(INLINE_LIMIT) };
+test('an object is measured, and stored as an asset, as its JSON', () => {
+  const data = { rows: 'r'.repeat(MAX_INLINE_BYTES) };
   const shelf = new OutputShelf();
   const placed = shelf.shelve({ mimetype: 'application/json', data });
   assert.deepEqual(assetOf(shelf, placed), { mimetype: 'application/json', text: JSON.stringify(data) });
@@ -37,18 +37,18 @@ test('an object is measured, and kept as an asset, as its JSON', () => {
   ]);
 });
 
-test('once a record has its fill every further output that would exceed it is an asset', () => {
+test('when a record is full, every further output that would exceed the limit is an asset', () => {
   const shelf = new OutputShelf();
-  const full = INLINE_TOTAL_LIMIT / INLINE_LIMIT;
-  for (let i = 0; i < full - 1; i++) shelf.shelve(text('x'.repeat(INLINE_LIMIT)));
-  shelf.shelve(text('x'.repeat(INLINE_LIMIT - 2)));
+  const full = MAX_INLINE_TOTAL_BYTES / MAX_INLINE_BYTES;
+  for (let i = 0; i < full - 1; i++) shelf.shelve(text('x'.repeat(MAX_INLINE_BYTES)));
+  shelf.shelve(text('x'.repeat(MAX_INLINE_BYTES - 2)));
   assert.equal(shelf.assets.size, 0);
   assert.ok('assetId' in shelf.shelve(text('abc'))[0]!);
   assert.deepEqual(shelf.shelve(text('ab')), [text('ab')]);
   assert.ok('assetId' in shelf.shelve(text('a'))[0]!);
 });
 
-test('a bundle is one output for each of its types, as an object or as text', () => {
+test('a bundle becomes one output for each of its types, whether it is an object or text', () => {
   const bundle = { 'text/html': '<b>1</b>', 'text/plain': '1', __metadata__: { width: 3 } };
   const outputs = [
     { mimetype: 'text/html', data: '<b>1</b>' },
@@ -63,8 +63,8 @@ test('a bundle is one output for each of its types, as an object or as text', ()
   }
 });
 
-test('a large data URL is kept as the bytes it stands for', () => {
-  const bytes = Buffer.concat([PNG, Buffer.alloc(INLINE_LIMIT)]);
+test('a large data URL is stored as the bytes that it encodes', () => {
+  const bytes = Buffer.concat([PNG, Buffer.alloc(MAX_INLINE_BYTES)]);
   const url = `data:image/png;base64,${bytes.toString('base64')}`;
   const shelf = new OutputShelf();
   const placed = shelf.shelve({ mimetype: 'image/png', data: url });
@@ -82,13 +82,13 @@ test('a large data URL is kept as the bytes it stands for', () => {
   ]);
 });
 
-test('a small data URL stays what it is, and text that is none is kept as text', () => {
+test('a small data URL stays unchanged, and other text is stored as text', () => {
   const url = `data:image/png;base64,${PNG.toString('base64')}`;
   assert.deepEqual(new OutputShelf().shelve({ mimetype: 'image/png', data: url }), [
     { mimetype: 'image/png', data: url },
   ]);
   for (const lead of ['data:text/plain,', 'see data:image/png;base64,', 'data:a,b;base64,']) {
-    const words = lead + 'A'.repeat(INLINE_LIMIT);
+    const words = lead + 'A'.repeat(MAX_INLINE_BYTES);
     const shelf = new OutputShelf();
     assert.deepEqual(assetOf(shelf, shelf.shelve(text(words))), { mimetype: 'text/plain', text: words });
   }
@@ -98,7 +98,7 @@ function text(data: string): RawOutput {
   return { mimetype: 'text/plain', data };
 }
 
-/** The asset that the only one of `placed` names. */
+/** Returns the asset of the only output in `placed`. */
 function assetOf(shelf: OutputShelf, placed: readonly ShownOutput[]) {
   const [output, ...others] = placed;
   assert.deepEqual(others, []);

@@ -3,7 +3,7 @@ import test from 'node:test';
 import type { BridgeDone, CellError, CellVerdict, KernelMessage } from '#src/kernel/messages.ts';
 import { NotebookView } from '#src/notebook/view.ts';
 import { RunRecorder } from '#src/notebook/work/run-recorder.ts';
-import { INLINE_LIMIT } from '#src/runs/run-output.ts';
+import { MAX_INLINE_BYTES } from '#src/runs/run-output.ts';
 import { cellOp, done, errorOutput, output, phase, stdout, verdict } from '../kernel-messages.ts';
 
 const CYCLE = { type: 'cycle' };
@@ -279,7 +279,7 @@ test('what was cut off, what is missing and what is kept apart is said behind th
       phase('a', 'running'),
       cellOp('a', {
         console: [stdout('x'.repeat(70_000))],
-        output: output('text/plain', 'y'.repeat(INLINE_LIMIT + 1)),
+        output: output('text/plain', 'y'.repeat(MAX_INLINE_BYTES + 1)),
       }),
       { op: 'missing-package-alert', packages: ['polars', 'torch'] },
       { op: 'missing-package-alert', packages: ['polars'] },
@@ -295,7 +295,7 @@ test('what was cut off, what is missing and what is kept apart is said behind th
       message: `The cell a printed ${70_000 - 65_536} more characters between the beginning and the end kept here.`,
     },
     { type: 'warning', code: 'missing_packages', message: 'Not installed: polars, torch.' },
-    { type: 'asset', assetId, mimetype: 'text/plain', bytes: INLINE_LIMIT + 1, sha256 },
+    { type: 'asset', assetId, mimetype: 'text/plain', bytes: MAX_INLINE_BYTES + 1, sha256 },
   ]);
 });
 
@@ -303,7 +303,7 @@ test('a run whose output is not to be kept keeps none', () => {
   const recorder = new RunRecorder(['a'], false);
   const view = viewOf();
   recorder.follow(phase('a', 'running'));
-  view.applyCellOp(cellOp('a', { output: output('text/plain', 'y'.repeat(INLINE_LIMIT + 1)) }));
+  view.applyCellOp(cellOp('a', { output: output('text/plain', 'y'.repeat(MAX_INLINE_BYTES + 1)) }));
   const { output: saved, shelf } = recorder.output(view);
   assert.deepEqual([saved, shelf.assets.size], [{ stored: false, parts: [] }, 0]);
 });
