@@ -1,5 +1,5 @@
-// `npm run bench`: set-up, then the measurements, in this one process.
-import { reporting } from './say.mjs';
+// `npm run bench`: runs the set-up, then the measurements, in this process.
+import { reporting } from './console.mjs';
 import { setUp } from './setup.mjs';
 
 await reporting(setUp);

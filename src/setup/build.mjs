@@ -1,4 +1,4 @@
-// The build: TypeScript into dist/, nothing in dist/ whose source is gone, and the bundles of what is started.
+// The build: compiles TypeScript into dist/, removes outputs whose source is gone, and bundles the programs.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundle } from './bundle.mjs';
@@ -10,13 +10,14 @@ export const title = 'building';
 const FOLDERS = ['src', 'machines', 'storage', 'test', 'bench'];
 const SETTINGS = ['tsconfig.json', 'package.json', 'package-lock.json'];
 
-/** Why the step has to run, or undefined when there is nothing to do. */
+/** Returns why the step must run, or undefined when nothing has to be done. */
 export function pending(root) {
   return readStamp(stampPath(root)) === wanted(root) ? undefined : 'sources have changed';
 }
 
+/** Compiles and bundles. Rejects with a `SetupError` that holds the compiler's messages. */
 export async function perform(root, keepOpen) {
-  const stamp = wanted(root); // of before: what is written while tsc runs is built next time
+  const stamp = wanted(root); // taken before: a file that changes while tsc runs is built next time
   const tsc = join(root, 'node_modules', '.bin', 'tsc');
   await run(tsc, ['-p', root, '--pretty', 'false'], { cwd: root, failure: 'The build failed', keepOpen });
   removeOrphans(root);

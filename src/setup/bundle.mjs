@@ -1,17 +1,17 @@
 // The bundles. Node.js needs longer to find and read the hundreds of small modules of the server and its packages than
-// to run them: with bundles the first answer comes in about half the time.
+// to run them: with bundles the first response takes about half the time.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
 import { digest, readStamp, writeStamp } from './stamps.mjs';
 
-/** What is started: `dist/server/main.js` and `dist/server/cli.js`, each with the chunks that it loads on demand. */
+/** The programs: `dist/server/main.js` and `dist/server/cli.js`, each with the chunks that it loads on demand. */
 const PROGRAMS = { main: 'src/main.js', cli: 'src/cli/main.js' };
 
-// Packages with a native binary find it beside themselves; the others are optional and may be missing.
+// Packages that look for a native binary next to their own files, and optional packages, which may be missing.
 const UNBUNDLED = ['lmdb', 'uWebSockets.js', 'koffi', 'libsql', '@duckdb/node-api', 'pg-native', 'tedious'];
 
-// Bundled CommonJS modules call `require` for the modules of Node.js itself.
+// Bundled CommonJS modules call `require` for the built-in modules of Node.js.
 const REQUIRE = `import { createRequire as createRequireForBundle } from 'node:module';
 const require = createRequireForBundle(import.meta.url);`;
 
@@ -21,7 +21,7 @@ const COMMON = {
   platform: 'node',
   format: 'esm',
   target: 'node20',
-  logLevel: 'silent', // What fails is in the error.
+  logLevel: 'silent', // the error holds the messages
 };
 
 /** Writes `dist/server` and `dist/node_modules`. Rejects with esbuild's error when a module cannot be resolved. */
@@ -49,8 +49,8 @@ async function bundlePrograms(root, build) {
 }
 
 /**
- * typebox alone is 700 modules. Tests and benchmarks load it from `dist/src` many times, so it is bundled for them too:
- * `dist/node_modules/typebox` stands in front of the real package for everything below `dist`.
+ * Bundles typebox, which alone has 700 modules. Tests and benchmarks load it from `dist/src` many times, not from a
+ * bundle. For modules below `dist`, `dist/node_modules/typebox` takes precedence over the real package.
  */
 async function bundleTypebox(root, build) {
   const source = join(root, 'node_modules', 'typebox');

@@ -1,14 +1,13 @@
-// The programs that set-up runs. None outlives it: a signal to set-up ends them first, with all they have started.
+// The programs that set-up runs. A signal to set-up kills them and all their children first, so none outlives it.
 import { spawn } from 'node:child_process';
-import { SetupError } from './say.mjs';
+import { SetupError } from './console.mjs';
 
 const TAIL_LINES = 40;
 const running = new Set();
 
 /**
- * Runs a program in its own process group and resolves with its output once it has ended. Rejects with a `SetupError`
- * that holds `failure` and the end of the output when it does not end with code 0. `keepOpen` is a descriptor that
- * the program inherits.
+ * Runs a program in its own process group and resolves with its output. Rejects with a `SetupError` that holds `failure`
+ * and the end of the output when the exit code is not 0. The program inherits the descriptor `keepOpen`.
  */
 export function run(command, args, { cwd, failure, env = process.env, keepOpen }) {
   return new Promise((resolve, reject) => {
@@ -46,7 +45,7 @@ function endChildren() {
   }
 }
 
-/** While `work` runs, SIGINT, SIGTERM and SIGHUP end its programs and then this process, as the signal would have. */
+/** Runs `work`. Meanwhile SIGINT, SIGTERM and SIGHUP kill its programs and then end this process with the usual code. */
 export async function endingWithUs(work) {
   const numbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
   const onSignal = (signal) => {

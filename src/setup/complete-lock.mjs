@@ -1,5 +1,5 @@
-// `npm run lock`: adds to package-lock.json the optional packages of other platforms that npm left out because the
-// registry it asked does not have them. `npm ci` refuses a lock file without them, on every platform.
+// `npm run lock`: adds to package-lock.json the optional packages of other platforms that npm leaves out when the
+// registry lacks them. `npm ci` rejects a lock file without them, on every platform.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 const OS = /\b(aix|android|darwin|freebsd|linux|netbsd|openbsd|sunos|win32)\b/;
 const CPU = /\b(arm64|arm|x64|ia32|loong64|mips64el|ppc64|riscv64|s390x)\b/;
 
-/** The optional packages that the lock file names but does not have, as the entries it should have for them. */
+/** Returns the entries of optional packages that the lock file refers to but does not contain. */
 export function missingEntries({ packages }) {
   const missing = {};
   for (const [at, { optionalDependencies = {}, dev, license }] of Object.entries(packages)) {

@@ -1,4 +1,4 @@
-// A reporter for the Node.js test runner: the files in which something failed, one a line.
+// A reporter for the Node.js test runner: prints the files in which a test failed, one per line.
 export default async function* failedFiles(events) {
   const files = new Set();
   for await (const { type, data } of events) {

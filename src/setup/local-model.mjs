@@ -1,4 +1,4 @@
-// `troupe models add-local`: a Python environment of its own with llama.cpp, for model files that this machine serves.
+// `troupe models add-local`: creates a separate Python environment with llama.cpp, which serves model files.
 import { join } from 'node:path';
 import { endingWithUs, run } from './children.mjs';
 import { ROOT } from './setup.mjs';
@@ -6,7 +6,7 @@ import { digest, readStamp, writeStamp } from './stamps.mjs';
 
 const REQUIREMENT = 'xllamacpp==2026.10.11549';
 
-/** Idempotent; resolves with one line that says what there is now. Rejects with a `SetupError`. */
+/** Installs what is missing and returns one line that says what is installed. Rejects with a `SetupError`. Idempotent. */
 export async function addLocalModel(root = ROOT) {
   const venv = join(root, '.venv-local-model');
   const stamp = join(venv, '.troupe-stamp');
@@ -22,5 +22,5 @@ export async function addLocalModel(root = ROOT) {
     });
     writeStamp(stamp, wanted);
   }
-  return `${REQUIREMENT} is installed. Set TROUPE_LOCAL_MODEL to a GGUF file and start the server again.`;
+  return `${REQUIREMENT} is installed. Set TROUPE_LOCAL_MODEL to a GGUF file and restart the server.`;
 }

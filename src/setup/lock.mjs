@@ -1,11 +1,11 @@
-// One set-up at a time in one checkout. The lock is a listening abstract socket: taking it is atomic, and the kernel
-// frees it when its last holder ends, however that happens. The programs that set-up runs hold it too, so a set-up
-// that was killed does not let the next one begin while its npm or pip is still writing.
+// Allows one set-up at a time in one checkout. The lock is a listening abstract socket: taking it is atomic, and the
+// system frees it when its last holder ends. The programs that set-up runs inherit it, so that after a set-up is killed,
+// the next one waits until its npm or pip has ended.
 import { createHash } from 'node:crypto';
 import { connect, createServer } from 'node:net';
-import { say } from './say.mjs';
+import { say } from './console.mjs';
 
-/** Runs `work(descriptor)` while holding the lock of `root`; waits for whoever holds it now. */
+/** Runs `work(descriptor)` while it holds the lock of `root`. Waits while another process holds it. */
 export async function holdingLock(root, work) {
   const name = `\0troupe-setup-${createHash('sha256').update(root).digest('hex')}`;
   let lock = await take(name);
@@ -21,7 +21,7 @@ export async function holdingLock(root, work) {
   }
 }
 
-/** The lock, or undefined when another process has it. */
+/** Resolves with the lock, or with undefined when another process holds it. */
 function take(name) {
   const waiting = new Set();
   const server = createServer((socket) => waiting.add(socket.on('error', () => {})));
@@ -36,7 +36,7 @@ function take(name) {
   });
 }
 
-/** Resolves when a connection to the holder breaks: it has released the lock, or it has ended. */
+/** Resolves when the connection to the holder breaks, because it released the lock or ended. */
 function untilReleased(name) {
   return new Promise((resolve) => {
     const socket = connect(name);

@@ -1,6 +1,6 @@
-// `npm run model-stand-in`: a server that speaks the protocols of OpenAI and Anthropic and answers from a script, to try
-// agents without a key. It is no model: what it says to anything but the prompts below is that it is none.
-import { reporting, say } from './say.mjs';
+// `npm run model-stand-in`: a server that speaks the protocols of OpenAI and Anthropic and answers from a script, for
+// trying agents without a key. To any prompt but the one below it answers that it is not a model.
+import { reporting, say } from './console.mjs';
 import { setUp } from './setup.mjs';
 
 const PORT = Number(process.argv[2] ?? 8790);

@@ -1,19 +1,20 @@
-// The npm packages: `node_modules` as package-lock.json has them.
+// Installs `node_modules` as package-lock.json describes it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './children.mjs';
-import { SetupError } from './say.mjs';
+import { SetupError } from './console.mjs';
 import { digest, readIfPresent, readStamp, writeStamp } from './stamps.mjs';
 
 export const title = 'installing the npm packages';
 
-/** Why the step has to run, or undefined when there is nothing to do. */
+/** Returns why the step must run, or undefined when nothing has to be done. */
 export function pending(root) {
   return readStamp(stampPath(root)) === wanted(root)
     ? undefined
     : 'package.json or package-lock.json has changed';
 }
 
+/** Installs the packages and checks that their binaries load. Rejects with a `SetupError`. */
 export async function perform(root, keepOpen) {
   if (!isInstalled(root)) {
     await install(root, keepOpen);
@@ -25,14 +26,14 @@ export async function perform(root, keepOpen) {
 async function install(root, keepOpen) {
   const npm = process.env.npm_execpath;
   const [command, first] = npm?.endsWith('.js') ? [process.execPath, [npm]] : ['npm', []];
-  // No package of ours needs its install script: binaries come inside the packages.
+  // No package that we use needs its install script: the binaries are inside of the packages.
   const options = ['--include=dev', '--ignore-scripts', '--no-audit', '--no-fund'];
   const failure = 'The npm packages cannot be installed';
   const npmRun = (...args) => run(command, [...first, ...args, ...options], { cwd: root, failure, keepOpen });
   try {
     await npmRun('ci');
   } catch (error) {
-    // A lock file without the optional packages of some other platform is still exact for this one.
+    // A lock file that lacks the optional packages of another platform is still exact for this one.
     if (!/Missing: .* from lock file/.test(error.message)) throw error;
     await npmRun('install', '--no-save');
   }
@@ -42,14 +43,14 @@ function stampPath(root) {
   return join(root, 'node_modules', '.troupe-stamp');
 }
 
-/** Also of the Node.js that runs: binaries that load in one need not load in another. */
+/** The stamp includes the Node.js version: a binary that loads in one version may not load in another. */
 function wanted(root) {
   const { modules } = process.versions;
   const texts = ['package.json', 'package-lock.json'].map((name) => readFileSync(join(root, name), 'utf8'));
   return digest(...texts, modules, process.platform, process.arch);
 }
 
-/** Whether npm's own record of `node_modules` has every package of the lock file; it writes that record last. */
+/** Returns whether npm's own record of `node_modules`, which it writes last, has every package of the lock file. */
 export function isInstalled(root) {
   const recordText = readIfPresent(join(root, 'node_modules', '.package-lock.json'));
   if (recordText === undefined) return false;
@@ -72,7 +73,7 @@ async function requireBinaries(root, keepOpen) {
   }
 }
 
-/** One line for a binary that does not load here; `text` is whatever Node.js said about it. */
+/** Returns one line for a binary that does not load here; `text` is the output of Node.js. */
 export function unloadable(name, text) {
   const named = text.split('\n').find((line) => /^\w*Error( \[\w+\])?: /.test(line)) ?? text.split('\n')[0];
   const reason = named.replace(/^\w*Error( \[\w+\])?: /, '').trim();

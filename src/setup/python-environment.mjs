@@ -1,27 +1,28 @@
-// The managed Python environment: `.venv` with exactly what src/kernel/host/requirements.txt pins.
+// Creates the managed Python environment: `.venv` with exactly what src/kernel/host/requirements.txt pins.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './children.mjs';
-import { SetupError } from './say.mjs';
+import { SetupError } from './console.mjs';
 import { digest, readIfPresent, readStamp, writeStamp } from './stamps.mjs';
 
-export const title = 'making the Python environment';
+export const title = 'creating the Python environment';
 
 const OLDEST_PYTHON = [3, 11];
 const DEBIAN = 'On Debian or Ubuntu: apt install python3 python3-venv';
 
-/** Why the step has to run, or undefined when there is nothing to do, or when the operator brings another Python. */
+/** Returns why the step must run, or undefined when it need not, or when the operator provides another Python. */
 export function pending(root) {
   if (namesOtherPython(root)) return undefined;
   return readStamp(stampPath(root)) === wanted(root) ? undefined : 'its requirements have changed';
 }
 
+/** Creates the environment and installs the packages. Rejects with a `SetupError`. */
 export async function perform(root, keepOpen) {
   const venv = join(root, '.venv');
   if (!isInstalled(root)) {
     if (!(await works(venv, keepOpen))) {
       const python = await findPython(keepOpen);
-      const failure = 'The Python environment cannot be made';
+      const failure = 'The Python environment cannot be created';
       await run(python, ['-m', 'venv', '--clear', venv], { cwd: root, failure, keepOpen });
     }
     const quiet = ['--disable-pip-version-check', '--no-input', '--quiet', '--progress-bar', 'off'];
@@ -37,7 +38,7 @@ function namesOtherPython(root) {
   try {
     return JSON.parse(readIfPresent(join(root, 'troupe.config.json')) ?? '{}').python !== undefined;
   } catch {
-    return false; // The server itself says what is wrong with the file.
+    return false; // the server reports what is wrong with the file
   }
 }
 
@@ -48,7 +49,7 @@ function wanted(root) {
   return digest(readFileSync(requirementsPath(root), 'utf8'));
 }
 
-/** Whether `.venv` has every pinned package in its pinned version, by the records that pip left there. */
+/** Returns whether `.venv` has every pinned package in its version, by the records that pip leaves there. */
 export function isInstalled(root) {
   const lib = join(root, '.venv', 'lib');
   let installed;
@@ -61,7 +62,7 @@ export function isInstalled(root) {
         .map((name) => pin(name.slice(0, name.lastIndexOf('-')), name.slice(name.lastIndexOf('-') + 1))),
     );
   } catch {
-    return false; // There is no environment, or none that is whole.
+    return false; // the environment is missing or incomplete
   }
   return pins(readFileSync(requirementsPath(root), 'utf8')).every((wantedPin) => installed.has(wantedPin));
 }

@@ -1,26 +1,27 @@
-// Brings a checkout into the state in which it runs: npm packages, Python environment, build. When nothing is left to
-// do it only compares stamps and says nothing. Run as a program it does just that.
+// Prepares a checkout: npm packages, Python environment, build. When nothing is missing, it only compares stamps and
+// prints nothing. `npm run setup` runs this file.
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import * as build from './build.mjs';
 import { endingWithUs } from './children.mjs';
+import { began, reporting, SetupError, say } from './console.mjs';
 import { holdingLock } from './lock.mjs';
 import * as nodePackages from './node-packages.mjs';
 import * as pythonEnvironment from './python-environment.mjs';
-import { began, reporting, SetupError, say } from './say.mjs';
 
+/** The directory of this checkout. */
 export const ROOT = realpathSync(fileURLToPath(new URL('../../', import.meta.url)));
 
 const OLDEST_NODE = [20, 12];
 
-/** Does what is missing, each step with its name and time. Idempotent; rejects with a `SetupError`. */
+/** Performs the steps that are missing, and prints each with its time. Idempotent. Rejects with a `SetupError`. */
 export async function setUp(root = ROOT) {
   requireNode(process.versions.node);
   const steps = [nodePackages, pythonEnvironment, build];
   if (steps.every((step) => step.pending(root) === undefined)) return;
   await endingWithUs(() =>
     holdingLock(root, async (lock) => {
-      // Neither needs the other; the build needs the packages.
+      // The Python environment is independent of the other two; the build needs the packages.
       const packagesAndBuild = performIfPending(nodePackages, root, lock).then(() =>
         performIfPending(build, root, lock),
       );
@@ -36,7 +37,7 @@ async function performIfPending(step, root, lock) {
   done();
 }
 
-/** Throws when `version` is older than what the code needs. */
+/** Throws a `SetupError` when `version` is older than the code needs. */
 export function requireNode(version) {
   const [major, minor] = version.split('.').map(Number);
   if (major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1])) return;

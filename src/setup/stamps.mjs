@@ -1,20 +1,21 @@
-// Stamps say for what state of its sources something was made. They lie inside what they describe, so whoever deletes
-// that deletes the stamp with it, and they are written last, so an interrupted step leaves none.
+// A stamp says for which state of its sources something was made. It lies inside the directory that it describes, so it
+// is deleted with it, and it is written last, so that an interrupted step leaves none.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Undefined when there is none. */
+/** Returns a stamp, or undefined when there is none. */
 export function readStamp(path) {
   return readIfPresent(path)?.trim();
 }
 
+/** Writes a stamp atomically. */
 export function writeStamp(path, stamp) {
   writeFileSync(`${path}.new`, `${stamp}\n`);
   renameSync(`${path}.new`, path);
 }
 
-/** The file's text, or undefined when it does not exist. */
+/** Returns the text of a file, or undefined when it does not exist. */
 export function readIfPresent(path) {
   try {
     return readFileSync(path, 'utf8');
@@ -24,13 +25,14 @@ export function readIfPresent(path) {
   }
 }
 
+/** Returns the SHA-256 of the texts. */
 export function digest(...texts) {
   const hash = createHash('sha256');
   for (const text of texts) hash.update(text).update('\0');
   return hash.digest('hex');
 }
 
-/** Changes whenever one of the files is added, removed or written: made of paths, sizes and times. */
+/** Returns a digest of the paths, sizes and times of files. It changes when one of them is added, removed or written. */
 export function fingerprint(root, files) {
   return digest(
     ...files.map((file) => {
@@ -40,7 +42,7 @@ export function fingerprint(root, files) {
   );
 }
 
-/** All files below `folder` whose names end in `suffix`, as paths relative to `root`, sorted. */
+/** Returns all files below `folder` whose names end in `suffix`, relative to `root` and sorted. */
 export function filesBelow(root, folder, suffix) {
   const found = [];
   const visit = (path) => {

@@ -1,6 +1,7 @@
-// `npm start`: set-up, then the server, in this one process, so that a signal to it reaches the server.
+// `npm start`: runs the set-up, then the server, in this process, so that signals reach the server.
+
+import { reporting, SetupError } from './console.mjs';
 import { unloadable } from './node-packages.mjs';
-import { reporting, SetupError } from './say.mjs';
 import { setUp } from './setup.mjs';
 
 await reporting(setUp);
@@ -11,7 +12,7 @@ await reporting(async () => {
   } catch (error) {
     const text = String(error?.stack ?? error);
     const [, name] = /node_modules\/(lmdb|uWebSockets\.js)\//.exec(text) ?? [];
-    // The packages were set up for another machine, or its libraries have changed since.
+    // The packages were installed on another machine, or its libraries have changed since.
     if (name !== undefined) throw new SetupError(unloadable(name, text));
     throw error;
   }

@@ -1,11 +1,11 @@
-// `npm test`: set-up, lint, the Python tests, the Node.js tests. Every stage runs even when an earlier one has failed.
-// With arguments it runs only those: test files or folders (`test/auth`, `test/config.test.ts`,
-// `test/kernel-host/test_frames.py`); what begins with a hyphen is passed on to the Node.js test runner.
+// `npm test`: runs the set-up, lint, the Python tests and the Node.js tests. A failed stage does not stop the others.
+// With arguments it runs only those test files or folders, such as `test/auth`, `test/config.test.ts` or
+// `test/kernel-host/test_frames.py`. Arguments that begin with a hyphen are passed to the Node.js test runner.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
-import { reporting, SetupError, say } from './say.mjs';
+import { reporting, SetupError, say } from './console.mjs';
 import { ROOT, setUp } from './setup.mjs';
 import { filesBelow } from './stamps.mjs';
 
@@ -29,14 +29,14 @@ if (nodeTests.length > 0) {
     '--enable-source-maps',
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
     ...[`--test-reporter=${FAILED_FILES}`, `--test-reporter-destination=${failures}`],
-    // Of one file: what hangs has to end as a failure that names it.
+    // The limit is for one file: a test that hangs must fail, with the name of its file.
     `--test-timeout=${FILE_TIMEOUT_MS}`,
     `--test-concurrency=${concurrency}`,
     ...flags,
     '--test',
   ];
   await stageOrFlaky('Node.js tests', (isAgain) => {
-    // The runner names sources, by their source maps.
+    // The runner reports source files, because it reads the source maps.
     const named = isAgain && existsSync(failures) ? readFileSync(failures, 'utf8') : '';
     const failed = nodeTests.filter((file) => named.includes(file.slice('dist/'.length, -'.js'.length)));
     const files = failed.length > 0 ? failed : nodeTests;
@@ -48,40 +48,42 @@ for (const { name, ok, flaky, seconds } of results) {
   say(`${ok ? 'passed' : flaky ? 'FLAKY ' : 'FAILED'}  ${name} (${seconds} s)`);
 }
 if (results.some(({ flaky }) => flaky))
-  say('a flaky test is a fault of the test or of the code: CI fails on it');
+  say('a test is flaky because of a mistake in it or in the code; in CI it fails the run');
 process.exitCode = results.every(({ ok, flaky }) => ok || flaky) ? 0 : 1;
 
-/** What to run for the arguments; everything when there are none. */
+/** Returns what the arguments select; everything when there are none. */
 function select(args) {
   const flags = args.filter((arg) => arg.startsWith('-'));
   const named = args.filter((arg) => !arg.startsWith('-')).map((arg) => relative(ROOT, resolve(arg)));
   const sources = filesBelow(ROOT, 'test', '.test.ts');
   const python = filesBelow(ROOT, PYTHON_TESTS, '.py').filter((file) => /\/test_\w+\.py$/.test(file));
-  for (const path of named) if (!existsSync(join(ROOT, path))) throw new SetupError(`There is no ${path}.`);
+  for (const path of named)
+    if (!existsSync(join(ROOT, path))) throw new SetupError(`${path} does not exist.`);
   const chosen = (file) =>
     named.length === 0 || named.some((path) => file === path || file.startsWith(`${path}/`));
   const nodeTests = sources.filter(chosen).map((file) => `dist/${file.replace(/\.ts$/, '.js')}`);
   const pythonTests = python.filter(chosen);
-  if (nodeTests.length + pythonTests.length === 0) throw new SetupError('No test fits these arguments.');
+  if (nodeTests.length + pythonTests.length === 0)
+    throw new SetupError('No test file matches these arguments.');
   return { nodeTests, pythonTests, flags, everything: named.length === 0 };
 }
 
 /**
- * Runs a stage. In CI what fails has failed. On a person's machine, where other programs take processor time away, what
- * failed is run once more, alone; when it passes then, it is reported as flaky, with both results.
+ * Runs a stage. In CI a failure is final. On a person's machine, where other programs take processor time, failed files
+ * run once more, alone; if they pass then, the stage is reported as flaky, with both results.
  */
 async function stageOrFlaky(name, commandFor) {
   const [command, args] = commandFor(false);
   await stage(name, command, args);
   const first = results.at(-1);
   if (first.ok || process.env.CI === 'true') return;
-  say(`${name}: something failed; it is run once more, alone, to tell whether it always fails`);
+  say(`${name}: something failed; the failed files run once more, alone, to see whether they always fail`);
   const [again, againArgs] = commandFor(true);
   await stage(`${name}, second try`, again, againArgs);
   if (results.at(-1).ok) first.flaky = true;
 }
 
-/** Runs one program with its output shown, and notes how it ended. */
+/** Runs one program, shows its output, and records how it ended. */
 function stage(name, command, args) {
   say(name);
   const startedAt = performance.now();

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-// The `troupe` command. What is built is run as it is: only a checkout that was never built is set up first.
+// The `troupe` command. It runs what is built; only a checkout that was never built is set up first.
 import { existsSync } from 'node:fs';
 
 const program = new URL('../../dist/server/cli.js', import.meta.url);
 if (!existsSync(program)) {
-  const [{ reporting }, { setUp }] = await Promise.all([import('./say.mjs'), import('./setup.mjs')]);
+  const [{ reporting }, { setUp }] = await Promise.all([import('./console.mjs'), import('./setup.mjs')]);
   await reporting(setUp);
 }
 await import(program.href);

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { checkout, importSetup, REPOSITORY } from './checkout.ts';
 
-test('the bundle of a package exports what the package exports, under every entry', async () => {
+test('the bundle of a package has the same exports as the package, for every entry', async () => {
   const source = join(REPOSITORY, 'node_modules', 'typebox');
   const bundled = join(REPOSITORY, 'dist', 'node_modules', 'typebox');
   const entriesOf = (folder: string): Record<string, { default: string } | string> =>
@@ -21,7 +21,7 @@ test('the bundle of a package exports what the package exports, under every entr
   }
 });
 
-test('a program and what it imports on demand are bundled, and the chunks of an older bundle go', async (t) => {
+test('a program is bundled with everything that it imports on demand, and chunks of an older bundle are removed', async (t) => {
   const { root, write } = checkout(t);
   write('dist/src/main.js', "export const later = () => import('./one.js');\n");
   write('dist/src/one.js', 'export const one = 1;\n');

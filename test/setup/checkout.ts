@@ -12,14 +12,15 @@ import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
+/** The directory of this repository. */
 export const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** A module of set-up. It has no types: it has to run before anything is built. */
+/** Imports a module of set-up. It has no types, because set-up runs before anything is compiled. */
 export function importSetup(name: string) {
   return import(join(REPOSITORY, 'src', 'setup', `${name}.mjs`));
 }
 
-/** A small checkout in a directory of its own: real compiler and packages, one pinned Python package, two sources. */
+/** Returns a small checkout in a new directory: the real compiler and packages, one pinned Python package, two sources. */
 export function checkout(t: TestContext): { root: string; write: (path: string, text: string) => void } {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-setup-')));
   t.after(() => rmSync(root, { recursive: true }));

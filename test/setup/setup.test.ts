@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkout, importSetup, REPOSITORY } from './checkout.ts';
 
-/** Runs set-up of `root` in a process of its own; what it says, without the times. */
+/** Runs the set-up of `root` in its own process. Returns its output without the times. */
 function setUp(root: string, path = process.env.PATH): { status: number | null; said: string[] } {
   const program = `
-    import { reporting } from ${JSON.stringify(join(REPOSITORY, 'src/setup/say.mjs'))};
+    import { reporting } from ${JSON.stringify(join(REPOSITORY, 'src/setup/console.mjs'))};
     import { setUp } from ${JSON.stringify(join(REPOSITORY, 'src/setup/setup.mjs'))};
     await reporting(() => setUp(${JSON.stringify(root)}));`;
   const { TROUPE_PYTHON: _, ...env } = process.env;
@@ -21,7 +21,7 @@ function setUp(root: string, path = process.env.PATH): { status: number | null; 
   return { status: child.status, said: said.map((line) => line.replace(/[\d.]+ s$/, '<time>')) };
 }
 
-test('set-up does what is missing, says so, and is silent when nothing is left', (t) => {
+test('set-up performs the missing steps, prints them, and prints nothing when all is done', (t) => {
   const { root } = checkout(t);
   const first = setUp(root);
   assert.deepEqual(
@@ -33,15 +33,15 @@ test('set-up does what is missing, says so, and is silent when nothing is left',
         'troupe: building: done in <time>',
         'troupe: installing the npm packages …',
         'troupe: installing the npm packages: done in <time>',
-        'troupe: making the Python environment …',
-        'troupe: making the Python environment: done in <time>',
+        'troupe: creating the Python environment …',
+        'troupe: creating the Python environment: done in <time>',
       ],
     ],
   );
   assert.deepEqual(setUp(root), { status: 0, said: [] });
 });
 
-test('a changed source is built again, and the output of a deleted one goes', (t) => {
+test('a changed source is compiled again, and the output of a deleted one is removed', (t) => {
   const { root, write } = checkout(t);
   setUp(root);
   write('src/one.ts', 'export const one: number = 11;\n');
@@ -54,7 +54,7 @@ test('a changed source is built again, and the output of a deleted one goes', (t
   assert.match(readFileSync(join(root, 'dist/src/one.js'), 'utf8'), /one = 11/);
 });
 
-test('a build that fails says what is wrong, ends with code 1, and is tried again', (t) => {
+test('a failed build prints the reason, exits with 1, and is tried again', (t) => {
   const { root, write } = checkout(t);
   write('src/one.ts', 'export const one: number = "x";\n');
   const { status, said } = setUp(root);
@@ -67,7 +67,7 @@ test('a build that fails says what is wrong, ends with code 1, and is tried agai
   assert.equal(setUp(root).status, 0);
 });
 
-test('changed requirements make the Python environment due, unless the operator brings another Python', async (t) => {
+test('changed requirements make the Python environment pending, unless the operator provides another Python', async (t) => {
   const { root, write } = checkout(t);
   const { pending } = await importSetup('python-environment');
   setUp(root);
@@ -78,7 +78,7 @@ test('changed requirements make the Python environment due, unless the operator 
   assert.equal(pending(root), undefined);
 });
 
-test('an environment counts as installed only with every package in its pinned version', async (t) => {
+test('an environment counts as installed only if every package has its pinned version', async (t) => {
   const { root, write } = checkout(t);
   const { isInstalled } = await importSetup('python-environment');
   assert.equal(isInstalled(root), true);
@@ -88,7 +88,7 @@ test('an environment counts as installed only with every package in its pinned v
   assert.equal(isInstalled(root), false);
 });
 
-test('packages count as installed only when npm recorded every one of the lock file for this platform', async (t) => {
+test('packages count as installed only if npm recorded every package of the lock file for this platform', async (t) => {
   const { root, write } = checkout(t);
   const { isInstalled } = await importSetup('node-packages');
   assert.equal(isInstalled(root), true);
@@ -98,7 +98,7 @@ test('packages count as installed only when npm recorded every one of the lock f
   assert.equal(isInstalled(root), false);
 });
 
-test('two set-ups at once take turns, also when the first is killed', async (t) => {
+test('two set-ups at once take turns, even if the first is killed', async (t) => {
   const { root } = checkout(t);
   const program = (name: string) => `
     import { holdingLock } from ${JSON.stringify(join(REPOSITORY, 'src/setup/lock.mjs'))};
@@ -140,16 +140,16 @@ test('a signal to set-up ends the programs it runs', async (t) => {
   while (isRunning(pid)) await new Promise(setImmediate);
 });
 
-/** Whether the process exists and has not ended; one that only waits to be reaped has. */
+/** Returns whether the process exists and has not ended. A zombie has ended. */
 function isRunning(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
-    return false; // there is no such process
+    return false; // the process does not exist
   }
 }
 
-test('without python3, or without its venv module, one line says what to install', (t) => {
+test('when python3 or its venv module is missing, one line says what to install', (t) => {
   const { root, write } = checkout(t);
   rmSync(join(root, '.venv'), { recursive: true });
   const debian = 'On Debian or Ubuntu: apt install python3 python3-venv';
@@ -162,7 +162,7 @@ test('without python3, or without its venv module, one line says what to install
   assert.equal(lastLine(), `troupe: Python 3.11 or later is needed; python3 here is 3.9. ${debian}`);
 });
 
-test('a machine on which a binary does not load is told so in one line', (t) => {
+test('when a native binary does not load, one line says why', (t) => {
   const { root, write } = checkout(t);
   rmSync(join(root, 'node_modules/lmdb'));
   write('node_modules/lmdb/package.json', '{"name":"lmdb","type":"module","exports":"./index.js"}');
@@ -175,7 +175,7 @@ test('a machine on which a binary does not load is told so in one line', (t) => 
   );
 });
 
-test('an old Node.js is told in one line what is needed', async () => {
+test('an old Node.js is rejected with one line that names the required version', async () => {
   const { requireNode } = await importSetup('setup');
   assert.throws(() => requireNode('18.19.0'), {
     message: 'Node.js 20.12 or later is needed; this is 18.19.0.',
@@ -187,7 +187,7 @@ test('an old Node.js is told in one line what is needed', async () => {
   assert.doesNotThrow(() => requireNode('24.0.0'));
 });
 
-test('a binary that does not load is one line', async () => {
+test('the error of a native binary is reduced to one line', async () => {
   const { unloadable } = await importSetup('node-packages');
   const text =
     "node:internal/x\nError: /lib/libc.so.6: version `GLIBC_2.38' not found (required by x.node)\n    at y";
@@ -198,7 +198,7 @@ test('a binary that does not load is one line', async () => {
   );
 });
 
-test('the lock file has the optional packages of every platform, so that npm ci takes it', async () => {
+test('npm ci accepts the lock file on every platform: it has the optional packages of all', async () => {
   const { missingEntries } = await importSetup('complete-lock');
   const lock = JSON.parse(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8'));
   assert.deepEqual(missingEntries(lock), {}, 'npm run lock adds them');

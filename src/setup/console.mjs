@@ -1,20 +1,21 @@
-// What set-up tells the person at the terminal: on standard error, because the server's log owns standard output.
+// Messages of set-up for people. They go to standard error, because standard output belongs to the server's log.
 
-/** Something the user has to put right; its message is one or a few plain lines, and nothing else is printed. */
+/** A mistake that the user has to correct. Only its message, of one or a few plain lines, is printed. */
 export class SetupError extends Error {}
 
+/** Prints a line. */
 export function say(line) {
   process.stderr.write(`troupe: ${line}\n`);
 }
 
-/** Announces `title` and returns the function that announces its end with the time it took. */
+/** Announces that `title` begins. Returns a function that announces its end and how long it took. */
 export function began(title) {
   const startedAt = performance.now();
   say(`${title} …`);
   return () => say(`${title}: done in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
 }
 
-/** Runs a program's `main`; a `SetupError` ends the process with its message and code 1. */
+/** Returns what `main` returns. A `SetupError` is printed and ends the process with code 1. */
 export async function reporting(main) {
   try {
     return await main();
