@@ -1,11 +1,11 @@
-/** The few calls that scenarios make while nothing is measured, and the bytes of those that are. */
+/** The API calls that scenarios make while nothing is measured, and the request bytes of those that are measured. */
 import { Feed } from './feed.ts';
 import { decoded, type Endpoint, expected, requestBytes, Wire } from './wire.ts';
 
-/** Codes of cells, whose ids are `c0`, `c1`, … */
+/** The code of each cell. The cells get the ids `c0`, `c1`, … */
 export type Codes = readonly string[];
 
-/** Marks in the bytes of an event stream. */
+/** Texts that scenarios look for in the bytes of an event stream. */
 export const MARK = {
   ready: '"status":"ready"',
   completed: '"status":"completed"',
@@ -14,11 +14,13 @@ export const MARK = {
   replayed: '"type":"session.replayed"',
 } as const;
 
+/** A session that is ready, and its environment. */
 export interface OpenSession {
   readonly id: string;
   readonly environmentId: string;
 }
 
+/** Calls one server. */
 export class Api {
   readonly endpoint: Endpoint;
   #wire: Promise<Wire> | undefined;
@@ -27,21 +29,24 @@ export class Api {
     this.endpoint = endpoint;
   }
 
+  /** Returns the bytes of a request. */
   bytes(method: string, path: string, body?: unknown, headers = ''): Buffer {
     return requestBytes(this.endpoint, method, path, body, headers);
   }
 
+  /** Opens a connection of its own for a scenario. */
   wire(): Promise<Wire> {
     return Wire.open(this.endpoint.port);
   }
 
-  /** The decoded body; rejects unless the answer is 2xx. One call at a time. */
+  /** Returns the decoded body. Rejects unless the status is 2xx. Only one call may run at a time. */
   async call<T>(method: string, path: string, body?: unknown): Promise<T> {
     if (this.#wire === undefined || (await this.#wire).isClosed) this.#wire = this.wire();
     const answer = await (await this.#wire).send(this.bytes(method, path, body));
     return decoded<T>(expected(answer, 200, 299));
   }
 
+  /** Creates a notebook and returns its id. */
   async notebook(
     codes: Codes,
     fields: { readonly datasourceSlugs?: readonly string[] } = {},
@@ -52,6 +57,7 @@ export class Api {
     return id;
   }
 
+  /** Creates an environment and returns its id. */
   async environment(): Promise<string> {
     const { environmentId } = await this.call<{ environmentId: string }>(
       'POST',
@@ -61,11 +67,12 @@ export class Api {
     return environmentId;
   }
 
+  /** Returns the bytes of the request that opens a session. */
   openBytes(notebookId: string, environmentId: string): Buffer {
     return this.bytes('POST', '/api/v3/notebook-sessions', { notebookId, environmentId });
   }
 
-  /** A session on a new notebook; resolves when it is ready. */
+  /** Opens a session on a new notebook and returns it when it is ready. */
   async session(
     codes: Codes,
     fields: { readonly datasourceSlugs?: readonly string[] } = {},
@@ -79,7 +86,7 @@ export class Api {
     return { id, environmentId };
   }
 
-  /** A conversation that no notebook is bound to, with a model of its own. */
+  /** Opens a conversation that is not bound to a notebook, and returns its id. */
   async conversation(model: string): Promise<string> {
     const environmentId = await this.environment();
     const body = { environmentId, config: { model } };
@@ -87,27 +94,31 @@ export class Api {
     return sessionId;
   }
 
+  /** Returns the bytes of the request that sends a prompt. */
   promptBytes(sessionId: string): Buffer {
     return this.bytes('POST', `/api/v3/agent-sessions/${sessionId}/runs`, { prompt: 'Speak.' });
   }
 
-  /** Subscribes and waits until the current state has come. */
+  /** Subscribes to a session. Resolves when its current state has arrived. */
   async follow(sessionId: string): Promise<Feed> {
     const { feed, seen } = await Feed.open(this.endpoint, sessionId, MARK.replayed);
     await seen[0];
     return feed;
   }
 
+  /** Closes a session. */
   async close(sessionId: string): Promise<void> {
     await this.call('DELETE', `/api/v3/notebook-sessions/${sessionId}`);
   }
 
+  /** Returns the bytes of the request that runs these cells, or all cells when none are given. */
   executeBytes(sessionId: string, ...cellIds: string[]): Buffer {
     const cells = cellIds.map((cellId) => ({ cellId }));
     const body = cellIds.length === 0 ? { type: 'all' } : { type: 'cells', cells };
     return this.bytes('POST', `/api/v3/notebook-sessions/${sessionId}/executions`, body);
   }
 
+  /** Returns the bytes of a call of the code endpoint. */
   codeBytes(sessionId: string, code: string): Buffer {
     return this.bytes('POST', '/api/cee/kernel/execute', { code }, `service-session-id: ${sessionId}\r\n`);
   }

@@ -1,6 +1,6 @@
 /**
- * One subscriber of a session's events that looks at bytes, not at events: it waits for marks. The server writes whole
- * frames and JSON holds no line feed, so where HTTP's chunks begin and end does not matter.
+ * A subscriber of a session's events that searches bytes for marks instead of parsing events. The server writes whole
+ * frames, and JSON contains no line feeds, so the boundaries of HTTP chunks do not matter.
  */
 import { connect, type Socket } from 'node:net';
 import { type Endpoint, requestBytes } from './wire.ts';
@@ -11,16 +11,18 @@ interface Wait {
   reject(error: Error): void;
 }
 
+/** An event of the stream. */
 export interface FeedEvent {
   readonly type: string;
   readonly runId?: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
+/** The subscription to one session. */
 export class Feed {
   readonly #socket: Socket;
   #waits: Wait[] = [];
-  /** The end of the last chunk: a mark may lie across two. */
+  /** The end of the last chunk, because a mark can be split between two chunks. */
   #tail = Buffer.alloc(0);
   #kept: Buffer[] | undefined;
 
@@ -33,7 +35,7 @@ export class Feed {
     });
   }
 
-  /** Subscribes; the first bytes may be marks already waited for. */
+  /** Subscribes. It waits for `marks` from the first byte on; `seen` has one promise for each. */
   static async open(
     endpoint: Endpoint,
     sessionId: string,
@@ -52,21 +54,21 @@ export class Feed {
     return { feed, seen };
   }
 
-  /** When the next bytes with this mark came. */
+  /** Resolves with the time (`performance.now()`) at which the next bytes with this mark arrived. */
   until(mark: string): Promise<number> {
     const seen = new Promise<number>((resolve, reject) => {
       this.#waits.push({ mark: Buffer.from(mark), resolve, reject });
     });
-    seen.catch(() => undefined); // a scenario that ends early waits for it no more
+    seen.catch(() => undefined); // a scenario that ends early does not wait for it
     return seen;
   }
 
-  /** From here on the bytes are kept, for `events`. */
+  /** Stores all further bytes, for `events`. */
   keep(): void {
     this.#kept = [];
   }
 
-  /** The whole events among the bytes that were kept. */
+  /** Returns the complete events among the stored bytes. */
   events(): FeedEvent[] {
     const text = Buffer.concat(this.#kept ?? []).toString('utf8');
     return text
@@ -78,6 +80,7 @@ export class Feed {
       });
   }
 
+  /** Ends the subscription. */
   close(): void {
     this.#socket.destroy();
   }
@@ -101,7 +104,7 @@ export class Feed {
   }
 }
 
-/** Where a session's events are; conversations without a notebook have ids of their own kind. */
+/** Returns the path of a session's events, which depends on the kind of its id. */
 export function eventsPath(sessionId: string): string {
   const kind = sessionId.startsWith('conv_') ? 'agent-sessions' : 'notebook-sessions';
   return `/api/v3/${kind}/${sessionId}/events`;

@@ -1,8 +1,9 @@
-/** The machine that figures were measured on. */
+/** Describes the machine on which the figures were measured. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 
+/** The machine, and its load before the measurements. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;
@@ -12,10 +13,11 @@ export interface Machine {
   readonly node: string;
   readonly python: string;
   readonly date: string;
-  /** Of the minute before: above 0.3 others were at work. */
+  /** Load of the minute before the run. Above 0.3, other programs were running. */
   readonly load: number;
 }
 
+/** Returns the description of this machine. */
 export function describeMachine(python: string): Machine {
   const all = cpus();
   return {
@@ -35,7 +37,7 @@ function systemName(): string {
   try {
     return /^PRETTY_NAME="(.*)"$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'Linux';
   } catch {
-    return process.platform; // no such file outside of Linux
+    return process.platform; // the file exists on Linux only
   }
 }
 
@@ -44,6 +46,6 @@ function pythonVersion(python: string): string {
   try {
     return execFileSync(python, ['-c', code], { encoding: 'utf8' }).trim();
   } catch {
-    return 'unknown'; // the scenarios will say more
+    return 'unknown'; // the scenarios will fail with the reason
   }
 }

@@ -1,9 +1,9 @@
 /**
  * `npm run bench [-- --only name[,name]] [--quick] [--write] [--list] [--server dist/server/main.js]`
  *
- * Measures a server that it starts itself, on loopback, and ends it. Writes nothing but, with `--write`, RESULTS.md.
- * `--server` takes another build, to compare; BENCH_NODE_OPTIONS are options of Node.js for the server, such as
- * `--cpu-prof`, to see where its time goes.
+ * Measures a server that it starts itself, on loopback, and stops afterwards. With `--write` it writes RESULTS.md.
+ * `--server` measures another build. BENCH_NODE_OPTIONS are options of Node.js for the server, such as `--cpu-prof`,
+ * which shows where its time goes.
  */
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -26,7 +26,7 @@ const { values: options } = parseArgs({
   },
 });
 
-// What ends us ends the servers that we started.
+// A signal to this process also ends the servers that it has started.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
 
 const wanted = (options.only ?? []).flatMap((names) => names.split(','));

@@ -1,18 +1,21 @@
-/** What a scenario has measured, and what it was meant to reach. */
+/** What a scenario has measured, and the targets for it. */
 
+/** The unit of a measure. */
 export type Unit = 'ms' | '/s' | 'MiB' | 'KiB' | '%' | 'µs' | 'ms/s' | '×';
+/** A statistic of a distribution. */
 export type Stat = 'p50' | 'p90' | 'p99' | 'max';
 
-/** The distribution of many samples; `p10` tells what it takes when nothing else is in the way. */
+/** The distribution of many samples. `p10` shows the cost when nothing interferes. */
 export type Spread = Readonly<Record<Stat | 'p10', number>> & { readonly samples: number };
 
-/** A bound on one number: on a statistic of a spread, or on the value itself. */
+/** A bound for one number: for a statistic of a spread, or for the value itself. */
 export interface Target {
   readonly of: Stat | 'value';
   readonly limit: number;
   readonly bound: 'at most' | 'at least';
 }
 
+/** One figure of a scenario. */
 export interface Measure {
   readonly label: string;
   readonly unit: Unit;
@@ -20,7 +23,7 @@ export interface Measure {
   readonly targets: readonly Target[];
 }
 
-/** The distribution of durations or the like; none of `limits` may be passed. */
+/** Returns a measure of the samples' distribution. Each statistic in `limits` must be at most its limit. */
 export function spread(
   label: string,
   samples: Iterable<number>,
@@ -33,6 +36,7 @@ export function spread(
   return { label, unit, value: spreadOf(samples), targets };
 }
 
+/** Returns a measure of one value that should be at most `limit`, if there is one. */
 export function atMost(label: string, value: number, unit: Unit, limit?: number): Measure {
   return {
     label,
@@ -42,6 +46,7 @@ export function atMost(label: string, value: number, unit: Unit, limit?: number)
   };
 }
 
+/** Returns a measure of one value that should be at least `limit`, if there is one. */
 export function atLeast(label: string, value: number, unit: Unit, limit?: number): Measure {
   return {
     label,
@@ -51,6 +56,7 @@ export function atLeast(label: string, value: number, unit: Unit, limit?: number
   };
 }
 
+/** Returns the distribution of the samples. */
 export function spreadOf(samples: Iterable<number>): Spread {
   const sorted = Float64Array.from(samples).sort();
   if (sorted.length === 0) throw new Error('There are no samples.');
@@ -65,16 +71,18 @@ export function spreadOf(samples: Iterable<number>): Spread {
   };
 }
 
+/** Returns the median. */
 export function median(samples: readonly number[]): number {
   return spreadOf(samples).p50;
 }
 
-/** What a target is about. */
+/** Returns the number that the target refers to. */
 function reached({ value }: Measure, { of }: Target): number {
   if (typeof value === 'number') return value;
   return of === 'value' ? value.p50 : value[of];
 }
 
+/** Returns whether the measure meets the target. */
 export function isMet(measure: Measure, target: Target): boolean {
   const value = reached(measure, target);
   return target.bound === 'at most' ? value <= target.limit : value >= target.limit;

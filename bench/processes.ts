@@ -1,24 +1,24 @@
-/** What Linux says about processes: who belongs to whom, their memory and their CPU time. */
+/** Reads about processes from /proc: their children, memory and processor time. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** A process and all that it started, as far as they are there; itself first. */
+/** Returns a process and all its descendants that still exist; the process itself is first. */
 export function processTree(pid: number): number[] {
   const found = [pid];
   for (const one of found) found.push(...childrenOf(one));
   return found;
 }
 
-/** Bytes of one process, shared pages counted whole. */
+/** Returns the resident bytes of a process, in which shared pages count in full. */
 export function residentBytes(pid: number): number {
   return fieldKiB(pid, 'status', 'VmRSS') * 1024;
 }
 
-/** Bytes of processes, a page that several have counted in parts. Those that have ended have none. */
+/** Returns the bytes of processes (Pss), in which each shared page counts in parts. Ended processes count as 0. */
 export function proportionalBytes(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + fieldKiB(pid, 'smaps_rollup', 'Pss') * 1024, 0);
 }
 
-/** Milliseconds that the threads of these processes have run. */
+/** Returns the processor time of all threads of these processes, in milliseconds. */
 export function cpuMs(pids: readonly number[]): number {
   let sum = 0;
   for (const pid of pids) {
@@ -29,7 +29,7 @@ export function cpuMs(pids: readonly number[]): number {
   return sum;
 }
 
-/** Milliseconds that the main thread of one process has run. */
+/** Returns the processor time of the main thread of a process, in milliseconds. */
 export function mainThreadMs(pid: number): number {
   return Number(read(`/proc/${pid}/task/${pid}/schedstat`).split(' ')[0]) / 1e6;
 }
@@ -49,7 +49,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    return ''; // it has ended
+    return ''; // the process has ended
   }
 }
 

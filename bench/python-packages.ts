@@ -1,4 +1,4 @@
-/** Python packages that only a measurement needs, in a folder beside the managed environment, which stays as it is. */
+/** Installs Python packages that only a measurement needs, outside of the managed environment. */
 import { execFile } from 'node:child_process';
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,8 +8,8 @@ import { promisify } from 'node:util';
 const FOLDER = fileURLToPath(new URL('../../.bench-packages/', import.meta.url));
 
 /**
- * The folder of one pinned requirement such as `psycopg[binary]==3.3.9`, with all that it needs, for `sys.path`.
- * Installed by the first call and kept. Rejects when pip does, with what it says.
+ * Returns a directory for `sys.path` with one pinned requirement, such as `psycopg[binary]==3.3.9`, and its dependencies.
+ * The first call installs it. Rejects with the output of pip when that fails.
  */
 export async function pythonPackages(python: string, requirement: string): Promise<string> {
   const place = join(FOLDER, requirement.replace(/[^\w.]+/g, '-'));

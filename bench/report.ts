@@ -1,18 +1,20 @@
-/** Figures for machines (one line of JSON per scenario), for people (a table), and for the record (RESULTS.md). */
+/** Reports figures for programs (a line of JSON per scenario), for people (a table), and for the record (RESULTS.md). */
 import type { Machine } from './machine.ts';
 import { isMet, type Measure, type Target, type Unit } from './measure.ts';
 import type { Scenario } from './scenario.ts';
 
+/** The figures of a scenario, or why there are none. */
 export interface Outcome {
   readonly scenario: Scenario;
   readonly seconds: number;
   readonly measures: readonly Measure[];
-  /** Why there are no figures. */
+  /** The error that ended the scenario. */
   readonly error?: string;
 }
 
 type Row = readonly [label: string, figures: string, target: string, verdict: string];
 
+/** Returns the outcome as one line of JSON. */
 export function jsonLine({ scenario, seconds, measures, error }: Outcome): string {
   return JSON.stringify({
     scenario: scenario.name,
@@ -25,6 +27,7 @@ export function jsonLine({ scenario, seconds, measures, error }: Outcome): strin
   });
 }
 
+/** Returns the outcome as a table for the terminal. */
 export function table({ scenario, seconds, measures, error }: Outcome): string {
   const head = `\n${scenario.name}: ${scenario.title} (${seconds.toFixed(1)} s)\n`;
   if (error !== undefined) return `${head}  failed: ${error}\n`;
@@ -38,6 +41,7 @@ export function table({ scenario, seconds, measures, error }: Outcome): string {
   );
 }
 
+/** Returns the content of RESULTS.md. */
 export function resultsMarkdown(machine: Machine, outcomes: readonly Outcome[]): string {
   const lines = [
     '# Results',
@@ -82,7 +86,7 @@ function shown(value: number): string {
   return String(round(value));
 }
 
-/** To three digits, or to the unit. */
+/** Rounds to three digits, or to a whole number. */
 function round(value: number): number {
   return Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3));
 }

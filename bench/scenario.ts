@@ -1,27 +1,28 @@
 import type { Measure } from './measure.ts';
 import { type LaunchedServer, launchServer, type ServerSettings } from './server.ts';
 
-/** What a scenario is given. Everything it starts through it ends with the scenario. */
+/** What a scenario works with. Everything that it starts through the stage ends with the scenario. */
 export interface Stage {
-  /** Fewer samples, shorter loads: to see that it works, not to publish. */
+  /** Take fewer samples and shorter loads, to check that the scenario works. The figures are not for publication. */
   readonly quick: boolean;
-  /** A fresh server that has come to rest. */
+  /** Starts a server and waits until it is idle. */
   server(settings?: ServerSettings): Promise<LaunchedServer>;
-  /** `full` samples, or a quick run's share of them. */
+  /** Returns the number of samples: `full`, or in a quick run `quick` or a tenth. */
   count(full: number, quick?: number): number;
-  /** Runs when the scenario is over, in reverse order. */
+  /** Registers a clean-up. Clean-ups run after the scenario, in reverse order. */
   after(cleanUp: () => unknown): void;
 }
 
+/** One scenario of the bench. */
 export interface Scenario {
   readonly name: string;
   readonly title: string;
-  /** No scenario may take longer. */
+  /** Seconds after which the scenario fails. */
   readonly limitS: number;
   run(stage: Stage): Promise<readonly Measure[]>;
 }
 
-/** Runs a scenario on a stage of its own; rejects when it takes longer than it may. */
+/** Runs a scenario and returns its measures. Rejects when it takes longer than its limit. */
 export async function perform(
   scenario: Scenario,
   { quick, main }: { readonly quick: boolean; readonly main: string },
@@ -32,7 +33,7 @@ export async function perform(
     async server(settings = {}) {
       const server = await launchServer({ ...settings, main });
       cleanUps.push(() => server.end());
-      if (settings.settle !== false) await server.settled();
+      if (settings.waitUntilIdle !== false) await server.untilIdle();
       return server;
     },
     count: (full, few = Math.max(3, Math.ceil(full / 10))) => (quick ? few : full),
@@ -52,6 +53,6 @@ function later(ms: number, message: string): { readonly passed: Promise<never>; 
   const passed = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(message)), ms);
   });
-  passed.catch(() => undefined); // whoever races it hears of it
+  passed.catch(() => undefined); // the race handles the rejection
   return { passed, clear: () => clearTimeout(timer) };
 }

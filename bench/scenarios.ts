@@ -19,7 +19,7 @@ import { sessionOpen } from './scenarios/session-open.ts';
 import { sessionStarts } from './scenarios/session-starts.ts';
 import { stalledReaders } from './scenarios/stalled-readers.ts';
 
-/** In the order in which they run. */
+/** All scenarios, in the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
   serverStart,
   sessionOpen,

@@ -1,4 +1,4 @@
-/** Data directories that have been in use: written straight through the storage layer, before a server has them. */
+/** Fills data directories as if they had been used, directly through the storage layer. */
 import type { NotebookId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId } from '#src/core/ids.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
@@ -8,13 +8,15 @@ import { openStore } from '#storage/open-store.ts';
 import { runRecords, sessionRuns } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 
+/** The workspace of the bench. */
 export const WORKSPACE = 'ws_bench' as WorkspaceId;
 
+/** How much a directory contains. */
 export interface Stock {
   readonly notebooks: number;
-  /** Of the notebooks, those with an open session. */
+  /** How many of the notebooks have an open session. */
   readonly sessions: number;
-  /** Over all sessions. */
+  /** Runs in all sessions together. */
   readonly runs: number;
 }
 
@@ -22,7 +24,7 @@ const AT = '2026-01-01T00:00:00.000Z';
 const BATCH = 5_000;
 const CELLS = Array.from({ length: 5 }, (_, i) => ({ cell_id: `c${i}`, code: `x${i} = ${i}\nx${i} + 1` }));
 
-/** Fills an empty directory and lets go of it. */
+/** Fills an empty directory and releases it. */
 export async function seed(path: string, stock: Stock): Promise<void> {
   const directory = await DataDirectory.claim(path);
   const store = await openStore(directory.storePath, (error) => {
@@ -59,7 +61,7 @@ async function inBatches(
   await store.durable();
 }
 
-/** As a server that was stopped in good order leaves it. */
+/** Stores a session as a server leaves it after an orderly stop. */
 function putSession(store: Store, notebookId: NotebookId): void {
   const environmentId = newId<string>('environment');
   putActor(

@@ -1,4 +1,4 @@
-/** A server as a process of its own, as an operator would run it, in a directory that goes with it. */
+/** Starts a server as an operator would: in its own process, with a data directory that is removed afterwards. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -10,31 +10,34 @@ import { Api } from './api.ts';
 import { cpuMs, processTree } from './processes.ts';
 import { WORKSPACE } from './seed.ts';
 
+/** How the server is started. */
 export interface ServerSettings {
-  /** A prepared data directory; a new one when absent. It is not removed. */
+  /** A prepared data directory, which is not removed. When absent, a new one is made. */
   readonly dataDir?: string;
   readonly environment?: Readonly<Record<string, string>>;
-  /** False: do not wait until it has come to rest. */
-  readonly settle?: boolean;
+  /** Whether to wait until the server is idle; true when absent. */
+  readonly waitUntilIdle?: boolean;
 }
 
+/** The running server. */
 export interface LaunchedServer {
   readonly pid: number;
   readonly api: Api;
-  /** From the start of the process: until it answered, until it said that it is ready. */
+  /** Milliseconds from the start of the process to the first response, and to readiness. */
   readonly firstAnswerMs: number;
   readonly readyMs: number;
-  /** Resolves once it and what it started do nothing any more. */
-  settled(): Promise<void>;
-  /** Drains it; kills it when that takes too long. Idempotent. */
+  /** Resolves when the server and its children use no processor time any more. */
+  untilIdle(): Promise<void>;
+  /** Drains the server, and kills it when that takes too long. Idempotent. */
   end(): Promise<void>;
 }
 
 const TOKEN = 'token-of-the-benchmark';
-const START_LIMIT_MS = 30_000;
-const SETTLE_LIMIT_MS = 30_000;
-const END_LIMIT_MS = 6_000;
+const MAX_START_MS = 30_000;
+const MAX_IDLE_WAIT_MS = 30_000;
+const MAX_END_MS = 6_000;
 
+/** Starts a server. Rejects with its output when it does not become ready. */
 export async function launchServer(
   settings: ServerSettings & { readonly main: string },
 ): Promise<LaunchedServer> {
@@ -63,7 +66,7 @@ export async function launchServer(
     },
   );
   const pid = child.pid!;
-  // Warnings are for whoever watches; the greeting only for the case that nothing follows it.
+  // Warnings are shown. The greeting is shown only when the start fails.
   child.stdout?.pipe(process.stderr, { end: false });
   let said = '';
   child.stderr?.on('data', (chunk: Buffer) => {
@@ -74,7 +77,7 @@ export async function launchServer(
     const firstAnswerMs = (await answeredAt(port, '/healthz', child)) - startedAt;
     const readyMs = (await answeredAt(port, '/readyz', child)) - startedAt;
     const api = new Api({ port, token: TOKEN, workspaceId: WORKSPACE });
-    return { pid, api, firstAnswerMs, readyMs, end, settled: () => settle(pid) };
+    return { pid, api, firstAnswerMs, readyMs, end, untilIdle: () => waitUntilIdle(pid) };
   } catch (error) {
     await end();
     throw new Error(`${error instanceof Error ? error.message : String(error)}\n${said}`);
@@ -88,9 +91,9 @@ function ending(child: ChildProcess, ownDir: string | undefined): () => Promise<
   let over: Promise<void> | undefined;
   const end = async () => {
     child.kill('SIGTERM');
-    const patience = setTimeout(() => child.kill('SIGKILL'), END_LIMIT_MS);
+    const killTimer = setTimeout(() => child.kill('SIGKILL'), MAX_END_MS);
     await exited;
-    clearTimeout(patience);
+    clearTimeout(killTimer);
     process.off('exit', kill);
     if (ownDir !== undefined) rmSync(ownDir, { recursive: true, force: true, maxRetries: 5 });
   };
@@ -100,14 +103,14 @@ function ending(child: ChildProcess, ownDir: string | undefined): () => Promise<
   };
 }
 
-/** When the path was first answered with 200. A connection each time: the first ones are refused. */
+/** Resolves with the time of the first 200. It opens a connection for each try, because the first ones are refused. */
 async function answeredAt(port: number, path: string, child: ChildProcess): Promise<number> {
-  const deadline = performance.now() + START_LIMIT_MS;
+  const deadline = performance.now() + MAX_START_MS;
   while (performance.now() < deadline && child.exitCode === null) {
     if (await isAnswered(port, path)) return performance.now();
     await sleep(1);
   }
-  throw new Error(`The server did not answer ${path} within ${START_LIMIT_MS} ms.`);
+  throw new Error(`The server did not answer ${path} within ${MAX_START_MS} ms.`);
 }
 
 function isAnswered(port: number, path: string): Promise<boolean> {
@@ -121,8 +124,8 @@ function isAnswered(port: number, path: string): Promise<boolean> {
   });
 }
 
-async function settle(pid: number): Promise<void> {
-  const deadline = performance.now() + SETTLE_LIMIT_MS;
+async function waitUntilIdle(pid: number): Promise<void> {
+  const deadline = performance.now() + MAX_IDLE_WAIT_MS;
   let quiet = 0;
   for (let before = cpuMs(processTree(pid)); quiet < 3 && performance.now() < deadline; ) {
     await sleep(100);

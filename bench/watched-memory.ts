@@ -1,14 +1,14 @@
 import { proportionalBytes } from './processes.ts';
 
-const EVERY_MS = 25;
+const INTERVAL_MS = 25;
 
-/** The most memory (Pss, bytes) that a process had while `work` went on, looked at forty times a second. */
-export async function mostMemoryDuring(pid: number, work: () => Promise<unknown>): Promise<number> {
+/** Returns the most memory (Pss, in bytes) that a process used during `work`, sampled forty times per second. */
+export async function peakMemoryDuring(pid: number, work: () => Promise<unknown>): Promise<number> {
   let most = proportionalBytes([pid]);
   const look = () => {
     most = Math.max(most, proportionalBytes([pid]));
   };
-  const timer = setInterval(look, EVERY_MS);
+  const timer = setInterval(look, INTERVAL_MS);
   try {
     await work();
   } finally {

@@ -1,23 +1,25 @@
 /**
- * HTTP as a load generator speaks it: requests are bytes made beforehand, answers are cut by their length and looked at
- * no further. A connection costs less than half of what the server needs to answer on it.
+ * HTTP for load generators: requests are prepared bytes, and responses are split by their length but not parsed further.
+ * A connection costs less than half of the processor time that the server needs to answer on it.
  */
 import { connect, type Socket } from 'node:net';
 
+/** A server, and the credentials for it. */
 export interface Endpoint {
   readonly port: number;
   readonly token: string;
   readonly workspaceId: string;
 }
 
+/** A response. */
 export interface Answer {
   readonly status: number;
   readonly body: Buffer;
-  /** When its last byte was there, by `performance.now()`. */
+  /** The time at which its last byte arrived, by `performance.now()`. */
   readonly at: number;
 }
 
-/** The bytes of a request; `headers` are whole lines. */
+/** Returns the bytes of a request. `headers` are whole lines. */
 export function requestBytes(
   { token, workspaceId }: Pick<Endpoint, 'token' | 'workspaceId'>,
   method: string,
@@ -36,11 +38,11 @@ export function requestBytes(
   );
 }
 
-/** Cuts a connection's bytes into answers. Every answer has a length; the server says so for all but event streams. */
+/** Splits the bytes of a connection into responses. All have a length, except event streams. */
 export class AnswerReader {
   #rest: Buffer | undefined;
 
-  /** Calls `onAnswer` for each answer that these bytes complete. The body is only valid during the call. */
+  /** Calls `onAnswer` for each response that these bytes complete. The body is valid only during the call. */
   push(chunk: Buffer, onAnswer: (status: number, body: Buffer) => void): void {
     let bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
     this.#rest = undefined;
@@ -49,7 +51,7 @@ export class AnswerReader {
       const length = head < 0 ? 0 : lengthOf(bytes, head);
       const end = head + 4 + length;
       if (head < 0 || bytes.length < end) {
-        this.#rest = Buffer.from(bytes); // the chunk's memory may be used again
+        this.#rest = Buffer.from(bytes); // a copy, because the chunk's memory is reused
         return;
       }
       onAnswer(
@@ -61,7 +63,7 @@ export class AnswerReader {
   }
 }
 
-/** uWebSockets.js writes the length last, so it is searched from the end. */
+/** uWebSockets.js writes the length as the last header, so it is searched from the end. */
 function lengthOf(bytes: Buffer, head: number): number {
   const at = bytes.lastIndexOf('ontent-', head);
   if (at < 0 || (bytes[at + 7]! | 32) !== 0x6c) return 0;
@@ -70,7 +72,7 @@ function lengthOf(bytes: Buffer, head: number): number {
   return length;
 }
 
-/** One keep-alive connection that carries one request at a time. */
+/** A keep-alive connection that carries one request at a time. */
 export class Wire {
   readonly #socket: Socket;
   readonly #reader = new AnswerReader();
@@ -89,6 +91,7 @@ export class Wire {
     socket.on('close', () => this.#waiting?.reject(closed()));
   }
 
+  /** Opens a connection. */
   static open(port: number): Promise<Wire> {
     return new Promise((resolve, reject) => {
       const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => resolve(new Wire(socket)));
@@ -96,10 +99,12 @@ export class Wire {
     });
   }
 
+  /** Whether the connection is closed. */
   get isClosed(): boolean {
     return this.#socket.destroyed;
   }
 
+  /** Sends a request and returns its response. Rejects when the connection is closed. */
   send(request: Buffer): Promise<Answer> {
     if (this.isClosed) return Promise.reject(closed());
     return new Promise((resolve, reject) => {
@@ -108,22 +113,24 @@ export class Wire {
     });
   }
 
+  /** Closes the connection. */
   close(): void {
     this.#socket.destroy();
   }
 }
 
-/** Which it does after ten seconds without a byte, too. */
+/** The server also closes connections that were silent for ten seconds. */
 function closed(): Error {
   return new Error('The server has closed the connection.');
 }
 
-/** The answer, when its status is one of these. */
+/** Returns the response if its status is in the range. Throws otherwise. */
 export function expected(answer: Answer, from: number, to = from): Answer {
   if (answer.status >= from && answer.status <= to) return answer;
   throw new Error(`Answered ${answer.status}: ${answer.body.toString('utf8').slice(0, 300)}`);
 }
 
+/** Returns the parsed body. */
 export function decoded<T>(answer: Answer): T {
   return JSON.parse(answer.body.toString('utf8')) as T;
 }

@@ -1,32 +1,34 @@
 /**
- * Many connections that each send a request as soon as the last one was answered, in a thread of its own. Counting
- * starts after the warm-up.
+ * A load of many connections, each of which sends the next request as soon as the last one was answered. It runs in a
+ * thread of its own; counting starts after the warm-up.
  */
 import { createConnection, type Socket } from 'node:net';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { AnswerReader } from '../wire.ts';
 
+/** What is sent, on how many connections, for how long. */
 export interface ClosedLoop {
   readonly port: number;
   readonly request: Buffer;
   readonly connections: number;
   readonly warmUpMs: number;
   readonly forMs: number;
-  /** The status of every answer. */
+  /** The status that every response must have. */
   readonly expect: number;
 }
 
+/** What was measured. */
 export interface LoopResult {
   readonly perSecond: number;
   readonly latenciesMs: Float64Array;
-  /** When counting began and ended, by the wall clock in ms. */
+  /** Start and end of counting, in wall-clock milliseconds. */
   readonly from: number;
   readonly to: number;
 }
 
-const MOST_SAMPLES = 2_000_000;
+const MAX_SAMPLES = 2_000_000;
 
-/** Rejects when an answer has another status or a connection ends. `counting` is called when the warm-up is over. */
+/** Runs the load. Calls `counting` when the warm-up is over. Rejects when a status differs or a connection ends. */
 export function runClosedLoop(loop: ClosedLoop, counting: () => void = () => undefined): Promise<LoopResult> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL(import.meta.url), { workerData: loop });
@@ -39,7 +41,7 @@ export function runClosedLoop(loop: ClosedLoop, counting: () => void = () => und
 }
 
 function load({ port, request, connections, warmUpMs, forMs, expect }: ClosedLoop): void {
-  const latencies = new Float64Array(MOST_SAMPLES);
+  const latencies = new Float64Array(MAX_SAMPLES);
   const bytes = Buffer.from(request);
   const shared = Buffer.allocUnsafe(64 * 1024);
   const sockets: Socket[] = [];
@@ -54,7 +56,7 @@ function load({ port, request, connections, warmUpMs, forMs, expect }: ClosedLoo
     };
     const onAnswer = (status: number) => {
       if (status !== expect) throw new Error(`An answer has the status ${status}.`);
-      if (isCounting && count < MOST_SAMPLES) latencies[count++] = performance.now() - sentAt;
+      if (isCounting && count < MAX_SAMPLES) latencies[count++] = performance.now() - sentAt;
       next();
     };
     const callback = (length: number) => {

@@ -1,4 +1,4 @@
-/** A uWebSockets.js route that answers fixed bytes, in a process of its own: what the library alone can do here. */
+/** A uWebSockets.js route with a fixed response, in its own process: the upper bound of what this machine can do. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -7,12 +7,14 @@ import { listenOn, loadUws } from '#src/http/uws.ts';
 const FILE = fileURLToPath(import.meta.url);
 const BODY_BYTES = 300;
 
+/** The running process. */
 export interface RawServer {
   readonly pid: number;
   readonly port: number;
   end(): void;
 }
 
+/** Starts the process. Resolves when it listens. */
 export async function startRawServer(): Promise<RawServer> {
   const child: ChildProcess = fork(FILE, ['serve']);
   const [port] = (await once(child, 'message')) as [number];

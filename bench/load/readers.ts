@@ -1,38 +1,41 @@
 /**
- * Subscribers of one session's events in a thread of its own. A reader that lives notes how old each printed time is
- * when it comes; one that is stalled stops reading once it is subscribed.
+ * Subscribers of session events, in a thread of their own. A live reader records the age of each printed time when it
+ * arrives; a stalled one stops reading once it is subscribed.
  */
 import { createConnection, type Socket } from 'node:net';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
+/** How many readers there are, and what they read. */
 export interface ReadersOptions {
   readonly port: number;
-  /** One after the other, and from the beginning again. */
+  /** The subscriptions; readers use them in turn. */
   readonly requests: readonly Buffer[];
   readonly count: number;
   readonly stalled: boolean;
 }
 
+/** What the readers received. */
 export interface ReadersResult {
-  /** Of every printed time at every reader, in ms. */
+  /** The age of every printed time at every reader, in milliseconds. */
   readonly delaysMs: Float64Array;
   readonly bytes: number;
-  /** Readers whose stream the server has ended: told to connect again, unless they took nothing for too long to be told. */
+  /** Number of readers whose stream the server ended, with or without the event that asks them to reconnect. */
   readonly cutOff: number;
 }
 
 type Order = 'count' | 'finish';
 type Report = { readonly ready: number } | { readonly result: ReadersResult };
 
-/** What a notebook prints so that its age can be told: wall-clock milliseconds behind this mark. */
+/** The mark that notebooks print before a time in wall-clock milliseconds, from which its age is computed. */
 export const TIME_MARK = '@T';
 const MARK = Buffer.from(TIME_MARK);
 const CUT_MARK = Buffer.from('session.resync-required');
-const MOST_SAMPLES = 2_000_000;
+const MAX_SAMPLES = 2_000_000;
 const OPEN_AT_ONCE = 100;
-/** How long stalled readers, reading again at the end, may take to come to their end. */
+/** How long stalled readers, which read again at the end, may take to reach the end of their streams. */
 const CATCH_UP_MS = 2_000;
 
+/** The readers of one scenario. */
 export class Readers {
   readonly #worker: Worker;
 
@@ -40,7 +43,7 @@ export class Readers {
     this.#worker = worker;
   }
 
-  /** Resolves when all are subscribed. */
+  /** Resolves when all readers are subscribed. */
   static open(options: ReadersOptions): Promise<Readers> {
     const worker = new Worker(new URL(import.meta.url), { workerData: options });
     return new Promise((resolve, reject) => {
@@ -49,11 +52,12 @@ export class Readers {
     });
   }
 
-  /** From here on delays count. */
+  /** Starts to count delays. */
   count(): void {
     this.#worker.postMessage('count' satisfies Order);
   }
 
+  /** Ends the readers and returns what they received. */
   async finish(): Promise<ReadersResult> {
     const report = new Promise<ReadersResult>((resolve, reject) => {
       this.#worker.once('error', reject);
@@ -67,7 +71,7 @@ export class Readers {
 }
 
 function read({ port, requests, count, stalled }: ReadersOptions): void {
-  const delays = new Float64Array(MOST_SAMPLES);
+  const delays = new Float64Array(MAX_SAMPLES);
   const shared = Buffer.allocUnsafe(256 * 1024);
   const sockets: Socket[] = [];
   const cutOff = new Set<number>();
@@ -83,7 +87,7 @@ function read({ port, requests, count, stalled }: ReadersOptions): void {
     const now = performance.timeOrigin + performance.now();
     for (let at = chunk.indexOf(MARK); at >= 0; at = chunk.indexOf(MARK, at + 2)) {
       const sentAt = Number(chunk.toString('latin1', at + 2, at + 2 + 17));
-      if (samples < MOST_SAMPLES && sentAt > 0) delays[samples++] = now - sentAt;
+      if (samples < MAX_SAMPLES && sentAt > 0) delays[samples++] = now - sentAt;
     }
   };
   const open = (index: number) => {

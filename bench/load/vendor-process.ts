@@ -1,24 +1,26 @@
 /**
- * A vendor of models in a process of its own: it speaks OpenAI chat completions over a socket and answers as the name of
- * the model says. `stream-<rate>-<count>`: from the order `go` on so many tokens, so many in a second, each with the time at
- * which it was sent; the end of the answer from the order `end` on. `hang`: one token, and nothing more until the caller
- * leaves.
+ * A provider of models, in its own process. It speaks OpenAI chat completions, and the name of the model says how it
+ * answers. `stream-<rate>-<count>` sends `count` tokens, `rate` per second, after the order `go`, each with the time at
+ * which it was sent, and ends the answer after the order `end`. `hang` sends one token and then nothing until the caller
+ * closes the connection.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { TIME_MARK } from './readers.ts';
 
+/** An order to the process. */
 export type VendorOrder = 'go' | 'end';
+/** A report of the process. */
 export type VendorReport =
   | { readonly type: 'listening'; readonly port: number }
-  /** So many have asked and wait for `go`. */
+  /** How many requests have arrived and wait for `go`. */
   | { readonly type: 'waiting'; readonly count: number }
-  /** The last token of all is sent. */
+  /** The last token of all answers was sent. */
   | { readonly type: 'said' }
-  /** In wall-clock milliseconds. */
+  /** A caller closed its connection, in wall-clock milliseconds. */
   | { readonly type: 'left'; readonly at: number };
 
-/** Conversations take turns within a period, as they would if they had nothing to do with each other. */
+/** Conversations start at different times within a period, as independent conversations would. */
 const TICK_MS = 1;
 
 interface Talk {
@@ -58,7 +60,7 @@ function begin(response: ServerResponse): Socket {
   return response.socket!;
 }
 
-/** A chunk of HTTP's, past the layers of Node.js: what the vendor costs is missing elsewhere. */
+/** Writes an HTTP chunk directly to the socket: the layers of Node.js would take processor time from what is measured. */
 function say(socket: Socket, data: string): void {
   socket.write(`${(data.length + 8).toString(16)}\r\ndata: ${data}\n\n\r\n`, 'latin1');
 }
@@ -68,7 +70,7 @@ function delta(content: object, finish: string | null = null): string {
   return JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices });
 }
 
-const [BEFORE = '', BEHIND = ''] = delta({ content: '\u0001' }).split('\\u0001');
+const [BEFORE = '', AFTER = ''] = delta({ content: '\u0001' }).split('\\u0001');
 
 function start(talk: Talk): void {
   phase = (phase + 7) % 1000;
@@ -91,9 +93,9 @@ setInterval(() => {
   const now = performance.now();
   for (const talk of talking) {
     if (talk.nextAt > now) continue;
-    // One token at a time, however late this is: what comes in one piece is not what is measured.
+    // Only one token at a time is sent, even when it is late: tokens in one piece are not what is measured.
     talk.nextAt += talk.everyMs;
-    say(talk.socket, `${BEFORE}${TIME_MARK}${wallMs().toFixed(3).padStart(17, '0')} ${BEHIND}`);
+    say(talk.socket, `${BEFORE}${TIME_MARK}${wallMs().toFixed(3).padStart(17, '0')} ${AFTER}`);
     if (--talk.left > 0) continue;
     talking.delete(talk);
     said.push(talk);
@@ -105,7 +107,7 @@ process.on('message', (order: VendorOrder) => {
   if (order === 'go') for (const talk of waiting.splice(0)) start(talk);
   else for (const talk of said.splice(0)) end(talk);
 });
-// Whoever started it is gone.
+// The parent process has ended.
 process.on('disconnect', () => process.exit(0));
 
 server.listen(0, '127.0.0.1', () =>

@@ -7,7 +7,7 @@ const MAIN = fileURLToPath(new URL('vendor-process.js', import.meta.url));
 type Kind = VendorReport['type'];
 type Of<K extends Kind> = Extract<VendorReport, { readonly type: K }>;
 
-/** A vendor of models (vendor-process.ts): started, ordered about, ended. */
+/** Starts, controls and ends a provider process (vendor-process.ts). */
 export class Vendor {
   readonly #child: ChildProcess;
   #port = 0;
@@ -20,40 +20,41 @@ export class Vendor {
     });
   }
 
-  /** Resolves when it listens. */
+  /** Resolves when the process listens. */
   static async start(): Promise<Vendor> {
     const vendor = new Vendor(fork(MAIN, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }));
     vendor.#port = (await vendor.#next('listening')).port;
     return vendor;
   }
 
-  /** What a server needs to ask it. */
+  /** The settings by which a server uses it. */
   get environment(): Record<string, string> {
     return { TROUPE_OPENAI_COMPATIBLE_URL: `http://127.0.0.1:${this.#port}/v1` };
   }
 
-  /** Resolves when so many conversations wait for `go`. */
+  /** Resolves when `count` conversations wait for `go`. */
   async waiting(count: number): Promise<void> {
     if (this.#waitingCount < count) await this.#next('waiting', (report) => report.count >= count);
   }
 
-  /** When the next caller has left an answer that was not over, in wall-clock milliseconds. */
+  /** Resolves with the time, in wall-clock milliseconds, at which the next caller left an unfinished answer. */
   async left(): Promise<number> {
     return (await this.#next('left')).at;
   }
 
-  /** All that wait speak; resolves when the last token is sent. */
+  /** Makes all waiting conversations stream. Resolves when the last token is sent. */
   async talk(): Promise<void> {
     this.#waitingCount = 0;
     this.#child.send('go' satisfies VendorOrder);
     await this.#next('said');
   }
 
-  /** The answers that were said come to their end. */
+  /** Ends the answers whose tokens were all sent. */
   finish(): void {
     this.#child.send('end' satisfies VendorOrder);
   }
 
+  /** Ends the process. */
   end(): void {
     this.#child.disconnect();
   }

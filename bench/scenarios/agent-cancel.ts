@@ -4,10 +4,11 @@ import { spread } from '../measure.ts';
 import type { Scenario } from '../scenario.ts';
 import { decoded, expected } from '../wire.ts';
 
+/** How fast a cancel reaches the provider and the subscriber. */
 export const agentCancel: Scenario = {
   name: 'agent-cancel',
   title:
-    'Cancellation of an answer that a model is giving: POST, until the vendor sees the connection close, and until the terminal status is on the stream',
+    'Cancelling an answer that a model is giving: from the POST until the provider sees the connection close, and until the terminal status is on the event stream',
   limitS: 60,
   async run(stage) {
     const vendor = await Vendor.start();

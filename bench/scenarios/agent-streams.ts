@@ -12,12 +12,13 @@ const TOKENS_A_SECOND = 50;
 const MANY = 500;
 const POLL_MS = 50;
 const WATCH_MS = 200;
-/** How late the last token may be. */
+/** How long the last token may take to arrive. */
 const DELIVERY_MS = 3_000;
 
+/** How late tokens arrive, and what a conversation costs. */
 export const agentStreams: Scenario = {
   name: 'agent-streams',
-  title: `Answers of ${TOKENS_A_SECOND} tokens a second, from the vendor's socket to a subscriber of each conversation`,
+  title: `Answers of ${TOKENS_A_SECOND} tokens per second, from the provider's socket to a subscriber of each conversation`,
   limitS: 180,
   async run(stage) {
     const vendor = await Vendor.start();
@@ -45,10 +46,10 @@ interface Load {
 }
 
 async function stream(stage: Stage, vendor: Vendor, load: Load) {
-  const { api, pid, settled, end } = await stage.server({ environment: vendor.environment });
-  // What the first answers make the runtime load and set aside is not what one more conversation takes.
+  const { api, pid, untilIdle, end } = await stage.server({ environment: vendor.environment });
+  // The first answers make the server load code and reserve memory, which does not count as the cost of a conversation.
   await converse(api, vendor, { conversations: 50, seconds: stage.quick ? 1 : 2 }, async () => {});
-  await settled();
+  await untilIdle();
   const before = residentBytes(pid);
   const residents: number[] = [];
   let cpu = 0;
@@ -67,7 +68,7 @@ async function stream(stage: Stage, vendor: Vendor, load: Load) {
   };
 }
 
-/** Resolves with the delay of every token when all answers are over; `watch` is called when they begin. */
+/** Runs the conversations and returns the delay of every token. Calls `watch` when the tokens begin. */
 async function converse(
   api: Api,
   vendor: Vendor,
@@ -92,7 +93,7 @@ async function converse(
   readers.count();
   await watch(vendor.talk());
   await later(DELIVERY_MS);
-  // Before the entries come, which have every token once more.
+  // Before the entries arrive, which repeat every token.
   const { delaysMs } = await readers.finish();
   vendor.finish();
   const polls = await api.wire();
@@ -103,7 +104,7 @@ async function converse(
   throw new Error(`${delaysMs.length} instead of ${tokens} tokens have arrived.`);
 }
 
-/** Resolves when the run is over; rejects when it failed. */
+/** Resolves when the run has completed. Rejects when it ended otherwise. */
 async function over(api: Api, wire: Wire, runId: string): Promise<void> {
   const request = api.bytes('GET', `/api/v3/runs/${runId}`);
   for (;;) {

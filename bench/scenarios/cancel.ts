@@ -5,9 +5,10 @@ import { decoded, expected } from '../wire.ts';
 
 const LOOP = 'print("it has begun")\nwhile True:\n    pass';
 
+/** How fast a cancel ends a run. */
 export const cancel: Scenario = {
   name: 'cancel',
-  title: 'Cancellation of an endless Python loop: POST, until its terminal status is on the stream',
+  title: 'Cancelling an endless Python loop: from the POST until the terminal status is on the event stream',
   limitS: 60,
   async run(stage) {
     const { api } = await stage.server();

@@ -5,9 +5,10 @@ import { expected } from '../wire.ts';
 
 const CELLS = 100;
 
+/** How long a chain of dependent cells takes. */
 export const chain: Scenario = {
   name: 'chain',
-  title: `A chain of ${CELLS} cells, each using the one before: POST that runs all, until the terminal status`,
+  title: `A chain of ${CELLS} cells, each using the one before: from the POST that runs all until the terminal status`,
   limitS: 60,
   async run(stage) {
     const { api } = await stage.server();

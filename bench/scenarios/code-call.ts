@@ -5,9 +5,10 @@ import { expected } from '../wire.ts';
 
 const SESSIONS = 8;
 
+/** How fast the code endpoint answers. */
 export const codeCall: Scenario = {
   name: 'code-call',
-  title: 'One call of the code endpoint with `1+1`; then 8 sessions that call without a pause',
+  title: 'One call of the code endpoint with `1+1`; then 8 sessions that call it without a pause',
   limitS: 60,
   async run(stage) {
     const { api } = await stage.server();

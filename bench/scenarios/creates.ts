@@ -5,9 +5,10 @@ import type { Scenario } from '../scenario.ts';
 
 const WRITERS = 64;
 
+/** How fast notebooks are created. */
 export const creates: Scenario = {
   name: 'creates',
-  title: `Notebooks created, each on disk before it is answered: ${WRITERS} writers, and one`,
+  title: `Creating notebooks, each on disk before the response: ${WRITERS} writers, and one`,
   limitS: 60,
   async run(stage) {
     const { api, pid } = await stage.server();

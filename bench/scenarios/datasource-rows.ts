@@ -7,7 +7,7 @@ import { atLeast, atMost, median } from '../measure.ts';
 import { proportionalBytes } from '../processes.ts';
 import { pythonPackages } from '../python-packages.ts';
 import type { Scenario, Stage } from '../scenario.ts';
-import { mostMemoryDuring } from '../watched-memory.ts';
+import { peakMemoryDuring } from '../watched-memory.ts';
 import { decoded, expected } from '../wire.ts';
 
 const MIB = 1024 * 1024;
@@ -15,7 +15,7 @@ const DRIVER = 'psycopg[binary]==3.3.9';
 const SLUG = 'bench';
 const USUAL_SERVER = 'postgresql://root@127.0.0.1:5432/test';
 
-/** How the same rows come into a DataFrame; each is an expression in the kernel's Python. */
+/** Ways to load the same rows; each is an expression in the kernel's Python. */
 const WAYS = {
   psycopg: 'pandas.read_sql(QUERY, psycopg_connection)',
   'datasource()': 'pandas.read_sql(QUERY, troupe_connection)',
@@ -24,10 +24,11 @@ const WAYS = {
 } as const;
 type Way = keyof typeof WAYS;
 
+/** How fast rows come from a database into a notebook. */
 export const datasourceRows: Scenario = {
   name: 'datasource-rows',
   title:
-    'A table of six columns and 1,000,000 rows from PostgreSQL into pandas: `datasource()` beside psycopg in the same kernel',
+    'A table of six columns and 1,000,000 rows from PostgreSQL into pandas: `datasource()` compared with psycopg in the same kernel',
   limitS: 300,
   async run(stage) {
     const rows = stage.count(1_000_000, 100_000);
@@ -44,7 +45,7 @@ export const datasourceRows: Scenario = {
     for (let round = -1; round < stage.count(5, 2); round++) {
       for (const way of waysOf()) {
         let seconds = 0;
-        const peak = await mostMemoryDuring(pid, async () => {
+        const peak = await peakMemoryDuring(pid, async () => {
           seconds = await secondsOf(api, session, WAYS[way], rows);
         });
         if (round >= 0) perSecond.get(way)?.push(rows / seconds);
@@ -68,7 +69,7 @@ function waysOf(): Way[] {
   return ['psycopg', 'datasource()', 'psycopg, fetchall', 'datasource(), fetchall'];
 }
 
-/** A table that goes with the scenario. */
+/** Creates the table and returns its name. It is dropped after the scenario. */
 async function tableOf(stage: Stage, postgres: string, rows: number): Promise<string> {
   const client = new Client({ connectionString: postgres });
   await client.connect();

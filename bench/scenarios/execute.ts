@@ -3,9 +3,10 @@ import { spread } from '../measure.ts';
 import type { Scenario } from '../scenario.ts';
 import { expected } from '../wire.ts';
 
+/** How fast one cell runs. */
 export const execute: Scenario = {
   name: 'execute',
-  title: 'One execution of a cell `1 + 1`: POST, until its terminal status is on the stream',
+  title: 'One execution of a cell `1 + 1`: from the POST until the terminal status is on the event stream',
   limitS: 60,
   async run(stage) {
     const { api } = await stage.server();

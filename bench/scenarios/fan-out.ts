@@ -6,13 +6,14 @@ import { mainThreadMs, residentBytes } from '../processes.ts';
 import type { Scenario } from '../scenario.ts';
 import { expected } from '../wire.ts';
 
-/** Prints the time five times a second. */
+/** Returns Python code that prints the time five times per second. */
 const code = (prints: number) =>
   `import time as _time\nfor _ in range(${prints}):\n    print(f"${TIME_MARK}{_time.time() * 1000:017.3f}")\n    _time.sleep(0.2)`;
 
+/** How late events reach many subscribers. */
 export const fanOut: Scenario = {
   name: 'fan-out',
-  title: 'A line printed 5 times a second, from print() to each of many subscribers',
+  title: 'A line printed 5 times per second, from print() to each of many subscribers',
   limitS: 180,
   async run(stage) {
     const measures: Measure[] = [];
@@ -21,14 +22,14 @@ export const fanOut: Scenario = {
       [1_000, 25],
       [5_000, 80],
     ] as const) {
-      const { api, pid, settled, end } = await stage.server();
+      const { api, pid, untilIdle, end } = await stage.server();
       const prints = stage.count(40, 10);
       const { id } = await api.session([code(3), code(prints)]);
       const feed = await api.follow(id);
       const wire = await api.wire();
       const request = api.bytes('GET', `/api/v3/notebook-sessions/${id}/events`);
       const { port } = api.endpoint;
-      // What any traffic makes the runtime set aside is not what readers take.
+      // Traffic of any kind makes the server reserve memory, which does not count as the cost of a subscriber.
       const traffic = api.bytes('GET', `/api/v3/notebook-sessions/${id}`);
       await runClosedLoop({
         port,
@@ -39,10 +40,10 @@ export const fanOut: Scenario = {
         expect: 200,
       });
       await (await Readers.open({ port, requests: [request], count: 100, stalled: false })).finish();
-      await settled();
+      await untilIdle();
       const memoryBefore = residentBytes(pid);
       const readers = await Readers.open({ port, requests: [request], count, stalled: false });
-      await settled();
+      await untilIdle();
       const memoryAfter = residentBytes(pid);
       await runCell('c0');
       readers.count();

@@ -14,9 +14,10 @@ interface Subject {
   readonly perSecond?: number;
 }
 
+/** How fast records are read. */
 export const gets: Scenario = {
   name: 'gets',
-  title: `GETs per second over ${CONNECTIONS} connections, beside a fixed answer of uWebSockets.js alone`,
+  title: `GETs per second over ${CONNECTIONS} connections, compared with a fixed response of uWebSockets.js alone`,
   limitS: 90,
   async run(stage) {
     const { api, pid } = await stage.server();
@@ -42,7 +43,7 @@ export const gets: Scenario = {
       },
     ];
     const rounds = subjects.map((): Awaited<ReturnType<typeof measure>>[] => []);
-    // In turns, so that a busy moment of the machine does not fall on one of them.
+    // In turns, so that a busy moment of the machine affects all of them.
     for (let round = 0; round < stage.count(5, 2); round++) {
       for (const [i, subject] of subjects.entries()) rounds[i]!.push(await measure(subject, stage.quick));
     }

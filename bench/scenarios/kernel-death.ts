@@ -6,9 +6,10 @@ import { expected } from '../wire.ts';
 
 const LOOP = 'print("it has begun")\nwhile True:\n    pass';
 
+/** How fast the death of a kernel is noticed. */
 export const kernelDeath: Scenario = {
   name: 'kernel-death',
-  title: 'SIGKILL of a kernel at work, until its run has failed on the stream',
+  title: 'SIGKILL of a busy kernel: until its run has failed on the event stream',
   limitS: 60,
   async run(stage) {
     const { api, pid } = await stage.server();
@@ -23,7 +24,7 @@ export const kernelDeath: Scenario = {
       expected(await wire.send(api.executeBytes(id, 'c0')), 202);
       await begun;
       const fresh = processTree(pid).filter((one) => !before.has(one));
-      const kernel = fresh.toSorted((a, b) => cpuMs([b]) - cpuMs([a]))[0]; // the one at work; others only wait
+      const kernel = fresh.toSorted((a, b) => cpuMs([b]) - cpuMs([a]))[0]; // the busy one; others are waiting
       if (kernel === undefined) throw new Error('There is no kernel process.');
       const failed = feed.until(MARK.failed);
       const startedAt = performance.now();

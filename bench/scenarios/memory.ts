@@ -5,18 +5,19 @@ import type { Scenario } from '../scenario.ts';
 
 const MIB = 1024 * 1024;
 const SESSIONS = 10;
-/** V8 tidies up its heap once, some eight seconds after the last work; that is the end of a start, not idleness. */
+/** V8 compacts its heap once, some eight seconds after the last work. That belongs to the start, not to idling. */
 const REST_MS = 12_000;
 
+/** What an idle server costs. */
 export const memory: Scenario = {
   name: 'memory',
-  title: `Memory (Pss) and CPU of a server with nothing to do, empty and with ${SESSIONS} idle sessions`,
+  title: `Memory (Pss) and CPU of an idle server, empty and with ${SESSIONS} idle sessions`,
   limitS: 180,
   async run(stage) {
     const bare = await stage.server({ environment: { TROUPE_PRELOAD: 'false' } });
     const bareMiB = proportionalBytes(processTree(bare.pid)) / MIB;
     await bare.end();
-    const { api, pid, settled } = await stage.server();
+    const { api, pid, untilIdle } = await stage.server();
     const memoryOf = (pids: readonly number[]) => proportionalBytes(pids) / MIB;
     const emptyTree = processTree(pid);
     const empty = memoryOf(emptyTree);
@@ -24,7 +25,7 @@ export const memory: Scenario = {
     if (!stage.quick) await sleep(REST_MS);
     const idle = await idleCpu(pid, stage.quick ? 3 : 15);
     for (let i = 0; i < SESSIONS; i++) await api.session(['import marimo as mo', 'x = 1', 'x + 1']);
-    await settled();
+    await untilIdle();
     const kernels = processTree(pid).filter((one) => !emptyTree.includes(one));
     const full = memoryOf(processTree(pid));
     const fullServer = memoryOf([pid]);

@@ -9,10 +9,11 @@ const LINE_BYTES = 1024;
 const LINES = (10 * MIB) / LINE_BYTES;
 const PRINT = `for i in range(${LINES}):\n    print("x" * ${LINE_BYTES - 1})`;
 
+/** How fast output travels. */
 export const output: Scenario = {
   name: 'output',
   title:
-    '10 MiB printed by one cell in lines of 1 KiB, one subscriber: POST, until all of it and the end are there',
+    '10 MiB printed by one cell in lines of 1 KiB, one subscriber: from the POST until all of it and the end have arrived',
   limitS: 60,
   async run(stage) {
     const { api, pid } = await stage.server();

@@ -6,9 +6,10 @@ import { expected } from '../wire.ts';
 
 const SESSIONS = 8;
 
+/** How many durable runs a server completes. */
 export const runSubmits: Scenario = {
   name: 'run-submits',
-  title: '8 sessions, each submits its next durable run when the last one has ended',
+  title: '8 sessions, each of which submits its next durable run when the last one has ended',
   limitS: 60,
   async run(stage) {
     const { api, pid } = await stage.server();

@@ -15,10 +15,11 @@ interface Start {
   readonly memoryMiB: number;
 }
 
+/** How fast a server starts. */
 export const serverStart: Scenario = {
   name: 'server-start',
   title:
-    'From the start of the process to its first answer and to ready, on an empty and on a used directory',
+    'From the start of the process until its first response and until ready, on an empty and on a used directory',
   limitS: 240,
   async run(stage) {
     const stocks: readonly (readonly [string, Stock])[] = [

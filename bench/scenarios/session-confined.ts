@@ -7,12 +7,13 @@ import { processTree } from '../processes.ts';
 import type { Scenario } from '../scenario.ts';
 import { expected, type Wire } from '../wire.ts';
 
-/** Sessions opened first on each server, which are not counted. */
+/** Sessions that are opened first on each server and not counted. */
 const WARM_UP = 5;
 
+/** What confinement costs. */
 export const sessionConfined: Scenario = {
   name: 'session-confined',
-  title: 'POST that opens a session, until ready: kernels confined and not, in turn',
+  title: 'From the POST that opens a session until ready: kernels confined and not, in turn',
   limitS: 90,
   async run(stage) {
     const places = [];
@@ -22,7 +23,7 @@ export const sessionConfined: Scenario = {
     }
     const rounds = stage.count(100, 40);
     for (let round = -WARM_UP; round < rounds; round++) {
-      // Whoever goes second finds the machine as the first one has left it: they take turns at that, too.
+      // The second server finds the machine as the first one left it, so the order alternates.
       for (const { server, wire, readyMs } of round % 2 === 0 ? places : places.toReversed()) {
         const idle = processTree(server.pid).length;
         const ms = await readyAfter(server.api, wire);
@@ -39,7 +40,7 @@ export const sessionConfined: Scenario = {
   },
 };
 
-/** Milliseconds until the stream of a new session says that it is ready; closes it again. */
+/** Opens a session and closes it again. Returns the milliseconds until its stream said ready. */
 async function readyAfter(api: Api, wire: Wire): Promise<number> {
   const id = await api.notebook(['x = 1\nx + 1']);
   const open = api.openBytes(id, await api.environment());
@@ -52,7 +53,7 @@ async function readyAfter(api: Api, wire: Wire): Promise<number> {
   return readyAt - startedAt;
 }
 
-/** The end of a session takes the processor from the start of the next one. */
+/** Waits, because the end of a session takes processor time from the start of the next one. */
 async function ended(fact: () => boolean): Promise<void> {
   for (let tries = 0; tries < 500 && !fact(); tries++) await sleep(2);
 }

@@ -4,9 +4,10 @@ import { spread } from '../measure.ts';
 import type { Scenario } from '../scenario.ts';
 import { expected } from '../wire.ts';
 
+/** How fast a session opens. */
 export const sessionOpen: Scenario = {
   name: 'session-open',
-  title: 'POST that opens a session, until its stream says ready; and until the first result',
+  title: 'From the POST that opens a session until its stream says ready, and until the first result',
   limitS: 60,
   async run(stage) {
     const { api } = await stage.server();

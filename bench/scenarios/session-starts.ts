@@ -5,12 +5,13 @@ import { type Measure, spread } from '../measure.ts';
 import type { Scenario } from '../scenario.ts';
 import { expected } from '../wire.ts';
 
+/** How fast many sessions open together. */
 export const sessionStarts: Scenario = {
   name: 'session-starts',
   title: 'Many sessions opened at once, until the last one is ready',
   limitS: 120,
   async run(stage) {
-    const { api, settled } = await stage.server();
+    const { api, untilIdle } = await stage.server();
     await startTogether(api, 4);
     const measures: Measure[] = [];
     for (const [count, limit] of [
@@ -19,7 +20,7 @@ export const sessionStarts: Scenario = {
     ] as const) {
       const lastMs: number[] = [];
       for (let i = 0; i < stage.count(5, 2); i++) {
-        await settled();
+        await untilIdle();
         lastMs.push(await startTogether(api, count));
       }
       measures.push(spread(`last of ${count}`, lastMs, { p50: limit }));
@@ -28,7 +29,7 @@ export const sessionStarts: Scenario = {
   },
 };
 
-/** Milliseconds from the first POST to the last `ready`; closes them again. */
+/** Opens sessions and closes them again. Returns the milliseconds from the first POST to the last `ready`. */
 async function startTogether(api: Api, count: number): Promise<number> {
   const starts = [];
   for (let i = 0; i < count; i++) {

@@ -7,14 +7,15 @@ import type { LaunchedServer } from '../server.ts';
 import { expected } from '../wire.ts';
 
 const READERS = 100;
-/** 0.65 MB/s in lines of 6.5 kB. */
+/** With `PRINTS_A_SECOND`, 0.65 MB per second. */
 const LINE_BYTES = 6_500;
 const PRINTS_A_SECOND = 100;
 const MIB = 1024 * 1024;
 
+/** Whether readers that take nothing disturb the others. */
 export const stalledReaders: Scenario = {
   name: 'stalled-readers',
-  title: `${READERS} readers of 0.65 MB/s, without and beside ${READERS} that take nothing`,
+  title: `${READERS} readers of 0.65 MB per second, alone and together with ${READERS} stalled readers`,
   limitS: 120,
   async run(stage) {
     const seconds = stage.quick ? 12 : 20;
@@ -23,8 +24,8 @@ export const stalledReaders: Scenario = {
     const ratio = spreadOf(disturbed.delaysMs).p99 / spreadOf(undisturbed.delaysMs).p99;
     return [
       spread('alone', undisturbed.delaysMs),
-      spread('beside stalled ones', disturbed.delaysMs),
-      atMost('p99 beside stalled ones to p99 alone', ratio, '×', 1.5),
+      spread('with stalled ones', disturbed.delaysMs),
+      atMost('p99 with stalled ones compared to p99 alone', ratio, '×', 1.5),
       atLeast('stalled ones cut off', (disturbed.cutOff / READERS) * 100, '%', 100),
       atMost('growth of the server', disturbed.growthMiB, 'MiB', 40),
     ];
