@@ -1,4 +1,4 @@
-/** What is tried against servers that are no databases, or bad ones; with a canary for every secret. */
+/** Probes of servers that are not databases, or broken ones, with a canary in place of every secret. */
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
@@ -15,7 +15,7 @@ import { OWN_PORT, probeFixture } from './probe-fixture.ts';
 
 const CANARY = 'canary-91f3';
 
-/** A connection of every remote kind whose driver comes with the server. */
+/** Returns a connection of every remote kind whose driver comes with the server. */
 const remote: Readonly<Record<string, (host: string, port: number, scheme?: string) => object>> = {
   postgres: (host, port) => ({
     connection_string: `postgresql://${CANARY}:${CANARY}@${host}:${port}/${CANARY}`,
@@ -68,7 +68,7 @@ const connectionTo = (kind: string, host: string, port: number, scheme?: string)
   ...remote[kind]?.(host, port, scheme),
 });
 
-/** Serves nobody well, each in a way of its own. */
+/** Servers that misbehave, each in its own way. */
 const SERVERS: Readonly<Record<string, (socket: Socket) => void>> = {
   'says nothing': () => {},
   'hangs up': (socket) => socket.destroy(),
@@ -101,7 +101,7 @@ function pour(socket: Socket, chunk: Buffer, first?: Buffer): void {
 const words: ReadonlySet<string> = new Set(Object.values(FAILURES));
 
 for (const [behaviour, serve] of Object.entries(SERVERS)) {
-  test(`a server that ${behaviour} is given up in time, with words of ours`, async (t) => {
+  test(`probing a server that ${behaviour} ends in time, with one of the fixed messages`, async (t) => {
     const port = await listeningWith(t, serve);
     const { context } = probeFixture(t);
     await Promise.all(
@@ -119,7 +119,7 @@ for (const [behaviour, serve] of Object.entries(SERVERS)) {
   });
 }
 
-test('a probe that is cut takes its sockets along', async (t) => {
+test('a probe that is cut off closes its sockets', async (t) => {
   let open = 0;
   const closed: Promise<void>[] = [];
   const port = await listeningWith(t, (socket) => {
@@ -178,7 +178,7 @@ const PORTS_SCANNED = [
   ['0.0.0.0', 5432],
 ] as const;
 
-test('a port scanner learns nothing: refused targets answer in the same words and in no time', async (t) => {
+test('a port scanner learns nothing: refused targets get the same message without delay', async (t) => {
   const egress = createEgress({ listenHost: '0.0.0.0', ownPorts: () => [OWN_PORT], allow: undefined });
   const { context } = probeFixture(t, { egress });
   for (const [host, port] of PORTS_SCANNED) {
@@ -191,7 +191,7 @@ test('a port scanner learns nothing: refused targets answer in the same words an
   }
 });
 
-test('no secret is found in a result, an error or the console, for any kind', async (t) => {
+test('no result, error or console output of any kind of connection contains a secret', async (t) => {
   const printed: string[] = [];
   for (const method of ['log', 'info', 'warn', 'error', 'debug', 'trace'] as const) {
     t.mock.method(console, method, (...args: unknown[]) => printed.push(inspect(args)));

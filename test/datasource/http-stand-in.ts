@@ -1,4 +1,4 @@
-/** A server that answers HTTP over TLS as a warehouse would, on a real socket. */
+/** A server that answers HTTP over TLS as a data warehouse would, on a real socket. */
 import { createServer as createPlain, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import { Readable } from 'node:stream';
@@ -6,21 +6,24 @@ import { pipeline } from 'node:stream/promises';
 import { TEST_CERTIFICATE, TEST_KEY } from '#test/support/test-certificate.ts';
 import { listening, type Owner } from './listening.ts';
 
+/** A request to the stand-in. */
 export interface StandInRequest {
   readonly method: string;
-  /** With its query. */
+  /** Includes the query. */
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
 }
 
+/** What the stand-in answers. */
 export interface StandInAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Text and streams as they are, anything else as JSON. */
+  /** Text and streams are sent unchanged, anything else as JSON. */
   readonly body: unknown;
 }
 
+/** The running stand-in. */
 export interface StandIn {
   readonly port: number;
   readonly requests: readonly StandInRequest[];
@@ -28,7 +31,7 @@ export interface StandIn {
 
 type Answer = (request: StandInRequest, port: number) => StandInAnswer | undefined;
 
-/** What `answer` has no answer for is never answered. */
+/** Starts a stand-in, which ends with the owner. A request for which `answer` returns nothing stays open. */
 export async function httpStandIn(owner: Owner, answer: Answer, tls = true): Promise<StandIn> {
   const requests: StandInRequest[] = [];
   const serve = async (incoming: IncomingMessage, response: ServerResponse) => {

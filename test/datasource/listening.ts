@@ -6,12 +6,12 @@ export interface Owner {
   after(cleanUp: () => Promise<void>): void;
 }
 
-/** Listens on a free port of 127.0.0.1 until the test has ended, and gives the port. */
+/** Listens on a free port of 127.0.0.1 until the test ends. Returns the port. */
 export async function listening(owner: Owner, server: Server): Promise<number> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
     sockets.add(socket);
-    socket.on('error', () => {}); // the other side was cut off, which is often the point
+    socket.on('error', () => {}); // the peer was cut off, which many tests do on purpose
     socket.once('close', () => sockets.delete(socket));
   });
   server.listen(0, '127.0.0.1');
@@ -27,7 +27,7 @@ export async function listening(owner: Owner, server: Server): Promise<number> {
   return address.port;
 }
 
-/** A server that hands every connection to `serve`. */
+/** Starts a server that passes every connection to `serve`. Returns the port. */
 export function listeningWith(owner: Owner, serve: (socket: Socket) => void): Promise<number> {
   return listening(owner, createServer(serve));
 }

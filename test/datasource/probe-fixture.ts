@@ -1,4 +1,4 @@
-/** Connections tried from a server that listens on loopback, with a folder of files that ends with the test. */
+/** Connects as a server on loopback does, with a directory of workspace files that is removed after the test. */
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,17 +16,20 @@ import type { Cell, Column, Parameter, QueryOptions } from '#src/datasource/rows
 import { startEngine } from './engine-host.ts';
 import type { Owner } from './listening.ts';
 
+/** A port that the gateway takes for the server's own. */
 export const OWN_PORT = 1;
 
+/** Probes and sessions for tests. */
 export interface ProbeFixture {
   readonly filesDirectory: string;
   readonly context: ProbeContext;
-  /** Whether it worked, and the words; the time is checked to be sane. */
+  /** Tests a connection and checks that the reported time is plausible. */
   probe(connection: object, deadlineMs?: number): Promise<{ ok: boolean; message: string }>;
-  /** Closed when the test has ended. */
+  /** Opens a session, which is closed when the test ends. */
   open(connection: object): Promise<Session>;
 }
 
+/** Returns a fixture that ends with the owner. */
 export function probeFixture(owner: Owner, overrides: Partial<ProbeContext> = {}): ProbeFixture {
   const filesDirectory = realpathSync(mkdtempSync(join(tmpdir(), 'troupe-files-')));
   owner.after(async () => rmSync(filesDirectory, { recursive: true }));
@@ -55,16 +58,18 @@ export function probeFixture(owner: Owner, overrides: Partial<ProbeContext> = {}
   };
 }
 
+/** Everything that a statement returned. */
 export interface Result {
   readonly columns: readonly Column[];
   readonly rows: readonly (readonly Cell[])[];
 }
 
+/** Options of a statement. */
 export interface Asked extends Partial<QueryOptions> {
   readonly parameters?: readonly Parameter[];
 }
 
-/** Everything that a statement gives; read-only unless said otherwise. */
+/** Runs a statement, read-only unless the options say otherwise, and returns all its rows. */
 export async function ask(
   session: Session,
   sql: string,

@@ -1,7 +1,7 @@
 /**
- * A server that is killed while an agent's tools work: before a call is carried out, during it, behind it and before its
- * result is saved, in any commit, at any time. In the next life the conversation goes on with a history that the
- * strictest vendor takes, and nothing has run twice. What is chosen follows from the seed.
+ * Kills a server while an agent's tools work: before a call is carried out, during it, after it but before its result is
+ * saved, at any commit, or at any time. After the restart the conversation continues with a history that the strictest
+ * provider accepts, and nothing has run twice. A seed determines all choices.
  */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -17,34 +17,36 @@ import { OWNER, type Owner } from '#test/support/server-fixture.ts';
 import { assertValidHistory } from '#test/support/vendor-rules.ts';
 import { Victim } from './victim.ts';
 
+/** What to run. */
 export interface AgentFaultOptions {
   readonly seeds: Iterable<number>;
-  /** Outlives the drive: what it talks to ends with it. */
+  /** Outlives the run: the servers that it uses end with it. */
   readonly owner: Owner;
   readonly say: (line: string) => void;
 }
 
+/** What has happened. */
 export interface AgentFaultReport {
   readonly rounds: number;
-  /** How many lives ended so; `none`: the prompt was over before the moment came. */
+  /** How often a server was killed at each moment; `none` means that the prompt ended before. */
   readonly endings: Readonly<Record<string, number>>;
-  /** Calls that were under way when the server was killed, by whether their work was done. */
+  /** Calls that were interrupted by the kill, by whether their work was done. */
   readonly cutOff: { readonly done: number; readonly notDone: number };
 }
 
 type Tool = 'run_python' | 'query_datasource';
 type Ending = { readonly point: string } | { readonly afterMs: number };
 
-const PROMPT_LIMIT_MS = 20_000;
+const MAX_PROMPT_MS = 20_000;
 const POINTS: readonly FaultPoint[] = ['tool.called', 'tool.ran', 'turn.decided', 'turn.durable'];
 
-/** Each piece of work has a name, and leaves one line with it: in a file of the workspace, or at the database. */
+/** The model and the database. Each piece of work has a name and leaves one line with it in a file or in the database. */
 class World {
   readonly #queries: string[] = [];
   readonly #dataDir: string;
   model!: Awaited<ReturnType<typeof startScriptedModel>>;
   databasePort = 0;
-  /** What is wrong with a request to the model. */
+  /** The first mistake in the requests to the model. */
   complaint: unknown;
 
   constructor(dataDir: string) {
@@ -65,14 +67,14 @@ class World {
     this.databasePort = database.port;
   }
 
-  /** How often a piece of work was done. */
+  /** Returns how often a piece of work was done. */
   timesDone(work: string): number {
     const file = join(this.#dataDir, 'workspaces', OWNER.workspaceId, 'files', 'done');
     const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
     return [...lines, ...this.#queries].filter((line) => line === work).length;
   }
 
-  /** A prompt names a piece of work and how; the model has it done by one call and says that it is. */
+  /** Answers a prompt, which names a piece of work and a tool: first with one call of the tool, then with a final text. */
   #answer(exchange: Exchange): void {
     try {
       assertValidHistory(exchange.body.messages);
@@ -81,7 +83,7 @@ class World {
     }
     if (exchange.body.messages.at(-1)?.role === 'tool') exchange.text('Done.').end();
     else {
-      // The last prompt: those before it may have been left without an answer.
+      // Only the last line counts: earlier prompts may not have been answered.
       const [work, tool, pauseS] = exchange.asked.split('\n').at(-1)!.split('; ');
       const code = `import time\nwith open("done", "a") as file:\n    _ = file.write("${work}\\n")\ntime.sleep(${pauseS})`;
       const input = tool === 'run_python' ? { code } : { slug: 'counted', sql: `SELECT 1 -- ${work}` };
@@ -90,7 +92,7 @@ class World {
   }
 }
 
-/** Throws the first promise that was not kept, with the way to see it again. */
+/** Runs every seed. Throws the first broken promise, with the command that repeats it. */
 export async function driveAgentFaults({ seeds, owner, say }: AgentFaultOptions): Promise<AgentFaultReport> {
   const dataDir = mkdtempSync(join(tmpdir(), 'troupe-agent-faults-'));
   const world = new World(dataDir);
@@ -123,7 +125,7 @@ export async function driveAgentFaults({ seeds, owner, say }: AgentFaultOptions)
       endings[how] = (endings[how] ?? 0) + 1;
       const before = world.timesDone(work);
       const wasOpen = await living(await start(), (client) =>
-        judge(client, sessionId, `${next}; ${tool}; 0`),
+        continueConversation(client, sessionId, `${next}; ${tool}; 0`),
       );
       assert.ifError(world.complaint);
       assert.equal(world.timesDone(work), before, 'nothing of the old prompt runs in the next life');
@@ -143,11 +145,11 @@ export async function driveAgentFaults({ seeds, owner, say }: AgentFaultOptions)
 
 function pointOf(random: SeededRandom): string {
   const point = random.pick(POINTS);
-  // Every prompt passes the points of a tool once, and those of a commit a few times.
+  // Every prompt passes the points of a tool once, and those of a commit several times.
   return `${point}:${point.startsWith('tool.') ? 1 : 1 + random.below(6)}`;
 }
 
-/** A whole life that ends in good order. */
+/** Starts a server, uses it, and stops it in an orderly way. */
 async function living<T>(victim: Victim, use: (client: Client) => Promise<T>): Promise<T> {
   try {
     const result = await use(victim.client);
@@ -159,7 +161,7 @@ async function living<T>(victim: Victim, use: (client: Client) => Promise<T>): P
   }
 }
 
-/** One conversation that works in a notebook, and one that only queries. */
+/** Opens one conversation that works in a notebook, and one that only queries. */
 async function openSessions(client: Client, port: number): Promise<Readonly<Record<Tool, string>>> {
   const { id: notebookId } = await client.notebooks.create();
   const { environmentId } = await client.executionEnvironments.create();
@@ -179,7 +181,7 @@ interface Played {
   readonly ending: Ending;
 }
 
-/** A life with one prompt and a violent end; answers how it ended. */
+/** Sends one prompt and kills the server during it. Returns at which moment. */
 async function playPrompt(victim: Victim, { sessionId, prompt, ending }: Played): Promise<string> {
   try {
     const played = (async () => {
@@ -194,7 +196,7 @@ async function playPrompt(victim: Victim, { sessionId, prompt, ending }: Played)
         if (!(await victim.explains(error))) throw error;
       }
     })();
-    await Promise.race([played, later(PROMPT_LIMIT_MS)]);
+    await Promise.race([played, later(MAX_PROMPT_MS)]);
     const isKilled = victim.isOver;
     victim.end('SIGKILL');
     await victim.over();
@@ -206,8 +208,8 @@ async function playPrompt(victim: Victim, { sessionId, prompt, ending }: Played)
   }
 }
 
-/** The conversation goes on. Answers whether a call had been left without a result. */
-async function judge(client: Client, sessionId: string, prompt: string): Promise<boolean> {
+/** Continues the conversation. Returns whether a call had been left without a result. */
+async function continueConversation(client: Client, sessionId: string, prompt: string): Promise<boolean> {
   const runs = [];
   for await (const run of client.agentSessions.eachRun(sessionId)) runs.push(run);
   const stale = runs.filter(({ status }) => status === 'running');

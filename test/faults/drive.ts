@@ -1,6 +1,6 @@
 /**
- * Rounds of a server that is killed while several players use it: a start, the check of everything the lives before
- * promised, play, an end. All that is chosen follows from the seed; only the timing of processes does not.
+ * Kills a server in rounds while several players use it: it is started, everything it promised before is checked, the
+ * players play, and it ends. A seed determines all choices; only the timing of processes varies.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,19 +11,21 @@ import { SeededRandom } from '#test/support/random.ts';
 import { Player } from './player.ts';
 import { Victim } from './victim.ts';
 
+/** What to run. */
 export interface FaultOptions {
   readonly seed: number;
-  /** Whichever comes first ends it. */
+  /** The run ends after this time or this many rounds, whichever comes first. */
   readonly seconds: number;
   readonly rounds: number;
   readonly restartLimitMs: number;
   readonly say: (line: string) => void;
 }
 
+/** What has happened. */
 export interface FaultReport {
   readonly rounds: number;
   readonly operations: number;
-  /** Of every start but the first, sorted. */
+  /** Milliseconds of every start but the first, sorted. */
   readonly restartsMs: readonly number[];
   readonly endings: Readonly<Record<string, number>>;
 }
@@ -32,7 +34,7 @@ type Ending =
   | {
       readonly kind: 'kill' | 'drain' | 'kernel-host';
       readonly afterMs: number;
-      /** Counted from the start, so that it falls into the checks of what was before. */
+      /** Counted from the start, so that it can happen during the checks. */
       readonly early?: boolean;
     }
   | { readonly kind: 'fault-point'; readonly point: string; readonly afterMs: number };
@@ -51,14 +53,14 @@ function chooseEnding(random: SeededRandom): Ending {
   const dice = random.next();
   const afterMs = 100 + random.below(900);
   if (dice < 0.45) {
-    // Later than the checks of what was before, which pass these points, too.
+    // Later than during the checks, which also pass these points.
     return { kind: 'fault-point', point: `${random.pick(POINTS)}:${8 + random.below(25)}`, afterMs: 1_500 };
   }
   if (dice < 0.75) return { kind: 'kill', afterMs, early: dice < 0.52 };
   return { kind: dice < 0.88 ? 'drain' : 'kernel-host', afterMs };
 }
 
-/** Throws the first promise that was not kept, with the way to see it again. */
+/** Runs the rounds. Throws the first broken promise, with the command that repeats it. */
 export async function driveFaults(options: FaultOptions): Promise<FaultReport> {
   const { seed, seconds, rounds: limit, say } = options;
   const dataDir = mkdtempSync(join(tmpdir(), 'troupe-faults-'));
@@ -79,7 +81,7 @@ export async function driveFaults(options: FaultOptions): Promise<FaultReport> {
       restartsMs.push(readyMs);
       if (readyMs > options.restartLimitMs) throw new Error(`a restart took ${Math.round(readyMs)} ms`);
     }
-    // One more life, for the promises of the last one.
+    // One more start checks the promises of the last round.
     await playRound(dataDir, players, { kind: 'drain', afterMs: 0 }, random.fork());
   } catch (error) {
     say(`seed ${seed}, round ${round}: again with  npm run faults -- --seed ${seed} --rounds ${round + 1}`);
@@ -105,7 +107,7 @@ async function playRound(
     const plays = players.map(async (player) => {
       const own = random.fork();
       try {
-        const checked = player.verify(victim.client, victim.signal); // whole, unless a fault point lies in it
+        const checked = player.verify(victim.client, victim.signal); // completes, unless a fault point interrupts it
         checks.push(checked);
         await checked;
         await player.play(victim.client, own, signal);

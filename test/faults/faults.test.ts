@@ -3,18 +3,18 @@ import test from 'node:test';
 import { startChildServer } from '#test/support/child-server.ts';
 import { driveFaults } from './drive.ts';
 
-test('outside of tests there are no fault points', async (t) => {
+test('production builds have no fault points', async (t) => {
   const server = await startChildServer(t, { FAULT_POINT: 'turn.decided:1' });
   await server.client.notebooks.create();
   assert.deepEqual(await server.end('SIGTERM'), { code: 0, signal: null });
 });
 
-test('whenever the server is killed, what it acknowledged is kept and nothing outlives it', async (t) => {
+test('whenever the server is killed, everything it acknowledged is kept and no process outlives it', async (t) => {
   const report = await driveFaults({
     seed: 20_251_121,
     seconds: 25,
     rounds: 12,
-    restartLimitMs: 20_000, // other tests share the machine; `npm run faults` asks for two seconds
+    restartLimitMs: 20_000, // other tests use the machine as well; `npm run faults` requires two seconds
     say: (line) => t.diagnostic(line),
   });
   t.diagnostic(JSON.stringify(report));

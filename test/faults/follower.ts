@@ -1,12 +1,12 @@
-/** One subscriber of a session for one life of a server; judges the order of what it is told. */
+/** A subscriber of a session during one life of a server, which checks the order of the events. */
 import assert from 'node:assert/strict';
 import type { Client } from '#src/client/client.ts';
 import type { RunStatus } from '#src/client/runs.ts';
 
 export class Follower {
-  /** How runs ended, as it was told, live or replayed. */
+  /** The status with which each run ended, according to live and replayed events. */
   readonly ends = new Map<string, RunStatus>();
-  /** The newest `updatedAt` of the notebook that it was told. */
+  /** The newest `updatedAt` of the notebook in the events. */
   savedAt = '';
   readonly #abort = new AbortController();
   readonly #done: Promise<void>;
@@ -14,12 +14,12 @@ export class Follower {
 
   constructor(client: Client, sessionId: string) {
     this.#done = this.#follow(client, sessionId).catch((error: unknown) => {
-      // The server's end and ours are no failures; what was out of order is.
+      // A lost connection is expected; events out of order are not.
       if (error instanceof assert.AssertionError) this.#failure = error;
     });
   }
 
-  /** Stops, and throws what was wrong with the events. */
+  /** Stops following. Throws what was wrong with the events. */
   async stop(): Promise<void> {
     this.#abort.abort(new Error('the life is over'));
     await this.#done;

@@ -1,6 +1,6 @@
 /**
- * `npm run faults -- [--seconds N] [--rounds N] [--seed S] [--restart-limit-ms N]`: notebooks and runs.
- * `npm run faults -- --agents N [--seed S]`: an agent's tools, N seeds from S on.
+ * `npm run faults -- [--seconds N] [--rounds N] [--seed S] [--restart-limit-ms N]` kills servers that run notebooks.
+ * `npm run faults -- --agents N [--seed S]` kills servers during an agent's tool calls, for N seeds from S on.
  */
 import { parseArgs } from 'node:util';
 import { driveAgentFaults } from './agent-calls.ts';

@@ -1,7 +1,7 @@
 /**
- * One user with one notebook. It plays random operations on it through the client, keeps what the server acknowledged,
- * and holds the server to it in the next life. What was asked and not answered may have happened or not, but wholly, and
- * once: it is asked again under its idempotency key.
+ * One user with one notebook. It performs random operations through the client, records what the server acknowledges,
+ * and checks it after the next start. A request without a response has happened completely or not at all, and at most
+ * once: it is sent again with its idempotency key.
  */
 import assert from 'node:assert/strict';
 import { ApiError } from '#src/client/api-error.ts';
@@ -13,8 +13,8 @@ import { Ledger } from './ledger.ts';
 
 const SLOW = 'import time\ntime.sleep(1000)';
 const DEADLY = 'import os\nos._exit(7)';
-/** Refusals that a session gives while its kernel or its kernel host comes back. */
-const PASSING = new Set([
+/** Refusals of a session while its kernel or its kernel host is being restored. */
+const TEMPORARY = new Set([
   'session_not_ready',
   'session_busy',
   'session_failed',
@@ -40,7 +40,7 @@ export class Player {
     this.#name = name;
   }
 
-  /** Plays until the signal aborts; throws what cannot be explained by it. */
+  /** Plays until the signal aborts. Throws every failure that the abort does not explain. */
   async play(client: Client, random: SeededRandom, signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     while (!signal.aborted) {
@@ -48,8 +48,8 @@ export class Player {
         await this.#step(client, random);
         this.operations++;
       } catch (error) {
-        if (!(error instanceof ApiError && PASSING.has(error.code))) throw error;
-        await this.#settle(client);
+        if (!(error instanceof ApiError && TEMPORARY.has(error.code))) throw error;
+        await this.#waitUntilUsable(client);
       }
     }
   }
@@ -73,7 +73,7 @@ export class Player {
       app: { options: { app_title: this.#name } },
       cells: [{ cell_id: 'a', code: '0', options: {} }],
     };
-    // Under one key in every life: however often it is asked, there is one notebook.
+    // The key is the same in every life, so there is one notebook however often it is requested.
     const { id, updatedAt } = await client.notebooks.create(
       { serialization },
       { idempotencyKey: `${this.#name}-nb` },
@@ -106,7 +106,7 @@ export class Player {
     await client.notebookSessions.open({ notebookId, environmentId });
     this.#session = 'open';
     this.#wasOpened = true;
-    await this.#settle(client);
+    await this.#waitUntilUsable(client);
   }
 
   async #close(client: Client): Promise<void> {
@@ -141,14 +141,14 @@ export class Player {
   async #send(client: Client, idempotencyKey: string, code: string): Promise<string> {
     const request = { type: 'cells', cells: [{ cellId: 'a', code }] } as const;
     const { runId } = await client.executions.submit(this.#notebookId, request, { idempotencyKey });
-    this.#ledger.took(runId, code);
+    this.#ledger.recordAcknowledged(runId, code);
     return runId;
   }
 
   async #run(client: Client, kind: 'quick' | 'deadly'): Promise<void> {
     const runId = await this.#submit(client, this.#newCode(kind === 'quick' ? 'print("ran")' : DEADLY));
     const run = await client.waitForRun(runId, { signal: this.#signal });
-    this.#ledger.saw(run);
+    this.#ledger.recordRun(run);
     if (kind === 'deadly') assert.equal(run.status, 'failed');
     if (run.status === 'failed' && kind === 'quick')
       assert.match(run.error?.code ?? '', /^(kernel_|server_stopped)/);
@@ -159,12 +159,12 @@ export class Player {
     const cancels = 1 + random.below(3);
     await Promise.all(Array.from({ length: cancels }, () => client.runs.cancel(runId)));
     const run = await client.waitForRun(runId, { signal: this.#signal });
-    this.#ledger.saw(run);
+    this.#ledger.recordRun(run);
     assert.notEqual(run.status, 'completed');
   }
 
-  /** Waits until the session takes work again. */
-  async #settle(client: Client): Promise<void> {
+  /** Waits until the session accepts work again. */
+  async #waitUntilUsable(client: Client): Promise<void> {
     const { status } = await client.notebookSessions.waitUntilReady(this.#notebookId, {
       signal: this.#signal,
     });
@@ -180,21 +180,21 @@ export class Player {
     this.#follower = undefined;
     if (follower === undefined) return;
     await follower.stop();
-    this.#ledger.heard(follower);
+    this.#ledger.recordEvents(follower);
   }
 
-  /** At the end of a life: takes what subscribers were told into account. */
+  /** Ends a life: records what subscribers received. */
   rest(drained: boolean): Promise<void> {
     if (!drained) this.#ledger.mayBeStale = true;
     return this.#unfollow();
   }
 
-  /** In the next life: everything that was acknowledged or told is as it was; what is left open is brought to an end. */
+  /** Checks, in the next life, that everything acknowledged or published is unchanged, and ends what was left running. */
   async verify(client: Client, signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     if (this.#notebookId === '') return;
-    this.#ledger.judgeNotebook(await client.notebooks.get(this.#notebookId));
-    const left = this.#wasOpened ? this.#ledger.judgeRuns(await this.#listRuns(client)) : undefined;
+    this.#ledger.checkNotebook(await client.notebooks.get(this.#notebookId));
+    const left = this.#wasOpened ? this.#ledger.checkRuns(await this.#listRuns(client)) : undefined;
     await this.#verifySession(client);
     if (left !== undefined) await this.#endStale(client, left);
     this.#ledger.mayBeStale = false;
@@ -219,7 +219,7 @@ export class Player {
     if (!isOpen) return;
     const wait = () => client.notebookSessions.waitUntilReady(this.#notebookId, { signal: this.#signal });
     let ready = await wait();
-    // In a life whose kernel host is killed that may happen right here.
+    // In a life whose kernel host is killed, that may happen here.
     while (ready.status === 'restoring' && ready.error?.code === 'kernel_host_lost') ready = await wait();
     assert.deepEqual([ready.status, ready.currentRunId], ['ready', null]);
     this.#follower = new Follower(client, this.#notebookId);
@@ -229,10 +229,10 @@ export class Player {
     await client.runs.cancel(id);
     const run = await client.runs.get(id);
     assert.deepEqual([run.status, run.stale], ['cancelled', undefined]);
-    this.#ledger.saw(run);
+    this.#ledger.recordRun(run);
   }
 
-  /** The request without an answer, once more: there is one run of it, before or now. */
+  /** Sends the request without a response again, and checks that exactly one run exists for it. */
   async #askAgain(client: Client): Promise<void> {
     const asked = this.#ledger.unanswered;
     if (asked === undefined || this.#session !== 'open') return;
@@ -240,23 +240,23 @@ export class Player {
     const run = await client.runs.get(runId);
     if (run.status === 'running') {
       if (asked.code.startsWith(SLOW)) await client.runs.cancel(runId);
-      this.#ledger.saw(await client.waitForRun(runId, { signal: this.#signal }));
-    } else this.#ledger.saw(run);
+      this.#ledger.recordRun(await client.waitForRun(runId, { signal: this.#signal }));
+    } else this.#ledger.recordRun(run);
     const same = (await this.#listRuns(client)).filter(
       ({ input }) => 'type' in input && input.type === 'cells' && input.cells[0]?.code === asked.code,
     );
     assert.equal(same.length, 1, 'a request that was sent twice with one key is one run');
-    await this.#settle(client);
+    await this.#waitUntilUsable(client);
   }
 
-  /** Again, for as long as the session is only on its way back. */
+  /** Repeats `ask` while the session is being restored. */
   async #patiently<T>(client: Client, ask: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await ask();
       } catch (error) {
-        if (!(error instanceof ApiError && PASSING.has(error.code))) throw error;
-        await this.#settle(client);
+        if (!(error instanceof ApiError && TEMPORARY.has(error.code))) throw error;
+        await this.#waitUntilUsable(client);
       }
     }
   }

@@ -1,4 +1,4 @@
-/** One life of a server process on a data directory, from its start to its violent or peaceful end. */
+/** One life of a server process on a data directory, from its start until it is killed or drained. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -12,17 +12,17 @@ import { OWNER, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts'
 const MAIN = join(import.meta.dirname, '../../src/main.js');
 const WATCH_MS = 15;
 const ORPHANS_MS = 5_000;
-/** For the news of an end, which may come behind that of a broken connection. */
+/** How long the exit of the process may be reported after its connection broke. */
 const END_MS = 1_000;
 
 export class Victim {
   readonly client: Client;
-  /** From the spawn to the line that says that it is ready. */
+  /** Milliseconds from the spawn to the log line `ready`. */
   readonly readyMs: number;
   readonly #child: ReturnType<typeof spawn>;
   readonly #ended: Promise<unknown>;
   readonly #errors: readonly string[];
-  /** Every process that was ever seen below it. */
+  /** Every descendant process that was ever seen. */
   readonly #below = new Map<string, ProcessFact>();
   readonly #watch: NodeJS.Timeout;
   readonly #life = new AbortController();
@@ -42,7 +42,7 @@ export class Victim {
     child.once('exit', () => this.#life.abort(new Error('the server has ended')));
   }
 
-  /** `faultPoint`: where it is to kill itself, as `<name>:<n>`. */
+  /** Starts a server. `faultPoint` is the point at which it kills itself, as `<name>:<n>`. */
   static async start(
     dataDir: string,
     faultPoint: string | undefined,
@@ -77,23 +77,23 @@ export class Victim {
     return this.#life.signal.aborted;
   }
 
-  /** Resolves with the end of its process. */
+  /** Resolves when the process has ended. */
   get whenOver(): Promise<unknown> {
     return this.#ended;
   }
 
-  /** Aborts with the end of this life. */
+  /** Aborts when the process has ended. */
   get signal(): AbortSignal {
     return this.#life.signal;
   }
 
-  /** Whether this failure is only that the server has ended, or is about to. */
+  /** Returns whether the failure only shows that the server has ended or is about to. */
   async explains(error: unknown): Promise<boolean> {
     if (error instanceof ConnectionError) await Promise.race([this.#ended, later(END_MS)]);
     return this.isOver;
   }
 
-  /** What it logged as an error. */
+  /** The errors in its log. */
   get complaints(): readonly string[] {
     return this.#errors.filter((line) => line.startsWith('{'));
   }
@@ -107,7 +107,7 @@ export class Victim {
     this.#child.kill(signal);
   }
 
-  /** Resolves once it and everything below it have ended; rejects when something outlives it. */
+  /** Resolves when the process and all its descendants have ended. Rejects when one outlives it. */
   async over(): Promise<void> {
     await this.#ended;
     clearInterval(this.#watch);

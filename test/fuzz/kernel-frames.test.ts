@@ -1,4 +1,4 @@
-/** Frames that a kernel might forge, by a seed: each is a message or a refusal, and no message breaks what takes it. */
+/** Frames that a kernel might forge, by a seed: each is accepted or rejected, and no accepted one harms a notebook. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -23,7 +23,7 @@ const error = { type: 'exception', msg: 'no', exception_type: 'E', raising_cell:
 const config = { column: null, disabled: false, hide_code: true };
 const id = { run_id: 'r', execution_id: 'e', cell_id: 'a' };
 
-/** One of each kind, as a kernel says it. */
+/** One message of each kind, as a kernel sends it. */
 const MESSAGES: readonly object[] = [
   { op: 'cell-op', ...id, output, console: print, status: 'running', stale_inputs: true, timestamp: 1 },
   {
@@ -94,7 +94,7 @@ function refusedBy(error: unknown): boolean {
   return error instanceof ShapeError || error instanceof FrameError;
 }
 
-/** An open notebook of three cells without a kernel, and without a place to save to. */
+/** Returns an open notebook of three cells, without a kernel and without storage. */
 function openNotebook(heartbeats: Heartbeats): LiveNotebook {
   const sessionId = 'nb_1' as SessionId;
   const cells = ['a', 'b', 'c'].map((cell_id) => ({ cell_id, code: '1', options: {} }));
@@ -116,7 +116,7 @@ function openNotebook(heartbeats: Heartbeats): LiveNotebook {
   });
 }
 
-test(`${FRAMES} forged messages of seed ${SEED} are taken or refused, and harm no notebook`, (t) => {
+test(`${FRAMES} forged messages of seed ${SEED} are accepted or rejected, and harm no notebook`, (t) => {
   const random = new SeededRandom(SEED);
   using heartbeats = new Heartbeats(60_000);
   let [live, taken] = [openNotebook(heartbeats), 0];
@@ -142,7 +142,7 @@ test(`${FRAMES} forged messages of seed ${SEED} are taken or refused, and harm n
   assert.ok(taken > FRAMES / 5 && taken < FRAMES);
 });
 
-test('bytes of any kind, in pieces of any size, are frames or a refusal', () => {
+test('any bytes, in pieces of any size, become frames or are rejected', () => {
   const random = new SeededRandom(SEED);
   for (let count = 0; count < 3000; count++) {
     const good = encodeFrame(0, random.pick(MESSAGES));
@@ -163,7 +163,7 @@ test('bytes of any kind, in pieces of any size, are frames or a refusal', () => 
   }
 });
 
-test('JSON text of any kind is a value or a refusal', () => {
+test('any JSON text becomes a value or is rejected', () => {
   const random = new SeededRandom(SEED);
   const pieces = ['{', '}', '[', ']', ',', ':', '"', '\\', '"a"', '1', 'null', ' ', 'é', '\u0000', '-', 'e9'];
   for (let count = 0; count < 20_000; count++) {

@@ -1,7 +1,8 @@
 /**
- * `npm run fuzz [-- --cases N] [-- --minutes M] [-- --seed S]`: schemathesis, in a Python environment of its own, against a
- * server of its own, in rounds until N cases (5,000) have run or M minutes (90) are over. Fails on a 500, on an answer
- * outside of the OpenAPI document, on anything that the server logs as an error, and on fewer than N cases.
+ * `npm run fuzz [-- --cases N] [-- --minutes M] [-- --seed S]` runs schemathesis, from a separate Python environment,
+ * against a server of its own, in rounds until N cases (5,000) have run or M minutes (90) have passed. It fails on a
+ * status of 500, on a response that the OpenAPI document does not allow, on an error in the server's log, and when fewer
+ * than N cases have run.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -22,7 +23,7 @@ const CHECKS = [
   'response_headers_conformance',
   'response_schema_conformance',
 ];
-/** Of one round, which has a server of its own: what one deletes the next one has again. */
+/** Cases of one round. Each round has a new server, so that resources deleted in one round exist again in the next. */
 const ROUND_CASES = 20_000;
 
 /** What the hooks have counted. */
@@ -69,7 +70,7 @@ function run(command: string, args: readonly string[]): void {
     throw new Error(`${command} ${args.join(' ')} failed${error ? `: ${error.message}` : ''}`);
 }
 
-/** Whether schemathesis was content with a fresh server, and that server with itself. */
+/** Returns whether neither schemathesis nor the server found anything wrong in a round with a new server. */
 async function round(cases: number, seed: number): Promise<boolean> {
   const cleanUps: (() => Promise<void>)[] = [];
   let isContent = false;
@@ -88,7 +89,7 @@ async function round(cases: number, seed: number): Promise<boolean> {
     for (const cleanUp of cleanUps)
       await cleanUp().catch((error: unknown) => {
         isContent = false;
-        say(String(error)); // what the server has logged
+        say(String(error)); // the errors that the server has logged
       });
   }
   return isContent;
@@ -113,7 +114,7 @@ async function attack(server: TestServer, cases: number, seed: number): Promise<
       ...['--warnings', 'off', '--request-timeout', '10'],
     ],
     {
-      cwd: server.dataDir, // it keeps a memory there
+      cwd: server.dataDir, // schemathesis stores its examples there
       stdio: 'inherit',
       env: {
         PATH: process.env.PATH ?? '',
@@ -136,7 +137,7 @@ async function attack(server: TestServer, cases: number, seed: number): Promise<
   return wasCutOff ? report.failed === 0 : code === 0;
 }
 
-/** Makes one of each kind of thing; their ids, by the kinds that the hooks know. */
+/** Creates one resource of each kind. Returns their ids by the names of kinds that the hooks use. */
 async function inhabit(server: TestServer): Promise<Record<string, readonly string[]>> {
   const { client } = server;
   const notebook = await openNotebook(server, { a: '1', b: 'print("x" * 100_000)\n"x" * 100_000' });
@@ -169,7 +170,7 @@ async function countOperations({ baseUrl }: TestServer): Promise<number> {
   return Object.values(document.paths).flatMap((methods) => Object.keys(methods)).length;
 }
 
-/** How often each operation was answered how: one that was never answered well was hardly tried. */
+/** Prints how often each operation returned which status: one that never succeeded was hardly tested. */
 function summarize(): void {
   const sums = new Map<string, Map<string, number>>();
   for (const { statuses } of rounds)

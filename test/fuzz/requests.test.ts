@@ -1,4 +1,4 @@
-/** Requests made from the server's own OpenAPI document, by a seed: no 500, and no answer outside of the document. */
+/** Requests made from the OpenAPI document, by a seed: none returns 500 or a response that the document does not allow. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -38,17 +38,17 @@ function operationsOf(document: OpenApiDocument): Operation[] {
   );
 }
 
-/** Ids of things that were made, by their kind, so that not everything is 404. The newest few of each are kept. */
+/** The newest few ids of each kind, so that not every request returns 404. */
 class KnownIds {
   readonly #byKind = new Map<string, string[]>([['user', ['guest', 'nobody']]]);
   readonly #spared: string;
 
-  /** `spared` is never given: nobody could go on without it. */
+  /** `spared` is never returned, because later requests need it. */
   constructor(spared: string) {
     this.#spared = spared;
   }
 
-  /** Notes every id that an answer mentions. */
+  /** Records every id in a response. */
   harvest(text: string): void {
     for (const [id, kind] of text.matchAll(/\b(nb|env|run|conv|tok|ws|ds)_[0-9a-z]{20,}/g)) {
       const kept = this.#byKind.get(kind!) ?? [];
@@ -56,7 +56,7 @@ class KnownIds {
     }
   }
 
-  /** One that would fit where something of this name is asked for, mostly. */
+  /** Returns, in most cases, an id that fits a member or parameter of this name. */
   pick(name: string, random: SeededRandom): string {
     const kind = /^(nb|env|run|conv|tok|ws|ds)_/.exec(name)?.[1] ?? KIND_OF[name];
     const fitting = random.is(0.9) && kind !== undefined ? this.#byKind.get(kind) : undefined;
@@ -83,7 +83,7 @@ async function inhabit(server: TestServer): Promise<void> {
   await client.members.create({ userId: 'guest', role: 'viewer' });
 }
 
-test(`${REQUESTS} requests of seed ${SEED} are answered as the document says`, async (t) => {
+test(`${REQUESTS} requests of seed ${SEED} get responses that the document allows`, async (t) => {
   const server = await startServer(t, {
     TROUPE_EGRESS_ALLOW: 'none',
     TROUPE_MAX_SESSIONS: '3',
@@ -136,7 +136,7 @@ test(`${REQUESTS} requests of seed ${SEED} are answered as the document says`, a
   t.diagnostic(JSON.stringify(Object.fromEntries([...statuses].sort())));
   assert.ok((statuses.get(202) ?? 0) > 0 && (statuses.get(409) ?? 0) > 0, 'the requests get everywhere');
 
-  /** What names something names what is there, mostly. */
+  /** Replaces, in most cases, values that name a resource by ids of existing ones. */
   function withIds(value: unknown): unknown {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
     const members = Object.entries(value).map(([name, member]) => {
@@ -146,7 +146,7 @@ test(`${REQUESTS} requests of seed ${SEED} are answered as the document says`, a
   }
 });
 
-/** Half a character has no bytes to be sent as. */
+/** Replaces halves of surrogate pairs, which cannot be encoded as UTF-8. */
 function safe(text: string): string {
   return text.replace(/\p{Surrogate}/gu, '');
 }

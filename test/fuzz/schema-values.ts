@@ -1,12 +1,13 @@
-/** Values that a JSON Schema of the OpenAPI document describes, or nearly. */
+/** Makes values that match a JSON Schema of the OpenAPI document, or almost match it. */
 import type { SeededRandom } from '#test/support/random.ts';
 import { odd } from './odd-values.ts';
 
+/** A JSON Schema. */
 export type Schema = Readonly<Record<string, unknown>>;
 
-const DEEPEST = 6;
+const MAX_DEPTH = 6;
 
-/** `resolve` finds the schema behind a `$ref`. */
+/** Returns a value for the schema. `resolve` returns the schema for a `$ref`. */
 export function sampleOf(
   schema: Schema,
   random: SeededRandom,
@@ -25,7 +26,7 @@ export function sampleOf(
     case 'object':
       return objectOf(schema, random, inner, depth);
     case 'array': {
-      const length = depth > DEEPEST ? 0 : random.below(4);
+      const length = depth > MAX_DEPTH ? 0 : random.below(4);
       return Array.from({ length }, () => inner(schema.items));
     }
     case 'string':
@@ -50,7 +51,7 @@ function objectOf(
 ): unknown {
   const required = Array.isArray(schema.required) ? schema.required : [];
   const members = Object.entries(asSchema(schema.properties))
-    .filter(([name]) => required.includes(name) || (depth < DEEPEST && random.is(0.5)))
+    .filter(([name]) => required.includes(name) || (depth < MAX_DEPTH && random.is(0.5)))
     .map(([name, member]) => [name, inner(member)] as const);
   const more = asSchema(schema.patternProperties);
   for (const member of Object.values(more))
@@ -78,6 +79,7 @@ function numberOf(schema: Schema, random: SeededRandom): number {
   ]);
 }
 
+/** Returns the value as a schema. */
 export function asSchema(value: unknown): Schema {
   return typeof value === 'object' && value !== null ? (value as Schema) : {};
 }

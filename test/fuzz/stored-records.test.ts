@@ -1,4 +1,4 @@
-/** Records that a disk has damaged, by a seed: each is read, or refused by name. */
+/** Records that a disk has damaged, by a seed: each is read, or rejected with an error that names it. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -19,7 +19,7 @@ const RECORD = {
   count: 2 ** 40,
 };
 
-test(`${RECORDS} damaged records of seed ${SEED} are read or refused by name`, () => {
+test(`${RECORDS} damaged records of seed ${SEED} are read, or rejected with their names`, () => {
   const random = new SeededRandom(SEED);
   let refused = 0;
   for (let count = 0; count < RECORDS; count++) {
@@ -37,7 +37,7 @@ test(`${RECORDS} damaged records of seed ${SEED} are read or refused by name`, (
   assert.ok(refused > RECORDS / 10 && refused < RECORDS);
 });
 
-test('a record that claims to be huge is refused before it takes memory', () => {
+test('a record that claims to be huge is rejected before memory is allocated for it', () => {
   for (const claim of [
     [0xdd, 255, 255, 255, 255],
     [0xdf, 255, 255, 255, 255],

@@ -1,6 +1,6 @@
 /**
- * marimo's own endpoint for agents is the oracle: the same code, through a pristine marimo and through us, has the same
- * success, output, prints and errors, and leaves the same notebook. Where we differ on purpose is in `differences.ts`.
+ * marimo's own endpoint for agents is the oracle: the same code gives the same success, output, prints and errors in an
+ * unmodified marimo and in Troupe, and leaves the same notebook. `differences.ts` lists where Troupe differs on purpose.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ const differing = new Set<string>();
 
 const MEMBERS = ['success', 'output', 'stdout', 'stderr', 'errors'] as const;
 
-/** The first thing in which they differ, or undefined. */
+/** Returns the first difference, or undefined. */
 function difference(mine: Outcome, theirs: Outcome) {
   for (const [call, answer] of theirs.answers.entries()) {
     const other = mine.answers[call]!;
@@ -41,7 +41,7 @@ function difference(mine: Outcome, theirs: Outcome) {
   return { member: 'notebook', ours: mine.notebook, marimo: theirs.notebook };
 }
 
-/** marimo gives no message with some errors: ours is nothing to compare then. */
+/** Removes messages of errors for which marimo gives none, because there is nothing to compare. */
 function shown(mine: Answer, theirs: Answer): Answer {
   const silent = new Set(theirs.errors.flatMap(({ type, message }) => (message === null ? [type] : [])));
   return {
@@ -84,7 +84,7 @@ test('as in marimo', { concurrency: 3 }, async (t) => {
   await Promise.all(each);
 });
 
-test('every difference that is known was seen, and stands in the README with its reason', () => {
+test('every known difference still exists and is explained in the README', () => {
   assert.deepEqual([...differing].sort(), Object.keys(DIFFERENCES).sort());
   const readme = readFileSync('README.md', 'utf8').replace(/\s+/g, ' ');
   for (const { reason } of Object.values(DIFFERENCES)) assert.ok(readme.includes(reason), reason);

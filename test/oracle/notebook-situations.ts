@@ -1,6 +1,6 @@
 /**
- * Code that reads, edits and runs the notebook; each has a notebook of its own. Not here: two blocks in one call. Of 45
- * tries, marimo's server had lost the cell of the second one in 10, although the answer said that it was created.
+ * Code that reads, edits and runs the notebook; each situation has its own notebook. Two blocks in one call are left out:
+ * in 10 of 45 tries marimo's server lost the cell of the second block, although it reported that cell as created.
  */
 import { block, blockWith } from '#test/support/code-block.ts';
 import type { Situation } from './situation.ts';
@@ -8,6 +8,7 @@ import type { Situation } from './situation.ts';
 const READ_ALL = '[cell.code for cell in ctx.cells]';
 const AFTER = 'after = "reached"\nprint(after)';
 
+/** The situations by name. */
 export const NOTEBOOK_SITUATIONS: Readonly<Record<string, Situation>> = {
   'a cell is created in an empty notebook': { calls: [block('ctx.create_cell("x = 1")')] },
   'a cell is created and run': {
@@ -25,7 +26,7 @@ export const NOTEBOOK_SITUATIONS: Readonly<Record<string, Situation>> = {
       ),
     ],
   },
-  'a cell is created behind one that is named in the same block': {
+  'a cell is created after one that is named in the same block': {
     calls: [
       block(
         'ctx.create_cell("x = 1", name="first")',
@@ -38,14 +39,14 @@ export const NOTEBOOK_SITUATIONS: Readonly<Record<string, Situation>> = {
     cells: { a: 'x = 1', b: 'y = x' },
     calls: [block('ctx.cells["a"].code', 'ctx.edit_cell("a", code="x = 2")'), 'print(globals().get("x"), y)'],
   },
-  'a cell is edited and run, and what depends on it is asked for': {
+  'a cell is edited and run, and its dependent is requested': {
     cells: { a: 'x = 1', b: 'y = x\nprint("y", y)' },
     calls: [
       block(READ_ALL, 'ctx.edit_cell("a", code="x = 2")', 'ctx.run_cell("a")', 'ctx.run_cell("b")'),
       'print(x, y)',
     ],
   },
-  'only what is asked for runs, with its stale ancestors': {
+  'only the requested cell runs, with its stale ancestors': {
     cells: { a: 'x = 1', b: 'y = x', c: 'z = y', d: 'w = y' },
     calls: [block(READ_ALL, 'ctx.edit_cell("a", code="x = 2")', 'ctx.run_cell("c")'), 'print(x, y, z, w)'],
   },
@@ -69,7 +70,7 @@ export const NOTEBOOK_SITUATIONS: Readonly<Record<string, Situation>> = {
     cells: { a: 'x = 1', b: 'y = 2' },
     calls: [block('for cell in ctx.cells: ctx.delete_cell(cell.id)')],
   },
-  'a cell is deleted and its name defined anew in the same block': {
+  'a cell is deleted and its variable defined again in the same block': {
     cells: { a: 'x = 1', b: 'y = x' },
     calls: [
       block(
@@ -93,7 +94,7 @@ export const NOTEBOOK_SITUATIONS: Readonly<Record<string, Situation>> = {
       block('print(ctx.cells["second"].id, "first" in ctx.cells)'),
     ],
   },
-  'settings are changed one by one, and keep each other': {
+  'settings are changed one by one, and the others are kept': {
     cells: { a: 'x = 1' },
     calls: [
       block('ctx.edit_cell("a", hide_code=True)'),
@@ -113,14 +114,14 @@ export const NOTEBOOK_SITUATIONS: Readonly<Record<string, Situation>> = {
       'print(globals().get("x"))',
     ],
   },
-  'an edit beside an old double definition': {
+  'an edit next to an old double definition': {
     cells: { a: 'x = 1' },
     calls: [
       blockWith('skip_validation=True', 'ctx.create_cell("x = 2", name="twice")'),
       block('ctx.create_cell("fine = 1")'),
     ],
   },
-  'a double definition is mended': {
+  'a double definition is corrected': {
     cells: { a: 'x = 1' },
     calls: [
       blockWith('skip_validation=True', 'ctx.create_cell("x = 2", name="twice")'),
@@ -132,33 +133,33 @@ export const NOTEBOOK_SITUATIONS: Readonly<Record<string, Situation>> = {
   'code that does not parse, not validated': {
     calls: [blockWith('skip_validation=True', 'ctx.create_cell("def :")')],
   },
-  'an exception behind the block': {
+  'an exception after the block': {
     calls: [`${block('ctx.create_cell("y = 1")')}raise ValueError("mine")`],
   },
   'a cell that fails': { calls: [block('ctx.run_cell(ctx.create_cell("print(\'about to\')\\n1 / 0"))')] },
-  'a cell that fails, and code behind the block': {
+  'a cell that fails, and code after the block': {
     calls: [`${block('ctx.run_cell(ctx.create_cell("1 / 0"))')}${AFTER}`],
   },
   'two cells that fail': {
     calls: [block('ctx.run_cell(ctx.create_cell("1 / 0"))', 'ctx.run_cell(ctx.create_cell("{}[0]"))')],
   },
-  'a cell behind one that fails': {
+  'a cell after one that fails': {
     cells: { a: 'x = 1', b: 'y = 1 / x', c: 'z = y' },
     calls: [block(READ_ALL, 'ctx.edit_cell("a", code="x = 0")', 'ctx.run_cell("c")')],
   },
-  'a cell is mended after it failed': {
+  'a failed cell is corrected': {
     calls: [
       block('ctx.run_cell(ctx.create_cell("v = 1 / 0", name="v"))'),
       block('ctx.edit_cell("v", code="v = 1")', 'ctx.run_cell("v")'),
       'print(v)',
     ],
   },
-  'a cell behind mo.stop': {
+  'a cell after mo.stop': {
     cells: { a: 'x = 1', b: 'import marimo as mo\nmo.stop(x == 0)\ny = x', c: 'z = y' },
     calls: [block(READ_ALL, 'ctx.edit_cell("a", code="x = 0")', 'ctx.run_cell("c")')],
   },
   'a cell that exits': { calls: [block('ctx.run_cell(ctx.create_cell("import sys\\nsys.exit(1)"))')] },
-  'a cell that prints to both': {
+  'a cell that prints to stdout and stderr': {
     calls: [block('ctx.run_cell(ctx.create_cell("import sys\\nprint(1)\\nprint(2, file=sys.stderr)"))')],
   },
   'a cell that awaits': {
@@ -190,7 +191,7 @@ export const NOTEBOOK_SITUATIONS: Readonly<Record<string, Situation>> = {
     cells: { a: 'x = 1' },
     calls: [block('ctx.cells["a"].code'), block('ctx.edit_cell("a", code="x = 2")')],
   },
-  'code is edited unread, on purpose': {
+  'code is deliberately edited unread': {
     cells: { a: 'x = 1' },
     calls: [blockWith('skip_staleness_check=True', 'ctx.edit_cell("a", code="x = 2")')],
   },
@@ -206,7 +207,7 @@ export const NOTEBOOK_SITUATIONS: Readonly<Record<string, Situation>> = {
       'print(x)',
     ],
   },
-  'a cell is edited to what it is': {
+  'a cell is edited without a change': {
     cells: { a: 'x = 1' },
     calls: [block(READ_ALL, 'ctx.edit_cell("a", code="x = 1")')],
   },
@@ -222,7 +223,7 @@ export const NOTEBOOK_SITUATIONS: Readonly<Record<string, Situation>> = {
     cells: { a: 'import marimo as mo', b: 'slider = mo.ui.slider(0, 10)', c: 'print("at", slider.value)' },
     calls: [block('ctx.set_ui_value(ctx.globals["slider"], 7)'), 'print(slider.value)'],
   },
-  'a state is set, and a cell behind it fails': {
+  'a state is set, and a cell that depends on it fails': {
     cells: {
       a: 'import marimo as mo\nget_x, set_x = mo.state(1)',
       b: 'import time\ntime.sleep(0.05)\nresult = 1 / get_x()',

@@ -4,7 +4,7 @@ import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { type Owner, startServer } from '#test/support/server-fixture.ts';
 import type { Bench } from './situation.ts';
 
-/** Our server, through its public interface. What it says of a notebook has to agree with what it saved. */
+/** Starts our server, used through its public interface. The notebook that it reports must match the saved one. */
 export async function startOurs(owner: Owner): Promise<Bench> {
   const server = await startServer(owner);
   return {
@@ -36,7 +36,7 @@ export async function startOurs(owner: Owner): Promise<Bench> {
   };
 }
 
-/** As marimo's endpoint answers it: of several representations the text. */
+/** Returns the output as marimo's endpoint would: the text, if there are several representations. */
 function textOf(output: { readonly data: unknown } | null): unknown {
   return output === null ? null : output.data;
 }

@@ -1,4 +1,4 @@
-/** marimo as it is installed, unpatched: its own server, driven as its front end and its agents drive it. */
+/** marimo as it is installed, unmodified: its own server, used as its front end and its agents use it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import type { Answer, Bench, Cells, Notebook } from './situation.ts';
 
 const PYTHON =
   process.env.TROUPE_PYTHON || fileURLToPath(new URL('../../../.venv/bin/python', import.meta.url));
-/** As in our kernels: what is asked for runs, what depends on it becomes stale. */
+/** As in our kernels: requested cells run, and their dependents become stale. */
 const CONFIG = '[runtime]\non_cell_change = "lazy"\nauto_instantiate = false\n';
 
 interface Message {
@@ -24,7 +24,7 @@ interface Message {
   readonly output?: { readonly channel: string; readonly data: unknown } | null;
 }
 
-/** Resolves when it answers. One server for all notebooks; it ends with the owner. */
+/** Starts one marimo server for all notebooks, which ends with the owner. Resolves when it answers. */
 export async function startMarimo(owner: Owner): Promise<Bench> {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-oracle-'));
   const [home, notebooks] = ['home', 'notebooks'].map((name) => join(folder, name)) as [string, string];
@@ -90,7 +90,7 @@ class Session implements Notebook {
     });
   }
 
-  /** Puts the cells into the document, as a front end would, and runs them. The empty cell of a new file goes. */
+  /** Puts the cells into the document, as a front end would, and runs them. Removes the empty cell of a new file. */
   async start(cells: Cells): Promise<void> {
     const ready = await this.#until(({ op }) => op === 'kernel-ready');
     const config = { column: null, disabled: false, hide_code: false };
@@ -111,7 +111,7 @@ class Session implements Notebook {
   async call(code: string): Promise<Answer> {
     const from = this.#messages.length;
     const text = await this.#post('/api/kernel/execute', { code });
-    // Others end, too: the end is that of the run which the code had.
+    // Other runs end as well: only the end of the run of this code counts.
     const { run_id } = await this.#until(({ cell_id }) => cell_id === '__scratch__', from);
     await this.#until((message) => message.op === 'completed-run' && message.run_id === run_id, from);
     const events = text.split('\n\n').flatMap((event) => {

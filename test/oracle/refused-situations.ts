@@ -1,11 +1,13 @@
-/** Code that only reads the notebook, or whose edit is rejected as a whole; all of them share one notebook, in this order. */
+/** Code that only reads the notebook, or whose edit is rejected as a whole. All share one notebook and run in this order. */
 import { block, blockWith } from '#test/support/code-block.ts';
 import type { Cells, Situation } from './situation.ts';
 
 const READ_ALL = '[cell.code for cell in ctx.cells]';
 
+/** The cells of the shared notebook. */
 export const REFUSED_CELLS: Cells = { a: 'import os\nx = 1', b: 'y = 2' };
 
+/** The situations by name. */
 export const REFUSED_SITUATIONS: Readonly<Record<string, Situation>> = {
   'code is edited without being read': {
     calls: [block('ctx.edit_cell("a", code="x = 2")')],
@@ -14,7 +16,7 @@ export const REFUSED_SITUATIONS: Readonly<Record<string, Situation>> = {
   'a move with two places': {
     calls: [block('ctx.move_cell("a", before="b", after="b")')],
   },
-  'names that are none': {
+  'invalid names': {
     calls: ['not a name', 'class', '_', 'ﬁrst'].map((name) => block(`ctx.edit_cell("a", name="${name}")`)),
   },
   'a name is defined twice': {
@@ -48,7 +50,7 @@ export const REFUSED_SITUATIONS: Readonly<Record<string, Situation>> = {
   'an operation without a block': {
     calls: ['import marimo._code_mode as cm\ncm.get_context().create_cell("x = 1")'],
   },
-  'an operation behind a block': {
+  'an operation after a block': {
     calls: [`${block('pass')}print(len(ctx.cells))\n_ = ctx.create_cell("x = 1")`],
   },
   'cells are read by index, id and name': {
@@ -62,7 +64,7 @@ export const REFUSED_SITUATIONS: Readonly<Record<string, Situation>> = {
   'cells are searched': {
     calls: [block('print([c.id for c in ctx.cells.find("y")], [c.id for c in ctx.cells.grep("x =|y =")])')],
   },
-  'a cell that is not there': {
+  'a missing cell': {
     calls: ['ctx.cells["q"]', 'ctx.cells[5]', 'ctx.edit_cell("q", code="1")', 'ctx.run_cell("q")'].map(
       (line) => block(line),
     ),

@@ -1,6 +1,7 @@
-/** Code that leaves the notebook as it is; all of them share one notebook, in this order. */
+/** Code that does not change the notebook. All share one notebook and run in this order. */
 import type { Cells } from './situation.ts';
 
+/** The cells of the shared notebook. */
 export const SCRATCH_CELLS: Cells = {
   a: 'import marimo as mo\nx = 41\nitems = [1]',
   b: 'y = x + 1',
@@ -8,12 +9,13 @@ export const SCRATCH_CELLS: Cells = {
   d: 'seen = get_state()\nprint("state", seen)',
 };
 
+/** The code by name. */
 export const SCRATCH_CALLS: Readonly<Record<string, string>> = {
   'an expression': '1 + 1',
   'text as a value': '"text & <tags>"',
   'nothing as a value': 'None',
   'a statement': 'z = 1',
-  'an expression that is silenced': '1 + 1;',
+  'a silenced expression': '1 + 1;',
   'no code': '',
   'a comment': '# nothing',
   'blank lines around code': '\n\n1 + 2\n\n',
@@ -52,9 +54,9 @@ export const SCRATCH_CALLS: Readonly<Record<string, string>> = {
   'an assertion': 'assert x == 0, "x is not 0"',
   'prints before an exception': 'print("before")\n1 / 0\nprint("after")',
   'an exception that is handled': 'try:\n    1 / 0\nexcept ZeroDivisionError:\n    print("handled")',
-  'a name that is not there': 'nothing_like_it',
-  'an attribute that is not there': 'items.nothing',
-  'an import that is not there': 'import no_such_module_at_all',
+  'a missing name': 'nothing_like_it',
+  'a missing attribute': 'items.nothing',
+  'a missing import': 'import no_such_module_at_all',
   'a syntax error': 'def :',
   'a syntax error in the middle': 'a = 1\nb = = 2\nc = 3',
   'an indentation error': 'if True:\nprint(1)',
@@ -69,23 +71,23 @@ export const SCRATCH_CALLS: Readonly<Record<string, string>> = {
   'an exception in a coroutine': 'async def f():\n    raise OSError("from afar")\nawait f()',
   'an async loop and an async context':
     'import contextlib\nasync def count():\n    yield 1\n    yield 2\n@contextlib.asynccontextmanager\nasync def scope():\n    print("in")\n    yield\n    print("out")\nasync with scope():\n    async for n in count(): print(n)',
-  'a value behind an async block': 'import contextlib\nasync with contextlib.AsyncExitStack():\n    pass\n5',
+  'a value after an async block': 'import contextlib\nasync with contextlib.AsyncExitStack():\n    pass\n5',
   'a thread that is joined':
     'import threading\nt = threading.Thread(target=lambda: print("from the thread"))\nt.start()\nt.join()',
   'a variable of the notebook': 'print(x, y)',
-  'a variable of the notebook set anew': 'x = 0\nprint(x)',
-  'which leaves it as it was': 'print(x)',
+  'a variable of the notebook that is reassigned': 'x = 0\nprint(x)',
+  'a reassigned variable in a later call': 'print(x)',
   'a variable changed in place': 'items.append(2)',
-  'which stays so': 'print(items)',
-  'a name that an earlier call made': 'z',
+  'a changed variable in a later call': 'print(items)',
+  'a name of an earlier call': 'z',
   'a deleted variable': 'del x\nprint("x" in globals())',
   'a star import': 'from math import *\nprint(floor(2.5))',
-  'its own names': 'print(__name__)',
+  'the name of the module': 'print(__name__)',
   'locals and globals': 'q = 1\nprint("q" in globals(), "x" in globals())',
   'eval and exec': 'exec("made = 5")\nprint(eval("made + x"))',
   'mo.stop': 'print("before")\nmo.stop(True)\nprint("after")',
   'mo.stop with a value': 'mo.stop(True, mo.md("**halt**"))',
-  'mo.stop that does not': 'mo.stop(False)\n"went on"',
+  'mo.stop with a false condition': 'mo.stop(False)\n"went on"',
   'mo.output': 'mo.output.replace("replaced")',
   'redirected stdout':
     'import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()) as out:\n    print("hidden")\nprint(len(out.getvalue()))',

@@ -1,20 +1,22 @@
-/** What the oracle tests try on two servers, and how the two answers are made comparable. */
+/** What the oracle tests run on two servers, and how they make the results comparable. */
 
-/** Codes by cell id; they have run when the situation begins. */
+/** The code of each cell by its id. The cells have run when the situation begins. */
 export type Cells = Readonly<Record<string, string>>;
 
+/** Code to run, and the notebook that it runs in. */
 export interface Situation {
   readonly cells?: Cells;
-  /** Python, one call after the other. */
+  /** Python code, one call after another. */
   readonly calls: readonly string[];
 }
 
+/** The result of a call. */
 export interface Answer {
   readonly success: boolean;
   readonly output: unknown;
   readonly stdout: string;
   readonly stderr: string;
-  /** `message` is null where marimo gives none. */
+  /** `message` is null when marimo gives none. */
   readonly errors: readonly {
     readonly type: string;
     readonly message: string | null;
@@ -25,15 +27,17 @@ export interface Answer {
 /** An open notebook of either server. */
 export interface Notebook {
   call(code: string): Promise<Answer>;
-  /** Where the notebook is saved: what it is there. Otherwise its kernel is asked. */
+  /** Returns the saved cells. Without this function the kernel is asked. */
   saved?(): Promise<readonly SavedCell[]>;
   close(): Promise<void>;
 }
 
+/** A server that can open notebooks. */
 export interface Bench {
   open(cells: Cells): Promise<Notebook>;
 }
 
+/** A saved cell. */
 export type SavedCell = readonly [
   id: string,
   code: string,
@@ -41,17 +45,18 @@ export type SavedCell = readonly [
   config: Readonly<Record<string, unknown>>,
 ];
 
+/** The results of a situation, in comparable form. */
 export interface Outcome {
   readonly answers: readonly Answer[];
   /** Code, name and settings of every cell at the end, in order. */
   readonly notebook: readonly unknown[];
 }
 
-/** Prints the document as the kernel has it. */
+/** Prints the document that the kernel has. */
 const LIST =
   'import json, marimo._code_mode as cm\nprint(json.dumps([[c.id, c.code, c.name, c.config.asdict()] for c in cm.get_context().cells]))';
 
-/** Tries the situation; a notebook that is given is used and left open. */
+/** Runs the situation in a new notebook, or in `shared`, which stays open. */
 export async function outcomeOf(
   bench: Bench,
   { cells = {}, calls }: Situation,
@@ -74,7 +79,7 @@ async function listOf(notebook: Notebook): Promise<readonly SavedCell[]> {
   return JSON.parse((await notebook.call(LIST)).stdout);
 }
 
-/** Paths, addresses and ids that were made up differ from run to run. */
+/** Replaces paths, addresses and generated ids, which differ in each run. */
 function comparable(text: string, ids: readonly string[], cells: Cells): string {
   let result = text
     .replace(/"?\/[^\s"]*?__marimo__cell_\w+?_?\.py"?/g, '<cell>')
@@ -87,7 +92,7 @@ function comparable(text: string, ids: readonly string[], cells: Cells): string 
   return result;
 }
 
-/** marimo tells the same error again with each change of the graph: how often is not compared. */
+/** Removes repeated errors: marimo reports the same error again after each change of the graph. */
 function withoutRepeats({ answers, notebook }: Outcome): Outcome {
   return {
     notebook,

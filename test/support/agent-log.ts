@@ -4,27 +4,27 @@ import type { AgentEvents, AgentStreamEvent } from '#src/client/events.ts';
 
 type Matches = (event: AgentStreamEvent) => boolean;
 
-/** Everything one subscriber of an agent session was told, and a way to wait for what it will be. */
+/** Everything that one subscriber of an agent session has received, with functions that wait for more. */
 export class AgentLog implements AsyncDisposable {
   readonly events: AgentStreamEvent[] = [];
-  /** Resolves when the stream has ended by itself. */
+  /** Resolves when the server has ended the stream. */
   readonly ended: Promise<void>;
   readonly #abort = new AbortController();
   #waits: { readonly matches: Matches; resolve(): void; reject(error: Error): void }[] = [];
 
   private constructor(client: Client, sessionId: string, options: FollowOptions) {
     this.ended = this.#follow(client, sessionId, options);
-    this.ended.catch(() => {}); // told to whoever waits
+    this.ended.catch(() => {}); // callers that wait get the error
   }
 
-  /** Resolves once the current state has been given. */
+  /** Subscribes. Resolves when the current state has arrived. */
   static async open(client: Client, sessionId: string, options: FollowOptions = {}): Promise<AgentLog> {
     const log = new AgentLog(client, sessionId, options);
     await log.until(({ type }) => type === 'session.replayed' || type === 'session.closed');
     return log;
   }
 
-  /** What was told by `types` and data, in order; ids and times left out. */
+  /** Returns the data of all events of a type, in order. */
   dataOf<T extends keyof AgentEvents>(type: T): AgentEvents[T][] {
     return this.events.flatMap((event) => (event.type === type ? [event.data as AgentEvents[T]] : []));
   }
@@ -33,14 +33,14 @@ export class AgentLog implements AsyncDisposable {
     return this.events.map(({ type }) => type);
   }
 
-  /** All text of one kind that was streamed. */
+  /** Returns all streamed text of one kind. */
   text(type: 'text-delta' | 'reasoning-delta' = 'text-delta'): string {
     return this.dataOf(type)
       .map(({ text }) => text)
       .join('');
   }
 
-  /** Resolves with the first event that matches, of those that came already or will. */
+  /** Resolves with the first event that matches, whether it has arrived or will arrive. */
   async until(matches: Matches): Promise<AgentStreamEvent> {
     if (!this.events.some(matches)) {
       await new Promise<void>((resolve, reject) => this.#waits.push({ matches, resolve, reject }));
@@ -48,12 +48,12 @@ export class AgentLog implements AsyncDisposable {
     return this.events.find(matches)!;
   }
 
-  /** Resolves when so much text was streamed. */
+  /** Resolves when the streamed text contains `text`. */
   async heard(text: string): Promise<void> {
     await this.until((event) => event.type === 'text-delta' && this.text().includes(text));
   }
 
-  /** Resolves when the run is over. */
+  /** Resolves when the run has ended. */
   async over(runId: string): Promise<void> {
     await this.until(
       ({ type, data }) =>
@@ -78,10 +78,10 @@ export class AgentLog implements AsyncDisposable {
     }
   }
 
-  /** Follows no more. */
+  /** Stops following. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#abort.abort(new Error('the test has stopped following'));
-    await this.ended.catch(() => {}); // its failure was told to whoever waited
+    await this.ended.catch(() => {}); // callers that waited got the error
   }
 
   #fail(error: Error): void {

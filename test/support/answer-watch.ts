@@ -1,17 +1,19 @@
-/** A `fetch` that holds every answer it passes on against the OpenAPI document of the server. */
+/** A `fetch` that checks every response against the OpenAPI document of the server. */
 import { EventParser } from '#src/client/event-parser.ts';
 import { type Answer, createAnswerCheck } from './openapi-check.ts';
 
+/** The `fetch`, and what it found. */
 export interface AnswerWatch {
   readonly fetch: typeof fetch;
-  /** Throws when the answer is not what the document says. */
+  /** Throws when the response is not what the document allows. */
   check(answer: Answer): void;
   /** What was wrong with events, which have no caller to throw at. */
   readonly complaints: readonly string[];
-  /** The server is gone for good: whoever would wait for it to come back is refused. */
+  /** Makes all further requests fail, because the server will not start again. */
   end(): void;
 }
 
+/** Returns a watch for the server. */
 export async function watchAnswers(baseUrl: string): Promise<AnswerWatch> {
   const document = await fetch(`${baseUrl}/api/v3/openapi.json`);
   const check = createAnswerCheck(JSON.parse(await document.text()));
@@ -51,7 +53,7 @@ export async function watchAnswers(baseUrl: string): Promise<AnswerWatch> {
   return { fetch: watched, check, complaints, end };
 }
 
-/** Passes bytes on and gives each whole event to `check`, as it would stand alone in a stream. */
+/** Passes bytes on, and calls `check` with each complete event as a stream of its own. */
 function eventCheck(check: (body: string) => void): TransformStream<Uint8Array, Uint8Array> {
   const parser = new EventParser();
   return new TransformStream({
@@ -62,10 +64,11 @@ function eventCheck(check: (body: string) => void): TransformStream<Uint8Array, 
   });
 }
 
+/** Returns parsed JSON, or the text itself. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return text; // an answer that is no JSON is checked as text
+    return text; // a response that is not JSON is checked as text
   }
 }

@@ -5,14 +5,15 @@ import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
+/** A running script. */
 export interface ChildScript {
-  /** The next line that it prints; rejects when it ends without one. */
+  /** Resolves with the next line that it prints. Rejects when it ends without one. */
   line(): Promise<string>;
-  /** kill -9; resolves when the process is gone. */
+  /** Sends SIGKILL. Resolves when the process has ended. */
   kill(): Promise<void>;
 }
 
-/** Runs a script of `test/support` in a process of its own, which ends with the test. */
+/** Runs a script of `test/support` in its own process, which ends with the test. */
 export function childScript(t: TestContext, name: string, ...args: string[]): ChildScript {
   const script = fileURLToPath(new URL(`./${name}.js`, import.meta.url));
   const child: ChildProcessByStdio<null, Readable, null> = spawn(

@@ -1,4 +1,4 @@
-/** The server as a process of its own, for tests that kill it. */
+/** Starts the server in its own process, for tests that kill it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -12,14 +12,15 @@ import { type Overrides, OWNER, type Owner, pythonOfTests, SETTINGS } from './se
 
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url));
 
+/** The running process. */
 export interface ChildServer {
   readonly pid: number;
   readonly baseUrl: string;
   readonly dataDir: string;
   readonly client: Client;
-  /** Sends the signal and resolves once the process is gone, with how it ended. */
+  /** Sends the signal. Resolves with how the process ended. */
   end(signal: NodeJS.Signals): Promise<{ readonly code: number | null; readonly signal: string | null }>;
-  /** A new process on the same data. */
+  /** Starts a new process on the same data. */
   again(): Promise<ChildServer>;
 }
 
@@ -55,7 +56,7 @@ async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Pro
   };
 }
 
-/** The log line that says so has the address. Rejects with what was printed when the process ends first. */
+/** Returns the URL from the log line `ready`. Rejects with the output when the process ends first. */
 function readyUrl(child: ChildProcess): Promise<string> {
   const printed: string[] = [];
   return new Promise((resolve, reject) => {

@@ -1,15 +1,15 @@
-/** Code that edits a notebook: the lines stand inside one code-mode context, called `ctx`. */
+/** Returns code that edits a notebook: the lines, inside one code-mode context called `ctx`. */
 export function block(...lines: readonly string[]): string {
   return blockWith('', ...lines);
 }
 
-/** The same with arguments for the context, such as `skip_validation=True`. */
+/** Returns the same with arguments for the context, such as `skip_validation=True`. */
 export function blockWith(options: string, ...lines: readonly string[]): string {
   const body = lines.map((line) => `    ${line}`).join('\n');
   return `import marimo._code_mode as cm\nasync with cm.get_context(${options}) as ctx:\n${body}\n`;
 }
 
-/** A block that, whatever comes of it, prints its result as the last line. */
+/** Returns a block that prints its result as the last line, even if it fails. */
 export function blockWithResult(...lines: readonly string[]): string {
   const body = block(...lines)
     .split('\n')

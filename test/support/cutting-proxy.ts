@@ -3,14 +3,16 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Owner } from './server-fixture.ts';
 
+/** The running proxy. */
 export interface CuttingProxy {
   readonly baseUrl: string;
-  /** How many connections there were. */
+  /** How many connections there have been. */
   readonly connections: number;
-  /** Resets every connection that is open now. */
+  /** Resets every open connection. */
   cut(): void;
 }
 
+/** Starts a proxy to `target`, which ends with the owner. */
 export async function startCuttingProxy(owner: Owner, target: string): Promise<CuttingProxy> {
   const { hostname, port } = new URL(target);
   const open = new Set<Socket>();
@@ -23,7 +25,7 @@ export async function startCuttingProxy(owner: Owner, target: string): Promise<C
       [far, near],
     ] as const) {
       open.add(from);
-      from.on('error', () => {}); // its end follows
+      from.on('error', () => {}); // 'close' follows
       from.once('close', () => {
         open.delete(from);
         to.destroy();

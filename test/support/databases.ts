@@ -1,27 +1,28 @@
 /**
- * The database servers that tests use, where they are unless a setting says otherwise. Where one does not answer its
- * tests are skipped, with the reason; under `CI=true` they fail instead.
+ * The database servers that tests use, at their usual addresses unless a setting names others. When a server does not
+ * answer, its tests are skipped with the reason; with `CI=true` they fail.
  */
 import { connect } from 'node:net';
 
+/** A database server, and whether tests can use it. */
 export interface DatabaseServer {
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly password: string;
   readonly database: string;
-  /** Why tests of it cannot run here; `false` when they can. For the option `skip` of a test. */
+  /** Why tests cannot run here; `false` when they can. It is the value of a test's option `skip`. */
   readonly skip: string | false;
 }
 
-/** From `TROUPE_TEST_POSTGRES`, a URL. */
+/** The server of `TROUPE_TEST_POSTGRES`, a URL. */
 export const postgresServer = await find(
   'PostgreSQL',
   process.env.TROUPE_TEST_POSTGRES,
   'postgresql://root@127.0.0.1:5432/test',
 );
 
-/** From `TROUPE_TEST_MARIADB`, a URL. */
+/** The server of `TROUPE_TEST_MARIADB`, a URL. */
 export const mariadbServer = await find(
   'MariaDB',
   process.env.TROUPE_TEST_MARIADB,

@@ -1,4 +1,4 @@
-/** Claims the data directory that is its argument, says so, and holds it until it is killed. */
+/** Claims the data directory in its argument, prints a line, and holds the claim until it is killed. */
 import { DataDirectory } from '#storage/data-directory.ts';
 
 await DataDirectory.claim(process.argv[2]!);

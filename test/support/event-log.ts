@@ -10,21 +10,21 @@ interface Wait {
   reject(error: Error): void;
 }
 
-/** Everything one subscriber of a notebook session was told, and a way to wait for what it will be. */
+/** Everything that one subscriber of a notebook session has received, with functions that wait for more. */
 export class EventLog implements AsyncDisposable {
   readonly events: NotebookStreamEvent[] = [];
   readonly ids: string[] = [];
-  /** Resolves when the stream has ended by itself. */
+  /** Resolves when the server has ended the stream. */
   readonly ended: Promise<void>;
   readonly #abort = new AbortController();
   #waits: Wait[] = [];
 
   constructor(client: Client, sessionId: string, options: FollowOptions = {}) {
     this.ended = this.#follow(client, sessionId, options);
-    this.ended.catch(() => {}); // told to whoever waits
+    this.ended.catch(() => {}); // callers that wait get the error
   }
 
-  /** Resolves once the current state has been given. */
+  /** Subscribes. Resolves when the current state has arrived. */
   static async open(client: Client, sessionId: string, options: FollowOptions = {}): Promise<EventLog> {
     const log = new EventLog(client, sessionId, options);
     await log.next((event) => event.type === 'session.replayed' || event.type === 'session.closed');
@@ -35,14 +35,14 @@ export class EventLog implements AsyncDisposable {
     return this.events.map(({ type }) => type);
   }
 
-  /** The data of all events of one type. */
+  /** Returns the data of all events of a type. */
   dataOf<T extends NotebookStreamEvent['type']>(type: T) {
     return this.events
       .filter((event): event is Extract<NotebookStreamEvent, { type: T }> => event.type === type)
       .map(({ data }) => data as Extract<NotebookStreamEvent, { type: T }>['data']);
   }
 
-  /** What was printed by one cell, as it was streamed. */
+  /** Returns the streamed output of one cell. */
   printed(cellId: string): string {
     return this.dataOf('console-output')
       .filter((data) => data.cellId === cellId)
@@ -50,18 +50,18 @@ export class EventLog implements AsyncDisposable {
       .join('');
   }
 
-  /** The first event that matches, of those that came already or will. Rejects when the stream ends without it. */
+  /** Resolves with the first matching event, whether it has arrived or will arrive. Rejects when the stream ends first. */
   until(matches: Matches): Promise<NotebookStreamEvent> {
     const seen = this.events.find(matches);
     return seen === undefined ? this.next(matches) : Promise.resolve(seen);
   }
 
-  /** The first event from now on that matches. */
+  /** Resolves with the next matching event. */
   next(matches: Matches): Promise<NotebookStreamEvent> {
     return new Promise((resolve, reject) => this.#waits.push({ matches, resolve, reject }));
   }
 
-  /** Resolves when the session has this status, or has had it. */
+  /** Resolves when the session has, or has had, this status. */
   status(status: string): Promise<NotebookStreamEvent> {
     return this.until(
       ({ type, data }) =>
@@ -96,6 +96,6 @@ export class EventLog implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#abort.abort(new Error('the test has stopped following'));
-    await this.ended.catch(() => {}); // its failure was told to whoever waited
+    await this.ended.catch(() => {}); // callers that waited got the error
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Rotates a keyring beside sealed connections and prints a line for each rotation that is done, until it is killed. Its
- * argument is the directory of both.
+ * Rotates a keyring while its store holds sealed connections, and prints a line for each completed rotation, until it is
+ * killed. Its argument is the directory of both.
  */
 import { join } from 'node:path';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';

@@ -1,4 +1,4 @@
-/** A notebook that is open with a kernel, as a test uses it. */
+/** A notebook that is open with a kernel, and what tests do with it. */
 import type { Client } from '#src/client/client.ts';
 import type { ExecutionRequest } from '#src/client/executions.ts';
 import type { NotebookSession } from '#src/client/notebook-sessions.ts';
@@ -7,20 +7,22 @@ import type { CellResult, Run } from '#src/client/runs.ts';
 import { EventLog } from './event-log.ts';
 import type { TestServer } from './server-fixture.ts';
 
-/** Codes by cell id, in their order. */
+/** The code of each cell by its id, in order. */
 export type Codes = Readonly<Record<string, string>>;
 
+/** How a notebook is created and opened. */
 export interface OpenOptions extends Omit<NotebookFields, 'serialization'> {
   readonly mode?: 'edit' | 'run';
-  /** Options of cells, by id. */
+  /** Options of cells by their ids. */
   readonly options?: Readonly<Record<string, Cell['options']>>;
 }
 
+/** An open notebook. */
 export class OpenNotebook {
   readonly client: Client;
   readonly notebook: Notebook;
   readonly environmentId: string;
-  /** The record when it was ready. */
+  /** The record of the session when it became ready. */
   readonly session: NotebookSession;
 
   constructor(client: Client, notebook: Notebook, environmentId: string, session: NotebookSession) {
@@ -34,13 +36,13 @@ export class OpenNotebook {
     return this.notebook.id;
   }
 
-  /** Submits an execution; resolves with the run's id. */
+  /** Submits an execution. Returns the id of its run. */
   async submit(request: ExecutionRequest | readonly string[]): Promise<string> {
     const { runId } = await this.client.executions.submit(this.id, asRequest(request));
     return runId;
   }
 
-  /** Submits an execution and waits for its end. */
+  /** Submits an execution. Returns the run when it has ended. */
   async run(request: ExecutionRequest | readonly string[]): Promise<Run> {
     return this.client.waitForRun(await this.submit(request));
   }
@@ -58,7 +60,7 @@ export class OpenNotebook {
   }
 }
 
-/** Cell ids are a request for these cells, none of them for all. */
+/** Returns a request for the cells with these ids, or for all cells when there are none. */
 function asRequest(request: ExecutionRequest | readonly string[]): ExecutionRequest {
   if (!isList(request)) return request;
   return request.length === 0
@@ -70,11 +72,12 @@ function isList(request: ExecutionRequest | readonly string[]): request is reado
   return Array.isArray(request);
 }
 
+/** Returns cells of a serialization. */
 export function cellsOf(codes: Codes, options: OpenOptions['options'] = {}): Cell[] {
   return Object.entries(codes).map(([cell_id, code]) => ({ cell_id, code, options: options[cell_id] ?? {} }));
 }
 
-/** A new notebook in a new environment, ready. */
+/** Creates a notebook and opens it in a new environment. Resolves when it is ready. */
 export async function openNotebook(
   { client }: Pick<TestServer, 'client'>,
   codes: Codes,
@@ -89,16 +92,17 @@ export async function openNotebook(
   return new OpenNotebook(client, notebook, environmentId, session);
 }
 
-/** The results of a run, by cell, in the order in which they stand. */
+/** Returns the results of a run in the order of its output, one for each cell. */
 export function results(run: Run): CellResult[] {
   return (run.output?.parts ?? []).filter((part): part is CellResult => part.type === 'cell-result');
 }
 
-/** What became of each cell of a run. */
+/** Returns the status of each cell of a run. */
 export function statuses(run: Run): Record<string, string> {
   return Object.fromEntries(results(run).map(({ cellId, status }) => [cellId, status]));
 }
 
+/** Returns what a cell printed. */
 export function printed(result: CellResult): string {
   return result.console.map(({ data }) => String(data)).join('');
 }

@@ -1,25 +1,27 @@
 /**
- * Holds every answer of the test suite against the OpenAPI document: the operation, the status, the media type, the
- * shape of the body, the code of a problem, each event of a stream.
+ * Checks every response in the test suite against the OpenAPI document: operation, status, media type, shape of the body,
+ * code of a problem, and each event of a stream.
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { OpenApiDocument } from '#src/http/openapi.ts';
 
+/** A response, and the request that it answers. */
 export interface Answer {
   readonly method: string;
-  /** As it was requested; a query is ignored. */
+  /** The requested path; its query is ignored. */
   readonly path: string;
   readonly status: number;
   /** Empty when there is no body. */
   readonly contentType: string;
-  /** Parsed when it is JSON, else text; of an event stream what came so far. */
+  /** Parsed JSON, else text. For an event stream, what has arrived so far. */
   readonly body: unknown;
 }
 
+/** Throws when a response does not match the document. */
 export type AnswerCheck = (answer: Answer) => void;
 
-/** Throws with the operation and the first mismatches when an answer is not what the document says. */
+/** Returns a check that throws with the operation and the first mismatches. */
 export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats.default(ajv);
@@ -68,7 +70,7 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
   };
 }
 
-/** The template a path belongs to; where several do, the one that is fixed for longest. */
+/** Returns the template that the path matches; of several, the one with the longest fixed beginning. */
 function findTemplate(
   templates: readonly { path: string; segments: readonly string[] }[],
   requested: string,

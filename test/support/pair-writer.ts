@@ -1,6 +1,6 @@
 /**
- * Changes two actors and forty records in every turn, to the same number, and prints each number that is durable. It
- * goes on until it is killed. Its argument is the directory of the store.
+ * Sets two actors and forty records to the same number in every turn of the event loop, and prints each number that is
+ * durable, until it is killed. Its argument is the directory of the store.
  */
 import { openStore } from '#storage/open-store.ts';
 import { box, put, startBoxes, WORKSPACE } from '#test/actors/boxes.ts';

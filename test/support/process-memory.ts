@@ -1,6 +1,6 @@
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 
-/** Whether a process holds a text anywhere in what it can write. The process has to be one that we may read. */
+/** Returns whether the writable memory of a process contains a text. The caller must be allowed to read that memory. */
 export function memoryHas(pid: number, text: string): boolean {
   const memory = openSync(`/proc/${pid}/mem`, 'r');
   try {

@@ -1,12 +1,13 @@
-/** What /proc says of processes: facts that tests wait for. */
+/** Facts about processes from /proc, for tests to wait for. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as later } from 'node:timers/promises';
 
+/** A process. */
 export interface ProcessFact {
   readonly pid: number;
   readonly parent: number;
   readonly name: string;
-  /** When it began, in ticks: tells it from a later process with its pid. */
+  /** Start time in ticks, which distinguishes it from a later process with the same pid. */
   readonly startedAt: string;
 }
 
@@ -15,7 +16,7 @@ function processFact(pid: number): ProcessFact | undefined {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const end = text.lastIndexOf(')');
     const [state, parent, ...rest] = text.slice(end + 2).split(' ');
-    // A zombie has ended: only its parent has not asked yet.
+    // A zombie has ended; its parent has only not collected it yet.
     if (state === 'Z' || state === 'X') return undefined;
     const name = text.slice(text.indexOf('(') + 1, end);
     return { pid, parent: Number(parent), name, startedAt: rest[17] ?? '' };
@@ -24,7 +25,7 @@ function processFact(pid: number): ProcessFact | undefined {
   }
 }
 
-/** Every process below this one, however deep. */
+/** Returns all descendants of a process. */
 export function descendants(root: number): ProcessFact[] {
   const all = readdirSync('/proc').flatMap((name) => {
     const fact = /^\d+$/.test(name) ? processFact(Number(name)) : undefined;
@@ -41,8 +42,8 @@ export function descendants(root: number): ProcessFact[] {
 }
 
 /**
- * The process that calls itself `pid` in its own pid namespace, which is what a cell sees; `namespace` is what it reads
- * from the link /proc/self/ns/pid.
+ * Returns the process with `pid` in its own pid namespace, as a cell sees it. `namespace` is what the process reads from
+ * the link /proc/self/ns/pid.
  */
 export function processSeenAs(pid: number, namespace: string): ProcessFact | undefined {
   const outside = readdirSync('/proc').find((name) => {
@@ -51,7 +52,7 @@ export function processSeenAs(pid: number, namespace: string): ProcessFact | und
       const seenAs = /^NSpid:.*?(\d+)$/m.exec(readFileSync(`/proc/${name}/status`, 'latin1'))?.[1];
       return Number(seenAs) === pid;
     } catch {
-      return false; // it has ended, or may not be looked into
+      return false; // it has ended, or may not be read
     }
   });
   return outside === undefined ? undefined : processFact(Number(outside));
@@ -61,7 +62,7 @@ function isAlive({ pid, startedAt }: ProcessFact): boolean {
   return processFact(pid)?.startedAt === startedAt;
 }
 
-/** Looks again and again until `fact` gives something other than `undefined` or false; rejects after `withinMs`. */
+/** Repeats `fact` until it returns something other than `undefined` or false, and returns that. Rejects after `withinMs`. */
 export async function eventually<T>(
   what: string,
   fact: () => T | undefined | false | Promise<T | undefined | false>,
@@ -76,7 +77,7 @@ export async function eventually<T>(
   }
 }
 
-/** Resolves when all of them have ended. */
+/** Resolves when all of these processes have ended. Rejects after `withinMs`. */
 export async function gone(processes: readonly ProcessFact[], withinMs = 10_000): Promise<void> {
   const left = () => processes.filter(isAlive);
   await eventually('every process has ended', () => left().length === 0, withinMs).catch(() => {
@@ -84,10 +85,10 @@ export async function gone(processes: readonly ProcessFact[], withinMs = 10_000)
   });
 }
 
-/** The kernel host of a server: its guardian, and the zygote that forks the kernels. */
+/** Returns the kernel host of a server: its guardian, and the zygote that forks the kernels. */
 export function kernelHostOf(serverPid: number): { guardian: number; zygote: number } {
   const all = descendants(serverPid);
-  // The server has other children, but none of them has a child of its own.
+  // The server has other children, but none of them has children of its own.
   const zygote = all.find(
     ({ parent }) => parent !== serverPid && all.some((p) => p.pid === parent && p.parent === serverPid),
   );
@@ -96,7 +97,7 @@ export function kernelHostOf(serverPid: number): { guardian: number; zygote: num
   return { guardian: guardian.pid, zygote: zygote.pid };
 }
 
-/** The kernels of a server, as the zygote's children: each is one, or the init of one. An init that waits for one is none. */
+/** Returns the zygote's children that are kernels, or the init process of one. Spare init processes are left out. */
 export function kernelsOf(serverPid: number): ProcessFact[] {
   const all = descendants(serverPid);
   const { zygote } = kernelHostOf(serverPid);
@@ -104,7 +105,7 @@ export function kernelsOf(serverPid: number): ProcessFact[] {
   return all.filter((one) => one.parent === zygote && !isWaiting(one));
 }
 
-/** Whether it is the first process of a namespace of its own. */
+/** Returns whether the process is the first of its own pid namespace. */
 function isInit(pid: number): boolean {
   try {
     return /^NSpid:.*\t1$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));

@@ -1,4 +1,4 @@
-/** A pseudo-random sequence that follows from its seed (mulberry32), so that a failure can be played again. */
+/** A pseudo-random sequence determined by its seed (mulberry32), so that a failure can be repeated. */
 export class SeededRandom {
   #state: number;
 

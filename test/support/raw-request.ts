@@ -2,29 +2,31 @@ import { request as send } from 'node:http';
 import { connect } from 'node:net';
 import { parsed } from './answer-watch.ts';
 
-/** Whose token, and in which workspace. */
+/** A token and a workspace. */
 export interface Caller {
   readonly token: string;
   readonly workspaceId: string;
 }
 
+/** The content of a request. */
 export interface RawRequest {
-  /** Over those of the caller; `undefined` leaves one out. */
+  /** Override the headers of the caller; `undefined` omits a header. */
   readonly headers?: Readonly<Record<string, string | undefined>>;
-  /** Text and bytes go out as they are, anything else as JSON. */
+  /** Text and bytes are sent unchanged, anything else as JSON. */
   readonly body?: unknown;
 }
 
+/** A response. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly contentType: string;
-  /** Parsed when it is JSON, else text. */
+  /** Parsed JSON, else text. */
   readonly body: unknown;
   readonly text: string;
 }
 
-/** Sends what no client would: any path, any header, any bytes. */
+/** Sends a request that no client would send: any path, any header, any bytes. */
 export function sendRaw(
   baseUrl: string,
   method: string,
@@ -67,7 +69,7 @@ export function sendRaw(
   });
 }
 
-/** Writes bytes to a connection of its own and answers everything that comes back until the server ends it. */
+/** Writes bytes to a new connection. Returns everything that arrives until the server closes it. */
 export function sendBytes(baseUrl: string, bytes: string | Uint8Array): Promise<string> {
   const { hostname, port } = new URL(baseUrl);
   return new Promise((resolve, reject) => {

@@ -1,7 +1,8 @@
-/** An event stream as bytes, for what a client hides: frames, comments, a reader that stalls. */
+/** An event stream as bytes, for what a client hides: frames, comments, and readers that stall. */
 import { type IncomingMessage, request } from 'node:http';
 import type { TestServer } from './server-fixture.ts';
 
+/** One open stream. */
 export class RawStream {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
@@ -20,7 +21,7 @@ export class RawStream {
       this.text += chunk;
       for (const wait of this.#waits) wait();
     });
-    incoming.on('error', () => {}); // an end like any other: the test looks at what came
+    incoming.on('error', () => {}); // tests look at what has arrived
   }
 
   get lastEventId(): string {
@@ -28,7 +29,7 @@ export class RawStream {
     return ids.at(-1)?.slice('id: '.length) ?? '';
   }
 
-  /** Resolves once the text holds `part`. */
+  /** Resolves when the text contains `part`. */
   until(part: string): Promise<void> {
     return this.untilText((text) => text.includes(part));
   }
@@ -46,7 +47,7 @@ export class RawStream {
     });
   }
 
-  /** Reads no more until `resume`. */
+  /** Stops reading until `resume` is called. */
   pause(): void {
     this.#incoming.pause();
   }
@@ -60,7 +61,7 @@ export class RawStream {
   }
 }
 
-/** Resolves when the head of the answer is there. */
+/** Opens a stream. Resolves when the response headers have arrived. */
 export function openStream(
   { baseUrl, owner }: Pick<TestServer, 'baseUrl' | 'owner'>,
   path: string,

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { ApiError } from '#src/client/api-error.ts';
 
-/** The status and code of a call that must be refused, such as `409 session_busy`. */
+/** Returns status and code of a call that must be refused, such as `409 session_busy`. */
 export async function refusalOf(call: Promise<unknown>): Promise<string> {
   const { status, code } = await problemOf(call);
   return `${status} ${code}`;
 }
 
-/** The failure of a call that must be refused. */
+/** Returns the error of a call that must be refused. */
 export async function problemOf(call: Promise<unknown>): Promise<ApiError> {
   const answer = await call.catch((error: unknown) => error);
   if (answer instanceof ApiError) return answer;
@@ -15,7 +15,7 @@ export async function problemOf(call: Promise<unknown>): Promise<ApiError> {
   assert.fail(`not refused: ${JSON.stringify(answer)}`);
 }
 
-/** How many calls ended how: `ok`, or the status and code of the refusal. */
+/** Returns how many calls ended in which way: `ok`, or status and code of the refusal. */
 export async function tally(calls: readonly Promise<unknown>[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const outcome of await Promise.allSettled(calls)) {

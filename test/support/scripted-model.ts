@@ -1,12 +1,13 @@
 /**
- * A model's server whose every byte is the test's: it speaks OpenAI chat completions over a socket, and breaks off, hangs
- * or talks nonsense where it is told to.
+ * A model server that a test controls byte by byte. It speaks OpenAI chat completions over a socket, and breaks off, hangs
+ * or sends nonsense when the test says so.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Owner } from './server-fixture.ts';
 
+/** One message of a request. */
 export interface ChatMessage {
   readonly role: string;
   readonly content: unknown;
@@ -17,17 +18,18 @@ export interface ChatMessage {
   readonly tool_call_id?: string;
 }
 
+/** The body of a request. */
 export interface ChatRequest {
   readonly model: string;
   readonly messages: readonly ChatMessage[];
   readonly tools?: readonly { readonly function: { readonly name: string; readonly parameters: unknown } }[];
 }
 
-/** One request and what is sent back, piece by piece. */
+/** One request, and its answer, which is sent piece by piece. */
 export class Exchange {
   readonly body: ChatRequest;
   readonly headers: IncomingHttpHeaders;
-  /** Resolves when the connection is over: whether the answer had been sent whole. */
+  /** Resolves when the connection has ended, with whether the answer had been sent completely. */
   readonly over: Promise<'whole' | 'cut'>;
   readonly #response: ServerResponse;
   #isOpen = false;
@@ -39,7 +41,7 @@ export class Exchange {
     this.over = once(response, 'close').then(() => (response.writableFinished ? 'whole' : 'cut'));
   }
 
-  /** What the last message says. */
+  /** The content of the last message. */
   get asked(): string {
     return String(this.body.messages.at(-1)?.content);
   }
@@ -70,7 +72,7 @@ export class Exchange {
     return this.raw(`data: ${JSON.stringify(envelope([{ index: 0, delta, finish_reason: null }]))}\n\n`);
   }
 
-  /** Any bytes of an event stream. */
+  /** Sends any bytes of an event stream. */
   raw(bytes: string): this {
     if (!this.#isOpen) this.#response.writeHead(200, { 'content-type': 'text/event-stream' });
     this.#isOpen = true;
@@ -78,7 +80,7 @@ export class Exchange {
     return this;
   }
 
-  /** The proper end of an answer. */
+  /** Ends the answer properly. */
   end(finish: 'stop' | 'tool_calls' | 'length' | 'content_filter' = 'stop'): void {
     this.raw(`data: ${JSON.stringify(envelope([{ index: 0, delta: {}, finish_reason: finish }]))}\n\n`);
     const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
@@ -87,7 +89,7 @@ export class Exchange {
     this.#response.end();
   }
 
-  /** Ends the stream without an end of the answer. */
+  /** Ends the stream without the end of the answer. */
   stop(): void {
     this.#response.end();
   }
@@ -97,7 +99,7 @@ export class Exchange {
     this.#response.destroy();
   }
 
-  /** Answers with a refusal instead of a stream. */
+  /** Sends an error status instead of a stream. */
   refuse(status: number, body: unknown = {}, headers: Record<string, string> = {}): void {
     this.#response.writeHead(status, { 'content-type': 'application/json', ...headers });
     this.#response.end(typeof body === 'string' ? body : JSON.stringify(body));
@@ -108,22 +110,23 @@ function envelope(choices: readonly object[]) {
   return { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'scripted', choices };
 }
 
-/** What the model does with one request. */
+/** Answers one request. */
 export type Behaviour = (exchange: Exchange) => void;
 
+/** The running server. */
 export interface ScriptedModel {
-  /** With `/v1`. */
+  /** Includes `/v1`. */
   readonly url: string;
   readonly exchanges: readonly Exchange[];
-  /** Has the next requests answered so, one after the other; then it is an error to ask. */
+  /** Answers the next requests with these behaviours, one after another. A request beyond them is an error. */
   script(...behaviours: Behaviour[]): void;
-  /** Has every request answered so that no script is for. */
+  /** Answers every request for which there is no script. */
   always(behaviour: Behaviour): void;
-  /** The request with this number, counted from 0, once it has come. */
+  /** Resolves with the request of this number, counted from 0, when it has arrived. */
   asked(number: number): Promise<Exchange>;
 }
 
-/** Listens until the owner ends. */
+/** Starts a server, which ends with the owner. */
 export async function startScriptedModel(owner: Owner): Promise<ScriptedModel> {
   const exchanges: Exchange[] = [];
   const script: Behaviour[] = [];

@@ -1,4 +1,4 @@
-/** The sealed connections that a killed rotation must not lose. */
+/** How many sealed connections a killed rotation must preserve. */
 export const SEALED = 250;
 
 export const sealedPlace = (n: number) => ({ workspaceId: 'ws', slug: `s${n}`, revision: 1 });

@@ -1,6 +1,6 @@
 /**
- * The whole server in this process, on a free port and a data directory of its own. Whatever it answers through the
- * fixture is held against its own OpenAPI document; what it logs as an error fails the test that it belongs to.
+ * The whole server in this process, on a free port and with a new data directory. Every response that passes through the
+ * fixture is checked against the OpenAPI document. A logged error fails the test during which it was logged.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -19,36 +19,40 @@ export interface Owner {
   after(cleanUp: () => Promise<void>): void;
 }
 
+/** The running server, and ways to call it. */
 export interface TestServer {
   readonly baseUrl: string;
   readonly dataDir: string;
-  /** The working directory of the owner's kernels. */
+  /** The working directory of the kernels in the owner's workspace. */
   readonly filesDir: string;
   readonly owner: Caller;
-  /** Of the owner. */
+  /** Calls the server as the owner. */
   readonly client: Client;
   clientOf(caller: Caller): Client;
-  /** Someone who may do everything in a workspace of their own, and has never heard of the owner's. */
+  /** Returns a caller who may do everything in another workspace and nothing in the owner's. */
   stranger(): Promise<Caller>;
-  /** One request as it is given, as the owner unless its headers say otherwise. */
+  /** Sends one request unchanged, as the owner unless its headers say otherwise. */
   request(method: string, path: string, request?: RawRequest): Promise<RawAnswer>;
-  /** What was logged so far, parsed. */
+  /** The log so far, parsed. */
   readonly log: readonly LogLine[];
-  /** Ends the server and starts it again on its data. The port changes. */
+  /** Stops the server and starts it again on the same data, with another port. */
   restart(): Promise<TestServer>;
 }
 
+/** One line of the log. */
 export interface LogLine {
   readonly level: string;
   readonly msg: string;
   readonly [field: string]: unknown;
 }
 
+/** The owner of the test workspace. */
 export const OWNER: Caller = { token: 'token-of-the-owner', workspaceId: 'ws_home' };
 
-/** Settings that differ from those of a test server. */
+/** Settings that differ from `SETTINGS`. */
 export type Overrides = Readonly<Record<string, string>>;
 
+/** The settings of a test server. */
 export const SETTINGS: Overrides = {
   TROUPE_HOST: '127.0.0.1',
   TROUPE_PORT: '0',
@@ -58,7 +62,7 @@ export const SETTINGS: Overrides = {
   TROUPE_BOOTSTRAP_WORKSPACE: OWNER.workspaceId,
 };
 
-/** Resolves once kernels can be started. The server ends, and its data goes, when the owner does. */
+/** Starts a server. Resolves when kernels can be started. The server stops, and its data is removed, when the owner ends. */
 export async function startServer(owner: Owner, overrides: Overrides = {}): Promise<TestServer> {
   const dataDir = mkdtempSync(join(tmpdir(), 'troupe-test-'));
   owner.after(async () => rmSync(dataDir, { recursive: true, force: true }));
@@ -127,7 +131,7 @@ async function makeStranger(owner: Client, clientOf: (caller: Caller) => Client)
   return { token, workspaceId };
 }
 
-/** The interpreter that `npm test` was told to use, if it was. */
+/** Returns the setting for the interpreter that `npm test` was told to use, if there is one. */
 export function pythonOfTests(): Overrides {
   const python = process.env.TROUPE_PYTHON;
   return python === undefined || python === '' ? {} : { TROUPE_PYTHON: python };

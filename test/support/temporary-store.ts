@@ -1,4 +1,4 @@
-/** A store in a directory of its own, removed with the test; and a log that remembers. */
+/** A store in a directory that is removed with the test, and a log that keeps its lines in memory. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,20 +8,23 @@ import { type Log, openLog } from '#src/core/log.ts';
 import { openStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
 
+/** Returns a new directory, which is removed after the test. */
 export function temporaryDirectory(t: TestContext): string {
   const path = mkdtempSync(join(tmpdir(), 'troupe-test-'));
   t.after(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }
 
+/** A store that can be reopened. */
 export interface TemporaryStore {
-  /** The store that is open now. */
+  /** The currently open store. */
   readonly store: Store;
   readonly path: string;
   /** Closes the store and opens it again, as a new server would. */
   reopen(): Promise<Store>;
 }
 
+/** Opens a store, which is closed after the test. */
 export async function temporaryStore(t: TestContext): Promise<TemporaryStore> {
   const path = temporaryDirectory(t);
   let store = await openStore(path, assert.fail);
@@ -39,12 +42,14 @@ export async function temporaryStore(t: TestContext): Promise<TemporaryStore> {
   };
 }
 
+/** One line of the log. */
 export interface LogLine {
   readonly level: string;
   readonly msg: string;
   readonly [field: string]: unknown;
 }
 
+/** Returns a log, and its lines. */
 export function rememberingLog(): { log: Log; lines: LogLine[] } {
   const lines: LogLine[] = [];
   const log = openLog({ level: 'trace', destination: { write: (line) => lines.push(JSON.parse(line)) } });

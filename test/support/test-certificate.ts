@@ -1,6 +1,6 @@
 /**
- * A certificate for `localhost`, `db.example` and 127.0.0.1 that nobody trusts unless told to, valid until 2120, and its
- * key. For servers that tests start, and for nothing else.
+ * A certificate for `localhost`, `db.example` and 127.0.0.1, valid until 2120, and its key. No system trusts it. Only for
+ * servers that tests start.
  */
 export const TEST_CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBdTCCARygAwIBAgIBATAKBggqhkjOPQQDAjAXMRUwEwYDVQQDDAx0cm91cGUg
@@ -14,6 +14,7 @@ SR50B/6m+wIgLuw93Md89To6y6NHtSBDV37k4pJT4Fq5mg4/IC+qBps=
 -----END CERTIFICATE-----
 `;
 
+/** The private key of the certificate. */
 export const TEST_KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg3q23ajbIieZfncbb
 pn8bhJlOpWABPw4p+3HY/u8R1w6hRANCAATdHbqZkEpwM91zW1QRDCbRiATcC6US

@@ -1,6 +1,6 @@
 /**
- * A model file that llama.cpp loads: one layer, some words, weights that mean nothing. What it says is nonsense, and it never
- * stops by itself.
+ * A model file that llama.cpp can load: one layer, a few words, random weights. Its answers are nonsense and never end by
+ * themselves.
  */
 import { SeededRandom } from './random.ts';
 
@@ -10,7 +10,7 @@ const FEED_FORWARD = 64;
 const CONTEXT = 4_096;
 const WORDS = 'a tiny model says words that mean nothing at all and goes on for ever'.split(' ');
 const SPECIAL = ['<unk>', '<s>', '</s>'];
-/** What text is cut into that is no word. */
+/** The tokens for text that is not one of the words. */
 const BYTES = Array.from({ length: 256 }, (_, i) => `<0x${i.toString(16).toUpperCase().padStart(2, '0')}>`);
 const TOKENS = [...SPECIAL, ...BYTES, ...WORDS.map((word) => `▁${word}`)];
 const KINDS = { normal: 1, unknown: 2, control: 3, byte: 6 } as const;
@@ -48,7 +48,7 @@ const METADATA: Readonly<Record<string, Value>> = {
   'tokenizer.ggml.eos_token_id': ['u32', 2],
 };
 
-/** Columns are what a row has; llama.cpp names them first. */
+/** `columns` is the length of a row; llama.cpp names it first. */
 const TENSORS: Readonly<Record<string, Shape>> = {
   'token_embd.weight': [TOKENS.length, WIDTH],
   'output_norm.weight': [WIDTH],
@@ -64,7 +64,7 @@ const TENSORS: Readonly<Record<string, Shape>> = {
   'blk.0.ffn_down.weight': [WIDTH, FEED_FORWARD],
 };
 
-/** The bytes of the file, some hundred kilobytes. */
+/** Returns the bytes of the file, some hundred kilobytes. */
 export function tinyGguf(): Buffer {
   const tensors = Object.entries(TENSORS);
   const parts = [Buffer.from('GGUF'), u32(3), u64(tensors.length), u64(Object.keys(METADATA).length)];
@@ -83,7 +83,7 @@ export function tinyGguf(): Buffer {
 
 function weightsOf(name: string, [rows, columns = 1]: Shape, random: SeededRandom): Buffer {
   const bytes = Buffer.alloc(rows * columns * 4);
-  // The rows of what is no word stay zero: it is never said.
+  // Rows of tokens that are not words stay zero, so that the model never produces them.
   const first = name === 'output.weight' ? (SPECIAL.length + BYTES.length) * columns : 0;
   const isNorm = name.includes('norm');
   for (let i = first; i < rows * columns; i++) bytes.writeFloatLE(isNorm ? 1 : 4 * random.next() - 2, i * 4);

@@ -1,4 +1,4 @@
-/** Against a stand-in that speaks the REST API of BigQuery and gives access tokens as Google does. */
+/** Runs against a stand-in that speaks BigQuery's REST API and issues access tokens as Google does. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, verify } from 'node:crypto';
 import { test } from 'node:test';
@@ -155,7 +155,7 @@ for (const [sentence, [overrides, key, ok, message]] of Object.entries(PROBES)) 
   });
 }
 
-test('values of every common type come as they are, page by page', async (t) => {
+test('values of every common type are returned unchanged, page by page', async (t) => {
   const { connection, requests } = await bigquery(t);
   const session = await probeFixture(t).open(connection);
   const types = 'boolean integer float decimal text bytes date timestamp timestamptz json json text'.split(
@@ -182,7 +182,7 @@ test('values of every common type come as they are, page by page', async (t) => 
   assert.equal(requests.filter(({ path }) => path === '/token').length, 1);
 });
 
-test('parameters go by position', async (t) => {
+test('parameters are passed by position', async (t) => {
   const { connection, requests } = await bigquery(t);
   const session = await probeFixture(t).open(connection);
   await ask(session, 'SELECT ?', { parameters: ["it's", 5, null], readOnly: false });
@@ -200,7 +200,7 @@ test('parameters go by position', async (t) => {
   );
 });
 
-test('read-only, what the service does not call a SELECT is not run', async (t) => {
+test('a read-only query is not run unless the service calls it a SELECT', async (t) => {
   const { connection, requests } = await bigquery(t);
   const session = await probeFixture(t).open(connection);
   await assert.rejects(ask(session, 'SELECT 1; DROP TABLE x'), { category: 'query' });
@@ -210,7 +210,7 @@ test('read-only, what the service does not call a SELECT is not run', async (t) 
   assert.deepEqual(jobs, [true]);
 });
 
-test('what the service says of a statement is told', async (t) => {
+test("the service's message about a statement is passed on", async (t) => {
   const session = await probeFixture(t).open((await bigquery(t)).connection);
   await assert.rejects(ask(session, 'SELEC', { readOnly: false }), {
     category: 'query',
@@ -218,7 +218,7 @@ test('what the service says of a statement is told', async (t) => {
   });
 });
 
-test('a query that is cancelled is ended in the service', async (t) => {
+test('a cancelled query is cancelled in the service', async (t) => {
   const { connection, requests } = await bigquery(t);
   const session = await probeFixture(t).open(connection);
   const stop = new AbortController();

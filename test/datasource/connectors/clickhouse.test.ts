@@ -1,4 +1,4 @@
-/** The real driver against a stand-in that speaks the HTTP interface of ClickHouse. */
+/** Runs the real driver against a stand-in that speaks the HTTP interface of ClickHouse. */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
@@ -56,7 +56,7 @@ function answer({ path, headers, body }: StandInRequest): StandInAnswer | undefi
   return { body: `${[names, types, ...rows].map((line) => JSON.stringify(line)).join('\n')}\n` };
 }
 
-/** One row, and more of it as long as somebody takes it. */
+/** One row, which goes on for as long as it is read. */
 function endless(): Readable {
   let isFirst = true;
   return new Readable({
@@ -94,12 +94,12 @@ for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
   });
 }
 
-test('a certificate that the system does not know is not accepted', async (t) => {
+test('a certificate that the system does not know is rejected', async (t) => {
   const { ca_certificate: _, ...connection } = (await clickhouse(t)).connection;
   assert.deepEqual(await probeFixture(t).probe(connection), { ok: false, message: FAILURES.tls });
 });
 
-test('values of every common type come as they are', async (t) => {
+test('values of every common type are returned unchanged', async (t) => {
   const session = await probeFixture(t).open((await clickhouse(t)).connection);
   assert.deepEqual(await ask(session, 'SELECT * FROM x'), {
     columns: [
@@ -133,7 +133,7 @@ test('values of every common type come as they are', async (t) => {
   });
 });
 
-test('what the server says of a statement is told, without the password', async (t) => {
+test("the server's message about a statement is passed on, without the password", async (t) => {
   const session = await probeFixture(t).open((await clickhouse(t)).connection);
   await assert.rejects(ask(session, 'SELEC 1', { readOnly: false }), (error: object) => {
     assert.deepEqual(Reflect.get(error, 'category'), 'query');
@@ -143,7 +143,7 @@ test('what the server says of a statement is told, without the password', async 
   await assert.rejects(ask(session, 'DROP TABLE x'), { category: 'query' });
 });
 
-test('a query that is cancelled ends', async (t) => {
+test('a cancelled query ends', async (t) => {
   const { connection, requests } = await clickhouse(t);
   const session = await probeFixture(t).open(connection);
   const stop = new AbortController();
@@ -153,7 +153,7 @@ test('a query that is cancelled ends', async (t) => {
   await assert.rejects(sleeping, { category: 'cancelled' });
 });
 
-test('a row without an end is given up at the limit', async (t) => {
+test('a row without an end is cut off at the limit', async (t) => {
   const { connection } = await clickhouse(t);
   await assert.rejects(ask(await probeFixture(t).open(connection), 'SELECT endless'), {
     category: 'row_too_large',

@@ -5,13 +5,13 @@ import { AppError } from '#src/core/errors.ts';
 import { connectionSchemaDocument, parseConnection } from '#src/datasource/connectors/connection-schema.ts';
 import { CONNECTORS } from '#src/datasource/connectors/registry.ts';
 
-/** As clients get it. */
+/** The document as clients receive it. */
 const document = JSON.parse(JSON.stringify(connectionSchemaDocument));
 const kinds: readonly { title: string; description: string; properties: object; examples: object[] }[] =
   document.oneOf;
 const examples = kinds.flatMap((kind) => kind.examples);
 
-/** The violations of a connection; none when it is accepted. */
+/** Returns the violations of a connection; none when it is accepted. */
 function violationsOf(connection: unknown): readonly { path: string; message: string }[] {
   try {
     parseConnection(connection);
@@ -47,13 +47,13 @@ test('the document is JSON Schema 2020-12 for every kind', () => {
   );
 });
 
-test('a postgres connection has exactly a connection string and a schema', () => {
+test('a postgres connection consists of exactly a connection string and a schema', () => {
   const [postgres] = kinds;
   assert.deepEqual(Object.keys(postgres?.properties ?? {}), ['kind', 'connection_string', 'schema']);
 });
 
 for (const { kind, schema, title } of CONNECTORS) {
-  test(`${kind} is described down to its members, and its secrets are write-only`, () => {
+  test(`${kind} is described with all its members, and its secrets are write-only`, () => {
     const { title: shown, additionalProperties }: Record<string, unknown> = { ...schema };
     assert.deepEqual([shown, additionalProperties], [title, false]);
     const members = Object.entries(JSON.parse(JSON.stringify(schema.properties)));
@@ -70,7 +70,7 @@ for (const { kind, schema, title } of CONNECTORS) {
 
 for (const example of examples) {
   const kind = Reflect.get(example, 'kind');
-  test(`the example of ${kind} is accepted, by the document too, and nothing less or more is`, () => {
+  test(`the example of ${kind} is accepted, also by the document, and refused with a member less or more`, () => {
     const validate = new Ajv2020({ strict: false }).compile(document);
     assert.deepEqual(parseConnection(example), example);
     assert.equal(validate(example), true);
@@ -90,7 +90,7 @@ for (const example of examples) {
   });
 }
 
-test('what is no connection at all says where', () => {
+test('a value that is not a connection is refused with the place of the mistake', () => {
   for (const value of [undefined, null, 5, 'postgres', []]) {
     assert.deepEqual(violationsOf(value), [{ path: '/connection', message: 'must be object' }]);
   }
@@ -105,7 +105,7 @@ test('what is no connection at all says where', () => {
   }
 });
 
-test('no violation repeats a value', () => {
+test('violations never repeat a value', () => {
   const canary = 'canary-77aa';
   for (const example of examples) {
     for (const name of Object.keys(example)) {
@@ -145,18 +145,18 @@ const REFUSED: readonly (readonly [why: string, connection: object, path: string
     '/token',
     'cannot be given together with private_key',
   ],
-  ['a port that is none', { ...MYSQL, port: 0 }, '/port', 'must be >= 1'],
+  ['an impossible port', { ...MYSQL, port: 0 }, '/port', 'must be >= 1'],
   [
-    'a socket for a host',
+    'a socket as the host',
     { ...MYSQL, host: '/run/mysqld.sock' },
     '/host',
     'does not have the required format',
   ],
   ['two hosts', { ...MYSQL, host: 'a,b' }, '/host', 'does not have the required format'],
   ['a zero byte in the user', { ...MYSQL, user: 'a\0b' }, '/user', 'does not have the required format'],
-  ['options of a driver', { ...MYSQL, socketPath: '/x' }, '/socketPath', 'is not a known member'],
+  ['an option of the driver', { ...MYSQL, socketPath: '/x' }, '/socketPath', 'is not a known member'],
   [
-    'a CA that is none',
+    'an invalid CA certificate',
     { ...MYSQL, ca_certificate: '-----BEGIN CERTIFICATE-----\nno' },
     '/ca_certificate',
     'must be certificates in PEM',
@@ -164,7 +164,7 @@ const REFUSED: readonly (readonly [why: string, connection: object, path: string
   ['a path in a URL', { ...TRINO, url: 'https://h/x' }, '/url', 'does not have the required format'],
   ['credentials in a URL', { ...TRINO, url: 'https://u:p@h' }, '/url', 'does not have the required format'],
   [
-    'a password in the clear',
+    'a password over plain http',
     { ...TRINO, url: 'http://h', password: 'p' },
     '/password',
     'is sent over https only, and the url is not',

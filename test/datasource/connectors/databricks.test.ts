@@ -1,4 +1,4 @@
-/** Against a stand-in that speaks the Statement Execution API of Databricks, and gives results from another port. */
+/** Runs against a stand-in that speaks the Statement Execution API of Databricks and serves results on another port. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FAILURES } from '#src/datasource/failure.ts';
@@ -101,7 +101,7 @@ for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
   });
 }
 
-test('values of every common type come as they are, chunk by chunk, without our token', async (t) => {
+test('values of every common type are returned unchanged, chunk by chunk, and chunks are fetched without our token', async (t) => {
   const { connection, storage, requests } = await databricks(t);
   const session = await probeFixture(t).open(connection);
   const types = 'boolean integer float decimal text bytes date timestamptz json text'.split(' ');
@@ -120,13 +120,13 @@ test('values of every common type come as they are, chunk by chunk, without our 
   assert.equal(JSON.parse(requests[0]?.body ?? '').warehouse_id, 'abc123');
 });
 
-test('a result that lies at an address which may not be reached is not fetched', async (t) => {
+test('a result at an address that may not be reached is not fetched', async (t) => {
   const { connection } = await databricks(t, {}, '169.254.169.254');
   const session = await probeFixture(t).open(connection);
   await assert.rejects(ask(session, 'SELECT * FROM x'), { category: 'not_allowed' });
 });
 
-test('parameters are named by position', async (t) => {
+test('parameters are named by their position', async (t) => {
   const { connection, requests } = await databricks(t);
   const session = await probeFixture(t).open(connection);
   await ask(session, 'SELECT :p1', { parameters: ["it's", 5, 1.5, null, true] });
@@ -139,7 +139,7 @@ test('parameters are named by position', async (t) => {
   ]);
 });
 
-test('what the server says of a statement is told, without the token', async (t) => {
+test("the server's message about a statement is passed on, without the token", async (t) => {
   const session = await probeFixture(t).open((await databricks(t)).connection);
   const detail = '[PARSE_SYNTAX_ERROR] [secret]';
   await assert.rejects(ask(session, 'SELEC', { readOnly: false }), { category: 'query', detail });
@@ -148,7 +148,7 @@ test('what the server says of a statement is told, without the token', async (t)
   });
 });
 
-test('a query that is cancelled is ended in the server', async (t) => {
+test('a cancelled query is cancelled in the server', async (t) => {
   const { connection, requests } = await databricks(t);
   const session = await probeFixture(t).open(connection);
   const stop = new AbortController();

@@ -1,4 +1,4 @@
-/** Against a real MariaDB, as `mariadb` and as `mysql`. */
+/** Runs against a real MariaDB, as `mariadb` and as `mysql`. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FAILURES } from '#src/datasource/failure.ts';
@@ -32,7 +32,7 @@ for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
   });
 }
 
-test('values of every common type come as they are', { skip }, async (t) => {
+test('values of every common type are returned unchanged', { skip }, async (t) => {
   const session = await probeFixture(t).open(connection());
   const sql = `SELECT 1 AS i, 9007199254740993 AS l, CAST(1.5 AS DOUBLE) AS f, 1.10 AS d, 'é' AS t, x'00ff' AS y,
     DATE '2024-02-29' AS a, TIME '12:00:00' AS m, TIMESTAMP '2024-01-02 03:04:05' AS s, CAST(null AS CHAR) AS z`;
@@ -58,7 +58,7 @@ test('values of every common type come as they are', { skip }, async (t) => {
   assert.deepEqual(await ask(session, sql), { columns: described, rows: [row] });
 });
 
-test('parameters go apart from the statement', { skip }, async (t) => {
+test('parameters are sent separately from the statement', { skip }, async (t) => {
   const session = await probeFixture(t).open(connection());
   const parameters = ["'; DROP TABLE x -- \\", 1.5, 9007199254740993n, null, new Uint8Array([1, 0])];
   assert.deepEqual((await ask(session, 'SELECT ?, ?, CAST(? AS INTEGER), ?, ?', { parameters })).rows, [
@@ -66,7 +66,7 @@ test('parameters go apart from the statement', { skip }, async (t) => {
   ]);
 });
 
-test('many rows come in batches, and no more than were asked for', { skip }, async (t) => {
+test('many rows come in batches, and never more than were asked for', { skip }, async (t) => {
   const session = await probeFixture(t).open(connection());
   const all = await ask(session, 'SELECT seq FROM seq_1_to_50000');
   assert.deepEqual([all.rows.length, all.rows.at(-1)], [50_000, [50_000]]);
@@ -83,20 +83,20 @@ for (const sql of [
   'DELETE FROM mysql.time_zone',
   "LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE troupe_x",
 ]) {
-  test(`read-only, the server refuses ${sql}`, { skip }, async (t) => {
+  test(`in read-only mode the server refuses ${sql}`, { skip }, async (t) => {
     const session = await probeFixture(t).open(connection());
     await assert.rejects(ask(session, sql), { category: 'query' });
     assert.deepEqual((await ask(session, 'SELECT 1 AS one')).rows, [[1]]);
   });
 }
 
-test('read-only holds again after a statement has lifted it', { skip }, async (t) => {
+test('read-only mode holds again after a statement has lifted it', { skip }, async (t) => {
   const session = await probeFixture(t).open(connection());
   await ask(session, 'SET SESSION TRANSACTION READ WRITE');
   await assert.rejects(ask(session, 'CREATE TABLE troupe_x (a int)'), { category: 'query' });
 });
 
-test('a query that is cancelled ends in the server, and the session goes on', { skip }, async (t) => {
+test('a cancelled query ends in the server, and the session can be used again', { skip }, async (t) => {
   const fixture = probeFixture(t);
   const [session, other] = [await fixture.open(connection()), await fixture.open(connection())];
   const [[id] = []] = (await ask(session, 'SELECT CONNECTION_ID()')).rows;
@@ -127,10 +127,10 @@ test('rows of any size come in batches of a bounded size', { skip }, async (t) =
   assert(Math.max(...sizes) < 20, `${sizes} rows of 100,000 bytes`);
 });
 
-/** Before a value of this size there are four bytes of its length. */
+/** MariaDB sends four bytes of length before a value of this size. */
 const LENGTH_BYTES = 4;
 
-test('a row as large as the limit comes, one of a byte more is refused', { skip }, async (t) => {
+test('a row of the largest size is returned, and one with a byte more is refused', { skip }, async (t) => {
   const fixture = probeFixture(t);
   const most = 0xffffff - 1 - 2 * LENGTH_BYTES;
   const halves = (bytes: number) => `SELECT REPEAT('x', 8000000), REPEAT('y', ${bytes - 8_000_000})`;
@@ -145,12 +145,12 @@ test('a row as large as the limit comes, one of a byte more is refused', { skip 
   });
 });
 
-test('several statements in one are refused', { skip }, async (t) => {
+test('several statements in one query are refused', { skip }, async (t) => {
   const session = await probeFixture(t).open(connection());
   await assert.rejects(ask(session, 'SELECT 1; SELECT 2'), { category: 'query' });
 });
 
-test('a connection that ends amid the rows ends the statement', { skip }, async (t) => {
+test('a connection that is lost between rows ends the statement', { skip }, async (t) => {
   const fixture = probeFixture(t);
   const [session, other] = [await fixture.open(connection()), await fixture.open(connection())];
   const [[id] = []] = (await ask(session, 'SELECT CONNECTION_ID()')).rows;
@@ -158,7 +158,7 @@ test('a connection that ends amid the rows ends the statement', { skip }, async 
   const sql = "SELECT REPEAT('x', 100000) FROM seq_1_to_10000";
   const reading = async () => {
     for await (const _ of session.query(sql, [], { signal, readOnly: true })) {
-      await ask(other, `KILL ${id}`, { readOnly: false }).catch(() => {}); // it is gone the second time
+      await ask(other, `KILL ${id}`, { readOnly: false }).catch(() => {}); // the second time there is nothing to kill
     }
   };
   await assert.rejects(reading(), { name: 'DatasourceFailure' });

@@ -1,6 +1,7 @@
 /**
- * The real driver against a stand-in that speaks TDS. The driver is installed on demand: these tests look for it beside
- * the server, or in the `node_modules` of `TROUPE_TEST_DRIVERS`. Without it they are skipped; under `CI=true` they fail.
+ * Runs the real driver against a stand-in that speaks TDS. The driver is installed on demand: these tests look for it
+ * next to the server, or in the `node_modules` of `TROUPE_TEST_DRIVERS`. Without it they are skipped; with `CI=true`
+ * they fail.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -43,7 +44,7 @@ async function mssql(owner: Owner, overrides: object = {}) {
   return { connection, logins, types, fixture: probeFixture(owner, { drivers }) };
 }
 
-test('a driver that is not installed is named, with the command that installs it', async (t) => {
+test('a missing driver is named, with the command that installs it', async (t) => {
   const fixture = probeFixture(t, { drivers: () => import(String('no-such-package')) });
   const { connection } = await mssql(t);
   assert.deepEqual(await fixture.probe(connection), {
@@ -52,7 +53,7 @@ test('a driver that is not installed is named, with the command that installs it
   });
 });
 
-test('a driver that cannot be loaded says nothing of why', async (t) => {
+test('the reason why a driver cannot be loaded is not revealed', async (t) => {
   const fixture = probeFixture(t, { drivers: () => Promise.reject(new Error('canary')) });
   const { connection } = await mssql(t);
   assert.deepEqual(await fixture.probe(connection), { ok: false, message: FAILURES.failed });
@@ -73,20 +74,20 @@ for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
 }
 
 for (const tls of ['require', 'verify-full']) {
-  test(`with ${tls}, a server without TLS never gets the password`, { skip }, async (t) => {
+  test(`with ${tls}, a server without TLS never receives the password`, { skip }, async (t) => {
     const { connection, fixture, logins } = await mssql(t, { tls });
     assert.deepEqual(await fixture.probe(connection), { ok: false, message: FAILURES.tls });
     assert.deepEqual(logins, []);
   });
 }
 
-test('a server that sends its clients on sends them only where they may go', { skip }, async (t) => {
+test('a server can redirect its clients only to addresses that may be reached', { skip }, async (t) => {
   const { connection, fixture, logins } = await mssql(t, { user: 'redirected' });
   assert.deepEqual(await fixture.probe(connection), { ok: false, message: FAILURES.not_allowed });
   assert.equal(logins.length, 1);
 });
 
-test('values come as they are', { skip }, async (t) => {
+test('values are returned unchanged', { skip }, async (t) => {
   const { connection, fixture } = await mssql(t);
   assert.deepEqual(await ask(await fixture.open(connection), 'SELECT * FROM item'), {
     columns: [
@@ -100,21 +101,21 @@ test('values come as they are', { skip }, async (t) => {
   });
 });
 
-test('what the server says of a statement is told, without the password', { skip }, async (t) => {
+test("the server's message about a statement is passed on, without the password", { skip }, async (t) => {
   const { connection, fixture } = await mssql(t);
   const session = await fixture.open(connection);
   await assert.rejects(ask(session, 'SELECT wrong'), { category: 'query', detail: 'Wrong near [secret].' });
 });
 
 for (const sql of ['DROP TABLE x', 'SELECT 1 DROP TABLE x', 'SELECT 1 INTO x', "EXEC('x')"]) {
-  test(`read-only, ${sql} is not sent`, { skip }, async (t) => {
+  test(`in read-only mode ${sql} is not sent`, { skip }, async (t) => {
     const { connection, fixture } = await mssql(t);
     const detail = 'Only statements that read are allowed here.';
     await assert.rejects(ask(await fixture.open(connection), sql), { category: 'query', detail });
   });
 }
 
-test('a query that is cancelled ends, and the session goes on', { skip }, async (t) => {
+test('a cancelled query ends, and the session can be used again', { skip }, async (t) => {
   const { connection, fixture, types } = await mssql(t);
   const session = await fixture.open(connection);
   const stop = new AbortController();
@@ -125,7 +126,7 @@ test('a query that is cancelled ends, and the session goes on', { skip }, async 
   assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
 });
 
-test('the README names the driver that is installed on demand', () => {
+test('the README names the driver that must be installed on demand', () => {
   const readme = readFileSync(fileURLToPath(new URL('../../../../README.md', import.meta.url)), 'utf8');
   assert(readme.includes(`npm install --no-save tedious@${OPTIONAL_DRIVERS.tedious}`));
 });

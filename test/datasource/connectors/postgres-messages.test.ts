@@ -24,20 +24,20 @@ function cutter(limitBytes = 1000) {
 const [one, two, done] = [message('D', 'one'), message('D', 'two'), message('C', 'SELECT 2')];
 const text = (...parts: Buffer[]) => Buffer.concat(parts).toString('latin1');
 
-test('rows go to whoever takes them, everything else to the driver, in order', () => {
+test('rows go to the sink and everything else to the driver, in order', () => {
   const { messages, seen, takeRows } = cutter();
   takeRows();
   messages.push(Buffer.concat([done, one, two, done]));
   assert.deepEqual(seen, [`driver ${text(done)}`, `2 rows ${text(one, two)}`, `driver ${text(done)}`]);
 });
 
-test('while nobody takes rows the driver gets them', () => {
+test('without a sink rows go to the driver', () => {
   const { messages, seen } = cutter();
   messages.push(Buffer.concat([one, done]));
   assert.deepEqual(seen, [`driver ${text(one, done)}`]);
 });
 
-test('wherever the bytes are cut, the same messages come out whole', () => {
+test('wherever the bytes are split, the same whole messages come out', () => {
   const bytes = Buffer.concat([one, done, two, done]);
   for (let size = 1; size < bytes.length; size++) {
     const { messages, seen, takeRows } = cutter();
@@ -53,7 +53,7 @@ test('wherever the bytes are cut, the same messages come out whole', () => {
   }
 });
 
-test('a message as large as the limit is taken, one of a byte more is refused before it has come', () => {
+test('a message of the largest size is accepted, and one with a byte more is rejected before it has arrived', () => {
   for (const [bytes, taken] of [
     [100, true],
     [101, false],
@@ -68,7 +68,7 @@ test('a message as large as the limit is taken, one of a byte more is refused be
   }
 });
 
-test('what cannot be a message is refused, and nothing comes out after it', () => {
+test('a malformed message is rejected, and nothing is forwarded after it', () => {
   const { messages, seen } = cutter();
   messages.push(Buffer.concat([done, Buffer.from([0x44, 0, 0, 0, 3]), done]));
   messages.push(done);

@@ -4,7 +4,7 @@ import { postgresBatch } from '#src/datasource/connectors/postgres/rows.ts';
 
 const OID = { text: 25, integer: 20, float: 701, boolean: 16, bytes: 17, timestamptz: 1184 };
 
-/** A row as a server sends it; `counted` is what it says of the number of values. */
+/** Returns a row as a server sends it; `counted` is the number of values that the message claims. */
 function row(values: readonly (string | Buffer | null)[], counted = values.length): Buffer {
   const parts = values.flatMap((value) => {
     const length = Buffer.alloc(4);
@@ -47,7 +47,7 @@ test('whole numbers keep every digit', () => {
   assert.equal(Buffer.from(json?.() ?? []).toString('utf8'), '[[9223372036854775807]]');
 });
 
-test('rows of several parts are one list, and the same as cells', () => {
+test('rows of several parts become one list, with the same values as their cells', () => {
   const parts = [Buffer.concat([row(['1', 'a']), row([null, 'b'])]), row(['3', null])];
   const batch = postgresBatch(
     [
@@ -64,17 +64,17 @@ test('rows of several parts are one list, and the same as cells', () => {
   assert.deepEqual([batch.rows, jsonOf(['integer', 'text'], ...parts)], [rows, rows]);
 });
 
-test('what calls itself a number and is none stays text, whatever is in it', () => {
+test('an invalid number stays text, whatever it contains', () => {
   for (const text of ['1],[2', '"', '', '+1', '0x10']) {
     assert.deepEqual(jsonOf(['integer', 'float'], row([text, text])), [[text, text]]);
   }
 });
 
-test('bytes that are no UTF-8 become replacement characters', () => {
+test('bytes that are not UTF-8 become replacement characters', () => {
   assert.deepEqual(jsonOf(['text'], row([Buffer.from([0x61, 0xff, 0x62])])), [['a\ufffdb']]);
 });
 
-test('a row with fewer values or with wrong lengths has nulls, and takes nothing from the next one', () => {
+test('a row with too few values or wrong lengths gets nulls, and does not reach into the next row', () => {
   const short = row(['a'], 2);
   const overlong = row(['a', 'b']);
   overlong.writeInt32BE(1000, 7 + 4 + 1);

@@ -35,7 +35,7 @@ const ACCEPTED: Readonly<Record<string, Partial<PostgresAddress>>> = {
 };
 
 for (const [text, parts] of Object.entries(ACCEPTED)) {
-  test(`${text} is taken apart`, () => {
+  test(`${text} is parsed`, () => {
     assert.deepEqual(parsePostgresUrl(text), { ok: true, address: { ...PLAIN, ...parts } });
   });
 }

@@ -1,4 +1,4 @@
-/** Against a real PostgreSQL; `redshift` too, which speaks the same protocol. */
+/** Runs against a real PostgreSQL, also as `redshift`, which speaks the same protocol. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
@@ -75,7 +75,7 @@ for (const [sentence, [connection, result]] of Object.entries(PROBES)) {
   });
 }
 
-test('values of every common type come as they are', { skip }, async (t) => {
+test('values of every common type are returned unchanged', { skip }, async (t) => {
   const session = await probeFixture(t).open(postgres());
   const sql = `SELECT true AS b, 1::int2 AS i, 9007199254740993 AS l, 1.5::float8 AS f, 'NaN'::float8 AS n, 1.10::numeric AS d,
     'é' AS t, '\\x00ff'::bytea AS y, date '2024-02-29' AS a, time '12:00' AS m, timestamp '2024-01-02 03:04:05.678901' AS s,
@@ -120,7 +120,7 @@ test('values of every common type come as they are', { skip }, async (t) => {
   });
 });
 
-test('parameters go apart from the statement', { skip }, async (t) => {
+test('parameters are sent separately from the statement', { skip }, async (t) => {
   const session = await probeFixture(t).open(postgres());
   const parameters = ["'; DROP TABLE x --", 5, 7n, true, null, new Uint8Array([1, 0])];
   const sql = 'SELECT $1::text, $2::int, $3::bigint, $4::bool, $5::text, $6::bytea';
@@ -129,12 +129,12 @@ test('parameters go apart from the statement', { skip }, async (t) => {
   ]);
 });
 
-test('names without a schema are looked for in the schema of the connection', { skip }, async (t) => {
+test('names without a schema are looked up in the schema of the connection', { skip }, async (t) => {
   const session = await probeFixture(t).open(postgres({ schema: 'information_schema' }));
   assert.deepEqual((await ask(session, 'SELECT count(*) FROM sql_features WHERE false')).rows, [[0]]);
 });
 
-test('many rows come in batches, and no more than were asked for', { skip }, async (t) => {
+test('many rows come in batches, and never more than were asked for', { skip }, async (t) => {
   const session = await probeFixture(t).open(postgres());
   const sql = 'SELECT i FROM generate_series(1, 100000) AS i';
   const all = await ask(session, sql);
@@ -143,7 +143,7 @@ test('many rows come in batches, and no more than were asked for', { skip }, asy
   assert.deepEqual((await ask(session, 'SELECT 1 AS one')).rows, [[1]]);
 });
 
-test('a statement without rows still has its columns, and one that gives none has none', {
+test('a SELECT without rows still has its columns, and a statement that returns nothing has none', {
   skip,
 }, async (t) => {
   const session = await probeFixture(t).open(postgres());
@@ -162,14 +162,14 @@ for (const sql of [
   'SELECT 1; DROP TABLE troupe_x',
   'DELETE FROM pg_class',
 ]) {
-  test(`read-only, the server refuses ${sql}`, { skip }, async (t) => {
+  test(`in read-only mode the server refuses ${sql}`, { skip }, async (t) => {
     const session = await probeFixture(t).open(postgres());
     await assert.rejects(ask(session, sql), { category: 'query' });
     assert.deepEqual((await ask(session, 'SELECT 1 AS one')).rows, [[1]]);
   });
 }
 
-test('what the server says of a statement is told, without the password', { skip }, async (t) => {
+test("the server's message about a statement is passed on, without the password", { skip }, async (t) => {
   const connection = postgres();
   const secret = decodeURIComponent(new URL(connection.connection_string).password);
   const session = await probeFixture(t).open(connection);
@@ -181,7 +181,7 @@ test('what the server says of a statement is told, without the password', { skip
   });
 });
 
-test('a query that is cancelled ends in the server, and the session goes on', { skip }, async (t) => {
+test('a cancelled query ends in the server, and the session can be used again', { skip }, async (t) => {
   const fixture = probeFixture(t);
   const [session, other] = [await fixture.open(postgres()), await fixture.open(postgres())];
   const [[pid] = []] = (await ask(session, 'SELECT pg_backend_pid()')).rows;
@@ -195,7 +195,7 @@ test('a query that is cancelled ends in the server, and the session goes on', { 
   assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
 });
 
-test('a session whose server ends it says so and closes', { skip }, async (t) => {
+test('a session that the server ends reports the failure and can be closed', { skip }, async (t) => {
   const fixture = probeFixture(t);
   const [session, other] = [await fixture.open(postgres()), await fixture.open(postgres())];
   const [[pid] = []] = (await ask(session, 'SELECT pg_backend_pid()')).rows;
@@ -207,7 +207,7 @@ test('a session whose server ends it says so and closes', { skip }, async (t) =>
   await session.close();
 });
 
-test('rows are held back while nobody takes them, and all come in the end', { skip }, async (t) => {
+test('rows are held back while nobody reads them, and all arrive in the end', { skip }, async (t) => {
   const session = await probeFixture(t).open(postgres());
   const signal = new AbortController().signal;
   const wanted = 20_000;
@@ -223,7 +223,7 @@ test('rows are held back while nobody takes them, and all come in the end', { sk
   );
 });
 
-test('a statement that is left early ends, and the session goes on', { skip }, async (t) => {
+test('a statement that is abandoned early ends, and the session can be used again', { skip }, async (t) => {
   const session = await probeFixture(t).open(postgres());
   const signal = new AbortController().signal;
   const sql = "SELECT repeat('x', 100000) FROM generate_series(1, 200)";
@@ -231,10 +231,10 @@ test('a statement that is left early ends, and the session goes on', { skip }, a
   assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
 });
 
-/** Beside its one value a row has its length, the number of its values and theirs. */
+/** A row has this many bytes in addition to its one value: its length, its number of values and the value's length. */
 const ROW_HEAD_BYTES = 11;
 
-test('a row as large as the limit comes, one of a byte more is refused', { skip }, async (t) => {
+test('a row of the largest size is returned, and one with a byte more is refused', { skip }, async (t) => {
   const fixture = probeFixture(t);
   const most = ROW_LIMIT_BYTES - ROW_HEAD_BYTES;
   const { rows } = await ask(await fixture.open(postgres()), `SELECT repeat('x', ${most})`);
@@ -245,7 +245,7 @@ test('a row as large as the limit comes, one of a byte more is refused', { skip 
   });
 });
 
-test('a connection that ends amid the rows ends the statement', { skip }, async (t) => {
+test('a connection that is lost between rows ends the statement', { skip }, async (t) => {
   const fixture = probeFixture(t);
   const [session, other] = [await fixture.open(postgres()), await fixture.open(postgres())];
   const [[pid] = []] = (await ask(session, 'SELECT pg_backend_pid()')).rows;
@@ -259,7 +259,7 @@ test('a connection that ends amid the rows ends the statement', { skip }, async 
   await assert.rejects(reading(), { name: 'DatasourceFailure' });
 });
 
-test('several statements in one are refused', { skip }, async (t) => {
+test('several statements in one query are refused', { skip }, async (t) => {
   const session = await probeFixture(t).open(postgres());
   await assert.rejects(ask(session, 'SELECT 1; SELECT 2'), {
     category: 'query',
@@ -267,7 +267,7 @@ test('several statements in one are refused', { skip }, async (t) => {
   });
 });
 
-/** Takes TLS as a server of PostgreSQL does, and hands on what is inside. */
+/** Accepts TLS as a PostgreSQL server does, and forwards what is inside. Returns the port. */
 function overTls(owner: Owner): Promise<number> {
   return listeningWith(owner, (socket) => {
     socket.once('data', () => {
@@ -281,7 +281,7 @@ function overTls(owner: Owner): Promise<number> {
   });
 }
 
-test('over TLS rows come the same way, and as many', { skip }, async (t) => {
+test('over TLS the same rows arrive', { skip }, async (t) => {
   const port = await overTls(t);
   const credentials = `${server.user}:${encodeURIComponent(server.password || 'unused')}`;
   const connection_string = `postgresql://${credentials}@127.0.0.1:${port}/${server.database}?sslmode=require`;

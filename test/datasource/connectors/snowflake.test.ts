@@ -1,4 +1,4 @@
-/** Against a stand-in that speaks the SQL API of Snowflake. */
+/** Runs against a stand-in that speaks the SQL API of Snowflake. */
 import assert from 'node:assert/strict';
 import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { test } from 'node:test';
@@ -148,7 +148,7 @@ for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
   });
 }
 
-test('values of every common type come as they are, part by part', async (t) => {
+test('values of every common type are returned unchanged, partition by partition', async (t) => {
   const session = await probeFixture(t).open((await snowflake(t)).connection);
   const types =
     'integer decimal float boolean text bytes date time timestamp timestamp timestamptz timestamptz json text'.split(
@@ -176,7 +176,7 @@ test('values of every common type come as they are, part by part', async (t) => 
   });
 });
 
-test('parameters are bound', async (t) => {
+test('parameters are sent as bindings', async (t) => {
   const { connection, requests } = await snowflake(t);
   const session = await probeFixture(t).open(connection);
   await ask(session, 'SELECT ?', { parameters: ["it's", 5, 1.5, null, true, new Uint8Array([255])] });
@@ -190,7 +190,7 @@ test('parameters are bound', async (t) => {
   });
 });
 
-test('what the server says of a statement is told, without the token', async (t) => {
+test("the server's message about a statement is passed on, without the token", async (t) => {
   const session = await probeFixture(t).open((await snowflake(t)).connection);
   await assert.rejects(ask(session, 'SELEC', { readOnly: false }), {
     category: 'query',
@@ -199,7 +199,7 @@ test('what the server says of a statement is told, without the token', async (t)
   await assert.rejects(ask(session, 'DROP TABLE x'), { category: 'query' });
 });
 
-test('a query that is cancelled is ended in the server', async (t) => {
+test('a cancelled query is cancelled in the server', async (t) => {
   const { connection, requests } = await snowflake(t);
   const session = await probeFixture(t).open(connection);
   const stop = new AbortController();

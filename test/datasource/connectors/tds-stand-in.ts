@@ -1,22 +1,25 @@
-/** As much of the protocol of SQL Server (TDS) as a driver needs to sign in and to read a result; without TLS. */
+/** The part of SQL Server's protocol (TDS, without TLS) that a driver needs to log in and to read a result. */
 import type { Socket } from 'node:net';
 import { listeningWith, type Owner } from '../listening.ts';
 
+/** The running stand-in. */
 export interface TdsStandIn {
   readonly port: number;
-  /** Login packets that came in the clear. */
+  /** Login packets that arrived unencrypted. */
   readonly logins: readonly Buffer[];
-  /** Of every message so far. */
+  /** The types of all messages so far. */
   readonly types: readonly number[];
 }
 
 const PRELOGIN = 0x12;
 const LOGIN = 0x10;
 const BATCH = 0x01;
+/** The type of a message that runs a statement with parameters. */
 export const RPC = 0x03;
 const ATTENTION = 0x06;
 const REPLY = 0x04;
 
+/** Starts a stand-in, which ends with the owner. */
 export async function tdsStandIn(owner: Owner): Promise<TdsStandIn> {
   const logins: Buffer[] = [];
   const types: number[] = [];
@@ -53,7 +56,7 @@ function serve(socket: Socket, answer: (type: number, body: Buffer) => Buffer | 
       const body = answer(type, Buffer.concat(message));
       message = [];
       if (body !== undefined) {
-        // The answer that was not given ends first.
+        // The request without an answer ends first.
         if (type === ATTENTION) socket.write(packet(done(0)));
         socket.write(packet(body));
       }
@@ -67,7 +70,7 @@ function packet(body: Buffer): Buffer {
   return Buffer.concat([header, body]);
 }
 
-/** Version, then encryption: not supported. */
+/** The version, then the statement that encryption is not supported. */
 const PRELOGIN_WITHOUT_TLS = Buffer.from([0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 255, 16, 0, 0, 0, 0, 0, 2]);
 
 function loginAnswer(login: string): Buffer {
@@ -83,7 +86,7 @@ function loginAnswer(login: string): Buffer {
   ]);
 }
 
-/** The server asks its client to go to another one. */
+/** Asks the client to connect to another server. */
 function routing(host: string, port: number): Buffer {
   const name = Buffer.from(host, 'utf16le');
   const value = Buffer.concat([Buffer.from([0]), uint16(port), uint16(host.length), name]);
@@ -152,7 +155,7 @@ function token(id: number, parts: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from([id]), uint16(body.length), body]);
 }
 
-/** With its length in characters before it. */
+/** Returns text, preceded by its length in characters. */
 function text(value: string): Buffer {
   return Buffer.concat([Buffer.from([value.length]), Buffer.from(value, 'utf16le')]);
 }

@@ -1,4 +1,4 @@
-/** Against a stand-in that speaks the client protocol of Trino. */
+/** Runs against a stand-in that speaks the client protocol of Trino. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FAILURES } from '#src/datasource/failure.ts';
@@ -35,7 +35,7 @@ const ROW = [
 ];
 const BASIC = `Basic ${Buffer.from('analyst:secret-password').toString('base64')}`;
 
-/** A result in three answers, as the coordinator gives it: queued, some rows, the last rows. */
+/** Answers in three steps, as the coordinator does: queued, some rows, the last rows. */
 function answer({ method, path, headers, body }: StandInRequest, port: number): StandInAnswer | undefined {
   if (headers.authorization !== BASIC) return { status: 401, body: 'Unauthorized' };
   const next = (name: string) => `https://localhost:${port}/v1/statement/executing/${name}`;
@@ -95,7 +95,7 @@ for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
   });
 }
 
-test('values of every common type come as they are, page by page', async (t) => {
+test('values of every common type are returned unchanged, page by page', async (t) => {
   const session = await probeFixture(t).open((await trino(t)).connection);
   const row = [true, 7, 1.5, Number.NaN, '1.10', 'é', new Uint8Array([0, 255]), ...ROW.slice(7, 10), '[1,2]'];
   const types = 'boolean integer float float decimal text bytes date timestamp timestamptz json'.split(' ');
@@ -105,7 +105,7 @@ test('values of every common type come as they are, page by page', async (t) => 
   });
 });
 
-test('parameters go with a prepared statement', async (t) => {
+test('parameters are sent with a prepared statement', async (t) => {
   const { connection, requests } = await trino(t);
   const session = await probeFixture(t).open(connection);
   await ask(session, 'SELECT * FROM x WHERE a = ?', {
@@ -120,7 +120,7 @@ test('parameters go with a prepared statement', async (t) => {
   );
 });
 
-test('a nextUri to another host is asked of the host of the connection', async (t) => {
+test('a nextUri with another host is requested from the host of the connection', async (t) => {
   const { connection, requests } = await trino(t);
   const session = await probeFixture(t).open(connection);
   assert.deepEqual((await ask(session, 'SELECT away')).rows, [[1]]);
@@ -133,7 +133,7 @@ test('a nextUri to another host is asked of the host of the connection', async (
   );
 });
 
-test('what the server says of a statement is told, without the password', async (t) => {
+test("the server's message about a statement is passed on, without the password", async (t) => {
   const session = await probeFixture(t).open((await trino(t)).connection);
   await assert.rejects(ask(session, 'SELEC 1', { readOnly: false }), {
     category: 'query',
@@ -147,7 +147,7 @@ for (const sql of [
   'WITH a AS (SELECT 1) INSERT INTO b SELECT 1',
   'CALL x()',
 ]) {
-  test(`read-only, ${sql} is not sent`, async (t) => {
+  test(`in read-only mode ${sql} is not sent`, async (t) => {
     const { connection, requests } = await trino(t);
     const session = await probeFixture(t).open(connection);
     await assert.rejects(ask(session, sql), {
@@ -158,7 +158,7 @@ for (const sql of [
   });
 }
 
-test('a query that is cancelled is ended in the server', async (t) => {
+test('a cancelled query is cancelled in the server', async (t) => {
   const { connection, requests } = await trino(t);
   const session = await probeFixture(t).open(connection);
   const stop = new AbortController();

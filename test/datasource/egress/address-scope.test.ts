@@ -5,7 +5,7 @@ import { parseHost } from '#src/datasource/egress/ip-address.ts';
 
 const OWN = new Set(['203.0.113.9', '2001:db8::9']);
 
-/** Address as it may be written, what it is, and how far it may be trusted. */
+/** An address as it may be written, its canonical form, and its scope. */
 const ADDRESSES: readonly (readonly [written: string, address: string, scope: AddressScope])[] = [
   ['8.8.8.8', '8.8.8.8', 'public'],
   ['192.0.2.1', '192.0.2.1', 'public'],
@@ -124,7 +124,7 @@ for (const written of [
   '127。0。0。1',
   `${'a'.repeat(64)}.example`,
 ]) {
-  test(`${JSON.stringify(written)} is no host`, () => {
+  test(`${JSON.stringify(written)} is not a host`, () => {
     assert.deepEqual(parseHost(written), { kind: 'invalid' });
   });
 }

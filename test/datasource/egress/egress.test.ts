@@ -26,8 +26,8 @@ function egressFor(options: Pick<EgressOptions, 'listenHost' | 'allow'>) {
   });
 }
 
-/** The scope of the route, or the category of the refusal. */
-async function judged(options: Pick<EgressOptions, 'listenHost' | 'allow'>, host: string, port = 5432) {
+/** Returns the scope of the route, or the category of the refusal. */
+async function outcomeOf(options: Pick<EgressOptions, 'listenHost' | 'allow'>, host: string, port = 5432) {
   try {
     using route = await egressFor(options).admit(host, port, new AbortController().signal);
     return route.scope;
@@ -43,7 +43,7 @@ const LISTED = ['10.0.0.0/24', '192.168.1.7', 'inside.example', 'fd00::/8', '::f
 const HOME_LISTED = { listenHost: 'localhost', allow: LISTED };
 const PUBLIC_LISTED = { listenHost: '::', allow: LISTED };
 
-/** Target, and what is said of it: at home, listening to the world, at home with a list, to the world with a list. */
+/** For each target the outcome on loopback, on a public address, on loopback with a list, on a public address with a list. */
 const TARGETS: Readonly<Record<string, readonly [string, string, string, string]>> = {
   '8.8.8.8': ['public', 'public', 'public', 'public'],
   'db.example': ['public', 'public', 'public', 'public'],
@@ -77,28 +77,32 @@ const TARGETS: Readonly<Record<string, readonly [string, string, string, string]
 };
 
 for (const [target, expected] of Object.entries(TARGETS)) {
-  test(`${target} is judged by where the server listens and what is allowed`, async () => {
+  test(`whether ${target} may be reached depends on where the server listens and what is allowed`, async () => {
     const settings = [HOME, PUBLIC, HOME_LISTED, PUBLIC_LISTED];
-    assert.deepEqual(await Promise.all(settings.map((one) => judged(one, target))), expected);
+    assert.deepEqual(await Promise.all(settings.map((one) => outcomeOf(one, target))), expected);
   });
 }
 
-test('nothing allows a link-local or metadata address', async () => {
+test('no setting allows a link-local or metadata address', async () => {
   const allow = ['0.0.0.0/0', '::/0', '169.254.169.254', 'trap.example'];
   for (const target of ['169.254.169.254', 'trap.example', 'fd00:ec2::254', '100.100.100.200', '0.0.0.0']) {
-    assert.equal(await judged({ listenHost: '127.0.0.1', allow }, target), 'not_allowed');
+    assert.equal(await outcomeOf({ listenHost: '127.0.0.1', allow }, target), 'not_allowed');
   }
 });
 
-test('an empty list allows no loopback or private address', async () => {
+test('with an empty list no loopback or private address may be reached', async () => {
   const closed = { listenHost: '127.0.0.1', allow: [] };
   assert.deepEqual(
-    [await judged(closed, '127.0.0.1'), await judged(closed, '10.0.0.5'), await judged(closed, '8.8.8.8')],
+    [
+      await outcomeOf(closed, '127.0.0.1'),
+      await outcomeOf(closed, '10.0.0.5'),
+      await outcomeOf(closed, '8.8.8.8'),
+    ],
     ['not_allowed', 'not_allowed', 'public'],
   );
 });
 
-test("the server's own port is refused on every address of the machine, and allowed to nobody", async () => {
+test("the server's own port is refused on every address of the machine, whatever is allowed", async () => {
   const allow = ['127.0.0.1', '203.0.113.9', 'ours.example', '::1'];
   for (const listenHost of ['127.0.0.1', '0.0.0.0']) {
     for (const host of [
@@ -111,16 +115,16 @@ test("the server's own port is refused on every address of the machine, and allo
       '0x7f.1',
     ]) {
       assert.equal(
-        await judged({ listenHost, allow }, host, OWN_PORT).catch(String),
+        await outcomeOf({ listenHost, allow }, host, OWN_PORT).catch(String),
         host === 'localhost' ? 'name_not_found' : 'not_allowed',
       );
     }
   }
-  assert.equal(await judged(HOME, '127.0.0.1', OWN_PORT + 1), 'loopback');
-  assert.equal(await judged(HOME, '8.8.8.8', OWN_PORT), 'public');
+  assert.equal(await outcomeOf(HOME, '127.0.0.1', OWN_PORT + 1), 'loopback');
+  assert.equal(await outcomeOf(HOME, '8.8.8.8', OWN_PORT), 'public');
 });
 
-test('a name is resolved once, and the route stays with what it was then', async (t) => {
+test('a name is resolved once, and its route keeps the addresses found then', async (t) => {
   const port = await listeningWith(t, (socket) => socket.end('here'));
   const answers = [['127.0.0.1'], ['169.254.169.254']];
   let asked = 0;
@@ -152,7 +156,7 @@ test('the second address of a name is tried when the first does not answer', asy
   assert.equal(String((await once(route.connect(), 'data'))[0]), 'here');
 });
 
-test('a resolver that never answers is given up with the signal', async () => {
+test('a resolver that never answers is abandoned when the signal aborts', async () => {
   const egress = createEgress({
     listenHost: '127.0.0.1',
     ownPorts: () => [OWN_PORT],
@@ -173,7 +177,7 @@ test('disposing of a route destroys its sockets', async (t) => {
   assert.equal(socket.destroyed, true);
 });
 
-test('only loopback hosts count as listening at home', () => {
+test('only loopback hosts count as listening on loopback', () => {
   const hosts = ['127.0.0.1', '127.0.0.2', '::1', 'localhost', '0.0.0.0', '::', '10.0.0.1', 'db.example', ''];
   assert.deepEqual(hosts.filter(isLoopbackHost), ['127.0.0.1', '127.0.0.2', '::1', 'localhost']);
 });

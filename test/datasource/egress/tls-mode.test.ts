@@ -9,7 +9,7 @@ import { TEST_CERTIFICATE, TEST_KEY } from '#test/support/test-certificate.ts';
 import { listening, type Owner } from '../listening.ts';
 import { OWN_PORT, probeFixture } from '../probe-fixture.ts';
 
-/** What is tried, in a word each. */
+/** Returns the attempts, each as one word. */
 function attempts(mode: TlsMode | undefined, scope: 'loopback' | 'private' | 'public', ca?: string): string {
   return tlsAttempts(mode, { scope }, ca)
     .map((one) => {
@@ -20,7 +20,7 @@ function attempts(mode: TlsMode | undefined, scope: 'loopback' | 'private' | 'pu
     .join(', ');
 }
 
-test('modes mean what they mean everywhere, and saying nothing depends on how far the server is', () => {
+test("TLS modes have PostgreSQL's meaning, and without one the scope of the server decides", () => {
   const modes = [undefined, 'disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
   const table = modes.map((mode) => [
     mode ?? 'nothing',
@@ -39,7 +39,7 @@ test('modes mean what they mean everywhere, and saying nothing depends on how fa
   ]);
 });
 
-/** A server that takes TLS as PostgreSQL does, and then refuses the password: whoever hears of that has got through. */
+/** A server that accepts TLS as PostgreSQL does and then rejects the password: that error shows that TLS was accepted. */
 function tlsPostgres(owner: Owner): Promise<number> {
   const secureContext = createSecureContext({ cert: TEST_CERTIFICATE, key: TEST_KEY });
   const refusal = Buffer.from('SFATAL\0VFATAL\0C28P01\0Mno\0\0');
@@ -49,7 +49,7 @@ function tlsPostgres(owner: Owner): Promise<number> {
     socket.once('data', () => {
       socket.write('S');
       const secure = new TLSSocket(socket, { isServer: true, secureContext });
-      secure.on('error', () => {}); // the client did not trust us
+      secure.on('error', () => {}); // the client rejected the certificate
       secure.once('data', () => secure.end(Buffer.concat([Buffer.from('E'), length, refusal])));
     });
   });
@@ -71,7 +71,7 @@ const CASES: readonly (readonly [host: string, mode: TlsMode, ca: boolean, messa
 ];
 
 for (const [host, tls, ca, message] of CASES) {
-  test(`${tls} of ${host}, ${ca ? 'with' : 'without'} its CA, says: ${message}`, async (t) => {
+  test(`${tls} of ${host}, ${ca ? 'with' : 'without'} its CA, results in: ${message}`, async (t) => {
     const port = await tlsPostgres(t);
     const egress = createEgress({
       listenHost: '127.0.0.1',

@@ -11,7 +11,7 @@ import { withNewKey } from '#src/datasource/keys/keyring.ts';
 const place = { workspaceId: 'ws1', slug: 'sales', revision: 3 };
 const connection = { kind: 'postgres', connection_string: 'postgres://u:canary@h/d', schema: 'public' };
 
-test('a sealed connection opens to what was sealed, and shows nothing of it', () => {
+test('unsealing returns the connection, and the sealed form shows nothing of it', () => {
   const ring = withNewKey(undefined);
   const sealed = sealConnection(ring, place, connection);
   assert.deepEqual(openConnection(ring, place, sealed), connection);
@@ -20,7 +20,7 @@ test('a sealed connection opens to what was sealed, and shows nothing of it', ()
   }
 });
 
-test('two seals of one connection have nothing in common', () => {
+test('two sealed forms of one connection have nothing in common', () => {
   const ring = withNewKey(undefined);
   const [a, b] = [sealConnection(ring, place, connection), sealConnection(ring, place, connection)];
   assert.notDeepEqual(a.box, b.box);
@@ -32,7 +32,7 @@ for (const [what, moved] of [
   ['another slug', { ...place, slug: 'sales2' }],
   ['another revision', { ...place, revision: 4 }],
 ] as const) {
-  test(`a sealed connection does not open in the place of ${what}`, () => {
+  test(`a sealed connection cannot be unsealed in the place of ${what}`, () => {
     const ring = withNewKey(undefined);
     const sealed = sealConnection(ring, place, connection);
     assert.throws(() => openConnection(ring, moved, sealed), UnsealError);
@@ -40,7 +40,7 @@ for (const [what, moved] of [
 }
 
 for (const member of ['box', 'keyBox', 'nonce', 'keyNonce'] as const) {
-  test(`a sealed connection with one bit of ${member} changed does not open`, () => {
+  test(`a sealed connection with one bit of ${member} changed cannot be unsealed`, () => {
     const ring = withNewKey(undefined);
     const sealed = sealConnection(ring, place, connection);
     const bytes = Uint8Array.from(sealed[member]);
@@ -49,7 +49,7 @@ for (const member of ['box', 'keyBox', 'nonce', 'keyNonce'] as const) {
   });
 }
 
-test('a sealed connection does not open with another keyring, nor with one that lacks its key', () => {
+test('a sealed connection cannot be unsealed with another keyring, nor with one that lacks its key', () => {
   const ring = withNewKey(undefined);
   const sealed = sealConnection(ring, place, connection);
   const other = withNewKey(undefined);
@@ -58,7 +58,7 @@ test('a sealed connection does not open with another keyring, nor with one that 
   assert.throws(() => openConnection(disguised, place, sealed), UnsealError);
 });
 
-test('resealing changes the sealing key and leaves the connection as it is', () => {
+test('resealing changes the sealing key and keeps the connection', () => {
   const before = withNewKey(undefined);
   const sealed = sealConnection(before, place, connection);
   const after = withNewKey(before);
@@ -69,7 +69,7 @@ test('resealing changes the sealing key and leaves the connection as it is', () 
   assert.deepEqual(openConnection(onlyNew, place, resealed), connection);
 });
 
-test('the error of a connection that does not open holds nothing of it', () => {
+test('the error of a failed unsealing contains nothing of the connection', () => {
   const ring = withNewKey(undefined);
   const sealed = sealConnection(ring, place, connection);
   assert.throws(

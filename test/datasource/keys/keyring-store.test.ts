@@ -24,14 +24,14 @@ async function open(t: TestContext): Promise<{ store: Store; path: string }> {
   return { store, path: join(dir, 'keyring.json') };
 }
 
-test('the first start makes a keyring that only its owner can read', async (t) => {
+test('the first start creates a keyring that only its owner can read', async (t) => {
   const { store, path } = await open(t);
   const holder = await KeyringStore.open(store, path);
   assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.deepEqual(holder.states(), [{ id: holder.ring.active, active: true, sealed: 0 }]);
 });
 
-test('a keyring that is missing beside a store that needs it refuses to open and writes nothing', async (t) => {
+test('when a keyring is missing that the store needs, opening fails and writes nothing', async (t) => {
   const { store, path } = await open(t);
   await KeyringStore.open(store, path);
   rmSync(path);
@@ -39,7 +39,7 @@ test('a keyring that is missing beside a store that needs it refuses to open and
   assert.throws(() => statSync(path), { code: 'ENOENT' });
 });
 
-test('the keyring of another server is refused and stays as it is', async (t) => {
+test('the keyring of another server is rejected and stays unchanged', async (t) => {
   const [mine, other] = [await open(t), await open(t)];
   await KeyringStore.open(mine.store, mine.path);
   await KeyringStore.open(other.store, other.path);
@@ -49,7 +49,7 @@ test('the keyring of another server is refused and stays as it is', async (t) =>
   assert.equal(readFileSync(mine.path, 'utf8'), foreign);
 });
 
-test('a key whose value was changed under its name is refused', async (t) => {
+test('a key whose value was changed under the same id is rejected', async (t) => {
   const { store, path } = await open(t);
   const holder = await KeyringStore.open(store, path);
   const content = JSON.parse(readFileSync(path, 'utf8'));
@@ -63,14 +63,14 @@ for (const [what, text] of [
   ['no keys', '{"active":"a","keys":{}}'],
   ['a short key', '{"active":"a","keys":{"a":"AAAA"}}'],
 ] as const) {
-  test(`a keyring with ${what} is damaged`, async (t) => {
+  test(`a keyring with ${what} is reported as damaged`, async (t) => {
     const { store, path } = await open(t);
     writeFileSync(path, text);
     await assert.rejects(KeyringStore.open(store, path), KeyringError);
   });
 }
 
-test('after a rotation everything is sealed by the new key, and the old one is gone', async (t) => {
+test('after a rotation the new key seals everything, and the old one is removed', async (t) => {
   const { store, path } = await open(t);
   const holder = await KeyringStore.open(store, path);
   store.write((tx) => {
@@ -89,7 +89,7 @@ test('after a rotation everything is sealed by the new key, and the old one is g
   for (let n = 0; n < 250; n++) assert.deepEqual(readSealed(store, reopened.ring, place(n)), connection);
 });
 
-test('a rotation that was cut off goes on with the next one', async (t) => {
+test('a rotation that was interrupted is completed by the next one', async (t) => {
   const { store, path } = await open(t);
   const holder = await KeyringStore.open(store, path);
   store.write((tx) => {

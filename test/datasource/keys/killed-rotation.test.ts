@@ -8,15 +8,15 @@ import { childScript } from '#test/support/child-script.ts';
 import { SEALED, sealedPlace, sealedText } from '#test/support/sealed.ts';
 import { temporaryDirectory } from '#test/support/temporary-store.ts';
 
-/** Each is a process that is killed. `TROUPE_TEST_SEEDS` says how many, and `CI=true` asks for fifty. */
+/** Number of processes that are killed: `TROUPE_TEST_SEEDS`, else 8, or 50 with `CI=true`. */
 const SEEDS = Number(process.env.TROUPE_TEST_SEEDS ?? (process.env.CI === 'true' ? 50 : 8));
 
-test('after a rotation that was killed at any moment every datasource opens, and the next rotation ends', async (t) => {
+test('after a rotation was killed at any moment every datasource opens, and the next rotation completes', async (t) => {
   for (let seed = 0; seed < SEEDS; seed++) {
     const directory = temporaryDirectory(t);
     const child = childScript(t, 'key-rotator', directory);
     for (let i = 0; i <= seed % 3; i++) await child.line();
-    // Spins rather than sleeps, so that the blow falls at another point within a rotation each time.
+    // It spins instead of sleeping, so that the kill hits a different point of the rotation each time.
     const blowAt = performance.now() + ((seed * 7) % 23);
     while (performance.now() < blowAt);
     await child.kill();

@@ -15,7 +15,7 @@ function fixture(limits: { count?: number; bytes?: number } = {}) {
   return { clock, descriptions };
 }
 
-test('a description is known for its revision of its datasource in its workspace, until it is dropped', () => {
+test('a description is found for its revision of its datasource in its workspace, until it is dropped', () => {
   const { descriptions } = fixture();
   descriptions.keep('ws', which('a'), description('t'));
   assert.deepEqual(descriptions.get('ws', which('a')), description('t'));
@@ -27,7 +27,7 @@ test('a description is known for its revision of its datasource in its workspace
   assert.deepEqual(descriptions.size, { count: 0, bytes: 0 });
 });
 
-test('what is too old is forgotten, whichever is asked for', () => {
+test('every access removes expired descriptions', () => {
   const { clock, descriptions } = fixture();
   descriptions.keep('ws', which('a'), description('t'));
   clock.now = 999;
@@ -37,7 +37,7 @@ test('what is too old is forgotten, whichever is asked for', () => {
   assert.equal(descriptions.size.count, 0);
 });
 
-test('the oldest make room, by their number and by their bytes', () => {
+test('the oldest descriptions are removed when there are too many, or too many bytes', () => {
   const few = fixture({ count: 2 }).descriptions;
   for (const slug of ['a', 'b', 'c']) few.keep('ws', which(slug), description(slug));
   assert.deepEqual(
@@ -49,7 +49,7 @@ test('the oldest make room, by their number and by their bytes', () => {
   assert.deepEqual(small.size, { count: 2, bytes: bytesOf('a') * 2 });
 });
 
-test('one that is too large alone is not kept, and what was known before is not either', () => {
+test('a description that is too large is not kept, and replaces nothing but the outdated one', () => {
   const { descriptions } = fixture({ bytes: 1_000 });
   descriptions.keep('ws', which('a'), description('t'));
   descriptions.keep('ws', which('a'), description('t'.repeat(600)));

@@ -6,7 +6,7 @@ import { SessionPool } from '#src/datasource/query/session-pool.ts';
 import type { DatasourceRecord } from '#storage/datasources.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
-const MOST = 8;
+const MAX_CONNECTIONS = 8;
 const never = new AbortController().signal;
 
 function record(revision = 1, slug = 'sales'): DatasourceRecord {
@@ -23,7 +23,7 @@ function record(revision = 1, slug = 'sales'): DatasourceRecord {
   };
 }
 
-/** A pool, and the names of its sessions as they are opened and closed. */
+/** Returns a pool, and the names of its sessions as they are opened and closed. */
 function watchedPool(waitMs = 60_000) {
   const seen: string[] = [];
   let opened = 0;
@@ -41,7 +41,7 @@ function watchedPool(waitMs = 60_000) {
   return { pool, seen, acquire };
 }
 
-test('a connection whose statement ended well serves the next one, another one is closed', async () => {
+test('a connection whose statement succeeded is reused, and any other is closed', async () => {
   const { seen, acquire } = watchedPool();
   (await acquire()).release(true);
   (await acquire()).release(false);
@@ -49,20 +49,20 @@ test('a connection whose statement ended well serves the next one, another one i
   assert.deepEqual(seen, ['open sales/1#1', 'close sales/1#1', 'open sales/1#2']);
 });
 
-test('statements at once have connections of their own', async () => {
+test('concurrent statements have separate connections', async () => {
   const { acquire } = watchedPool();
   const [a, b] = await Promise.all([acquire(), acquire()]);
   assert.notEqual(a.session, b.session);
 });
 
-test('another revision never gets the connection of the one before', async () => {
+test('a revision never gets a connection of an earlier one', async () => {
   const { seen, acquire } = watchedPool();
   (await acquire(record(1))).release(true);
   await acquire(record(2));
   assert.deepEqual(seen, ['open sales/1#1', 'open sales/2#2']);
 });
 
-test('dropping closes idle connections at once, those in use when their statement ends, and no other datasource’s', async () => {
+test('dropping closes idle connections at once, those in use when their statement ends, and none of other datasources', async () => {
   const { pool, seen, acquire } = watchedPool();
   const [idle, used, other] = [await acquire(), await acquire(), await acquire(record(1, 'sales-2'))];
   idle.release(true);
@@ -73,7 +73,7 @@ test('dropping closes idle connections at once, those in use when their statemen
   assert.deepEqual(seen.slice(3), ['close sales/1#1', 'close sales/1#2']);
 });
 
-test('releasing twice gives back once', async () => {
+test('releasing a connection twice counts once', async () => {
   const { acquire, seen } = watchedPool();
   const lease = await acquire();
   lease.release(true);
@@ -82,24 +82,24 @@ test('releasing twice gives back once', async () => {
   assert.deepEqual(seen, ['open sales/1#1']);
 });
 
-test('beyond the most connections a statement waits until one is given back', async () => {
+test('when all connections are in use a statement waits until one is released', async () => {
   const { acquire, seen } = watchedPool();
-  const leases = await Promise.all(Array.from({ length: MOST }, () => acquire()));
+  const leases = await Promise.all(Array.from({ length: MAX_CONNECTIONS }, () => acquire()));
   const waiting = acquire();
   leases[3]?.release(true);
   assert.equal((await waiting).session, leases[3]?.session);
-  assert.equal(seen.length, MOST);
+  assert.equal(seen.length, MAX_CONNECTIONS);
 });
 
-test('one that waits in vain is told that all are in use', async () => {
+test('a statement that waits too long fails with busy', async () => {
   const { acquire } = watchedPool(1);
-  await Promise.all(Array.from({ length: MOST }, () => acquire()));
+  await Promise.all(Array.from({ length: MAX_CONNECTIONS }, () => acquire()));
   await assert.rejects(acquire(), { category: 'busy' });
 });
 
-test('one that is cancelled while it waits takes no connection, and the next in line gets it', async () => {
+test('a statement that is cancelled during the wait takes no connection, and the next in line gets it', async () => {
   const { acquire } = watchedPool();
-  const leases = await Promise.all(Array.from({ length: MOST }, () => acquire()));
+  const leases = await Promise.all(Array.from({ length: MAX_CONNECTIONS }, () => acquire()));
   const stop = new AbortController();
   const cancelled = acquire(record(), stop.signal);
   const next = acquire();
@@ -109,19 +109,19 @@ test('one that is cancelled while it waits takes no connection, and the next in 
   assert.equal((await next).session, leases[0]?.session);
 });
 
-test('a connection that cannot be opened leaves its place', async () => {
+test('a connection that cannot be opened does not count as in use', async () => {
   let failing = true;
   const session: Session = { probe: async () => {}, query: async function* () {}, close: async () => {} };
   const pool = new SessionPool(async () => {
     if (failing) throw new Error('refused');
     return session;
   });
-  for (let i = 0; i < MOST; i++) await assert.rejects(pool.acquire(WORKSPACE, record(), never));
+  for (let i = 0; i < MAX_CONNECTIONS; i++) await assert.rejects(pool.acquire(WORKSPACE, record(), never));
   failing = false;
   assert.equal((await pool.acquire(WORKSPACE, record(), never)).session, session);
 });
 
-test('what is idle is closed with the pool', async () => {
+test('closing the pool closes idle connections', async () => {
   const { pool, seen, acquire } = watchedPool();
   (await acquire()).release(true);
   await pool[Symbol.asyncDispose]();

@@ -9,7 +9,7 @@ for (const sql of [
   'INSERT INTO a VALUES (1)',
   'explain select 1',
 ]) {
-  test(`the connection is as before after ${JSON.stringify(sql)}`, () => {
+  test(`the connection can be reused after ${JSON.stringify(sql)}`, () => {
     assert.equal(changesConnection('postgres', sql), false);
   });
 }
@@ -26,12 +26,12 @@ for (const sql of [
   "select get_lock('a', 1)",
   '',
 ]) {
-  test(`the connection may be another one after ${JSON.stringify(sql)}`, () => {
+  test(`the connection may have changed after ${JSON.stringify(sql)}`, () => {
     assert.equal(changesConnection('postgres', sql), true);
   });
 }
 
-test('a batch of SQL Server that begins with reading may leave a transaction open', () => {
+test('a batch of SQL Server that begins with a SELECT may leave a transaction open', () => {
   assert.equal(changesConnection('mssql', 'SELECT 1 BEGIN TRAN'), true);
   assert.equal(changesConnection('mssql', 'SELECT 1'), false);
 });
@@ -47,7 +47,7 @@ for (const [kind, sql, is] of [
   ['bigquery', 'BEGIN SELECT 1; END', false],
   ['postgres', 'select commit from a', false],
 ] as const) {
-  test(`${kind}: ${sql} is ${is ? '' : 'not '}about a transaction over several`, () => {
+  test(`${kind}: ${sql} ${is ? 'controls' : 'does not control'} a transaction`, () => {
     assert.equal(controlsTransaction(kind, sql), is);
   });
 }
