@@ -15,7 +15,7 @@ const settings = {
 };
 const fine: Behaviour = (exchange) => exchange.text('Fine.').end();
 
-test('after kill -9 in a tool call the next prompt is answered, nothing runs twice, and the old run is stale', async () => {
+test('after kill -9 during a tool call the next prompt is answered, nothing runs twice, and the old run is stale', async () => {
   const server = await startChildServer(test, settings);
   const { client } = server;
   const notebook = await openNotebook(server, { a: 'a = 41' });
@@ -68,7 +68,7 @@ test('after kill -9 in a tool call the next prompt is answered, nothing runs twi
   assert.equal((await again.runs.get(runId)).status, 'cancelled');
 });
 
-test('a drain ends a prompt as failed, closes the connection to the model, and the session goes on afterwards', async () => {
+test('a drain fails the running prompt, closes the connection to the model, and the session continues after the restart', async () => {
   const server = await startServer(test, settings);
   const { environmentId } = await server.client.executionEnvironments.create();
   const { sessionId } = await server.client.agentSessions.open({ environmentId });

@@ -22,7 +22,7 @@ const calls = (run: Run) =>
     part.type === 'tool-call' ? [[part.name, part.status, part.output]] : [],
   );
 
-test('an agent lists, describes and queries the datasources of its conversation, reading only', async () => {
+test('an agent lists, describes and queries the datasources of its conversation, and cannot write to them', async () => {
   mkdirSync(server.filesDir, { recursive: true });
   for (const slug of ['sales', 'secret']) {
     writeSqlite(
@@ -75,7 +75,7 @@ async function described(caller: Client, input: object = {}): Promise<readonly u
   return calls(run)[0]?.slice(1) ?? [];
 }
 
-test('tables of a remote datasource are asked for once in a while, and who may read them each time', async (t) => {
+test('the tables of a remote datasource are cached for some minutes, but the right to read them is checked each time', async (t) => {
   let table = 'orders';
   const columns = ['a', 'b', 'c', 'd'].map((name) => ({ name, type: 'varchar' }));
   const database = await httpStandIn(

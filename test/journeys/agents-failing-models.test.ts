@@ -44,26 +44,26 @@ const fine: Behaviour = (exchange) => exchange.text('Fine.').end();
 const outcome = ({ run, requests }: Prompted) => [run.status, run.error?.code ?? null, requests];
 const reasons = ({ log }: Prompted) => log.dataOf('session.status').flatMap(({ reason }) => reason ?? []);
 
-test('a limit with a hint is waited for, and said', async () => {
+test('a rate limit with a retry hint is waited for and reported to subscribers', async () => {
   const end = await prompted((exchange) => exchange.refuse(429, {}, soon), fine);
   assert.deepEqual(outcome(end), ['completed', null, 2]);
   assert.deepEqual(reasons(end), ['model_rate_limited']);
 });
 
-test('a limit whose hint is longer than anyone waits ends the run at once', async () => {
+test('a rate limit whose hint exceeds the longest pause ends the run at once', async () => {
   const end = await prompted((exchange) => exchange.refuse(429, {}, { 'retry-after': '600' }));
   assert.deepEqual(outcome(end), ['failed', 'model_rate_limited', 1]);
   assert.match(String(end.run.error?.message), /10 minutes/);
 });
 
-test('a model that stays overloaded is given up after four attempts', async () => {
+test('a prompt fails after four attempts at an overloaded model', async () => {
   const overloaded: Behaviour = (exchange) => exchange.refuse(503, {}, soon);
   const end = await prompted(overloaded, overloaded, overloaded, overloaded);
   assert.deepEqual(outcome(end), ['failed', 'model_overloaded', 4]);
   assert.deepEqual(reasons(end), ['model_overloaded', 'model_overloaded', 'model_overloaded']);
 });
 
-test('a wrong key ends the run at once, and nobody sees it', async () => {
+test('a wrong API key ends the run at once, and nobody sees the key', async () => {
   const end = await prompted((exchange) =>
     exchange.refuse(401, { error: { message: 'bad key key-that-nobody-sees' } }),
   );
@@ -71,7 +71,7 @@ test('a wrong key ends the run at once, and nobody sees it', async () => {
   assert.ok(!JSON.stringify([end.run, end.log.events, server.log]).includes('key-that-nobody-sees'));
 });
 
-test('what a provider says against a request is repeated without the key', async () => {
+test('the error message of a provider is passed on without the API key', async () => {
   const body = { error: { message: 'no such field near key-that-nobody-sees' } };
   const end = await prompted((exchange) => exchange.refuse(400, body));
   assert.deepEqual(end.run.error, {
@@ -82,7 +82,7 @@ test('what a provider says against a request is repeated without the key', async
   assert.deepEqual(outcome(unknown), ['failed', 'model_unknown', 1]);
 });
 
-test('an answer that breaks off is asked for again; the half of it is never an entry', async () => {
+test('an answer that breaks off is requested again, and its first half never becomes an entry', async () => {
   const end = await prompted((exchange) => {
     exchange.text('The first half');
     setImmediate(() => exchange.cut());
@@ -94,7 +94,7 @@ test('an answer that breaks off is asked for again; the half of it is never an e
   );
 });
 
-test('nonsense, an answer without an end and an error in mid-stream are no answers', async () => {
+test('nonsense, an answer without an end and an error in mid-stream do not count as answers', async () => {
   for (const broken of [
     (exchange) => exchange.text('So').raw('data: {"choices": [{"del\n\n').stop(),
     (exchange) => exchange.text('So').stop(),
@@ -105,7 +105,7 @@ test('nonsense, an answer without an end and an error in mid-stream are no answe
   }
 });
 
-test('a model that says nothing is asked again, before its first byte and behind it', async () => {
+test('a silent model is asked again, whether it stops before or after its first byte', async () => {
   const end = await prompted(
     () => {},
     (exchange) => void exchange.text('Well'),
@@ -117,7 +117,7 @@ test('a model that says nothing is asked again, before its first byte and behind
   assert.deepEqual(asked, ['cut', 'cut', 'whole']);
 });
 
-test('a slow first token is no silence while bytes come', async () => {
+test('a slow first token does not count as silence while bytes arrive', async () => {
   const end = await prompted((exchange) => {
     let beats = 0;
     const timer = setInterval(() => {
@@ -130,7 +130,7 @@ test('a slow first token is no silence while bytes come', async () => {
   assert.deepEqual(outcome(end), ['completed', null, 1]);
 });
 
-test('a model that never stops is stopped', async () => {
+test('a model that never stops is cut off', async () => {
   const word = 'word '.repeat(2000);
   const end = await prompted((exchange) => {
     for (let i = 0; i < 120; i++) exchange.text(word);
@@ -139,7 +139,7 @@ test('a model that never stops is stopped', async () => {
   assert.equal(await model.exchanges.at(-1)!.over, 'cut');
 });
 
-test('a refusal of the model fails the run, an empty or cut answer completes it with a warning', async () => {
+test('a refusal of the model fails the run; an empty or truncated answer completes it with a warning', async () => {
   const refused = await prompted((exchange) => exchange.text('I').end('content_filter'));
   assert.deepEqual(outcome(refused), ['failed', 'model_refused', 1]);
   const warnings = ({ run }: Prompted) =>
@@ -150,7 +150,7 @@ test('a refusal of the model fails the run, an empty or cut answer completes it 
   assert.deepEqual([outcome(cut), warnings(cut)], [['completed', null, 1], ['answer_cut']]);
 });
 
-test('a run says which limit ended it, and its open calls have results', async () => {
+test('a run names the limit that ended it, and its open calls get results', async () => {
   const call: Behaviour = (exchange) => exchange.calls(['list_datasources', {}]).end('tool_calls');
   const end = await prompted(call, call, call);
   // Two steps of 110 tokens are below the limit of 300, the third is above it, and the last that may be.
@@ -159,7 +159,7 @@ test('a run says which limit ended it, and its open calls have results', async (
   assert.deepEqual(calls, ['completed', 'completed', 'cancelled']);
 });
 
-test('a history that is too long loses its oldest outputs first, and the run says so', async () => {
+test('when a history is too long its oldest outputs are left out first, and the run warns about it', async () => {
   const notebook = await openNotebook(server, { long: `"""${'x'.repeat(3400)}"""` });
   const { environmentId, id } = notebook;
   await client.agentSessions.open({ environmentId, notebookSessionId: id });

@@ -37,7 +37,7 @@ const CALLED: Readonly<Record<string, string>> = {
 };
 
 for (const [id, path] of Object.entries(CALLED)) {
-  test(`${id} is asked at ${path}, uses tools and sees what they say, prompt after prompt`, async () => {
+  test(`${id} is called at ${path}, uses tools and receives their results, prompt after prompt`, async () => {
     const { client } = server;
     const notebook = await openNotebook(server, {
       a: 'a = 21',

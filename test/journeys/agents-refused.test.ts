@@ -18,7 +18,7 @@ async function statusOf(body: OpenAgentSession): Promise<number> {
   return (await server.request('POST', '/api/v3/agent-sessions', { body })).status;
 }
 
-test('opening answers 201 for a new or reopened conversation, 200 for one that is open there already', async () => {
+test('opening returns 201 for a new or reopened conversation, and 200 for one that is already open there', async () => {
   const environmentId = await environment();
   const { sessionId } = await client.agentSessions.open({
     environmentId,
@@ -41,7 +41,7 @@ test('opening answers 201 for a new or reopened conversation, 200 for one that i
   assert.equal(await statusOf({ environmentId: elsewhere, id: sessionId }), 201);
 });
 
-test('omitted members of configuration and context stay what they are; null is the default', async () => {
+test('omitted members of configuration and context keep their values; null restores the default', async () => {
   const environmentId = await environment();
   const { sessionId: id } = await client.agentSessions.open({
     environmentId,
@@ -77,7 +77,7 @@ test('an unknown member, a wrong model id and ids that do not match are refused'
   assert.equal(await refused({ environmentId, config: { model: 'acme/gpt' } }), '400 unknown_model');
 });
 
-test('a notebook has to be ready, in the same environment, and is bound for life', async () => {
+test('a notebook must be ready and in the same environment, and the binding to it cannot be changed', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const { environmentId, id } = notebook;
   const elsewhere = await environment();
@@ -100,7 +100,7 @@ test('a notebook has to be ready, in the same environment, and is bound for life
   assert.equal(await statusOf({ environmentId, notebookSessionId: id }), 201);
 });
 
-test('an environment with an agent session in it cannot be closed, nor a closed one take an agent', async () => {
+test('an environment with an agent session cannot be closed, and a closed one accepts no agent', async () => {
   const environmentId = await environment();
   const { sessionId } = await client.agentSessions.open({ environmentId });
   assert.equal(await refusalOf(client.executionEnvironments.close(environmentId)), '409 environment_in_use');
@@ -109,7 +109,7 @@ test('an environment with an agent session in it cannot be closed, nor a closed 
   assert.equal(await refusalOf(client.agentSessions.open({ environmentId })), '409 environment_closed');
 });
 
-test('a prompt without a model is refused before there is a run, with the ways out', async () => {
+test('a prompt without a model is refused before a run exists, and the error says how to choose one', async () => {
   const environmentId = await environment();
   const { sessionId, config } = await client.agentSessions.open({ environmentId });
   assert.equal(config.model, null);
@@ -126,7 +126,7 @@ test('a prompt without a model is refused before there is a run, with the ways o
   assert.deepEqual((await client.agentSessions.get(sessionId)).entries, []);
 });
 
-test('a closed session is read as closed, and its stream gives the history and ends', async () => {
+test('a closed session can be read, and its stream sends the history and ends', async () => {
   const environmentId = await environment();
   const { sessionId } = await client.agentSessions.open({ environmentId, config: { model: MODEL } });
   model.script((exchange) => exchange.text('Bye.').end());
@@ -149,7 +149,7 @@ test('a closed session is read as closed, and its stream gives the history and e
   );
 });
 
-test('pages of prompts are oldest first, and take only their own cursors', async () => {
+test('pages of prompts are oldest first and accept only cursors of the same list', async () => {
   const environmentId = await environment();
   const { sessionId } = await client.agentSessions.open({ environmentId, config: { model: MODEL } });
   const ids: string[] = [];
@@ -169,7 +169,7 @@ test('pages of prompts are oldest first, and take only their own cursors', async
   );
 });
 
-test('a conversation is its creator’s and of those it is shared with; owners read it, others know nothing of it', async () => {
+test('a conversation belongs to its creator and those it is shared with; owners may read it; to others it does not exist', async () => {
   const member = async (userId: string, role: 'owner' | 'editor' | 'viewer'): Promise<Client> => {
     await client.members.create({ userId, role });
     const { token } = await client.accessTokens.create({
@@ -246,7 +246,7 @@ test('a conversation is its creator’s and of those it is shared with; owners r
   assert.equal(await refusalOf(ann.agentSessions.grant(sessionId, 'nobody')), '400 invalid_request');
 });
 
-test('keys of a workspace go in by its owner, are used, and never come out', async () => {
+test('an owner can set keys of a workspace; prompts use them, and they are never shown', async () => {
   const environmentId = await environment();
   const providers = async () => {
     const { items } = await client.models.list();

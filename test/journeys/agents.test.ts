@@ -42,7 +42,7 @@ test('a new conversation is empty, has the default model and is attached to its 
   assert.deepEqual(agentSessionIds, [sessionId]);
 });
 
-test('an answer is streamed as it is written, saved, and kept with its run', async () => {
+test('an answer is streamed while it is written, saved, and part of its run', async () => {
   const { sessionId } = await client.agentSessions.open({ environmentId: await environment() });
   const log = await AgentLog.open(client, sessionId);
   model.script((exchange) => exchange.reasoning('Let me think.').text('Four', 'ty ', 'two.').end());
@@ -97,7 +97,7 @@ test('an answer is streamed as it is written, saved, and kept with its run', asy
   assert.deepEqual((await client.agentSessions.listRuns(sessionId)).items, [run]);
 });
 
-test('a bound agent creates and runs a cell: it is in the notebook, on its stream, and in the run', async () => {
+test('a cell that a bound agent creates and runs is in the notebook, on its stream, and in the run', async () => {
   const notebook = await openNotebook(server, { numbers: 'numbers = [1, 2, 3, 4]' });
   const notebookLog = await notebook.events();
   const opened = await client.agentSessions.open({
@@ -170,7 +170,7 @@ test('a bound agent creates and runs a cell: it is in the notebook, on its strea
   assert.deepEqual((await client.executions.list(notebook.id)).items, []);
 });
 
-test('closing the notebook session closes its agent and cancels what it does', async () => {
+test('closing the notebook session closes its agent and cancels its prompt', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const { environmentId } = notebook;
   await client.agentSessions.open({ environmentId, notebookSessionId: notebook.id });
@@ -225,7 +225,7 @@ test('a cancel closes the connection to the model, and the next prompt is answer
   );
 });
 
-test('a cancel interrupts the kernel, and the open call has a result', async () => {
+test('a cancel interrupts the kernel, and the open tool call gets a result', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await client.agentSessions.open({
     environmentId: notebook.environmentId,
@@ -260,7 +260,7 @@ test('a cancel interrupts the kernel, and the open call has a result', async () 
   assert.deepEqual(messages.flatMap(({ tool_call_id }) => tool_call_id ?? []).sort(), calls.sort());
 });
 
-test('who joins in the middle of an answer gets the history and the text so far', async () => {
+test('a subscriber that joins in the middle of an answer gets the history and the text so far', async () => {
   const { sessionId } = await client.agentSessions.open({ environmentId: await environment() });
   const log = await AgentLog.open(client, sessionId);
   const number = model.exchanges.length;
@@ -282,7 +282,7 @@ test('who joins in the middle of an answer gets the history and the text so far'
   assert.equal(late.text('reasoning-delta'), 'Hm. ');
 });
 
-test('what a model spells wrongly goes back to it as an error, and the prompt goes on', async () => {
+test('a misspelled tool call is returned to the model as an error, and the prompt continues', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await client.agentSessions.open({
     environmentId: notebook.environmentId,
@@ -314,7 +314,7 @@ test('what a model spells wrongly goes back to it as an error, and the prompt go
   assert.equal((await model.asked(number + 1)).body.messages.filter(({ role }) => role === 'tool').length, 3);
 });
 
-test('a conversation that only somebody else or nobody knows answers as one that is not there', async () => {
+test('a conversation of somebody else gets the same response as one that does not exist', async () => {
   const stranger = server.clientOf(await server.stranger());
   const { sessionId } = await client.agentSessions.open({ environmentId: await environment() });
   const environmentId = await environment();

@@ -69,7 +69,7 @@ async function part(range: string, more: Readonly<Record<string, string>> = {}) 
 const SIZE = BYTES.length;
 const WHOLE = { status: 200, range: undefined, bytes: BYTES };
 
-test('an asset is served as it was made, with everything that keeps it harmless', async () => {
+test('an asset is served unchanged, with headers that keep it harmless', async () => {
   const { status, headers, bytes } = await get(text);
   const { date, 'x-request-id': requestId, 'keep-alive': _, connection, uwebsockets, ...rest } = headers;
   assert.ok(requestId !== undefined);
@@ -94,7 +94,7 @@ test('the run names the asset with its size and hash', () => {
   assert.deepEqual(found, { type: 'asset', assetId, mimetype: 'text/plain', bytes: SIZE, sha256: SHA256 });
 });
 
-test('an image that came as a data URL is served as its bytes', async () => {
+test('an image from a data URL is served as its bytes', async () => {
   const { headers, bytes } = await get(assetOf(run, 'image'));
   assert.deepEqual(
     [headers['content-type'], headers['content-disposition'], bytes.equals(PIXELS)],
@@ -108,7 +108,7 @@ for (const [cellId, contentType] of [
   ['forged', 'application/octet-stream'],
   ['parameters', 'application/octet-stream'],
 ] as const) {
-  test(`the ${cellId} that a cell made is never shown in place`, async () => {
+  test(`the ${cellId} that a cell made is never displayed inline`, async () => {
     const { status, headers } = await get(assetOf(run, cellId));
     assert.deepEqual(
       [status, headers['content-type'], headers['content-disposition'], headers['set-cookie']],
@@ -128,7 +128,7 @@ const RANGES: readonly (readonly [range: string, first: number, last: number])[]
 ];
 
 for (const [range, first, last] of RANGES) {
-  test(`${range} of ${SIZE} bytes answers bytes ${first} to ${last}`, async () => {
+  test(`${range} of ${SIZE} bytes returns bytes ${first} to ${last}`, async () => {
     assert.deepEqual(await part(range), {
       status: 206,
       range: `bytes ${first}-${last}/${SIZE}`,
@@ -138,7 +138,7 @@ for (const [range, first, last] of RANGES) {
 }
 
 for (const range of [`bytes=${SIZE}-`, `bytes=${SIZE}-${SIZE + 5}`, 'bytes=-0']) {
-  test(`${range} of ${SIZE} bytes lies outside`, async () => {
+  test(`${range} of ${SIZE} bytes is not satisfiable`, async () => {
     const { status, headers, body } = await server.request('GET', text, { headers: { range } });
     const { code, detail } = body as { code: string; detail: string };
     assert.deepEqual(
@@ -149,12 +149,12 @@ for (const range of [`bytes=${SIZE}-`, `bytes=${SIZE}-${SIZE + 5}`, 'bytes=-0'])
 }
 
 for (const range of ['bytes=0-1,5-6', 'bytes=9-1', 'bytes=', 'cells=1-2', 'nonsense']) {
-  test(`${JSON.stringify(range)} is answered with the whole`, async () => {
+  test(`${JSON.stringify(range)} returns the whole asset`, async () => {
     assert.deepEqual(await part(range), WHOLE);
   });
 }
 
-test('a range counts only while the tag it depends on is current', async () => {
+test('a range is used only if its If-Range tag is current', async () => {
   const current = { status: 206, range: `bytes 0-3/${SIZE}`, bytes: BYTES.subarray(0, 4) };
   assert.deepEqual(await part('bytes=0-3', { 'if-range': `"${SHA256}"` }), current);
   assert.deepEqual(await part('bytes=0-3', { 'if-range': '"other"' }), WHOLE);
@@ -163,7 +163,7 @@ test('a range counts only while the tag it depends on is current', async () => {
 });
 
 for (const tags of [`"${SHA256}"`, `W/"${SHA256}"`, `"other", "${SHA256}"`, '*']) {
-  test(`If-None-Match: ${tags.replace(SHA256, '…')} is answered without the bytes`, async () => {
+  test(`If-None-Match: ${tags.replace(SHA256, '…')} returns 304 without the bytes`, async () => {
     const { status, headers, bytes } = await get(text, {
       headers: { 'if-none-match': tags, range: 'bytes=0-0' },
     });
@@ -171,12 +171,12 @@ for (const tags of [`"${SHA256}"`, `W/"${SHA256}"`, `"other", "${SHA256}"`, '*']
   });
 }
 
-test('a tag that is not current is answered with the bytes', async () => {
+test('a tag that is not current returns the bytes', async () => {
   const { status, bytes } = await get(text, { headers: { 'if-none-match': `"other", ${SHA256}` } });
   assert.deepEqual([status, bytes.length], [200, SIZE]);
 });
 
-test('HEAD has the headers of the whole, whatever range it asks for', async () => {
+test('HEAD returns the headers of the whole asset, whatever range it asks for', async () => {
   const { status, headers, bytes } = await get(text, { method: 'HEAD', headers: { range: 'bytes=0-3' } });
   assert.deepEqual(
     [status, headers['content-length'], headers.etag, headers['content-range'], bytes.length],
@@ -184,7 +184,7 @@ test('HEAD has the headers of the whole, whatever range it asks for', async () =
   );
 });
 
-test('megabytes arrive whole, in many hands at once, while others are served', async () => {
+test('many clients at once receive megabytes intact, while other requests are served', async () => {
   const path = assetOf(run, 'large');
   const many = Promise.all(Array.from({ length: 8 }, () => get(path)));
   assert.equal((await get('/healthz')).status, 200);
@@ -199,7 +199,7 @@ test('megabytes arrive whole, in many hands at once, while others are served', a
   );
 });
 
-test('what is not there, and what belongs to others, is the same 404', async () => {
+test('a missing asset and an asset of another workspace get the same 404', async () => {
   const stranger = await server.stranger();
   const bodies = [];
   for (const [path, caller] of [

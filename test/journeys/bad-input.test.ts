@@ -24,7 +24,7 @@ const POSTS = [
   `/api/v3/notebook-sessions/${notebook.id}/executions`,
 ];
 
-test('a body that is no JSON is refused by every POST', async () => {
+test('a body that is not JSON is refused by every POST', async () => {
   const bodies: (string | Uint8Array)[] = [
     '',
     ' ',
@@ -49,7 +49,7 @@ test('a body that is no JSON is refused by every POST', async () => {
   }
 });
 
-test('JSON that is not what the operation takes is refused by every POST', async () => {
+test('JSON that does not match the schema is refused by every POST', async () => {
   const bodies = [
     'null',
     '[]',
@@ -66,7 +66,7 @@ test('JSON that is not what the operation takes is refused by every POST', async
   }
 });
 
-test('a body of another media type, or of none, is refused', async () => {
+test('a body with another media type, or without one, is refused', async () => {
   for (const type of [
     undefined,
     'text/plain',
@@ -92,7 +92,7 @@ test('a body of another media type, or of none, is refused', async () => {
   }
 });
 
-test('a body beyond the limit is refused before it is read, one below is not', async () => {
+test('a body beyond the limit is refused before it is read, and one below it is accepted', async () => {
   const notebookOf = (bytes: number) =>
     JSON.stringify({ serialization: { cells: [{ cell_id: 'a', code: 'x'.repeat(bytes) }] } });
   const limit = 16 * 1024 * 1024;
@@ -108,7 +108,7 @@ test('a body beyond the limit is refused before it is read, one below is not', a
   assert.match(announced, /^HTTP\/1\.1 413 /);
 });
 
-test('without a token, a known one, a workspace or a membership nothing is told', async () => {
+test('without a token, a known token, a workspace or a membership, a response reveals nothing', async () => {
   const path = `/api/v3/notebooks/${notebook.id}`;
   const cases: [Record<string, string | undefined>, string][] = [
     [{ authorization: undefined }, '401 unauthenticated'],
@@ -129,7 +129,7 @@ test('without a token, a known one, a workspace or a membership nothing is told'
   }
 });
 
-test('an id that cannot be one is not found, on every path', async () => {
+test('a malformed id is not found, on every path', async () => {
   const paths = [
     'notebooks/ID',
     'execution-environments/ID',
@@ -165,7 +165,7 @@ test('an id that cannot be one is not found, on every path', async () => {
   }
 });
 
-test('an unknown path is not found, an unknown method says which are known', async () => {
+test('an unknown path is not found, and an unknown method lists the allowed ones', async () => {
   for (const path of [
     '/',
     '/api',
@@ -222,7 +222,7 @@ test('a bad Idempotency-Key is refused', async () => {
   }
 });
 
-test("a request id of the caller's comes back when it is sane, else there is another", async () => {
+test('a sane request id of the caller is returned, and any other is replaced', async () => {
   const idFor = async (given: string) =>
     (await server.request('GET', '/healthz', { headers: { 'x-request-id': given } })).headers['x-request-id'];
   assert.equal(await idFor('my-id.1_2'), 'my-id.1_2');
@@ -231,7 +231,7 @@ test("a request id of the caller's comes back when it is sane, else there is ano
   assert.equal((refused.body as { requestId: string }).requestId, 'mine');
 });
 
-test('a problem has all members of the standard and ours', async () => {
+test('a problem has all members of RFC 9457 and those of this API', async () => {
   const { contentType, body, headers } = await server.request('GET', `/api/v3/runs/nothing?x=1`);
   assert.equal(contentType, 'application/problem+json');
   assert.deepEqual(body, {
@@ -246,7 +246,7 @@ test('a problem has all members of the standard and ours', async () => {
   });
 });
 
-test('bytes that are no HTTP do no harm', async () => {
+test('bytes that are not HTTP do no harm', async () => {
   const attempts = [
     '\x16\x03\x01\x02\x00',
     'GET\r\n\r\n',
@@ -265,7 +265,7 @@ test('bytes that are no HTTP do no harm', async () => {
   assert.equal(await answer('GET', '/healthz'), '200');
 });
 
-test('after all that the notebook is what it was', async () => {
+test('after all these requests the notebook is unchanged', async () => {
   assert.deepEqual(await server.client.runs.get(run.id), run);
   assert.equal((await notebook.record()).status, 'ready');
   assert.deepEqual(await server.client.notebooks.get(notebook.id), notebook.notebook);

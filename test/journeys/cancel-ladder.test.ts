@@ -85,7 +85,7 @@ const STUBBORN = {
 };
 
 for (const [what, code] of Object.entries(STUBBORN)) {
-  test(`cancelling ${what} kills the kernel after three seconds and says what was lost`, async () => {
+  test(`cancelling ${what} kills the kernel after three seconds, and the run says what was lost`, async () => {
     const begun = await begin(code);
     const { run, tookMs, statuses } = await cancelled(begun);
     assert.equal(run.status, 'cancelled');
@@ -109,7 +109,7 @@ for (const [what, code] of Object.entries(STUBBORN)) {
   });
 }
 
-test('processes that a cell has started end with the cancel, wherever they hid', async () => {
+test('processes that a cell has started end with the cancel, even if they are detached', async () => {
   const begun = await begin(
     [
       'import os, subprocess',
@@ -158,7 +158,7 @@ test('of fifty cancels of a run that must be killed all are accepted, and the ru
   await finish(begun);
 });
 
-test('a kernel whose output waits for a slow reader is interrupted all the same', async () => {
+test('a kernel whose output waits for a slow reader can still be interrupted', async () => {
   const notebook = await openNotebook(server, { kept: 'kept = 7', a: 'while True: print("x" * 100_000)' });
   await notebook.run(['kept']);
   const { hostname, port } = new URL(server.baseUrl);
@@ -196,7 +196,7 @@ test('a kernel whose output waits for a slow reader is interrupted all the same'
   await notebook.close();
 });
 
-test('a session that is closed while a run is cancelled ends the run once, as cancelled', async () => {
+test('closing a session during a cancel ends its run once, as cancelled', async () => {
   const begun = await begin('sum(range(10**11))');
   await client.runs.cancel(begun.runId);
   const record = await begun.notebook.close();
@@ -207,7 +207,7 @@ test('a session that is closed while a run is cancelled ends the run once, as ca
   assert.deepEqual(statusesOf(begun), ['running', 'cancelled']);
 });
 
-test('a code call whose caller leaves is interrupted, and the session is free again', async () => {
+test('a code call whose caller disconnects is interrupted, and the session becomes ready', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await using events = await notebook.events();
   const leaving = new AbortController();

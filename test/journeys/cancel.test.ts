@@ -32,7 +32,7 @@ const ENDLESS = {
 };
 
 for (const [what, code] of Object.entries(ENDLESS)) {
-  test(`${what} is cancelled: the variables live on, and what never ran is stale`, async () => {
+  test(`cancelling ${what} keeps the variables, and cells that never ran are stale`, async () => {
     const notebook = await openNotebook(server, {
       a: 'x = 41',
       b: `${code}\ny = x`,
@@ -62,7 +62,7 @@ for (const [what, code] of Object.entries(ENDLESS)) {
   });
 }
 
-test('a cell that will not be interrupted costs the kernel after three seconds, and the run says so', async () => {
+test('a cell that ignores the interrupt loses the kernel after three seconds, and the run says so', async () => {
   const notebook = await openNotebook(server, {
     a: 'x = 1',
     b: 'todo = ["begun"]\nwhile True:\n    try:\n        while True:\n            if todo: print(todo.pop(), flush=True)\n    except BaseException: pass',
@@ -92,7 +92,7 @@ test('a cell that will not be interrupted costs the kernel after three seconds, 
   await notebook.close();
 });
 
-test('a run that is over cannot be cancelled, however it ended, and stays what it was', async () => {
+test('a finished run cannot be cancelled, however it ended, and stays unchanged', async () => {
   const notebook = await openNotebook(server, {
     good: '1',
     bad: '1 / 0',
@@ -117,7 +117,7 @@ test('a run that is over cannot be cancelled, however it ended, and stays what i
   assert.equal(await refusalOf(runs.cancel(ended[1]!.id)), '409 run_finished');
 });
 
-test('of fifty cancels at once each is answered, and the run ends once', async () => {
+test('of fifty cancels at once each gets a response, and the run ends once', async () => {
   const notebook = await openNotebook(server, {
     a: 'import time\nprint("begun", flush=True)\ntime.sleep(600)',
   });
@@ -135,7 +135,7 @@ test('of fifty cancels at once each is answered, and the run ends once', async (
   );
 });
 
-test('a cancel that meets the end of its run leaves a terminal run and a ready session', async () => {
+test('a cancel at the moment its run ends leaves a terminal run and a ready session', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1' });
   for (let i = 0; i < 20; i++) {
     const runId = await notebook.submit(['a']);
@@ -150,7 +150,7 @@ test('a cancel that meets the end of its run leaves a terminal run and a ready s
   await notebook.close();
 });
 
-test('closing a session cancels what runs in it', async () => {
+test('closing a session cancels its run', async () => {
   const notebook = await openNotebook(server, {
     a: 'import time\nprint("begun", flush=True)\ntime.sleep(600)',
     b: '1',
@@ -165,7 +165,7 @@ test('closing a session cancels what runs in it', async () => {
   );
 });
 
-test('a cancel takes no body, or an empty object', async () => {
+test('a cancel accepts no body or an empty object', async () => {
   const notebook = await openNotebook(server, {
     a: 'import time\nprint("begun", flush=True)\ntime.sleep(600)',
   });

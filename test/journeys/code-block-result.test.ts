@@ -24,7 +24,7 @@ async function resultOf(notebook: OpenNotebook, ...lines: string[]): Promise<Blo
   return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
 }
 
-test('a block tells what it changed, deleted and ran, with outputs, consoles and errors by cell', async () => {
+test('a block reports what it changed, deleted and ran, with outputs, consoles and errors by cell', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = x', c: 'z = 1', d: 'w = 1' });
   const result = await resultOf(
     notebook,
@@ -71,7 +71,7 @@ test('a block tells what it changed, deleted and ran, with outputs, consoles and
 
 const NOTHING = { changed: [], deleted: [], run: [], outputs: {}, console: {}, errors: [] };
 
-test('a block that is rejected, raises, or does nothing has the result of nothing', async () => {
+test('a block that is rejected, raises, or does nothing has an empty result', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1' });
   for (const lines of [
     ['ctx.create_cell("x = 2")'],
@@ -84,7 +84,7 @@ test('a block that is rejected, raises, or does nothing has the result of nothin
   await notebook.close();
 });
 
-test('the revision counts the commits of the session, over blocks and calls', async () => {
+test('the revision counts the commits of the session across blocks and calls', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1' });
   const revisions: number[] = [];
   for (const line of [
@@ -106,7 +106,7 @@ test('the revision counts the commits of the session, over blocks and calls', as
   await notebook.close();
 });
 
-test('the result is inspected in the same call, or in a later one', async () => {
+test('the result can be inspected in the same call or in a later one', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1' });
   const before = await callCode(
     client,
@@ -124,7 +124,7 @@ test('the result is inspected in the same call, or in a later one', async () => 
   await notebook.close();
 });
 
-test('a cell behind one that stopped is no error', async () => {
+test('a cell after a stopped one is not an error', async () => {
   const notebook = await openNotebook(server, { a: 'import marimo as mo\nmo.stop(True)\nx = 1', b: 'y = x' });
   const { run, errors } = await resultOf(notebook, 'ctx.run_cell("b")');
   assert.deepEqual([run, errors], [['a'], []]);

@@ -7,7 +7,7 @@ import { OWNER, startServer } from '#test/support/server-fixture.ts';
 const server = await startServer(test);
 const { client } = server;
 
-test('8 sessions are called 50 times each at once, and every caller gets exactly its own bytes', async () => {
+test('when 8 sessions are called 50 times each at once, every caller gets exactly its own output', async () => {
   const notebooks = await Promise.all(
     Array.from({ length: 8 }, (_, session) => openNotebook(server, { a: `mine = ${session}` })),
   );
@@ -47,7 +47,7 @@ const ENDLESS = {
 } as const;
 
 for (const [what, code] of Object.entries(ENDLESS)) {
-  test(`a client that leaves ${what} interrupts it, and the session is ready again with its variables`, async () => {
+  test(`a client that disconnects during ${what} interrupts it, and the session is ready again with its variables`, async () => {
     const notebook = await openNotebook(server, { a: 'x = 7' });
     await notebook.run(['a']);
     await using events = await notebook.events();
@@ -68,7 +68,7 @@ for (const [what, code] of Object.entries(ENDLESS)) {
   });
 }
 
-test('a client that leaves between the connection and the answer of a short call harms nothing', async () => {
+test('a client that disconnects during a short call harms nothing', async () => {
   const notebook = await openNotebook(server, { a: 'x = 7' });
   for (let i = 0; i < 40; i++) {
     const abort = new AbortController();
@@ -83,7 +83,7 @@ test('a client that leaves between the connection and the answer of a short call
   await notebook.close();
 });
 
-test('closing a session answers its call, which was cut off', async () => {
+test('closing a session ends its call, which reports that it was cut off', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await using events = await notebook.events();
   const call = callCode(client, notebook.id, 'print("begun", flush=True)\nwhile True: pass');
@@ -93,7 +93,7 @@ test('closing a session answers its call, which was cut off', async () => {
   assert.deepEqual([success, stdout, errors[0]?.type], [false, 'begun\n', 'session_closed']);
 });
 
-test('code that takes long is announced at the pace of the heartbeats, its failure too', async () => {
+test('slow code sends heartbeats until its result, also when it fails', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const answer = await fetch(`${server.baseUrl}/api/cee/kernel/execute`, {
     method: 'POST',

@@ -23,7 +23,7 @@ async function reopened(notebook: OpenNotebook): Promise<void> {
   await client.notebookSessions.waitUntilReady(notebook.id);
 }
 
-test('cells are created, edited, moved and deleted in one block, and saved before the answer', async () => {
+test('cells are created, edited, moved and deleted in one block, and saved before the response', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = 2', c: 'z = 3' });
   const before = notebook.notebook.updatedAt;
   const answer = await edit(
@@ -55,7 +55,7 @@ test('cells are created, edited, moved and deleted in one block, and saved befor
   await notebook.close();
 });
 
-test('names and layout are saved as options of a cell, app options as those of the app; both come back', async () => {
+test('names and layout are saved as options of cells, and app options as those of the app; both are restored', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = 2' }, { options: { b: { column: 1 } } });
   await edit(
     notebook,
@@ -86,7 +86,7 @@ test('names and layout are saved as options of a cell, app options as those of t
   await notebook.close();
 });
 
-test('a disabled cell does not run, and runs once it is enabled', async () => {
+test('a disabled cell does not run until it is enabled', async () => {
   const notebook = await openNotebook(server, { a: 'print("ran")' });
   assert.equal((await edit(notebook, 'ctx.edit_cell("a", disabled=True)')).success, true);
   assert.equal((await notebook.record()).cells[0]?.status, 'disabled');
@@ -96,7 +96,7 @@ test('a disabled cell does not run, and runs once it is enabled', async () => {
   await notebook.close();
 });
 
-test('app options that marimo does not know are refused, and those of a block that fails are not kept', async () => {
+test('app options that marimo does not know are refused, and those of a failing block are not saved', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   for (const lines of [
     ['ctx.set_app_options(width="broad")'],
@@ -110,7 +110,7 @@ test('app options that marimo does not know are refused, and those of a block th
   await notebook.close();
 });
 
-test('cells run with what they depend on; variables are not there after a reopen, code and outputs are', async () => {
+test('cells run with their dependencies; a reopened session has code and outputs, but no variables', async () => {
   const notebook = await openNotebook(server, { a: 'x = 20', b: 'y = x * 2' });
   const { success, stdout } = await edit(
     notebook,
@@ -134,7 +134,7 @@ test('cells run with what they depend on; variables are not there after a reopen
 });
 
 const REJECTED = {
-  'a name that is defined already': [
+  'a name that is already defined': [
     ['ctx.create_cell("fine = 1")', 'ctx.create_cell("x = 2")'],
     'RuntimeError',
     /'x' is already defined in cell 'a'/,
@@ -150,8 +150,8 @@ const REJECTED = {
     'ValueError',
     /updated in the same batch/,
   ],
-  'a cell that is not there': [['ctx.create_cell("w = 1")', 'ctx.delete_cell("zz")'], 'KeyError', /zz/],
-  'a name that is no name': [
+  'a missing cell': [['ctx.create_cell("w = 1")', 'ctx.delete_cell("zz")'], 'KeyError', /zz/],
+  'an invalid name': [
     ['ctx.create_cell("w = 1")', 'ctx.create_cell("v = 1", name="not a name")'],
     'ValueError',
     /Invalid cell name/,
@@ -160,7 +160,7 @@ const REJECTED = {
 } as const;
 
 for (const [what, [lines, type, message]] of Object.entries(REJECTED)) {
-  test(`${what} rejects the whole edit`, async () => {
+  test(`an edit with ${what} is rejected as a whole`, async () => {
     const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = x' });
     await notebook.run(['b']);
     const before = await client.notebooks.get(notebook.id);
@@ -177,7 +177,7 @@ for (const [what, [lines, type, message]] of Object.entries(REJECTED)) {
   });
 }
 
-test('code that is committed and then fails stays in the notebook', async () => {
+test('code that commits an edit and then fails leaves the edit in the notebook', async () => {
   const notebook = await openNotebook(server, { a: 'x = 0' });
   const { success, errors } = await edit(
     notebook,
@@ -200,7 +200,7 @@ test('code that is committed and then fails stays in the notebook', async () => 
   await notebook.close();
 });
 
-test('validation can be skipped: the notebook then says what is wrong, and a run of it is refused', async () => {
+test('when validation is skipped, the notebook reports what is wrong and its runs are refused', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1' });
   const code = blockWith('skip_validation=True', 'ctx.create_cell("x = 2", name="twice")');
   const { success, errors } = await callCode(client, notebook.id, code);
@@ -218,7 +218,7 @@ test('validation can be skipped: the notebook then says what is wrong, and a run
   await notebook.close();
 });
 
-test('dependents of what was edited without a run are stale, and take it up when they run', async () => {
+test('dependents of a cell that was edited without running are stale, and use the new value when they run', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = x', c: 'z = y' });
   await notebook.run([]);
   await edit(notebook, 'ctx.cells["a"].code', 'ctx.edit_cell("a", code="x = 5")');
@@ -231,7 +231,7 @@ test('dependents of what was edited without a run are stale, and take it up when
   await notebook.close();
 });
 
-test('several blocks in one call, one of them within another, are all saved', async () => {
+test('several blocks in one call, also nested ones, are all saved', async () => {
   const notebook = await openNotebook(server, {});
   const nested = block(
     'ctx.create_cell("outer = 1")',
@@ -265,7 +265,7 @@ test('a setup cell is created by its name and runs before all others', async () 
   await notebook.close();
 });
 
-test('values of widgets are set, and what depends on them runs', async () => {
+test('setting the value of a widget runs the cells that depend on it', async () => {
   const notebook = await openNotebook(server, {
     a: 'import marimo as mo',
     b: 'slider = mo.ui.slider(0, 10)\nslider',

@@ -12,7 +12,7 @@ const { client } = server;
 const completed = (events: EventLog, toolCallId: string) =>
   events.until(({ type, data }) => type === 'execution-completed' && data.toolCallId === toolCallId);
 
-test('the terminal event has the answer and echoes tool_call_id', async () => {
+test('the terminal event contains the result and repeats tool_call_id', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await using events = await notebook.events();
   const answer = await client.code.execute(notebook.id, 'print("hi")\n1 / 0', { toolCallId: 'call 1/é' });
@@ -26,7 +26,7 @@ test('the terminal event has the answer and echoes tool_call_id', async () => {
   await notebook.close();
 });
 
-test('the events of an edit: registered, deleted, saved before the answer; the session is busy meanwhile', async () => {
+test('an edit publishes registered and deleted cells, is saved before the response, and keeps the session busy meanwhile', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', gone: 'y = 1' });
   await using events = await notebook.events();
   const from = events.events.length;
@@ -64,7 +64,7 @@ test('the events of an edit: registered, deleted, saved before the answer; the s
   await notebook.close();
 });
 
-test('what the code does is told under __scratch__, what its cells do under their own ids', async () => {
+test('events of the code itself are published under __scratch__, those of cells under their own ids', async () => {
   const notebook = await openNotebook(server, { a: 'print("from a")\n42' });
   await using events = await notebook.events();
   const from = events.events.length;
@@ -87,7 +87,7 @@ test('what the code does is told under __scratch__, what its cells do under thei
   await notebook.close();
 });
 
-test('a moved cell is told as an order', async () => {
+test('a moved cell is published as a new order', async () => {
   const notebook = await openNotebook(server, { a: '1', b: '2' });
   await using events = await notebook.events();
   await callCode(client, notebook.id, block('ctx.move_cell("b", before="a")'));

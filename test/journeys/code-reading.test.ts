@@ -15,7 +15,7 @@ async function outcome(notebook: OpenNotebook, ...lines: string[]): Promise<stri
   return success ? 'edited' : (errors[0]?.type ?? '?');
 }
 
-test('code is read through ctx.cells before it is edited, in the same call or an earlier one', async () => {
+test('code must be read through ctx.cells before it is edited, in the same call or an earlier one', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = 1' });
   assert.equal(await outcome(notebook, EDIT), 'StaleCellError');
   const [a] = (await client.notebooks.get(notebook.id)).serialization.cells;
@@ -46,7 +46,7 @@ for (const [what, [line, expected]] of Object.entries(READS)) {
   });
 }
 
-test('code that changes elsewhere has to be read again; events are no reading', async () => {
+test('code that changed elsewhere must be read again, and events do not count as reading', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1' });
   await callCode(client, notebook.id, block('ctx.cells["a"].code'));
   await using events = await notebook.events();
@@ -59,7 +59,7 @@ test('code that changes elsewhere has to be read again; events are no reading', 
   await notebook.close();
 });
 
-test('a run of the same code, and new settings, leave what was read as it is', async () => {
+test('running the same code, and new settings, do not require reading it again', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1' });
   await callCode(client, notebook.id, block('ctx.cells["a"].code'));
   await notebook.run({ type: 'cells', cells: [{ cellId: 'a', code: 'x = 1', config: { hideCode: true } }] });
@@ -67,7 +67,7 @@ test('a run of the same code, and new settings, leave what was read as it is', a
   await notebook.close();
 });
 
-test('what was read is forgotten with the kernel', async () => {
+test('after the kernel was replaced, code must be read again', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1' });
   await callCode(client, notebook.id, block('ctx.cells["a"].code'));
   const died = await callCode(client, notebook.id, 'import os\nos._exit(1)');
@@ -78,7 +78,7 @@ test('what was read is forgotten with the kernel', async () => {
   await notebook.close();
 });
 
-test('settings, moves and deletions need no reading, nor does a cell without code, or who says so', async () => {
+test('settings, moves, deletions, cells without code, and an explicit opt-out require no reading', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = 1', empty: '' });
   assert.equal(await outcome(notebook, 'ctx.edit_cell("a", hide_code=True)'), 'edited');
   assert.equal(await outcome(notebook, 'ctx.move_cell("a", after="b")'), 'edited');

@@ -17,7 +17,7 @@ async function refusal(headers: Record<string, string | undefined>, body: unknow
   return `${answer.status} ${(answer.body as { code?: string }).code}`;
 }
 
-test('a call names its session: none is 400, one that is not the caller’s to know is 404', async () => {
+test('a call without a session returns 400, one with a session that the caller may not see returns 404', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const stranger = await server.stranger();
   const theirs = { 'service-workspace-id': stranger.workspaceId, 'service-session-id': notebook.id };
@@ -36,7 +36,7 @@ test('a call names its session: none is 400, one that is not the caller’s to k
   await notebook.close();
 });
 
-test('a call has a token, a workspace, and a body of code and at most an id', async () => {
+test('a call needs a token, a workspace, and a body with code and at most an id', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const session = { 'service-session-id': notebook.id };
   assert.equal(await refusal({ ...session, authorization: undefined }), '401 unauthenticated');
@@ -82,14 +82,14 @@ test('a viewer, and a token without the scope, may not run code', async () => {
   await notebook.close();
 });
 
-test('a session in run mode takes no code', async () => {
+test('a session in run mode accepts no code', async () => {
   const notebook = await openNotebook(server, { a: '1' }, { mode: 'run' });
   assert.equal(await refusalOf(callCode(client, notebook.id, '1')), '409 session_not_editable');
   assert.equal((await notebook.record()).status, 'ready');
   await notebook.close();
 });
 
-test('a session that is not ready yet takes no code', async () => {
+test('a session that is not ready yet accepts no code', async () => {
   const [{ id }, { environmentId }] = await Promise.all([
     client.notebooks.create({}),
     client.executionEnvironments.create(),
@@ -108,13 +108,13 @@ test('a session that is not ready yet takes no code', async () => {
   await client.notebookSessions.close(id);
 });
 
-test('a closed session takes no code', async () => {
+test('a closed session accepts no code', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await notebook.close();
   assert.equal(await refusalOf(callCode(client, notebook.id, '1')), '409 session_closed');
 });
 
-test('a session is busy with a run: no call', async () => {
+test('a session that is busy with a run accepts no call', async () => {
   const notebook = await openNotebook(server, { a: RUNNING });
   await using events = await notebook.events();
   const runId = await notebook.submit(['a']);
@@ -126,7 +126,7 @@ test('a session is busy with a run: no call', async () => {
   await notebook.close();
 });
 
-test('a session is busy with a call, and shows it: no other call, no run, and no trace of either', async () => {
+test('a session that is busy with a call accepts no other call and no run, and neither leaves a trace', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await using events = await notebook.events();
   const abort = new AbortController();

@@ -12,7 +12,7 @@ await notebook.run(['a', 'b']);
 const run = (code: string) => callCode(client, notebook.id, code);
 const SILENT = { success: true, output: null, stdout: '', stderr: '', errors: [] };
 
-test('a call answers five members, whatever it did', async () => {
+test('every call returns the same five members', async () => {
   const answer = await server.request('POST', '/api/cee/kernel/execute', {
     headers: { 'service-session-id': notebook.id },
     body: { code: 'import sys\nprint("out")\nprint("err", file=sys.stderr)\nx + 1' },
@@ -27,7 +27,7 @@ test('a call answers five members, whatever it did', async () => {
   });
 });
 
-test('code sees the notebook’s variables and leaves no names behind; what it changes in place stays', async () => {
+test('code sees the variables of the notebook, leaves no names behind, and can change values in place', async () => {
   assert.equal((await run('items.append(x)\nx = 0\nnew = 1')).success, true);
   assert.equal((await run('print(x, y, items)')).stdout, '41 42 [1, 41]\n');
   assert.deepEqual((await run('new')).errors, [
@@ -42,8 +42,8 @@ const FAILURES = {
   'an exit': ['import sys\nsys.exit(3)', 'SystemExit', /3/],
   'an interrupt of its own': ['raise KeyboardInterrupt', 'interruption', /interrupted/],
   'a question nobody answers': ['input("name? ")', 'EOFError', /EOF/],
-  'an import that is not there': ['import no_such_module', 'ModuleNotFoundError', /no_such_module/],
-  'memory that is not there': ['bytearray(2**60)', 'MemoryError', /./],
+  'a missing import': ['import no_such_module', 'ModuleNotFoundError', /no_such_module/],
+  'too much memory': ['bytearray(2**60)', 'MemoryError', /./],
   'recursion without end': ['def f(): return f()\nf()', 'RecursionError', /recursion/],
   'a group of exceptions': ['raise ExceptionGroup("all", [ValueError(1)])', 'ExceptionGroup', /all/],
   'a code-mode error': [
@@ -54,7 +54,7 @@ const FAILURES = {
 } as const;
 
 for (const [what, [code, type, message]] of Object.entries(FAILURES)) {
-  test(`${what} is an answer with success false, and the kernel lives`, async () => {
+  test(`${what} returns success false, and the kernel lives`, async () => {
     const result = await run(`print("before")\n${code}`);
     assert.equal(result.success, false);
     assert.equal(result.output, null);
@@ -69,14 +69,14 @@ for (const [what, [code, type, message]] of Object.entries(FAILURES)) {
   });
 }
 
-test('tracebacks name the line of the code', async () => {
+test('tracebacks name the line in the code', async () => {
   const { stderr } = await run('def f():\n    return 1 / 0\n\nf()');
   assert.match(stderr, /line 4, in <module>\n {4}f\(\)/);
   assert.match(stderr, /line 2, in f\n {4}return 1 \/ 0/);
   assert.match(stderr, /ZeroDivisionError: division by zero\n$/);
 });
 
-test('the last expression is the output; without one, and behind an asynchronous block, there is none', async () => {
+test('the last expression is the output; without one, or after an asynchronous block, there is none', async () => {
   const rows: [string, string | null][] = [
     ['"text"', "<pre class='text-xs'>&#x27;text&#x27;</pre>"],
     ['{"a": [1]}', '{"a": [1]}'],
@@ -92,19 +92,19 @@ test('the last expression is the output; without one, and behind an asynchronous
   assert.equal(output?.mimetype, 'text/markdown');
 });
 
-test('text arrives as it was printed, in every script', async () => {
+test('text in every script arrives as it was printed', async () => {
   const text = 'žluťoučký 中文 العربية 👩‍👩‍👧 \u0000\u001b[31m\r\n\ttab \\n "q" </script>';
   assert.deepEqual(await run(`print(${JSON.stringify(text)})`), { ...SILENT, stdout: `${text}\n` });
   assert.deepEqual(await run('print("\\ud800")'), { ...SILENT, stdout: '\\ud800\n' });
   assert.equal((await run('raise ValueError("\\ud800")')).errors[0]?.message, '\\ud800');
 });
 
-test('what subprocesses and C code print is in the answer', async () => {
+test('output of subprocesses and C code is part of the result', async () => {
   assert.equal((await run('import subprocess\nsubprocess.run(["echo", "child"])\nNone')).stdout, 'child\n');
   assert.equal((await run('import os\nos.write(2, b"raw\\n")\nNone')).stderr, 'raw\n');
 });
 
-test('very much output is cut in the middle, and says so', async () => {
+test('very long output is cut in the middle, with a notice', async () => {
   const { success, stdout, stderr } = await run('for i in range(400_000): print(f"line {i:06}")');
   assert.deepEqual([success, stderr], [true, '']);
   assert.match(stdout, /^line 000000\n/);
@@ -115,19 +115,19 @@ test('very much output is cut in the middle, and says so', async () => {
   assert.ok(stdout.length < 1.1 * 1024 * 1024);
 });
 
-test('a warning is on stderr, and no failure', async () => {
+test('a warning goes to stderr and is not a failure', async () => {
   const { success, stderr } = await run('import warnings\nwarnings.warn("careful")');
   assert.equal(success, true);
   assert.match(stderr, /UserWarning: careful/);
 });
 
-test('a value that is stopped at is the output', async () => {
+test('the value passed to mo.stop is the output', async () => {
   const { success, output } = await run('import marimo as mo\nmo.stop(True, "halt")\n1 / 0');
   assert.equal(success, true);
   assert.match(String(output?.data), /halt/);
 });
 
-test('what a thread or a task of an earlier call prints is not in the answer of a later one', async () => {
+test('what a thread or task of an earlier call prints is not part of a later result', async () => {
   const start = (how: string) => `import asyncio, builtins, threading\nbuiltins.go = threading.Event()
 def tell():
     go.wait()

@@ -58,14 +58,14 @@ const slugOf = (connection: object) => `of-${Reflect.get(connection, 'kind')}`;
 const notebook = await openNotebook(server, {}, { datasourceSlugs: connections.map(slugOf) });
 const events = await notebook.events();
 
-test('every kind with credentials takes part', () => {
+test('every kind of connection with credentials is tested', () => {
   const kindsWithout = connections.filter((one) => !withSecrets.includes(one)).map(({ kind }) => kind);
   assert.deepEqual(kindsWithout, ['duckdb', 'sqlite', 'files']);
 });
 
 for (const connection of connections) {
   const slug = slugOf(connection);
-  test(`${connection.kind}: created, replaced, tested in all ways, and queried in vain`, async () => {
+  test(`${connection.kind}: created, replaced, tested in every way, and queried without success`, async () => {
     const post = (path: string, body: object) => request('POST', path, body);
     assert.equal((await post('/api/v3/datasources', { slug, connection })).status, 201);
     assert.equal((await request('PUT', `/api/v3/datasources/${slug}`, { connection })).status, 200);
@@ -92,7 +92,7 @@ for (const connection of connections) {
   });
 }
 
-test('no answer has it, nor the audit, nor the metadata', async () => {
+test('no response, audit entry or metadata contains the canary', async () => {
   await request('GET', '/api/v3/audit?limit=100');
   await request('GET', '/api/v3/datasources?limit=100');
   await request('GET', '/api/v3/actors');
@@ -100,17 +100,17 @@ test('no answer has it, nor the audit, nor the metadata', async () => {
   for (const text of answers) assert.equal(text.includes(CANARY), false, text);
 });
 
-test('no event has it', () => {
+test('no event contains the canary', () => {
   const seen = JSON.stringify(events.events);
   assert(seen.includes('Error'), 'the failures of the queries are among the events');
   assert.equal(seen.includes(CANARY), false);
 });
 
-test('no line of the log has it', () => {
+test('no log line contains the canary', () => {
   assert.equal(JSON.stringify(server.log).includes(CANARY), false);
 });
 
-test('no file of the data directory has it', () => {
+test('no file of the data directory contains the canary', () => {
   const files = readdirSync(server.dataDir, { recursive: true, encoding: 'utf8' })
     .map((name) => join(server.dataDir, name))
     .filter((path) => statSync(path).isFile());
@@ -118,7 +118,7 @@ test('no file of the data directory has it', () => {
   for (const path of files) assert.equal(readFileSync(path).includes(CANARY), false, path);
 });
 
-test('no command line and no environment of any process has it', () => {
+test('no command line and no environment of any process contains the canary', () => {
   let seen = 0;
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     for (const file of ['cmdline', 'environ']) {
@@ -134,7 +134,7 @@ test('no command line and no environment of any process has it', () => {
   assert(seen > 2);
 });
 
-test('the memory of the kernel that asked does not have it', async () => {
+test('the memory of the kernel that ran the query does not contain the canary', async () => {
   const witness = ['witness', '10be77'].join('-');
   const { body } = await server.request('POST', '/api/cee/kernel/execute', {
     body: {
@@ -148,7 +148,7 @@ test('the memory of the kernel that asked does not have it', async () => {
   assert.equal(memoryHas(pid, CANARY), false);
 });
 
-test('every example with a member removed, added or mistyped is refused with 400 and the path', async () => {
+test('every example with a member removed, added or mistyped returns 400 with the path', async () => {
   for (const { examples } of kinds) {
     for (const example of examples) {
       for (const [name, value] of Object.entries(example)) {

@@ -66,13 +66,17 @@ for (const [sql, python] of Object.entries(VALUES)) {
   });
 }
 
-test('a time with a zone is that moment in Python, whatever zone the server is in', { skip }, async () => {
+test('a time with a zone is the same moment in Python, whatever the zone of the server', {
+  skip,
+}, async () => {
   const sql = "select timestamptz '2024-01-02 03:04:05.25+00'";
   const code = `print(c.execute("${sql}").fetchone()[0].astimezone(__import__("datetime").timezone.utc).isoformat())`;
   assert.equal(await call(code), '2024-01-02T03:04:05.250000+00:00');
 });
 
-test('one value that Python cannot hold leaves the others of its column as they are', { skip }, async () => {
+test('a value that Python cannot represent does not affect the other values of its column', {
+  skip,
+}, async () => {
   const sql = "select d from unnest(array['2024-02-29', '0044-03-15 BC', null]::date[]) d";
   assert.equal(
     await call(`print([str(d) for (d,) in c.execute("${sql}")])`),
@@ -80,7 +84,7 @@ test('one value that Python cannot hold leaves the others of its column as they 
   );
 });
 
-test('pandas.read_sql makes a frame with the types of the columns', { skip }, async () => {
+test('pandas.read_sql returns a frame with the types of the columns', { skip }, async () => {
   const sql =
     "select n, n * 0.5::float8 half, 't' || n t, now()::timestamp at, n = 1 as is_first from generate_series(1, 50000) n where n > ?";
   const code = `frame = pandas.read_sql("${sql}", c, params=[1])\nprint(len(frame), [str(one) for one in frame.dtypes], frame.half.sum())`;
@@ -89,21 +93,21 @@ test('pandas.read_sql makes a frame with the types of the columns', { skip }, as
   assert.match(dtypes ?? '', /^\['int64', 'float64', '(str|object)', 'datetime64\[\w+\]', 'bool'\]$/);
 });
 
-test('pandas.read_sql in chunks, left early, keeps no statement open', { skip }, async () => {
+test('pandas.read_sql in chunks that is stopped early leaves no statement open', { skip }, async () => {
   const code = `for _ in range(40):
     next(pandas.read_sql("select n from generate_series(1, 100000) n", c, chunksize=10))
 print(c.execute("select 1").fetchall())`;
   assert.equal(await call(code), '[(1,)]');
 });
 
-test('mo.sql takes a datasource as its engine', { skip }, async () => {
+test('mo.sql accepts a datasource as its engine', { skip }, async () => {
   const runId = await notebook.submit(['shown']);
   const { status, output } = await server.client.waitForRun(runId);
   assert.equal(status, 'completed', JSON.stringify(output));
   assert.match(JSON.stringify(output), /\[2, 4, 6\]/);
 });
 
-test('a row beyond the limit is a DataError, and the next statement works', { skip }, async () => {
+test('a row beyond the limit raises DataError, and the next statement works', { skip }, async () => {
   const message = await call(`c.execute("select repeat('x', 17000000)").fetchall()`);
   assert.match(message, /^DataError: A row of the result is larger than 16 MiB\./);
   assert.equal(await call('print(c.execute("select 2").fetchall())'), '[(2,)]');
@@ -157,7 +161,9 @@ test('cancelling a run ends its statement in the database', { skip }, async (t) 
   while ((await count()) > 0);
 });
 
-test('several threads of several sessions ask at once, and each gets its own answer', { skip }, async () => {
+test('several threads of several sessions can query at once, and each gets its own rows', {
+  skip,
+}, async () => {
   const other = await openNotebook(server, {}, { datasourceSlugs: ['sales'] });
   const code = (offset: number) => `
 import threading

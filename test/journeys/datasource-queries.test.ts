@@ -58,19 +58,19 @@ test('a cursor describes its columns and fetches one row, some rows, and all tha
   ]);
 });
 
-test('parameters go where the question marks are, but not where they are quoted', async () => {
+test('parameters replace question marks, except quoted ones', async () => {
   const { printed } = await query(
     `print(c.execute("select '?', n from numbers where n = ? and name <> ? -- ?", [3, "x'; drop"]).fetchall())`,
   );
   assert.deepEqual(printed, ["[('?', 3)]"]);
 });
 
-test('too few and too many parameters are a ProgrammingError', async () => {
+test('a wrong number of parameters raises ProgrammingError', async () => {
   assert.equal((await query('c.execute("select ? + ?", [1])')).error, 'ProgrammingError');
   assert.equal((await query('c.execute("select n from numbers", [1])')).error, 'ProgrammingError');
 });
 
-test('many rows come whole and in order, and a DataFrame is made of them', async () => {
+test('many rows arrive complete and in order, and can be made into a DataFrame', async () => {
   const { printed } = await query(
     [
       'import pandas, warnings',
@@ -82,7 +82,7 @@ test('many rows come whole and in order, and a DataFrame is made of them', async
   assert.deepEqual(printed, ['20000 [1, 2] [19999, 20000] 100005000.0']);
 });
 
-test('iterating, several open cursors and closing early work side by side', async () => {
+test('iterating, several open cursors and closing early work together', async () => {
   const { printed } = await query(
     [
       'a, b = c.cursor(), c.cursor()',
@@ -105,14 +105,14 @@ for (const [what, code, error] of [
   ['fetching without a result', 'c.cursor().fetchall()', 'ProgrammingError'],
   ['a closed cursor', 'k = c.cursor(); k.close(); k.execute("select 1")', 'InterfaceError'],
   ['a closed connection', 'c.close(); c.cursor()', 'InterfaceError'],
-  ['a parameter of no kind', 'c.execute("select ?", [object()])', 'TypeError'],
+  ['a parameter of an unsupported type', 'c.execute("select ?", [object()])', 'TypeError'],
 ] as const) {
-  test(`${what} is a ${error}`, async () => {
+  test(`${what} raises ${error}`, async () => {
     assert.equal((await query(code)).error, error);
   });
 }
 
-test('a datasource that the notebook does not list is refused, whether it exists or not', async () => {
+test('a datasource that the notebook does not list is refused, whether or not it exists', async () => {
   await server.request('POST', '/api/v3/datasources', {
     body: { slug: 'unlisted', connection: { kind: 'sqlite', path: 'numbers.db' } },
   });
@@ -122,7 +122,7 @@ test('a datasource that the notebook does not list is refused, whether it exists
   }
 });
 
-test('notebook code reads what the one who opened the session may read', async () => {
+test('notebook code may read what the member who opened the session may read', async () => {
   const { client, owner } = server;
   await client.members.create({ userId: 'edith', role: 'editor' });
   const { token } = await client.accessTokens.create({
@@ -179,7 +179,7 @@ test('an interrupt ends a statement, and the next one works', async () => {
   assert.deepEqual(after.printed, ['[(7,)]']);
 });
 
-test('no credential is in the environment or the memory of a kernel', async () => {
+test('the environment and the memory of a kernel contain no credential', async () => {
   const canary = `canary-${randomUUID()}`;
   await server.request('POST', '/api/v3/datasources', {
     body: {
@@ -209,7 +209,7 @@ test('no credential is in the environment or the memory of a kernel', async () =
   assert.equal(readFileSync(`/proc/${pid}/environ`).includes(canary), false);
 });
 
-test('the calls of a kernel are untrusted: nonsense is answered and ends nothing', async () => {
+test('malformed calls of a kernel are answered with an error and end nothing', async () => {
   const { printed } = await call(`
 import json
 from troupe import channel
@@ -230,7 +230,7 @@ for method, fields in [("execute", {}), ("execute", {"slug": 1, "sql": 2}), ("fe
   ]);
 });
 
-test('a request of another workspace sees nothing of it', async () => {
+test('a request of another workspace sees none of the datasources', async () => {
   const stranger = await server.stranger();
   const answer = await sendRaw(server.baseUrl, 'GET', '/api/v3/datasources', stranger, {});
   assert.deepEqual(answer.body, { items: [], nextCursor: null });

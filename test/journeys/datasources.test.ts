@@ -46,7 +46,7 @@ async function memberWith(role: 'editor' | 'viewer', userId: string) {
     sendRaw(server.baseUrl, method, path, caller, body === undefined ? {} : { body });
 }
 
-test('a datasource is created with revision 1, and what is known of it never holds its connection', async () => {
+test('a datasource is created with revision 1, and its metadata never contains the connection', async () => {
   const created = await create('first', { name: 'The first' });
   const metadata = {
     slug: 'first',
@@ -65,7 +65,7 @@ test('a datasource is created with revision 1, and what is known of it never hol
   assert.deepEqual(Object(listed.body).items, [detail.body]);
 });
 
-test('a slug that exists is refused, also for fifty at once: exactly one wins', async () => {
+test('a slug that exists is refused, and of fifty creations at once exactly one succeeds', async () => {
   const answers = await Promise.all(Array.from({ length: 50 }, () => create('contested')));
   const statuses = answers.map(({ status }) => status).sort();
   assert.deepEqual(statuses, [201, ...Array<number>(49).fill(409)]);
@@ -85,7 +85,7 @@ for (const [slug, status] of [
   ['a/b', 400],
   ['ä', 400],
 ] as const) {
-  test(`the slug ${JSON.stringify(slug.slice(0, 12))} of ${slug.length} characters answers ${status}`, async () => {
+  test(`the slug ${JSON.stringify(slug.slice(0, 12))} of ${slug.length} characters returns ${status}`, async () => {
     assert.equal((await create(slug)).status, status);
   });
 }
@@ -101,7 +101,7 @@ for (const [what, connection, path] of [
   ['a missing member', { kind: 'postgres', connection_string: 'postgres://h/d' }, '/connection/schema'],
   ['a member of a wrong type', { ...nowhere(), schema: 7 }, '/connection/schema'],
 ] as const) {
-  test(`a connection with ${what} is refused, says where, and quotes nothing`, async () => {
+  test(`a connection with ${what} is refused with the place of the mistake, and quotes nothing`, async () => {
     const answer = await create('refused', { connection });
     assert.deepEqual(problem(answer), [400, 'invalid_request']);
     const paths = Object(answer.body).errors.map((violation: { path: string }) => violation.path);
@@ -111,7 +111,7 @@ for (const [what, connection, path] of [
   });
 }
 
-test('a replacement counts the revision up, keeps an omitted name, and null clears it', async () => {
+test('a replacement increments the revision and keeps an omitted name; null clears the name', async () => {
   await create('replaced', { name: 'Kept' });
   const put = (body: object) => server.request('PUT', `${LISTED}/replaced`, { body });
   const kept = await put({ connection: DATABASE });
@@ -121,7 +121,7 @@ test('a replacement counts the revision up, keeps an omitted name, and null clea
   assert.deepEqual([cleared.status, known(cleared)], [200, { ...expected, name: null, revision: 3 }]);
 });
 
-test('a replacement takes no slug, needs a complete connection and an existing datasource', async () => {
+test('a replacement accepts no slug, and needs a complete connection and an existing datasource', async () => {
   await create('strict');
   const put = (slug: string, body: object) => server.request('PUT', `${LISTED}/${slug}`, { body });
   assert.deepEqual(problem(await put('strict', { slug: 'strict', connection: DATABASE })), [
@@ -132,7 +132,7 @@ test('a replacement takes no slug, needs a complete connection and an existing d
   assert.deepEqual(problem(await put('absent', { connection: DATABASE })), [404, 'not_found']);
 });
 
-test('a failed test on create or replace answers 400 with the test, and saves nothing', async () => {
+test('a failed test on create or replace returns 400 with the result, and saves nothing', async () => {
   const failed = await create('untested', { testConnection: true });
   const { elapsedMs, ...rest } = Object(failed.body);
   assert.deepEqual(
@@ -147,7 +147,7 @@ test('a failed test on create or replace answers 400 with the test, and saves no
   assert.equal(Object((await server.request('GET', `${LISTED}/tested`)).body).revision, 1);
 });
 
-test('a replacement during a test is noticed when the test is done', async () => {
+test('a test fails with a conflict when the datasource is replaced during it', async () => {
   const waiting: (() => void)[] = [];
   const silent = createServer(() =>
     waiting.splice(0).forEach((go) => {
@@ -169,7 +169,7 @@ test('a replacement during a test is noticed when the test is done', async () =>
   assert.deepEqual(problem(await tested), [409, 'datasource_changed']);
 });
 
-test('of fifty replacements at once none is lost: their revisions are distinct', async () => {
+test('of fifty replacements at once none is lost, and their revisions are distinct', async () => {
   await create('busy');
   const answers = await Promise.all(
     Array.from({ length: 50 }, () =>
@@ -183,7 +183,7 @@ test('of fifty replacements at once none is lost: their revisions are distinct',
   assert.equal(Object(body).revision, done.length + 1);
 });
 
-test('deleting answers the slug, then the datasource is gone, and a new one starts at revision 1 without grants', async () => {
+test('deleting returns the slug; a new datasource with it starts at revision 1 without grants', async () => {
   await create('brief');
   await server.request('PUT', `${LISTED}/brief`, { body: { connection: DATABASE } });
   await server.request('POST', `${LISTED}/brief/grants`, { body: { subject: 'role:viewer' } });
@@ -194,7 +194,7 @@ test('deleting answers the slug, then the datasource is gone, and a new one star
   assert.deepEqual((await server.request('GET', `${LISTED}/brief/grants`)).body, { items: [] });
 });
 
-test('an unsaved test creates nothing, and answers what it found', async () => {
+test('testing an unsaved connection creates nothing and returns the result', async () => {
   const before = (await server.request('GET', LISTED)).text;
   const answer = await server.request('POST', '/api/v3/datasource-connections/test', {
     body: { connection: nowhere() },
@@ -203,7 +203,7 @@ test('an unsaved test creates nothing, and answers what it found', async () => {
   assert.equal((await server.request('GET', LISTED)).text, before);
 });
 
-test('the connection schema is one document of all kinds', async () => {
+test('the connection schema is one document for all kinds', async () => {
   const { status, body } = await server.request('GET', '/api/v3/datasource-connections/schema');
   assert.equal(status, 200);
   assert.equal(Object(body).$schema, 'https://json-schema.org/draft/2020-12/schema');
@@ -215,7 +215,7 @@ test('the connection schema is one document of all kinds', async () => {
   }
 });
 
-test('a datasource is its maker’s and the owners’ until it is shared; then reading includes replacing and deleting', async () => {
+test('a datasource belongs to its creator and the owners until it is shared, and readers may replace and delete it', async () => {
   const editor = await memberWith('editor', 'edgar');
   const viewer = await memberWith('viewer', 'vera');
   await create('shared');
@@ -237,7 +237,7 @@ test('a datasource is its maker’s and the owners’ until it is shared; then r
   assert.equal((await editor('DELETE', `${LISTED}/shared`)).status, 200);
 });
 
-test('a token needs both scopes', async () => {
+test('a token needs both scopes to use datasources', async () => {
   const { token } = await client.accessTokens.create({ name: 'half', scopes: ['workspaceRuntime:connect'] });
   const answer = await sendRaw(server.baseUrl, 'GET', LISTED, { ...owner, token }, {});
   assert.deepEqual(problem(answer), [403, 'missing_scope']);
@@ -262,13 +262,13 @@ for (const [method, path] of [
   ['GET', '/api/cee/workspace/datasource/check?slug=x'],
   ['POST', '/api/cee/workspace/datasource/remove'],
 ] as const) {
-  test(`the removed route ${method} ${path} answers 404`, async () => {
+  test(`the removed route ${method} ${path} returns 404`, async () => {
     const answer = await server.request(method, path, method === 'POST' ? { body: {} } : {});
     assert.deepEqual(problem(answer), [404, 'not_found']);
   });
 }
 
-test('the audit says who did what, when and from where, to owners only', async () => {
+test('the audit shows owners who did what, when and from where', async () => {
   await create('audited');
   await server.request('DELETE', `${LISTED}/audited`);
   const { items } = Object((await server.request('GET', '/api/v3/audit?limit=100')).body);
@@ -291,7 +291,7 @@ test('the audit says who did what, when and from where, to owners only', async (
   assert.equal((await editor('GET', '/api/v3/audit')).status, 403);
 });
 
-test('the audit has every action, with what came of it', async () => {
+test('the audit contains every action with its outcome', async () => {
   const at = `${LISTED}/followed`;
   await create('followed');
   await create('followed', { testConnection: true }); // exists: not worth a test
@@ -328,7 +328,7 @@ test('the audit has every action, with what came of it', async () => {
   );
 });
 
-test('the keyring is rotated online, and every datasource opens afterwards', async () => {
+test('the keyring is rotated while the server runs, and every datasource opens afterwards', async () => {
   await create('rotated', { connection: DATABASE });
   const before = Object((await server.request('GET', '/api/v3/keys')).body).items;
   const after = Object((await server.request('POST', '/api/v3/keys/rotate')).body).items;
@@ -339,7 +339,7 @@ test('the keyring is rotated online, and every datasource opens afterwards', asy
   assert.equal(Object(probe.body).message, 'There is no such file or folder in the workspace.');
 });
 
-test('a password is in no answer, no log line and no file of the data directory', async () => {
+test('no response, log line or file of the data directory contains a password', async () => {
   const answers = [
     await create('canary'),
     await create('canary-tested', { testConnection: true }),

@@ -22,7 +22,7 @@ const STUBBORN = {
 };
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} ends running runs, tells subscribers, and the server exits 0 in time`, async (t) => {
+  test(`${signal} ends running runs, notifies subscribers, and the server exits 0 in time`, async (t) => {
     const server = await startChildServer(t);
     const notebooks = await Promise.all(
       Object.values(STUBBORN).map(async (code) => {
@@ -109,7 +109,7 @@ test('a second signal ends the server at once', async (t) => {
   await gone(children);
 });
 
-test('while it drains, the server answers 503 on connections that are open', async (t) => {
+test('while it drains, the server returns 503 on open connections', async (t) => {
   const server = await startChildServer(t);
   const { hostname, port } = new URL(server.baseUrl);
   const socket = connect(Number(port), hostname).setEncoding('latin1');
@@ -137,7 +137,7 @@ test('while it drains, the server answers 503 on connections that are open', asy
   assert.deepEqual(await ended, { code: 0, signal: null });
 });
 
-test('a server that npm started ends when npm is told to', async (t) => {
+test('a server that was started by npm ends when npm receives a signal', async (t) => {
   const server = await startChildServer(t); // its folder holds a package for npm
   await server.end('SIGTERM');
   const script = `exec node --enable-source-maps ${join(import.meta.dirname, '../../server/main.js')}`;

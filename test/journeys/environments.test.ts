@@ -35,7 +35,7 @@ test('a body other than an empty object creates no environment', async () => {
   assert.equal((await post(undefined)).status, 415);
 });
 
-test('an environment shows the session that occupies it, and is vacant again once that is closed', async () => {
+test('an environment shows the session that occupies it, and is vacant again when that is closed', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const occupied = await environments.get(notebook.environmentId);
   assert.equal(occupied.notebookSessionId, notebook.id);
@@ -53,7 +53,7 @@ test('an environment with a session attached cannot be closed', async () => {
   assert.equal((await environments.close(environmentId)).status, 'closed');
 });
 
-test('a closed environment still answers, stays closed and takes no session', async () => {
+test('a closed environment can be read, stays closed and accepts no session', async () => {
   const { environmentId } = await environments.create();
   const closed = await environments.close(environmentId);
   const { updatedAt, createdAt, ...rest } = closed;

@@ -16,7 +16,7 @@ function brief({ type, data, runId }: NotebookStreamEvent): unknown[] {
   return runId === undefined ? [type, data] : [type, data, runId];
 }
 
-test('a stream is a snapshot, the current state, session.replayed, and then what happens', async () => {
+test('a stream sends a snapshot, the current state, session.replayed, and then live events', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'print("hi"); x + 1' });
   const events = await notebook.events();
   const config = { disabled: false, hideCode: false, column: null, expandOutput: false };
@@ -92,7 +92,7 @@ test('the start of a session is observed through its stream', async () => {
   await events.ended;
 });
 
-test('frames are an id and one line of data, after headers that no proxy may buffer', async () => {
+test('frames are an id and one line of data, and the headers forbid proxies to buffer them', async () => {
   const notebook = await openNotebook(server, { a: 'print("a\\nb\\r\\u2028")' });
   const stream = await openStream(server, eventsPath(notebook.id));
   assert.deepEqual(
@@ -115,7 +115,7 @@ test('frames are an id and one line of data, after headers that no proxy may buf
   assert.equal(new Set(ids).size, ids.length);
 });
 
-test('heartbeats are comments', async () => {
+test('heartbeats are sent as comments', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const stream = await openStream(server, eventsPath(notebook.id));
   await stream.until('session.replayed');
@@ -126,7 +126,7 @@ test('heartbeats are comments', async () => {
   await notebook.close();
 });
 
-test('a run that fails says so with its error, one that is cancelled without', async () => {
+test('the event of a failed run contains its error, that of a cancelled run does not', async () => {
   const notebook = await openNotebook(server, {
     a: '1 / 0',
     b: 'import time\nprint(1, flush=True)\ntime.sleep(600)',
@@ -147,7 +147,7 @@ test('a run that fails says so with its error, one that is cancelled without', a
   ]);
 });
 
-test('code that comes along is registered with its version, and saved', async () => {
+test('code that is sent with an execution is registered with its version and saved', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'x' });
   const events = await notebook.events();
   const from = events.events.length;
@@ -182,7 +182,7 @@ test('code that comes along is registered with its version, and saved', async ()
   );
 });
 
-test('who subscribes after a run gets its outputs, its console and its end', async () => {
+test('a subscriber that joins after a run gets its outputs, its console and its end', async () => {
   const notebook = await openNotebook(server, { a: 'print("kept"); 7' });
   const run = await notebook.run(['a']);
   const events = await notebook.events();
@@ -209,7 +209,7 @@ test('who subscribes after a run gets its outputs, its console and its end', asy
   await notebook.close();
 });
 
-test('who subscribes to a closed session gets its snapshot and session.closed, and the stream ends', async () => {
+test('a subscriber of a closed session gets its snapshot and session.closed, and the stream ends', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await notebook.close();
   const events = await notebook.events();
@@ -234,7 +234,7 @@ test('all subscribers see the same frames', async () => {
   for (const other of others) assert.deepEqual(other, first);
 });
 
-test('who comes back with the last event id gets exactly what was missed', async () => {
+test('a subscriber that returns with its last event id gets exactly what it missed', async () => {
   const notebook = await openNotebook(server, { a: 'print("one")', b: 'print("two")' });
   const all = await notebook.events();
   const first = await openStream(server, eventsPath(notebook.id));
@@ -255,7 +255,7 @@ test('who comes back with the last event id gets exactly what was missed', async
   assert.ok(resumed.events.length > 0 && fromStart.events.length > resumed.events.length);
 });
 
-test('an event id that the server does not know asks for the current state', async () => {
+test('an unknown event id is answered with the current state', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   for (const lastEventId of ['0000000000-5', 'x', '1', '9'.repeat(400)]) {
     const events = await EventLog.open(client, notebook.id, { lastEventId });
@@ -265,7 +265,7 @@ test('an event id that the server does not know asks for the current state', asy
   await notebook.close();
 });
 
-test('a subscriber that stops reading is told to connect again, and neither the kernel nor others wait', async () => {
+test('a subscriber that stops reading is asked to reconnect, and neither the kernel nor other subscribers wait', async () => {
   const notebook = await openNotebook(server, { a: 'for i in range(100_000): print(f"{i:0299d}")', b: '1' });
   const stalled = await openStream(server, eventsPath(notebook.id));
   await stalled.until('session.replayed');
@@ -288,7 +288,7 @@ test('a subscriber that stops reading is told to connect again, and neither the 
   assert.equal(healthy.printed('a').length, 100_000 * 300);
 });
 
-test('of ten megabytes that a cell prints a healthy subscriber gets every byte in order', async () => {
+test('a healthy subscriber gets ten megabytes of printed text complete and in order', async () => {
   const notebook = await openNotebook(server, { a: 'for i in range(100_000): print(f"{i:099d}")' });
   const events = await notebook.events();
   await notebook.run(['a']);
@@ -301,7 +301,7 @@ test('of ten megabytes that a cell prints a healthy subscriber gets every byte i
   assert.deepEqual(events.dataOf('session.resync-required'), []);
 });
 
-test('a stopping server tells subscribers to connect again', async (t) => {
+test('a stopping server asks subscribers to reconnect', async (t) => {
   const other = await startServer(t);
   const notebook = await openNotebook(other, { a: 'import time\nprint(1, flush=True)\ntime.sleep(600)' });
   const stream = await openStream(other, eventsPath(notebook.id));

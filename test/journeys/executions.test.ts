@@ -20,7 +20,7 @@ function trace(file: string): string {
   return readFileSync(join(server.filesDir, file), 'utf8');
 }
 
-test('an accepted execution answers 202 with its run, which is then running or over', async () => {
+test('an accepted execution returns 202 with its run, which is running or has ended', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'x + 1' });
   const { status, headers, body } = await server.request(
     'POST',
@@ -48,7 +48,7 @@ test('an accepted execution answers 202 with its run, which is then running or o
   await notebook.close();
 });
 
-test('a request for a cell runs its stale ancestors, each once and first, and nothing else', async () => {
+test('executing a cell first runs its stale ancestors, each once, and nothing else', async () => {
   const file = 'diamond';
   const notebook = await openNotebook(server, {
     d: traced(file, 'd', 'left + right'),
@@ -71,7 +71,7 @@ test('a request for a cell runs its stale ancestors, each once and first, and no
   await notebook.close();
 });
 
-test('running a cell again marks what depends on it stale, without running it', async () => {
+test('running a cell again marks its dependents as stale without running them', async () => {
   const file = 'descendants';
   const notebook = await openNotebook(server, {
     a: traced(file, 'a', 'x = 1'),
@@ -95,7 +95,7 @@ test('running a cell again marks what depends on it stale, without running it', 
   await notebook.close();
 });
 
-test('code that comes along replaces the code of the cell and is saved', async () => {
+test('code that is sent with an execution replaces the code of the cell and is saved', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'print(x)' });
   const events = await notebook.events();
   const run = await notebook.run({
@@ -117,7 +117,7 @@ test('code that comes along replaces the code of the cell and is saved', async (
   await notebook.close();
 });
 
-test('code that comes along is saved although its run fails', async () => {
+test('code that is sent with an execution is saved although its run fails', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const run = await notebook.run({ type: 'cells', cells: [{ cellId: 'a', code: '1 / 0' }] });
   assert.deepEqual(run.error, {
@@ -129,7 +129,7 @@ test('code that comes along is saved although its run fails', async () => {
   assert.deepEqual((await notebooks.get(notebook.id)).serialization.cells, cellsOf({ a: '1 / 0' }));
 });
 
-test('configuration that comes along is saved and acts at once', async () => {
+test('configuration that is sent with an execution is saved and takes effect at once', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'x + 1' });
   const config = { name: 'first', hideCode: true, column: 2 };
   await notebook.run({ type: 'cells', cells: [{ cellId: 'a', config }] });
@@ -147,7 +147,7 @@ test('configuration that comes along is saved and acts at once', async () => {
   await notebook.close();
 });
 
-test('a disabled cell is left out of a request for all, and says so when it is asked for', async () => {
+test('a disabled cell is skipped when all cells run, and reported as disabled when it is requested', async () => {
   const file = 'disabled';
   const notebook = await openNotebook(
     server,
@@ -168,7 +168,7 @@ test('a disabled cell is left out of a request for all, and says so when it is a
   await notebook.close();
 });
 
-test('no-cache runs fresh dependencies again, default does not, no-store streams and saves nothing', async () => {
+test('no-cache runs fresh dependencies again, default reuses them, and no-store streams the output without saving it', async () => {
   const file = 'modes';
   const notebook = await openNotebook(server, {
     a: traced(file, 'a', 'x = 1'),
@@ -199,7 +199,7 @@ test('no-cache runs fresh dependencies again, default does not, no-store streams
   await notebook.close();
 });
 
-test('a name error fails the run, and rerunning retries once its condition is corrected, without an edit', async () => {
+test('a name error fails the run, and a new run succeeds once the name exists, without an edit', async () => {
   const notebook = await openNotebook(server, {
     a: 'import builtins',
     b: 'missing_name + 1',
@@ -221,7 +221,7 @@ test('a name error fails the run, and rerunning retries once its condition is co
   await notebook.close();
 });
 
-test('an ancestor that failed runs again with what depends on it', async () => {
+test('an ancestor that failed runs again together with its dependents', async () => {
   const notebook = await openNotebook(server, {
     a: "import os\nx = int(open('answer').read())",
     b: 'x + 1',
@@ -272,7 +272,7 @@ test('cells that depend on each other in a cycle are refused until one is correc
   await notebook.close();
 });
 
-test('code that would bring a structural error is refused, and nothing of it is saved', async () => {
+test('code that would cause a structural error is refused, and none of it is saved', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = 2' });
   const bad = { type: 'cells', cells: [{ cellId: 'b', code: 'x = 2' }] } as const;
   assert.equal(await refusalOf(notebook.submit(bad)), '409 structural_error');
@@ -291,7 +291,7 @@ test('a cell that does not parse fails its run at that cell', async () => {
   await notebook.close();
 });
 
-test('new code that does not compile fails the run at its cell, whatever the compiler has against it', async () => {
+test('new code that does not compile fails the run at its cell, whatever the compiler objects to', async () => {
   const notebook = await openNotebook(server, { a: '1', b: 'y = 1' });
   const reasons = {
     'from math import *': 'import-star: ',
@@ -312,7 +312,7 @@ test('new code that does not compile fails the run at its cell, whatever the com
   await notebook.close();
 });
 
-test('a cell that asks for input fails at once, for nobody can answer', async () => {
+test('a cell that asks for input fails at once, because nobody can answer', async () => {
   const notebook = await openNotebook(server, { a: 'input("name? ")', b: '1' });
   const run = await notebook.run(['a']);
   assert.equal(run.error?.message, 'EOFError: nobody can answer input() or a debugger here');
@@ -333,7 +333,7 @@ test('an unknown cell, an empty list and a cell named twice are refused', async 
   await notebook.close();
 });
 
-test('while a session is busy another execution is refused, and does not overlap', async () => {
+test('while a session is busy another execution is refused, and the two never overlap', async () => {
   const notebook = await openNotebook(server, {
     a: "import time\nwhile not __import__('os').path.exists('go'): time.sleep(0.005)",
     b: "open('go', 'w')",
@@ -371,7 +371,7 @@ test('of fifty executions at once one is accepted', async () => {
   await notebook.close();
 });
 
-test('a session that still starts takes no execution', async () => {
+test('a session that is still starting accepts no execution', async () => {
   const { id: notebookId } = await notebooks.create({ serialization: { cells: cellsOf({ a: '1' }) } });
   const { environmentId } = await executionEnvironments.create();
   const { sessionId } = await sessions.open({ notebookId, environmentId });
@@ -382,7 +382,7 @@ test('a session that still starts takes no execution', async () => {
   await sessions.close(sessionId);
 });
 
-test('a session in run mode runs cells and refuses to change them', async () => {
+test('a session in run mode runs cells but refuses to change them', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1' }, { mode: 'run' });
   const withCode = { type: 'cells', cells: [{ cellId: 'a', code: 'x = 2' }] } as const;
   const withConfig = { type: 'cells', cells: [{ cellId: 'a', config: { hideCode: true } }] } as const;
@@ -393,7 +393,7 @@ test('a session in run mode runs cells and refuses to change them', async () => 
   await notebook.close();
 });
 
-test('a request that is no execution is refused with the place of the mistake', async () => {
+test('a malformed execution is refused with the place of the mistake', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const bodies: [unknown, string][] = [
     [{}, '/type'],
@@ -434,7 +434,7 @@ test('an execution that is sent twice with one Idempotency-Key runs once', async
   await notebook.close();
 });
 
-test('a chain of three hundred cells runs in its order', async () => {
+test('a chain of three hundred cells runs in order', async () => {
   const codes = Object.fromEntries(
     Array.from({ length: 300 }, (_, i) => [`c${i}`, i === 0 ? 'v0 = 0' : `v${i} = v${i - 1} + 1`]),
   );

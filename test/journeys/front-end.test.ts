@@ -21,7 +21,7 @@ function linksOf(html: string): string[] {
   return tags.flatMap((tag) => /\b(?:href|src)="([^"]*)"/.exec(tag)?.[1] ?? []);
 }
 
-test('everything that a page loads is served here, to any page, for good', async () => {
+test('the server serves everything that a page loads, to any origin, with unlimited caching', async () => {
   const links = linksOf(await page());
   assert.ok(links.length > 100);
   for (const link of links) {
@@ -56,7 +56,7 @@ test('code cannot break out of a page', async () => {
   assert.equal((await page()).includes('<script>alert(1)'), false);
 });
 
-test('a page links to the address it was asked for at', async () => {
+test('a page links to the address that it was requested from', async () => {
   const behind = await page('', { host: 'troupe.example:8443', 'x-forwarded-proto': 'https' });
   assert.match(linksOf(behind)[0] ?? '', /^https:\/\/troupe\.example:8443\/marimo\/[0-9.]+\/favicon\.ico$/);
   const path = `/api/v3/notebooks/${id}/export?format=html`;
@@ -64,19 +64,19 @@ test('a page links to the address it was asked for at', async () => {
   assert.deepEqual([status, (body as { code: string }).code], [400, 'invalid_request']);
 });
 
-test('a page that asks for it loads from a public CDN instead', async () => {
+test('a page can be requested that loads its files from a public CDN instead', async () => {
   const links = linksOf(await page('&frontEnd=cdn'));
   assert.ok(links.length > 100 && links.every((link) => link.startsWith('https://cdn.jsdelivr.net/')));
 });
 
-test('a configured address is where pages lead, whatever the request says', async (t) => {
+test('with a configured address, pages link there, whatever the request says', async (t) => {
   const other = await startServer(t, { TROUPE_PUBLIC_URL: 'https://lab.example/troupe/' });
   const { id: notebookId } = await other.client.notebooks.create();
   const { text } = await other.request('GET', `/api/v3/notebooks/${notebookId}/export?format=html`);
   assert.match(linksOf(text)[0] ?? '', /^https:\/\/lab\.example\/troupe\/marimo\/[0-9.]+\/favicon\.ico$/);
 });
 
-test('nothing else of the package is served', async () => {
+test('no other file of the package is served', async () => {
   const [first = ''] = linksOf(await page());
   const root = new URL(first).pathname.replace('/favicon.ico', '');
   for (const path of [

@@ -30,7 +30,7 @@ test('kill -9 of the server leaves no process behind, whatever its kernels were 
   await gone(processes, 2_000);
 });
 
-test('after kill -9 everything that was acknowledged is there, and sessions come back with their bindings', async (t) => {
+test('after kill -9 everything that was acknowledged is still there, and sessions return with their bindings', async (t) => {
   const server = await startChildServer(t);
   const notebook = await openNotebook(server, {
     a: 'x = 41',

@@ -43,7 +43,7 @@ function requestsOn(
   ];
 }
 
-test('every POST with one key is done once, answers the same again, also after kill -9', async (t) => {
+test('every POST that is repeated with its key runs once and returns the same response, even after kill -9', async (t) => {
   const server = await startChildServer(t);
   const { client, dataDir } = server;
   const CELLS = {
@@ -101,7 +101,7 @@ test('every POST with one key is done once, answers the same again, also after k
   }
 });
 
-test('every POST route there is reads the key before anything else of the request', async (t) => {
+test('every POST route reads the idempotency key before anything else of the request', async (t) => {
   const server = await startServer(t);
   const { paths } = (await server.client.openapi()) as { paths: Record<string, Record<string, unknown>> };
   const posts = Object.entries(paths).flatMap(([path, operations]) => ('post' in operations ? [path] : []));
@@ -120,7 +120,7 @@ test('every POST route there is reads the key before anything else of the reques
   }
 });
 
-test('of twenty requests with one key at once one is done, and the others are told to wait or get its answer', async (t) => {
+test('of twenty requests at once with one key one runs, and the others wait or get its response', async (t) => {
   const server = await startServer(t);
   const { client } = server;
   const notebook = await openNotebook(server, { a: '1' });
@@ -133,7 +133,7 @@ test('of twenty requests with one key at once one is done, and the others are to
   assert.equal(readFileSync(join(server.filesDir, 'once'), 'utf8'), '+');
 });
 
-test('a key names one session: with another one it is another request', async (t) => {
+test('a key belongs to one session: with another session the request is a different one', async (t) => {
   const server = await startServer(t);
   const [one, two] = await Promise.all([openNotebook(server, { a: '1' }), openNotebook(server, { a: '1' })]);
   await callCode(server.client, one.id, '1', { idempotencyKey: 'k' });
@@ -143,7 +143,7 @@ test('a key names one session: with another one it is another request', async (t
   );
 });
 
-test('what was refused may be sent again with its key', async (t) => {
+test('a refused request can be sent again with its key', async (t) => {
   const server = await startServer(t);
   const { client } = server;
   const notebook = await openNotebook(server, { a: 'import time\ntime.sleep(1000)', b: '1' });

@@ -33,7 +33,7 @@ async function textOf(id: string, format: NotebookFileFormat | 'html'): Promise<
 const plain = (cells: readonly Cell[]) => cells.map(({ code, options }) => ({ code, options }));
 
 for (const format of ['py', 'ipynb', 'md'] as const) {
-  test(`a notebook comes back from .${format} with its code, order, names and options`, async () => {
+  test(`a notebook that is exported to .${format} and imported again keeps its code, order, names and options`, async () => {
     const content = await textOf(saved.id, format);
     const back = await notebooks.import({ format, content });
     // A function that stands alone is a function of the file, and a function has a name.
@@ -55,7 +55,7 @@ for (const format of ['py', 'ipynb', 'md'] as const) {
   });
 }
 
-test('an import is a notebook like any other: it has a place, opens and runs', async () => {
+test('an imported notebook is listed, opens and runs like any other', async () => {
   const { status, headers, body } = await server.request('POST', '/api/v3/notebooks/import', {
     body: { format: 'md', content: '# Prose\n\n```python {.marimo}\nx = 1\n```\n' },
   });
@@ -74,7 +74,7 @@ test('an import is a notebook like any other: it has a place, opens and runs', a
   await notebookSessions.close(id);
 });
 
-test('a script that is no notebook becomes one', async () => {
+test('a script that is not a notebook is converted into one', async () => {
   const { serialization } = await notebooks.import({
     format: 'py',
     content: '# %%\nx = 1\n\n# %%\nprint(x)\n',
@@ -101,7 +101,7 @@ const BROKEN: readonly (readonly [format: NotebookFileFormat, content: string, w
 ];
 
 for (const [format, content, where] of BROKEN) {
-  test(`a .${format} file is refused with where it is broken: ${where}`, async () => {
+  test(`a .${format} file is refused with the place where it is broken: ${where}`, async () => {
     const { status, code, message, errors } = await problemOf(notebooks.import({ format, content }));
     assert.deepEqual([status, code], [400, 'unreadable_notebook']);
     assert.deepEqual(errors, [{ path: '/content', message: where }]);
@@ -109,13 +109,13 @@ for (const [format, content, where] of BROKEN) {
   });
 }
 
-test('a file that spells half a surrogate pair is refused', async () => {
+test('a file with half of a surrogate pair is refused', async () => {
   const content = String.raw`{"cells": [{"cell_type": "code", "source": "x = '\ud800'", "metadata": {}}]}`;
   const { status, code } = await problemOf(notebooks.import({ format: 'ipynb', content }));
   assert.deepEqual([status, code], [400, 'unreadable_notebook']);
 });
 
-test('what is no import is refused before anything reads it', async () => {
+test('a malformed import is refused before the file is parsed', async () => {
   const post = async (body: unknown) => {
     const answer = await server.request('POST', '/api/v3/notebooks/import', { body });
     return [answer.status, (answer.body as { code: string }).code];
@@ -129,7 +129,7 @@ test('what is no import is refused before anything reads it', async () => {
   assert.equal(asked.status, 400);
 });
 
-test('sixteen mebibytes are taken, and not one byte more', async () => {
+test('an import may have sixteen mebibytes, and not one byte more', async () => {
   const limit = 16 * 1024 * 1024;
   const around = Buffer.byteLength(JSON.stringify({ format: 'py', content: '#' }));
   const body = (bytes: number) => JSON.stringify({ format: 'py', content: `#${' '.repeat(bytes - around)}` });
@@ -139,7 +139,7 @@ test('sixteen mebibytes are taken, and not one byte more', async () => {
   assert.deepEqual([more.status, (more.body as { code: string }).code], [413, 'body_too_large']);
 });
 
-test('a file is offered under the title of its notebook, or else its id', async () => {
+test('an exported file is named after the title of its notebook, or else its id', async () => {
   const headersOf = async (id: string, format: string) => {
     const { headers } = await server.request('GET', `/api/v3/notebooks/${id}/export?format=${format}`);
     return [headers['content-type'], headers['content-disposition'], headers['cache-control']];
@@ -171,7 +171,7 @@ test('a file is offered under the title of its notebook, or else its id', async 
   assert.deepEqual(await headersOf(id, 'py'), ['text/x-python; charset=utf-8', disposition, 'no-store']);
 });
 
-test('files bring what was saved of the outputs, in a session, after it, and never those of other code', async () => {
+test('exported files contain the saved outputs, during a session and after it, but never those of other code', async () => {
   const notebook = await openNotebook(server, {
     a: 'print("PRINTED" + "-" + "LINE")\n"RE" + "SULT"',
     b: '1 / 0',
@@ -203,7 +203,7 @@ test('files bring what was saved of the outputs, in a session, after it, and nev
   assert.equal(await refusalOf(notebooks.export(notebook.id, 'ipynb')), '404 not_found');
 });
 
-test('a closed session shows the saved cells, and none once the notebook is deleted', async () => {
+test('a closed session shows the saved cells until the notebook is deleted', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'x' }, { options: { b: { name: 'shown' } } });
   await notebook.run([]);
   const stale = [
@@ -216,7 +216,7 @@ test('a closed session shows the saved cells, and none once the notebook is dele
   assert.deepEqual((await notebook.record()).cells, []);
 });
 
-test('options that no converter expects change nothing but themselves', async () => {
+test('options that converters do not know are kept, and change nothing else', async () => {
   const { id } = await notebooks.create({
     serialization: {
       app: { options: { 'a b': 1, _filename: 'x', width: { deep: 1 }, app_title: 7, auto_download: 'x' } },
@@ -240,7 +240,7 @@ test('options that no converter expects change nothing but themselves', async ()
   assert.match(await textOf(id, 'html'), /<title>/);
 });
 
-test('the title of a notebook stays a title in every format', async () => {
+test('the title of a notebook survives every format', async () => {
   const options = { app_title: `"); import os; os._exit(1)  # ' \\ \n---\n: \u2028 😀` };
   const { id } = await notebooks.create({
     serialization: { app: { options }, cells: cellsOf({ a: 'x = 1' }) },
@@ -254,7 +254,7 @@ test('the title of a notebook stays a title in every format', async () => {
   }
 });
 
-test('a page never brings files of the server along', async () => {
+test('an exported page never includes files of the server', async () => {
   const options = { css_file: '/etc/passwd', html_head_file: '/etc/passwd', layout_file: '/etc/passwd' };
   const { id } = await notebooks.create({
     serialization: { app: { options }, cells: cellsOf({ a: 'x = 1' }) },

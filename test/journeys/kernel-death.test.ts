@@ -37,7 +37,7 @@ const DEATHS = {
   ],
 } as const;
 
-test('what ran before the kernel died, or the session was closed, is in the run with its results', async () => {
+test('cells that ran before the kernel died or the session closed are in the run with their results', async () => {
   const notebook = await openNotebook(server, {
     first: 'import os\nfirst = os.getpid()\nprint("here")',
     fatal: 'first and os._exit(3)',
@@ -88,7 +88,7 @@ function byTelling(order: readonly string[]) {
   return (a: string, b: string) => order.indexOf(a) - order.indexOf(b);
 }
 
-test('a kernel that dies in a code call answers it with the cause', async () => {
+test('a kernel that dies during a code call ends the call with the cause', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const result = await callCode(client, notebook.id, 'import os\nos._exit(4)');
   assert.deepEqual([result.success, result.errors[0]?.type], [false, 'kernel_exited']);
@@ -96,7 +96,7 @@ test('a kernel that dies in a code call answers it with the cause', async () => 
   await notebook.close();
 });
 
-test('a kernel that dies between two runs is replaced, and no run is touched', async () => {
+test('a kernel that dies between two runs is replaced, and no run is affected', async () => {
   const notebook = await openNotebook(server, {
     a: 'import os, threading\nthreading.Timer(0.05, os._exit, [5]).start()',
   });
@@ -108,7 +108,7 @@ test('a kernel that dies between two runs is replaced, and no run is touched', a
   await notebook.close();
 });
 
-test('memory that runs out inside Python is an error of the cell, and the kernel lives', async (t) => {
+test('running out of memory inside Python is an error of the cell, and the kernel lives', async (t) => {
   const small = await startServer(t, { TROUPE_KERNEL_MEMORY_MB: '1024' });
   const notebook = await openNotebook(small, { a: 'x = bytearray(8 * 2**30)', b: 'y = 1' });
   await notebook.run(['b']);
@@ -119,7 +119,7 @@ test('memory that runs out inside Python is an error of the cell, and the kernel
   await notebook.close();
 });
 
-test('the third early death fails the session, which says why and comes back on a look after its pause', async () => {
+test('the third early death fails the session, which says why and is restored when it is read after its pause', async () => {
   const notebook = await openNotebook(server, { a: 'import os\nos._exit(6)', b: '1' });
   await using events = await notebook.events();
   for (let death = 1; death <= 3; death++) {
@@ -145,7 +145,7 @@ test('the third early death fails the session, which says why and comes back on 
   await notebook.close();
 });
 
-test('a failed session can be deleted, and its environment is free again', async () => {
+test('a failed session can be deleted, and its environment is vacant again', async () => {
   const notebook = await openNotebook(server, { a: 'import os\nos._exit(6)' });
   for (let death = 1; death <= 3; death++) {
     await notebook.run(['a']);
@@ -161,7 +161,7 @@ test('a failed session can be deleted, and its environment is free again', async
 });
 
 for (const victim of ['zygote', 'guardian'] as const) {
-  test(`when the kernel host's ${victim} is killed, every session comes back`, async (t) => {
+  test(`when the kernel host's ${victim} is killed, every session is restored`, async (t) => {
     const child = await startChildServer(t);
     const notebooks = await Promise.all(
       [1, 2, 3].map(() =>
@@ -189,7 +189,7 @@ for (const victim of ['zygote', 'guardian'] as const) {
   });
 }
 
-test('a kernel host that dies three times in a row costs time, and no session', async (t) => {
+test('a kernel host that dies three times in a row delays sessions, but loses none', async (t) => {
   const child = await startChildServer(t);
   const notebook = await openNotebook(child, { a: '1' });
   for (let round = 0; round < 3; round++) {
@@ -214,7 +214,7 @@ test('a kernel host that dies three times in a row costs time, and no session', 
   assert.equal((await notebook.run(['a'])).status, 'completed');
 });
 
-test('while the kernel host hangs, opening is answered and a session that starts can be closed', async (t) => {
+test('while the kernel host hangs, opening gets a response and a starting session can be closed', async (t) => {
   const child = await startChildServer(t);
   const { client: its } = child;
   const { zygote } = kernelHostOf(child.pid);
@@ -240,7 +240,7 @@ test('while the kernel host hangs, opening is answered and a session that starts
   assert.equal((await its.notebookSessions.waitUntilReady(notebookId)).status, 'ready');
 });
 
-test('a kernel that hangs is closed all the same', async (t) => {
+test('a hanging kernel can still be closed', async (t) => {
   const child = await startChildServer(t);
   const notebook = await openNotebook(child, {
     a: 'import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)',

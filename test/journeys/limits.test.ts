@@ -13,7 +13,7 @@ async function stateOf({ actors }: Client, kind: string, id: string): Promise<un
   return (await actors()).items.find((actor) => actor.kind === kind && actor.id === id)?.state;
 }
 
-test('a session that nobody uses gives up its kernel, and its next use brings it back', async (t) => {
+test('an unused session gives up its kernel, and its next use starts one again', async (t) => {
   const server = await startChildServer(t, { TROUPE_IDLE_TIMEOUT_S: '0.5' });
   const { client } = server;
   const notebook = await openNotebook(server, { a: 'x = "kept"\nx' });
@@ -34,7 +34,7 @@ test('a session that nobody uses gives up its kernel, and its next use brings it
   assert.equal((await notebook.run(['a'])).status, 'completed');
 });
 
-test('a subscriber, a run and a look keep a session awake', async (t) => {
+test('a subscriber, a run or a read keeps a session awake', async (t) => {
   const server = await startServer(t, { TROUPE_IDLE_TIMEOUT_S: '0.4' });
   const { client } = server;
   const [followed, running, lookedAt] = await Promise.all([
@@ -59,7 +59,7 @@ test('a subscriber, a run and a look keep a session awake', async (t) => {
   );
 });
 
-test('a sleeping session can be closed, and survives the end of the server', async (t) => {
+test('a sleeping session can be closed, and survives a restart of the server', async (t) => {
   const server = await startChildServer(t, { TROUPE_IDLE_TIMEOUT_S: '0.2' });
   const [one, two] = await Promise.all([openNotebook(server, { a: '1' }), openNotebook(server, { a: '1' })]);
   for (const { id } of [one, two]) {
@@ -75,7 +75,7 @@ test('a sleeping session can be closed, and survives the end of the server', asy
   assert.equal((await client.notebookSessions.waitUntilReady(two.id)).status, 'ready');
 });
 
-test('at the limit of sessions an opening is 503 with a time to wait, until one is closed', async (t) => {
+test('at the session limit opening returns 503 with Retry-After, until a session is closed', async (t) => {
   const server = await startServer(t, { TROUPE_MAX_SESSIONS: '2' });
   const { client } = server;
   const [first] = await Promise.all([openNotebook(server, { a: '1' }), openNotebook(server, { a: '1' })]);
@@ -93,7 +93,7 @@ test('at the limit of sessions an opening is 503 with a time to wait, until one 
   assert.equal((await client.notebookSessions.waitUntilReady(notebookId)).status, 'ready');
 });
 
-test('sessions that come back after a restart count towards the limit', async (t) => {
+test('sessions that are restored after a restart count towards the limit', async (t) => {
   const server = await startChildServer(t, { TROUPE_MAX_SESSIONS: '2', TROUPE_IDLE_TIMEOUT_S: '0.3' });
   const ids: string[] = [];
   for (let count = 0; count < 3; count++) {
@@ -132,7 +132,7 @@ test('sessions that come back after a restart count towards the limit', async (t
   assert.equal((await client.notebookSessions.close(one)).status, 'closed', 'closing needs no room');
 });
 
-test('a workspace has a quota of sessions, of runs and of streams; another has its own', async (t) => {
+test('each workspace has its own quota of sessions, of runs and of streams', async (t) => {
   const server = await startServer(t, {
     TROUPE_WORKSPACE_MAX_SESSIONS: '2',
     TROUPE_WORKSPACE_MAX_RUNS: '1',
@@ -177,7 +177,7 @@ test('a workspace has a quota of sessions, of runs and of streams; another has i
   );
 });
 
-test('without settings nothing is limited and nobody is put to sleep', async (t) => {
+test('without settings nothing is limited and no session is put to sleep', async (t) => {
   const server = await startServer(t);
   const notebooks = await Promise.all(Array.from({ length: 12 }, () => openNotebook(server, { a: '1' })));
   const runs = await Promise.all(notebooks.map((notebook) => notebook.run(['a'])));

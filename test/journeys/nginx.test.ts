@@ -107,7 +107,7 @@ async function freePort(): Promise<number> {
 }
 
 for (const way of WAYS) {
-  test(`behind ${way.name}, events come as they happen and a silent run is not cut off`, {
+  test(`behind ${way.name}, events arrive as they happen and a silent run is not cut off`, {
     skip,
   }, async (t) => {
     const { baseUrl } = await startBehindNginx(t, way, { TROUPE_HEARTBEAT_S: '0.3' });
@@ -134,7 +134,7 @@ for (const way of WAYS) {
     assert.equal(events.types.at(-1), 'session.closed');
   });
 
-  test(`behind ${way.name}, an answer is byte for byte what the server answers`, { skip }, async (t) => {
+  test(`behind ${way.name}, a response is byte for byte that of the server`, { skip }, async (t) => {
     const { server, baseUrl } = await startBehindNginx(t, way);
     const { client } = server;
     const { id } = await client.notebooks.create({

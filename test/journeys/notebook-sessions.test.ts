@@ -19,7 +19,7 @@ async function newEnvironment(): Promise<string> {
   return (await environments.create()).environmentId;
 }
 
-test('opening answers 202 with the session as it starts, under the id of its notebook', async () => {
+test('opening returns 202 with the starting session, whose id is that of its notebook', async () => {
   const [notebookId, environmentId] = [await newNotebook({ a: 'x = 1', b: '' }), await newEnvironment()];
   const { status, headers, body } = await server.request('POST', '/api/v3/notebook-sessions', {
     body: { notebookId, environmentId },
@@ -47,7 +47,7 @@ test('opening answers 202 with the session as it starts, under the id of its not
   await sessions.close(notebookId);
 });
 
-test('a session becomes ready, and tells how long each step of its start took', async () => {
+test('a session becomes ready, and reports how long each step of its start took', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'x' }, { options: { b: { name: 'second' } } });
   const { status, phases, cells, kernel, error } = await notebook.record();
   assert.deepEqual(
@@ -100,7 +100,7 @@ test('the variables of a notebook are environment variables of its kernel', asyn
   await notebook.close();
 });
 
-test('of fifty notebooks that are opened in one environment at once, one is', async () => {
+test('of fifty notebooks that are opened in one environment at once, one succeeds', async () => {
   const environmentId = await newEnvironment();
   const ids = await Promise.all(Array.from({ length: 50 }, () => newNotebook()));
   const calls = ids.map((notebookId) => sessions.open({ notebookId, environmentId }));
@@ -114,7 +114,7 @@ test('of fifty notebooks that are opened in one environment at once, one is', as
   await sessions.close(winner!);
 });
 
-test('of fifty openings of one notebook in as many environments, one succeeds and the others hold nothing', async () => {
+test('of fifty openings of one notebook in different environments, one succeeds and the other environments stay vacant', async () => {
   const notebookId = await newNotebook();
   const ids = await Promise.all(Array.from({ length: 50 }, () => newEnvironment()));
   const calls = ids.map((environmentId) => sessions.open({ notebookId, environmentId }));
@@ -139,7 +139,7 @@ test('a notebook that is open cannot be opened again, in the same environment or
   await notebook.close();
 });
 
-test('an unknown notebook or environment is not found, and which of them it is is said', async () => {
+test('an unknown notebook or environment is not found, and the error says which of them', async () => {
   const [notebookId, environmentId] = [await newNotebook(), await newEnvironment()];
   const unknown = 'nb_00000000000000000000000000';
   for (const [member, opening] of Object.entries({
@@ -156,7 +156,7 @@ test('an unknown notebook or environment is not found, and which of them it is i
   assert.equal((await environments.get(environmentId)).notebookSessionId, null);
 });
 
-test('a closed session stays closed: it can be read, and nothing else', async () => {
+test('a closed session stays closed and can only be read', async () => {
   const notebook = await openNotebook(server, { a: 'print("once")' });
   const run = await notebook.run(['a']);
   const closed = await notebook.close();
@@ -178,7 +178,7 @@ test('a closed session stays closed: it can be read, and nothing else', async ()
   assert.equal((await notebook.record()).status, 'closed');
 });
 
-test('a closed session is opened again by POST: memory is lost, content, history and outputs are kept', async () => {
+test('a closed session can be opened again: its variables are lost, while content, history and outputs are kept', async () => {
   const first = await openNotebook(server, { a: 'x = 41', b: 'print(x); x + 1' });
   const run = await first.run([]);
   await first.close();
@@ -209,7 +209,7 @@ test('a closed session is opened again by POST: memory is lost, content, history
   await first.close();
 });
 
-test('a kernel that dies fails its run with the cause, and its session comes back with its bindings', async () => {
+test('a kernel that dies fails its run with the cause, and its session is restored with its bindings', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'import os\nos._exit(3)' });
   await notebook.run(['a']);
   const events = await notebook.events();
@@ -234,7 +234,7 @@ test('a kernel that dies fails its run with the cause, and its session comes bac
   await notebook.close();
 });
 
-test('a session whose kernels die one after the other fails, says why, and can be closed', async () => {
+test('a session whose kernels die one after another fails, says why, and can be closed', async () => {
   const notebook = await openNotebook(server, { a: 'import os\nos._exit(3)' });
   const events = await notebook.events();
   for (let death = 1; death <= 3; death++) {
@@ -257,14 +257,14 @@ test('a session whose kernels die one after the other fails, says why, and can b
   await events.ended;
 });
 
-test('a session that is closed while it starts ends closed, and its environment is vacant', async () => {
+test('a session that is closed while it starts becomes closed, and its environment becomes vacant', async () => {
   const [notebookId, environmentId] = [await newNotebook(), await newEnvironment()];
   await sessions.open({ notebookId, environmentId });
   assert.equal((await sessions.close(notebookId)).status, 'closed');
   assert.equal((await environments.get(environmentId)).notebookSessionId, null);
 });
 
-test('of fifty closings of one session each is answered, and it ends closed once', async () => {
+test('of fifty closings of one session each gets a response, and the session closes once', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const events = await notebook.events();
   const answers = await tally(Array.from({ length: 50 }, () => notebook.close()));
@@ -273,7 +273,7 @@ test('of fifty closings of one session each is answered, and it ends closed once
   assert.equal(events.dataOf('session.closed').length, 1);
 });
 
-test('a server that is full says when to come again, and takes sessions again once one is closed', async (t) => {
+test('a full server says when to retry, and accepts sessions again once one is closed', async (t) => {
   const small = await startServer(t, { TROUPE_MAX_SESSIONS: '1' });
   const first = await openNotebook(small, { a: '1' });
   const { id: notebookId } = await small.client.notebooks.create();
@@ -287,7 +287,7 @@ test('a server that is full says when to come again, and takes sessions again on
   await small.client.notebookSessions.close(notebookId);
 });
 
-test('what belongs to another workspace answers byte for byte like what does not exist', async () => {
+test('a resource of another workspace gets, byte for byte, the same response as a missing one', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const run = await notebook.run(['a']);
   const stranger = await server.stranger();
@@ -334,7 +334,7 @@ test('what belongs to another workspace answers byte for byte like what does not
   await notebook.close();
 });
 
-test('an open session is restored with its bindings after a restart: nothing is run again', async (t) => {
+test('an open session is restored with its bindings after a restart, and nothing runs again', async (t) => {
   const before = await startServer(t);
   const notebook = await openNotebook(before, { a: "open('ran', 'a').write('x'); x = 1", b: 'x + 1' });
   const run = await notebook.run([]);

@@ -34,7 +34,7 @@ test('an empty object creates an empty notebook', async () => {
   assert.deepEqual(await notebooks.get(created.id), created);
 });
 
-test('what a notebook is created with is what it is read with', async () => {
+test('a notebook is read with the content that it was created with', async () => {
   const fields = {
     serialization: {
       version: '7',
@@ -54,7 +54,7 @@ test('what a notebook is created with is what it is read with', async () => {
   assert.deepEqual(await notebooks.get(created.id), created);
 });
 
-test('every character of Unicode comes back as it was sent', async () => {
+test('every Unicode character is returned as it was sent', async () => {
   const planes = [
     0x20, 0x7f, 0x85, 0x3b1, 0x5d0, 0x2028, 0x2029, 0x4e2d, 0xfeff, 0xfffd, 0xffff, 0x1f600, 0x10ffff,
   ];
@@ -71,7 +71,7 @@ test('every character of Unicode comes back as it was sent', async () => {
   assert.deepEqual(read.variables, fields.variables);
 });
 
-test('what a serialization leaves out is filled in', async () => {
+test('members that a serialization omits get their defaults', async () => {
   const { serialization } = await notebooks.create({
     serialization: { app: {}, cells: [{ cell_id: 'a', code: '1' }] },
   });
@@ -81,7 +81,7 @@ test('what a serialization leaves out is filled in', async () => {
   });
 });
 
-test('whether a notebook is valid is computed, whatever the client says', async () => {
+test('the server computes whether a notebook is valid, whatever the client says', async () => {
   const validOf = async (code: string, valid: boolean) =>
     (await notebooks.create({ serialization: { cells: cellsOf({ a: 'x = 1', b: code }), valid } }))
       .serialization.valid;
@@ -89,7 +89,7 @@ test('whether a notebook is valid is computed, whatever the client says', async 
   assert.equal(await validOf('y = x + 1', false), true);
 });
 
-test('a cell id that appears twice is refused, on create and on PATCH, and nothing is changed', async () => {
+test('a repeated cell id is refused, on create and on PATCH, and nothing changes', async () => {
   const twice = [...cellsOf({ a: '1', b: '2' }), ...cellsOf({ a: '3' })];
   const expected = {
     code: 'duplicate_cell',
@@ -104,7 +104,7 @@ test('a cell id that appears twice is refused, on create and on PATCH, and nothi
   assert.deepEqual(await notebooks.get(notebook.id), notebook);
 });
 
-test('a PATCH replaces what it names and keeps the rest', async () => {
+test('a PATCH replaces the members that it names and keeps the rest', async () => {
   const first = await notebooks.create({
     serialization: { cells: cellsOf({ a: '1' }), ui_values: { a: 1 } },
     datasourceSlugs: ['one'],
@@ -129,7 +129,7 @@ test('a PATCH replaces what it names and keeps the rest', async () => {
   assert.equal(third.createdAt, first.createdAt);
 });
 
-test('updatedAt grows strictly, also between writes of one millisecond', async () => {
+test('updatedAt increases strictly, even for two writes in one millisecond', async () => {
   const { id, updatedAt } = await notebooks.create({});
   const seen = [updatedAt];
   for (let i = 0; i < 50; i++) {
@@ -139,7 +139,7 @@ test('updatedAt grows strictly, also between writes of one millisecond', async (
   assert.deepEqual(seen, [...new Set(seen)].sort());
 });
 
-test('a PATCH that names no configuration is refused, and so is one without expectedUpdatedAt', async () => {
+test('a PATCH without any configuration, or without expectedUpdatedAt, is refused', async () => {
   const notebook = await notebooks.create({});
   const { id, updatedAt } = notebook;
   assert.equal(
@@ -155,7 +155,7 @@ test('a PATCH that names no configuration is refused, and so is one without expe
   assert.deepEqual(await notebooks.get(id), notebook);
 });
 
-test('a PATCH with a stale expectedUpdatedAt is refused until the notebook is loaded again', async () => {
+test('a PATCH with a stale expectedUpdatedAt is refused until the notebook is read again', async () => {
   const { id, updatedAt } = await notebooks.create({});
   const change = { expectedUpdatedAt: updatedAt, variables: { A: '1' } };
   const changed = await notebooks.update(id, change);
@@ -171,7 +171,7 @@ test('a PATCH with a stale expectedUpdatedAt is refused until the notebook is lo
   assert.deepEqual(again.variables, { A: '1' });
 });
 
-test('of fifty PATCHes of one version exactly one is taken', async () => {
+test('of fifty PATCHes of one version exactly one succeeds', async () => {
   const { id, updatedAt } = await notebooks.create({});
   const calls = Array.from({ length: 50 }, (_, i) =>
     notebooks.update(id, { expectedUpdatedAt: updatedAt, variables: { I: String(i) } }),
@@ -179,7 +179,7 @@ test('of fifty PATCHes of one version exactly one is taken', async () => {
   assert.deepEqual(await tally(calls), { ok: 1, '409 stale_update': 49 });
 });
 
-test('a notebook that is open can be neither patched nor deleted until its session is closed', async () => {
+test('an open notebook can be neither patched nor deleted until its session is closed', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const { id, updatedAt } = notebook.notebook;
   const change = { expectedUpdatedAt: updatedAt, variables: { A: '1' } };
@@ -191,7 +191,7 @@ test('a notebook that is open can be neither patched nor deleted until its sessi
   assert.equal(await refusalOf(notebooks.get(id)), '404 not_found');
 });
 
-test('a deleted notebook is gone, its runs stay readable', async () => {
+test('a deleted notebook is gone, but its runs can still be read', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const run = await notebook.run(['a']);
   await notebook.close();
@@ -239,7 +239,7 @@ test('the list has a summary of each notebook, oldest first, in pages', async ()
   assert.deepEqual(all, expected);
 });
 
-test('a cursor that is no notebook of the workspace, and a bad limit, are refused', async () => {
+test('a cursor that is not a notebook of the workspace, and a bad limit, are refused', async () => {
   const { id } = await server.clientOf(await server.stranger()).notebooks.create({});
   assert.equal(await refusalOf(notebooks.list({ after: id })), '400 invalid_cursor');
   for (const limit of [0, 101, -1, 1.5]) {
@@ -263,7 +263,7 @@ test('a notebook of a thousand cells is saved, opened and run', async () => {
   await notebook.close();
 });
 
-test('an unknown member is refused wherever it stands, with its place', async () => {
+test('an unknown member is refused at any place, and the error names the place', async () => {
   const cases: [string, unknown][] = [
     ['/colour', { colour: 1 }],
     ['/id', { id: 'nb_mine' }],
@@ -312,7 +312,7 @@ test('a member of a wrong type, a bad slug and a bad variable name are refused',
   }
 });
 
-test('a create that is sent twice with one Idempotency-Key makes one notebook', async () => {
+test('a create that is sent twice with one Idempotency-Key creates one notebook', async () => {
   const theirs = server.clientOf(await server.stranger()).notebooks;
   const fields = { variables: { A: '1' } };
   const [first, second] = [

@@ -9,7 +9,7 @@ import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
 const TERMINAL = new Set(['completed', 'failed', 'cancelled']);
 
-test('whoever is cut off again and again hears of every end of a run exactly once, and misses no print', async (t) => {
+test('a subscriber that is cut off repeatedly receives every end of a run exactly once, and misses no output', async (t) => {
   const server = await startServer(t);
   const proxy = await startCuttingProxy(t, server.baseUrl);
   const notebook = await openNotebook(server, { a: 'n = globals().get("n", 0)\nprint("line", n)' });
@@ -39,7 +39,7 @@ test('whoever is cut off again and again hears of every end of a run exactly onc
   assert.equal(events.dataOf('session.snapshot').length, 1, 'every reconnect went on where it was cut');
 });
 
-test('who comes back to a stream that knows no such event hears how the runs ended in between', async (t) => {
+test('a subscriber that returns with an unknown event id receives the ends of the runs in between', async (t) => {
   const server = await startServer(t);
   const notebook = await openNotebook(server, { a: '1', b: '1 / 0', c: 'import time\ntime.sleep(1000)' });
   const ended = [await notebook.run(['a']), await notebook.run(['b'])];
@@ -56,7 +56,7 @@ test('who comes back to a stream that knows no such event hears how the runs end
   assert.equal(events.types.at(-1), 'session.replayed');
 });
 
-test('a subscriber in the middle of a restart is told of the stop, and follows the session that comes back', async (t) => {
+test('a subscriber is notified when the server stops, and follows the session again after the restart', async (t) => {
   let server = await startServer(t);
   const notebook = await openNotebook(server, {
     a: 'print("begun", flush=True)\nimport time\ntime.sleep(1000)',

@@ -49,7 +49,7 @@ async function liveKinds({ client }: ChildServer): Promise<string[]> {
 }
 
 for (const signal of ENDINGS) {
-  test(`after ${signal} an open session is what it was, but for the memory of Python`, async (t) => {
+  test(`after ${signal} an open session is unchanged, except for the variables of Python`, async (t) => {
     const before = await startChildServer(t);
     const notebook = await usedNotebook(before);
     const [saved, history] = await Promise.all([
@@ -84,7 +84,7 @@ for (const signal of ENDINGS) {
     assert.equal(timesRun(after), 2, 'a stale cell runs because another needs it');
   });
 
-  test(`after ${signal} a subscriber is shown the order, the code and the last outputs, stale`, async (t) => {
+  test(`after ${signal} a subscriber gets the order, the code and the last outputs, marked as stale`, async (t) => {
     const before = await startChildServer(t);
     const notebook = await usedNotebook(before);
     const after = await restarted(before, signal);
@@ -109,7 +109,7 @@ for (const signal of ENDINGS) {
     await events.status('ready');
   });
 
-  test(`after ${signal} a command brings an open session back`, async (t) => {
+  test(`after ${signal} a command restores an open session`, async (t) => {
     const before = await startChildServer(t);
     const [one, two] = await Promise.all([usedNotebook(before), usedNotebook(before)]);
     const after = await restarted(before, signal);
@@ -120,7 +120,7 @@ for (const signal of ENDINGS) {
     }
   });
 
-  test(`after ${signal} a closed session is still closed and its history is there`, async (t) => {
+  test(`after ${signal} a closed session is still closed and its history can be read`, async (t) => {
     const before = await startChildServer(t);
     const notebook = await usedNotebook(before);
     const closed = await notebook.close();
@@ -136,7 +136,7 @@ for (const signal of ENDINGS) {
     assert.deepEqual(events.types.at(-1), 'session.closed');
   });
 
-  test(`after ${signal} an open session can be closed without having come back`, async (t) => {
+  test(`after ${signal} an open session can be closed before it is restored`, async (t) => {
     const before = await startChildServer(t);
     const notebook = await usedNotebook(before);
     const after = await restarted(before, signal);
@@ -146,7 +146,7 @@ for (const signal of ENDINGS) {
   });
 }
 
-test('a run that kill -9 cut off stays running and stale until it is cancelled', async (t) => {
+test('a run that was interrupted by kill -9 stays running and stale until it is cancelled', async (t) => {
   const before = await startChildServer(t);
   const { notebook, runId } = await runningNotebook(before);
   const after = await restarted(before, 'SIGKILL');
@@ -168,7 +168,7 @@ test('a run that kill -9 cut off stays running and stale until it is cancelled',
   assert.equal(await refusalOf(client.runs.cancel(runId)), '409 run_finished');
 });
 
-test('a stale run is cancelled without its session, and stays so after another crash', async (t) => {
+test('a stale run can be cancelled without its session, and stays cancelled after another crash', async (t) => {
   const before = await startChildServer(t);
   const { runId } = await runningNotebook(before);
   const between = await restarted(before, 'SIGKILL');
@@ -182,7 +182,7 @@ test('a stale run is cancelled without its session, and stays so after another c
   assert.deepEqual([status, stale], ['cancelled', undefined]);
 });
 
-test('a run that a drain cut off has failed, and its session takes the next one', async (t) => {
+test('a run that a drain ended has failed, and its session accepts the next one', async (t) => {
   const before = await startChildServer(t);
   const { notebook, runId } = await runningNotebook(before);
   const after = await restarted(before, 'SIGTERM');

@@ -14,7 +14,7 @@ async function follow(server: TestServer, token: string, sessionId: string) {
   return { whole: response.text() };
 }
 
-test('a stream ends with the token, or the membership, that it was opened with', async (t) => {
+test('a stream ends when the token or the membership that opened it ends', async (t) => {
   const server = await startServer(t);
   const { client } = server;
   const { id } = await openNotebook(server, { a: '1' });

@@ -32,7 +32,7 @@ function partsOf<T extends OutputPart['type']>(run: Run, type: T): Extract<Outpu
   );
 }
 
-test('a run is running without output, then terminal with all there is to say, and never changes again', async () => {
+test('a run is first running without output, then terminal with everything it produced, and never changes again', async () => {
   const notebook = await openNotebook(server, {
     a: "import os, time\nwhile not os.path.exists('proceed'): time.sleep(0.005)",
     b: 'print("hello"); "shown"',
@@ -76,7 +76,7 @@ test('a run is running without output, then terminal with all there is to say, a
   assert.deepEqual(await runs.get(runId), run);
 });
 
-test('the runs of a session come oldest first in pages, and nothing is twice or missing', async () => {
+test('the runs of a session are listed oldest first in pages, and none is repeated or missing', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const expected: Run[] = [];
   for (let i = 0; i < 53; i++) expected.push(await notebook.run(['a']));
@@ -99,7 +99,7 @@ test('the runs of a session come oldest first in pages, and nothing is twice or 
   await notebook.close();
 });
 
-test('a cursor that is no run of the session, and a bad limit or parameter, are refused', async () => {
+test('a cursor that is not a run of the session, and a bad limit or parameter, are refused', async () => {
   const [one, other] = [await openNotebook(server, { a: '1' }), await openNotebook(server, { a: '1' })];
   const { id } = await other.run(['a']);
   for (const after of [id, one.id, 'run_00000000000000000000000000', 'x', '%']) {
@@ -132,7 +132,7 @@ test('an unknown run can be neither read nor cancelled', async () => {
   }
 });
 
-test('values are shown as marimo shows them, each with its type', async () => {
+test('values are shown as marimo shows them, each with its media type', async () => {
   assert.deepEqual(await outputsOf('None'), []);
   assert.deepEqual(await outputsOf('41 + 1'), [
     { mimetype: 'text/html', data: "<pre class='text-xs'>42</pre>" },
@@ -166,7 +166,7 @@ test('a plot is a PNG image in the record', async () => {
   assert.equal(Buffer.from(base64!, 'base64').subarray(1, 4).toString(), 'PNG');
 });
 
-test('what a cell prints is kept by channel, in its order', async () => {
+test('what a cell prints is stored by channel, in order', async () => {
   const run = await runOf(
     'print("one")\nprint("two", file=sys.stderr)\nprint("three")\nprint("four")',
     'import sys',
@@ -178,7 +178,7 @@ test('what a cell prints is kept by channel, in its order', async () => {
   ]);
 });
 
-test('an exception fails the run: its text is the error, its traceback is in the console', async () => {
+test('an exception fails the run: its text is the error, and its traceback is in the console', async () => {
   const run = await runOf('def f():\n    raise ValueError("a\\nb ünï")\nf()');
   assert.deepEqual(
     [run.status, run.error],
@@ -212,7 +212,7 @@ test('an exception fails the run: its text is the error, its traceback is in the
   assert.match(printed(result!), /Traceback \(most recent call last\)/);
 });
 
-test('sys.exit fails the cell and not the kernel', async () => {
+test('sys.exit fails the cell, and the kernel lives', async () => {
   const notebook = await openNotebook(server, { a: 'import sys', b: 'sys.exit(3)', c: 'x = 1' });
   const run = await notebook.run(['b']);
   assert.deepEqual([run.status, run.error?.message], ['failed', 'SystemExit: 3']);
@@ -220,7 +220,7 @@ test('sys.exit fails the cell and not the kernel', async () => {
   await notebook.close();
 });
 
-test('a cell that stops itself with mo.stop completes the run, and what depends on it is not run', async () => {
+test('a cell that stops itself with mo.stop completes the run, and its dependents do not run', async () => {
   const notebook = await openNotebook(server, {
     a: 'import marimo as mo',
     b: 'mo.stop(True, "enough")\nx = 1',
@@ -239,14 +239,14 @@ test('a cell that stops itself with mo.stop completes the run, and what depends 
   await notebook.close();
 });
 
-test('a package that is not installed is named in a warning', async () => {
+test('a warning names a package that is not installed', async () => {
   const run = await runOf('import not_installed_anywhere');
   assert.deepEqual(partsOf(run, 'warning'), [
     { type: 'warning', code: 'missing_packages', message: 'Not installed: not-installed-anywhere.' },
   ]);
 });
 
-test('an output above 64 KiB is an asset of the run, one below stands in the record', async () => {
+test('an output above 64 KiB becomes an asset of the run, and a smaller one is stored in the record', async () => {
   const [small] = await outputsOf(`mo.Html("x" * ${64 * 1024})`, 'import marimo as mo');
   assert.deepEqual(small, { mimetype: 'text/html', data: 'x'.repeat(64 * 1024) });
   const run = await runOf(`mo.Html("ü" * ${40 * 1024})`, 'import marimo as mo');
