@@ -16,7 +16,7 @@ export interface Stock {
   readonly notebooks: number;
   /** How many of the notebooks have an open session. */
   readonly sessions: number;
-  /** Runs in all sessions together. */
+  /** Number of runs in all sessions together. */
   readonly runs: number;
 }
 

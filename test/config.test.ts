@@ -193,7 +193,7 @@ test('relative paths start in the working directory, and a list in the file may 
   );
 });
 
-test('names are the same in the environment, in the file and in the code', () => {
+test('the names of settings are the same in the environment, in the file and in the code', () => {
   const expected = SETTING_NAMES.map((name) => {
     const capitals = name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
     return name === 'anthropicApiKey' || name === 'openaiApiKey' ? capitals : `TROUPE_${capitals}`;

@@ -9,7 +9,7 @@ const LINE_BYTES = 1024;
 const LINES = (10 * MIB) / LINE_BYTES;
 const PRINT = `for i in range(${LINES}):\n    print("x" * ${LINE_BYTES - 1})`;
 
-/** How fast output travels. */
+/** How fast printed output reaches a subscriber. */
 export const output: Scenario = {
   name: 'output',
   title:

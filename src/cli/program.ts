@@ -58,12 +58,12 @@ const GROUPS: readonly CommandGroup[] = [
 
 const ENVIRONMENT_TEXT = `
 Environment:
-    SERVICE_BASE_URL      URL of the server, such as http://127.0.0.1:8787
-    SERVICE_ACCESS_TOKEN  access token; not an option, because other users can read the options of a process
-    SERVICE_WORKSPACE_ID  id of the workspace
-    SERVICE_SESSION_ID    notebook session for sessions, runs list and code exec
-    NO_COLOR              switches colours off
-    Nothing needs to be set on a machine where the server was started from this directory.`;
+  SERVICE_BASE_URL      URL of the server, such as http://127.0.0.1:8787
+  SERVICE_ACCESS_TOKEN  access token; not an option, because other users can read the options of a process
+  SERVICE_WORKSPACE_ID  id of the workspace
+  SERVICE_SESSION_ID    notebook session for sessions, runs list and code exec
+  NO_COLOR              switches colours off
+  Nothing needs to be set on a machine where the server was started from this directory.`;
 
 /** What the program needs from its process. Tests pass their own. */
 export interface Surroundings {

@@ -9,7 +9,7 @@ import { write, writeSync } from 'node:fs';
 const MAX_HELD_CHARACTERS = 4 * 1024 * 1024;
 const RETRY_MS = 10;
 /** How long `flushSync` waits for a reader, in total. */
-const PATIENCE_MS = 500;
+const MAX_FLUSH_WAIT_MS = 500;
 const NOTHING = new Uint8Array();
 
 /** The output of one log. */
@@ -41,7 +41,7 @@ export class LogOutput {
 
   /** Writes all waiting lines before it returns, except those that the system is already writing. */
   flushSync(): void {
-    const deadline = Date.now() + PATIENCE_MS;
+    const deadline = Date.now() + MAX_FLUSH_WAIT_MS;
     for (let chunk = this.#take(); chunk.length > 0 && !this.#isBroken; chunk = this.#take()) {
       try {
         this.#rest = chunk.subarray(writeSync(this.#fd, chunk));

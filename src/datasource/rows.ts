@@ -62,7 +62,7 @@ export const ROW_AND_BATCH_BYTES = ROW_LIMIT_BYTES + 2 * 1024 * 1024;
 
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** Returns a number when it is exact, else a bigint. */
+/** Returns the integer as a number if that is exact, else as a bigint. */
 export function integerCell(value: bigint | string | number): number | bigint {
   const exact = BigInt(value);
   return exact <= MAX_SAFE && exact >= -MAX_SAFE ? Number(exact) : exact;

@@ -22,7 +22,7 @@ export function problem(check: string, detail: string, advice: string): Finding 
   return { check, status: 'problem', detail, advice };
 }
 
-/** Returns the text of anything thrown. */
+/** Returns the message of an error, or the text of any other thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

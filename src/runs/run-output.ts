@@ -71,10 +71,10 @@ export interface RunOutput {
 /** Tokens of one prompt. */
 export interface TokenUsage {
   readonly inputTokens: number;
-  /** Those of the input tokens that the provider read from its cache. */
+  /** How many of the input tokens the provider read from its cache. */
   readonly cachedInputTokens: number;
   readonly outputTokens: number;
-  /** Those of the output tokens that were used for reasoning. */
+  /** How many of the output tokens were used for reasoning. */
   readonly reasoningTokens: number;
 }
 

@@ -5,6 +5,7 @@ import { bundle } from './bundle.mjs';
 import { run } from './children.mjs';
 import { filesBelow, fingerprint, readStamp, writeStamp } from './stamps.mjs';
 
+/** What set-up announces while the step runs. */
 export const title = 'building';
 
 const FOLDERS = ['src', 'machines', 'storage', 'test', 'bench'];

@@ -5,6 +5,7 @@ import { run } from './children.mjs';
 import { SetupError } from './console.mjs';
 import { digest, readIfPresent, readStamp, writeStamp } from './stamps.mjs';
 
+/** What set-up announces while the step runs. */
 export const title = 'installing the npm packages';
 
 /** Returns why the step must run, or undefined when nothing has to be done. */

@@ -81,7 +81,7 @@ test('a chat answers each line', async () => {
   assert.deepEqual([exitCode, out], [0, 'One.\nTwo.\n']);
 });
 
-test('providers are listed, keyed from standard input, and tested', async () => {
+test('providers are listed, get keys from standard input, and are tested', async () => {
   assert.match((await cli(['models', 'list'])).out, /anthropic +no +- +anthropic\/…/);
   assert.equal(
     (await cli(['models', 'set-key', 'anthropic'], 'sk-1\n')).out,

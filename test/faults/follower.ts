@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { Client } from '#src/client/client.ts';
 import type { RunStatus } from '#src/client/runs.ts';
 
+/** Follows one session of one server. */
 export class Follower {
   /** The status with which each run ended, according to live and replayed events. */
   readonly ends = new Map<string, RunStatus>();

@@ -4,6 +4,7 @@ import type { Notebook } from '#src/client/notebooks.ts';
 import type { Run, RunStatus } from '#src/client/runs.ts';
 import type { Follower } from './follower.ts';
 
+/** The promises about one notebook. */
 export class Ledger {
   /** The codes that the cell may have: several while a change has not been acknowledged. */
   codes = new Set(['0']);

@@ -24,6 +24,7 @@ const TEMPORARY = new Set([
 
 type SessionFact = 'open' | 'closed' | 'unsure';
 
+/** One user. It must not know more about the server than its responses and events. */
 export class Player {
   readonly #name: string;
   #count = 0;

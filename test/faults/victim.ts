@@ -15,6 +15,7 @@ const ORPHANS_MS = 5_000;
 /** How long the exit of the process may be reported after its connection broke. */
 const END_MS = 1_000;
 
+/** A running server that will be ended. */
 export class Victim {
   readonly client: Client;
   /** Milliseconds from the spawn to the log line `ready`. */

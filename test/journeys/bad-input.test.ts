@@ -215,7 +215,7 @@ test('an unknown, repeated or malformed query parameter is refused', async () =>
   }
 });
 
-test('a bad Idempotency-Key is refused', async () => {
+test('a malformed Idempotency-Key is refused', async () => {
   for (const key of ['a b', 'x'.repeat(256), 'ü']) {
     const request = { body: {}, headers: { 'idempotency-key': encodeLatin1(key) } };
     assert.equal(await answer('POST', '/api/v3/notebooks', request), '400 invalid_request', key);

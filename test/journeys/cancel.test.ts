@@ -62,7 +62,7 @@ for (const [what, code] of Object.entries(ENDLESS)) {
   });
 }
 
-test('a cell that ignores the interrupt loses the kernel after three seconds, and the run says so', async () => {
+test('when a cell ignores the interrupt its kernel is killed after three seconds, and the run says so', async () => {
   const notebook = await openNotebook(server, {
     a: 'x = 1',
     b: 'todo = ["begun"]\nwhile True:\n    try:\n        while True:\n            if todo: print(todo.pop(), flush=True)\n    except BaseException: pass',

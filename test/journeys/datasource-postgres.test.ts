@@ -60,7 +60,7 @@ const VALUES: Readonly<Record<string, string>> = {
 };
 
 for (const [sql, python] of Object.entries(VALUES)) {
-  test(`${sql} is ${python} in Python`, { skip }, async () => {
+  test(`${sql} becomes ${python} in Python`, { skip }, async () => {
     const code = `print(repr(c.execute(${JSON.stringify(`select ${sql}`)}).fetchone()[0]))`;
     assert.equal(await call(code), python);
   });
@@ -113,14 +113,14 @@ test('a row beyond the limit raises DataError, and the next statement works', { 
   assert.equal(await call('print(c.execute("select 2").fetchall())'), '[(2,)]');
 });
 
-test('several statements in one are refused', { skip }, async () => {
+test('several statements in one query are refused', { skip }, async () => {
   assert.match(
     await call('c.execute("select 1; select 2")'),
     /^ProgrammingError: cannot insert multiple commands/,
   );
 });
 
-test('what a statement sets is gone with it, and transactions over several are refused', {
+test('what a statement sets ends with it, and transactions of several statements are refused', {
   skip,
 }, async () => {
   const code = `c.execute("set application_name to 'left behind'")
@@ -133,7 +133,7 @@ print(c.execute("select current_setting('application_name')").fetchall())`;
     'rollback',
     'savepoint s',
   ]) {
-    assert.match(await call(`c.execute("${sql}")`), /^ProgrammingError: Every statement commits itself here/);
+    assert.match(await call(`c.execute("${sql}")`), /^ProgrammingError: Every statement is committed on its own: transactions/);
   }
 });
 

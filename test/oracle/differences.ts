@@ -1,7 +1,7 @@
 /** Where Troupe intentionally differs from marimo 0.25.2. A test checks that the README gives these reasons. */
 
 const UNRUN =
-  'Cells that were created or edited and not run, and what depends on them, are stale: who asks for a dependent runs them first. marimo leaves dependents fresh, with the old values or none.';
+  'Cells that were created or edited but not run, and their dependents, are stale: running a dependent runs them first. marimo leaves dependents fresh, with the old values or none.';
 const OLD_ERRORS =
   'Structural errors that the notebook had before, in cells that the code does not touch, do not make the code fail. marimo counts them with every edit.';
 

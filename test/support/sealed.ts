@@ -1,8 +1,10 @@
 /** How many sealed connections a killed rotation must preserve. */
 export const SEALED = 250;
 
+/** Returns the place of the n-th connection. */
 export const sealedPlace = (n: number) => ({ workspaceId: 'ws', slug: `s${n}`, revision: 1 });
 
+/** Returns the n-th connection. */
 export const sealedText = (n: number) => ({
   kind: 'postgres',
   connection_string: `postgres://h/d${n}`,

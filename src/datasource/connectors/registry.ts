@@ -1,5 +1,3 @@
-/** Every kind of database, in the order in which the API offers them. */
-
 import { duckdb, files, sqlite } from '../embedded/connectors.ts';
 import { bigquery } from './bigquery/connector.ts';
 import { clickhouse } from './clickhouse/connector.ts';
@@ -12,6 +10,7 @@ import { redshift } from './redshift/connector.ts';
 import { snowflake } from './snowflake/connector.ts';
 import { trino } from './trino/connector.ts';
 
+/** Every kind of database, in the order in which the API offers them. */
 export const CONNECTORS: readonly Connector[] = [
   postgres,
   mysql,

@@ -1,11 +1,11 @@
-/**
- * A checked way to one server. Its sockets connect to the addresses that were checked and to nothing else, even if the
- * name resolves to others later. Disposing of the route destroys every socket that it made.
- */
 import { connect, type LookupFunction, type Socket } from 'node:net';
 import type { AddressScope } from './address-scope.ts';
 import type { IpAddress } from './ip-address.ts';
 
+/**
+ * A checked way to one server. Its sockets connect to the addresses that were checked and to nothing else, even if the
+ * name resolves to others later. Disposing of the route destroys every socket that it made.
+ */
 export interface EgressRoute extends Disposable {
   /** The host as the connection names it, for certificates and `Host` headers. */
   readonly host: string;

@@ -21,6 +21,7 @@ export const TlsMode = Type.Union(
       '`verify-full` checks certificate and host name, `verify-ca` the certificate only; `require` encrypts without checking, `prefer` encrypts if the server can, `disable` never does. Unset: `verify-full` for public addresses, `prefer` for loopback and private ones.',
   },
 );
+/** How strictly the server must prove its identity. */
 export type TlsMode = Static<typeof TlsMode>;
 
 /** The schema of the member `ca_certificate`. */

@@ -22,7 +22,7 @@ export interface Description {
 /** Limits of the cache. */
 export interface DescriptionLimits {
   readonly count: number;
-  /** Of all descriptions together, as JSON. */
+  /** Most bytes of all descriptions together, as JSON. */
   readonly bytes: number;
   readonly ageMs: number;
 }

@@ -126,7 +126,7 @@ test('a result at an address that may not be reached is not fetched', async (t) 
   await assert.rejects(ask(session, 'SELECT * FROM x'), { category: 'not_allowed' });
 });
 
-test('parameters are named by their position', async (t) => {
+test('parameters are named after their position, such as p1', async (t) => {
   const { connection, requests } = await databricks(t);
   const session = await probeFixture(t).open(connection);
   await ask(session, 'SELECT :p1', { parameters: ["it's", 5, 1.5, null, true] });

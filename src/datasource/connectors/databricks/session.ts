@@ -92,7 +92,7 @@ async function* rowsOf(
     }
   } finally {
     if (isRunning) {
-      await call(options, 'POST', `${path}/cancel`, AbortSignal.timeout(1000)).catch(() => {}); // it ends by itself later
+      await call(options, 'POST', `${path}/cancel`, AbortSignal.timeout(1000)).catch(() => {}); // the statement ends by itself later
     }
   }
 }

@@ -5,8 +5,9 @@ import { checkCertificate } from '../http/address.ts';
 import { Host, nameMember, Password, portMember, User } from '../members.ts';
 import { classifyMysql, explainMysql } from './errors.ts';
 
-/** The connectors of MySQL and MariaDB, which share a protocol. */
+/** The connector of MySQL. */
 export const mysql = mysqlConnector('mysql', 'MySQL', 'A MySQL server, or one that speaks its protocol.');
+/** The connector of MariaDB, which speaks the protocol of MySQL. */
 export const mariadb = mysqlConnector('mariadb', 'MariaDB', 'A MariaDB server.');
 
 function mysqlConnector<K extends 'mysql' | 'mariadb'>(

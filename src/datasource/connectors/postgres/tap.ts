@@ -21,7 +21,7 @@ export class PostgresTap {
   rowCount = 0;
   #wake: (() => void) | undefined;
   #ended: () => void = () => {};
-  /** Resolves when the connection is lost. The driver never settles some of its calls after that. */
+  /** Resolves when the connection is lost. Some calls of the driver never resolve after that. */
   readonly gone = new Promise<void>((resolve) => {
     this.#ended = resolve;
   });

@@ -101,7 +101,7 @@ async function* rowsOf(
 
 async function cancel(options: TrinoOptions, next: string): Promise<void> {
   const signal = AbortSignal.timeout(1000);
-  await call(options, { method: 'DELETE', path: pathOf(next), signal }).catch(() => {}); // it ends by itself later
+  await call(options, { method: 'DELETE', path: pathOf(next), signal }).catch(() => {}); // the statement ends by itself later
 }
 
 interface TrinoCall extends Pick<HttpCall, 'method' | 'signal' | 'body'> {
