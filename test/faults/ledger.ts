@@ -35,7 +35,11 @@ export class Ledger {
   /** Records what subscribers received. */
   recordEvents({ ends, savedAt }: Follower): void {
     for (const [runId, status] of ends) {
-      assert.equal(this.#ends.get(runId) ?? status, status, `the run ${runId} was reported to end in two ways`);
+      assert.equal(
+        this.#ends.get(runId) ?? status,
+        status,
+        `the run ${runId} was reported to end in two ways`,
+      );
       this.#ends.set(runId, status);
     }
     if (savedAt > this.updatedAt) this.updatedAt = savedAt;
@@ -61,7 +65,8 @@ export class Ledger {
       const seen = this.#runs.get(run.id);
       if (seen !== undefined) assert.deepEqual(run, seen, 'a run that was over is as it was');
       const reported = this.#ends.get(run.id);
-      if (reported !== undefined) assert.equal(run.status, reported, 'the record has the status that subscribers received');
+      if (reported !== undefined)
+        assert.equal(run.status, reported, 'the record has the status that subscribers received');
       if (run.status === 'running') assert.deepEqual([run.stale, this.mayBeStale], [true, true], run.id);
       this.recordRun(run);
     }

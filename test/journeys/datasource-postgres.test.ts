@@ -133,7 +133,10 @@ print(c.execute("select current_setting('application_name')").fetchall())`;
     'rollback',
     'savepoint s',
   ]) {
-    assert.match(await call(`c.execute("${sql}")`), /^ProgrammingError: Every statement is committed on its own: transactions/);
+    assert.match(
+      await call(`c.execute("${sql}")`),
+      /^ProgrammingError: Every statement is committed on its own: transactions/,
+    );
   }
 });
 

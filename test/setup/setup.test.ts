@@ -31,10 +31,10 @@ test('set-up performs the missing steps, prints them, and prints nothing when al
       [
         'troupe: building …',
         'troupe: building: done in <time>',
-        'troupe: installing the npm packages …',
-        'troupe: installing the npm packages: done in <time>',
         'troupe: creating the Python environment …',
         'troupe: creating the Python environment: done in <time>',
+        'troupe: installing the npm packages …',
+        'troupe: installing the npm packages: done in <time>',
       ],
     ],
   );

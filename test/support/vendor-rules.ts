@@ -30,5 +30,8 @@ export function assertValidHistory(messages: readonly ChatMessage[]): void {
     before = open.length > 0 ? 'tool' : role;
   }
   assert.deepEqual(open, [], `calls have no result: ${shown()}`);
-  assert.ok(before === 'user' || before === 'tool', `the last message is neither a prompt nor a tool result: ${shown()}`);
+  assert.ok(
+    before === 'user' || before === 'tool',
+    `the last message is neither a prompt nor a tool result: ${shown()}`,
+  );
 }

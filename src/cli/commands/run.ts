@@ -33,7 +33,10 @@ export const run: CommandGroup = (program, { terminal, input, cwd, connect, want
     )
     .option('--cells <list>', 'run only these cells: ids or names, separated by commas', splitList)
     .addOption(
-      new Option('--cache-mode <mode>', 'no-cache also runs cells whose results are fresh, no-store does not save the output')
+      new Option(
+        '--cache-mode <mode>',
+        'no-cache also runs cells whose results are fresh, no-store does not save the output',
+      )
         .choices(['default', 'no-cache', 'no-store'])
         .default('default'),
     )
