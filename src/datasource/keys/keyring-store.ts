@@ -27,7 +27,7 @@ export interface KeyState {
   readonly sealed: number;
 }
 
-/** Records that are sealed anew in one turn of the event loop, so that a rotation does not hold up requests. */
+/** Records that are resealed in one turn of the event loop, so that a rotation does not hold up requests. */
 const BATCH = 100;
 
 /** Owns the keyring file and the key checks in the store, which must always fit each other. */

@@ -132,20 +132,10 @@ const PROBES: Readonly<
   Record<string, readonly [overrides: object, key: string, ok: boolean, message: string]>
 > = {
   'a bigquery connection works': [{}, KEYS.privateKey, true, 'The connection works.'],
-  'a key of another account is not accepted': [{}, newKeys().privateKey, false, FAILURES.authentication],
-  'a key that is none is not accepted': [{}, BROKEN_KEY, false, FAILURES.authentication],
-  'a dataset that is not there is missing': [
-    { dataset: 'none' },
-    KEYS.privateKey,
-    false,
-    FAILURES.database_missing,
-  ],
-  'a project that is not there is missing': [
-    { project: 'none' },
-    KEYS.privateKey,
-    false,
-    FAILURES.database_missing,
-  ],
+  'a key of another account is rejected': [{}, newKeys().privateKey, false, FAILURES.authentication],
+  'an invalid key is rejected': [{}, BROKEN_KEY, false, FAILURES.authentication],
+  'a missing dataset is reported': [{ dataset: 'none' }, KEYS.privateKey, false, FAILURES.database_missing],
+  'a missing project is reported': [{ project: 'none' }, KEYS.privateKey, false, FAILURES.database_missing],
 };
 
 for (const [sentence, [overrides, key, ok, message]] of Object.entries(PROBES)) {

@@ -83,8 +83,8 @@ async function clickhouse(owner: Owner, overrides: object = {}) {
 
 const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, message: string]>> = {
   'a clickhouse connection works': [{}, true, 'The connection works.'],
-  'a wrong password is not accepted': [{ password: 'wrong' }, false, FAILURES.authentication],
-  'a database that is not there is missing': [{ database: 'none' }, false, FAILURES.database_missing],
+  'a wrong password is rejected': [{ password: 'wrong' }, false, FAILURES.authentication],
+  'a missing database is reported': [{ database: 'none' }, false, FAILURES.database_missing],
 };
 
 for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {

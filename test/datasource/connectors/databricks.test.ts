@@ -90,8 +90,8 @@ async function databricks(owner: Owner, overrides: object = {}, storageHost?: st
 
 const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, message: string]>> = {
   'a databricks connection works': [{}, true, 'The connection works.'],
-  'a wrong token is not accepted': [{ token: 'wrong' }, false, FAILURES.authentication],
-  'a schema that is not there is missing': [{ schema: 'no`ne' }, false, FAILURES.database_missing],
+  'a wrong token is rejected': [{ token: 'wrong' }, false, FAILURES.authentication],
+  'a missing schema is reported': [{ schema: 'no`ne' }, false, FAILURES.database_missing],
 };
 
 for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {

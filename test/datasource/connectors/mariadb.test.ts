@@ -15,15 +15,15 @@ function connection(overrides: object = {}) {
 const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, message: string]>> = {
   'a mariadb connection works': [{}, true, 'The connection works.'],
   'a mysql connection works': [{ kind: 'mysql' }, true, 'The connection works.'],
-  'without TLS a connection works when it says so': [{ tls: 'disable' }, true, 'The connection works.'],
-  'a database that is not there is missing': [{ database: 'no_such' }, false, FAILURES.database_missing],
-  'a wrong password is not accepted': [
-    { user: 'no_such', password: 'wrong' },
-    false,
-    FAILURES.authentication,
-  ],
+  'a connection works without TLS if it disables TLS': [{ tls: 'disable' }, true, 'The connection works.'],
+  'a missing database is reported': [{ database: 'no_such' }, false, FAILURES.database_missing],
+  'a wrong password is rejected': [{ user: 'no_such', password: 'wrong' }, false, FAILURES.authentication],
   'TLS that the server lacks is not given up': [{ tls: 'require' }, false, FAILURES.tls],
-  'verified TLS that the server lacks is not given up': [{ tls: 'verify-full' }, false, FAILURES.tls],
+  'a connection that needs verified TLS fails if the server has no TLS': [
+    { tls: 'verify-full' },
+    false,
+    FAILURES.tls,
+  ],
 };
 
 for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {

@@ -61,9 +61,9 @@ test('the reason why a driver cannot be loaded is not revealed', async (t) => {
 
 const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, message: string]>> = {
   'a mssql connection works': [{}, true, 'The connection works.'],
-  'without TLS a connection works when it says so': [{ tls: 'disable' }, true, 'The connection works.'],
-  'a user that is not there is not accepted': [{ user: 'none' }, false, FAILURES.authentication],
-  'a database that is not there is missing': [{ database: 'none' }, false, FAILURES.database_missing],
+  'a connection works without TLS if it disables TLS': [{ tls: 'disable' }, true, 'The connection works.'],
+  'an unknown user is rejected': [{ user: 'none' }, false, FAILURES.authentication],
+  'a missing database is reported': [{ database: 'none' }, false, FAILURES.database_missing],
 };
 
 for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {

@@ -46,16 +46,16 @@ const PROBES: Readonly<
 > = {
   'a postgres connection works': [postgres(), WORKS],
   'a redshift connection works': [redshift, WORKS],
-  'without TLS a connection works when it says so': [postgres({ query: '?sslmode=disable' }), WORKS],
-  'a database that is not there is missing': [
+  'a connection works without TLS if it disables TLS': [postgres({ query: '?sslmode=disable' }), WORKS],
+  'a missing database is reported': [
     postgres({ database: 'no_such' }),
     { ok: false, message: FAILURES.database_missing },
   ],
-  'a schema that is not there is missing': [
+  'a missing schema is reported': [
     postgres({ schema: 'no "such" \'schema' }),
     { ok: false, message: FAILURES.database_missing },
   ],
-  'a user that is not there is not accepted': [
+  'an unknown user is rejected': [
     postgres({ user: 'no_such_user' }),
     { ok: false, message: FAILURES.authentication },
   ],
@@ -63,7 +63,7 @@ const PROBES: Readonly<
     postgres({ query: '?sslmode=require' }),
     { ok: false, message: FAILURES.tls },
   ],
-  'verified TLS that the server lacks is not given up': [
+  'a connection that needs verified TLS fails if the server has no TLS': [
     { ...redshift, tls: 'verify-full' },
     { ok: false, message: FAILURES.tls },
   ],

@@ -134,11 +134,11 @@ const PROBES: Readonly<
     true,
     'The connection works.',
   ],
-  'a wrong token is not accepted': [{ token: 'wrong' }, false, FAILURES.authentication],
-  'a key of another pair is not accepted': [{ private_key: OTHER_KEY }, false, FAILURES.authentication],
-  'a key that is none is not accepted': [{ private_key: BROKEN_KEY }, false, FAILURES.authentication],
-  'a schema that is not there is missing': [{ schema: 'NONE' }, false, FAILURES.database_missing],
-  'a warehouse that is not there is missing': [{ warehouse: 'NONE' }, false, FAILURES.database_missing],
+  'a wrong token is rejected': [{ token: 'wrong' }, false, FAILURES.authentication],
+  'a key of another pair is rejected': [{ private_key: OTHER_KEY }, false, FAILURES.authentication],
+  'an invalid key is rejected': [{ private_key: BROKEN_KEY }, false, FAILURES.authentication],
+  'a missing schema is reported': [{ schema: 'NONE' }, false, FAILURES.database_missing],
+  'a missing warehouse is reported': [{ warehouse: 'NONE' }, false, FAILURES.database_missing],
 };
 
 for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {

@@ -83,9 +83,9 @@ async function trino(owner: Owner, overrides: object = {}) {
 
 const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, message: string]>> = {
   'a trino connection works': [{}, true, 'The connection works.'],
-  'a wrong password is not accepted': [{ password: 'wrong' }, false, FAILURES.authentication],
-  'a catalog that is not there is missing': [{ catalog: 'none' }, false, FAILURES.database_missing],
-  'a schema that is not there is missing': [{ schema: "no'ne" }, false, FAILURES.database_missing],
+  'a wrong password is rejected': [{ password: 'wrong' }, false, FAILURES.authentication],
+  'a missing catalog is reported': [{ catalog: 'none' }, false, FAILURES.database_missing],
+  'a missing schema is reported': [{ schema: "no'ne" }, false, FAILURES.database_missing],
 };
 
 for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {

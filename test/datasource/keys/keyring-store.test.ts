@@ -59,7 +59,7 @@ test('a key whose value was changed under the same id is rejected', async (t) =>
 });
 
 for (const [what, text] of [
-  ['no JSON', '{'],
+  ['invalid JSON', '{'],
   ['no keys', '{"active":"a","keys":{}}'],
   ['a short key', '{"active":"a","keys":{"a":"AAAA"}}'],
 ] as const) {
