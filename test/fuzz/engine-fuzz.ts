@@ -1,4 +1,4 @@
-/** Hostile databases and statements made by chance, for engines that are confined as on any server. */
+/** Hostile databases and statements made at random, for engines that are confined as on any server. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { embeddedSession } from '#src/datasource/embedded/embedded-session.ts';
@@ -7,12 +7,12 @@ import { Engines } from '#src/datasource/embedded/engines.ts';
 import { DatasourceFailure } from '#src/datasource/failure.ts';
 import { DATA_FILES, DUCKDB, SQLITE } from '#test/escape/sql-statements.ts';
 import { writeDuckdb, writeSqlite } from '#test/support/python-databases.ts';
-import type { Chance } from './random.ts';
+import type { SeededRandom } from '#test/support/random.ts';
 
 export interface FuzzOptions {
   /** An empty folder of the caller's. */
   readonly base: string;
-  readonly chance: Chance;
+  readonly random: SeededRandom;
   readonly startEngine: StartEngine;
   readonly databases: number;
   /** For each database. */
@@ -35,7 +35,7 @@ const TABLES = 300;
 
 /** Throws when a statement fails with anything but a `DatasourceFailure`, or gives the canary away. */
 export async function fuzzEngines(options: FuzzOptions): Promise<FuzzReport> {
-  const { base, chance, databases, statements, patienceMs, startEngine } = options;
+  const { base, random, databases, statements, patienceMs, startEngine } = options;
   const folder = join(base, 'files');
   const canary = join(base, 'canary');
   mkdirSync(folder);
@@ -44,15 +44,15 @@ export async function fuzzEngines(options: FuzzOptions): Promise<FuzzReport> {
   const outcomes: Record<string, number> = {};
   using engines = new Engines(startEngine);
   for (let number = 0; number < databases; number++) {
-    const { kind, bytes } = chance.of(seeds);
+    const { kind, bytes } = random.pick(seeds);
     const path = `fuzzed-${number % 8}.${kind === 'files' ? 'csv' : kind}`;
-    writeFileSync(join(folder, path), damaged(bytes, chance));
+    writeFileSync(join(folder, path), damaged(bytes, random));
     const session = embeddedSession({ kind, filesDirectory: folder, path }, engines);
     for (let count = 0; count < statements; count++) {
-      const sql = statement(kind, chance, { folder, canary });
+      const sql = statement(kind, random, { folder, canary });
       const outcome = await outcomeOf(async () => {
         const signal = AbortSignal.timeout(patienceMs);
-        const limits = { signal, readOnly: chance.is(0.3), maxRows: 1000 };
+        const limits = { signal, readOnly: random.is(0.3), maxRows: 1000 };
         for await (const { rows } of session.query(sql, [], limits)) {
           if (rows.flat().some((cell) => String(cell).includes(CANARY))) throw new Error(`It leaks: ${sql}`);
         }
@@ -114,18 +114,18 @@ function makeSeeds(folder: string): Seed[] {
 }
 
 /** With some of its bytes, pages or its length wrong; now and then as it was. */
-function damaged(bytes: Buffer, chance: Chance): Buffer {
+function damaged(bytes: Buffer, random: SeededRandom): Buffer {
   const copy = Buffer.from(bytes);
-  const how = chance.below(9);
+  const how = random.below(9);
   if (how > 4) return copy;
-  if (how === 0) return copy.subarray(0, chance.below(copy.length));
-  for (let flips = 1 + chance.below(how < 3 ? 4 : 200); flips > 0; flips--) {
+  if (how === 0) return copy.subarray(0, random.below(copy.length));
+  for (let flips = 1 + random.below(how < 3 ? 4 : 200); flips > 0; flips--) {
     // The beginning is where the schema and the sizes are.
-    const within = chance.is(0.5) ? Math.min(copy.length, 8192) : copy.length;
+    const within = random.is(0.5) ? Math.min(copy.length, 8192) : copy.length;
     if (how === 4) {
-      const [from, to] = [chance.below(copy.length), chance.below(copy.length)];
+      const [from, to] = [random.below(copy.length), random.below(copy.length)];
       copy.copy(copy, to, from, Math.min(copy.length, from + 512));
-    } else copy[chance.below(within)] = chance.below(256);
+    } else copy[random.below(within)] = random.below(256);
   }
   return copy;
 }
@@ -162,42 +162,43 @@ const SOURCES = [
 /** One of those that try to escape, or one from a small grammar. */
 function statement(
   kind: Seed['kind'],
-  chance: Chance,
+  random: SeededRandom,
   places: { readonly folder: string; readonly canary: string },
 ): string {
   const known = { sqlite: SQLITE, duckdb: DUCKDB, files: DATA_FILES }[kind];
-  const sql = chance.is(0.3) ? chance.of(known) : generated(chance);
+  const sql = random.is(0.3) ? random.pick(known) : generated(random);
   return sql
     .replaceAll(/\b(SECRET|THEIRS|CANARY)\b/g, places.canary)
     .replaceAll(/\bOUT\b/g, join(places.folder, '../escaped'))
     .replaceAll(/\bIN(?=['/?])/g, join(places.folder, 'inside'));
 }
 
-function generated(chance: Chance): string {
+function generated(random: SeededRandom): string {
   const term = (depth = 0): string => {
-    if (depth > 3 || chance.is(0.5)) return chance.of(TERMS);
-    if (chance.is(0.5)) return `${chance.of(CALLS)}(${term(depth + 1)})`;
-    if (chance.is(0.3)) return `(${select(depth + 1)})`;
-    return `(${term(depth + 1)} ${chance.of(['+', '*', '||', '=', '<', 'LIKE', 'IS', 'AND'])} ${term(depth + 1)})`;
+    if (depth > 3 || random.is(0.5)) return random.pick(TERMS);
+    if (random.is(0.5)) return `${random.pick(CALLS)}(${term(depth + 1)})`;
+    if (random.is(0.3)) return `(${select(depth + 1)})`;
+    return `(${term(depth + 1)} ${random.pick(['+', '*', '||', '=', '<', 'LIKE', 'IS', 'AND'])} ${term(depth + 1)})`;
   };
   const select = (depth = 0): string => {
-    const [from, where] = [chance.of(SOURCES), chance.is(0.4) ? ` WHERE ${term(depth + 1)}` : ''];
-    const joined = chance.is(0.2) ? `, ${chance.of(SOURCES)}` : '';
-    const tail = chance.of(['', ' ORDER BY 1', ' LIMIT 3', ' GROUP BY 1', ` UNION ALL SELECT ${term(4)}`]);
+    const [from, where] = [random.pick(SOURCES), random.is(0.4) ? ` WHERE ${term(depth + 1)}` : ''];
+    const joined = random.is(0.2) ? `, ${random.pick(SOURCES)}` : '';
+    const tail = random.pick(['', ' ORDER BY 1', ' LIMIT 3', ' GROUP BY 1', ` UNION ALL SELECT ${term(4)}`]);
     return `SELECT ${term(depth + 1)} FROM ${from}${joined}${where}${tail}`;
   };
-  return chance.of([
+  return random.pick([
     () => select(),
     () => `WITH w AS (${select()}) SELECT * FROM w`,
     () => `INSERT INTO t (b) ${select()}`,
-    () => `UPDATE t SET b = ${term()}${chance.is(0.5) ? ` WHERE ${term()}` : ''}`,
+    () => `UPDATE t SET b = ${term()}${random.is(0.5) ? ` WHERE ${term()}` : ''}`,
     () => `DELETE FROM t WHERE ${term()}`,
     () => `EXPLAIN ${select()}`,
-    () => `CREATE VIEW w${chance.below(9)} AS ${select()}`,
-    () => `CREATE TABLE w${chance.below(9)} (a CHECK (${term()}), b DEFAULT (${term()}), c AS (${term()}))`,
-    () => `CREATE TRIGGER w${chance.below(9)} AFTER INSERT ON t BEGIN ${select()}; END`,
-    () => `CREATE INDEX w${chance.below(9)} ON t (${term()})`,
-    () => `PRAGMA ${chance.of(['integrity_check', 'table_info(t)', 'writable_schema = 1', 'user_version'])}`,
+    () => `CREATE VIEW w${random.below(9)} AS ${select()}`,
+    () => `CREATE TABLE w${random.below(9)} (a CHECK (${term()}), b DEFAULT (${term()}), c AS (${term()}))`,
+    () => `CREATE TRIGGER w${random.below(9)} AFTER INSERT ON t BEGIN ${select()}; END`,
+    () => `CREATE INDEX w${random.below(9)} ON t (${term()})`,
+    () =>
+      `PRAGMA ${random.pick(['integrity_check', 'table_info(t)', 'writable_schema = 1', 'user_version'])}`,
     () => 'ANALYZE',
     () => 'REINDEX',
     () => 'DROP TABLE t',

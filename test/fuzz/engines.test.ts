@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startEngine } from '#test/datasource/engine-host.ts';
+import { SeededRandom } from '#test/support/random.ts';
 import { CANARY, fuzzEngines } from './engine-fuzz.ts';
-import { Chance } from './random.ts';
 
 /** More of them with TROUPE_FUZZ_DATABASES=10000 in the environment, and others with TROUPE_FUZZ_SEED. */
 const databases = Number(process.env.TROUPE_FUZZ_DATABASES ?? 25);
@@ -14,8 +14,8 @@ const seed = Number(process.env.TROUPE_FUZZ_SEED ?? 1);
 test('hostile databases and statements leave nothing outside of their folder, and read nothing there', async (t) => {
   const base = mkdtempSync(join(tmpdir(), 'troupe-fuzz-'));
   t.after(() => rmSync(base, { recursive: true, force: true }));
-  const chance = new Chance(seed);
-  const report = await fuzzEngines({ base, chance, startEngine, databases, statements: 8, patienceMs: 2000 });
+  const random = new SeededRandom(seed);
+  const report = await fuzzEngines({ base, random, startEngine, databases, statements: 8, patienceMs: 2000 });
   t.diagnostic(`${report.statements} statements: ${JSON.stringify(report.outcomes)}`);
   assert.deepEqual(report.outside, ['canary']);
   assert.equal(report.canary, CANARY);
