@@ -29,7 +29,7 @@ import { tokens } from './commands/tokens.ts';
 import { workspaces } from './commands/workspaces.ts';
 import { CommandEnd, CommandFailure, EXIT, EXIT_CODES_TEXT, type ExitCode } from './exit-code.ts';
 import type { Input } from './input.ts';
-import { printJson, type Terminal } from './terminal.ts';
+import { printJson, type Terminal, type TerminalDevice, terminalOn } from './terminal.ts';
 
 /** Every command group, in the order of the help. */
 const GROUPS: readonly CommandGroup[] = [
@@ -67,7 +67,7 @@ Environment:
 
 /** What the program needs from its process. Tests pass their own. */
 export interface Surroundings {
-  readonly terminal: Terminal;
+  readonly terminal: TerminalDevice;
   readonly input: Input;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
@@ -79,11 +79,12 @@ export async function runProgram(args: readonly string[], surroundings: Surround
     await createProgram(surroundings).parseAsync(args, { from: 'user' });
     return EXIT.ok;
   } catch (error) {
-    return report(error, surroundings.terminal, args.includes('--json'));
+    return report(error, terminalOn(surroundings.terminal), args.includes('--json'));
   }
 }
 
-function createProgram({ terminal, input, env, cwd }: Surroundings): Command {
+function createProgram({ terminal: device, input, env, cwd }: Surroundings): Command {
+  const terminal = terminalOn(device);
   const program = new Command('troupe')
     .description('Notebooks, agents and data on a server of your own.')
     .version(VERSION, '-V, --version', 'print the version')

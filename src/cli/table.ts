@@ -1,3 +1,4 @@
+import { safeLine } from './safe-text.ts';
 import { widthOf } from './show/width.ts';
 
 /** Returns rows under a heading, in columns as wide as their widest cell. Without rows, only the heading. */
@@ -6,7 +7,7 @@ export function table(
   rows: readonly (readonly string[])[],
   color: boolean,
 ): string {
-  const plain = rows.map((row) => row.map(oneLine));
+  const plain = rows.map((row) => row.map(safeLine));
   const widths = heading.map((title, column) =>
     Math.max(title.length, ...plain.map((row) => widthOf(row[column] ?? ''))),
   );
@@ -19,10 +20,4 @@ export function table(
   return [color ? `\u001b[1m${title}\u001b[22m` : title, ...plain.map(line)]
     .map((text) => `${text}\n`)
     .join('');
-}
-
-/** Replaces control characters: names come from other users and must not move the cursor. */
-function oneLine(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to replace
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
 }

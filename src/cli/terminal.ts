@@ -1,15 +1,59 @@
+import { PrintedText, safeJson, safeText } from './safe-text.ts';
 import { table } from './table.ts';
 
-/** Where a command writes: results on `out`, everything else on `err`. */
-export interface Terminal {
+/** The two streams of a command: results go to `out`, everything else to `err`. */
+export type StreamName = 'out' | 'err';
+
+/** What a `Terminal` writes to, unchecked: the streams of this process, or what takes their place in a test. */
+export interface TerminalDevice {
   out(text: string): void;
   err(text: string): void;
   /** Whether people see `out` directly, in colours. */
   readonly color: boolean;
-  /** Of the terminal that shows `out`; absent when it goes to a file or a program. */
+  /** Of the terminal that shows `out`; absent when it goes to a file or a program, or when it is unknown. */
   readonly columns?: number | undefined;
   /** Whether a line on `err` can be replaced while something is going on. */
   readonly live?: boolean;
+  /** Which streams are shown by a terminal. Absent: none. */
+  readonly screens?: Readonly<Record<StreamName, boolean>>;
+}
+
+/**
+ * Where a command writes. Whatever a terminal shows goes through `safeText` here, so no command can forget it. Files and
+ * programs get every byte as it is, as from git and cargo: what was printed can be compared, and `less` shows it safely.
+ */
+export interface Terminal extends Omit<TerminalDevice, 'screens'> {
+  /** Writes what a program printed. Where a terminal shows it, a carriage return begins the line again. */
+  printed(stream: StreamName, text: string): void;
+  /** Takes back the line that is open on `err`; for a terminal that is `live`. */
+  eraseLine(): void;
+}
+
+const ERASE_LINE = '\r\u001b[2K';
+
+/** Returns the terminal that writes to a device. */
+export function terminalOn(device: TerminalDevice): Terminal {
+  const { color, columns, live = false, screens = { out: false, err: false } } = device;
+  const colors = { out: color, err: live };
+  const printed = (name: StreamName) =>
+    new PrintedText(colors[name] ? ERASE_LINE : '\r', { colors: colors[name] });
+  const open = { out: printed('out'), err: printed('err') };
+  const write = (name: StreamName) => (text: string) => {
+    open[name].drop();
+    device[name](screens[name] ? safeText(text, { colors: colors[name] }) : text);
+  };
+  return {
+    out: write('out'),
+    err: write('err'),
+    color,
+    columns: columns === undefined || columns < 1 ? undefined : columns,
+    live,
+    printed(name, text) {
+      const shown = screens[name] ? open[name].take(text) : text;
+      if (shown !== '') device[name](shown);
+    },
+    eraseLine: () => device.err(ERASE_LINE),
+  };
 }
 
 export interface Column<T> {
@@ -40,15 +84,15 @@ export function printList<T>(
 
 /** One value on a line of its own, for lists that have no end. */
 export function printJsonLine(terminal: Terminal, value: unknown): void {
-  terminal.out(`${JSON.stringify(value)}\n`);
+  terminal.out(`${safeJson(JSON.stringify(value))}\n`);
 }
 
 export function printJson(terminal: Terminal, value: unknown): void {
-  terminal.out(`${JSON.stringify(value, null, 2)}\n`);
+  terminal.out(`${safeJson(JSON.stringify(value, null, 2))}\n`);
 }
 
-/** The terminal of this process. A reader that goes away, such as `head`, ends it quietly. */
-export function processTerminal(): Terminal {
+/** The streams of this process. A reader that goes away, such as `head`, ends it quietly. */
+export function processDevice(): TerminalDevice {
   const { stdout, stderr } = process;
   for (const stream of [stdout, stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -62,5 +106,6 @@ export function processTerminal(): Terminal {
     color: stdout.isTTY === true && stdout.hasColors(),
     columns: stdout.isTTY === true ? stdout.columns : undefined,
     live: stderr.isTTY === true && stderr.hasColors(),
+    screens: { out: stdout.isTTY === true, err: stderr.isTTY === true },
   };
 }

@@ -30,7 +30,7 @@ test("a prompt prints the agent's text to one stream and its actions to the othe
   );
   assert.deepEqual(await cli(['agent', 'prompt', id, 'What is there?']), {
     exitCode: 0,
-    out: 'Let me see.\nThere are [2Jnone.\n',
+    out: 'Let me see.\nThere are none.\n',
     err: [
       '▸ list_datasources {}',
       '▸ brew {}',

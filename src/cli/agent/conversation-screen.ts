@@ -2,6 +2,7 @@
 import type { AgentEntry, AgentSession } from '#src/client/agent-sessions.ts';
 import type { AgentStreamEvent } from '#src/client/events.ts';
 import type { Run } from '#src/client/runs.ts';
+import { safeLine, safeText } from '../safe-text.ts';
 import { type Style, styleOf } from '../style.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -99,13 +100,12 @@ function textOf({ content }: AgentEntry): string {
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
-/** Removes control characters: a model can write anything, and none of it may move the cursor. */
+/** A model can write anything; colours have no place in what it says. */
 function visible(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to remove
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]+/g, '');
+  return safeText(text, { colors: false });
 }
 
 function oneLine(text: string): string {
-  const line = visible(text.replace(/\s+/g, ' '));
+  const line = safeLine(text.replace(/\s+/g, ' '));
   return line.length > MAX_INPUT_LENGTH ? `${line.slice(0, MAX_INPUT_LENGTH)}…` : line;
 }

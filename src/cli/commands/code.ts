@@ -79,8 +79,8 @@ async function sourceFrom(
 /** Prints each output to the stream that the code printed it to, so that both can be piped. */
 function print(result: CodeResult, terminal: Terminal, cwd: string, directory: string | undefined): void {
   const style = styleOf(terminal.color);
-  terminal.out(result.stdout);
-  terminal.err(result.stderr);
+  terminal.printed('out', result.stdout);
+  terminal.printed('err', result.stderr);
   for (const { type, message, cellId } of result.errors) {
     const line = message.startsWith(type) ? message : `${type}: ${message}`;
     // A traceback in stderr already ends with the message.

@@ -2,7 +2,7 @@
 import type { StreamedOutput } from '#src/client/events.ts';
 import { durationText } from '../show/duration.ts';
 import { outputText, type ShowOptions, type TypedValue } from '../show/output.ts';
-import type { Terminal } from '../terminal.ts';
+import type { StreamName, Terminal } from '../terminal.ts';
 
 /** How a cell ended. */
 export type CellEnd = 'success' | 'error' | 'stopped' | 'cancelled' | 'interrupted' | 'disabled';
@@ -31,6 +31,7 @@ export class CellBlock {
   readonly #heading: CellHeading;
   #hasHeading = false;
   #hasTraceback = false;
+  #hasSequences = false;
   #isLineOpen = false;
 
   constructor(terminal: Terminal, options: ShowOptions, heading: CellHeading) {
@@ -46,7 +47,9 @@ export class CellBlock {
     if (text === '') return;
     this.#hasTraceback ||= value.mimetype === 'application/vnd.marimo+traceback';
     this.#begin();
-    this.#write(channel === 'stderr' ? 'err' : 'out', isText ? text : `${text}\n`);
+    const stream = channel === 'stderr' ? 'err' : 'out';
+    if (isText) this.#print(stream, text);
+    else this.#write(stream, `${text}\n`);
   }
 
   /** Prints the end of the block. A cell without any output takes one line. */
@@ -64,6 +67,8 @@ export class CellBlock {
       if (text !== '') this.#write('out', `${text}\n\n`);
       return;
     }
+    // A colour that the cell left on would go on in what is said of it.
+    if (this.#hasSequences && this.#options.color) this.#terminal.out('\u001b[0m');
     if (this.#isLineOpen) this.#write('out', '\n');
     if (text !== '') this.#write('out', `${text}\n`);
     this.#write('out', `${mark} ${rest}\n\n`);
@@ -88,7 +93,13 @@ export class CellBlock {
     return end === 'error' || end === 'interrupted' ? style.red(mark) : style.yellow(mark);
   }
 
-  #write(stream: 'out' | 'err', text: string): void {
+  #print(stream: StreamName, text: string): void {
+    this.#terminal.printed(stream, text);
+    this.#hasSequences ||= text.includes('\u001b');
+    this.#isLineOpen = !text.endsWith('\n');
+  }
+
+  #write(stream: StreamName, text: string): void {
     this.#terminal[stream](text);
     this.#isLineOpen = !text.endsWith('\n');
   }

@@ -2,12 +2,14 @@
  * A line at the bottom of a terminal that says what is going on. It is redrawn until it is disposed of, and then removed.
  * Everything printed meanwhile must go through `terminal`. On a terminal that cannot redraw, nothing is shown.
  */
+import { safeLine } from '../safe-text.ts';
 import { cutTo } from '../show/width.ts';
 import type { Terminal } from '../terminal.ts';
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const REDRAW_MS = 100;
-const CLEAR = '\r\u001b[2K';
+/** Of a terminal that does not say how wide it is. */
+const USUAL_COLUMNS = 80;
 
 /** The line, and a terminal that prints above it. */
 export class LiveLine implements Disposable {
@@ -28,6 +30,7 @@ export class LiveLine implements Disposable {
       ...screen,
       out: (text) => this.#print(text, screen.out),
       err: (text) => this.#print(text, screen.err),
+      printed: (stream, text) => this.#print(text, (shown) => screen.printed(stream, shown)),
     };
     if (screen.live !== true) return;
     this.#timer = setInterval(() => this.#draw(), REDRAW_MS);
@@ -53,12 +56,13 @@ export class LiveLine implements Disposable {
     this.#clear();
     if (text === '') return;
     this.#frame = (this.#frame + 1) % FRAMES.length;
-    this.#screen.err(cutTo(`${FRAMES[this.#frame]} ${text}`, (this.#screen.columns ?? 80) - 1));
+    const line = `${FRAMES[this.#frame]} ${safeLine(text)}`;
+    this.#screen.err(cutTo(line, (this.#screen.columns ?? USUAL_COLUMNS) - 1));
     this.#isDrawn = true;
   }
 
   #clear(): void {
-    if (this.#isDrawn) this.#screen.err(CLEAR);
+    if (this.#isDrawn) this.#screen.eraseLine();
     this.#isDrawn = false;
   }
 }

@@ -144,5 +144,5 @@ function openedText({ isNew, session }: LiveSession): string {
 }
 
 function muted(terminal: Terminal): Terminal {
-  return { ...terminal, out: () => {}, err: () => {} };
+  return { ...terminal, out: () => {}, err: () => {}, printed: () => {} };
 }

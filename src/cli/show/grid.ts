@@ -1,3 +1,4 @@
+import { safeLine } from '../safe-text.ts';
 import type { Style } from '../style.ts';
 import { cutTo, widthOf } from './width.ts';
 
@@ -21,9 +22,10 @@ const GAP = '  ';
 export function gridText(grid: Grid, limits: GridLimits, style: Style): string {
   const headings = grid.headings.map(plainRow);
   const rows = grid.rows.slice(0, limits.rows).map(plainRow);
-  const count = Math.max(0, ...[...headings, ...rows].map((row) => row.length));
+  const lines = [...headings, ...rows];
+  const count = lines.reduce((most, row) => Math.max(most, row.length), 0);
   const widths = Array.from({ length: count }, (_, at) =>
-    Math.max(1, ...[...headings, ...rows].map((row) => widthOf(row[at] ?? ''))),
+    lines.reduce((most, row) => Math.max(most, widthOf(row[at] ?? '')), 1),
   );
   const isRight = widths.map((_, at) => rows.length > 0 && rows.every((row) => isNumeric(row[at] ?? '')));
   const shown = fitting(widths, limits.columns);
@@ -51,7 +53,7 @@ export function gridText(grid: Grid, limits: GridLimits, style: Style): string {
 }
 
 function plainRow(row: readonly string[]): string[] {
-  return row.map((text) => cutTo(text.replace(/\s+/g, ' ').trim(), CELL_LIMIT));
+  return row.map((text) => cutTo(safeLine(text).replace(/\s+/g, ' ').trim(), CELL_LIMIT));
 }
 
 function isNumeric(text: string): boolean {

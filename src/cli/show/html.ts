@@ -18,33 +18,47 @@ export interface HtmlOptions {
 
 const LEFT_OUT = new Set(['script', 'style', 'head', 'template', 'noscript', 'colgroup']);
 const BLOCKS = new Set(
-  'address article aside blockquote dd details div dl dt fieldset figure footer form header main nav ol p section summary ul'.split(
+  'address article aside blockquote dd details div dl dt fieldset figure footer form header main nav p section summary ul'.split(
     ' ',
   ),
 );
-const SPACED = new Set(['p', 'ol', 'ul', 'blockquote']);
-const INLINE_STYLES: Readonly<Record<string, StyleName>> = {
-  b: 'bold',
-  strong: 'bold',
-  code: 'cyan',
-  kbd: 'cyan',
-};
+const SPACED = new Set(['p', 'ul', 'blockquote']);
+// Maps, since names come from the notebook: an object has members of its own, such as `constructor`.
+const INLINE_STYLES: ReadonlyMap<string, StyleName> = new Map([
+  ['b', 'bold'],
+  ['strong', 'bold'],
+  ['code', 'cyan'],
+  ['kbd', 'cyan'],
+]);
 /** Classes that Pygments gives the parts of a traceback. */
-const PYGMENTS: Readonly<Record<string, StyleName>> = { gr: 'red', gt: 'bold', nb: 'cyan', pm: 'red' };
+const PYGMENTS: ReadonlyMap<string, StyleName> = new Map([
+  ['gr', 'red'],
+  ['gt', 'bold'],
+  ['nb', 'cyan'],
+  ['pm', 'red'],
+]);
+/** Elements in each other beyond which nothing is read; people nest a few dozen, and each takes some of the stack. */
+const MAX_DEPTH = 200;
 
 export function htmlText(html: string, options: HtmlOptions): string {
   const flow = new TextFlow();
-  for (const node of parseDocument(html).children) walk(node, flow, options, false);
+  for (const node of parseDocument(html).children) walk(node, flow, { ...options, depth: 0 }, false);
   return String(flow);
 }
 
-function walk(node: Node, flow: TextFlow, options: HtmlOptions, isPre: boolean): void {
+interface WalkOptions extends HtmlOptions {
+  /** How many elements the node is in. */
+  readonly depth: number;
+}
+
+function walk(node: Node, flow: TextFlow, outer: WalkOptions, isPre: boolean): void {
   if (DomUtils.isText(node)) {
     if (isPre) flow.keep(node.data);
     else flow.flow(node.data);
     return;
   }
-  if (!DomUtils.isTag(node) || LEFT_OUT.has(node.name)) return;
+  if (!DomUtils.isTag(node) || LEFT_OUT.has(node.name) || outer.depth >= MAX_DEPTH) return;
+  const options = { ...outer, depth: outer.depth + 1 };
   const inside = (pre = isPre) => {
     for (const child of node.children) walk(child, flow, options, pre);
   };
@@ -56,14 +70,20 @@ function walk(node: Node, flow: TextFlow, options: HtmlOptions, isPre: boolean):
   else if (name === 'table')
     blockOf(flow, () => flow.keep(gridText(readTable(node, options), options.limits, options.style)));
   else if (name === 'pre') blockOf(flow, () => inside(true));
-  else if (name === 'li') blockOf(flow, () => flow.keep(listItem(node, options)));
+  else if (name === 'ol') blockOf(flow, () => numberedList(node, flow, options), 1);
+  else if (name === 'li') blockOf(flow, () => flow.keep(listItem('- ', node, options)));
   else if (/^h[1-6]$/.test(name)) blockOf(flow, () => styled('bold', flow, options, inside), 1);
-  else if (name === 'marimo-tex') flow.keep(DomUtils.textContent(node).replace(/\|\|[()[\]]/g, '$'));
+  else if (name === 'marimo-tex') flow.keep(textOf(node.children, options).replace(/\|\|[()[\]]/g, '$'));
   else if (name.startsWith('marimo-')) showMarimo(readMarimoElement(name, attribs), flow, options, inside);
   else if (BLOCKS.has(name)) blockOf(flow, inside, SPACED.has(name) ? 1 : 0);
   else if (attribs.class?.split(' ').includes('paragraph')) blockOf(flow, inside, 1);
   else
-    styled(INLINE_STYLES[name] ?? (isPre ? PYGMENTS[attribs.class ?? ''] : undefined), flow, options, inside);
+    styled(
+      INLINE_STYLES.get(name) ?? (isPre ? PYGMENTS.get(attribs.class ?? '') : undefined),
+      flow,
+      options,
+      inside,
+    );
 }
 
 function blockOf(flow: TextFlow, content: () => void, emptyLines = 0): void {
@@ -88,16 +108,23 @@ function styled(
   flow.mark(end);
 }
 
-function textOf(nodes: readonly Node[], options: HtmlOptions): string {
+function textOf(nodes: readonly Node[], options: WalkOptions): string {
   const flow = new TextFlow();
   for (const node of nodes) walk(node, flow, options, false);
   return String(flow);
 }
 
-function listItem(item: Tag, options: HtmlOptions): string {
-  const siblings = DomUtils.getSiblings(item).filter(DomUtils.isTag);
-  const isNumbered = item.parent !== null && DomUtils.isTag(item.parent) && item.parent.name === 'ol';
-  const bullet = isNumbered ? `${siblings.indexOf(item) + 1}. ` : '- ';
+function numberedList(list: Tag, flow: TextFlow, options: WalkOptions): void {
+  let number = 0;
+  for (const child of list.children) {
+    if (DomUtils.isTag(child) && child.name === 'li') {
+      number++;
+      blockOf(flow, () => flow.keep(listItem(`${number}. `, child, options)));
+    } else walk(child, flow, options, false);
+  }
+}
+
+function listItem(bullet: string, item: Tag, options: WalkOptions): string {
   return bullet + textOf(item.children, options).replaceAll('\n', `\n${' '.repeat(bullet.length)}`);
 }
 
@@ -105,9 +132,9 @@ function imageText({ src = '', alt = '' }: Record<string, string>, { image }: Ht
   return src.startsWith('data:') ? image(src) : `[image ${alt || src}]`;
 }
 
-function readTable(table: Tag, options: HtmlOptions): Grid {
+function readTable(table: Tag, options: WalkOptions): Grid {
   const plain = { ...options, color: false };
-  const lines = DomUtils.getElementsByTagName('tr', table.children).map((row) => {
+  const lines = rowsOf(table).map((row) => {
     const cells = row.children.filter(DomUtils.isTag).filter(({ name }) => name === 'td' || name === 'th');
     return {
       isHeading: cells.length > 0 && cells.every(({ name }) => name === 'th'),
@@ -125,11 +152,20 @@ function readTable(table: Tag, options: HtmlOptions): Grid {
   };
 }
 
-function showMarimo(element: MarimoElement, flow: TextFlow, options: HtmlOptions, inside: () => void): void {
+/** The rows of the table itself: those of a table in one of its cells are part of that cell. */
+function rowsOf(table: Tag): Tag[] {
+  return table.children.filter(DomUtils.isTag).flatMap((child) => {
+    if (child.name === 'tr') return [child];
+    if (!/^t(head|body|foot)$/.test(child.name)) return [];
+    return child.children.filter(DomUtils.isTag).filter(({ name }) => name === 'tr');
+  });
+}
+
+function showMarimo(element: MarimoElement, flow: TextFlow, options: WalkOptions, inside: () => void): void {
   if (element.kind === 'table') {
     blockOf(flow, () => flow.keep(gridText(element.grid, options.limits, options.style)));
   } else if (element.kind === 'html') {
-    blockOf(flow, () => flow.keep(htmlText(element.html, options)));
+    blockOf(flow, () => flow.keep(textOf(parseDocument(element.html).children, options)));
   } else if (element.kind === 'text') {
     flow.flow(element.text);
   } else {

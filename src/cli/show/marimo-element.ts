@@ -20,7 +20,7 @@ export function readMarimoElement(name: string, attributes: Attributes): MarimoE
   if (typeof html === 'string') return { kind: 'html', html };
   if (!('data-initial-value' in attributes)) return { kind: 'container' };
   const label = jsonOf(attributes['data-label']);
-  const words = typeof label === 'string' ? label.replace(/<[^>]*>/g, '').trim() : '';
+  const words = typeof label === 'string' ? label.replace(/<[^<>]*>/g, '').trim() : '';
   const value = JSON.stringify(jsonOf(attributes['data-initial-value']));
   return { kind: 'text', text: `[${words === '' ? name.slice('marimo-'.length) : words}: ${value}]` };
 }

@@ -8,18 +8,20 @@ export interface KeptFile {
   readonly path: string;
 }
 
-const EXTENSIONS: Readonly<Record<string, string>> = {
-  'image/png': 'png',
-  'image/jpeg': 'jpg',
-  'image/gif': 'gif',
-  'image/webp': 'webp',
-  'image/avif': 'avif',
-  'image/bmp': 'bmp',
-  'image/tiff': 'tiff',
-  'image/svg+xml': 'svg',
-  'application/pdf': 'pdf',
-  'text/csv': 'csv',
-};
+const EXTENSIONS = new Map(
+  Object.entries({
+    'image/png': 'png',
+    'image/jpeg': 'jpg',
+    'image/gif': 'gif',
+    'image/webp': 'webp',
+    'image/avif': 'avif',
+    'image/bmp': 'bmp',
+    'image/tiff': 'tiff',
+    'image/svg+xml': 'svg',
+    'application/pdf': 'pdf',
+    'text/csv': 'csv',
+  }),
+);
 
 /** Writes outputs that are no text into one directory, which is made for the first of them. */
 export class OutputFiles {
@@ -49,7 +51,7 @@ export class OutputFiles {
 }
 
 function extensionOf(mimetype: string): string {
-  const known = EXTENSIONS[mimetype];
+  const known = EXTENSIONS.get(mimetype);
   if (known !== undefined) return known;
   if (mimetype.startsWith('application/vnd.vegalite')) return 'vl.json';
   return /json$/.test(mimetype) ? 'json' : 'bin';

@@ -25,8 +25,20 @@ export interface TypedValue {
 const MIMEBUNDLE = 'application/vnd.marimo+mimebundle';
 const ONE_LINE = 88;
 
-/** The text of an output, without a line break at its end; empty when there is nothing to see. */
-export function outputText({ mimetype, data }: TypedValue, options: ShowOptions): string {
+/**
+ * The text of an output, without a line break at its end; empty when there is nothing to see. Notebook code can emit
+ * anything under any type, so what is nested too deep or too large to be read is only named.
+ */
+export function outputText(value: TypedValue, options: ShowOptions): string {
+  try {
+    return readableText(value, options);
+  } catch (error) {
+    if (error instanceof RangeError) return `[${value.mimetype}, too large to show]`;
+    throw error;
+  }
+}
+
+function readableText({ mimetype, data = null }: TypedValue, options: ShowOptions): string {
   const { style } = options;
   if (mimetype === MIMEBUNDLE) return bestText(unbundle(data), options);
   if (mimetype === 'application/vnd.marimo+error') return errorsText(data, style);
@@ -63,9 +75,21 @@ function unbundle(data: unknown): TypedValue[] {
 }
 
 function keepDataUrl(url: string, { keep }: ShowOptions, mimetype?: string): string {
-  const [, own = '', base64 = '', content = ''] = /^data:([^,;]*)[^,]*?(;base64)?,(.*)$/s.exec(url) ?? [];
-  const bytes = base64 === '' ? Buffer.from(decodeURIComponent(content)) : Buffer.from(content, 'base64');
+  const comma = url.indexOf(',');
+  const head = comma < 0 ? '' : url.slice('data:'.length, comma);
+  const content = comma < 0 ? '' : url.slice(comma + 1);
+  const own = head.split(';', 1)[0] ?? '';
+  const bytes = head.endsWith(';base64') ? Buffer.from(content, 'base64') : percentDecoded(content);
   return keep({ mimetype: mimetype ?? own, bytes });
+}
+
+/** What is not a percent sign with two digits stands for itself. */
+function percentDecoded(content: string): Buffer {
+  const bytes = Buffer.from(content).toString('latin1');
+  const decoded = bytes.replace(/%([0-9a-f]{2})/gi, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 16)),
+  );
+  return Buffer.from(decoded, 'latin1');
 }
 
 /** Errors as one line each, or as the kernel has formatted them; `null` entries are passed over. */
@@ -78,7 +102,9 @@ function errorText(error: Readonly<Record<string, unknown>>): string {
   const type = text(error.exception_type) ?? text(error.type) ?? 'error';
   const message = text(error.msg)?.trimEnd();
   const cells =
-    Array.isArray(error.cells) && error.cells.length > 0 ? ` (also in ${error.cells.join(', ')})` : '';
+    Array.isArray(error.cells) && error.cells.length > 0
+      ? ` (also in ${error.cells.map(String).join(', ')})`
+      : '';
   if (error.type === 'multiple-defs') return `"${error.name}" is defined in several cells${cells}`;
   if (error.type === 'cycle') return 'this cell is part of a cycle';
   if (message === undefined || message === '') return `${type}${cells}`;

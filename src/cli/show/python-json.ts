@@ -1,5 +1,8 @@
-/** Strings, which stay as they are, and the words that Python writes for numbers that JSON does not have. */
-const WORDS = /"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b/g;
+/**
+ * Strings, which stay as they are (one without an end goes up to the end, so that it is looked at once), and the words that Python writes for numbers that JSON does
+ * not have.
+ */
+const WORDS = /"(?:[^"\\]|\\.)*"?|-?\bInfinity\b|\bNaN\b/gs;
 
 /** The value of JSON as Python writes it. Throws `SyntaxError` for anything else. */
 export function parsePythonJson(text: string): unknown {

@@ -1,6 +1,9 @@
 /** Text as HTML lets it flow: white space collapses, blocks stand on lines of their own, `pre` stays as it is. */
 export class TextFlow {
-  #text = '';
+  /** In pieces, since looking at the end of one long text after every word would take the square of its length. */
+  readonly #parts: string[] = [];
+  /** The end of the text: its line breaks, or its last character. */
+  #tail = '';
   #space = false;
   /** Line breaks that are due before the next text. */
   #breaks = 0;
@@ -25,13 +28,14 @@ export class TextFlow {
   /** Something that takes no room, such as the begin of a colour. */
   mark(sequence: string): void {
     this.#settle();
-    this.#text += sequence;
+    this.#parts.push(sequence);
+    this.#tail = sequence.slice(-1);
   }
 
   /** The next text stands on a new line, `emptyLines` below. */
   block(emptyLines = 0): void {
     this.#space = false;
-    if (this.#text !== '') this.#breaks = Math.max(this.#breaks, 1 + emptyLines);
+    if (this.#parts.length > 0) this.#breaks = Math.max(this.#breaks, 1 + emptyLines);
   }
 
   lineBreak(): void {
@@ -40,22 +44,37 @@ export class TextFlow {
   }
 
   toString(): string {
-    return this.#text.replace(/[ \t]+$/gm, '').replace(/^\n+|\n+$/g, '');
+    const lines = this.#parts.join('').split('\n').map(withoutSpaceAtEnd);
+    const isFilled = (line: string) => line !== '';
+    return lines.slice(lines.findIndex(isFilled), lines.findLastIndex(isFilled) + 1).join('\n');
   }
 
   #write(text: string): void {
     this.#settle();
-    this.#text += text;
+    this.#parts.push(text);
+    let start = text.length;
+    while (start > 0 && text[start - 1] === '\n') start--;
+    if (start > 0) this.#tail = start === text.length ? text.slice(-1) : text.slice(start);
+    else this.#tail += text;
   }
 
   #settle(): void {
     if (this.#breaks > 0) {
-      const present = /\n*$/.exec(this.#text)?.[0].length ?? 0;
-      this.#text += '\n'.repeat(Math.max(0, this.#breaks - present));
-    } else if (this.#space && this.#text !== '' && !/\s$/.test(this.#text)) {
-      this.#text += ' ';
+      const present = this.#tail.startsWith('\n') ? this.#tail.length : 0;
+      const missing = '\n'.repeat(Math.max(0, this.#breaks - present));
+      this.#parts.push(missing);
+      this.#tail = present > 0 ? this.#tail + missing : missing;
+    } else if (this.#space && this.#parts.length > 0 && !/\s/.test(this.#tail)) {
+      this.#parts.push(' ');
     }
     this.#breaks = 0;
     this.#space = false;
   }
+}
+
+/** The line without the spaces and tabs at its end. */
+function withoutSpaceAtEnd(line: string): string {
+  let end = line.length;
+  while (end > 0 && (line[end - 1] === ' ' || line[end - 1] === '\t')) end--;
+  return line.slice(0, end);
 }

@@ -16,6 +16,7 @@ export function widthOf(line: string): number {
 /** The line, cut to at most `columns`; what is cut off leaves an ellipsis. Only for text without escape sequences. */
 export function cutTo(line: string, columns: number): string {
   if (widthOf(line) <= columns) return line;
+  if (columns < 1) return '';
   const characters = [...line].slice(0, columns);
   while (widthOf(characters.join('')) > columns - 1) characters.pop();
   return `${characters.join('').trimEnd()}…`;

@@ -1,0 +1,88 @@
+/**
+ * Makes text safe for terminals. What notebooks print, what models say and what things are called comes from anybody;
+ * escape sequences in it could set the window's title, write to the clipboard, or move the cursor and so forge what the
+ * command line itself says.
+ *
+ * What is left is text, tabs, line feeds and, where there are colours, the sequences that set colours and emphasis (SGR).
+ * Every expression here takes time in proportion to the text, whatever the text is.
+ */
+
+/** ECMA-48: control sequences, control strings with their content, the other escape sequences. */
+const ESC = '\\x1b';
+const CONTROL_SEQUENCE = `(?:${ESC}\\[|\\x9b)[0-?]*[ -/]*[@-~]`;
+const CONTROL_STRING =
+  '(?:\\x1b[\\]PX^_]|[\\x90\\x98\\x9d-\\x9f])[^\\x07\\x18\\x1a\\x1b\\x9c\\n]*(?:\\x07|\\x1b\\\\|\\x9c)';
+const ESCAPE_SEQUENCE = '\\x1b[ -/]*[0-~]';
+/** Single controls except for tab and line feed, and the characters that turn the direction of what follows them. */
+const CONTROLS = '[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]';
+
+const UNSAFE = new RegExp(`${CONTROL_SEQUENCE}|${CONTROL_STRING}|${ESCAPE_SEQUENCE}|${CONTROLS}`, 'g');
+const IS_UNSAFE = new RegExp(CONTROLS);
+const UNSAFE_IN_JSON = /[\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
+/** At most sixteen numbers of three digits: a true colour for text and ground takes ten. */
+const COLOR = new RegExp(`^${ESC}\\[(?:\\d{0,3}[;:]){0,15}\\d{0,3}m$`);
+/** The begin of a control sequence, or half a line end, that the next text may complete. */
+const UNFINISHED = new RegExp(`(?:${ESC}(?:\\[[0-9;:]{0,64})?|\\r+)$`);
+/** Longer than any of these. */
+const UNFINISHED_LENGTH = 70;
+
+export interface SafeTextOptions {
+  /** Whether sequences that set colours stay. */
+  readonly colors: boolean;
+}
+
+/** Returns the text without anything that steers a terminal. A carriage return becomes the line feed it stands for. */
+export function safeText(text: string, { colors }: SafeTextOptions): string {
+  if (!IS_UNSAFE.test(text)) return text;
+  return text
+    .replace(/\r+\n?/g, '\n')
+    .replace(UNSAFE, (sequence) => (colors && COLOR.test(sequence) ? sequence : ''));
+}
+
+/** Returns the text on one line, without colours: for names, table cells and the like. */
+export function safeLine(text: string): string {
+  return safeText(text, { colors: false }).replace(/[\t\n]+/g, ' ');
+}
+
+/** Returns the JSON with the controls that JSON allows in strings escaped. The value stays the same. */
+export function safeJson(json: string): string {
+  return json.replace(
+    UNSAFE_IN_JSON,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/**
+ * Makes what a program prints safe, piece by piece: a sequence or a line end that is cut between two pieces is put together
+ * again. A carriage return alone begins the line again, as progress bars do, which is written as `restart`.
+ */
+export class PrintedText {
+  readonly #restart: string;
+  readonly #options: SafeTextOptions;
+  #rest = '';
+
+  constructor(restart: string, options: SafeTextOptions) {
+    this.#restart = restart;
+    this.#options = options;
+  }
+
+  /** Returns what can be written of the text so far. */
+  take(text: string): string {
+    const whole = this.#rest + text;
+    this.#rest = UNFINISHED.exec(whole.slice(-UNFINISHED_LENGTH))?.[0] ?? '';
+    return whole
+      .slice(0, whole.length - this.#rest.length)
+      .split(/(\r+\n?)/)
+      .map((part) => (part.startsWith('\r') ? this.#lineEnd(part) : safeText(part, this.#options)))
+      .join('');
+  }
+
+  #lineEnd(returns: string): string {
+    return returns.endsWith('\n') ? '\n' : this.#restart;
+  }
+
+  /** Forgets what has not been completed. */
+  drop(): void {
+    this.#rest = '';
+  }
+}

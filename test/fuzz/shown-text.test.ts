@@ -1,0 +1,241 @@
+/** Hostile outputs and texts at what the command line shows them with: no error, nothing that steers a terminal, an end. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RunScreen } from '#src/cli/run/run-screen.ts';
+import { PrintedText, safeText } from '#src/cli/safe-text.ts';
+import { outputText, type ShowOptions } from '#src/cli/show/output.ts';
+import { cutTo } from '#src/cli/show/width.ts';
+import { styleOf } from '#src/cli/style.ts';
+import { table } from '#src/cli/table.ts';
+import { terminalOn } from '#src/cli/terminal.ts';
+import type { NotebookStreamEvent } from '#src/client/events.ts';
+import type { Run } from '#src/client/runs.ts';
+import { STEERING } from '#test/support/steering.ts';
+import { Chance, odd } from './random.ts';
+
+const CASES = 4_000;
+const MIMETYPES = [
+  ...['text/plain', 'text/html', 'text/markdown', 'text/csv', 'application/json', 'image/png', 'constructor'],
+  ...[
+    'application/vnd.marimo+mimebundle',
+    'application/vnd.marimo+error',
+    'application/vnd.marimo+traceback',
+  ],
+];
+const PIECES = [
+  ...[
+    '\u001b[',
+    '\u001b]',
+    '\u001b]52;c;',
+    '\u001bP',
+    '\u001b_',
+    '\u001b\\',
+    '\u0007',
+    '\u009b',
+    '\u009d',
+    '\u009c',
+  ],
+  ...[
+    '31m',
+    '2J',
+    'H',
+    '1;'.repeat(40),
+    'm',
+    '\r',
+    '\n',
+    '\r\n',
+    '\t',
+    '\b',
+    '\u0000',
+    '\u202e',
+    '\u2067',
+    '\ud83d',
+  ],
+  ...[
+    '<constructor>',
+    '<pre>',
+    '<span class="constructor">',
+    '<table>',
+    '<tr><td>',
+    '<th>',
+    '<ol><li>',
+    '</ol>',
+  ],
+  ...[
+    '<marimo-table data-data="',
+    '<marimo-x data-initial-value="1" data-label="&quot;<<<">',
+    '"',
+    "'",
+    '>',
+    '<',
+    '&',
+  ],
+  ...[
+    'data:image/png,%',
+    'data:image/png;base64,',
+    '<img src="data:,%zz">',
+    '{"a":',
+    '[',
+    'NaN',
+    'text/html:',
+    '\\',
+  ],
+  ...['word', 'Zürich', '数字', '😀', ' '.repeat(9)],
+];
+function hostileText(chance: Chance): string {
+  return Array.from({ length: chance.below(30) }, () =>
+    chance.is(0.2) ? chance.bytes(chance.below(12)).toString('latin1') : chance.of(PIECES),
+  ).join('');
+}
+
+function hostileData(chance: Chance): unknown {
+  if (chance.is(0.7)) return hostileText(chance);
+  const entries = Array.from({ length: 3 }, () => [
+    chance.of([...MIMETYPES, 'type', 'msg', 'cells']),
+    chance.is(0.5) ? hostileText(chance) : odd(chance),
+  ]);
+  return chance.is(0.5) ? Object.fromEntries(entries) : [Object.fromEntries(entries), odd(chance)];
+}
+
+function optionsFor(columns: number | undefined, color: boolean): ShowOptions {
+  return {
+    style: styleOf(color),
+    color,
+    limits: { columns, rows: 20 },
+    keep: ({ mimetype }) => `[${mimetype}]`,
+  };
+}
+
+test('no output makes the show code fail, or gets more than text and colours to a terminal', () => {
+  const chance = new Chance(1);
+  for (let i = 0; i < CASES; i++) {
+    let sent = '';
+    const take = (text: string) => {
+      sent += text;
+    };
+    const color = chance.is(0.5);
+    const columns = chance.of([undefined, 0, 1, 2, 80]);
+    const screens = { out: true, err: true };
+    const terminal = terminalOn({ out: take, err: take, color, live: color, columns, screens });
+    const value = { mimetype: chance.of(MIMETYPES), data: hostileData(chance) };
+    terminal.out(outputText(value, optionsFor(columns, color)));
+    terminal.err(hostileText(chance));
+    terminal.out(table(['one'], [[hostileText(chance)]], color));
+    assert.doesNotMatch(sent, STEERING, JSON.stringify(value));
+    cutTo(hostileText(chance), chance.below(5) - 2);
+  }
+});
+
+test('what is printed piece by piece is as safe as what comes at once', () => {
+  const chance = new Chance(2);
+  for (let i = 0; i < CASES; i++) {
+    const printed = new PrintedText('', { colors: true });
+    const text = hostileText(chance);
+    let shown = '';
+    for (let at = 0; at < text.length; ) {
+      const end = at + 1 + chance.below(5);
+      shown += printed.take(text.slice(at, end));
+      at = end;
+    }
+    assert.doesNotMatch(shown, STEERING, JSON.stringify(text));
+    assert.equal(safeText(shown, { colors: true }), shown);
+  }
+});
+
+test('a whole run of hostile cells is shown to its end', async () => {
+  const chance = new Chance(3);
+  for (let i = 0; i < CASES / 20; i++) {
+    let sent = '';
+    const take = (text: string) => {
+      sent += text;
+    };
+    const terminal = terminalOn({
+      out: take,
+      err: take,
+      color: true,
+      live: true,
+      screens: { out: true, err: true },
+    });
+    const screen = new RunScreen(terminal, styleOf(true), {
+      show: () => optionsFor(0, true),
+      asset: async () => ({ contentType: '', bytes: Buffer.from(hostileText(chance)) }),
+    });
+    const [cellId, runId] = [hostileText(chance), 'run_1'];
+    const cell = { cellId, name: hostileText(chance), code: hostileText(chance), config: {}, version: 1 };
+    const output = { channel: 'output', mimetype: chance.of(MIMETYPES), data: hostileData(chance) };
+    const events: unknown[] = [
+      { type: 'cells-registered', sessionId: 's', data: { cells: [cell], order: [cellId] } },
+      { type: 'cell-op', sessionId: 's', runId, data: { cellId, status: 'running' } },
+      ...Array.from({ length: 4 }, () => ({
+        type: 'console-output',
+        sessionId: 's',
+        runId,
+        data: { cellId, channel: chance.of(['stdout', 'stderr']), text: hostileText(chance) },
+      })),
+      { type: 'cell-op', sessionId: 's', runId, data: { cellId, output, status: 'idle' } },
+    ];
+    for (const event of events) await screen.take(event as NotebookStreamEvent, runId);
+    const message = hostileText(chance);
+    const run: Run = {
+      id: runId,
+      kind: 'notebook',
+      sessionId: 's',
+      status: 'failed',
+      input: { type: 'all', cacheMode: 'default' },
+      output: { stored: true, parts: [{ type: 'warning', code: 'w', message }] },
+      error: { code: 'x', message },
+      createdAt: '',
+      startedAt: null,
+      finishedAt: null,
+    };
+    await screen.finish(run);
+    assert.doesNotMatch(sent.replaceAll('\r\u001b[2K', ''), STEERING);
+    assert.equal(screen.activity, '1/1 cells');
+  }
+});
+
+test('outputs that are made to take long are shown in time in proportion to their size', () => {
+  const size = 100_000;
+  const nested = (begin: string, end: string, depth: number) => begin.repeat(depth) + end.repeat(depth);
+  const label = `&quot;${'<'.repeat(size)}&quot;`;
+  const values = [
+    { mimetype: 'text/html', data: `<pre>${' '.repeat(size)}x</pre>` },
+    { mimetype: 'text/html', data: `<pre>${'\n'.repeat(size)}x</pre>` },
+    { mimetype: 'text/html', data: '<b>x</b> '.repeat(size / 10) },
+    { mimetype: 'text/html', data: `<ol>${'<li>x'.repeat(size / 10)}</ol>` },
+    { mimetype: 'text/html', data: nested('<table><tr><td>', '</td></tr></table>', 60) },
+    { mimetype: 'text/html', data: nested('<div>', '</div>', size / 10) },
+    { mimetype: 'text/html', data: `<marimo-x data-initial-value="1" data-label="${label}"></marimo-x>` },
+    { mimetype: 'text/html', data: `<table>${'<tr><th>x'.repeat(size / 10)}</table>` },
+    { mimetype: 'application/json', data: nested('[', ']', size) },
+    { mimetype: 'application/json', data: `"${'\\"'.repeat(size)}` },
+    { mimetype: 'image/png', data: `data:${'a'.repeat(size)}` },
+    { mimetype: 'application/vnd.marimo+mimebundle', data: nested('{"text/html":', '}', 9) },
+  ];
+  const startedAt = performance.now();
+  for (const value of values) outputText(value, optionsFor(80, true));
+  for (const begin of ['\u001b[', '\u001b]', '\u001b]0', '\u009b1;', '\u001b[1;', '\r', '\u001b']) {
+    safeText(begin.repeat(size), { colors: true });
+    safeText(begin + '1;'.repeat(size), { colors: true });
+  }
+  assert.ok(
+    performance.now() - startedAt < 15_000,
+    'each takes milliseconds; the square of its size, minutes',
+  );
+});
+
+test('an output that is no data URL after all is kept as it is', () => {
+  const kept: string[] = [];
+  const options: ShowOptions = {
+    ...optionsFor(80, false),
+    keep: ({ mimetype, bytes }) => {
+      kept.push(`${mimetype} ${Buffer.from(bytes).toString('latin1')}`);
+      return '';
+    },
+  };
+  outputText({ mimetype: 'image/png', data: 'data:image/png,%' }, options);
+  outputText({ mimetype: 'image/png', data: 'data:image/png,a%20b%zz%FF' }, options);
+  outputText({ mimetype: 'image/png', data: 'data:image/png;base64,aGk=' }, options);
+  outputText({ mimetype: 'text/html', data: '<img src="data:image/gif;x=y,%">' }, options);
+  assert.deepEqual(kept, ['image/png %', 'image/png a b%zz\u00ff', 'image/png hi', 'image/gif %']);
+});
