@@ -88,7 +88,7 @@ export interface App extends AsyncDisposable {
   readonly kernelsReady: Promise<{ readonly confinement: string }>;
 }
 
-/** How long a stream may outlive the token that it was opened with; a revoked one ends it at once. */
+/** How long a stream or a code call may outlive its token when that expires; a revoked one ends it at once. */
 const EXPIRY_CHECK_MS = 1000;
 /** A token is an event that takes ten times its bytes, and who comes back late is told the answer so far anyway. */
 const CONVERSATION_RESUME_SHARE = 1 / 32;
@@ -301,12 +301,13 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     }),
   );
   port = server.port;
-  const endStaleStreams = () => {
+  const endWhatIsRevoked = () => {
     const isGood = callers.judgeAnew();
     server.endStreams((caller) => !isGood(caller));
+    server.endPending((caller, action) => callers.refusalNow(caller, action));
   };
-  identity.onChange(endStaleStreams);
-  const expiries = setInterval(endStaleStreams, EXPIRY_CHECK_MS).unref();
+  identity.onChange(endWhatIsRevoked);
+  const expiries = setInterval(endWhatIsRevoked, EXPIRY_CHECK_MS).unref();
   opened.use({ [Symbol.dispose]: () => clearInterval(expiries) });
   return {
     server,

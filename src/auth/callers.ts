@@ -64,6 +64,22 @@ export class Callers implements Auth {
     };
   }
 
+  /** Why a caller of earlier may no longer do this: its token, its membership or its role is gone. Undefined: it may. */
+  refusalNow(principal: Principal, action: string): AppError | undefined {
+    const { tokenId, userId, workspaceId } = principal;
+    const token = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
+    if (token === undefined || expiryOf(token) <= this.#identity.nowMs()) return unauthenticated();
+    const member = this.#identity.store.get(memberRecords, workspaceId, userId);
+    if (member === undefined) return notFound();
+    try {
+      authorize({ ...principal, role: member.role }, action);
+    } catch (error) {
+      if (error instanceof AppError) return error;
+      throw error;
+    }
+    return undefined;
+  }
+
   authorize(principal: Principal, action: string): void {
     authorize(principal, action);
   }

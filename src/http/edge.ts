@@ -2,6 +2,7 @@ import type { Auth } from '#src/core/principal.ts';
 import type { OpenStreams } from './event-stream.ts';
 import type { GuessGuard } from './guess-guard.ts';
 import type { Idempotency } from './idempotency.ts';
+import type { PendingAnswer } from './late-answer.ts';
 import type { EdgeLog } from './problem.ts';
 
 export type Observe = <T>(read: () => T) => {
@@ -29,10 +30,11 @@ export interface EdgePorts {
   readonly heartbeatMs?: number;
 }
 
-/** The ports, and what the edge itself keeps: the requests in flight and the streams that are open. */
+/** The ports, and what the edge itself keeps: requests in flight, answers that are late, streams that are open. */
 export interface Edge extends Required<Omit<EdgePorts, 'idempotency'>> {
   readonly idempotency: Idempotency | undefined;
   readonly streams: OpenStreams;
   readonly inFlight: Set<unknown>;
+  readonly pendingAnswers: Set<PendingAnswer>;
   readonly guesses: GuessGuard;
 }

@@ -298,13 +298,25 @@ class Connection implements AnyExchange {
 
   #await(reply: LateReply): void {
     this.#watch();
-    const answer = new LateAnswer(this.#res, this.requestId, this.#prepared.edge.heartbeatMs);
+    const { edge, action } = this.#prepared;
+    const answer = new LateAnswer(this.#res, this.requestId, edge.heartbeatMs, this.#closeAfter);
     if (this.#gone) answer.stop();
     this.#late = { ...reply, answer };
-    reply.value.then(
-      (value) => this.#finish(ok(value)),
-      (error: unknown) => this.#finish(this.#problem(error)),
-    );
+    const pending = { caller: this.principal, action, revoke: (error: AppError) => this.#revoke(error) };
+    edge.pendingAnswers.add(pending);
+    reply.value
+      .finally(() => edge.pendingAnswers.delete(pending))
+      .then(
+        (value) => this.#finish(ok(value)),
+        (error: unknown) => this.#finish(this.#problem(error)),
+      );
+  }
+
+  #revoke(error: AppError): void {
+    if (this.#gone) return;
+    this.#send(this.#problem(error));
+    this.#gone = true;
+    this.#abort?.abort();
   }
 
   #encode(reply: PlainReply): EncodedReply {
@@ -320,7 +332,7 @@ class Connection implements AnyExchange {
     if (this.#late?.answer.hasBegun === true && reply.kind === 'bytes') {
       this.#release();
       const { answer } = this.#late;
-      if (!this.#gone) this.#res.cork(() => answer.end(reply.bytes, this.#closeAfter));
+      if (!this.#gone) this.#res.cork(() => answer.end(reply.bytes));
       return;
     }
     const isWhole = this.headOnly || this.#gone || this.#closeAfter;

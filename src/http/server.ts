@@ -31,6 +31,8 @@ export interface Server extends AsyncDisposable {
   stopListening(): void;
   /** Ends the event streams whose caller matches, such as those of a revoked token. */
   endStreams(matches: (caller: Principal | undefined) => boolean): void;
+  /** Ends the requests whose answer is late and whose caller may no longer make them: `refusal` says why not. */
+  endPending(refusal: (caller: Principal, action: string) => AppError | undefined): void;
   /** Stops listening, waits up to `graceMs` for requests in flight, then ends every connection. Idempotent. */
   close(graceMs?: number): Promise<void>;
 }
@@ -60,6 +62,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     idempotency: options.idempotency,
     streams: new Set(),
     inFlight: new Set(),
+    pendingAnswers: new Set(),
     guesses: new GuessGuard(),
   };
   const app = uws.App();
@@ -88,6 +91,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     stopListening,
     endStreams(matches) {
       for (const stream of edge.streams) if (matches(stream.principal)) stream.end();
+    },
+    endPending(refusal) {
+      for (const { caller, action, revoke } of edge.pendingAnswers) {
+        const error = caller && action !== undefined ? refusal(caller, action) : undefined;
+        if (error !== undefined) revoke(error);
+      }
     },
     close(graceMs = DEFAULT_GRACE_MS) {
       closed ??= close(graceMs);

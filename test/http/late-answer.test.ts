@@ -137,3 +137,15 @@ test('a client that leaves while it waits is noticed, and nothing more is writte
   assert.equal((await send(server, '/late', { method: 'POST' })).status, 200);
   assert.deepEqual(server.logged, []);
 });
+
+test('a late answer to a body in chunks is whole, and its connection ends with it', async (t) => {
+  const value = deferred<unknown>();
+  const server = await serveLate(t, () => late(value.promise, failed));
+  const connection = new RawConnection(server);
+  connection.write(REQUEST.replace('\r\n\r\n', '\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n'));
+  setTimeout(() => value.resolve({ success: true }), 100); // in which others would have been told to wait
+  await connection.closed;
+  assert.match(connection.text, /^HTTP\/1.1 200 OK\r\n/);
+  assert.match(connection.text, /\r\nconnection: close\r\n/i);
+  assert.ok(connection.text.endsWith('\r\n\r\n{"success":true}'));
+});
