@@ -27,6 +27,7 @@ import { openDatasources } from './datasource/open-datasources.ts';
 import { Heartbeats } from './events/heartbeats.ts';
 import { SessionStream } from './events/session-stream.ts';
 import type { Foundation } from './foundation.ts';
+import { ConnectionLimit } from './http/connection-limit.ts';
 import { openHttp10Relay } from './http/http10-relay.ts';
 import { ReceiptBook } from './http/receipt-book.ts';
 import { accessTokenRoutes } from './http/routes/access-tokens.ts';
@@ -239,6 +240,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     localModel,
   });
   let draining = false;
+  const connections = new ConnectionLimit(config.maxConnections);
   // Behind the server: what it still answers goes out before these connections end.
   const relay =
     config.http10Port === undefined
@@ -247,6 +249,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
           await openHttp10Relay({
             host: config.host,
             port: config.http10Port,
+            connections,
             target: () => (port === undefined ? undefined : { host: config.host, port }),
           }),
         );
@@ -260,7 +263,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
       idempotency: opened.use(new ReceiptBook(store)),
       draining: () => draining,
       streamsPerWorkspace: config.workspaceMaxSubscribers,
-      maxConnections: config.maxConnections,
+      connections,
       heartbeatMs: config.heartbeatS * 1000,
       routes: withOpenApi(
         [

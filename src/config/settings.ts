@@ -117,7 +117,7 @@ export const SETTINGS = {
     kind: integer(0, 1_000_000),
     default: '0',
     description:
-      'Most client connections that are open at once; further ones are closed. 0: three quarters of the open files that the server may have.',
+      'Most client connections that are open at once, on all ports together; further ones are closed. 0: three quarters of the open files that the server may have.',
   }),
   maxSessions: setting({
     env: 'TROUPE_MAX_SESSIONS',

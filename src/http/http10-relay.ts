@@ -2,10 +2,16 @@
  * A second port for proxies that speak HTTP/1.0 to the servers behind them, as nginx before 1.29.7 does unless told
  * otherwise: uWebSockets.js answers that version with 505. Each request is passed on to the server as HTTP/1.1, and its
  * answer back as it comes, streams included. It costs a second pass through this process; what can speak 1.1 should.
+ *
+ * Its clients are bounded as those of the server itself: connections count into the same limit, ten seconds without a byte
+ * end one, and so does a head or a body that drips. A connection takes one request, so that it never takes more than the
+ * descriptors it was counted with. Buffers are those of two sockets; who does not read stops the server's writing.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { AppError } from '#src/core/errors.ts';
+import type { ConnectionLimit } from './connection-limit.ts';
 import { problemReply } from './problem.ts';
 import { requestIdFor } from './request-id.ts';
 import { GENERAL_HEADERS } from './write-reply.ts';
@@ -16,6 +22,8 @@ export interface Http10RelayOptions {
   readonly port: number;
   /** Where the server listens; undefined as long as it does not. */
   readonly target: () => Target | undefined;
+  /** What the server's own connections count into, too. */
+  readonly connections: ConnectionLimit;
 }
 
 interface Target {
@@ -42,12 +50,39 @@ const HOP_BY_HOP = new Set([
 /** The server itself listens here when it listens everywhere. */
 const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
+/** Of the connections that clients may have: the server's own port is left the rest. */
+const SHARE_OF_CONNECTIONS = 0.5;
+/** A connection of a client, and ours to the server. The server counts its end of that one itself. */
+const DESCRIPTORS = 2;
+/** As uWebSockets.js does: the longest time without a byte, and the least bytes of a body in such a time. */
+const IDLE_MS = 10_000;
+const MIN_BODY_BYTES = 160 * 1024;
+/** Of Node.js: the time for a head, how often it is looked at, and its size. A body has a rule of its own below. */
+const LIMITS = {
+  headersTimeout: IDLE_MS,
+  requestTimeout: 0,
+  connectionsCheckingInterval: 1_000,
+  maxHeaderSize: 16 * 1024,
+};
+
 /** Settles once it listens. Rejects when it cannot. Disposing ends every connection. */
-export async function openHttp10Relay({ host, port, target }: Http10RelayOptions): Promise<Http10Relay> {
-  const server = createServer((inbound, answer) => {
+export async function openHttp10Relay(options: Http10RelayOptions): Promise<Http10Relay> {
+  const { host, port, target, connections } = options;
+  const asked = new WeakSet<Socket>();
+  const server = createServer(LIMITS, (inbound, answer) => {
+    asked.add(inbound.socket);
+    // Node.js would keep a connection on which more was asked, although it refuses that.
+    answer.on('finish', () => inbound.socket.destroySoon());
+    endDrippingBody(inbound);
     const to = target();
     if (to === undefined) refuse(inbound, answer);
     else relay(inbound, answer, to);
+  });
+  server.maxRequestsPerSocket = 1;
+  server.on('connection', limitRelayed(connections));
+  server.setTimeout(IDLE_MS, (socket: Socket) => {
+    // An event stream may be silent for as long as it likes; who leaves an answer unread may not.
+    if (!asked.has(socket) || socket.writableLength > 0) socket.destroy();
   });
   server.listen(port, host);
   await once(server, 'listening').catch((cause: NodeJS.ErrnoException) => {
@@ -62,6 +97,33 @@ export async function openHttp10Relay({ host, port, target }: Http10RelayOptions
       server.closeAllConnections();
     },
   };
+}
+
+/** Returns what counts connections, and closes those that are too many. */
+function limitRelayed(connections: ConnectionLimit): (socket: Socket) => void {
+  let open = 0;
+  return (socket) => {
+    open += DESCRIPTORS;
+    const isWithin = connections.count(DESCRIPTORS);
+    socket.on('close', () => {
+      open -= DESCRIPTORS;
+      connections.count(-DESCRIPTORS);
+    });
+    if (!isWithin || open > connections.limit * SHARE_OF_CONNECTIONS) socket.destroy();
+  };
+}
+
+/** Ends the connection when too little of the body comes in the time that a connection may be idle. */
+function endDrippingBody(inbound: IncomingMessage): void {
+  const timer = setTimeout(() => inbound.socket.destroy(), IDLE_MS);
+  let bytes = 0;
+  inbound.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes < MIN_BODY_BYTES) return;
+    bytes = 0;
+    timer.refresh();
+  });
+  for (const event of ['end', 'close']) inbound.on(event, () => clearTimeout(timer));
 }
 
 function relay(inbound: IncomingMessage, answer: ServerResponse, { host, port }: Target): void {

@@ -5,7 +5,7 @@
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
-import { affordableConnections, limitConnections } from './connection-limit.ts';
+import { ConnectionLimit, limitConnections } from './connection-limit.ts';
 import type { Edge, EdgePorts } from './edge.ts';
 import { createRequestHandler } from './exchange.ts';
 import { GuessGuard } from './guess-guard.ts';
@@ -19,8 +19,8 @@ import { type EncodedReply, writeReply } from './write-reply.ts';
 export interface ServerOptions extends EdgePorts {
   readonly routes: readonly Route[];
   readonly listen: { readonly host: string; readonly port: number };
-  /** Open at once; more are closed. 0 or nothing: what the open files of this process allow. */
-  readonly maxConnections?: number;
+  /** Counts the connections that are open at once, with those of other ports; more are closed. Default: one of its own. */
+  readonly connections?: ConnectionLimit;
 }
 
 export interface Server extends AsyncDisposable {
@@ -66,7 +66,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     guesses: new GuessGuard(),
   };
   const app = uws.App();
-  limitConnections(app, options.maxConnections || affordableConnections());
+  limitConnections(app, options.connections ?? new ConnectionLimit());
   mount(app, options.routes, edge);
   const { host } = options.listen;
   const socket = listenOn(app, host, options.listen.port);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import Type from 'typebox';
+import { ConnectionLimit } from '#src/http/connection-limit.ts';
 import { json } from '#src/http/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { eventually } from '#test/support/processes.ts';
@@ -135,7 +136,7 @@ test('clients that stop in the middle are sent away, and nobody waits for them',
 });
 
 test('connections beyond the limit are closed, and those that are there go on', async (t) => {
-  const server = await serve(t, routes, { maxConnections: 3 });
+  const server = await serve(t, routes, { connections: new ConnectionLimit(3) });
   const kept = Array.from({ length: 3 }, () => new RawConnection(server));
   const answered = (raw: RawConnection, times: number) =>
     raw.until((text) => text.split('hello').length > times);
