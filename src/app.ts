@@ -26,6 +26,7 @@ import { listAudit } from './datasource/audit.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
 import { Heartbeats } from './events/heartbeats.ts';
 import { SessionStream } from './events/session-stream.ts';
+import { StreamBudget } from './events/stream-budget.ts';
 import type { Foundation } from './foundation.ts';
 import { ConnectionLimit } from './http/connection-limit.ts';
 import { openHttp10Relay } from './http/http10-relay.ts';
@@ -148,8 +149,15 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     convert: (request) => host.convert(request),
   });
   const frontEnd = new FrontEndFiles(() => host.marimo);
+  const budget = new StreamBudget(config.streamMemoryMb * 1024 * 1024);
   const makeStream = (sessionId: SessionId, resumeShare?: number) =>
-    new SessionStream({ sessionId, limitBytes: config.subscriberBufferBytes, resumeShare, heartbeats });
+    new SessionStream({
+      sessionId,
+      limitBytes: config.subscriberBufferBytes,
+      resumeShare,
+      heartbeats,
+      budget,
+    });
   const liveNotebooks = new LiveNotebooks({ store, notebooks, makeStream });
   const { datasources, grants, keys, queries, forAgents } = opened.use(
     await openDatasources({

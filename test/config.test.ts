@@ -56,6 +56,7 @@ test('with nothing set, every setting has its default', (t) => {
     idleTimeoutS: 0,
     heartbeatS: 5,
     subscriberBufferBytes: 1_048_576,
+    streamMemoryMb: 256,
     workspaceMaxSessions: 0,
     workspaceMaxRuns: 0,
     workspaceMaxSubscribers: 0,

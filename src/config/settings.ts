@@ -148,6 +148,14 @@ export const SETTINGS = {
     unit: 'bytes',
     description: 'Unsent bytes after which a slow subscriber is disconnected and asked to reconnect.',
   }),
+  streamMemoryMb: setting({
+    env: 'TROUPE_STREAM_MEMORY_MB',
+    kind: integer(1, 1_048_576),
+    default: '256',
+    unit: 'MiB',
+    description:
+      'Most memory that subscribers of all event streams together may take by not reading; beyond it those furthest behind are told to reconnect.',
+  }),
   workspaceMaxSessions: setting({
     env: 'TROUPE_WORKSPACE_MAX_SESSIONS',
     kind: integer(0, 1_000_000),

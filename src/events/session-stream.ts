@@ -9,8 +9,9 @@
  * 2. Nothing uncommitted is seen, nothing is missed or seen twice: a snapshot that is taken while events are held is
  *    sent behind them and stands for them; what is published after it follows.
  * 3. A stalled subscriber is cut off at the limit; it holds neither the producer nor the others. One that is moving asks
- *    the producer to pause instead, and is cut off at four times the limit.
- * 4. Writes are whole frames: a subscriber that is cut off has seen no half event.
+ *    the producer to pause instead, and is cut off at four times the limit. Either is cut off when the streams of the whole
+ *    server take too much memory by those who lag, and it is among the furthest behind (stream-budget.ts).
+ * 4. A subscriber that is cut off has seen no half event: within a frame its connection breaks instead of being ended.
  *
  * Event ids are `<epoch>-<seq>`, the epoch new with each stream object, so an id from before a restart asks for the
  * state again. So do the ids of the replay, which have a third part; that of `session.replayed` has none.
@@ -25,6 +26,7 @@ import type { Heartbeats } from './heartbeats.ts';
 import { HeldQueue } from './held-queue.ts';
 import { Listeners } from './listeners.ts';
 import { Pressure } from './pressure.ts';
+import type { ChargedStream, Laggard, StreamBudget } from './stream-budget.ts';
 import { Subscriber } from './subscriber.ts';
 
 export interface SessionStreamOptions {
@@ -34,6 +36,8 @@ export interface SessionStreamOptions {
   /** Of the limit: what is kept for subscribers that come back with a `Last-Event-ID`. Default: an eighth. */
   readonly resumeShare?: number | undefined;
   readonly heartbeats?: Heartbeats;
+  /** What is kept for those who lag counts into it. */
+  readonly budget?: StreamBudget;
 }
 
 export interface SubscribeOptions {
@@ -57,18 +61,20 @@ interface Frame {
   readonly isLast: boolean;
 }
 
-export class SessionStream {
+export class SessionStream implements ChargedStream {
   readonly sessionId: string;
   readonly #limitBytes: number;
   readonly #resumeBytes: number;
   readonly #heartbeats: Heartbeats | undefined;
+  readonly #budget: StreamBudget | undefined;
+  #chargedBytes = 0;
   readonly #epoch = randomBytes(5).toString('hex');
   readonly #ring = new ChunkRing();
   /** Frames that wait for commits, and subscribers that join behind them. */
   readonly #held = new HeldQueue<Frame | Subscriber>({
     release: (item) => this.#release(item),
     drop: (item) => this.#drop(item),
-    advanced: () => (this.#isDeliveryDue ? this.#deliver() : this.#settle()),
+    advanced: () => (this.#isDeliveryDue ? this.#deliver() : this.settle()),
   });
   readonly #subscribers = new Set<Subscriber>();
   readonly #blocked = new Set<Subscriber>();
@@ -87,12 +93,14 @@ export class SessionStream {
     limitBytes = DEFAULT_LIMIT_BYTES,
     resumeShare = RESUME_SHARE,
     heartbeats,
+    budget,
   }: SessionStreamOptions) {
     this.sessionId = sessionId;
     this.#limitBytes = limitBytes;
     this.#resumeBytes = limitBytes * resumeShare;
     this.#heartbeats = heartbeats;
-    this.#pressure = new Pressure(limitBytes, () => this.#settle());
+    this.#budget = budget;
+    this.#pressure = new Pressure(limitBytes, () => this.settle());
   }
 
   get subscriberCount(): number {
@@ -135,15 +143,17 @@ export class SessionStream {
       subscriber.join(place.index);
       this.#pump(subscriber);
     }
+    if (subscriber.blocked) this.settle();
     return {
+      probe: () => subscriber.takeByte() ?? HEARTBEAT,
       writable: () => {
         if (!this.#subscribers.has(subscriber)) return;
         subscriber.unblock();
         this.#pump(subscriber);
-        this.#settle();
+        this.settle();
       },
       close: () => {
-        if (this.#remove(subscriber)) this.#settle();
+        if (this.#remove(subscriber)) this.settle();
       },
     };
   }
@@ -151,7 +161,7 @@ export class SessionStream {
   /** Tells every subscriber to connect again for the current state, and ends it. The stream goes on. */
   resync(reason: string): void {
     for (const subscriber of this.#subscribers) this.#cutOff(subscriber, reason);
-    this.#settle();
+    this.settle();
   }
 
   /** True: pause, a subscriber that is still moving lags behind. False: go on. Answers what stops the telling. */
@@ -179,7 +189,7 @@ export class SessionStream {
     const text = encodeFrame(`${this.#epoch}-${seq}`, envelope);
     this.#heldLength += text.length;
     this.#held.push({ text, seq, isLast }, after);
-    if (!this.#held.isEmpty) this.#settle();
+    if (!this.#held.isEmpty) this.settle();
   }
 
   #release(item: Frame | Subscriber): void {
@@ -222,7 +232,7 @@ export class SessionStream {
     this.#isDeliveryDue = false;
     this.#seal();
     for (const subscriber of this.#subscribers) if (!subscriber.blocked) this.#pump(subscriber);
-    this.#settle();
+    this.settle();
   }
 
   #pump(subscriber: Subscriber): void {
@@ -237,9 +247,11 @@ export class SessionStream {
   }
 
   /** Cuts off who lags too far, forgets what nobody needs, and asks the producer to pause or to go on. */
-  #settle(): void {
+  settle(): void {
     let needed = this.#ring.nextIndex;
     let worstBytes = this.#heldLength;
+    let ownBytes = 0;
+    let furthestBytes = 0;
     const nowMs = this.#blocked.size > 0 ? performance.now() : 0;
     for (const subscriber of this.#blocked) {
       const lagBytes = subscriber.lagBytes(this.#ring);
@@ -250,20 +262,38 @@ export class SessionStream {
       }
       if (isMoving) worstBytes = Math.max(worstBytes, lagBytes);
       if (lagBytes > 0) needed = Math.min(needed, subscriber.next);
+      ownBytes += subscriber.ownBytes;
+      furthestBytes = Math.max(furthestBytes, lagBytes);
     }
     this.#ring.trim(needed, this.#resumeBytes);
     this.#pressure.update(worstBytes);
+    const chargedBytes = ownBytes + furthestBytes;
+    if (chargedBytes === this.#chargedBytes) return;
+    this.#chargedBytes = chargedBytes;
+    this.#budget?.charge(this, chargedBytes);
+  }
+
+  /** Those whose connection has not taken everything; for the budget. */
+  *laggards(): Generator<Laggard> {
+    for (const subscriber of this.#blocked) {
+      const { ownBytes } = subscriber;
+      const behindBytes = ownBytes + subscriber.lagBytes(this.#ring);
+      yield { behindBytes, ownBytes, cutOff: () => this.#cutOff(subscriber, 'slow_subscriber') };
+    }
   }
 
   #cutOff(subscriber: Subscriber, reason: string): void {
     this.#remove(subscriber);
+    if (subscriber.isWithinFrame) {
+      subscriber.sink.cutOff(undefined);
+      return;
+    }
     const envelope: Envelope = {
       type: 'session.resync-required',
       sessionId: this.sessionId,
       data: { reason },
     };
-    subscriber.sink.write(Buffer.from(encodeFrame(`${this.#epoch}-${this.#seq}.0`, envelope)));
-    subscriber.sink.end();
+    subscriber.sink.cutOff(Buffer.from(encodeFrame(`${this.#epoch}-${this.#seq}.0`, envelope)));
   }
 
   #state(envelopes: readonly Envelope[]): Iterator<Uint8Array, undefined> {

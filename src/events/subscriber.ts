@@ -1,12 +1,14 @@
 import type { ChunkRing } from './chunk-ring.ts';
 import type { EventSink } from './event-sink.ts';
+import { PIECE_BYTES } from './frame.ts';
 
 /** A subscriber that took bytes this recently is moving: slow perhaps, but not stalled. */
 export const MOVING_WITHIN_MS = 100;
 
 /**
  * One subscriber's place in a stream: what it is still to be given of the state it missed, then an index into the ring
- * that all share. While its connection takes nothing it is only these few members.
+ * that all share. While its connection takes nothing it is only these few members, the rest of a frame, and what the
+ * connection has not sent: no more than one piece, for a frame that is larger is handed over in pieces.
  */
 export class Subscriber {
   readonly sink: EventSink;
@@ -16,6 +18,10 @@ export class Subscriber {
   blocked = false;
   #joined = false;
   #ahead: Iterator<Uint8Array, undefined> | undefined;
+  /** What is still to be written of a frame that is larger than a piece. */
+  #rest: Uint8Array | undefined;
+  #isRestShared = false;
+  #unsentBytes = 0;
   #movedAtMs = 0;
 
   /** `ahead` is written before anything of the ring and never counts as lag. */
@@ -32,37 +38,80 @@ export class Subscriber {
 
   /** Whether everything there is was handed to the connection. */
   isCaughtUp(ring: ChunkRing): boolean {
-    return this.#joined && this.#ahead === undefined && this.next >= ring.nextIndex;
+    return (
+      this.#joined && this.#ahead === undefined && this.#rest === undefined && this.next >= ring.nextIndex
+    );
   }
 
+  /** Whether only a part of a frame was handed over. */
+  get isWithinFrame(): boolean {
+    return this.#rest !== undefined;
+  }
+
+  /** What was published and is still to be handed over. */
   lagBytes(ring: ChunkRing): number {
-    return this.#joined ? ring.bytesFrom(this.next) : 0;
+    if (!this.#joined) return 0;
+    return ring.bytesFrom(this.next) + (this.#isRestShared ? (this.#rest?.byteLength ?? 0) : 0);
+  }
+
+  /** What is in memory for this subscriber alone: what its connection may not have sent, and the frame it is in. */
+  get ownBytes(): number {
+    return this.#unsentBytes + (this.#isRestShared ? 0 : (this.#rest?.byteLength ?? 0));
   }
 
   /** Writes until the connection refuses or there is no more. */
   pump(ring: ChunkRing): void {
     if (!this.#joined) return;
+    this.#writeRest();
     while (!this.blocked && this.#ahead !== undefined) {
       const { value } = this.#ahead.next();
       if (value === undefined) this.#ahead = undefined;
-      else this.write(value);
+      else this.#writeFrames(value, false);
     }
-    while (!this.blocked && this.next < ring.nextIndex) this.write(ring.at(this.next++).bytes);
+    while (!this.blocked && this.next < ring.nextIndex) this.#writeFrames(ring.at(this.next++).bytes, true);
   }
 
   write(bytes: Uint8Array): void {
     if (this.sink.write(bytes)) return;
     this.blocked = true;
+    this.#unsentBytes = bytes.byteLength;
     this.#movedAtMs = performance.now();
   }
 
   /** The connection has taken everything it was given. */
   unblock(): void {
     this.blocked = false;
+    this.#unsentBytes = 0;
     this.#movedAtMs = performance.now();
+  }
+
+  /** Returns the next byte of the frame that is being written, which counts as written then; undefined between frames. */
+  takeByte(): Uint8Array | undefined {
+    const rest = this.#rest;
+    if (rest === undefined) return undefined;
+    this.#rest = rest.byteLength > 1 ? rest.subarray(1) : undefined;
+    return rest.subarray(0, 1);
   }
 
   isMoving(nowMs: number): boolean {
     return nowMs - this.#movedAtMs < MOVING_WITHIN_MS;
+  }
+
+  #writeFrames(bytes: Uint8Array, isShared: boolean): void {
+    if (bytes.byteLength <= PIECE_BYTES) {
+      this.write(bytes);
+      return;
+    }
+    this.#rest = bytes;
+    this.#isRestShared = isShared;
+    this.#writeRest();
+  }
+
+  #writeRest(): void {
+    while (!this.blocked && this.#rest !== undefined) {
+      const rest = this.#rest;
+      this.#rest = rest.byteLength > PIECE_BYTES ? rest.subarray(PIECE_BYTES) : undefined;
+      this.write(rest.subarray(0, PIECE_BYTES));
+    }
   }
 }

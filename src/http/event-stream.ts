@@ -3,8 +3,9 @@
  * and closes it when the client leaves.
  *
  * uWebSockets.js keeps what a socket did not take and empties that only on the next write, so when the socket takes
- * bytes again a comment is written first: only if that goes through is there room for frames. Unsent bytes of ours are
- * therefore at most one chunk and a comment per subscriber.
+ * bytes again a few are written first (a comment, or one byte of a frame): only if they go through is there room for more.
+ * Unsent bytes of ours are therefore at most one piece (64 KiB) and these few per subscriber. They are freed when the connection closes, not before,
+ * so one that is cut off has a second to take its last bytes, and only so many connections at a time have it.
  */
 import type { HttpResponse } from 'uWebSockets.js';
 import type { WorkspaceId } from '#src/core/ids.ts';
@@ -21,8 +22,16 @@ export const STREAM_HEADERS: Readonly<Record<string, string>> = {
 
 const COMMENT = Buffer.from(':\n\n');
 
+/** How long a client that lags may take to be told that it is cut off. */
+const LEAVING_MS = 1_000;
+/** Who have that time at once: 16 MiB of unsent pieces. The others are closed without a word. */
+const MAX_LEAVING = 256;
+
 /** The streams that are open now, so that a revoked token or a closing server can end them. */
-export type OpenStreams = Set<EventStream>;
+export class OpenStreams extends Set<EventStream> {
+  /** Those that are over, and have last bytes to be taken. */
+  readonly leaving = new Set<EventStream>();
+}
 
 /** Throws `quota_exceeded` when the workspace has `limit` streams open; 0 is no limit. */
 export function admitStream(streams: OpenStreams, limit: number, workspaceId: WorkspaceId): void {
@@ -43,6 +52,7 @@ export class EventStream implements EventSink {
   #accepted = true;
   #over = false;
   #subscription: Subscription | undefined;
+  #deadline: NodeJS.Timeout | undefined;
 
   /** The status and headers of `res` are written, its abort handler calls `close`. */
   constructor(res: HttpResponse, principal: Principal | undefined, streams: OpenStreams) {
@@ -55,7 +65,8 @@ export class EventStream implements EventSink {
   /** Sends the first bytes and lets the subscription write. */
   start(open: (sink: EventSink) => Subscription): void {
     this.#res.onWritable(() => {
-      if (this.write(COMMENT)) this.#subscription?.writable();
+      if (this.#deadline !== undefined) this.#leave(() => this.#endResponse());
+      else if (this.write(this.#subscription?.probe() ?? COMMENT)) this.#subscription?.writable();
       return true;
     });
     this.write(COMMENT);
@@ -74,15 +85,48 @@ export class EventStream implements EventSink {
   end(): void {
     if (this.#over) return;
     this.#finish();
-    // Without closing the connection: asked for that, uWebSockets.js 20 writes the header into the body.
-    this.#res.cork(() => {
-      this.#res.end();
-    });
+    this.#endResponse();
+  }
+
+  cutOff(last: Uint8Array | undefined): void {
+    if (this.#over) return;
+    if (last !== undefined && this.write(last)) {
+      this.end();
+      return;
+    }
+    this.#finish();
+    const { leaving } = this.#streams;
+    const [first] = leaving;
+    if (leaving.size >= MAX_LEAVING) first?.abandon();
+    leaving.add(this);
+    // Never within this call: uWebSockets.js may be about to go on with the same connection.
+    this.#deadline = setTimeout(() => this.abandon(), last === undefined ? 0 : LEAVING_MS);
+  }
+
+  /** Closes the connection of a stream that is over, though its client has not taken the last bytes. */
+  abandon(): void {
+    this.#leave(() => this.#res.close());
   }
 
   /** The client has left. */
   close(): void {
+    this.#leave(() => {});
     if (!this.#over) this.#finish();
+  }
+
+  #leave(then: () => void): void {
+    if (this.#deadline === undefined) return;
+    clearTimeout(this.#deadline);
+    this.#deadline = undefined;
+    this.#streams.leaving.delete(this);
+    then();
+  }
+
+  #endResponse(): void {
+    // Without closing the connection: asked for that, uWebSockets.js 20 writes the header into the body.
+    this.#res.cork(() => {
+      this.#res.end();
+    });
   }
 
   #finish(): void {

@@ -7,6 +7,7 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { ConnectionLimit, limitConnections } from './connection-limit.ts';
 import type { Edge, EdgePorts } from './edge.ts';
+import { OpenStreams } from './event-stream.ts';
 import { createRequestHandler } from './exchange.ts';
 import { GuessGuard } from './guess-guard.ts';
 import { problemReply } from './problem.ts';
@@ -60,7 +61,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     streamsPerWorkspace: options.streamsPerWorkspace ?? 0,
     heartbeatMs: options.heartbeatMs ?? DEFAULT_HEARTBEAT_MS,
     idempotency: options.idempotency,
-    streams: new Set(),
+    streams: new OpenStreams(),
     inFlight: new Set(),
     pendingAnswers: new Set(),
     guesses: new GuessGuard(),
@@ -83,6 +84,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     const deadline = Date.now() + graceMs;
     while (edge.inFlight.size > 0 && Date.now() < deadline) await later(GRACE_CHECK_MS);
     for (const stream of edge.streams) stream.end();
+    for (const stream of edge.streams.leaving) stream.abandon();
     app.close();
   };
   const server: Server = {

@@ -10,6 +10,8 @@ export interface ReceivedFrame {
 export class RecordingSink implements EventSink {
   open = true;
   ended = false;
+  /** Whether it ended without a word. */
+  isBroken = false;
   writes = 0;
   text = '';
 
@@ -22,6 +24,12 @@ export class RecordingSink implements EventSink {
 
   end(): void {
     this.ended = true;
+  }
+
+  cutOff(last: Uint8Array | undefined): void {
+    if (last !== undefined) this.write(last);
+    this.isBroken = last === undefined;
+    this.end();
   }
 
   get frames(): ReceivedFrame[] {

@@ -199,6 +199,20 @@ test('a replay larger than every buffer arrives whole', async (t) => {
   raw.leave();
 });
 
+test('a frame larger than every buffer arrives whole, at a reader that stops in between too', async (t) => {
+  const { connect, stream } = await serveStream(t, 64 * 1024 * 1024);
+  const raw = connect();
+  await raw.until((sent) => sent.includes('session.replayed'));
+  const large = [text('x'.repeat(12_000_000)), text('y'.repeat(3_000_000)), text('small')];
+  for (const event of large) stream.publish(event);
+  raw.socket.pause();
+  await new Promise((resolve) => setTimeout(resolve, 100)); // in which its connection is full
+  raw.socket.resume();
+  await raw.until((sent) => sent.includes('"small"'));
+  assert.deepEqual(eventsOf(raw).slice(2), large);
+  raw.leave();
+});
+
 test('streams can be ended by their caller, as when a token is revoked', async (t) => {
   const { connect, server, stream } = await serveStream(t);
   const raw = connect();

@@ -78,7 +78,7 @@ const things: readonly Route[] = [
     responses: {
       200: { description: 'The stream.', contentType: 'text/event-stream', schema: NotebookStreamEvent },
     },
-    handle: () => stream(() => ({ writable() {}, close() {} })),
+    handle: () => stream(() => ({ probe: () => Buffer.alloc(0), writable() {}, close() {} })),
   }),
 ];
 const routes = withOpenApi([...healthRoutes(() => ({ ready: true })), ...things], {

@@ -1,0 +1,75 @@
+/**
+ * The memory that subscribers of all streams of the server may take together by not reading. Each stream charges what is
+ * kept for those who lag: its frames from the place of the furthest behind on, and what the connections have not sent yet.
+ * Beyond the limit the subscribers that are furthest behind are cut off, whichever stream they follow.
+ *
+ * A stream on which everybody keeps up charges nothing, and is never looked at.
+ */
+
+/** One subscriber that lags. */
+export interface Laggard {
+  /** Everything there is that its client has not taken. */
+  readonly behindBytes: number;
+  /** What of that is in memory for this subscriber alone. */
+  readonly ownBytes: number;
+  cutOff(): void;
+}
+
+/** A stream, seen from the budget. */
+export interface ChargedStream {
+  laggards(): Iterable<Laggard>;
+  /** Charges anew. */
+  settle(): void;
+}
+
+/** Streams are brought to this part of the limit, so that the next frame does not exceed it again. */
+const TARGET_SHARE = 7 / 8;
+/** What one round cuts off at most, of those who lag: frames that several share are counted after each round. */
+const ROUND_SHARE = 1 / 16;
+
+export class StreamBudget {
+  readonly #limitBytes: number;
+  readonly #charges = new Map<ChargedStream, number>();
+  #chargedBytes = 0;
+  #isEnforcing = false;
+
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes;
+  }
+
+  get chargedBytes(): number {
+    return this.#chargedBytes;
+  }
+
+  /** Notes what a stream keeps for those who lag; cuts subscribers off when that is too much. */
+  charge(stream: ChargedStream, bytes: number): void {
+    this.#chargedBytes += bytes - (this.#charges.get(stream) ?? 0);
+    if (bytes > 0) this.#charges.set(stream, bytes);
+    else this.#charges.delete(stream);
+    if (this.#chargedBytes > this.#limitBytes && !this.#isEnforcing) this.#enforce();
+  }
+
+  #enforce(): void {
+    this.#isEnforcing = true;
+    try {
+      while (this.#chargedBytes > this.#limitBytes * TARGET_SHARE) if (!this.#cutOffSome()) return;
+    } finally {
+      this.#isEnforcing = false;
+    }
+  }
+
+  /** Returns whether there was anybody to cut off. */
+  #cutOffSome(): boolean {
+    const streams = [...this.#charges.keys()];
+    const laggards = streams.flatMap((stream) => [...stream.laggards()]);
+    laggards.sort((a, b) => b.behindBytes - a.behindBytes);
+    let excessBytes = this.#chargedBytes - this.#limitBytes * TARGET_SHARE;
+    for (const laggard of laggards.slice(0, Math.ceil(laggards.length * ROUND_SHARE))) {
+      if (excessBytes <= 0) break;
+      laggard.cutOff();
+      excessBytes -= laggard.ownBytes;
+    }
+    for (const stream of streams) stream.settle();
+    return laggards.length > 0;
+  }
+}

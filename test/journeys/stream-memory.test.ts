@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { startChildServer } from '#test/support/child-server.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { openStream } from '#test/support/raw-stream.ts';
+import { OWNER } from '#test/support/server-fixture.ts';
+
+const SUBSCRIBERS = 2_000;
+const BUDGET_MIB = 48;
+/** What the sockets and subscriptions themselves take, the heap's slack, and unsent pieces of those who were told. */
+const MARGIN_MIB = 112;
+/** One print that is a large frame, then lines. */
+const CODE = `print("x" * 900_000)
+import time
+for n in range(200):
+    print(f"{n:04}" + "y" * 6_000)
+    time.sleep(0.002)
+print("the " + "end")`;
+
+test('two thousand subscribers that read nothing take no more memory than their budget', async (t) => {
+  const server = await startChildServer(t, {
+    TROUPE_STREAM_MEMORY_MB: String(BUDGET_MIB),
+  });
+  const { id } = await openNotebook(server, { a: CODE });
+  const path = `/api/v3/notebook-sessions/${id}/events`;
+  const reader = await openStream({ baseUrl: server.baseUrl, owner: OWNER }, path);
+  const sockets: Socket[] = [];
+  t.after(() => sockets.forEach((socket) => void socket.destroy()));
+  for (let n = 0; n < SUBSCRIBERS; n += 100) {
+    sockets.push(...(await Promise.all(Array.from({ length: 100 }, () => subscribe(server.baseUrl, path)))));
+  }
+  const before = residentMib(server.pid);
+  let peak = before;
+  const watch = setInterval(() => {
+    peak = Math.max(peak, residentMib(server.pid));
+  }, 10);
+  const { runId } = await server.client.executions.submit(id, { type: 'all' });
+  await reader.until('the end');
+  const run = await server.client.waitForRun(runId);
+  clearInterval(watch);
+  assert.equal(run.status, 'completed');
+  const printed = printedIn(reader.text);
+  const lines = Array.from({ length: 200 }, (_, n) => `${String(n).padStart(4, '0')}${'y'.repeat(6_000)}\n`);
+  assert.ok(
+    printed === `${'x'.repeat(900_000)}\n${lines.join('')}the end\n`,
+    'a reader that reads gets everything',
+  );
+  t.diagnostic(`from ${Math.round(before)} to ${Math.round(peak)} MiB`);
+  assert.ok(peak - before < BUDGET_MIB + MARGIN_MIB, `${peak - before} MiB more`);
+  reader.close();
+});
+
+function printedIn(stream: string): string {
+  const frames = stream.matchAll(/^data: (.*"console-output".*)$/gm);
+  return [...frames].map(([, json = '']) => Object(JSON.parse(json)).data.text).join('');
+}
+
+/** A subscriber that reads the head of the answer and nothing after it. */
+function subscribe(baseUrl: string, path: string): Promise<Socket> {
+  const { hostname, port } = new URL(baseUrl);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => {});
+  const headers = `Authorization: Bearer ${OWNER.token}\r\nService-Workspace-Id: ${OWNER.workspaceId}\r\n`;
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);
+  return new Promise((resolve) => {
+    socket.once('data', () => {
+      socket.pause();
+      resolve(socket);
+    });
+  });
+}
+
+function residentMib(pid: number): number {
+  const [, kib = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
+  return Number(kib) / 1024;
+}
