@@ -66,7 +66,9 @@ export class RunBook {
 
   /** Throws `quota_exceeded` when the workspace has its maximum of runs in progress. */
   admit(workspaceId: WorkspaceId): void {
-    refuseOverQuota('runs in progress', this.#maxInFlight, () => countOf(this.actors.residents(), workspaceId));
+    refuseOverQuota('runs in progress', this.#maxInFlight, () =>
+      countOf(this.actors.residents(), workspaceId),
+    );
   }
 
   /** Begins a run: writes its record, lists it in its session and starts its actor. Throws `quota_exceeded`. */
