@@ -10,8 +10,9 @@ import { table } from '#src/cli/table.ts';
 import { terminalOn } from '#src/cli/terminal.ts';
 import type { NotebookStreamEvent } from '#src/client/events.ts';
 import type { Run } from '#src/client/runs.ts';
+import { SeededRandom } from '#test/support/random.ts';
 import { STEERING } from '#test/support/steering.ts';
-import { Chance, odd } from './random.ts';
+import { odd } from './odd-values.ts';
 
 const CASES = 4_000;
 const MIMETYPES = [
@@ -82,19 +83,19 @@ const PIECES = [
   ],
   ...['word', 'Zürich', '数字', '😀', ' '.repeat(9)],
 ];
-function hostileText(chance: Chance): string {
-  return Array.from({ length: chance.below(30) }, () =>
-    chance.is(0.2) ? chance.bytes(chance.below(12)).toString('latin1') : chance.of(PIECES),
+function hostileText(random: SeededRandom): string {
+  return Array.from({ length: random.below(30) }, () =>
+    random.is(0.2) ? random.bytes(random.below(12)).toString('latin1') : random.pick(PIECES),
   ).join('');
 }
 
-function hostileData(chance: Chance): unknown {
-  if (chance.is(0.7)) return hostileText(chance);
+function hostileData(random: SeededRandom): unknown {
+  if (random.is(0.7)) return hostileText(random);
   const entries = Array.from({ length: 3 }, () => [
-    chance.of([...MIMETYPES, 'type', 'msg', 'cells']),
-    chance.is(0.5) ? hostileText(chance) : odd(chance),
+    random.pick([...MIMETYPES, 'type', 'msg', 'cells']),
+    random.is(0.5) ? hostileText(random) : odd(random),
   ]);
-  return chance.is(0.5) ? Object.fromEntries(entries) : [Object.fromEntries(entries), odd(chance)];
+  return random.is(0.5) ? Object.fromEntries(entries) : [Object.fromEntries(entries), odd(random)];
 }
 
 function optionsFor(columns: number | undefined, color: boolean): ShowOptions {
@@ -107,33 +108,33 @@ function optionsFor(columns: number | undefined, color: boolean): ShowOptions {
 }
 
 test('no output makes the show code fail, or gets more than text and colours to a terminal', () => {
-  const chance = new Chance(1);
+  const random = new SeededRandom(1);
   for (let i = 0; i < CASES; i++) {
     let sent = '';
     const take = (text: string) => {
       sent += text;
     };
-    const color = chance.is(0.5);
-    const columns = chance.of([undefined, 0, 1, 2, 80]);
+    const color = random.is(0.5);
+    const columns = random.pick([undefined, 0, 1, 2, 80]);
     const screens = { out: true, err: true };
     const terminal = terminalOn({ out: take, err: take, color, live: color, columns, screens });
-    const value = { mimetype: chance.of(MIMETYPES), data: hostileData(chance) };
+    const value = { mimetype: random.pick(MIMETYPES), data: hostileData(random) };
     terminal.out(outputText(value, optionsFor(columns, color)));
-    terminal.err(hostileText(chance));
-    terminal.out(table(['one'], [[hostileText(chance)]], color));
+    terminal.err(hostileText(random));
+    terminal.out(table(['one'], [[hostileText(random)]], color));
     assert.doesNotMatch(sent, STEERING, JSON.stringify(value));
-    cutTo(hostileText(chance), chance.below(5) - 2);
+    cutTo(hostileText(random), random.below(5) - 2);
   }
 });
 
 test('what is printed piece by piece is as safe as what comes at once', () => {
-  const chance = new Chance(2);
+  const random = new SeededRandom(2);
   for (let i = 0; i < CASES; i++) {
     const printed = new PrintedText('', { colors: true });
-    const text = hostileText(chance);
+    const text = hostileText(random);
     let shown = '';
     for (let at = 0; at < text.length; ) {
-      const end = at + 1 + chance.below(5);
+      const end = at + 1 + random.below(5);
       shown += printed.take(text.slice(at, end));
       at = end;
     }
@@ -143,7 +144,7 @@ test('what is printed piece by piece is as safe as what comes at once', () => {
 });
 
 test('a whole run of hostile cells is shown to its end', async () => {
-  const chance = new Chance(3);
+  const random = new SeededRandom(3);
   for (let i = 0; i < CASES / 20; i++) {
     let sent = '';
     const take = (text: string) => {
@@ -158,11 +159,11 @@ test('a whole run of hostile cells is shown to its end', async () => {
     });
     const screen = new RunScreen(terminal, styleOf(true), {
       show: () => optionsFor(0, true),
-      asset: async () => ({ contentType: '', bytes: Buffer.from(hostileText(chance)) }),
+      asset: async () => ({ contentType: '', bytes: Buffer.from(hostileText(random)) }),
     });
-    const [cellId, runId] = [hostileText(chance), 'run_1'];
-    const cell = { cellId, name: hostileText(chance), code: hostileText(chance), config: {}, version: 1 };
-    const output = { channel: 'output', mimetype: chance.of(MIMETYPES), data: hostileData(chance) };
+    const [cellId, runId] = [hostileText(random), 'run_1'];
+    const cell = { cellId, name: hostileText(random), code: hostileText(random), config: {}, version: 1 };
+    const output = { channel: 'output', mimetype: random.pick(MIMETYPES), data: hostileData(random) };
     const events: unknown[] = [
       { type: 'cells-registered', sessionId: 's', data: { cells: [cell], order: [cellId] } },
       { type: 'cell-op', sessionId: 's', runId, data: { cellId, status: 'running' } },
@@ -170,12 +171,12 @@ test('a whole run of hostile cells is shown to its end', async () => {
         type: 'console-output',
         sessionId: 's',
         runId,
-        data: { cellId, channel: chance.of(['stdout', 'stderr']), text: hostileText(chance) },
+        data: { cellId, channel: random.pick(['stdout', 'stderr']), text: hostileText(random) },
       })),
       { type: 'cell-op', sessionId: 's', runId, data: { cellId, output, status: 'idle' } },
     ];
     for (const event of events) await screen.take(event as NotebookStreamEvent, runId);
-    const message = hostileText(chance);
+    const message = hostileText(random);
     const run: Run = {
       id: runId,
       kind: 'notebook',
