@@ -63,7 +63,7 @@ export function isPlausibleId(text: string): boolean {
   return text.length > 0 && text.length <= 200 && /^[A-Za-z0-9._:@-]+$/.test(text);
 }
 
-/** Returns the id of the session of a notebook: it is the notebook's own. */
+/** Returns the id of a notebook's session, which is the id of the notebook. */
 export function sessionIdOf(notebookId: NotebookId): SessionId {
   const id: string = notebookId;
   return id as SessionId;
