@@ -41,6 +41,7 @@ def run(order, confinement, link):
     kernel_process.reopen_stdio()
     folder = os.path.realpath(order.folder)
     writes = needs_to_write(order, folder)
+    engine = load(order, folder)  # while our own modules can be read
     if confinement:
         if confinement.found.root:
             ownership.give(folder, confinement.kernel_uid or confinement.uid)
@@ -55,7 +56,6 @@ def run(order, confinement, link):
     os.chdir("/")
     kernel_process.limit({"CORE": 0, **order.limits, **({"DATA": order.memory} if order.memory else {})})
     kernel_process.yield_to_server(order.nice)
-    engine = load(order, folder)
     if confinement:
         confinement.finish()
         narrow.narrow(confinement.found, find_readable(order), folder, writes)

@@ -41,9 +41,10 @@ def narrow(found, readable, folder, writes):
     """`found`: the layers that this machine has. `readable`: what else may be read than `folder`, which `writes` allows
     to be written."""
     if found.landlock:
-        rules = [(path, landlock.READ) for path in readable]
-        rules.append((folder, landlock.WRITE if writes else landlock.READ_FILE | landlock.READ_DIR))
-        landlock.restrict(found.landlock, rules)
+        ruleset = landlock.Ruleset(found.landlock, has_tcp_ports=False)
+        ruleset.allow(landlock.READ, readable)
+        ruleset.allow(landlock.WRITE if writes else landlock.READ, [folder])
+        ruleset.enforce()
     if found.seccomp:
         restrict(build())
 
