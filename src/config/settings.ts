@@ -154,7 +154,7 @@ export const SETTINGS = {
     default: '256',
     unit: 'MiB',
     description:
-      'Most memory that subscribers of all event streams together may take by not reading; beyond it those furthest behind are told to reconnect.',
+      'Most memory for unread events of all subscribers together. Above it, the subscribers that lag most are disconnected and asked to reconnect.',
   }),
   workspaceMaxSessions: setting({
     env: 'TROUPE_WORKSPACE_MAX_SESSIONS',
