@@ -1,11 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { constants } from 'node:os';
 import type { Failure } from '#src/core/errors.ts';
+import { type ChildEnd, type ChildPort, ConfinedChild } from './confined-child.ts';
 import { encodeFrame } from './frame-decoder.ts';
 import { asList, asRecord, asText, isRecord } from './json-shape.ts';
-import { KernelSocket } from './kernel-socket.ts';
 import type { CellOutput } from './messages.ts';
-import type { ZygoteProcess } from './zygote-process.ts';
 
 /** Reads a notebook file of this format into our serialization, or writes one. */
 export type ConvertRequest =
@@ -44,74 +41,52 @@ export type ConvertResult =
   | { readonly ok: true; readonly serialization: null; readonly content: string }
   | { readonly ok: false; readonly error: Failure };
 
-export interface ConvertPort {
-  readonly zygote: () => Promise<ZygoteProcess>;
-  readonly newSocketPath: () => string;
-  /** As the kernel host reads it. */
-  readonly confinement: Readonly<Record<string, unknown>> | null;
-}
-
 const INPUT = 1;
-const NO_ANSWER = 'The converter ended without an answer.';
-const LAST_WORDS_MS = 250;
 const TIMEOUT_MS = 30_000;
 
-/** One conversion in a child process that parses and never runs the notebook. Resolves always; the child is gone then. */
-export async function convertInChild(request: ConvertRequest, port: ConvertPort): Promise<ConvertResult> {
-  const id = randomBytes(8).toString('hex');
-  const token = randomBytes(32).toString('hex');
+/**
+ * Converts in a child process that parses and never runs the notebook. Always resolves; the child is gone then.
+ * `confine` is what the child is confined to, as the kernel host reads it.
+ */
+export async function convertInChild(
+  request: ConvertRequest,
+  port: ChildPort,
+  confine: Readonly<Record<string, unknown>> | null,
+): Promise<ConvertResult> {
   const { direction, format, ...input } = request;
   return new Promise((resolve) => {
-    const timers: NodeJS.Timeout[] = [];
-    let zygote: ZygoteProcess | null = null;
-    let isSettled = false;
     const settle = (result: ConvertResult) => {
-      if (isSettled) return;
-      isSettled = true;
-      for (const timer of timers) clearTimeout(timer);
-      socket.destroy();
-      zygote?.signal(id, constants.signals.SIGKILL);
+      clearTimeout(timeout);
+      child[Symbol.dispose]();
       resolve(result);
     };
-    const settleAfter = (delayMs: number, result: ConvertResult) => {
-      if (!isSettled) timers.push(setTimeout(() => settle(result), delayMs));
-    };
-    const socket = new KernelSocket(token, {
-      accepted: () => {},
+    const timeout = setTimeout(() => settle(failed('The conversion took too long.')), TIMEOUT_MS);
+    const child = new ConfinedChild(port, () => ({ op: 'convert', direction, format, confine }), {
       received: (values) => {
         for (const value of values) {
           const message = asRecord(value, 'the message');
-          if (message.op === 'convert-ready') socket.send(encodeFrame(INPUT, input));
+          if (message.op === 'convert-ready') child.send(encodeFrame(INPUT, input));
           else if (message.op === 'convert-done') settle(decodeResult(direction, message));
         }
       },
-      broken: (reason) => settle(failed(`The converter sent ${reason}.`)),
-      failed: () => settle(failed('The converter sent something that the server could not take.')),
-      // Why it ended without one, its host says next.
-      closed: () => settleAfter(LAST_WORDS_MS, failed(NO_ANSWER)),
+      ended: (end) => settle(failureOf(end)),
     });
-    const start = async () => {
-      const host = await port.zygote();
-      const socketPath = port.newSocketPath();
-      await socket.listen(socketPath);
-      if (isSettled) return;
-      zygote = host;
-      host.order(
-        id,
-        { op: 'convert', direction, format, socket_path: socketPath, token, confine: port.confinement },
-        {
-          // Its answer may still be in the socket, whose end is the one that counts.
-          ended: () => settleAfter(LAST_WORDS_MS, failed(NO_ANSWER)),
-          refused: (reason) => settle(hostFailed(reason)),
-          lost: () => settle(hostFailed('The kernel host ended during the conversion.')),
-        },
-      );
-    };
-    settleAfter(TIMEOUT_MS, failed('The conversion took too long.'));
-    start().catch((error: unknown) =>
-      settle(hostFailed(error instanceof Error ? error.message : String(error))),
-    );
   });
+}
+
+function failureOf(end: ChildEnd): ConvertResult {
+  switch (end.kind) {
+    case 'ended':
+      return failed('The converter ended without an answer.');
+    case 'broken':
+      return failed(`The converter sent ${end.reason}.`);
+    case 'failed':
+      return failed('The converter sent something that the server could not take.');
+    case 'lost':
+      return hostFailed('The kernel host ended during the conversion.');
+    default:
+      return hostFailed(end.reason);
+  }
 }
 
 function decodeResult(

@@ -5,6 +5,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { ChildPort } from './confined-child.ts';
 import type { ConvertRequest, ConvertResult } from './convert.ts';
 import { convertInChild } from './convert.ts';
 import { type EngineLaunch, EngineProcess } from './engine-process.ts';
@@ -66,6 +67,7 @@ export class KernelHost implements AsyncDisposable {
   readonly #options: KernelHostOptions;
   readonly #hostScript: string;
   readonly #sockets: SocketDirectory;
+  readonly #children: ChildPort;
   readonly #oomWatch = new OomWatch();
   readonly #kernels = new Set<KernelProcess>();
   readonly #listeners = new Set<(state: KernelHostState) => void>();
@@ -83,6 +85,7 @@ export class KernelHost implements AsyncDisposable {
     this.#options = options;
     this.#hostScript = options.hostScript ?? findHostScript();
     this.#sockets = new SocketDirectory(options.runDir);
+    this.#children = { zygote: () => this.#whenUp(), newSocketPath: () => this.#sockets.newPath() };
   }
 
   get state(): KernelHostState {
@@ -123,13 +126,9 @@ export class KernelHost implements AsyncDisposable {
   startKernel(launch: KernelLaunch, sink: KernelSink): Kernel {
     const { python, environment = process.env, launchTimeoutMs = LAUNCH_TIMEOUT_MS } = this.#options;
     const kernel: KernelProcess = new KernelProcess(launch, sink, {
-      zygote: () => this.#whenUp(),
-      newSocketPath: () => this.#sockets.newPath(),
-      forkOrder: (_, socketPath, token) =>
-        forkOrder(launch, this.#policy(), kernelEnvironment(environment, python, launch.cwd, launch.env), {
-          socketPath,
-          token,
-        }),
+      ...this.#children,
+      forkOrder: () =>
+        forkOrder(launch, this.#policy(), kernelEnvironment(environment, python, launch.cwd, launch.env)),
       launchTimeoutMs,
       oomWatch: this.#oomWatch,
       limits: this.limits,
@@ -142,11 +141,7 @@ export class KernelHost implements AsyncDisposable {
 
   /** Reads or writes a notebook file in a process of its own; never rejects, a failure is part of the result. */
   async convert(request: ConvertRequest): Promise<ConvertResult> {
-    return convertInChild(request, {
-      zygote: () => this.#whenUp(),
-      newSocketPath: () => this.#sockets.newPath(),
-      confinement: conversionConfinement(this.#policy().confinement),
-    });
+    return convertInChild(request, this.#children, conversionConfinement(this.#policy().confinement));
   }
 
   /** Returns at once; the engine waits for a host that is restarting. It ends when it is disposed of, or with the host. */

@@ -1,18 +1,17 @@
 /**
- * One kernel process, from the order to fork it to the report of its end. It owns the process, its socket and its
- * timers: all three are gone once `exited` was told.
+ * One kernel process, from the order to fork it to the report of its end. It owns the process and its timers, which are
+ * gone once `exited` was called.
  *
  *   waiting ──► forking ──► opening ──► up ──► gone        any of them ──► gone
  *   (for the    (until the  (until all cells
  *    host)       greeting)   are registered)
  *
  * Invariants: a bridge-done counts only for the seq in flight; no command before `up`; `exited` exactly once, and nothing
- * after it. The end of the socket is the end of the kernel: the host's word on how it ended is waited for only so
- * long.
+ * after it.
  */
 import { randomBytes } from 'node:crypto';
-import { constants } from 'node:os';
 import { CommandSlot } from './command-slot.ts';
+import { type ChildEnd, type ChildOrder, type ChildPort, ConfinedChild } from './confined-child.ts';
 import { classifyExit, type EndFacts, type ProcessEnd } from './exit-classification.ts';
 import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
 import {
@@ -23,20 +22,15 @@ import {
   toMarimoConfigs,
   uiFrame,
 } from './kernel-commands.ts';
-import { KernelSocket } from './kernel-socket.ts';
 import type { KernelLimits } from './limits.ts';
 import { decodeMessage } from './message-decoders.ts';
 import type { BridgeDone, KernelMessage } from './messages.ts';
 import type { OomWatch } from './oom-watch.ts';
-import type { KernelLog, ZygoteProcess } from './zygote-process.ts';
+import type { KernelLog } from './zygote-process.ts';
 
 /** What a kernel needs of the host that started it. */
-export interface KernelPort {
-  /** The running host; waits while it restarts, rejects when it is down for good. */
-  readonly zygote: () => Promise<ZygoteProcess>;
-  /** A path for one socket, not used before. */
-  readonly newSocketPath: () => string;
-  readonly forkOrder: (launch: KernelLaunch, socketPath: string, token: string) => Record<string, unknown>;
+export interface KernelPort extends ChildPort {
+  readonly forkOrder: () => ChildOrder;
   readonly launchTimeoutMs: number;
   readonly limits: KernelLimits;
   readonly log: KernelLog;
@@ -48,23 +42,14 @@ export interface KernelPort {
 type Milestone = 'startedAt' | 'acceptedAt' | 'greetedAt' | 'openedAt';
 type State = 'waiting' | 'forking' | 'opening' | 'up' | 'gone';
 
-/**
- * The host says how a process ended within milliseconds. A busy machine, or a host that loads a library, takes longer, and
- * without its word nobody learns why a kernel did not start.
- */
-const END_DETAIL_MS = 2000;
-/** For what a dead kernel's socket still holds: a child process of a cell may keep the socket open for ever. */
-const LAST_WORDS_MS = 250;
 const STOP_MS = 1500;
-const KILL_MS = 1000;
 
 export class KernelProcess implements Kernel {
   readonly id: string;
   readonly #launch: KernelLaunch;
   readonly #sink: KernelSink;
   readonly #port: KernelPort;
-  readonly #processId = randomBytes(8).toString('hex');
-  readonly #socket: KernelSocket;
+  readonly #child: ConfinedChild;
   readonly #commands: CommandSlot;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #times: Record<Milestone, number> = {
@@ -74,13 +59,10 @@ export class KernelProcess implements Kernel {
     openedAt: 0,
   };
   #state: State = 'waiting';
-  #zygote: ZygoteProcess | null = null;
   #pid: number | null = null;
   #opened: BridgeDone | null = null;
   #asked: EndFacts['asked'] = null;
   #refusal: EndFacts['refusal'] = null;
-  #end: ProcessEnd | null = null;
-  #socketClosed = false;
 
   /** Starts at once; reports nothing before the caller's turn is over. */
   constructor(launch: KernelLaunch, sink: KernelSink, port: KernelPort) {
@@ -88,24 +70,22 @@ export class KernelProcess implements Kernel {
     this.#launch = launch;
     this.#sink = sink;
     this.#port = port;
-    const token = randomBytes(32).toString('hex');
-    this.#socket = new KernelSocket(token, {
+    this.#child = new ConfinedChild(port, () => this.#order(), {
       accepted: () => this.#mark('acceptedAt'),
+      forked: (pid) => {
+        this.#pid = pid;
+        this.#becomeUp();
+      },
+      signalled: () => this.#commands.landed(),
       received: (values) => this.#receive(values),
-      broken: (reason) => this.#refuse('kernel_protocol_error', `The kernel sent ${reason}.`),
-      failed: (error) => this.#contain(error),
-      closed: () => this.#onSocketClosed(),
+      ended: (end) => this.#onEnded(end),
     });
     this.#commands = new CommandSlot({
-      send: (frame) => this.#socket.send(frame),
-      interrupt: () => this.#signal('SIGINT'),
+      send: (frame) => this.#child.send(frame),
+      interrupt: () => this.#child.signal('SIGINT'),
     });
     this.#after(port.launchTimeoutMs, () => {
       if (this.#state !== 'up') this.#refuse('kernel_start_failed', 'The kernel did not start in time.');
-    });
-    this.#start(token).catch((error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#refuse('kernel_start_failed', `The kernel did not start: ${reason}`);
     });
   }
 
@@ -137,12 +117,12 @@ export class KernelProcess implements Kernel {
 
   setUiElements(values: Readonly<Record<string, unknown>>): string {
     const token = randomBytes(8).toString('hex');
-    this.#socket.send(uiFrame(values, token));
+    this.#child.send(uiFrame(values, token));
     return token;
   }
 
   answerCall(id: number, json: readonly (string | Uint8Array)[]): void {
-    this.#socket.send(...callFrame(id, json));
+    this.#child.send(...callFrame(id, json));
   }
 
   interrupt(): boolean {
@@ -152,9 +132,7 @@ export class KernelProcess implements Kernel {
   kill(): void {
     if (this.#state === 'gone') return;
     this.#asked ??= 'kill';
-    this.#signal('SIGKILL');
-    this.#socket.resume();
-    this.#after(this.#zygote === null ? 0 : KILL_MS, () => this.#finish(false));
+    this.#child.kill();
   }
 
   stop(): void {
@@ -165,39 +143,23 @@ export class KernelProcess implements Kernel {
       return;
     }
     this.#commands.interrupt();
-    this.#socket.send(controlFrame(0, 'stop-kernel', {}));
-    this.#socket.resume();
+    this.#child.send(controlFrame(0, 'stop-kernel', {}));
+    this.#child.resume();
     this.#after(STOP_MS, () => this.kill());
   }
 
   pause(): void {
-    this.#socket.pause();
+    this.#child.pause();
   }
 
   resume(): void {
-    this.#socket.resume();
+    this.#child.resume();
   }
 
-  async #start(token: string): Promise<void> {
-    const zygote = await this.#port.zygote();
-    if (this.#state === 'gone' || this.#asked !== null) return;
-    const socketPath = this.#port.newSocketPath();
-    await this.#socket.listen(socketPath);
-    if (this.#state !== 'waiting' || this.#asked !== null) return;
+  #order(): ChildOrder {
     this.#state = 'forking';
     this.#port.oomWatch.hasKilled(); // what happened before is none of this kernel's business
-    this.#zygote = zygote;
-    zygote.order(this.#processId, this.#port.forkOrder(this.#launch, socketPath, token), {
-      forked: (pid) => {
-        this.#pid = pid;
-        this.#becomeUp();
-      },
-      signalled: () => this.#commands.landed(),
-      ended: (end) => this.#onProcessEnded(end),
-      refused: (reason) =>
-        this.#refuse('kernel_start_failed', `The kernel host refused to start it: ${reason}`),
-      lost: () => this.#finish(true),
-    });
+    return this.#port.forkOrder();
   }
 
   #receive(values: readonly unknown[]): void {
@@ -255,33 +217,28 @@ export class KernelProcess implements Kernel {
     this.#refuse('kernel_protocol_error', 'The kernel sent something that the server could not take.');
   }
 
-  #onSocketClosed(): void {
-    this.#socketClosed = true;
-    if (this.#end !== null) this.#finish(false);
-    else this.#after(END_DETAIL_MS, () => this.#finish(false));
-  }
-
-  #onProcessEnded(end: ProcessEnd): void {
-    this.#end = end;
-    const hasLastWords = !this.#socketClosed && this.#times.acceptedAt > 0;
-    this.#socket.resume();
-    if (hasLastWords) this.#after(LAST_WORDS_MS, () => this.#finish(false));
-    else this.#finish(false);
+  #onEnded(end: ChildEnd): void {
+    if (end.kind === 'broken') this.#refuse('kernel_protocol_error', `The kernel sent ${end.reason}.`);
+    else if (end.kind === 'failed') this.#contain(end.error);
+    else if (end.kind === 'unavailable')
+      this.#refuse('kernel_start_failed', `The kernel did not start: ${end.reason}`);
+    else if (end.kind === 'refused')
+      this.#refuse('kernel_start_failed', `The kernel host refused to start it: ${end.reason}`);
+    else this.#finish(end.kind === 'lost', end.kind === 'ended' ? end.process : null);
   }
 
   #refuse(cause: 'kernel_protocol_error' | 'kernel_start_failed', message: string): void {
     this.#refusal ??= { cause, message };
-    this.#finish(false);
+    this.#finish(false, null);
   }
 
-  #finish(hostLost: boolean): void {
+  #finish(hostLost: boolean, end: ProcessEnd | null): void {
     if (this.#state === 'gone') return;
     const wasReady = this.#state === 'up';
     this.#state = 'gone';
     for (const timer of this.#timers) clearTimeout(timer);
     this.#commands.dispose();
-    this.#socket.destroy();
-    if (this.#end === null) this.#signal('SIGKILL');
+    this.#child[Symbol.dispose]();
     this.#port.forget();
     this.#sink.exited(
       classifyExit({
@@ -289,15 +246,11 @@ export class KernelProcess implements Kernel {
         asked: this.#asked,
         hostLost,
         refusal: this.#refusal,
-        end: this.#end,
+        end,
         wasOutOfMemory: () => this.#port.oomWatch.hasKilled(),
         limits: this.#port.limits,
       }),
     );
-  }
-
-  #signal(name: 'SIGINT' | 'SIGKILL'): void {
-    this.#zygote?.signal(this.#processId, constants.signals[name]);
   }
 
   #after(delayMs: number, act: () => void): void {

@@ -1,3 +1,4 @@
+import type { ChildOrder } from './confined-child.ts';
 import type { KernelLaunch } from './kernel.ts';
 import { toMarimoConfig } from './kernel-commands.ts';
 import { type KernelLimits, rlimitsOf } from './limits.ts';
@@ -43,13 +44,10 @@ export function forkOrder(
   launch: KernelLaunch,
   policy: LaunchPolicy,
   env: Readonly<Record<string, string>>,
-  connection: { readonly socketPath: string; readonly token: string },
-): Record<string, unknown> {
+): ChildOrder {
   const known = Object.entries(launch.appOptions).filter(([name, value]) => APP_OPTIONS[name]?.(value));
   return {
     op: 'fork',
-    socket_path: connection.socketPath,
-    token: connection.token,
     cwd: launch.cwd,
     env,
     user_config: policy.userConfig,

@@ -1,0 +1,177 @@
+/**
+ * One child process of the kernel host, from the order that starts it to the report of its end. It owns the process, the
+ * socket between the two and its timers; all three are gone once `ended` was called. Every process that parses or runs
+ * what a user brought is one of these.
+ *
+ * The child greets first: a frame with its token. What it sends afterwards is untrusted. Its end is the end of both, the
+ * process and the socket; after the first of them the other is waited for only so long.
+ */
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:os';
+import type { ProcessEnd } from './exit-classification.ts';
+import { KernelSocket } from './kernel-socket.ts';
+import type { ZygoteProcess } from './zygote-process.ts';
+
+/** What starting a child needs of the kernel host. */
+export interface ChildPort {
+  /** The running host. Waits while it restarts, rejects when it is down for good. */
+  readonly zygote: () => Promise<ZygoteProcess>;
+  /** Returns a path for one socket, not used before. */
+  readonly newSocketPath: () => string;
+}
+
+/** The members of one order, as `host/orders.py` declares them, without `id`, `socket_path` and `token`. */
+export type ChildOrder = Readonly<Record<string, unknown>>;
+
+export type ChildEnd =
+  /** The process ended. `process` is null when the socket closed and the host did not say how in time. */
+  | { readonly kind: 'ended'; readonly process: ProcessEnd | null }
+  /** The kernel host ended, and the child with it. */
+  | { readonly kind: 'lost' }
+  /** The kernel host refused the order. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  /** There is no kernel host to order it from, or no socket. */
+  | { readonly kind: 'unavailable'; readonly reason: string }
+  /** The child broke the protocol and was killed. */
+  | { readonly kind: 'broken'; readonly reason: string }
+  /** Something was thrown while a frame was taken, which is a mistake of the server. The child was killed. */
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+export interface ChildEvents {
+  /** The child has connected; it has not greeted yet. */
+  accepted?(): void;
+  forked?(pid: number): void;
+  /** A signal that was asked for has been sent. */
+  signalled?(): void;
+  /** Parsed frames in order, the greeting first. A `ShapeError` thrown here is a broken protocol. */
+  received(values: readonly unknown[]): void;
+  /** Called once, after everything else. */
+  ended(end: ChildEnd): void;
+}
+
+/**
+ * The host says how a process ended within milliseconds. A busy machine, or a host that loads a library, takes longer, and
+ * without its word nobody learns why a child did not start.
+ */
+const END_DETAIL_MS = 2000;
+/** For what a dead child's socket still holds: a process that a cell started may keep it open for ever. */
+const LAST_WORDS_MS = 250;
+const KILL_MS = 1000;
+
+export class ConfinedChild implements Disposable {
+  readonly #id = randomBytes(8).toString('hex');
+  readonly #token = randomBytes(32).toString('hex');
+  readonly #port: ChildPort;
+  readonly #events: ChildEvents;
+  readonly #socket: KernelSocket;
+  readonly #timers: NodeJS.Timeout[] = [];
+  #zygote: ZygoteProcess | null = null;
+  #process: ProcessEnd | null = null;
+  #isAccepted = false;
+  #isClosed = false;
+  #isEnding = false;
+  #isGone = false;
+
+  /**
+   * Starts the child at once; no event comes before the caller's turn is over. `order` is called when the host is there,
+   * immediately before its result is sent.
+   */
+  constructor(port: ChildPort, order: () => ChildOrder, events: ChildEvents) {
+    this.#port = port;
+    this.#events = events;
+    this.#socket = new KernelSocket(this.#token, {
+      accepted: () => {
+        this.#isAccepted = true;
+        events.accepted?.();
+      },
+      received: (values) => events.received(values),
+      broken: (reason) => this.#end({ kind: 'broken', reason }),
+      failed: (error) => this.#end({ kind: 'failed', error }),
+      closed: () => this.#onSocketClosed(),
+    });
+    this.#start(order).catch((error: unknown) => {
+      this.#end({ kind: 'unavailable', reason: error instanceof Error ? error.message : String(error) });
+    });
+  }
+
+  /** Sends the parts of one frame. Ignored when the child is not connected. */
+  send(...frame: readonly Uint8Array[]): void {
+    this.#socket.send(...frame);
+  }
+
+  /** Reads nothing more from the child until `resume`. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /** SIGINT goes to the child's whole process group. Harmless when the child is gone. */
+  signal(name: 'SIGINT' | 'SIGKILL'): void {
+    this.#zygote?.signal(this.#id, constants.signals[name]);
+  }
+
+  /** Kills the child. `ended` follows, within a second whatever happens. */
+  kill(): void {
+    if (this.#isGone) return;
+    this.#isEnding = true;
+    this.signal('SIGKILL');
+    this.#socket.resume();
+    this.#after(this.#zygote === null ? 0 : KILL_MS, () => this.#end({ kind: 'ended', process: null }));
+  }
+
+  /** Kills the child. No event follows. */
+  [Symbol.dispose](): void {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#socket.destroy();
+    if (this.#process === null) this.signal('SIGKILL');
+  }
+
+  async #start(order: () => ChildOrder): Promise<void> {
+    const zygote = await this.#port.zygote();
+    if (this.#isGone || this.#isEnding) return;
+    const path = this.#port.newSocketPath();
+    await this.#socket.listen(path);
+    if (this.#isGone || this.#isEnding) return;
+    this.#zygote = zygote;
+    zygote.order(
+      this.#id,
+      { ...order(), socket_path: path, token: this.#token },
+      {
+        forked: (pid) => this.#events.forked?.(pid),
+        signalled: () => this.#events.signalled?.(),
+        ended: (end) => this.#onProcessEnded(end),
+        refused: (reason) => this.#end({ kind: 'refused', reason }),
+        lost: () => this.#end({ kind: 'lost' }),
+      },
+    );
+  }
+
+  #onSocketClosed(): void {
+    this.#isClosed = true;
+    if (this.#process !== null) this.#end({ kind: 'ended', process: this.#process });
+    else this.#after(END_DETAIL_MS, () => this.#end({ kind: 'ended', process: this.#process }));
+  }
+
+  #onProcessEnded(end: ProcessEnd): void {
+    this.#process = end;
+    this.#socket.resume();
+    if (this.#isAccepted && !this.#isClosed) {
+      this.#after(LAST_WORDS_MS, () => this.#end({ kind: 'ended', process: end }));
+    } else this.#end({ kind: 'ended', process: end });
+  }
+
+  #end(end: ChildEnd): void {
+    if (this.#isGone) return;
+    this[Symbol.dispose]();
+    this.#events.ended(end);
+  }
+
+  #after(delayMs: number, act: () => void): void {
+    if (!this.#isGone) this.#timers.push(setTimeout(act, delayMs));
+  }
+}
