@@ -15,7 +15,6 @@ import { Identity } from './auth/identity.ts';
 import { Members } from './auth/members.ts';
 import { AccessTokens } from './auth/tokens.ts';
 import { Workspaces } from './auth/workspaces.ts';
-import { processEnvironment } from './config/service-access.ts';
 import type { Config } from './config.ts';
 import { Closing } from './core/closing.ts';
 import type { Failure } from './core/errors.ts';
@@ -132,13 +131,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
   opened.use({ [Symbol.dispose]: () => actors.stopAll() });
   const runs = new RunBook(store, actors, config.workspaceMaxRuns);
   const environments = new Environments(actors);
-  const syntax = opened.use(
-    new SyntaxJudge({
-      python: config.python,
-      script: findHostScript('syntax.py'),
-      environment: processEnvironment(),
-    }),
-  );
+  const syntax = opened.use(new SyntaxJudge(host));
   const notebooks: SavedNotebooks = new SavedNotebooks({
     store,
     refuseWhileOpen: (workspaceId, id) => sessions.refuseWhileOpen(workspaceId, id),
@@ -219,11 +212,11 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
       ? undefined
       : opened.use(
           new LocalModelProcess({
+            host,
             path: config.localModel,
             script: findHostScript('local_model.py'),
-            runDir: directory.runPath,
             contextTokens: config.modelContextTokens === 0 ? 4096 : config.modelContextTokens,
-            environment: processEnvironment(),
+            memoryBytes: config.localModelMemoryMb === 0 ? null : config.localModelMemoryMb * 2 ** 20,
             log,
           }),
         );

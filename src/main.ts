@@ -1,6 +1,8 @@
 /** The server process: settings, start, drain on a signal. The only place that ends the process. */
+import './core/begin.ts'; // first: before anything is opened
 import type { App } from './app.ts';
 import { ConfigError, loadConfig } from './config.ts';
+import { findExposingLauncher } from './core/launcher.ts';
 import { openLog } from './core/log.ts';
 import { Secret } from './core/secret.ts';
 import { becomeUndumpable } from './core/undumpable.ts';
@@ -22,6 +24,12 @@ async function main(): Promise<void> {
     const dumpableBecause = await becomeUndumpable();
     if (dumpableBecause !== undefined)
       log.warn({ because: dumpableBecause }, 'programs of the same user can read the memory of this server');
+    const launcher = findExposingLauncher(secrets);
+    if (launcher !== undefined)
+      log.warn(
+        { launcher },
+        'programs of the same user can read the keys of this server in the environment of the process that started it: keep them in troupe.config.json, or start the server with `exec node src/setup/start.mjs`',
+      );
     const { createApp } = await import('./app.ts'); // while Python starts
     const app = await createApp({
       config,

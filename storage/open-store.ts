@@ -1,4 +1,5 @@
 import { open } from 'lmdb';
+import { loadCloseOnExec } from '#src/core/descriptors.ts';
 import { defineRecord } from './codec.ts';
 import { type Key, SYSTEM } from './keys.ts';
 import { CURRENT_FORMAT, type StoreFormat } from './migrations.ts';
@@ -17,6 +18,7 @@ export async function openStore(
   onFatal: (error: Error) => void,
   format: StoreFormat = CURRENT_FORMAT,
 ): Promise<Store> {
+  const closeOnExec = await loadCloseOnExec();
   const database = open<Buffer, Key>({
     path,
     encoding: 'binary',
@@ -27,6 +29,8 @@ export async function openStore(
     // and the tail of the second was measured to be longer.
     overlappingSync: false,
   });
+  // LMDB leaves its data file open to programs that this process starts.
+  closeOnExec();
   const store = new Store(database, onFatal);
   try {
     await bringUpToDate(store, path, format);

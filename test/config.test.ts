@@ -75,6 +75,7 @@ test('with nothing set, every setting has its default', (t) => {
     kernelUid: undefined,
     defaultModel: undefined,
     localModel: undefined,
+    localModelMemoryMb: 0,
     openaiCompatibleUrl: undefined,
     openaiCompatibleApiKey: undefined,
     anthropicApiKey: undefined,

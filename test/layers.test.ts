@@ -84,11 +84,11 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   'uWebSockets.js': /^src\/http\//,
   xstate: /^(machines|src\/actors)\/|^src\/(notebook|agent)\/[\w-]+-driver\.ts$/,
   pino: /^src\/core\/log\.ts$/,
-  koffi: /^src\/core\/(undumpable|file-lock)\.ts$/,
+  koffi: /^src\/core\/(undumpable|file-lock|descriptors)\.ts$/,
   commander: /^src\/cli\//,
   tweetnacl: /^src\/(datasource|http|auth)\//,
   // Kernels, and what must not run in the server's own process.
-  'node:child_process': /^src\/kernel\//,
+  'node:child_process': /^src\/kernel\/zygote-process\.ts$/,
   'node:cluster': /^src\/actors\//,
   'node:http': /^src\/(http|datasource)\//, // there to answer, here to ask databases through the gateway
 };

@@ -273,6 +273,13 @@ export const SETTINGS = {
     kind: path,
     description: 'GGUF file that llama.cpp serves, in a separate process, as `local/<file name>`.',
   }),
+  localModelMemoryMb: setting({
+    env: 'TROUPE_LOCAL_MODEL_MEMORY_MB',
+    kind: integer(0, 16_777_216),
+    default: '0',
+    unit: 'MiB',
+    description: 'Most memory of the process that serves the local model; 0 is no limit.',
+  }),
   openaiCompatibleUrl: optional({
     env: 'TROUPE_OPENAI_COMPATIBLE_URL',
     kind: httpUrl,

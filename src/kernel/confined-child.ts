@@ -10,6 +10,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import type { ProcessEnd } from './exit-classification.ts';
 import { KernelSocket } from './kernel-socket.ts';
+import type { Confinement } from './launch-order.ts';
 import type { ZygoteProcess } from './zygote-process.ts';
 
 /** What starting a child needs of the kernel host. */
@@ -22,6 +23,14 @@ export interface ChildPort {
 
 /** The members of one order, as `host/orders.py` declares them, without `id`, `socket_path` and `token`. */
 export type ChildOrder = Readonly<Record<string, unknown>>;
+
+/** Starts children of the kernel host. */
+export interface ChildStarter {
+  /** `order` is given what confines kernels, null for nothing, and is called as the constructor of `ConfinedChild` says. */
+  startChild(order: (confinement: Confinement | null) => ChildOrder, events: ChildEvents): ConfinedChild;
+  /** Returns a path for one socket or one folder with sockets, not used before, in a folder that only the server enters. */
+  newSocketPath(): string;
+}
 
 export type ChildEnd =
   /** The process ended. `process` is null when the socket closed and the host did not say how in time. */

@@ -1,7 +1,8 @@
 import type { Failure } from '#src/core/errors.ts';
-import { type ChildEnd, type ChildPort, ConfinedChild } from './confined-child.ts';
+import type { ChildEnd, ChildOrder, ChildStarter } from './confined-child.ts';
 import { encodeFrame } from './frame-decoder.ts';
 import { asList, asRecord, asText, isRecord } from './json-shape.ts';
+import { bareConfinement, type Confinement } from './launch-order.ts';
 import type { CellOutput } from './messages.ts';
 
 /** Reads a notebook file of this format into our serialization, or writes one. */
@@ -44,15 +45,8 @@ export type ConvertResult =
 const INPUT = 1;
 const TIMEOUT_MS = 30_000;
 
-/**
- * Converts in a child process that parses and never runs the notebook. Always resolves; the child is gone then.
- * `confine` is what the child is confined to, as the kernel host reads it.
- */
-export async function convertInChild(
-  request: ConvertRequest,
-  port: ChildPort,
-  confine: Readonly<Record<string, unknown>> | null,
-): Promise<ConvertResult> {
+/** Converts in a child process that parses and never runs the notebook. Always resolves; the child is gone then. */
+export async function convertInChild(request: ConvertRequest, host: ChildStarter): Promise<ConvertResult> {
   const { direction, format, ...input } = request;
   return new Promise((resolve) => {
     const settle = (result: ConvertResult) => {
@@ -61,7 +55,13 @@ export async function convertInChild(
       resolve(result);
     };
     const timeout = setTimeout(() => settle(failed('The conversion took too long.')), TIMEOUT_MS);
-    const child = new ConfinedChild(port, () => ({ op: 'convert', direction, format, confine }), {
+    const order = (confinement: Confinement | null): ChildOrder => ({
+      op: 'convert',
+      direction,
+      format,
+      confine: bareConfinement(confinement),
+    });
+    const child = host.startChild(order, {
       received: (values) => {
         for (const value of values) {
           const message = asRecord(value, 'the message');

@@ -5,7 +5,13 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { ChildPort } from './confined-child.ts';
+import {
+  type ChildEvents,
+  type ChildOrder,
+  type ChildPort,
+  type ChildStarter,
+  ConfinedChild,
+} from './confined-child.ts';
 import type { ConvertRequest, ConvertResult } from './convert.ts';
 import { convertInChild } from './convert.ts';
 import { type EngineLaunch, EngineProcess } from './engine-process.ts';
@@ -14,7 +20,7 @@ import { KernelHostError } from './host-error.ts';
 import { findHostScript } from './host-script.ts';
 import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
 import { KernelProcess } from './kernel-process.ts';
-import { confinementWanted, conversionConfinement, forkOrder } from './launch-order.ts';
+import { bareConfinement, type Confinement, confinementWanted, forkOrder } from './launch-order.ts';
 import { type KernelLimits, NO_LIMITS } from './limits.ts';
 import { OomWatch } from './oom-watch.ts';
 import { SocketDirectory } from './socket-directory.ts';
@@ -63,7 +69,7 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
-export class KernelHost implements AsyncDisposable {
+export class KernelHost implements AsyncDisposable, ChildStarter {
   readonly #options: KernelHostOptions;
   readonly #hostScript: string;
   readonly #sockets: SocketDirectory;
@@ -85,7 +91,7 @@ export class KernelHost implements AsyncDisposable {
     this.#options = options;
     this.#hostScript = options.hostScript ?? findHostScript();
     this.#sockets = new SocketDirectory(options.runDir);
-    this.#children = { zygote: () => this.#whenUp(), newSocketPath: () => this.#sockets.newPath() };
+    this.#children = { zygote: () => this.#whenUp(), newSocketPath: () => this.newSocketPath() };
   }
 
   get state(): KernelHostState {
@@ -141,7 +147,16 @@ export class KernelHost implements AsyncDisposable {
 
   /** Reads or writes a notebook file in a process of its own; never rejects, a failure is part of the result. */
   async convert(request: ConvertRequest): Promise<ConvertResult> {
-    return convertInChild(request, this.#children, conversionConfinement(this.#policy().confinement));
+    return convertInChild(request, this);
+  }
+
+  /** Returns at once. The child waits for a host that is restarting, and ends with the host. */
+  startChild(order: (confinement: Confinement | null) => ChildOrder, events: ChildEvents): ConfinedChild {
+    return new ConfinedChild(this.#children, () => order(this.#policy().confinement), events);
+  }
+
+  newSocketPath(): string {
+    return this.#sockets.newPath();
   }
 
   /** Returns at once; the engine waits for a host that is restarting. It ends when it is disposed of, or with the host. */
@@ -149,7 +164,7 @@ export class KernelHost implements AsyncDisposable {
     return new EngineProcess(launch, {
       zygote: () => this.#whenUp(),
       newSocketPath: () => this.#sockets.newPath(),
-      confinement: conversionConfinement(this.#policy().confinement),
+      confinement: bareConfinement(this.#policy().confinement),
       limits: this.limits,
     });
   }

@@ -26,7 +26,7 @@ export interface LaunchPolicy {
   readonly userConfig: unknown;
 }
 
-const CONVERSION_PROCESSES = 64;
+const BARE_PROCESSES = 64;
 
 /** Options of marimo's App that its kernel knows; a notebook may hold others, of any shape, which it would refuse. */
 const APP_OPTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -71,14 +71,26 @@ export function confinementWanted({ network, uid }: Pick<Confinement, 'network' 
   return { network: network === 'host' ? 'open' : 'none', uid };
 }
 
+/** What a child that runs no notebook code needs besides the system and the Python environment of kernels. */
+interface BareNeeds {
+  readonly read?: readonly string[];
+  /** Folders in which it makes unix sockets. */
+  readonly sockets?: readonly string[];
+  /** Processes and threads at once. */
+  readonly processes?: number;
+}
+
 /**
- * What a conversion is confined to, and an engine apart from the folder that it serves: it reads Python and the system,
- * writes nothing, and needs no network. Null: to nothing.
+ * What a child that runs no notebook code is confined to, and an engine apart from the folder that it serves: it reads the
+ * system, Python and what it needs, writes nothing, and has no network. Null: to nothing.
  */
-export function conversionConfinement(confinement: Confinement | null): Record<string, unknown> | null {
+export function bareConfinement(
+  confinement: Confinement | null,
+  { read = [], sockets = [], processes = BARE_PROCESSES }: BareNeeds = {},
+): Record<string, unknown> | null {
   if (confinement === null) return null;
   const { hiddenPaths: hidden, uid } = confinement;
-  return { hidden, uid, network: 'least', processes: CONVERSION_PROCESSES, tmp_mb: 1 };
+  return { hidden, read, sockets, uid, network: 'least', processes, tmp_mb: 1 };
 }
 
 function confineOrder(confinement: Confinement, { processes }: KernelLimits): Record<string, unknown> {

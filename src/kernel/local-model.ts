@@ -1,29 +1,31 @@
 /**
- * One model file that this machine serves itself: a child process (src/kernel/host/local_model.py) started when it is first
- * asked, on a unix socket in a folder that only the server can enter, with a key that is new for each start. When the
- * child ends, the next request starts another. Disposing ends it.
+ * One model file that this machine serves itself: a child of the kernel host that becomes llama.cpp
+ * (src/kernel/host/local_model.py), started when it is first asked. It listens on a unix socket in a folder that only the
+ * server can enter, reads the model file and its own Python environment, and has no network. Its key is new for each start
+ * and is given to it over its connection. When the child ends, the next request starts another. Disposing ends it.
  */
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
-import type { Readable, Writable } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import type { ChildEnd, ChildStarter, ConfinedChild } from './confined-child.ts';
+import { encodeFrame } from './frame-decoder.ts';
+import { asRecord, asText } from './json-shape.ts';
+import { bareConfinement } from './launch-order.ts';
 import type { KernelLog } from './zygote-process.ts';
 
 export interface LocalModelOptions {
+  readonly host: ChildStarter;
   /** The GGUF file. */
   readonly path: string;
-  /** The interpreter that has llama.cpp; what `troupe models add-local` has made when absent. */
+  /** The interpreter that has llama.cpp, an absolute path; what `troupe models add-local` has made when absent. */
   readonly python?: string;
   readonly script: string;
-  /** An existing directory of mode 0700. */
-  readonly runDir: string;
   readonly contextTokens: number;
+  /** What the process may use. Null: no limit. */
+  readonly memoryBytes: number | null;
   readonly log: Pick<KernelLog, 'info' | 'warn'>;
-  /** Of the server; only what is harmless of it reaches the child. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
   readonly startTimeoutMs?: number;
 }
 
@@ -33,9 +35,13 @@ export interface LocalModelConnection {
   readonly dispatcher: Dispatcher;
 }
 
-type Child = ChildProcessByStdio<Writable, Readable, Readable>;
-
 const START_TIMEOUT_MS = 120_000;
+const KEY = 1;
+/** llama.cpp takes an address for a unix socket's when it ends so. */
+const SOCKET = 'm.sock';
+/** llama.cpp has some for each processor, and its web server has as many. */
+const MAX_THREADS = 64 + 4 * availableParallelism();
+const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/tmp', LANG: 'C.UTF-8' };
 
 export class LocalModelProcess implements Disposable {
   /** Its name behind `local/`. */
@@ -43,7 +49,7 @@ export class LocalModelProcess implements Disposable {
   readonly #options: LocalModelOptions;
   readonly #python: string;
   #connection: Promise<LocalModelConnection> | undefined;
-  #child: Child | undefined;
+  #child: ConfinedChild | undefined;
   #isDisposed = false;
 
   constructor(options: LocalModelOptions) {
@@ -74,60 +80,117 @@ export class LocalModelProcess implements Disposable {
 
   async #start(): Promise<LocalModelConnection> {
     if (this.#isDisposed) throw new Error('The server is stopping.');
-    const { path, script, runDir, contextTokens, environment, log } = this.#options;
-    const { startTimeoutMs = START_TIMEOUT_MS } = this.#options;
     const apiKey = randomBytes(32).toString('hex');
-    const socketPath = join(runDir, `model-${randomBytes(4).toString('hex')}.sock`);
-    const { PATH = '', HOME = '', LANG = 'C.UTF-8' } = environment;
-    // A session of its own: Ctrl-C in a terminal is for the server, which then ends the child in order.
-    const child: Child = spawn(this.#python, [script, path, socketPath, String(contextTokens)], {
-      env: { PATH, HOME, LANG, LOCAL_MODEL_KEY: apiKey },
-      stdio: ['pipe', 'pipe', 'pipe'],
-      detached: true,
-    });
-    this.#child = child;
-    child.stdin.on('error', () => {}); // `close` says all there is to say
-    let lastWords = '';
-    createInterface({ input: child.stderr }).on('line', (line) => {
-      lastWords = line.trim() || lastWords;
-    });
-    child.once('close', (code, signal) => {
-      rmSync(socketPath, { force: true });
-      if (this.#child === child) {
-        this.#child = undefined;
-        this.#connection = undefined;
-      }
-      log.info({ model: this.name, code, signal }, 'the local model has ended');
-    });
-    await ready(child, startTimeoutMs, () => lastWords);
-    log.info({ model: this.name }, 'the local model is loaded');
+    const folder = this.#options.host.newSocketPath();
+    mkdirSync(folder, { mode: 0o700 });
+    const socketPath = join(folder, SOCKET);
+    await this.#load(apiKey, folder, socketPath);
+    this.#options.log.info({ model: this.name }, 'the local model is loaded');
     const { Agent } = await import('undici');
     // The time limits are those of whoever asks.
     const dispatcher = new Agent({ connect: { socketPath }, bodyTimeout: 0, headersTimeout: 0 });
     return { apiKey, dispatcher };
   }
 
+  /** Starts the child. Resolves when the model is loaded, rejects when the child ends before that. */
+  #load(apiKey: string, folder: string, socketPath: string): Promise<void> {
+    const { host, startTimeoutMs = START_TIMEOUT_MS } = this.#options;
+    return new Promise((resolve, reject) => {
+      let why: string | undefined;
+      const timeout = setTimeout(() => {
+        why = `it was not loaded within ${startTimeoutMs / 1000} s`;
+        child.kill();
+      }, startTimeoutMs);
+      const child: ConfinedChild = host.startChild(
+        (confinement) => this.#order(confinement, folder, socketPath),
+        {
+          received: (values) => {
+            for (const value of values) {
+              const message = asRecord(value, 'the message');
+              if (message.op === 'program-started') child.send(encodeFrame(KEY, { key: apiKey }));
+              else if (message.op === 'model-failed') {
+                why = asText(message.message, 'message');
+                child.kill();
+              } else if (message.op === 'model-ready') {
+                clearTimeout(timeout);
+                resolve();
+              }
+            }
+          },
+          ended: (end) => {
+            clearTimeout(timeout);
+            this.#onEnded(child, folder, end);
+            reject(new Error(why ?? describeEnd(end)));
+          },
+        },
+      );
+      this.#child = child;
+    });
+  }
+
+  #order(confinement: Parameters<typeof bareConfinement>[0], folder: string, socketPath: string) {
+    const { path, script, contextTokens, memoryBytes } = this.#options;
+    const { file, needed } = modelFiles(path);
+    const read = [...needed, dirname(script), ...environmentOf(this.#python)];
+    return {
+      op: 'program',
+      // -I would leave out the folder of the script, -E and -s leave out what a user has changed.
+      arguments: [this.#python, '-E', '-s', script, file, socketPath, String(contextTokens)],
+      env: ENVIRONMENT,
+      memory: memoryBytes,
+      confine: bareConfinement(confinement, { read, sockets: [folder], processes: MAX_THREADS }),
+    };
+  }
+
+  #onEnded(child: ConfinedChild, folder: string, end: ChildEnd): void {
+    rmSync(folder, { recursive: true, force: true });
+    if (this.#child === child) {
+      this.#child = undefined;
+      this.#connection = undefined;
+    }
+    const how = end.kind === 'ended' ? end.process : end.kind;
+    this.#options.log.info({ model: this.name, end: how }, 'the local model has ended');
+  }
+
   [Symbol.dispose](): void {
     this.#isDisposed = true;
-    this.#child?.stdin.end();
-    this.#child?.kill('SIGTERM');
+    this.#child?.kill();
   }
 }
 
-/** Resolves with the line that says that it listens; the child is killed when none comes. */
-function ready(child: Child, timeoutMs: number, lastWords: () => string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const fail = (why: string) => {
-      clearTimeout(timer);
-      child.kill('SIGKILL');
-      reject(new Error(why));
-    };
-    const timer = setTimeout(() => fail(`it was not loaded within ${timeoutMs / 1000} s`), timeoutMs);
-    child.once('error', (error) => fail(error.message));
-    child.once('close', (code, signal) => fail(lastWords() || `it ended with ${signal ?? code}`));
-    createInterface({ input: child.stdout }).once('line', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
+/** A model may be split into `…-00001-of-00003.gguf` and so on. They are found by name, next to the first. */
+function modelFiles(path: string): { readonly file: string; readonly needed: readonly string[] } {
+  const [, stem] = /^(.*-)\d{5}-of-\d{5}\.gguf$/i.exec(basename(path)) ?? [];
+  if (stem === undefined) {
+    const file = realpathSync(path);
+    return { file, needed: [file] };
+  }
+  const folder = realpathSync(dirname(path));
+  const parts = readdirSync(folder).filter((name) => name.startsWith(stem));
+  // A cache of downloads holds links to its files.
+  return {
+    file: join(folder, basename(path)),
+    needed: [folder, ...parts.map((name) => realpathSync(join(folder, name)))],
+  };
+}
+
+/** Where an interpreter and its packages lie: its environment, and the installation that the environment was made from. */
+function environmentOf(python: string): string[] {
+  const prefixes = [python, realpathSync(python)].map((program) => dirname(dirname(program)));
+  return prefixes.filter((prefix) => prefix !== '/');
+}
+
+function describeEnd(end: ChildEnd): string {
+  switch (end.kind) {
+    case 'ended':
+      return `it ended with ${end.process?.signal == null ? `exit code ${end.process?.code ?? 'unknown'}` : `signal ${end.process.signal}`}`;
+    case 'lost':
+      return 'the kernel host ended';
+    case 'failed':
+      return 'it sent something that the server could not take';
+    case 'broken':
+      return `it sent ${end.reason}`;
+    default:
+      return end.reason;
+  }
 }

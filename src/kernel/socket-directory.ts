@@ -5,6 +5,8 @@ import { join } from 'node:path';
 
 /** Of a unix socket on Linux, without the final zero. */
 const PATH_LIMIT_BYTES = 107;
+/** Of a socket in a folder of its own, with the slash. */
+const NAME_LIMIT_BYTES = 8;
 
 /**
  * Where kernels' sockets are made: `runDir`, or, when a path in it would be too long for a socket, a private directory
@@ -15,7 +17,7 @@ export class SocketDirectory implements Disposable {
   readonly #isOwn: boolean;
 
   constructor(runDir: string) {
-    this.#isOwn = Buffer.byteLength(join(runDir, newName())) > PATH_LIMIT_BYTES;
+    this.#isOwn = Buffer.byteLength(join(runDir, newName())) + NAME_LIMIT_BYTES > PATH_LIMIT_BYTES;
     this.path = this.#isOwn ? mkdtempSync(join(tmpdir(), 'troupe-run-')) : runDir;
   }
 

@@ -1,41 +1,40 @@
 /**
- * Whether Python code parses, judged by Python in a process of its own: parsing a large notebook takes longer than a
- * server may stand still. The process is started with the first question; what it dies of does not parse.
+ * Whether Python code parses, judged by Python in a child of the kernel host: parsing a large notebook takes longer than
+ * a server may stand still. The child is started as soon as there is a kernel host, so that a host that hangs later keeps
+ * nobody from saving; code that it dies of does not parse. A kernel host that ends takes it along, and the next one is
+ * asked again.
  */
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
-import type { Readable, Writable } from 'node:stream';
-import { hostEnvironment } from './environment.ts';
-import { asList, asRecord } from './json-shape.ts';
-
-export interface SyntaxJudgeOptions {
-  readonly python: string;
-  /** The path of syntax.py. */
-  readonly script: string;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-}
-
-type Child = ChildProcessByStdio<Writable, Readable, null>;
+import type { ChildEnd, ChildStarter, ConfinedChild } from './confined-child.ts';
+import { encodeFrame } from './frame-decoder.ts';
+import { asList, asNumber, asRecord } from './json-shape.ts';
+import { bareConfinement } from './launch-order.ts';
 
 interface Question {
   readonly codes: readonly string[];
   readonly settle: (parses: readonly boolean[]) => void;
+  /** The judge ended before it could answer, and will not be asked again. */
+  readonly giveUp: () => void;
 }
 
 /** Answers that are remembered: notebooks are saved again and again with most cells unchanged. */
 const REMEMBERED = 4_096;
 const REMEMBERED_LENGTH = 4_096;
+const QUESTION = 1;
+/** For a kernel host that is starting. Who asks one that hangs is told no, and nothing is remembered. */
+const PATIENCE_MS = 15_000;
 
 export class SyntaxJudge implements Disposable {
-  readonly #options: SyntaxJudgeOptions;
+  readonly #host: ChildStarter;
   readonly #known = new Map<string, boolean>();
   readonly #asked = new Map<number, Question>();
-  #child: Child | undefined;
+  #child: ConfinedChild | undefined;
+  #isReady = false;
   #nextId = 0;
   #disposed = false;
 
-  constructor(options: SyntaxJudgeOptions) {
-    this.#options = options;
+  constructor(host: ChildStarter) {
+    this.#host = host;
+    this.#child = this.#start();
   }
 
   /** Whether every one of `codes` parses; at once when all of them were judged before. */
@@ -52,30 +51,32 @@ export class SyntaxJudge implements Disposable {
 
   [Symbol.dispose](): void {
     this.#disposed = true;
-    this.#child?.kill('SIGKILL');
-    for (const question of this.#asked.values()) refuse(question);
-    this.#asked.clear();
+    this.#child?.[Symbol.dispose]();
+    this.#giveUpAll();
   }
 
   #ask(codes: readonly string[]): Promise<boolean> {
     return new Promise((resolve) => {
-      const settle = (parses: readonly boolean[]): void => {
-        for (const [index, code] of codes.entries()) this.#remember(code, parses[index] === true);
-        resolve(codes.every((_, index) => parses[index] === true));
+      if (this.#disposed) return resolve(false);
+      const id = this.#nextId++;
+      const conclude = (answer: boolean) => {
+        clearTimeout(patience);
+        this.#asked.delete(id);
+        resolve(answer);
       };
-      this.#send({ codes, settle });
+      const patience = setTimeout(() => conclude(false), PATIENCE_MS);
+      const settle = (parses: readonly boolean[]) => {
+        for (const [index, code] of codes.entries()) this.#remember(code, parses[index] === true);
+        conclude(codes.every((_, index) => parses[index] === true));
+      };
+      this.#asked.set(id, { codes, settle, giveUp: () => conclude(false) });
+      this.#child ??= this.#start();
+      if (this.#isReady) this.#send(id, codes);
     });
   }
 
-  #send(question: Question): void {
-    if (this.#disposed) {
-      refuse(question);
-      return;
-    }
-    const id = this.#nextId++;
-    this.#asked.set(id, question);
-    this.#child ??= this.#start();
-    this.#child.stdin.write(`${JSON.stringify({ id, codes: question.codes })}\n`);
+  #send(id: number, codes: readonly string[]): void {
+    this.#child?.send(encodeFrame(QUESTION, { id, codes }));
   }
 
   #remember(code: string, parses: boolean): void {
@@ -84,39 +85,43 @@ export class SyntaxJudge implements Disposable {
     this.#known.set(code, parses);
   }
 
-  #start(): Child {
-    const { python, script, environment } = this.#options;
-    const child = spawn(python, ['-I', '-S', script], {
-      stdio: ['pipe', 'pipe', 'ignore'],
-      env: hostEnvironment(environment, false),
+  #start(): ConfinedChild {
+    this.#isReady = false;
+    return this.#host.startChild((confinement) => ({ op: 'syntax', confine: bareConfinement(confinement) }), {
+      received: (values) => {
+        for (const value of values) this.#receive(asRecord(value, 'the message'));
+      },
+      ended: (end) => this.#onEnded(end),
     });
-    createInterface({ input: child.stdout }).on('line', (line) => this.#answer(line));
-    child.stdin.on('error', () => undefined); // its end is told by `close`, with every question answered
-    child.once('error', () => this.#lost(child));
-    child.once('close', () => this.#lost(child));
-    child.unref();
-    return child;
   }
 
-  #answer(line: string): void {
-    const { id, parses } = asRecord(JSON.parse(line), 'the answer');
-    const question = typeof id === 'number' ? this.#asked.get(id) : undefined;
-    if (question === undefined) return;
-    this.#asked.delete(id as number);
-    question.settle(asList(parses, (one) => one === true, 'parses'));
+  #receive(message: Readonly<Record<string, unknown>>): void {
+    if (message.op === 'syntax-ready') {
+      this.#isReady = true;
+      for (const [id, { codes }] of this.#asked) this.#send(id, codes);
+    } else if (message.op === 'parsed') {
+      const question = this.#asked.get(asNumber(message.id, 'id'));
+      question?.settle(asList(message.parses, (one) => one === true, 'parses'));
+    }
   }
 
-  /** The first open question is what ended it; the others are asked again. */
-  #lost(child: Child): void {
-    if (this.#child !== child) return;
+  #onEnded(end: ChildEnd): void {
+    const wasReady = this.#isReady;
     this.#child = undefined;
-    const [first, ...others] = this.#asked.values();
-    this.#asked.clear();
-    if (first !== undefined) refuse(first);
-    for (const question of others) this.#send(question);
+    this.#isReady = false;
+    if (end.kind === 'unavailable') {
+      this.#giveUpAll();
+      return;
+    }
+    // A judge that was at work died of the first question. One that did not start may do so for lack of memory or
+    // processes: to give up one question each time ends the attempts.
+    const [first] = end.kind === 'lost' ? [] : this.#asked.values();
+    if (wasReady) first?.settle(first.codes.map(() => false));
+    else first?.giveUp();
+    if (this.#asked.size > 0 || end.kind === 'lost') this.#child = this.#start();
   }
-}
 
-function refuse({ codes, settle }: Question): void {
-  settle(codes.map(() => false));
+  #giveUpAll(): void {
+    for (const { giveUp } of [...this.#asked.values()]) giveUp();
+  }
 }

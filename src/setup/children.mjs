@@ -5,11 +5,17 @@ import { SetupError } from './console.mjs';
 const TAIL_LINES = 40;
 const running = new Set();
 
+/** Settings of the server, and keys: nothing that set-up runs has to know them, and others can read its environment. */
+const OF_THE_SERVER = /^TROUPE_|_API_KEY$/;
+const environment = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !OF_THE_SERVER.test(name)),
+);
+
 /**
  * Runs a program in its own process group and resolves with its output. Rejects with a `SetupError` that holds `failure`
  * and the end of the output when the exit code is not 0. The program inherits the descriptor `keepOpen`.
  */
-export function run(command, args, { cwd, failure, env = process.env, keepOpen }) {
+export function run(command, args, { cwd, failure, env = environment, keepOpen }) {
   return new Promise((resolve, reject) => {
     const stdio = ['ignore', 'pipe', 'pipe'];
     if (keepOpen !== undefined) stdio.push(keepOpen);

@@ -49,6 +49,8 @@ export interface AttackOptions {
   readonly settings?: Overrides;
   /** Python that the kernel host runs when it starts, as if a library of it were rotten. */
   readonly rotten?: string;
+  /** A program and its arguments that starts what follows in its own place. */
+  readonly launcher?: readonly string[];
 }
 
 /** Why the attacks cannot be tried as that user here; undefined when they can. */
@@ -67,7 +69,7 @@ export function obstacle(user: User): string | undefined {
 
 /** Resolves when kernels can be started. */
 export async function startAttacked(owner: Owner, options: AttackOptions): Promise<AttackedServer> {
-  const { user, without = '', settings = {}, rotten } = options;
+  const { user, without = '', settings = {}, rotten, launcher = [] } = options;
   const base = mkdtempSync('/var/tmp/troupe-escape-');
   owner.after(async () => rmSync(base, { recursive: true, force: true, maxRetries: 10 }));
   chmodSync(base, 0o755);
@@ -82,7 +84,8 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
   const isOther = user !== 'this user';
   if (isOther) for (const path of [dataDir, shared, cwd, configFile]) chownSync(path, NOBODY, NOBODY);
 
-  const child = spawn(process.execPath, [MAIN], {
+  const [program = '', ...args] = [...launcher, process.execPath, MAIN];
+  const child = spawn(program, args, {
     cwd,
     env: {
       PATH: process.env.PATH ?? '',

@@ -1,4 +1,4 @@
-/** What a notebook file could do to the server if it took over the parser that reads it. */
+/** What a notebook could do to the server if it took over a parser: the one of files, or the one that judges syntax. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '#src/client/api-error.ts';
@@ -15,6 +15,15 @@ def rotten(source, *more, **named):
         raise SyntaxError(found["answer"], ("", 1, 1, ""))
     return parse(source, *more, **named)
 ast.parse = rotten
+import builtins
+compile_really = builtins.compile
+def rotten_compile(source, *more, **named):
+    if isinstance(source, str) and source.startswith("#judge\\n"):
+        found = {}
+        exec(source, found)
+        if found["answer"]: raise SyntaxError("it worked")
+    return compile_really(source, *more, **named)
+builtins.compile = rotten_compile
 `;
 
 function attacksOn(facts: Readonly<Record<string, unknown>>): string {
@@ -54,7 +63,7 @@ const TRIES: readonly (readonly [user: User, without: string])[] = [
 for (const [user, without] of TRIES) {
   const layers = without === '' ? 'with every layer' : `without ${without}`;
   const skip = obstacle(user) ?? false;
-  test(`a file that takes over its parser reaches nothing as ${user} ${layers}`, { skip }, async (t) => {
+  test(`a notebook that takes over a parser reaches nothing as ${user} ${layers}`, { skip }, async (t) => {
     const server = await startAttacked(t, { user, without, rotten: ROTTEN_PARSER });
     const { client } = server;
     const { id } = await client.notebooks.import({ format: 'py', content: 'x = 1' });
@@ -72,5 +81,13 @@ for (const [user, without] of TRIES) {
     assert.equal(Object.keys(answer).length, 11);
     const open = Object.keys(answer).filter((name) => answer[name] === null);
     assert.deepEqual(open, [], server.confinement);
+
+    const isValid = async (code: string) => {
+      const cells = [{ cell_id: 'a', code, options: {} }];
+      return (await client.notebooks.create({ serialization: { cells } })).serialization.valid;
+    };
+    assert.equal(await isValid('#judge\nanswer = True'), false, 'the judge says what came of it');
+    const attacks = content.replace('#rotten', '#judge');
+    assert.equal(await isValid(`${attacks}\nanswer = None in tried.values()`), true, server.confinement);
   });
 }

@@ -1,6 +1,6 @@
 /** llama.cpp itself, with a model file of our own. It needs what `troupe models add-local` installs, and is skipped without; but not in CI. */
 import assert from 'node:assert/strict';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +10,7 @@ import { LocalModelProcess } from '#src/kernel/local-model.ts';
 import { descendants } from '#test/support/processes.ts';
 import { temporaryDirectory } from '#test/support/temporary-store.ts';
 import { tinyGguf } from '#test/support/tiny-gguf.ts';
+import { startTestHost } from './kernel-fixture.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const INSTALLED = join(ROOT, '.venv-local-model', 'bin', 'python');
@@ -24,7 +25,9 @@ interface Tiny {
   readonly ended: Promise<void>;
 }
 
-function tinyModel(t: TestContext, content: Buffer = tinyGguf()): Tiny {
+async function tinyModel(t: TestContext, content: Buffer = tinyGguf()): Promise<Tiny> {
+  const host = await startTestHost();
+  t.after(() => host[Symbol.asyncDispose]());
   let tellEnd = () => {};
   const ended = new Promise<void>((resolve) => {
     tellEnd = resolve;
@@ -33,11 +36,11 @@ function tinyModel(t: TestContext, content: Buffer = tinyGguf()): Tiny {
   const path = join(directory, 'tiny.gguf');
   writeFileSync(path, content);
   const model = new LocalModelProcess({
+    host: host.host,
     path,
     script: join(ROOT, 'src', 'kernel', 'host', 'local_model.py'),
-    runDir: directory,
     contextTokens: 4_096,
-    environment: process.env,
+    memoryBytes: null,
     log: openLog({
       level: 'info',
       destination: { write: (line) => void (line.includes('has ended') && tellEnd()) },
@@ -81,7 +84,7 @@ async function ask(model: LocalModelProcess, { maxOutputTokens = 8, signal, onTe
 const THOUSANDS = 3_000;
 
 test('llama.cpp loads a file, streams what it says and tells what it took', { skip }, async (t) => {
-  const { heard, pieces, answer } = await ask(tinyModel(t).model);
+  const { heard, pieces, answer } = await ask((await tinyModel(t)).model);
   assert.match(heard, /^( ?[a-z]+)+$/);
   assert.ok(pieces > 1, `${pieces} pieces`);
   assert.deepEqual([answer.finish, answer.usage.outputTokens], ['length', 8]);
@@ -89,7 +92,7 @@ test('llama.cpp loads a file, streams what it says and tells what it took', { sk
 });
 
 test('an abort ends what llama.cpp does, and the next question is answered', { skip }, async (t) => {
-  const { model } = tinyModel(t);
+  const { model } = await tinyModel(t);
   const abort = new AbortController();
   const talk = ask(model, { maxOutputTokens: THOUSANDS, signal: abort.signal, onText: () => abort.abort() });
   await assert.rejects(talk, { name: 'AbortError' });
@@ -99,14 +102,17 @@ test('an abort ends what llama.cpp does, and the next question is answered', { s
 test('llama.cpp killed in mid-answer breaks the answer off, and the next question starts it again', {
   skip,
 }, async (t) => {
-  const { model, ended } = tinyModel(t);
+  const { model, ended } = await tinyModel(t);
   let isKilled = false;
   const talk = ask(model, {
     maxOutputTokens: THOUSANDS,
     onText: () => {
       if (isKilled) return;
       isKilled = true;
-      for (const { pid } of descendants(process.pid)) process.kill(pid, 'SIGKILL');
+      for (const { pid } of descendants(process.pid)) {
+        if (readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('local_model.py'))
+          process.kill(pid, 'SIGKILL');
+      }
     },
   });
   await assert.rejects(talk, { name: 'ModelFailure', message: 'The answer of local/tiny broke off.' });
@@ -116,5 +122,6 @@ test('llama.cpp killed in mid-answer breaks the answer off, and the next questio
 
 test('a file that is no model is refused in one line', { skip }, async (t) => {
   const message = /^llama\.cpp does not take .*tiny\.gguf: it is no GGUF file/;
-  await assert.rejects(tinyModel(t, Buffer.from('no model')).model.connect(), { message });
+  const { model } = await tinyModel(t, Buffer.from('no model'));
+  await assert.rejects(model.connect(), { message });
 });

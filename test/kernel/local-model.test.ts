@@ -1,28 +1,34 @@
 import assert from 'node:assert/strict';
-import { readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { dirname, join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { askModel } from '#src/agent/models/model-call.ts';
 import { openLog } from '#src/core/log.ts';
 import { LocalModelProcess } from '#src/kernel/local-model.ts';
+import { descendants } from '#test/support/processes.ts';
 import { temporaryDirectory } from '#test/support/temporary-store.ts';
+import { PYTHON, startTestHost } from './kernel-fixture.ts';
 
 const STAND_IN = fileURLToPath(new URL('../../../test/kernel/local_model_stand_in.py', import.meta.url));
 
-function localModel(t: TestContext, file = 'tiny.gguf') {
+async function localModel(t: TestContext, file = 'tiny.gguf') {
   const directory = temporaryDirectory(t);
+  const host = await startTestHost();
+  t.after(() => host[Symbol.asyncDispose]());
   const path = join(directory, file);
   writeFileSync(path, '');
   const ends: unknown[] = [];
   const onEnd: (() => void)[] = [];
   const model = new LocalModelProcess({
+    host: host.host,
     path,
-    python: 'python3',
+    python: PYTHON,
     script: STAND_IN,
-    runDir: directory,
     contextTokens: 512,
-    environment: process.env,
+    memoryBytes: null,
     log: openLog({
       level: 'info',
       destination: {
@@ -36,7 +42,7 @@ function localModel(t: TestContext, file = 'tiny.gguf') {
   });
   t.after(() => model[Symbol.dispose]());
   const ended = () => new Promise<void>((resolve) => (ends.length > 0 ? resolve() : onEnd.push(resolve)));
-  return { model, directory, ended };
+  return { model, runDir: host.runDir, ended };
 }
 
 async function ask(model: LocalModelProcess, content: string, signal = new AbortController().signal) {
@@ -59,20 +65,23 @@ async function ask(model: LocalModelProcess, content: string, signal = new Abort
   return { heard, finish: answer.finish };
 }
 
-const sockets = (directory: string) => readdirSync(directory).filter((name) => name.endsWith('.sock'));
+const commandOf = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+
+/** Folders of models that are running. Sockets of other children are files, and are gone once they are connected. */
+const sockets = (runDir: string) => readdirSync(runDir);
 
 test('a local model is named for its file, started when it is first asked, and asked over its socket', async (t) => {
-  const { model, directory } = localModel(t);
+  const { model, runDir } = await localModel(t);
   assert.equal(model.name, 'tiny');
-  assert.deepEqual(sockets(directory), []);
+  assert.deepEqual(sockets(runDir), []);
   assert.deepEqual(await ask(model, 'Hello'), { heard: '64 at tiny.gguf', finish: 'stop' });
-  assert.equal(sockets(directory).length, 1);
+  assert.equal(sockets(runDir).length, 1);
   const [first, second] = await Promise.all([model.connect(), model.connect()]);
   assert.equal(first, second);
 });
 
 test('an abort leaves the model to the next question', async (t) => {
-  const { model } = localModel(t);
+  const { model } = await localModel(t);
   const abort = new AbortController();
   await model.connect();
   const talk = ask(model, 'forever', abort.signal);
@@ -82,18 +91,18 @@ test('an abort leaves the model to the next question', async (t) => {
 });
 
 test('a model that dies breaks its answer off, and the next question starts it again', async (t) => {
-  const { model, directory, ended } = localModel(t);
+  const { model, runDir, ended } = await localModel(t);
   await assert.rejects(ask(model, 'die'), {
     name: 'ModelFailure',
     message: 'The answer of local/tiny broke off.',
   });
   await ended();
-  assert.deepEqual(sockets(directory), []);
+  assert.deepEqual(sockets(runDir), []);
   assert.deepEqual(await ask(model, 'Hello'), { heard: '64 at tiny.gguf', finish: 'stop' });
 });
 
 test('a file that is no model says why it cannot be loaded, each time it is asked', async (t) => {
-  const { model } = localModel(t, 'broken.gguf');
+  const { model } = await localModel(t, 'broken.gguf');
   for (let attempt = 0; attempt < 2; attempt++) {
     await assert.rejects(model.connect(), { message: 'not a GGUF file' });
   }
@@ -103,12 +112,12 @@ test('what is missing is said with what to do about it', (t) => {
   const directory = temporaryDirectory(t);
   const of = (path: string) =>
     new LocalModelProcess({
+      host: { startChild: () => assert.fail('it was started'), newSocketPath: () => '' },
       path,
       python: join(directory, 'python'),
       script: STAND_IN,
-      runDir: directory,
       contextTokens: 512,
-      environment: {},
+      memoryBytes: null,
       log: openLog({ level: 'silent' }),
     }).lacks();
   const path = join(directory, 'tiny.gguf');
@@ -117,8 +126,35 @@ test('what is missing is said with what to do about it', (t) => {
   assert.equal(of(path), 'run `troupe models add-local` once.');
 });
 
+test('a local model reads its file; it writes nothing, has no network, and shows its key to nobody', async (t) => {
+  const { model, runDir } = await localModel(t);
+  const listener = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  t.after(() => listener.close());
+  const { port } = listener.address() as AddressInfo;
+  const tried = async (expression: string) => (await ask(model, `try ${expression}`)).heard;
+  assert.equal(await tried('open(path).read()'), "''");
+  const refused = /^(PermissionError|FileNotFoundError|OSError|ConnectionRefusedError)$/;
+  for (const expression of [
+    `open(path, "a")`,
+    `open(address + "x", "w")`,
+    `open("/var/tmp/made-by-a-model", "w").write("x")`,
+    `os.listdir(${JSON.stringify(dirname(runDir))})`,
+    `os.mkdir(address + "x")`,
+    `socket.create_connection(("127.0.0.1", ${port}), 2)`,
+  ])
+    assert.match(await tried(expression), refused, expression);
+  const { apiKey } = await model.connect();
+  const [process] = descendants(globalThis.process.pid).filter(({ pid }) =>
+    commandOf(pid).includes('stand_in'),
+  );
+  for (const file of ['environ', 'cmdline'])
+    assert.ok(!readFileSync(`/proc/${process!.pid}/${file}`, 'latin1').includes(apiKey), file);
+  assert.match(readFileSync(`/proc/${process!.pid}/status`, 'latin1'), /^Seccomp:\t2$/m);
+});
+
 test('disposing ends the process', async (t) => {
-  const { model, ended } = localModel(t);
+  const { model, ended } = await localModel(t);
   await ask(model, 'Hello');
   model[Symbol.dispose]();
   await ended();

@@ -1,18 +1,38 @@
 """In place of llama.cpp: what src/kernel/host/local_model.py promises, without a model. It says its key's length, slowly
-when it is asked to, and does not start for a file whose name says so."""
+when it is asked to, and does not start for a file whose name says so. Asked to `try` an expression it says what came of it."""
 
 import json
 import os
+import socket
 import socketserver
+import struct
 import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler
 
 path, address = sys.argv[1:3]
+connection = socket.socket(fileno=0)
+stream = connection.makefile("rb")
+
+
+def tell(message):
+    body = json.dumps(message).encode()
+    connection.sendall(struct.pack("<IB", len(body) + 1, 0) + body)
+
+
+length, _ = struct.unpack("<IB", stream.read(5))
+KEY = json.loads(stream.read(length - 1))["key"]
 if "broken" in path:
-    sys.exit("not a GGUF file")
-KEY = os.environ["LOCAL_MODEL_KEY"]
+    tell({"op": "model-failed", "message": "not a GGUF file"})
+    sys.exit()
+
+
+def attempt(code):
+    try:
+        return repr(eval(code))
+    except OSError as error:
+        return type(error).__name__
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -47,7 +67,10 @@ class Handler(BaseHTTPRequestHandler):
         while asked == "forever":
             self.say({"content": "on "})
             time.sleep(0.01)
-        self.say({"content": f"{len(KEY)} at {os.path.basename(path)}"})
+        if asked.startswith("try "):
+            self.say({"content": attempt(asked.removeprefix("try "))})
+        else:
+            self.say({"content": f"{len(KEY)} at {os.path.basename(path)}"})
         self.say({}, "stop")
         self.write("data: [DONE]\n\n")
         self.write("")
@@ -62,6 +85,6 @@ class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 server = Server(address, Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
-print(json.dumps({"address": address}), flush=True)
-sys.stdin.read()
+tell({"op": "model-ready"})
+stream.read()
 os._exit(0)

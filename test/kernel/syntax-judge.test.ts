@@ -1,16 +1,23 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import { findHostScript } from '#src/kernel/host-script.ts';
 import { SyntaxJudge } from '#src/kernel/syntax-judge.ts';
-import { descendants } from '#test/support/processes.ts';
+import { descendants, eventually, type ProcessFact } from '#test/support/processes.ts';
+import { startTestHost, type TestHost } from './kernel-fixture.ts';
 
-function startJudge(t: TestContext): SyntaxJudge {
-  const python = process.env.TROUPE_PYTHON ?? join('.venv', 'bin', 'python');
-  const judge = new SyntaxJudge({ python, script: findHostScript('syntax.py'), environment: process.env });
+async function startJudge(t: TestContext): Promise<{ judge: SyntaxJudge; host: TestHost }> {
+  const host = await startTestHost();
+  t.after(() => host[Symbol.asyncDispose]());
+  const judge = new SyntaxJudge(host.host);
   t.after(() => judge[Symbol.dispose]());
-  return judge;
+  return { judge, host };
+}
+
+/** The processes of the kernel host: guardian, zygote and their children. */
+function hostProcesses(): ProcessFact[] {
+  return descendants(process.pid).filter(({ pid }) =>
+    readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('zygote.py'),
+  );
 }
 
 const CODES: Readonly<Record<string, boolean>> = {
@@ -30,7 +37,7 @@ const CODES: Readonly<Record<string, boolean>> = {
 };
 
 test('code parses exactly when Python says so', async (t) => {
-  const judge = startJudge(t);
+  const { judge } = await startJudge(t);
   for (const [code, parses] of Object.entries(CODES)) {
     assert.equal(await judge.allParse([code]), parses, JSON.stringify(code));
     assert.equal(await judge.allParse(['ok = 1', code]), parses, JSON.stringify(code));
@@ -38,18 +45,16 @@ test('code parses exactly when Python says so', async (t) => {
 });
 
 test('the process that parses has given up what it does not need', async (t) => {
-  const judge = startJudge(t);
+  const { judge } = await startJudge(t);
   assert.equal(await judge.allParse(['x = "\\N{BULLET}"']), true);
-  const [child] = descendants(process.pid).filter(({ pid }) =>
-    readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('syntax.py'),
-  );
-  const status = readFileSync(`/proc/${child!.pid}/status`, 'latin1');
+  const deepest = hostProcesses().at(-1)!;
+  const status = readFileSync(`/proc/${deepest.pid}/status`, 'latin1');
   for (const line of ['NoNewPrivs:\t1', 'Seccomp:\t2', `CapEff:\t${'0'.repeat(16)}`])
     assert.ok(status.includes(line), status);
 });
 
 test('what was judged before is answered at once', async (t) => {
-  const judge = startJudge(t);
+  const { judge } = await startJudge(t);
   assert.equal(await judge.allParse(['x = 1', 'y = 2']), true);
   assert.equal(judge.allParse(['y = 2', 'x = 1', '']), true);
   assert.equal(await judge.allParse(['x = (']), false);
@@ -57,7 +62,7 @@ test('what was judged before is answered at once', async (t) => {
 });
 
 test('code that breaks the parser does not parse, and the next question is answered', async (t) => {
-  const judge = startJudge(t);
+  const { judge } = await startJudge(t);
   const hostile = [
     `${'('.repeat(200_000)}`,
     `x = ${'-'.repeat(500_000)}1`,
@@ -70,8 +75,29 @@ test('code that breaks the parser does not parse, and the next question is answe
   assert.deepEqual(answers, [false, false, true, true]);
 });
 
+test('a question that a kernel host dies with is put to its successor', async (t) => {
+  const { judge } = await startJudge(t);
+  assert.equal(await judge.allParse(['x = 1']), true);
+  const processes = hostProcesses();
+  process.kill(processes.at(-1)!.pid, 'SIGSTOP');
+  const answers = Promise.all([judge.allParse(['y = 1']), judge.allParse(['y = ('])]);
+  process.kill(processes[0]!.pid, 'SIGKILL');
+  assert.deepEqual(await answers, [true, false]);
+});
+
+test('a kernel host that hangs keeps no question from its answer', async (t) => {
+  const { judge } = await startJudge(t);
+  const [, zygote] = await eventually('the judge is there before it is asked', () => {
+    const processes = hostProcesses();
+    return processes.some(({ name }) => name === 'troupe-syntax') ? processes : undefined;
+  });
+  process.kill(zygote!.pid, 'SIGSTOP');
+  t.after(() => process.kill(zygote!.pid, 'SIGCONT'));
+  assert.equal(await judge.allParse(['x = 1']), true);
+});
+
 test('a judge that was closed answers no to what it did not know', async (t) => {
-  const judge = startJudge(t);
+  const { judge } = await startJudge(t);
   const asked = judge.allParse(['x = 1']);
   judge[Symbol.dispose]();
   assert.equal(await asked, false);

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { readdirSync, readlinkSync } from 'node:fs';
 import test, { type TestContext } from 'node:test';
+import { inheritable } from '#src/core/descriptors.ts';
 import { defineRecord } from '#storage/codec.ts';
+import { DataDirectory } from '#storage/data-directory.ts';
 import { CURRENT_FORMAT, type StoreFormat } from '#storage/migrations.ts';
 import { openStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
@@ -83,3 +86,29 @@ function stores(t: TestContext) {
   };
   return { path, as };
 }
+
+test('no program that the server starts inherits the store, its lock or the claim on the directory', async (t) => {
+  const before = new Set(inheritable());
+  const directory = await DataDirectory.claim(temporaryDirectory(t));
+  t.after(() => directory[Symbol.dispose]());
+  const store = await openStore(directory.storePath, assert.fail);
+  t.after(() => store[Symbol.asyncDispose]());
+  store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
+  await store.durable();
+  const open = readdirSync('/proc/self/fd').flatMap((name) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${name}`)];
+    } catch {
+      return []; // the one that read the list
+    }
+  });
+  for (const file of ['data.mdb', 'lock.mdb', 'claim'])
+    assert.ok(
+      open.some((path) => path.startsWith(directory.root) && path.endsWith(`/${file}`)),
+      file,
+    );
+  assert.deepEqual(
+    inheritable().filter((descriptor) => !before.has(descriptor)),
+    [],
+  );
+});

@@ -11,7 +11,8 @@ export interface ProcessFact {
   readonly startedAt: string;
 }
 
-function processFact(pid: number): ProcessFact | undefined {
+/** Returns what /proc says of a process; undefined when it has ended. */
+export function processFact(pid: number): ProcessFact | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const end = text.lastIndexOf(')');
@@ -97,19 +98,14 @@ export function kernelHostOf(serverPid: number): { guardian: number; zygote: num
   return { guardian: guardian.pid, zygote: zygote.pid };
 }
 
-/** Returns the zygote's children that are kernels, or the init process of one. Spare init processes are left out. */
+/** Returns the zygote's children that are kernels, or the init process of one. Kernels have their name once confined. */
 export function kernelsOf(serverPid: number): ProcessFact[] {
   const all = descendants(serverPid);
   const { zygote } = kernelHostOf(serverPid);
-  const isWaiting = ({ pid }: ProcessFact) => isInit(pid) && !all.some(({ parent }) => parent === pid);
-  return all.filter((one) => one.parent === zygote && !isWaiting(one));
-}
-
-/** Returns whether the process is the first of its own pid namespace. */
-function isInit(pid: number): boolean {
-  try {
-    return /^NSpid:.*\t1$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  } catch {
-    return false; // it has ended
-  }
+  const isKernel = ({ name }: ProcessFact) => name === 'troupe-kernel';
+  return all.filter(
+    (one) =>
+      one.parent === zygote &&
+      (isKernel(one) || all.some((other) => other.parent === one.pid && isKernel(other))),
+  );
 }

@@ -20,6 +20,7 @@ import tempfile
 
 import msgspec
 
+import bare_process
 import kernel_process
 from frames import FROM_KERNEL, frame, read_frames
 from notebook_files import UnreadableNotebook, read_notebook
@@ -31,19 +32,8 @@ RECURSION_LIMIT = 3000
 
 def run(order, confinement, link):
     """Answers one order on its socket and ends the process. `link`: the end of a pipe that a session's init needs."""
-    sock = kernel_process.connect(order.socket_path)
-    kernel_process.reopen_stdio()
-    if confinement:
-        confinement.start(link)
-    if link is not None:
-        os.close(link)
-    else:
-        os.setsid()  # else its process group would be the zygote's, which kill(0, …) reaches
-    os.chdir("/")
+    sock = bare_process.become(order, confinement, link, LIMITS)
     tempfile.tempdir = "/tmp"  # libraries ask for it when they are imported; looking for one that can be written fails
-    kernel_process.limit(LIMITS)
-    if confinement:
-        confinement.finish()
     sys.setrecursionlimit(RECURSION_LIMIT)
     sock.sendall(frame(FROM_KERNEL, msgspec.json.encode({"op": "convert-ready", "token": order.token})))
     kernel_process.begin_work()

@@ -27,6 +27,7 @@ import sys
 import msgspec
 
 import kernel_process
+import processes
 from confinement import narrow, ownership, views
 from engine_failure import EngineFailure
 from engine_files import Workspace, uses_wal
@@ -59,6 +60,7 @@ def run(order, confinement, link):
     if confinement:
         confinement.finish()
         narrow.narrow(confinement.found, find_readable(order), folder, writes)
+    processes.call_this("engine")
     sock.sendall(frame(FROM_KERNEL, msgspec.json.encode({"op": "engine-ready", "token": order.token})))
     kernel_process.begin_work()
     for _, body in read_frames(sock):

@@ -11,12 +11,13 @@ import os
 import signal
 
 import processes
-from confinement import syscalls
+from confinement import descriptors, syscalls
 
 
 def fork_zygote() -> tuple[int, set[int]]:
     """Returns in the zygote, never in the guardian: the end of a pipe that becomes readable when the guardian has gone,
     and the process and group ids of server, guardian and zygote, which no kernel may signal."""
+    descriptors.close_all_but()  # whatever the server, or who started it, has left open
     server = os.getppid()
     syscalls.become_subreaper()
     syscalls.set_dumpable(False)  # no process of the same user may look into either
@@ -24,12 +25,14 @@ def fork_zygote() -> tuple[int, set[int]]:
     lifeline, ours = os.pipe2(os.O_CLOEXEC)
     zygote = os.fork()
     if zygote == 0:
+        processes.call_this("zygote")
         os.close(ours)
         syscalls.become_subreaper()
         syscalls.set_dumpable(False)
         ours = {server, os.getppid(), os.getpid()}
         return lifeline, ours | {os.getpgid(pid) for pid in ours}
     os.close(lifeline)
+    processes.call_this("guardian")
     try:
         _watch(zygote, ours)
     finally:

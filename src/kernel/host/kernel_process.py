@@ -15,6 +15,7 @@ import tempfile
 import time
 
 import bridge
+import processes
 import warm
 from confinement import syscalls
 from frames import read_frames
@@ -39,6 +40,7 @@ def run(order, forked_at, host_modules, confinement, link):
     yield_to_server(order.nice)
     if confinement:
         confinement.finish()
+    processes.call_this("kernel")
     # orphans of cells stay ours; when we die they become the zygote's, which kills them
     syscalls.become_subreaper()
     syscalls.set_dumpable(True)  # the zygote is not; a kernel must own its /proc/self

@@ -1,17 +1,39 @@
-"""Serves one model file with llama.cpp's own OpenAI server on a unix socket, until stdin is closed: the parent is gone.
+"""Serves one model file with llama.cpp's own OpenAI server on a unix socket, until the server closes standard input.
 
-Arguments: the GGUF file, the socket, the size of the context. The environment has the key that requests must carry.
+Arguments: the GGUF file, the socket, the size of the context. Standard input is a connection to the server, in frames:
+
+    to us      {"key"}                       what requests must carry
+    from us    {"op":"model-ready"}          the model is loaded
+               {"op":"model-failed","message"}
 """
 
+import ctypes
 import json
 import os
+import socket
 import sys
 
-import xllamacpp
+from frames import FROM_KERNEL, frame, read_frames
+
+PR_SET_DUMPABLE = 4
 
 
 def main():
-    path, socket, context = sys.argv[1:4]
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # the memory of this process holds the key
+    server = socket.socket(fileno=0)
+    messages = read_frames(server)
+    _, body = next(messages)
+    running, answer = serve(json.loads(body)["key"], *sys.argv[1:4])
+    server.sendall(frame(FROM_KERNEL, json.dumps(answer).encode()))
+    for _ in messages:
+        pass
+    os._exit(0)
+
+
+def serve(key, path, address, context):
+    """Returns (a server that runs as long as it is referenced or None, the message that says so)."""
+    import xllamacpp
+
     params = xllamacpp.CommonParams()
     params.model.path = path
     params.n_ctx = int(context)
@@ -20,15 +42,15 @@ def main():
     params.ui = False
     params.verbosity = 0
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) // 2)
-    params.hostnames = [socket]
-    params.api_keys = [os.environ.pop("LOCAL_MODEL_KEY")]
+    params.hostnames = [address]
+    params.api_keys = [key]
     try:
-        server = xllamacpp.Server(params)  # loads the model
+        return xllamacpp.Server(params), {"op": "model-ready"}  # loads the model
     except RuntimeError:
-        sys.exit(f"llama.cpp does not take {path}: it is no GGUF file, not a whole one, or too new or too large for it")
-    print(json.dumps({"address": server.listening_address}), flush=True)
-    sys.stdin.read()
-    os._exit(0)
+        why = "it is no GGUF file, not a whole one, or too new or too large for it"
+        if not os.access(path, os.R_OK):
+            why = f"user {os.getuid()} cannot read it"
+        return None, {"op": "model-failed", "message": f"llama.cpp does not take {path}: {why}"}
 
 
 main()

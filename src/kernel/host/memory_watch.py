@@ -22,6 +22,7 @@ import time
 import traceback
 
 import processes
+from confinement import descriptors
 
 MESSAGE = struct.Struct("<QiQQ")
 KEY = struct.Struct("<Q")
@@ -43,7 +44,7 @@ class MemoryWatch:
     """The zygote's side."""
 
     def __init__(self, leave):
-        """Forks; `leave` lets go, in the child, of what is the zygote's. Raises OSError when there are no processes."""
+        """Forks; `leave` lets go, in the child, of the zygote's signals and streams. Raises OSError when there are no processes."""
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.setblocking(False)
         try:
@@ -53,7 +54,7 @@ class MemoryWatch:
             theirs.close()
             raise
         if self.pid == 0:
-            run(theirs, (leave, self.socket.close))
+            run(theirs, leave)
         theirs.close()
 
     def add(self, key: int, pid: int, limit: int, tmp_bytes: int):
@@ -93,11 +94,12 @@ class Kernel:
         self.is_told = False
 
 
-def run(sock, before):
+def run(sock, leave):
     """In the watch: never returns."""
     try:
-        for step in before:
-            step()
+        leave()
+        descriptors.close_all_but(sock.fileno())
+        processes.call_this("watch")
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         Watching(sock).serve()
     except BaseException:

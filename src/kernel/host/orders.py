@@ -67,6 +67,17 @@ class Engine(Connection, kw_only=True, tag_field="op", tag="engine"):
             raise ValueError(f"there is no engine {self.engine} for {self.mode}")
 
 
+class JudgeSyntax(Connection, kw_only=True, tag_field="op", tag="syntax"):
+    """Start a process that says whether code parses; see syntax.py."""
+
+
+class RunProgram(Connection, kw_only=True, tag_field="op", tag="program"):
+    """Start another program, the first of `arguments`; see program.py."""
+
+    arguments: list[str]
+    env: dict[str, str]
+
+
 class Signal(msgspec.Struct, kw_only=True, tag_field="op", tag="signal"):
     """Signal a kernel: 2 goes to its whole group, so that children of its cells are interrupted, too."""
 
@@ -79,4 +90,4 @@ DIRECTIONS = {("read", "py"), ("read", "ipynb"), ("read", "md")} | {
 }
 ENGINES = ("sqlite", "duckdb", "files")
 MODES = ("probe", "read", "write")
-decode = msgspec.json.Decoder(Fork | Convert | Engine | Signal).decode
+decode = msgspec.json.Decoder(Fork | Convert | Engine | JudgeSyntax | RunProgram | Signal).decode

@@ -37,7 +37,7 @@ class Spare:
 
 
 class Spares:
-    """At most one waits. `clone(policy, become)` makes it: see Zygote.clone_spare."""
+    """At most one waits. `clone(policy, control, await_order)` makes it: see Zygote.clone_spare."""
 
     def __init__(self, clone):
         self.clone = clone
@@ -62,7 +62,7 @@ class Spares:
         control, theirs = socket.socketpair()
         with theirs:
             try:
-                pid = self.clone(self.policy, lambda: await_order(control, theirs))
+                pid = self.clone(self.policy, theirs.fileno(), lambda: await_order(theirs))
             except OSError:
                 control.close()
             else:
@@ -86,15 +86,9 @@ class Spares:
         if self.waiting is not None and self.waiting.pid == pid:
             self.drop()
 
-    def let_go(self):
-        """In another child of the zygote: who has the socket could give orders."""
-        if self.waiting is not None:
-            self.waiting.control.close()
 
-
-def await_order(zygotes: socket.socket, control: socket.socket) -> bytes:
+def await_order(control: socket.socket) -> bytes:
     """In the spare: returns the order. Does not come back when the zygote has gone or has no use for it."""
-    zygotes.close()
     with control, control.makefile("rb") as stream:
         head = stream.read(LENGTH.size)
         if len(head) < LENGTH.size:

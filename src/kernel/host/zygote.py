@@ -1,7 +1,7 @@
 """The zygote: one Python process that has marimo loaded and forks a kernel per session. Linux, Python 3.11 or newer.
 
 One JSON document per line:
-  stdin   fork, convert, engine, signal: see orders.py. Its end means that the server is gone, and ends every kernel.
+  stdin   fork, convert, engine, syntax, program, signal: see orders.py. Its end means that the server is gone, and ends every kernel.
   stdout  {"op":"hello","marimo","python","supported","missing","threads","confinement","ms"}
           {"op":"preloaded","libraries":[…],"threads","ms"}     everything is loaded; forks worked since hello
           {"op":"forked","id","pid"}   {"op":"refused","id","error"}
@@ -26,6 +26,7 @@ import cgroups
 import guardian
 import processes
 from child import Child, open_words
+from confinement import descriptors
 from memory_watch import MemoryWatch
 from spare import Policy, Spares
 
@@ -141,10 +142,8 @@ class Zygote:
         if self.is_watched(order.memory) and self.watch is None:
             self.start_watch()
         confinement = self.confine(order, getattr(order, "cwd", None))
-        if isinstance(order, orders.Convert):
-            self.fork(order, self.convert, confinement)
-        elif isinstance(order, orders.Engine):
-            self.fork(order, self.run_engine, confinement)
+        if not isinstance(order, orders.Fork):
+            self.fork(order, self.run_other, confinement)
         elif confinement is None or not self.found.namespaces:
             self.fork(order, self.run_kernel, confinement)
         else:
@@ -202,8 +201,8 @@ class Zygote:
         self.watch = None
         self.start_watch()
 
-    def clone_spare(self, policy, await_order):
-        """Pid of an init that has nothing to do yet; see spare.py."""
+    def clone_spare(self, policy, control, await_order):
+        """Pid of an init that has nothing to do yet; see spare.py. It keeps the descriptor `control`."""
         link, theirs = os.pipe2(os.O_CLOEXEC)
         words, group = open_words(), None
         try:
@@ -214,7 +213,8 @@ class Zygote:
             self.discard(group)
             raise
         if pid == 0:
-            self.live(link, group, words, lambda: self.become_kernel(policy, group, theirs, await_order))
+            kept = (theirs, control)
+            self.live(group, words, kept, lambda: self.become_kernel(policy, group, theirs, await_order))
         close(theirs)
         if group:
             group.forked()
@@ -265,21 +265,22 @@ class Zygote:
             self.discard(group)
             return
         if pid == 0:
-            self.live(link, group, words, lambda: become(within(order, group), forked_at, confinement, theirs))
+            self.live(group, words, (theirs,), lambda: become(within(order, group), forked_at, confinement, theirs))
         close(theirs)
         if group:
             group.forked()
         child = self.children[pid] = Child(order.id, link, group, words, self.watched(order))
         self.follow(pid, child)
 
-    def live(self, link, group, words, life):
-        """In a child: without what is the zygote's, `link` among it. Never comes back."""
+    def live(self, group, words, kept, life):
+        """In a child: lives with standard input, output and error and the descriptors in `kept`. Never comes back."""
         try:
             os.dup2(words, 2)
             if group:
                 group.join()
             self.leave()
-            close(link, words)
+            descriptors.close_all_but(*kept)
+            processes.call_this("starting")
             life()
         except BaseException:
             traceback.print_exc()
@@ -295,33 +296,31 @@ class Zygote:
         self.say(op="forked", id=child.id, pid=pid)
 
     def leave(self):
-        """In a child: lets go of everything that is the zygote's."""
+        """In a child: lets go of the zygote's signals and of its connection to the server."""
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         processes.silence_stdio(0, 1)
-        for descriptor in (self.wake_r, self.wake_w, self.lifeline):
-            os.close(descriptor)
-        for child in self.children.values():
-            child.close()
-        if self.watch:
-            self.watch.close()
-        self.spares.let_go()
 
     def run_kernel(self, order, forked_at, confinement, link):
         import kernel_process
 
         kernel_process.run(order, forked_at, self.host_modules, confinement, link)
 
-    def convert(self, order, forked_at, confinement, link):
+    def run_other(self, order, forked_at, confinement, link):
         import convert
-
-        convert.run(order, confinement, link)
-
-    def run_engine(self, order, forked_at, confinement, link):
         import engine
+        import orders
+        import program
+        import syntax
 
-        engine.run(order, confinement, link)
+        lives = {
+            orders.Convert: convert,
+            orders.Engine: engine,
+            orders.JudgeSyntax: syntax,
+            orders.RunProgram: program,
+        }
+        lives[type(order)].run(order, confinement, link)
 
     def listen(self, ready):
         """To give back an init's memory takes the system as long as the kernel's did: nobody has to wait for that."""
@@ -436,6 +435,8 @@ def main():
         import graph_scans
         import kernel_process
         import orders  # noqa: F401
+        import program  # noqa: F401
+        import syntax  # noqa: F401
         import unencodable
 
         bridge.install()

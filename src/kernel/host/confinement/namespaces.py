@@ -19,6 +19,7 @@ import socket
 import struct
 
 import processes
+from confinement.descriptors import close_all_but
 from confinement.syscalls import MACHINE, NUMBERS, PR_SET_PDEATHSIG, prctl, set_dumpable
 
 NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
@@ -76,7 +77,8 @@ def fork_kernel(link, drop_privileges):
     signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
     if kernel := os.fork():
         try:
-            _close_all_but(link)
+            close_all_but(link)  # what is the kernel's must end with the kernel: the server waits for the end of its socket
+            processes.call_this("init")
             drop_privileges()
             set_dumpable(False)  # the kernel may not look into it
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # with the zygote; a change of uid would have cleared it
@@ -86,16 +88,6 @@ def fork_kernel(link, drop_privileges):
         finally:
             os._exit(70)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, WATCHED)
-
-
-def _close_all_but(link):
-    """What is the kernel's must end with the kernel: the server waits for the end of its socket."""
-    others = {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2, link}
-    for descriptor in others:
-        try:
-            os.close(descriptor)
-        except OSError:  # the one that read the list
-            pass
 
 
 def _has_reader(link):

@@ -21,6 +21,7 @@ class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     hidden: list[str] = []  # the server's directories and files; the kernel's own may lie inside
     read: list[str] = []  # what else may be read
     write: list[str] = []  # what else may be read and written
+    sockets: list[str] = []  # folders in which unix sockets may be made, and nothing else
     # "none": only a loopback of its own, or none at all without namespaces; "least": none where that can be had
     network: str = "open"
     tcp_ports: list[int] | None = None  # from Landlock 4 on: the only ports to connect to
@@ -62,6 +63,7 @@ class Confinement:
         self.opened = real_paths(wanted.read)
         self.read = [*views.find_python(), *self.opened, *views.NEEDED, *views.find_resolver()]
         self.filter = self._choose_filter()
+        self.sockets = real_paths(wanted.sockets)
         self.write = [*([self.work] if self.work else []), *real_paths(wanted.write)]
 
     def fork(self) -> int:
@@ -83,12 +85,13 @@ class Confinement:
         found, wanted = self.found, self.wanted
         if self.network == "none" and not (found.namespaces or found.seccomp):
             raise RuntimeError("network none needs namespaces or seccomp: refusing to run with less")
-        if found.root and self.work:
-            ownership.give(self.work, self.kernel_uid or self.uid)
+        if found.root:
+            for folder in (*([self.work] if self.work else []), *self.sockets):
+                ownership.give(folder, self.kernel_uid or self.uid)
         if not found.namespaces:
             return
         namespaces.settle_in(self.with_user, self.uid, self.gid)
-        views.build(self.hidden, self.read, self.write, wanted.tmp_mb)
+        views.build(self.hidden, self.read, [*self.write, *self.sockets], wanted.tmp_mb)
         if wanted.processes is not None and found.counts_pids:
             namespaces.limit_pids(wanted.processes)
         if self.network == "none":
@@ -147,6 +150,7 @@ class Confinement:
         ruleset = self.ruleset or self._allow_reading()
         ruleset.allow(landlock.READ, ["/proc"])  # a session's own is another one than before
         ruleset.allow(landlock.WRITE, [*tmp, *self._but_hidden(*self.write)])
+        ruleset.allow(landlock.SOCKETS, self.sockets)
         ruleset.enforce()
 
     def _find_ports(self):

@@ -1,0 +1,53 @@
+/** The open files of this process. Those above standard error belong to it alone: no program that it starts has them. */
+import { closeSync, readdirSync, readFileSync } from 'node:fs';
+
+const STDERR = 2;
+const O_CLOEXEC = 0o2000000;
+const [F_SETFD, FD_CLOEXEC] = [2, 1];
+
+/**
+ * Closes what whoever started this process left open. Node.js opens everything close-on-exec and marks what it finds among
+ * the first descriptors so; what is not marked is inherited. Call it before anything is opened by a native library.
+ */
+export function closeInherited(): void {
+  for (const descriptor of inheritable()) closeSync(descriptor);
+}
+
+/**
+ * Marks every descriptor close-on-exec: a native library may have opened one that is not. Call it in the turn in which it
+ * did, since a program that is started in between inherits it. Resolves where the native call cannot be had, too: the
+ * kernel host closes what it inherits.
+ */
+export async function loadCloseOnExec(): Promise<() => void> {
+  if (process.platform !== 'linux') return () => {};
+  try {
+    const { default: koffi } = await import('koffi');
+    const fcntl = koffi.load(null).func('int fcntl(int, int, int)');
+    return () => {
+      for (const descriptor of inheritable()) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    };
+  } catch {
+    return () => {};
+  }
+}
+
+/** Returns the descriptors above standard error that a program started now would have; none without /proc. */
+export function inheritable(): number[] {
+  let names: string[];
+  try {
+    names = readdirSync('/proc/self/fd');
+  } catch {
+    return [];
+  }
+  return names.map(Number).filter((descriptor) => descriptor > STDERR && isInheritable(descriptor));
+}
+
+function isInheritable(descriptor: number): boolean {
+  try {
+    const [, flags] =
+      /^flags:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1')) ?? [];
+    return flags !== undefined && (Number.parseInt(flags, 8) & O_CLOEXEC) === 0;
+  } catch {
+    return false; // the one that read the list
+  }
+}

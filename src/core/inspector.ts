@@ -1,0 +1,23 @@
+/**
+ * Keeps the debugger of Node.js out of this process. SIGUSR1 makes Node.js listen for one, and every program of the same
+ * user may send it: a debugger reads the memory of a process that is otherwise closed to others.
+ */
+import inspector from 'node:inspector';
+
+/** A request that came before the handler reaches the main thread by way of another one. */
+const LATE_CHECKS_MS = [0, 10, 50, 250, 1000, 5000];
+
+/**
+ * From here on SIGUSR1 does nothing. What it opened before is closed, and so is what NODE_OPTIONS opened: a debugger can
+ * be asked for on the command line alone (`node --inspect …`). Call it before anything else.
+ */
+export function keepDebuggersOut(): void {
+  process.on('SIGUSR1', () => {});
+  if (process.execArgv.some((argument) => argument.startsWith('--inspect'))) return;
+  closeInspector();
+  for (const delayMs of LATE_CHECKS_MS) setTimeout(closeInspector, delayMs).unref();
+}
+
+function closeInspector(): void {
+  if (inspector.url() !== undefined) inspector.close();
+}

@@ -1,0 +1,15 @@
+"""The open files of this process. A child has an explicit list of those that it keeps; everything else is closed, wherever
+it came from."""
+
+import os
+
+STDIO = (0, 1, 2)
+
+
+def close_all_but(*kept: int | None):
+    """Closes every descriptor but standard input, output and error and those of `kept` that are not None."""
+    for descriptor in {int(name) for name in os.listdir("/proc/self/fd")}.difference(STDIO, kept):
+        try:
+            os.close(descriptor)
+        except OSError:  # the one that read the list
+            pass

@@ -1,0 +1,77 @@
+/** What /proc says of every process below a server: what it may do, and what is open in it. */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { descendants, processFact } from '#test/support/processes.ts';
+
+export interface ConfinedProcess {
+  readonly pid: number;
+  readonly role: string;
+  /** 2: a filter of system calls is in force. */
+  readonly seccomp: string;
+  readonly noNewPrivileges: string;
+  /** Effective and permitted capabilities, and what it could get back. */
+  readonly capabilities: readonly string[];
+  /** Kinds of namespaces that are not the server's. */
+  readonly namespaces: readonly string[];
+  /** What is open, by descriptor. */
+  readonly descriptors: ReadonlyMap<number, string>;
+}
+
+const NAMESPACES = ['ipc', 'mnt', 'net', 'pid', 'user'];
+
+/**
+ * Every process below `server`. One that ended, or became something else, while it was looked at is left out, and so is
+ * one that the server has forked and that has not become another program yet.
+ */
+export function listProcesses(server: number): ConfinedProcess[] {
+  const command = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  return descendants(server).flatMap(({ pid, name }) => {
+    try {
+      if (['', command(server)].includes(command(pid))) return [];
+      const seen = look(pid, name, server);
+      return processFact(pid)?.name === name && roleOf(pid, name) === seen.role ? [seen] : [];
+    } catch (error) {
+      if (/ENOENT|ESRCH/.test(String(error))) return [];
+      throw error;
+    }
+  });
+}
+
+function look(pid: number, name: string, server: number): ConfinedProcess {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  const field = (label: string) => new RegExp(`^${label}:\\s*(.*)$`, 'm').exec(status)?.[1] ?? '';
+  return {
+    pid,
+    role: roleOf(pid, name),
+    seccomp: field('Seccomp'),
+    noNewPrivileges: field('NoNewPrivs'),
+    capabilities: ['CapEff', 'CapPrm', 'CapBnd'].map(field),
+    namespaces: NAMESPACES.filter((kind) => namespaceOf(pid, kind) !== namespaceOf(server, kind)),
+    descriptors: descriptorsOf(pid),
+  };
+}
+
+/** What it calls itself; another program is known by its arguments. */
+function roleOf(pid: number, name: string): string {
+  const command = readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  if (command.includes('local_model.py')) return 'local model';
+  if (command.includes('engine-main')) return 'engine';
+  return name.replace(/^troupe-/, '');
+}
+
+function namespaceOf(pid: number, kind: string): string {
+  return readlinkSync(`/proc/${pid}/ns/${kind}`);
+}
+
+/** Descriptor → where it leads to. */
+export function descriptorsOf(pid: number): Map<number, string> {
+  const folder = `/proc/${pid}/fd`;
+  return new Map(
+    readdirSync(folder).flatMap((name): [number, string][] => {
+      try {
+        return [[Number(name), readlinkSync(`${folder}/${name}`)]];
+      } catch {
+        return []; // it was closed meanwhile
+      }
+    }),
+  );
+}

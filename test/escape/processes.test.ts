@@ -1,0 +1,264 @@
+/** Every process below a busy server, held against what it may be. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
+import { tinyGguf } from '#test/support/tiny-gguf.ts';
+import { type AttackedServer, NOBODY, obstacle, startAttacked, type User } from './attacked-server.ts';
+import { type ConfinedProcess, descriptorsOf, listProcesses } from './process-table.ts';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+/** Whether that user can run llama.cpp, which is there after `troupe models add-local`. */
+function hasModel(user: User): boolean {
+  const ids = user === 'this user' ? {} : { uid: NOBODY, gid: NOBODY };
+  return spawnSync(join(ROOT, '.venv-local-model/bin/python'), ['-c', ''], { ...ids, cwd: '/' }).status === 0;
+}
+
+/** Leaves a file, a pipe and a listening socket open in what it starts. */
+const LAUNCHER = `
+import os, socket, sys
+listener = socket.socket(); listener.bind(("127.0.0.1", 0)); listener.listen()
+_, end = os.pipe()
+for number, what in ((200, os.open("/etc/hostname", os.O_RDONLY)), (201, end), (202, listener.fileno())):
+    os.dup2(what, number)
+os.execvp(sys.argv[1], sys.argv[1:])
+`;
+
+const FROM_LAUNCHER = 200;
+
+/** A parser that takes its time, so that a conversion is seen at work. */
+const SLOW_PARSER = `
+import ast, time
+parse = ast.parse
+def slow(source, *more, **named):
+    if isinstance(source, str) and source.startswith("# slow"): time.sleep(20)
+    return parse(source, *more, **named)
+ast.parse = slow
+`;
+
+/** What may be open, by descriptor; the last pattern is for all that have none of their own. */
+interface Allowed {
+  /** Whether it runs or parses what a user brought. */
+  readonly isConfined: boolean;
+  readonly stdio: readonly [RegExp, RegExp, RegExp];
+  readonly others: RegExp;
+  readonly most: number;
+}
+
+const [NULL, PIPE, SOCKET, CONNECTION] = [/^\/dev\/null$/, /^pipe:/, /^socket:/, /^(pipe|socket):/];
+const OUTPUT = /^(\/dev\/null$|\/memfd:stderr|pipe:)/;
+/** A file in memory, until what came from a user is at work. */
+const UNTIL_WORK = /^(\/dev\/null$|\/memfd:stderr)/;
+const BARE: Allowed = { isConfined: true, stdio: [NULL, NULL, UNTIL_WORK], others: SOCKET, most: 4 };
+const ROLES: Readonly<Record<string, Allowed>> = {
+  // A kernel host that is starting, and those that start processes. They run no code of users.
+  python: {
+    isConfined: false,
+    stdio: [CONNECTION, CONNECTION, CONNECTION],
+    others: /^(?!.*\/data\/)/,
+    most: 12,
+  },
+  guardian: { isConfined: false, stdio: [NULL, NULL, CONNECTION], others: /^(pipe:|\/proc\/)/, most: 5 },
+  zygote: {
+    isConfined: false,
+    stdio: [CONNECTION, CONNECTION, CONNECTION],
+    // It loads libraries when there is nothing else to do.
+    others: /^(?!.*\/data\/)/,
+    most: 40,
+  },
+  // Waits for a kernel to become, or gives up what it has: its view of the disk is made of folders that it opens.
+  starting: {
+    isConfined: false,
+    stdio: [NULL, NULL, UNTIL_WORK],
+    others: /^(?!.*\/data\/(store|claim))/,
+    most: 40,
+  },
+  init: { isConfined: false, stdio: [NULL, NULL, UNTIL_WORK], others: PIPE, most: 4 },
+  // Its connection to the server, and what asyncio and marimo make for themselves: while a cell runs, marimo reads what
+  // it prints from pipes.
+  kernel: {
+    isConfined: true,
+    stdio: [NULL, OUTPUT, OUTPUT],
+    others: /^(socket:|pipe:|anon_inode:|\/dev\/null)/,
+    most: 24,
+  },
+  program: BARE,
+  convert: BARE,
+  syntax: BARE,
+  'local model': {
+    isConfined: true,
+    stdio: [SOCKET, NULL, NULL],
+    others: /^(socket:|anon_inode:|.*\/tiny\.gguf$)/,
+    most: 24,
+  },
+  // Its connection, the folder of the workspace, the database with its journal, and how DuckDB learns of its memory.
+  engine: {
+    isConfined: true,
+    stdio: [NULL, NULL, UNTIL_WORK],
+    others:
+      /^(socket:|\/proc\/\d+\/cgroup$|.*\/files(\/numbers\.(sqlite|duckdb)[\w.-]*)?$|.*\/(etilqs_|\.tmp)[^/]*$)/,
+    most: 24,
+  },
+  // Counts memory where no control group does.
+  watch: { isConfined: false, stdio: [NULL, NULL, CONNECTION], others: /^(socket:|\/proc\/)/, most: 8 },
+};
+const NEEDED = ['guardian', 'zygote', 'kernel', 'convert', 'syntax', 'engine'];
+
+const MAKE_FILES = `import duckdb, sqlite3
+sqlite3.connect("numbers.sqlite").execute("create table numbers (number)")
+duckdb.connect("numbers.duckdb").close()`;
+const SLOW_QUERY = 'with recursive r(n) as (select 1 union all select n + 1 from r) select count(*) from r';
+
+type Client = Pick<AttackedServer, 'client'>;
+
+/** Keeps every kind of process at work. */
+async function makeBusy({ client }: Client, withModel: boolean): Promise<readonly OpenNotebook[]> {
+  for (const kind of ['sqlite', 'duckdb'] as const) {
+    await client.datasources.create({ slug: kind, connection: { kind, path: `numbers.${kind}` } });
+  }
+  const made = await openNotebook({ client }, { a: MAKE_FILES });
+  assert.equal((await made.run(['a'])).status, 'completed');
+  await made.close();
+  const asking = (slug: string) =>
+    `from troupe import datasource\ndatasource("${slug}").execute("${SLOW_QUERY}")`;
+  const notebooks = await Promise.all([
+    openNotebook({ client }, { a: 'import time\nwhile True: time.sleep(0.05)' }),
+    openNotebook({ client }, { a: asking('sqlite') }, { datasourceSlugs: ['sqlite'] }),
+    openNotebook({ client }, { a: asking('duckdb') }, { datasourceSlugs: ['duckdb'] }),
+  ]);
+  await work({ client }, notebooks, withModel);
+  return notebooks;
+}
+
+/** Starts the cells again, a conversion, a question of syntax and the model; all but the last two go on and on. */
+async function work(
+  { client }: Client,
+  notebooks: readonly OpenNotebook[],
+  withModel: boolean,
+): Promise<void> {
+  for (const notebook of notebooks) {
+    await eventually(
+      'the session is ready',
+      async () => (await notebook.record()).status === 'ready',
+      60_000,
+    );
+    await notebook.submit(['a']);
+  }
+  client.notebooks.import({ format: 'py', content: '# slow\nx = 1' }).catch(() => {});
+  await client.notebooks.create({
+    serialization: { cells: [{ cell_id: 'a', code: `judged = ${Math.random()}`, options: {} }] },
+  });
+  if (withModel) await client.models.test('local/tiny');
+}
+
+/** Why a process is not as its role allows; empty when it is. */
+function faultsOf(process: ConfinedProcess, foreign: ReadonlySet<string>, hasNamespaces: boolean): string[] {
+  const allowed = ROLES[process.role];
+  if (allowed === undefined) return ['it has no place in the table'];
+  const faults: string[] = [];
+  for (const [descriptor, target] of process.descriptors) {
+    const pattern = allowed.stdio[descriptor] ?? allowed.others;
+    if (!pattern.test(target)) faults.push(`${descriptor} is ${target}`);
+    if (descriptor >= FROM_LAUNCHER) faults.push(`${descriptor} is ${target}, which the launcher had open`);
+    if (allowed.isConfined && foreign.has(target))
+      faults.push(`${descriptor} is ${target}, which others have open`);
+  }
+  if (process.descriptors.size > allowed.most) faults.push(`${process.descriptors.size} descriptors`);
+  if (!allowed.isConfined) return faults;
+  if (process.seccomp !== '2') faults.push(`Seccomp ${process.seccomp}`);
+  if (process.noNewPrivileges !== '1') faults.push(`NoNewPrivs ${process.noNewPrivileges}`);
+  const [effective, permitted] = process.capabilities;
+  if (effective !== NONE || permitted !== NONE) faults.push(`capabilities ${process.capabilities}`);
+  const own = ['ipc', 'mnt', 'pid', ...(process.role === 'kernel' ? [] : ['net'])];
+  const missing = hasNamespaces ? own.filter((kind) => !process.namespaces.includes(kind)) : [];
+  if (missing.length > 0) faults.push(`shares ${missing}`);
+  return faults;
+}
+
+const NONE = '0'.repeat(16);
+
+function findFaults(
+  server: AttackedServer,
+  hasNamespaces: boolean,
+): { roles: Set<string>; faults: string[] } {
+  const processes = listProcesses(server.pid);
+  // What the server, the kernel host or the process that tests have open is none of a confined child's.
+  const trusted = processes.filter(({ role }) => role === 'zygote' || role === 'guardian');
+  const foreign = new Set(
+    [descriptorsOf(process.pid), descriptorsOf(server.pid), ...trusted.map(({ descriptors }) => descriptors)]
+      .flatMap((descriptors) => [...descriptors.values()])
+      .filter((target) => target !== '/dev/null' && !target.startsWith('anon_inode:')),
+  );
+  const faults = processes.flatMap((one) =>
+    faultsOf(one, foreign, hasNamespaces).map((fault) => `${one.role} ${one.pid}: ${fault}`),
+  );
+  return { roles: new Set(processes.map(({ role }) => role)), faults };
+}
+
+async function start(
+  t: TestContext,
+  user: User,
+  without: string,
+  withModel: boolean,
+): Promise<AttackedServer> {
+  const folder = mkdtempSync('/var/tmp/troupe-model-');
+  t.after(() => rmSync(folder, { recursive: true }));
+  chmodSync(folder, 0o755);
+  const model = join(folder, 'tiny.gguf');
+  writeFileSync(model, tinyGguf(), { mode: 0o644 });
+  return startAttacked(t, {
+    user,
+    without,
+    rotten: SLOW_PARSER,
+    launcher: ['/usr/bin/python3', '-c', LAUNCHER],
+    settings: withModel ? { TROUPE_LOCAL_MODEL: model } : {},
+  });
+}
+
+const TRIES: readonly (readonly [user: User, without: string])[] = [
+  ['this user', ''],
+  ['this user', 'namespaces'],
+  ['an ordinary user', ''],
+];
+for (const [user, without] of TRIES) {
+  const layers = without === '' ? 'with every layer' : `without ${without}`;
+  const skip = obstacle(user) ?? false;
+  test(`every process below a busy server of ${user} is confined and has only its own descriptors ${layers}`, {
+    skip,
+  }, async (t) => {
+    const withModel = hasModel(user);
+    const server = await start(t, user, without, withModel);
+    const notebooks = await makeBusy(server, withModel);
+    const hasNamespaces = without !== 'namespaces' && /namespaces/.test(server.confinement.split('NOT')[0]!);
+    const check = async () => {
+      const missing = new Set(withModel ? [...NEEDED, 'local model'] : NEEDED);
+      const work = eventually('every kind of process is at work', () => {
+        const { roles, faults } = findFaults(server, hasNamespaces);
+        assert.deepEqual(faults, []);
+        for (const role of roles) missing.delete(role);
+        return missing.size === 0;
+      });
+      await work.catch((error: Error) => assert.fail(`${error.message}: ${[...missing]} missing`));
+    };
+    await check();
+    for (let times = 0; times < 10; times++) {
+      const zygote = listProcesses(server.pid).find(({ role }) => role === 'zygote');
+      if (zygote !== undefined) process.kill(zygote.pid, 'SIGKILL');
+      await eventually(
+        'another kernel host is at work',
+        () => {
+          const { faults } = findFaults(server, hasNamespaces);
+          assert.deepEqual(faults, []);
+          return listProcesses(server.pid).some(({ role, pid }) => role === 'zygote' && pid !== zygote?.pid);
+        },
+        30_000,
+      );
+    }
+    await work(server, notebooks, withModel);
+    await check();
+  });
+}
