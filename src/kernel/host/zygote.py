@@ -1,7 +1,8 @@
 """The zygote: one Python process that has marimo loaded and forks a kernel per session. Linux, Python 3.11 or newer.
 
 One JSON document per line:
-  stdin   fork, convert, engine, syntax, program, signal: see orders.py. Its end means that the server is gone, and ends every kernel.
+  stdin   fork, convert, engine, syntax, program, signal: see orders.py. Its end means that the server is gone, and ends
+          every kernel.
   stdout  {"op":"hello","marimo","python","supported","missing","threads","confinement","ms"}
           {"op":"preloaded","libraries":[…],"threads","ms"}     everything is loaded; forks worked since hello
           {"op":"forked","id","pid"}   {"op":"refused","id","error"}
@@ -275,12 +276,12 @@ class Zygote:
     def live(self, group, words, kept, life):
         """In a child: lives with standard input, output and error and the descriptors in `kept`. Never comes back."""
         try:
+            processes.call_this("starting")  # before it differs from the zygote in anything else
             os.dup2(words, 2)
             if group:
                 group.join()
             self.leave()
             descriptors.close_all_but(*kept)
-            processes.call_this("starting")
             life()
         except BaseException:
             traceback.print_exc()
