@@ -9,6 +9,8 @@ import { KernelQueryHandler } from '#src/datasource/query/kernel-query-handler.t
 import { openStore } from '#storage/open-store.ts';
 import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
+import { AuditTrail } from './audit/audit-trail.ts';
+import { QueryAudit } from './audit/query-audit.ts';
 import { type Bootstrapped, bootstrap } from './auth/bootstrap.ts';
 import { Callers } from './auth/callers.ts';
 import { Identity } from './auth/identity.ts';
@@ -21,12 +23,12 @@ import type { Failure } from './core/errors.ts';
 import type { SessionId } from './core/ids.ts';
 import type { Log } from './core/log.ts';
 import { VERSION } from './core/version.ts';
-import { listAudit } from './datasource/audit.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
 import { Heartbeats } from './events/heartbeats.ts';
 import { SessionStream } from './events/session-stream.ts';
 import { StreamBudget } from './events/stream-budget.ts';
 import type { Foundation } from './foundation.ts';
+import { withAudit } from './http/audited-routes.ts';
 import { ConnectionLimit } from './http/connection-limit.ts';
 import { openHttp10Relay } from './http/http10-relay.ts';
 import { ReceiptBook } from './http/receipt-book.ts';
@@ -152,9 +154,13 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
       budget,
     });
   const liveNotebooks = new LiveNotebooks({ store, notebooks, makeStream });
+  const audit = new AuditTrail(store);
+  const queryAudit = opened.use(new QueryAudit(audit));
   const { datasources, grants, keys, queries, forAgents } = opened.use(
     await openDatasources({
       store,
+      audit,
+      queryAudit,
       keyringFile: config.keyringFile,
       listenHost: config.host,
       ownPorts: () => [port, config.http10Port].filter((one) => one !== undefined),
@@ -175,6 +181,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     openDesk: ({ workspaceId, openedBy }, live) =>
       new KernelQueryHandler({
         queries,
+        origin: { by: 'notebook', sessionId: live.stream.sessionId, tokenId: null },
         slugs: () => live.document.datasourceSlugs,
         reader: () =>
           openedBy?.readsDatasources === true ? members.reader(workspaceId, openedBy.userId) : undefined,
@@ -267,39 +274,42 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
       connections,
       heartbeatMs: config.heartbeatS * 1000,
       routes: withOpenApi(
-        [
-          ...healthRoutes(() => {
-            if (draining) return { ready: false, reason: 'The server is stopping.' };
-            if (host.state !== 'up') return { ready: false, reason: `The kernel host is ${host.state}.` };
-            return { ready: true };
-          }),
-          ...notebookRoutes(notebooks),
-          ...notebookFileRoutes({ files: notebookFiles, frontEnd, publicUrl: config.publicUrl }),
-          ...frontEndRoutes(frontEnd),
-          ...executionEnvironmentRoutes(environments),
-          ...notebookSessionRoutes(sessions),
-          ...executionRoutes(executions, sessions, runs),
-          ...codeRoutes(codeCalls),
-          ...agentSessionRoutes(agents.sessions, agents.prompts),
-          ...agentSessionGrantRoutes(agents.access),
-          ...modelRoutes({ models: agents.models, keys: agents.keys, test: agents.testModel }),
-          ...runAssetRoutes(runs, agents.guardRun),
-          ...runRoutes(
-            runs,
-            (kind, workspaceId, sessionId, runId) =>
-              (kind === 'agent' ? agents.prompts : executions).cancel(workspaceId, sessionId, runId),
-            agents.guardRun,
-          ),
-          ...actorRoutes(actors),
-          ...datasourceRoutes(datasources),
-          ...datasourceConnectionRoutes(datasources, connectionSchemaDocument),
-          ...datasourceGrantRoutes(grants),
-          ...auditRoutes((workspaceId, page) => listAudit(store, workspaceId, page)),
-          ...keyRoutes(keys, (principal) => callers.isBound(principal)),
-          ...workspaceRoutes(new Workspaces(identity)),
-          ...memberRoutes(members),
-          ...accessTokenRoutes(new AccessTokens(identity)),
-        ],
+        withAudit(
+          [
+            ...healthRoutes(() => {
+              if (draining) return { ready: false, reason: 'The server is stopping.' };
+              if (host.state !== 'up') return { ready: false, reason: `The kernel host is ${host.state}.` };
+              return { ready: true };
+            }),
+            ...notebookRoutes(notebooks),
+            ...notebookFileRoutes({ files: notebookFiles, frontEnd, publicUrl: config.publicUrl }),
+            ...frontEndRoutes(frontEnd),
+            ...executionEnvironmentRoutes(environments),
+            ...notebookSessionRoutes(sessions),
+            ...executionRoutes(executions, sessions, runs),
+            ...codeRoutes(codeCalls),
+            ...agentSessionRoutes(agents.sessions, agents.prompts),
+            ...agentSessionGrantRoutes(agents.access),
+            ...modelRoutes({ models: agents.models, keys: agents.keys, test: agents.testModel }),
+            ...runAssetRoutes(runs, agents.guardRun),
+            ...runRoutes(
+              runs,
+              (kind, workspaceId, sessionId, runId) =>
+                (kind === 'agent' ? agents.prompts : executions).cancel(workspaceId, sessionId, runId),
+              agents.guardRun,
+            ),
+            ...actorRoutes(actors),
+            ...datasourceRoutes(datasources),
+            ...datasourceConnectionRoutes(datasources, connectionSchemaDocument),
+            ...datasourceGrantRoutes(grants),
+            ...auditRoutes(audit),
+            ...keyRoutes(keys, (principal) => callers.isBound(principal)),
+            ...workspaceRoutes(new Workspaces(identity)),
+            ...memberRoutes(members),
+            ...accessTokenRoutes(new AccessTokens(identity)),
+          ],
+          (actor, changes) => audit.noteAll(actor, changes),
+        ),
         { version: VERSION, requirements: (action) => callers.requirements(action) },
       ),
     }),

@@ -43,17 +43,3 @@ export interface DatasourceGrant {
   readonly createdAt: string;
 }
 export const datasourceGrants = defineRecord<DatasourceGrant>('datasource-grant', 1);
-
-/** Who did what. Key: workspace id, audit id (time-ordered). */
-export interface AuditRecord {
-  readonly at: string;
-  readonly userId: string;
-  readonly tokenId: string;
-  readonly action: string;
-  readonly target: string;
-  readonly outcome: 'done' | 'failed' | 'refused';
-  readonly detail: string | null;
-  readonly address: string;
-  readonly requestId: string;
-}
-export const auditRecords = defineRecord<AuditRecord>('audit', 1);

@@ -16,6 +16,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   machines: { values: [], types: ['src/core'] },
   storage: { values: ['src/core'] },
   'src/events': { values: ['src/core'] },
+  'src/audit': { values: ['src/core', 'storage'] },
   'src/auth': { values: ['src/core', 'storage'] },
   'src/actors': { values: ['src/core', 'storage'] },
   'src/runs': { values: ['src/core', 'machines', 'storage'], types: ['src/actors'] },
@@ -29,12 +30,16 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     values: ['src/core', 'machines', 'storage', 'src/events', 'src/runs', 'src/sessions'],
     types: ['src/actors'],
   },
-  'src/datasource': { values: ['src/core', 'machines', 'storage', 'src/events'], types: ['src/actors'] },
+  'src/datasource': {
+    values: ['src/core', 'machines', 'storage', 'src/events'],
+    types: ['src/actors', 'src/audit'],
+  },
   'src/http': {
     values: ['src/core', 'src/events', 'src/auth', 'storage'],
     types: [
       'machines',
       'src/actors',
+      'src/audit',
       'src/sessions',
       'src/notebook',
       'src/runs',
@@ -59,6 +64,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'storage',
         'src/core',
         'src/events',
+        'src/audit',
         'src/auth',
         'src/actors',
         'src/runs',

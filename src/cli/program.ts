@@ -8,6 +8,7 @@ import { resolveAccess } from './access.ts';
 import type { CliContext, CommandGroup } from './command-group.ts';
 import { actors } from './commands/actors.ts';
 import { agent } from './commands/agent.ts';
+import { audit } from './commands/audit.ts';
 import { code } from './commands/code.ts';
 import { completeIds } from './commands/complete-ids.ts';
 import { completion } from './commands/completion.ts';
@@ -50,6 +51,7 @@ const GROUPS: readonly CommandGroup[] = [
   config,
   doctor,
   actors,
+  audit,
   completion,
   completeIds,
   exitCodes,

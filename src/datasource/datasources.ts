@@ -2,6 +2,8 @@
  * Datasources: their metadata and their sealed connections. A change remembers the revision that it began with and
  * compares it again when it commits, so no concurrent change is overwritten. Credentials never leave the server.
  */
+
+import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { newId, type WorkspaceId } from '#src/core/ids.ts';
@@ -10,7 +12,6 @@ import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#sto
 import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
 import type { Entry, Store, Transaction } from '#storage/store.ts';
 import { mayRead } from './access.ts';
-import { type Actor, noteAudit } from './audit.ts';
 import type { Connection } from './connectors/connection-schema.ts';
 import type { Keyring } from './keys/keyring.ts';
 import { putSealed, readSealed, removeSealed } from './keys/sealed-connections.ts';
@@ -55,6 +56,7 @@ export type Saved =
 
 /** What `Datasources` works with. */
 export interface DatasourcesOptions {
+  readonly audit: AuditTrail;
   readonly store: Store;
   readonly keyring: () => Keyring;
   readonly connections: Connections;
@@ -97,7 +99,7 @@ export class Datasources {
    * `invalid_request` when the connection is incomplete.
    */
   async create(
-    actor: Actor,
+    actor: AuditContext,
     { slug, name = null, connection, testConnection }: NewDatasource,
   ): Promise<Saved> {
     const { store, connections } = this.#options;
@@ -121,7 +123,7 @@ export class Datasources {
     store.write((tx) => {
       this.#refuseExisting(tx, workspaceId, slug);
       this.#put(tx, workspaceId, record, parsed);
-      noteAudit(tx, actor, { action: 'datasource.create', target: slug, outcome: 'done' });
+      this.#options.audit.note(tx, actor, { action: 'datasource.create', target: slug, outcome: 'done' });
     });
     return { saved: true, metadata: metadataOf(record) };
   }
@@ -131,7 +133,7 @@ export class Datasources {
    * `datasource_changed` when another request changed the datasource meanwhile.
    */
   async replace(
-    actor: Actor,
+    actor: AuditContext,
     slug: string,
     { name, connection, testConnection }: Replacement,
   ): Promise<Saved> {
@@ -153,14 +155,14 @@ export class Datasources {
       refuseChanged(tx, principal.workspaceId, before);
       removeSealed(tx, { workspaceId: principal.workspaceId, slug, revision: before.revision });
       this.#put(tx, principal.workspaceId, after, parsed);
-      noteAudit(tx, actor, { action: 'datasource.replace', target: slug, outcome: 'done' });
+      this.#options.audit.note(tx, actor, { action: 'datasource.replace', target: slug, outcome: 'done' });
     });
     onGone(principal.workspaceId, slug);
     return { saved: true, metadata: metadataOf(after) };
   }
 
   /** Deletes a datasource with its sealed connection and its grants; files stay. Throws `not_found`. */
-  delete(actor: Actor, slug: string): void {
+  delete(actor: AuditContext, slug: string): void {
     const { store, onGone } = this.#options;
     const { principal } = actor;
     const { workspaceId } = principal;
@@ -172,13 +174,13 @@ export class Datasources {
       tx.remove(datasourceRecords, workspaceId, slug);
       removeSealed(tx, { workspaceId, slug, revision });
       for (const { id } of grants) tx.remove(datasourceGrants, workspaceId, slug, id);
-      noteAudit(tx, actor, { action: 'datasource.delete', target: slug, outcome: 'done' });
+      this.#options.audit.note(tx, actor, { action: 'datasource.delete', target: slug, outcome: 'done' });
     });
     onGone(workspaceId, slug);
   }
 
   /** Tests the saved connection. Throws `not_found`, and `datasource_changed` when it changed during the test. */
-  async test(actor: Actor, slug: string): Promise<ProbeResult> {
+  async test(actor: AuditContext, slug: string): Promise<ProbeResult> {
     const { store, connections } = this.#options;
     const { principal } = actor;
     const before = this.readable(principal, slug);
@@ -186,19 +188,23 @@ export class Datasources {
     store.write((tx) => {
       refuseChanged(tx, principal.workspaceId, before);
       const outcome = probe.ok ? 'done' : 'failed';
-      noteAudit(tx, actor, { action: 'datasource.test', target: slug, outcome });
+      this.#options.audit.note(tx, actor, { action: 'datasource.test', target: slug, outcome });
     });
     return probe;
   }
 
   /** Tests a connection without saving it. Throws `invalid_request` when it is incomplete. */
-  async testUnsaved(actor: Actor, connection: unknown): Promise<ProbeResult> {
+  async testUnsaved(actor: AuditContext, connection: unknown): Promise<ProbeResult> {
     const { store, connections } = this.#options;
     const parsed = connections.parse(connection);
     const probe = await connections.probe(actor.principal.workspaceId, parsed);
     store.write((tx) => {
       const outcome = probe.ok ? 'done' : 'failed';
-      noteAudit(tx, actor, { action: 'datasource.test-unsaved', target: parsed.kind, outcome });
+      this.#options.audit.note(tx, actor, {
+        action: 'datasource.test-unsaved',
+        target: parsed.kind,
+        outcome,
+      });
     });
     return probe;
   }
@@ -225,7 +231,7 @@ export class Datasources {
 
   /** Tests the connection if `wanted`. Returns the result only when the test failed, which goes to the audit log. */
   async #test(
-    actor: Actor,
+    actor: AuditContext,
     action: string,
     slug: string,
     connection: Connection,
@@ -235,7 +241,7 @@ export class Datasources {
     const { store, connections } = this.#options;
     const probe = await connections.probe(actor.principal.workspaceId, connection);
     if (probe.ok) return undefined;
-    store.write((tx) => noteAudit(tx, actor, { action, target: slug, outcome: 'failed' }));
+    store.write((tx) => this.#options.audit.note(tx, actor, { action, target: slug, outcome: 'failed' }));
     return probe;
   }
 

@@ -1,10 +1,10 @@
+import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { datasourceGrants } from '#storage/datasources.ts';
 import { memberRecords } from '#storage/identity.ts';
 import type { Store } from '#storage/store.ts';
 import type { Subject } from './access.ts';
-import { type Actor, noteAudit } from './audit.ts';
 import type { Datasources } from './datasources.ts';
 
 /** One grant: who may read the datasource because of it, and who gave it when. */
@@ -18,14 +18,16 @@ export interface Grant {
 export class DatasourceGrants {
   readonly #store: Store;
   readonly #datasources: Datasources;
+  readonly #audit: AuditTrail;
 
-  constructor(store: Store, datasources: Datasources) {
+  constructor(store: Store, datasources: Datasources, audit: AuditTrail) {
     this.#store = store;
+    this.#audit = audit;
     this.#datasources = datasources;
   }
 
   /** Returns all grants of a datasource. Throws `not_found` when the caller may not read it. */
-  list({ principal }: Pick<Actor, 'principal'>, slug: string): Grant[] {
+  list({ principal }: Pick<AuditContext, 'principal'>, slug: string): Grant[] {
     this.#datasources.readable(principal, slug);
     const all = { limit: Number.POSITIVE_INFINITY };
     return [...this.#store.list(datasourceGrants, principal.workspaceId, [slug], all)].map(
@@ -40,7 +42,7 @@ export class DatasourceGrants {
    * Adds a grant and returns it; an existing one stays as it is. Throws `not_found`, and `invalid_request` for a user who
    * is not a member of the workspace.
    */
-  add(actor: Actor, slug: string, subject: Subject): Grant {
+  add(actor: AuditContext, slug: string, subject: Subject): Grant {
     const { workspaceId, userId } = actor.principal;
     this.#datasources.readable(actor.principal, slug);
     const user = subject.startsWith('user:') ? subject.slice('user:'.length) : undefined;
@@ -54,19 +56,29 @@ export class DatasourceGrants {
       if (known !== undefined) return { subject, ...known };
       const grant = { grantedBy: userId, createdAt: timestamp() };
       tx.put(datasourceGrants, grant, workspaceId, slug, subject);
-      noteAudit(tx, actor, { action: 'datasource.share', target: slug, outcome: 'done', detail: subject });
+      this.#audit.note(tx, actor, {
+        action: 'datasource.share',
+        target: slug,
+        outcome: 'done',
+        detail: subject,
+      });
       return { subject, ...grant };
     });
   }
 
   /** Revokes a grant. Throws `not_found` when there is none, or the caller may not read the datasource. */
-  remove(actor: Actor, slug: string, subject: string): void {
+  remove(actor: AuditContext, slug: string, subject: string): void {
     const { workspaceId } = actor.principal;
     this.#datasources.readable(actor.principal, slug);
     this.#store.write((tx) => {
       if (tx.get(datasourceGrants, workspaceId, slug, subject) === undefined) throw notFound();
       tx.remove(datasourceGrants, workspaceId, slug, subject);
-      noteAudit(tx, actor, { action: 'datasource.unshare', target: slug, outcome: 'done', detail: subject });
+      this.#audit.note(tx, actor, {
+        action: 'datasource.unshare',
+        target: slug,
+        outcome: 'done',
+        detail: subject,
+      });
     });
   }
 }

@@ -1,3 +1,5 @@
+import type { AuditTrail } from '#src/audit/audit-trail.ts';
+import type { QueryAudit } from '#src/audit/query-audit.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Store } from '#storage/store.ts';
 import { connectorOf, parseConnection } from './connectors/connection-schema.ts';
@@ -17,6 +19,8 @@ import { SessionPool } from './query/session-pool.ts';
 /** What the datasource plane needs from the rest of the server. */
 export interface DatasourcePlaneOptions {
   readonly store: Store;
+  readonly audit: AuditTrail;
+  readonly queryAudit: QueryAudit;
   readonly keyringFile: string;
   /** The host setting of this server, which decides whether private addresses may be reached. */
   readonly listenHost: string;
@@ -42,7 +46,17 @@ const OPEN_DEADLINE_MS = 10_000;
 
 /** Opens the datasource plane. Throws `KeyringError` when the keyring does not fit the store. */
 export async function openDatasources(options: DatasourcePlaneOptions): Promise<DatasourcePlane> {
-  const { store, keyringFile, listenHost, ownPorts, egressAllow, workspaceFiles, startEngine } = options;
+  const {
+    store,
+    audit,
+    queryAudit,
+    keyringFile,
+    listenHost,
+    ownPorts,
+    egressAllow,
+    workspaceFiles,
+    startEngine,
+  } = options;
   const { drivers = installedDrivers } = options;
   const keys = await KeyringStore.open(store, keyringFile);
   const egress = createEgress({ listenHost, ownPorts, allow: egressAllow });
@@ -63,6 +77,7 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
   const descriptions = new Descriptions();
   const datasources: Datasources = new Datasources({
     store,
+    audit,
     keyring: () => keys.ring,
     connections: {
       parse: parseConnection,
@@ -74,10 +89,10 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
       descriptions.drop(workspaceId, slug);
     },
   });
-  const queries = new Queries(store, pool);
+  const queries = new Queries(store, pool, queryAudit);
   return {
     datasources,
-    grants: new DatasourceGrants(store, datasources),
+    grants: new DatasourceGrants(store, datasources, audit),
     keys,
     queries,
     forAgents: new QueriesForAgents(datasources, queries, descriptions),

@@ -42,6 +42,8 @@ export interface RowBatch {
   readonly rows: readonly (readonly Cell[])[];
   /** Returns the rows as JSON for kernels, if the connector can write it without making `rows`. */
   json?(): Uint8Array;
+  /** How many rows there are, where `rows` is made when it is asked for. */
+  readonly rowCount?: number;
 }
 
 /** A value for a placeholder of a statement. */

@@ -83,6 +83,7 @@ function batchOf(columns: readonly Column[], packed: PackedRows): RowBatch {
   let rows: RowBatch['rows'] | undefined;
   return {
     columns,
+    rowCount: packed.count,
     get rows() {
       rows ??= packed.rows();
       return rows;

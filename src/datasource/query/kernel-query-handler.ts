@@ -5,6 +5,8 @@
  * A kernel is not trusted: whatever it sends, it receives only rows of datasources that its notebook lists and that the
  * member who opened the session may read, or an error.
  */
+
+import type { QueryOrigin } from '#src/audit/query-audit.ts';
 import { AppError } from '#src/core/errors.ts';
 import { DatasourceFailure } from '../failure.ts';
 import type { RowBatch } from '../rows.ts';
@@ -14,8 +16,10 @@ import { encodeRows, parseParameters } from './row-wire.ts';
 /** What a handler needs to know about its session. */
 export interface KernelQueryHandlerOptions {
   readonly queries: Queries;
+  /** The notebook session, for the audit. */
+  readonly origin: QueryOrigin;
   /** Returns the member who opened the session; `undefined` when they may no longer use datasources. */
-  readonly reader: () => Reader | undefined;
+  readonly reader: () => Omit<Reader, 'origin'> | undefined;
   /** Returns the slugs of the datasources that the notebook lists. */
   readonly slugs: () => readonly string[];
 }
@@ -79,7 +83,7 @@ export class KernelQueryHandler implements Disposable {
   }
 
   async #execute({ cursor, slug, sql, parameters }: Fields): Promise<JsonParts> {
-    const { queries, reader, slugs } = this.#options;
+    const { queries, origin, reader, slugs } = this.#options;
     if (typeof slug !== 'string' || typeof sql !== 'string') {
       return failed('InterfaceError', 'The statement and the slug of its datasource must be text.');
     }
@@ -98,7 +102,7 @@ export class KernelQueryHandler implements Disposable {
     }
     const abort = new AbortController();
     const options = { signal: abort.signal, readOnly: false };
-    const batches = queries.run(who, slug, sql, parseParameters(parameters), options);
+    const batches = queries.run({ ...who, origin }, slug, sql, parseParameters(parameters), options);
     const result: OpenResult = { batches, abort, next: encodedNext(batches) };
     this.#results.set(name, result);
     return this.#answer(name, result, true);

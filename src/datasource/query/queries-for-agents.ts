@@ -103,7 +103,9 @@ export class QueriesForAgents {
     try {
       // One row more than wanted shows whether the result was cut.
       const options = { signal, readOnly: true, maxRows: maxRows + 1 };
-      for await (const batch of this.#queries.run(caller, slug, sql, [], options)) {
+      const origin = { by: 'agent', sessionId: null, tokenId: caller.tokenId } as const;
+      const reader = { ...caller, origin };
+      for await (const batch of this.#queries.run(reader, slug, sql, [], options)) {
         columns = batch.columns;
         rows.push(...batch.rows);
       }

@@ -1,6 +1,7 @@
-import { notFound } from '#src/core/errors.ts';
+import type { QueryAudit, QueryOrigin } from '#src/audit/query-audit.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
-import { datasourceRecords } from '#storage/datasources.ts';
+import { type DatasourceRecord, datasourceRecords } from '#storage/datasources.ts';
 import type { Store } from '#storage/store.ts';
 import { mayRead } from '../access.ts';
 import { connectorOf } from '../connectors/connection-schema.ts';
@@ -13,22 +14,26 @@ import { changesConnection, controlsTransaction } from './statement-effects.ts';
 const NO_TRANSACTIONS =
   'Every statement is committed on its own: transactions of several statements are not supported.';
 
-/** The member of the workspace who runs a statement. Their right to read is checked for each statement. */
-export type Reader = Pick<Principal, 'workspaceId' | 'userId' | 'role'>;
+/** The member of the workspace who runs a statement, and by what. Their right to read is checked for each statement. */
+export type Reader = Pick<Principal, 'workspaceId' | 'userId' | 'role'> & { readonly origin: QueryOrigin };
 
 /** Runs statements against datasources. Each has a connection of its own until its rows are read. */
 export class Queries {
   readonly #store: Store;
   readonly #pool: SessionPool;
 
-  constructor(store: Store, pool: SessionPool) {
+  readonly #audit: QueryAudit;
+
+  constructor(store: Store, pool: SessionPool, audit: QueryAudit) {
     this.#store = store;
     this.#pool = pool;
+    this.#audit = audit;
   }
 
   /**
    * Yields the rows of one statement, whose parameters are written `?`. Throws `not_found` when the reader may not read
-   * the datasource, and `DatasourceFailure` for every failure of the connection or the statement.
+   * the datasource, and `DatasourceFailure` for every failure of the connection or the statement. Notes in the
+   * audit how it ended.
    */
   async *run(
     reader: Reader,
@@ -38,7 +43,33 @@ export class Queries {
     options: QueryOptions,
   ): AsyncGenerator<RowBatch> {
     const record = this.#store.get(datasourceRecords, reader.workspaceId, slug);
-    if (record === undefined || !mayRead(this.#store, reader, record)) throw notFound();
+    if (record === undefined) throw notFound();
+    const startedAt = performance.now();
+    let outcome: 'done' | 'failed' | 'refused' = 'done';
+    let rows = 0;
+    try {
+      for await (const batch of this.#rows(reader, record, sql, parameters, options)) {
+        rows += batch.rowCount ?? batch.rows.length;
+        yield batch;
+      }
+    } catch (error) {
+      outcome = error instanceof AppError ? 'refused' : 'failed';
+      throw error;
+    } finally {
+      const { workspaceId, userId, origin } = reader;
+      const durationMs = performance.now() - startedAt;
+      this.#audit.note({ workspaceId, userId, slug, origin, outcome, rows, durationMs });
+    }
+  }
+
+  async *#rows(
+    reader: Reader,
+    record: DatasourceRecord,
+    sql: string,
+    parameters: readonly Parameter[],
+    options: QueryOptions,
+  ): AsyncGenerator<RowBatch> {
+    if (!mayRead(this.#store, reader, record)) throw notFound();
     if (controlsTransaction(record.kind, sql))
       throw new DatasourceFailure('query', undefined, NO_TRANSACTIONS);
     const { placeholder } = connectorOf(record.kind);

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import type { Datasources } from '#src/datasource/datasources.ts';
+import { actorOf } from '../audited-routes.ts';
 import { encodedJson } from '../reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import {
@@ -7,7 +8,7 @@ import {
   ConnectionTestSchema,
   DATASOURCE_BODY_LIMIT_BYTES,
 } from '../schemas/datasource.ts';
-import { actorOf, probeReply } from './datasources.ts';
+import { probeReply } from './datasources.ts';
 
 /** `schema` is the JSON Schema of every connection kind. */
 export function datasourceConnectionRoutes(datasources: Datasources, schema: object): readonly Route[] {

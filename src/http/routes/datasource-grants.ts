@@ -1,10 +1,10 @@
 import Type from 'typebox';
 import type { Subject } from '#src/datasource/access.ts';
 import type { DatasourceGrants } from '#src/datasource/grants.ts';
+import { actorOf } from '../audited-routes.ts';
 import { created, noContent, ok } from '../reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { GrantSchema, GrantSubject } from '../schemas/datasource.ts';
-import { actorOf } from './datasources.ts';
 
 export function datasourceGrantRoutes(grants: DatasourceGrants): readonly Route[] {
   return [

@@ -1,9 +1,9 @@
 import Type from 'typebox';
-import type { Actor } from '#src/datasource/audit.ts';
 import type { Datasources, Saved } from '#src/datasource/datasources.ts';
 import type { ProbeResult } from '#src/datasource/probe.ts';
+import { actorOf } from '../audited-routes.ts';
 import { created, json, ok, type Reply } from '../reply.ts';
-import { type AnyExchange, defineRoute, type Route } from '../route.ts';
+import { defineRoute, type Route } from '../route.ts';
 import {
   ConnectionTestSchema,
   DATASOURCE_BODY_LIMIT_BYTES,
@@ -129,12 +129,6 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       handle: async (exchange) => probeReply(await datasources.test(actorOf(exchange), exchange.params.slug)),
     }),
   ];
-}
-
-type Caller = Pick<AnyExchange, 'requestId' | 'remoteAddress'> & { readonly principal: Actor['principal'] };
-
-export function actorOf({ principal, remoteAddress, requestId }: Caller): Actor {
-  return { principal, address: remoteAddress, requestId };
 }
 
 /** A completed probe that failed is 400, with the same body as one that did not. */

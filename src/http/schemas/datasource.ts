@@ -58,19 +58,3 @@ export const GrantSubject = Type.String({
   pattern: '^(user:[A-Za-z0-9._@-]{1,128}|role:(editor|viewer))$',
   description: '`user:<id>`, `role:editor`, or `role:viewer` (which includes editors).',
 });
-
-export const AuditEntrySchema = Type.Object(
-  {
-    id: Type.String(),
-    at: Timestamp,
-    userId: Type.String(),
-    tokenId: Type.String(),
-    action: Type.String(),
-    target: Type.String(),
-    outcome: Type.Union([Type.Literal('done'), Type.Literal('failed'), Type.Literal('refused')]),
-    detail: nullable(Type.String()),
-    address: Type.String({ description: 'Where the request came from.' }),
-    requestId: Type.String(),
-  },
-  { $id: 'AuditEntry', additionalProperties: false },
-);

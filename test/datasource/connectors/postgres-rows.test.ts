@@ -19,7 +19,7 @@ function row(values: readonly (string | Buffer | null)[], counted = values.lengt
 
 function jsonOf(kinds: readonly (keyof typeof OID)[], ...parts: Buffer[]): unknown {
   const fields = kinds.map((kind) => ({ name: kind, dataTypeID: OID[kind] }));
-  return JSON.parse(Buffer.from(postgresBatch(fields, parts).json?.() ?? []).toString('utf8'));
+  return JSON.parse(Buffer.from(postgresBatch(fields, parts, parts.length).json?.() ?? []).toString('utf8'));
 }
 
 for (const [kind, sent, json] of [
@@ -43,7 +43,7 @@ for (const [kind, sent, json] of [
 }
 
 test('whole numbers keep every digit', () => {
-  const { json } = postgresBatch([{ name: 'n', dataTypeID: OID.integer }], [row(['9223372036854775807'])]);
+  const { json } = postgresBatch([{ name: 'n', dataTypeID: OID.integer }], [row(['9223372036854775807'])], 1);
   assert.equal(Buffer.from(json?.() ?? []).toString('utf8'), '[[9223372036854775807]]');
 });
 
@@ -55,6 +55,7 @@ test('rows of several parts become one list, with the same values as their cells
       { name: 't', dataTypeID: OID.text },
     ],
     parts,
+    3,
   );
   const rows = [
     [1, 'a'],

@@ -37,6 +37,7 @@ export async function* rowsOf(
     client.query(cursor);
     let left = maxRows;
     let size = FIRST_ROWS;
+    let given = tap.rowCount;
     for (let portions = 0; ; portions++) {
       const asked = Math.max(1, Math.min(size, left));
       const rowsBefore = tap.rowCount;
@@ -50,10 +51,12 @@ export async function* rowsOf(
         if (isRead) await reading;
         const isLast = isRead;
         const parts = tap.take();
+        const count = tap.rowCount - given;
+        given = tap.rowCount;
         bytes += parts.reduce((sum, part) => sum + part.length, 0);
         const isNews = parts.length > 0 || portions + batches === 0;
         if (tap.fields !== undefined && tap.fields.length > 0 && isNews)
-          yield postgresBatch(tap.fields, parts);
+          yield postgresBatch(tap.fields, parts, count);
         if (isLast) break;
       }
       const rows = tap.rowCount - rowsBefore;

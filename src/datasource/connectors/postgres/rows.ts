@@ -4,12 +4,17 @@ import { jsonOf } from './json.ts';
 import { HEAD_BYTES } from './messages.ts';
 import { columnOf, type Field, parsersOf } from './values.ts';
 
-/** Returns the batch of these parts, which consist of whole `DataRow` messages. The batch owns them from now on. */
-export function postgresBatch(fields: readonly Field[], parts: readonly Buffer[]): RowBatch {
+/** Returns the batch of these parts: `rowCount` whole `DataRow` messages in all. The batch owns them from now on. */
+export function postgresBatch(
+  fields: readonly Field[],
+  parts: readonly Buffer[],
+  rowCount: number,
+): RowBatch {
   const columns = fields.map(columnOf);
   let rows: (readonly Cell[])[] | undefined;
   return {
     columns,
+    rowCount,
     get rows() {
       rows ??= cellsOf(parts, fields);
       return rows;

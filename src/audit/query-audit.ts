@@ -1,0 +1,106 @@
+/**
+ * Queries of datasources for the audit: who asked which datasource, when, for how long, with how many rows and what came
+ * of it. The text of a statement is not kept, nor a hash of it: it may hold secrets, and few texts are hard to guess.
+ *
+ * A notebook may make thousands of them a second. Those of one user against one datasource that end the same way become
+ * one entry, written once a second with all others: a statement costs one lookup in a map, and the store gets a bounded
+ * number of entries. A crash loses the last second.
+ */
+import { timestamp } from '#src/core/clock.ts';
+import type { AuditRecord } from '#storage/audit.ts';
+import type { AuditTrail } from './audit-trail.ts';
+
+/** Who asks, and by what. */
+export interface QueryOrigin {
+  readonly by: 'notebook' | 'agent';
+  readonly sessionId: string | null;
+  readonly tokenId: string | null;
+}
+
+export interface EndedQuery {
+  readonly workspaceId: string;
+  readonly userId: string;
+  readonly slug: string;
+  readonly origin: QueryOrigin;
+  readonly outcome: AuditRecord['outcome'];
+  readonly rows: number;
+  readonly durationMs: number;
+}
+
+interface Tally {
+  readonly first: EndedQuery;
+  readonly at: string;
+  statements: number;
+  rows: number;
+  durationMs: number;
+}
+
+const WRITE_MS = 1_000;
+/** Different ones in that time; more are written at once. */
+const MAX_TALLIES = 1_000;
+
+export class QueryAudit implements Disposable {
+  readonly #trail: AuditTrail;
+  readonly #tallies = new Map<string, Tally>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(trail: AuditTrail) {
+    this.#trail = trail;
+  }
+
+  note(query: EndedQuery): void {
+    const { workspaceId, userId, slug, origin, outcome } = query;
+    const key = JSON.stringify([
+      workspaceId,
+      userId,
+      slug,
+      outcome,
+      origin.sessionId,
+      origin.tokenId,
+      origin.by,
+    ]);
+    const known = this.#tallies.get(key);
+    const tally = known ?? { first: query, at: timestamp(), statements: 0, rows: 0, durationMs: 0 };
+    tally.statements++;
+    tally.rows += query.rows;
+    tally.durationMs += query.durationMs;
+    if (known !== undefined) return;
+    this.#tallies.set(key, tally);
+    if (this.#tallies.size >= MAX_TALLIES) this.#write();
+    else this.#timer ??= setTimeout(() => this.#write(), WRITE_MS).unref();
+  }
+
+  /** Writes what there is. */
+  [Symbol.dispose](): void {
+    this.#write();
+  }
+
+  #write(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#tallies.size === 0) return;
+    const entries = [...this.#tallies.values()].map((tally) => ({
+      workspaceId: tally.first.workspaceId,
+      record: recordOf(tally),
+    }));
+    this.#tallies.clear();
+    this.#trail.noteQueries(entries);
+  }
+}
+
+function recordOf({ first, at, statements, rows, durationMs }: Tally): AuditRecord {
+  const { userId, slug, outcome, origin } = first;
+  const { by, sessionId, tokenId } = origin;
+  return {
+    at,
+    userId,
+    tokenId: tokenId ?? '',
+    action: 'datasource.query',
+    target: slug,
+    outcome,
+    detail: null,
+    address: '',
+    requestId: '',
+    query: { by, sessionId, statements, rows, durationMs: Math.round(durationMs) },
+  };
+}

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type AuditContext, AuditTrail, MAX_CHANGES, MAX_QUERIES } from '#src/audit/audit-trail.ts';
+import { type EndedQuery, QueryAudit } from '#src/audit/query-audit.ts';
+import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
+import { temporaryStore } from '#test/support/temporary-store.ts';
+
+const HOME = 'ws_home' as WorkspaceId;
+const actor: AuditContext = {
+  principal: {
+    workspaceId: HOME,
+    userId: 'ada' as UserId,
+    tokenId: 'tok_1' as TokenId,
+    role: 'owner',
+    scopes: [],
+  },
+  address: '127.0.0.1',
+  requestId: 'r',
+};
+const query: EndedQuery = {
+  workspaceId: HOME,
+  userId: 'ada',
+  slug: 'sales',
+  origin: { by: 'notebook', sessionId: 'nb_1', tokenId: null },
+  outcome: 'done',
+  rows: 3,
+  durationMs: 1.5,
+};
+
+function everything(audit: AuditTrail) {
+  const items = [];
+  for (let after: string | undefined; ; ) {
+    const page = audit.list(HOME, { after, limit: 7 });
+    items.push(...page.items);
+    if (page.nextCursor === null) return items;
+    after = page.nextCursor;
+  }
+}
+
+test('changes and queries are one list, in the order of time, page by page', async (t) => {
+  const { store } = await temporaryStore(t);
+  const audit = new AuditTrail(store);
+  for (let n = 0; n < 20; n++) {
+    audit.noteAll(actor, [{ action: 'member.add', target: `${2 * n}`, outcome: 'done' }]);
+    const queries = new QueryAudit(audit);
+    queries.note({ ...query, slug: `${2 * n + 1}` });
+    queries[Symbol.dispose]();
+  }
+  await store.durable();
+  assert.deepEqual(
+    everything(audit).map(({ target }) => Number(target)),
+    Array.from({ length: 40 }, (_, n) => n),
+  );
+  assert.throws(() => audit.list(HOME, { after: 'aud_none', limit: 1 }), { code: 'invalid_cursor' });
+  assert.deepEqual(audit.list('ws_other' as WorkspaceId, { limit: 5 }).items, []);
+});
+
+test('queries that are alike are one entry, and others are not', async (t) => {
+  const { store } = await temporaryStore(t);
+  const audit = new AuditTrail(store);
+  const queries = new QueryAudit(audit);
+  for (let n = 0; n < 1_000; n++) queries.note(query);
+  queries.note({ ...query, outcome: 'failed' });
+  queries.note({ ...query, origin: { by: 'agent', sessionId: null, tokenId: 'tok_2' } });
+  queries.note({ ...query, userId: 'grace' });
+  queries[Symbol.dispose]();
+  await store.durable();
+  const entries = everything(audit);
+  assert.deepEqual(
+    entries.map(({ userId, tokenId, outcome, query: counted }) => [
+      userId,
+      tokenId,
+      outcome,
+      counted?.statements,
+    ]),
+    [
+      ['ada', '', 'done', 1_000],
+      ['ada', '', 'failed', 1],
+      ['ada', 'tok_2', 'done', 1],
+      ['grace', '', 'done', 1],
+    ],
+  );
+  assert.deepEqual(entries[0]?.query, {
+    by: 'notebook',
+    sessionId: 'nb_1',
+    statements: 1_000,
+    rows: 3_000,
+    durationMs: 1_500,
+  });
+});
+
+test('any number of queries takes a bounded part of the store, and no change of a workspace', async (t) => {
+  const { store, reopen } = await temporaryStore(t);
+  const first = new AuditTrail(store);
+  first.noteAll(actor, [{ action: 'member.add', target: 'kept', outcome: 'done' }]);
+  const note = async (audit: AuditTrail, count: number, from: number) => {
+    const queries = new QueryAudit(audit);
+    for (let n = from; n < from + count; n++) {
+      queries.note({ ...query, slug: `${n}` });
+      if (n % 1_000 === 0) await store.durable();
+    }
+    queries[Symbol.dispose]();
+  };
+  await note(first, MAX_QUERIES + 3_000, 0);
+  await store.durable();
+  const count = (audit: AuditTrail) => audit.list(HOME, { limit: 100_000 }).items.length;
+  assert.ok(count(first) <= MAX_QUERIES + 501, `${count(first)}`);
+  const again = new AuditTrail(await reopen());
+  const queries = new QueryAudit(again);
+  for (let n = 0; n < 600; n++) queries.note({ ...query, slug: `again-${n}` });
+  queries[Symbol.dispose]();
+  await again.list(HOME, { limit: 1 });
+  const { items } = again.list(HOME, { limit: 100_000 });
+  assert.ok(items.length <= MAX_QUERIES + 1_101);
+  assert.equal(items[0]?.target, 'kept');
+  assert.ok(Number(items[1]?.target) > 1_000, 'the oldest queries have gone');
+});
+
+test('a workspace has a bounded number of changes, of which the oldest go', async (t) => {
+  const { store } = await temporaryStore(t);
+  const audit = new AuditTrail(store);
+  for (let n = 0; n < MAX_CHANGES + 2_000; n++) {
+    audit.noteAll(actor, [{ action: 'token.create', target: `${n}`, outcome: 'done' }]);
+    if (n % 1_000 === 0) await store.durable();
+  }
+  await store.durable();
+  const { items } = audit.list(HOME, { limit: 100_000 });
+  assert.ok(items.length <= MAX_CHANGES + 501 && items.length >= MAX_CHANGES);
+  assert.equal(items.at(-1)?.target, `${MAX_CHANGES + 1_999}`);
+});
