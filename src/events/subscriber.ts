@@ -62,13 +62,18 @@ export class Subscriber {
   /** Writes until the connection refuses or there is no more. */
   pump(ring: ChunkRing): void {
     if (!this.#joined) return;
-    this.#writeRest();
+    if (this.#rest !== undefined) this.#writeRest();
     while (!this.blocked && this.#ahead !== undefined) {
       const { value } = this.#ahead.next();
       if (value === undefined) this.#ahead = undefined;
-      else this.#writeFrames(value, false);
+      else if (value.length <= PIECE_BYTES) this.write(value);
+      else this.#writeLarge(value, false);
     }
-    while (!this.blocked && this.next < ring.nextIndex) this.#writeFrames(ring.at(this.next++).bytes, true);
+    while (!this.blocked && this.next < ring.nextIndex) {
+      const { bytes } = ring.at(this.next++);
+      if (bytes.length <= PIECE_BYTES) this.write(bytes);
+      else this.#writeLarge(bytes, true);
+    }
   }
 
   write(bytes: Uint8Array): void {
@@ -97,11 +102,7 @@ export class Subscriber {
     return nowMs - this.#movedAtMs < MOVING_WITHIN_MS;
   }
 
-  #writeFrames(bytes: Uint8Array, isShared: boolean): void {
-    if (bytes.byteLength <= PIECE_BYTES) {
-      this.write(bytes);
-      return;
-    }
+  #writeLarge(bytes: Uint8Array, isShared: boolean): void {
     this.#rest = bytes;
     this.#isRestShared = isShared;
     this.#writeRest();
