@@ -8,7 +8,7 @@ import type { TerminalStatus } from './run.ts';
 
 export type AgentStatus = 'ready' | 'busy' | 'closed';
 
-/** How much one prompt may use; `maxTokens` 0 is no limit. */
+/** How much one prompt may use; `maxTokens` 0 means no limit. */
 export interface PromptBudget {
   readonly maxSteps: number;
   readonly maxTokens: number;
@@ -93,7 +93,7 @@ export const agentSessionSetup = setup({
   actors: {
     /** Asks the model for one step; reports `step.done` or `step.failed`. */
     think: fromCallback<{ type: 'stop' }, AgentSessionContext>(unprovided('think')),
-    /** Carries out the calls of the last step; reports `tools.done`, also when it was told to stop. */
+    /** Carries out the calls of the last step; reports `tools.done`, also after a `stop`. */
     act: fromCallback<{ type: 'stop' }, AgentSessionContext>(unprovided('act')),
   },
   delays: {

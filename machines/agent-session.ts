@@ -170,7 +170,7 @@ export const agentSessionMachine = agentSessionSetup.createMachine({
         },
       },
     },
-    /** Left at once: what the session held is given back. */
+    /** Left at once: the session releases what it held. */
     closing: {
       entry: ['release', { type: 'announce', params: { status: 'closed' } }, 'announceClosed'],
       always: 'closed',

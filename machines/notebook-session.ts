@@ -12,7 +12,7 @@
  * S1 a kernel exists only inside `live`, and exactly one.  S2 `work` is set exactly in `live.busy`.
  * S3 accepted work is ended exactly once, through `endWork`; only a crash of the server leaves it open.
  * S4 closed stays closed until `open`: a session's id is its notebook's, so it can be opened again.
- * S5 a kernel that was told to die is given nothing more: `killing` is left by its exit, never by its last answer.
+ * S5 a kernel that is being killed gets no more work: `killing` is left by its exit, never by its last message.
  * S6 once `closing`, a session closes, whatever becomes of its kernel.
  * Stored: value and context. A stored `live` claims a kernel that died with the server: `restored` starts another.
  */
@@ -223,7 +223,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
         },
       },
     },
-    /** Left at once: the kernel is gone, what the session held is given back. */
+    /** Left at once: the kernel is gone, and the session releases what it held. */
     closing: {
       entry: ['closeBound', 'release', { type: 'announce', params: { status: 'closed' } }, 'announceClosed'],
       always: 'closed',

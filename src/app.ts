@@ -66,12 +66,12 @@ import { FrontEndFiles } from './notebook/front-end-files.ts';
 import { IdleSessions } from './notebook/idle-sessions.ts';
 import { LiveNotebooks } from './notebook/live-notebooks.ts';
 import { NotebookFiles } from './notebook/notebook-files.ts';
+import { SessionActors } from './notebook/notebook-session-actors.ts';
 import { NotebookSessions } from './notebook/notebook-sessions.ts';
 import { NotebooksForAgents } from './notebook/notebooks-for-agents.ts';
 import { SavedNotebooks } from './notebook/saved-notebooks.ts';
-import { SessionActors } from './notebook/session-actor.ts';
 import { SessionWork } from './notebook/work/session-work.ts';
-import { RunBook } from './runs/run-book.ts';
+import { RunRepository } from './runs/run-repository.ts';
 import { Environments } from './sessions/environments.ts';
 
 export interface AppOptions {
@@ -131,7 +131,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
   opened.use(host);
   // Behind the server, before the kernels: nothing commands an actor any more, and none outlives what it would write to.
   opened.use({ [Symbol.dispose]: () => actors.stopAll() });
-  const runs = new RunBook(store, actors, config.workspaceMaxRuns);
+  const runs = new RunRepository(store, actors, config.workspaceMaxRuns);
   const environments = new Environments(actors);
   const syntax = opened.use(new SyntaxJudge(host));
   const notebooks: SavedNotebooks = new SavedNotebooks({
@@ -178,7 +178,7 @@ async function open({ config, log, foundation, onFatal }: AppOptions, opened: Cl
     workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
     log,
     onClosing: (workspaceId, sessionId) => agents.sessions.closeBound(workspaceId, sessionId),
-    openDesk: ({ workspaceId, openedBy }, live) =>
+    openRpcHandler: ({ workspaceId, openedBy }, live) =>
       new KernelQueryHandler({
         queries,
         origin: { by: 'notebook', sessionId: live.stream.sessionId, tokenId: null },

@@ -3,21 +3,21 @@ import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { JsonPage } from '#src/runs/page.ts';
-import type { RunBook } from '#src/runs/run-book.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { ConversationRecord } from '#storage/conversations.ts';
 import type { PageRequest } from '#storage/listing.ts';
 import type { Store } from '#storage/store.ts';
-import type { AgentActors } from './agent-actors.ts';
+import type { AgentActors } from './agent-session-actors.ts';
 import type { ConversationAccess } from './conversation-access.ts';
 import { openCalls } from './entry.ts';
 import { systemPrompt } from './instructions.ts';
 import type { LiveConversation } from './live-conversation.ts';
 import type { LiveConversations } from './live-conversations.ts';
 import type { Models } from './models/models.ts';
+import { PromptTurn } from './prompt-turn.ts';
 import type { DatasourceQueries } from './tools/datasource-tools.ts';
 import type { Notebooks } from './tools/notebook-access.ts';
 import type { Toolbox } from './tools/toolbox.ts';
-import { Turn } from './turn.ts';
 
 export interface SubmittedPrompt {
   readonly runId: RunId;
@@ -28,7 +28,7 @@ export interface SubmittedPrompt {
 export interface AgentPromptsOptions {
   readonly store: Store;
   readonly agentActors: AgentActors;
-  readonly runs: RunBook;
+  readonly runs: RunRepository;
   readonly access: ConversationAccess;
   readonly conversations: LiveConversations;
   readonly models: Models;
@@ -67,7 +67,7 @@ export class AgentPrompts {
     const { openToolbox, system } = this.#equip(caller, sessionId, record);
     const runId = runs.begin(workspaceId, sessionId as SessionId, 'agent', { prompt });
     mend(conversation, runId);
-    const turn = new Turn({ ...this.#options, runId, conversation, model, system, openToolbox });
+    const turn = new PromptTurn({ ...this.#options, runId, conversation, model, system, openToolbox });
     turn.ask(prompt);
     agentActors.start(session, turn, budget);
     return { runId, sessionId, status: 'running' };

@@ -1,4 +1,4 @@
-/** Agent sessions as the API has them: opened, looked at, followed, closed. What may happen is for their actors. */
+/** Agent sessions as the API offers them: opened, read, followed, closed. Their charts decide what may happen. */
 import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
@@ -11,7 +11,7 @@ import type { SessionPlane } from '#src/sessions/session-plane.ts';
 import { type ConversationRecord, conversationRecords } from '#storage/conversations.ts';
 import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
 import type { Entry, Store } from '#storage/store.ts';
-import type { AgentSessionActors } from './agent-actors.ts';
+import type { AgentSessionActors } from './agent-session-actors.ts';
 import {
   type AgentSessionRecord,
   type AgentSessionSummary,
@@ -89,7 +89,7 @@ export class AgentSessions {
     return { record: this.#record(workspaceId, sessionId), isNew: !isSame };
   }
 
-  /** Conversations that the caller may read, by id. */
+  /** Returns the conversations that the caller may read, by id. */
   list(principal: Principal, { after, limit }: PageRequest): Listing<AgentSessionSummary> {
     const { store } = this.#options;
     const { workspaceId } = principal;
@@ -101,14 +101,14 @@ export class AgentSessions {
     );
   }
 
-  /** The session as it is served. Throws `not_found`. */
+  /** Returns the session as it is served. Throws `not_found`. */
   record(principal: Principal, sessionId: string): AgentSessionRecord {
     this.#options.access.readable(principal, sessionId);
     this.#ensureAwake({ workspaceId: principal.workspaceId, id: sessionId });
     return this.#record(principal.workspaceId, sessionId);
   }
 
-  /** Closes it; its history stays. Throws `not_found`, `conversation_read_only` or `session_closed`. */
+  /** Closes the session; its history stays. Throws `not_found`, `conversation_read_only` or `session_closed`. */
   close(principal: Principal, sessionId: string): AgentSessionRecord {
     const { access, actors } = this.#options;
     const { workspaceId } = principal;
@@ -117,7 +117,7 @@ export class AgentSessions {
     return this.#record(workspaceId, sessionId);
   }
 
-  /** The notebook session of this id was closed: so is the agent that was bound to it, if there is one. */
+  /** Closes the agent that is bound to this notebook session, if there is one. */
   closeBound(workspaceId: WorkspaceId, notebookSessionId: string): void {
     this.#options.actors.tell({ workspaceId, id: notebookSessionId }, { type: 'close' });
   }
@@ -200,7 +200,7 @@ export class AgentSessions {
     }
   }
 
-  /** A prompt that a dead server left is forgotten before anything else happens in the session. */
+  /** Restores a session whose prompt a dead server left behind: it forgets the prompt before it does anything else. */
   #ensureAwake(session: ActorId): void {
     const { actors } = this.#options;
     const peek = actors.peek(session);

@@ -1,8 +1,8 @@
 /** Keeps what a model is to read within what it can: the oldest tool outputs are left out first, then whole exchanges. */
-import type { KeptEntry, ToolResultPart } from './entry.ts';
+import type { StoredEntry, ToolResultPart } from './entry.ts';
 
 export interface Compacted {
-  readonly entries: readonly KeptEntry[];
+  readonly entries: readonly StoredEntry[];
   /** Tool outputs that were left out. */
   readonly outputs: number;
   /** Prompts that were left out with everything that followed them. */
@@ -16,7 +16,7 @@ const IMAGE_TOKENS = 1_500;
 const ENTRY_TOKENS = 10;
 
 /** About how many tokens an entry takes. */
-export function tokensOf({ entry }: KeptEntry): number {
+export function tokensOf({ entry }: StoredEntry): number {
   let characters = 0;
   let images = 0;
   for (const part of entry.content) {
@@ -30,7 +30,7 @@ export function tokensOf({ entry }: KeptEntry): number {
 }
 
 /** The entries within `budgetTokens`. The present prompt and the outputs of its last step always stay. */
-export function compact(entries: readonly KeptEntry[], budgetTokens: number): Compacted {
+export function compact(entries: readonly StoredEntry[], budgetTokens: number): Compacted {
   const kept = [...entries];
   let total = kept.reduce((sum, entry) => sum + tokensOf(entry), 0);
   let outputs = 0;
@@ -56,7 +56,7 @@ export function compact(entries: readonly KeptEntry[], budgetTokens: number): Co
   return { entries: kept.slice(first), outputs, prompts };
 }
 
-function withoutOutput(kept: KeptEntry): KeptEntry {
+function withoutOutput(kept: StoredEntry): StoredEntry {
   let isShorter = false;
   const shortened = (part: ToolResultPart): ToolResultPart => {
     if (part.images.length === 0 && part.output.length <= LEFT_OUT.length) return part;

@@ -1,4 +1,4 @@
-/** Whose a conversation is: its creator's, and of those it is shared with. Owners of the workspace may read it. */
+/** Who may use a conversation: its creator and members with a grant. Owners of the workspace may read it. */
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
@@ -11,7 +11,8 @@ import {
 import { memberRecords } from '#storage/identity.ts';
 import type { Store } from '#storage/store.ts';
 
-export interface Share extends ConversationGrant {
+/** What a member was granted of a conversation, as it is served. */
+export interface Grant extends ConversationGrant {
   readonly userId: string;
 }
 
@@ -26,7 +27,7 @@ export class ConversationAccess {
     return principal.role === 'owner' || this.#mayUse(principal, id, record);
   }
 
-  /** Throws `not_found` when there is no such conversation, or none that the caller may know of. */
+  /** Returns the conversation. Throws `not_found` when there is none, or the caller may not know of it. */
   readable(principal: Principal, id: string): ConversationRecord {
     const record = this.#store.get(conversationRecords, principal.workspaceId, id);
     if (record === undefined || !this.mayRead(principal, id, record)) throw notFound();
@@ -40,7 +41,7 @@ export class ConversationAccess {
     return record;
   }
 
-  shares(principal: Principal, id: string): Share[] {
+  grants(principal: Principal, id: string): Grant[] {
     this.readable(principal, id);
     const all = { limit: Number.POSITIVE_INFINITY };
     return [...this.#store.list(conversationGrants, principal.workspaceId, [id], all)].map(
@@ -48,8 +49,8 @@ export class ConversationAccess {
     );
   }
 
-  /** Idempotent: a share that is there stays as it is. Throws `invalid_request` for a user who is no member. */
-  share(principal: Principal, id: string, userId: string): Share {
+  /** Lets a member use the conversation. Idempotent. Throws `invalid_request` for a user who is not a member. */
+  grant(principal: Principal, id: string, userId: string): Grant {
     const { workspaceId } = principal;
     this.#own(principal, id);
     if (this.#store.get(memberRecords, workspaceId, userId) === undefined) {
@@ -64,8 +65,8 @@ export class ConversationAccess {
     return { userId, ...grant };
   }
 
-  /** By its creator, or by whom it is shared with. Throws `not_found`. */
-  unshare(principal: Principal, id: string, userId: string): void {
+  /** Takes a grant back; a member may give up their own. Throws `not_found`. */
+  revoke(principal: Principal, id: string, userId: string): void {
     const { workspaceId } = principal;
     if (userId === principal.userId) this.readable(principal, id);
     else this.#own(principal, id);

@@ -1,17 +1,17 @@
 export type DeltaKind = 'text-delta' | 'reasoning-delta';
 
 /**
- * Joins what a model says within one turn of the event loop: one event instead of one for each token. `flush` gives at
- * once what is waiting, in order; it is called before anything else is told.
+ * Joins the text that a model sends within one turn of the event loop: one event instead of one for each token. `flush`
+ * delivers at once what is waiting, in order; it is called before any other event is published.
  */
 export class DeltaBuffer {
-  readonly #tell: (kind: DeltaKind, text: string) => void;
+  readonly #deliver: (kind: DeltaKind, text: string) => void;
   #kind: DeltaKind = 'text-delta';
   #text = '';
   #isDue = false;
 
-  constructor(tell: (kind: DeltaKind, text: string) => void) {
-    this.#tell = tell;
+  constructor(deliver: (kind: DeltaKind, text: string) => void) {
+    this.#deliver = deliver;
   }
 
   add(kind: DeltaKind, text: string): void {
@@ -30,10 +30,10 @@ export class DeltaBuffer {
     if (this.#text === '') return;
     const text = this.#text;
     this.#text = '';
-    this.#tell(this.#kind, text);
+    this.#deliver(this.#kind, text);
   }
 
-  /** What is waiting is not told any more. */
+  /** Discards what is waiting. */
   drop(): void {
     this.#text = '';
   }

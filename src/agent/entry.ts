@@ -44,7 +44,7 @@ export interface Entry {
 /** Signatures and ids that a provider wants back with a part; null for parts without. */
 export type ProviderData = Readonly<Record<string, Readonly<Record<string, unknown>>>> | null;
 
-export interface KeptEntry {
+export interface StoredEntry {
   readonly entry: Entry;
   /** The model that wrote it; null for what a person or a tool said. */
   readonly model: string | null;
@@ -61,7 +61,7 @@ export function callsOf(entry: Entry): ToolCallPart[] {
 }
 
 /** The calls of the last answer that have no result, in their order. */
-export function openCalls(entries: readonly KeptEntry[]): ToolCallPart[] {
+export function openCalls(entries: readonly StoredEntry[]): ToolCallPart[] {
   const last = entries.findLastIndex(({ entry }) => entry.role === 'assistant');
   const answer = entries[last];
   if (answer === undefined) return [];
@@ -74,7 +74,7 @@ export function openCalls(entries: readonly KeptEntry[]): ToolCallPart[] {
   return callsOf(answer.entry).filter(({ callId }) => !answered.has(callId));
 }
 
-export function recordOf({ entry, model, provider }: KeptEntry): EntryRecord {
+export function recordOf({ entry, model, provider }: StoredEntry): EntryRecord {
   const isPlain = provider.every((data) => data === null);
   return {
     document: Buffer.from(JSON.stringify(entry)),
@@ -83,7 +83,7 @@ export function recordOf({ entry, model, provider }: KeptEntry): EntryRecord {
   };
 }
 
-export function keptEntryOf({ document, model, provider }: EntryRecord): KeptEntry {
+export function storedEntryOf({ document, model, provider }: EntryRecord): StoredEntry {
   return {
     entry: parse<Entry>(document),
     model,

@@ -6,7 +6,7 @@ export interface Situation {
   readonly instructions: string | null;
 }
 
-/** What a model is told before everything else. */
+/** Builds the system prompt. */
 export function systemPrompt({ isBound, isEditable, hasDatasources, instructions }: Situation): string {
   const lines = [
     'You work for a person in Troupe, a server for notebooks and data. Answer in Markdown, briefly.',

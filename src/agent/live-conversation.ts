@@ -1,7 +1,7 @@
 /**
- * An agent conversation in memory: its entries, the answer that is just being written, its event stream. Made when a
- * session is first used, it goes when nobody follows it and nothing runs in it; what is saved stays. Text passes
- * through here and never through the chart.
+ * An agent conversation in memory: its entries, the answer that is being written, its event stream. It is made when a
+ * session is first used and leaves memory when nobody follows it and nothing runs in it. Text passes through here, never
+ * through the chart.
  */
 import { timestamp } from '#src/core/clock.ts';
 import type { EntryId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
@@ -16,14 +16,14 @@ import {
   callsOf,
   type Entry,
   type EntryPart,
-  type KeptEntry,
-  keptEntryOf,
   openCalls,
   type ProviderData,
   recordOf,
+  type StoredEntry,
+  storedEntryOf,
 } from './entry.ts';
 
-/** An answer that is being written: seen by those who follow, saved when it is complete. */
+/** An answer that is being written: streamed to subscribers, saved when it is complete. */
 export interface Draft {
   readonly entryId: EntryId;
   readonly runId: RunId;
@@ -48,8 +48,8 @@ export interface LiveConversationOptions {
   readonly workspaceId: WorkspaceId;
   readonly sessionId: SessionId;
   readonly stream: SessionStream;
-  /** When they are known; else they are read from what is committed. */
-  readonly entries?: readonly KeptEntry[];
+  /** The entries, if they are known; without them the committed ones are read. */
+  readonly entries?: readonly StoredEntry[];
 }
 
 export class LiveConversation {
@@ -57,8 +57,8 @@ export class LiveConversation {
   readonly sessionId: SessionId;
   readonly stream: SessionStream;
   readonly #store: Store;
-  readonly #entries: KeptEntry[];
-  readonly #deltas = new DeltaBuffer((kind, text) => this.#tellDelta(kind, text));
+  readonly #entries: StoredEntry[];
+  readonly #deltas = new DeltaBuffer((kind, text) => this.#publishDelta(kind, text));
   #draft: Draft | undefined;
 
   constructor({ store, workspaceId, sessionId, stream, entries }: LiveConversationOptions) {
@@ -69,14 +69,14 @@ export class LiveConversation {
     this.#entries = [...(entries ?? savedEntries(store, workspaceId, sessionId))];
   }
 
-  get entries(): readonly KeptEntry[] {
+  get entries(): readonly StoredEntry[] {
     return this.#entries;
   }
   get draft(): Draft | undefined {
     return this.#draft;
   }
 
-  /** A new answer is being written; one that was not completed is given up. */
+  /** Begins a new answer and discards one that was not completed. Returns the id of its entry. */
   beginDraft(runId: RunId): EntryId {
     this.#deltas.drop();
     const entryId = newId<EntryId>('entry');
@@ -96,7 +96,7 @@ export class LiveConversation {
     this.#draft = undefined;
   }
 
-  /** Saves an entry in this turn's commit and tells of it once that is on disk. */
+  /** Saves an entry in this turn's commit and publishes it once that is on disk. */
   append({ id, role, runId, content, model, provider = [], assets }: NewEntry): Entry {
     this.#deltas.flush();
     const entry: Entry = {
@@ -106,7 +106,7 @@ export class LiveConversation {
       runId,
       createdAt: timestamp(),
     };
-    const kept: KeptEntry = { entry, model: model ?? null, provider };
+    const kept: StoredEntry = { entry, model: model ?? null, provider };
     this.#store.write((tx) => {
       tx.put(entryRecords, recordOf(kept), this.workspaceId, this.sessionId, entry.id);
       for (const [assetId, asset] of assets ?? []) {
@@ -115,17 +115,17 @@ export class LiveConversation {
     });
     this.#entries.push(kept);
     if (this.#draft?.entryId === entry.id) this.#draft = undefined;
-    this.#tellEntry(entry, runId, this.#store.durable());
+    this.#publishEntry(entry, runId, this.#store.durable());
     return entry;
   }
 
-  /** Tells subscribers what became of a run, once that is committed. */
+  /** Publishes a run's status once it is committed, after the text that came before it. */
   publishRunStatus(event: Envelope<'run-status'>, committed: Promise<void>): void {
     this.#deltas.flush();
     this.stream.publish(event, committed);
   }
 
-  /** The history and what is going on, as events, for one who comes now. */
+  /** Returns the history and the answer so far as events, for a new subscriber. */
   replay(): Envelope[] {
     const { sessionId } = this;
     this.#deltas.flush();
@@ -151,13 +151,13 @@ export class LiveConversation {
     if (text !== '') yield { type: 'text-delta', sessionId, runId, data: { entryId, text } };
   }
 
-  #tellDelta(type: DeltaKind, text: string): void {
+  #publishDelta(type: DeltaKind, text: string): void {
     if (this.#draft === undefined) return;
     const { entryId, runId } = this.#draft;
     this.stream.publish({ type, sessionId: this.sessionId, runId, data: { entryId, text } });
   }
 
-  #tellEntry(entry: Entry, runId: RunId, committed: Promise<void> | undefined): void {
+  #publishEntry(entry: Entry, runId: RunId, committed: Promise<void> | undefined): void {
     const { sessionId } = this;
     for (const part of entry.content) {
       if (part.type !== 'tool-result') continue;
@@ -174,7 +174,7 @@ export class LiveConversation {
   }
 }
 
-function savedEntries(store: Store, workspaceId: WorkspaceId, sessionId: SessionId): KeptEntry[] {
+function savedEntries(store: Store, workspaceId: WorkspaceId, sessionId: SessionId): StoredEntry[] {
   const saved = store.list(entryRecords, workspaceId, [sessionId], { limit: Number.POSITIVE_INFINITY });
-  return [...saved].map(({ value }) => keptEntryOf(value));
+  return [...saved].map(({ value }) => storedEntryOf(value));
 }

@@ -3,7 +3,7 @@ import type { SessionId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import { LiveSessions, type StreamMaker } from '#src/sessions/live-sessions.ts';
 import type { Store } from '#storage/store.ts';
-import type { KeptEntry } from './entry.ts';
+import type { StoredEntry } from './entry.ts';
 import { LiveConversation } from './live-conversation.ts';
 
 export interface LiveConversationsOptions {
@@ -43,7 +43,7 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     return this.#make({ workspaceId, id: sessionId }, newStream(), closed.entries);
   }
 
-  #make(session: ActorId, stream: SessionStream, entries?: readonly KeptEntry[]): LiveConversation {
+  #make(session: ActorId, stream: SessionStream, entries?: readonly StoredEntry[]): LiveConversation {
     const { store } = this.#options;
     const { workspaceId } = session;
     const sessionId = session.id as SessionId;

@@ -3,7 +3,7 @@
  * the results of a step are one message, and a person never speaks twice in a row.
  */
 import type { LanguageModelV3Message, SharedV3ProviderOptions } from '@ai-sdk/provider';
-import { type KeptEntry, type ProviderData, type ToolResultPart, textOf } from './entry.ts';
+import { type ProviderData, type StoredEntry, type ToolResultPart, textOf } from './entry.ts';
 
 type MessageOf<Role> = Extract<LanguageModelV3Message, { role: Role }>;
 type ToolContent = Extract<MessageOf<'tool'>['content'][number], { type: 'tool-result' }>;
@@ -16,7 +16,10 @@ export interface MessageOptions {
   readonly image: (runId: string, assetId: string) => Uint8Array | undefined;
 }
 
-export function messagesOf(entries: readonly KeptEntry[], options: MessageOptions): LanguageModelV3Message[] {
+export function messagesOf(
+  entries: readonly StoredEntry[],
+  options: MessageOptions,
+): LanguageModelV3Message[] {
   const messages: LanguageModelV3Message[] = [];
   for (const kept of entries) {
     const message = messageOf(kept, options);
@@ -32,7 +35,7 @@ export function messagesOf(entries: readonly KeptEntry[], options: MessageOption
   return messages;
 }
 
-function messageOf(kept: KeptEntry, options: MessageOptions): LanguageModelV3Message | undefined {
+function messageOf(kept: StoredEntry, options: MessageOptions): LanguageModelV3Message | undefined {
   const { entry } = kept;
   if (entry.role === 'user') return { role: 'user', content: [{ type: 'text', text: textOf(entry) }] };
   if (entry.role === 'assistant') {
@@ -48,7 +51,7 @@ function joined(parts: MessageOf<'user'>['content']): MessageOf<'user'>['content
   return { type: 'text', text: parts.map((part) => (part.type === 'text' ? part.text : '')).join('\n\n') };
 }
 
-function assistantParts({ entry, model, provider }: KeptEntry, modelId: string): AssistantPart[] {
+function assistantParts({ entry, model, provider }: StoredEntry, modelId: string): AssistantPart[] {
   const isOwn = model === modelId;
   return entry.content.flatMap((part, i): AssistantPart[] => {
     const data = provider[i] ?? null;

@@ -2,12 +2,12 @@
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
-import type { RunBook } from '#src/runs/run-book.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { StreamMaker } from '#src/sessions/live-sessions.ts';
 import type { Store } from '#storage/store.ts';
-import { AgentActors } from './agent-actors.ts';
 import { AgentPrompts } from './agent-prompts.ts';
+import { AgentActors } from './agent-session-actors.ts';
 import { statusOf } from './agent-session-record.ts';
 import { AgentSessions } from './agent-sessions.ts';
 import { ConversationAccess } from './conversation-access.ts';
@@ -29,7 +29,7 @@ export interface AgentPlaneOptions {
   readonly store: Store;
   readonly runtime: ActorRuntime;
   readonly environments: EnvironmentActors;
-  readonly runs: RunBook;
+  readonly runs: RunRepository;
   readonly settings: AgentSettings;
   readonly log: Log;
   readonly makeStream: StreamMaker;

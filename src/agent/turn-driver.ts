@@ -3,10 +3,10 @@ import { setMaxListeners } from 'node:events';
 import { fromCallback } from 'xstate';
 import type { AgentSessionContext, AgentSessionEvent } from '#machines/agent-session.ts';
 import type { Failure } from '#src/core/errors.ts';
-import type { Turn } from './turn.ts';
+import type { PromptTurn } from './prompt-turn.ts';
 
 export interface TurnDriverPorts {
-  readonly turnOf: (context: AgentSessionContext) => Turn;
+  readonly turnOf: (context: AgentSessionContext) => PromptTurn;
   /** Told of a fault of ours; the run ends with `BROKEN`. */
   readonly onFault: (error: unknown) => void;
 }

@@ -1,5 +1,5 @@
-/** What is given heartbeats: once in each period it is asked for every one of `slots` slots. */
-export interface Beating {
+/** Receives heartbeats: in each period, `beat` is called once for each of `slots` slots. */
+export interface HeartbeatTarget {
   beat(slot: number, slots: number): void;
 }
 
@@ -12,7 +12,7 @@ const SLOTS = 8;
  */
 export class Heartbeats implements Disposable {
   readonly #everyMs: number;
-  readonly #streams = new Set<Beating>();
+  readonly #streams = new Set<HeartbeatTarget>();
   #timer: NodeJS.Timeout | undefined;
   #slot = 0;
 
@@ -20,12 +20,12 @@ export class Heartbeats implements Disposable {
     this.#everyMs = everyMs;
   }
 
-  add(stream: Beating): void {
+  add(stream: HeartbeatTarget): void {
     this.#streams.add(stream);
     this.#timer ??= setInterval(() => this.#beat(), this.#everyMs / SLOTS).unref();
   }
 
-  delete(stream: Beating): void {
+  delete(stream: HeartbeatTarget): void {
     this.#streams.delete(stream);
     if (this.#streams.size === 0) this[Symbol.dispose]();
   }

@@ -1,8 +1,8 @@
-/** Those who want to be told of one thing. */
+/** The listeners of one kind of event. */
 export class Listeners<Value> {
   readonly #listeners = new Set<(value: Value) => void>();
 
-  /** Answers what takes the listener out again. */
+  /** Adds a listener. Returns a function that removes it. */
   add(listener: (value: Value) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

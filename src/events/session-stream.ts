@@ -5,9 +5,9 @@
  * kept in a ring that all subscribers share; a subscriber whose connection refuses bytes is a place in that ring.
  *
  * Invariants:
- * 1. Subscribers see events in the order of `publish`. An event that waits for its commit holds all behind it.
+ * 1. Subscribers see events in the order of `publish`. An event that waits for its commit holds all after it.
  * 2. Nothing uncommitted is seen, nothing is missed or seen twice: a snapshot that is taken while events are held is
- *    sent behind them and stands for them; what is published after it follows.
+ *    sent after them and replaces them; what is published after it follows.
  * 3. A stalled subscriber is cut off at the limit; it holds neither the producer nor the others. One that is moving asks
  *    the producer to pause instead, and is cut off at four times the limit. Either is cut off when the streams of the whole
  *    server take too much memory by those who lag, and it is among the furthest behind (stream-budget.ts).
@@ -17,15 +17,15 @@
  * state again. So do the ids of the replay, which have a third part; that of `session.replayed` has none.
  */
 import { randomBytes } from 'node:crypto';
+import { Backpressure } from './backpressure.ts';
 import { placeAfter, stateFrames } from './catch-up.ts';
 import { ChunkRing } from './chunk-ring.ts';
+import { CommitGate } from './commit-gate.ts';
 import type { Envelope } from './envelope.ts';
 import type { EventSink, Subscription } from './event-sink.ts';
 import { encodeFrame, joinFrames, PIECE_BYTES } from './frame.ts';
 import type { Heartbeats } from './heartbeats.ts';
-import { HeldQueue } from './held-queue.ts';
 import { Listeners } from './listeners.ts';
-import { Pressure } from './pressure.ts';
 import type { ChargedStream, Laggard, StreamBudget } from './stream-budget.ts';
 import { Subscriber } from './subscriber.ts';
 
@@ -45,7 +45,7 @@ export interface SubscribeOptions {
   readonly lastEventId?: string;
   /**
    * The current state: `session.snapshot`, then what rebuilds notebook or conversation; `session.replayed` is added
-   * behind it. Called at once, and at most once. The envelopes are encoded as they are sent and must not change.
+   * after it. Called at once, and at most once. The envelopes are encoded as they are sent and must not change.
    */
   readonly replay: () => readonly Envelope[];
 }
@@ -70,18 +70,18 @@ export class SessionStream implements ChargedStream {
   #chargedBytes = 0;
   readonly #epoch = randomBytes(5).toString('hex');
   readonly #ring = new ChunkRing();
-  /** Frames that wait for commits, and subscribers that join behind them. */
-  readonly #held = new HeldQueue<Frame | Subscriber>({
+  /** Frames that wait for commits, and subscribers that join after them. */
+  readonly #gate = new CommitGate<Frame | Subscriber>({
     release: (item) => this.#release(item),
     drop: (item) => this.#drop(item),
     advanced: () => (this.#isDeliveryDue ? this.#deliver() : this.settle()),
   });
   readonly #subscribers = new Set<Subscriber>();
   readonly #blocked = new Set<Subscriber>();
-  readonly #pressure: Pressure;
+  readonly #backpressure: Backpressure;
   readonly #empty = new Listeners<void>();
   #seq = 0;
-  #heldLength = 0;
+  #gatedLength = 0;
   #batch: Frame[] = [];
   #batchLength = 0;
   #isDeliveryDue = false;
@@ -100,7 +100,7 @@ export class SessionStream implements ChargedStream {
     this.#resumeBytes = limitBytes * resumeShare;
     this.#heartbeats = heartbeats;
     this.#budget = budget;
-    this.#pressure = new Pressure(limitBytes, () => this.settle());
+    this.#backpressure = new Backpressure(limitBytes, () => this.settle());
   }
 
   get subscriberCount(): number {
@@ -114,13 +114,13 @@ export class SessionStream implements ChargedStream {
 
   /**
    * Sends an event to everyone, once `after` has resolved and everything published before is out. It is encoded now.
-   * An event whose commit fails is dropped. Ignored once the stream was told to end.
+   * An event whose commit fails is dropped. Ignored once `end` was called.
    */
   publish(envelope: Envelope, after?: Promise<unknown>): void {
     if (this.#closing === undefined) this.#enqueue(envelope, after, false);
   }
 
-  /** Sends the last event, `session.closed`, and ends every subscriber behind it. Idempotent. */
+  /** Sends the last event, `session.closed`, then ends every subscriber. Idempotent. */
   end(envelope: Envelope, after?: Promise<unknown>): void {
     if (this.#closing !== undefined) return;
     this.#closing = envelope;
@@ -129,7 +129,7 @@ export class SessionStream implements ChargedStream {
 
   /**
    * Gives the sink what it has missed since `lastEventId` if that is still here, else the current state; then everything
-   * that is published from now on, until it is closed, cut off, or the stream ends. On a stream that was told to end: the
+   * that is published from now on, until it is closed, cut off, or the stream ends. After `end` was called: the
    * state, the last event, the end.
    */
   subscribe(sink: EventSink, { lastEventId = '', replay }: SubscribeOptions): Subscription {
@@ -138,7 +138,7 @@ export class SessionStream implements ChargedStream {
     const subscriber = new Subscriber(sink, place?.rest ?? this.#state(replay()));
     this.#subscribers.add(subscriber);
     if (this.#subscribers.size === 1) this.#heartbeats?.add(this);
-    if (place === undefined) this.#held.push(subscriber, undefined);
+    if (place === undefined) this.#gate.push(subscriber, undefined);
     else {
       subscriber.join(place.index);
       this.#pump(subscriber);
@@ -164,12 +164,12 @@ export class SessionStream implements ChargedStream {
     this.settle();
   }
 
-  /** True: pause, a subscriber that is still moving lags behind. False: go on. Answers what stops the telling. */
+  /** Calls `listener` with true when the producer should pause and false when it may go on. Returns what ends this. */
   onPressure(listener: (paused: boolean) => void): () => void {
-    return this.#pressure.listeners.add(listener);
+    return this.#backpressure.listeners.add(listener);
   }
 
-  /** Told each time the last subscriber has left. Answers what stops the telling. */
+  /** Calls `listener` each time the last subscriber has left. Returns what ends this. */
   onEmpty(listener: () => void): () => void {
     return this.#empty.add(listener);
   }
@@ -187,9 +187,9 @@ export class SessionStream implements ChargedStream {
   #enqueue(envelope: Envelope, after: Promise<unknown> | undefined, isLast: boolean): void {
     const seq = ++this.#seq;
     const text = encodeFrame(`${this.#epoch}-${seq}`, envelope);
-    this.#heldLength += text.length;
-    this.#held.push({ text, seq, isLast }, after);
-    if (!this.#held.isEmpty) this.settle();
+    this.#gatedLength += text.length;
+    this.#gate.push({ text, seq, isLast }, after);
+    if (!this.#gate.isEmpty) this.settle();
   }
 
   #release(item: Frame | Subscriber): void {
@@ -199,7 +199,7 @@ export class SessionStream implements ChargedStream {
       this.#pump(item);
       return;
     }
-    this.#heldLength -= item.text.length;
+    this.#gatedLength -= item.text.length;
     if (this.#batchLength + item.text.length > PIECE_BYTES) this.#seal();
     this.#batch.push(item);
     this.#batchLength += item.text.length;
@@ -211,7 +211,7 @@ export class SessionStream implements ChargedStream {
   /** Its commit failed, so it never happened. */
   #drop(item: Frame | Subscriber): void {
     if (item instanceof Subscriber) return;
-    this.#heldLength -= item.text.length;
+    this.#gatedLength -= item.text.length;
     if (item.isLast) this.#closing = undefined;
   }
 
@@ -246,10 +246,10 @@ export class SessionStream implements ChargedStream {
     }
   }
 
-  /** Cuts off who lags too far, forgets what nobody needs, and asks the producer to pause or to go on. */
+  /** Cuts off subscribers that lag too far, discards what nobody needs, and pauses or resumes the producer. */
   settle(): void {
     let needed = this.#ring.nextIndex;
-    let worstBytes = this.#heldLength;
+    let worstBytes = this.#gatedLength;
     let ownBytes = 0;
     let furthestBytes = 0;
     const nowMs = this.#blocked.size > 0 ? performance.now() : 0;
@@ -266,7 +266,7 @@ export class SessionStream implements ChargedStream {
       furthestBytes = Math.max(furthestBytes, lagBytes);
     }
     this.#ring.trim(needed, this.#resumeBytes);
-    this.#pressure.update(worstBytes);
+    this.#backpressure.update(worstBytes);
     const chargedBytes = ownBytes + furthestBytes;
     if (chargedBytes === this.#chargedBytes) return;
     this.#chargedBytes = chargedBytes;

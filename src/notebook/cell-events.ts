@@ -1,4 +1,4 @@
-/** The events that tell subscribers of cells. */
+/** Builds the events about cells. */
 import type { EventData, EventType } from '#src/events/envelope.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
 import { configOf } from './document.ts';

@@ -1,7 +1,7 @@
 import type { CellOutput } from '#src/kernel/messages.ts';
 
 /** Bytes (UTF-16 code units, a lower bound) that are kept at each end of a cell's console. */
-export const CONSOLE_END_LIMIT = 32 * 1024;
+export const MAX_CONSOLE_END_CHARS = 32 * 1024;
 
 /**
  * What a cell printed, bounded: the beginning and the end are kept, the middle is only counted. Consecutive texts of
@@ -18,7 +18,7 @@ export class ConsoleTail {
 
   readonly #endLimit: number;
 
-  constructor(endLimit: number = CONSOLE_END_LIMIT) {
+  constructor(endLimit: number = MAX_CONSOLE_END_CHARS) {
     this.#endLimit = endLimit;
   }
 
@@ -55,7 +55,7 @@ export class ConsoleTail {
     return all;
   }
 
-  /** What was printed at the beginning and, behind the gap if there is one, at the end; text only. */
+  /** Returns the text of the beginning and, after a gap, of the end. */
   ends(): [head: string, tail: string] {
     const text = (entries: readonly CellOutput[]) =>
       entries.map(({ data }) => (typeof data === 'string' ? data : '')).join('');

@@ -2,7 +2,7 @@ import type { DocumentChange } from '#src/kernel/messages.ts';
 import { isCellId, withConfig } from './document.ts';
 import type { NotebookView, ViewCell } from './view.ts';
 
-const LONGEST_NAME = 1000;
+const MAX_NAME_CHARS = 1000;
 
 export interface AppliedChanges {
   /** New cells, and those whose code, name or settings changed. */
@@ -27,7 +27,7 @@ export function applyTransaction(view: NotebookView, changes: readonly DocumentC
     }
     if (change.type === 'create-cell') {
       const isFree = view.get(change.cellId) === undefined && view.hasRoomFor(change.code.length, true);
-      if (!isFree || !isCellId(change.cellId) || change.name.length > LONGEST_NAME) continue;
+      if (!isFree || !isCellId(change.cellId) || change.name.length > MAX_NAME_CHARS) continue;
       const options = withConfig({}, { ...change.config, name: change.name });
       registered.set(change.cellId, view.add(change.cellId, change.code, options));
       place(view, change.cellId, change);
@@ -50,7 +50,7 @@ export function applyTransaction(view: NotebookView, changes: readonly DocumentC
         registered.set(cell.id, cell);
         break;
       case 'set-name':
-        if (change.name.length > LONGEST_NAME) break;
+        if (change.name.length > MAX_NAME_CHARS) break;
         cell.options = withConfig(cell.options, { name: change.name });
         registered.set(cell.id, cell);
         break;

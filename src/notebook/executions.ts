@@ -1,5 +1,5 @@
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
-import type { RunBook } from '#src/runs/run-book.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { Store } from '#storage/store.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
@@ -27,7 +27,7 @@ export interface ExecutionsOptions {
   readonly sessions: NotebookSessions;
   readonly work: SessionWork;
   readonly liveNotebooks: LiveNotebooks;
-  readonly runs: RunBook;
+  readonly runs: RunRepository;
   /** Says in a run's error which limit of the kernel has ended it. */
   readonly hint: ErrorHint;
 }

@@ -1,20 +1,20 @@
 /**
- * Puts sessions to sleep that nobody has used for a while: no command, no look at it, no subscriber, no work. Their
- * kernels end and what was in memory of them goes; their next use restores them. Ends with `dispose`.
+ * Puts sessions to sleep that had no command, no reader, no subscriber and no work for a while. Their kernels end and they
+ * leave memory; their next use restores them. Owns a timer, which `dispose` ends.
  */
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
-import type { NotebookSessionActors } from './session-actor.ts';
+import type { NotebookSessionActors } from './notebook-session-actors.ts';
 
 export interface IdleSessionsOptions {
   readonly actors: NotebookSessionActors;
   readonly liveNotebooks: LiveNotebooks;
-  /** 0: nobody is ever put to sleep. */
+  /** 0: no session is put to sleep. */
   readonly timeoutMs: number;
 }
 
-const SHORTEST_SWEEP_MS = 20;
-const LONGEST_SWEEP_MS = 30_000;
+const MIN_SWEEP_MS = 20;
+const MAX_SWEEP_MS = 30_000;
 
 export class IdleSessions implements Disposable {
   readonly #options: IdleSessionsOptions;
@@ -24,7 +24,7 @@ export class IdleSessions implements Disposable {
     this.#options = options;
     const { timeoutMs } = options;
     if (timeoutMs === 0) return;
-    const sweepMs = Math.min(Math.max(timeoutMs / 4, SHORTEST_SWEEP_MS), LONGEST_SWEEP_MS);
+    const sweepMs = Math.min(Math.max(timeoutMs / 4, MIN_SWEEP_MS), MAX_SWEEP_MS);
     this.#timer = setInterval(() => this.#sweep(), sweepMs).unref();
   }
 
@@ -40,7 +40,7 @@ export class IdleSessions implements Disposable {
     const { actors, liveNotebooks } = this.#options;
     const session = { workspaceId, id: sessionId };
     actors.tell(session, { type: 'hibernate' });
-    // One that starts or works takes no sleep, and keeps what it has.
+    // A session that starts or works does not hibernate and stays in memory.
     if (actors.peek(session)?.snapshot.hasTag('resident') !== true) liveNotebooks.forget(session);
   }
 

@@ -1,4 +1,4 @@
-/** The `kernel` actor of a notebook session: starts one kernel, carries out its commands one after the other, reports facts. */
+/** The `kernel` actor of a notebook session: starts one kernel, carries out the chart's commands, reports facts. */
 import { fromCallback } from 'xstate';
 import type { DriverCommand, SessionContext, SessionEvent } from '#machines/notebook-session.ts';
 import { reach } from '#src/core/fault-points.ts';
@@ -12,9 +12,9 @@ export interface Kernels {
   startKernel(launch: KernelLaunch, sink: KernelSink): Kernel;
 }
 
-/** Where what notebook code asks of its server is answered, for one kernel. */
-export interface CallDesk extends Disposable {
-  /** Answers the parts of one JSON object; never rejects. */
+/** Handles what the notebook code of one kernel asks of its server. */
+export interface KernelRpcHandler extends Disposable {
+  /** Returns the parts of one JSON object; never rejects. */
   call(method: string, fields: Readonly<Record<string, unknown>>): Promise<readonly (string | Uint8Array)[]>;
 }
 
@@ -22,7 +22,7 @@ export interface KernelDriverPorts {
   readonly kernels: Kernels;
   readonly liveOf: (context: SessionContext) => LiveNotebook;
   readonly launchOf: (context: SessionContext, live: LiveNotebook) => KernelLaunch;
-  readonly deskOf: (context: SessionContext, live: LiveNotebook) => CallDesk;
+  readonly rpcHandlerOf: (context: SessionContext, live: LiveNotebook) => KernelRpcHandler;
   readonly log: Pick<Log, 'error'>;
 }
 
@@ -30,10 +30,10 @@ export function kernelDriver(ports: KernelDriverPorts) {
   return fromCallback<DriverCommand, SessionContext>(({ input, receive, sendBack }) => {
     const report = (event: SessionEvent): void => sendBack(event);
     const live = ports.liveOf(input);
-    const desk = ports.deskOf(input, live);
+    const rpcHandler = ports.rpcHandlerOf(input, live);
     const startedAt = performance.now();
 
-    /** The session learns only that its kernel could not be driven; why is for whoever reads the log. */
+    /** The session learns only that its kernel could not be driven; the log has the reason. */
     const logging = <T>(act: () => T): T => {
       try {
         return act();
@@ -45,7 +45,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
         throw error;
       }
     };
-    /** What a kernel says must not end the server, whatever it leads to: the kernel goes, and its exit ends the work. */
+    /** A kernel's messages must never end the server: when one cannot be handled, the kernel is killed. */
     const orKill = (act: () => void): void => {
       try {
         logging(act);
@@ -61,7 +61,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
     };
 
     const answer = ({ id, method, fields }: KernelCall): void => {
-      void desk.call(method, fields).then((json) => kernel.answerCall(id, json));
+      void rpcHandler.call(method, fields).then((json) => kernel.answerCall(id, json));
     };
 
     const kernel = logging(() =>
@@ -82,7 +82,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
             }
           }),
         exited: (exit) => {
-          desk[Symbol.dispose]();
+          rpcHandler[Symbol.dispose]();
           live.detachKernel(kernel);
           report({
             type: 'kernel.exited',
@@ -112,7 +112,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
       }
     };
     const release = (): void => {
-      desk[Symbol.dispose]();
+      rpcHandler[Symbol.dispose]();
       live.detachKernel(kernel);
       kernel.stop();
     };
@@ -121,7 +121,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
         try {
           execute(command);
         } catch (error) {
-          release(); // an actor that throws is not told to stop
+          release(); // XState does not stop an actor that throws
           throw error;
         }
       }),

@@ -1,7 +1,7 @@
 /**
- * The open notebook of one session: its document, what its cells show, its event stream, and the kernel it has at the
- * moment. Made when a session is opened or first used after a restart; it outlives the session's kernels and ends
- * when the session closes or goes to sleep. Bulk (outputs, console) passes through here and never through the chart.
+ * The open notebook of one session: its document, what its cells show, its event stream, its work in flight, and its
+ * present kernel. It is made when a session is opened, or first used after a restart. It outlives the session's kernels
+ * and ends when the session closes or goes to sleep. Outputs and console text pass through here, never through the chart.
  */
 import type { Work, WorkEnd } from '#machines/notebook-session.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
@@ -17,10 +17,9 @@ import { NotebookView, type ViewCell } from './view.ts';
 import { WorkSlot } from './work/work-slot.ts';
 
 export const SCRATCH = '__scratch__';
-/** In characters of JSON. */
-const MOST_APP_OPTIONS = 64 * 1024;
-/** How many ends of runs a new subscriber is told. */
-const ENDS_KEPT = 20;
+const MAX_APP_OPTIONS_CHARS = 64 * 1024;
+/** How many ended runs are sent to a new subscriber. */
+const MAX_ENDED_RUNS = 20;
 
 export interface LiveNotebookOptions {
   readonly workspaceId: WorkspaceId;
@@ -29,7 +28,7 @@ export interface LiveNotebookOptions {
   /** The last outputs of cells, as they were saved. */
   readonly outputs: ReadonlyMap<string, CellOutputRecord>;
   readonly stream: SessionStream;
-  /** Saves the document in this turn's commit and answers it with its new `updatedAt`. */
+  /** Saves the document in this turn's commit and returns it with its new `updatedAt`. */
   readonly save: (document: NotebookDocument) => NotebookDocument;
   /** Resolves when what was saved in this turn is committed. */
   readonly committed: () => Promise<void> | undefined;
@@ -67,7 +66,7 @@ export class LiveNotebook {
     }
     this.stream.onPressure((isPressed) => {
       this.#isPressed = isPressed;
-      this.#settlePressure();
+      this.#applyPressure();
     });
   }
 
@@ -100,7 +99,7 @@ export class LiveNotebook {
     this.#kernel = kernel;
   }
 
-  /** The kernel is gone or going: what it held is lost. */
+  /** Called when the kernel is gone or is being stopped: the variables of the notebook are lost. */
   detachKernel(kernel: Kernel): void {
     if (this.#kernel !== kernel) return;
     this.#kernel = undefined;
@@ -121,21 +120,21 @@ export class LiveNotebook {
     this.touch();
     if (this.#mayPause) return;
     this.#mayPause = true;
-    this.#settlePressure();
+    this.#applyPressure();
   }
 
-  /** Lets the kernel write to the end of its work: an interrupt does not reach one that waits for its reader. */
+  /** Stops pausing the kernel until its work ends: an interrupt does not reach a kernel that waits for its reader. */
   letKernelSpeak(): void {
     this.#mayPause = false;
     this.#kernel?.resume();
   }
 
-  #settlePressure(): void {
+  #applyPressure(): void {
     if (this.#isPressed && this.#mayPause) this.#kernel?.pause();
     else this.#kernel?.resume();
   }
 
-  /** Folds what the kernel said into the view and tells subscribers. */
+  /** Applies the kernel's messages to the view and publishes events. */
   apply(messages: readonly KernelMessage[]): void {
     for (const message of messages) {
       this.work.follow(message);
@@ -190,7 +189,7 @@ export class LiveNotebook {
     if (this.#document.serialization.valid !== this.#isValid()) this.#saveCells();
   }
 
-  /** Code and settings that an execution request brings along. Saved in this turn's commit. */
+  /** Applies the code and settings of an execution request and saves them in this turn's commit. */
   override(changes: readonly { cellId: string; code?: string; config?: CellConfig }[]): void {
     for (const { cellId, code, config } of changes) {
       const cell = this.view.get(cellId);
@@ -215,7 +214,7 @@ export class LiveNotebook {
   #setAppOptions(options: Readonly<Record<string, unknown>>): void {
     const { serialization } = this.#document;
     const app = { options: { ...serialization.app.options, ...options } };
-    if (JSON.stringify(app).length > MOST_APP_OPTIONS) return; // no kernel of ours says so much
+    if (JSON.stringify(app).length > MAX_APP_OPTIONS_CHARS) return; // a kernel of ours never sends that much
     this.#replace({ ...this.#document, serialization: { ...serialization, app } });
   }
 
@@ -225,7 +224,7 @@ export class LiveNotebook {
     this.#replace({ ...this.#document, serialization });
   }
 
-  /** As far as the kernel has said: new code counts as sound until it did. */
+  /** Whether no cell has a syntax error that the kernel has reported; new code counts as valid until it is checked. */
   #isValid(): boolean {
     return this.view.cells.every((cell) => cell.structural.every((error) => error.type !== 'syntax'));
   }
@@ -249,18 +248,18 @@ export class LiveNotebook {
     this.stream.publish(runId === null ? { ...event, sessionId } : { ...event, sessionId, runId }, after);
   }
 
-  /** Tells subscribers what became of a run. Its end is told again, for a while, to those who come later. */
+  /** Publishes a run's status. The last ends are kept for later subscribers. */
   publishRunStatus(event: Envelope<'run-status'>, committed: Promise<void>): void {
-    if (event.data.status !== 'running') this.#ends = [...this.#ends, event].slice(-ENDS_KEPT);
+    if (event.data.status !== 'running') this.#ends = [...this.#ends, event].slice(-MAX_ENDED_RUNS);
     this.stream.publish(event, committed);
   }
 
-  /** How the last runs ended, oldest first: one may have ended while a subscriber was away. */
+  /** Returns how the last runs ended, oldest first: one may have ended while a subscriber was away. */
   get ends(): readonly Envelope<'run-status'>[] {
     return this.#ends;
   }
 
-  /** Current state as events: what a subscriber needs to build the notebook it has missed. */
+  /** Returns the current state as events, from which a subscriber builds the notebook. */
   replay(): Envelope[] {
     const events: NotebookEvent[] = [
       registeredEvent(this.view.cells, this.view.cells),
@@ -277,7 +276,7 @@ export class LiveNotebook {
     return events.map((event) => ({ ...event, sessionId: this.sessionId }));
   }
 
-  /** The cells as the session record shows them. */
+  /** Returns the cells as a kernel is started with them. */
   launchCells(): { cellId: string; code: string; config: CellConfig }[] {
     return this.view.cells.map(({ id, code, options }) => ({ cellId: id, code, config: configOf(options) }));
   }

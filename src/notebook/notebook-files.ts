@@ -10,7 +10,7 @@ import { type NotebookDocument, titleOf } from './document.ts';
 import { resultsOf } from './file-results.ts';
 import { fileStem } from './file-stem.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
-import { Turnstile } from './turnstile.ts';
+import { Semaphore } from './semaphore.ts';
 
 export type ReadableFormat = 'py' | 'ipynb' | 'md';
 export type WritableFormat = ReadableFormat | 'html';
@@ -34,16 +34,16 @@ export interface ExportRequest {
 }
 
 /** What the schema of a notebook allows. */
-const CELL_LIMIT = 10_000;
+const MAX_CELLS = 10_000;
 const AT_ONCE = 4;
-const WAITING_LIMIT = 16;
-const MESSAGE_LIMIT = 500;
+const MAX_WAITING = 16;
+const MAX_MESSAGE_CHARS = 500;
 
 export class NotebookFiles {
   readonly #store: Store;
   readonly #notebooks: SavedNotebooks;
   readonly #converter: Converter;
-  readonly #turnstile = new Turnstile(AT_ONCE, WAITING_LIMIT);
+  readonly #semaphore = new Semaphore(AT_ONCE, MAX_WAITING);
 
   constructor(store: Store, notebooks: SavedNotebooks, converter: Converter) {
     this.#store = store;
@@ -61,8 +61,8 @@ export class NotebookFiles {
     if (!result.ok) throw unreadable(format, result.error.message);
     const { serialization } = result;
     if (serialization === null) throw new Error('The converter wrote a file when it was to read one.');
-    if (serialization.cells.length > CELL_LIMIT)
-      throw unreadable(format, `it has more than ${CELL_LIMIT} cells`);
+    if (serialization.cells.length > MAX_CELLS)
+      throw unreadable(format, `it has more than ${MAX_CELLS} cells`);
     return this.#notebooks.create(workspaceId, { serialization });
   }
 
@@ -92,7 +92,7 @@ export class NotebookFiles {
   }
 
   async #convert(request: ConvertRequest): Promise<ConvertResult> {
-    const result = await this.#turnstile.pass(async () => {
+    const result = await this.#semaphore.pass(async () => {
       if (!this.#converter.isUp()) throw hostGone();
       return this.#converter.convert(request);
     });
@@ -119,6 +119,6 @@ function unreadable(format: ReadableFormat, reason: string): AppError {
 }
 
 function sentence(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim().slice(0, MESSAGE_LIMIT);
+  const line = text.replace(/\s+/g, ' ').trim().slice(0, MAX_MESSAGE_CHARS);
   return /[.!?]$/.test(line) ? line : `${line}.`;
 }

@@ -1,4 +1,4 @@
-/** Notebook sessions as the API has them: opened, looked at, followed, closed. What may happen is for their actors. */
+/** Notebook sessions as the API offers them: opened, read, followed, closed. Their charts decide what may happen. */
 
 import type { notebookSessionMachine, Opener, SessionMode } from '#machines/notebook-session.ts';
 import type { Peek } from '#src/actors/actor-kind.ts';
@@ -13,9 +13,9 @@ import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane } from '#src/sessions/session-plane.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
+import type { NotebookSessionActors } from './notebook-session-actors.ts';
+import { type NotebookSessionRecord, sessionRecord, statusOf } from './notebook-session-record.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
-import type { NotebookSessionActors } from './session-actor.ts';
-import { type NotebookSessionRecord, sessionRecord, statusOf } from './session-record.ts';
 import { NotebookView } from './view.ts';
 
 export interface OpenRequest {
@@ -33,7 +33,7 @@ export interface NotebookSessionsOptions {
   readonly plane: SessionPlane<LiveNotebook>;
   /** Facts about every kernel, shown in the session record: versions and limits. */
   readonly kernelFacts: () => Readonly<Record<string, unknown>>;
-  /** Sessions with a kernel at once, in the server and in one workspace; 0 is no limit. */
+  /** How many sessions may have a kernel at once, in the server and in one workspace; 0 means no limit. */
   readonly maxSessions: number;
   readonly workspaceMaxSessions: number;
 }
@@ -69,7 +69,7 @@ export class NotebookSessions {
     return this.#record(session);
   }
 
-  /** The session as it is served. One that is not closed comes back to life. Throws `not_found`. */
+  /** Returns the session as it is served. Wakes one that is not closed. Throws `not_found`. */
   record(workspaceId: WorkspaceId, sessionId: string): NotebookSessionRecord {
     return this.#record(this.ensureAwake(workspaceId, sessionId));
   }
@@ -80,8 +80,8 @@ export class NotebookSessions {
   }
 
   /**
-   * Brings a session that is not closed back to life and answers its address. Throws `not_found`, and what `open` throws
-   * when there are too many.
+   * Wakes a session that is not closed and returns its id. Throws `not_found`, and what `open` throws when there are too
+   * many.
    */
   ensureAwake(workspaceId: WorkspaceId, sessionId: string): ActorId {
     const { actors, liveNotebooks } = this.#options;
@@ -102,7 +102,7 @@ export class NotebookSessions {
     return this.#options.actors.uncommitted({ workspaceId, id: sessionId });
   }
 
-  /** Closes; resolves with the final record once the kernel is gone. Throws `session_closed` when it already is. */
+  /** Closes the session; resolves with its final record once the kernel is gone. Throws `session_closed` when it is. */
   async close(workspaceId: WorkspaceId, sessionId: string): Promise<NotebookSessionRecord> {
     const { actors } = this.#options;
     const session = { workspaceId, id: sessionId };
@@ -159,7 +159,7 @@ export class NotebookSessions {
     return peek;
   }
 
-  /** A session without an open notebook shows the saved one: nothing of it has run. */
+  /** Returns the record. A session that is not in memory shows the saved notebook: none of it has run. */
   #record(session: ActorId): NotebookSessionRecord {
     const { liveNotebooks, notebooks, kernelFacts } = this.#options;
     const { workspaceId, id } = session;

@@ -1,4 +1,4 @@
-/** The last outputs of a notebook's cells, as they are kept beside it. */
+/** The last outputs of a notebook's cells, which are stored apart from the notebook. */
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { type CellOutputRecord, cellOutputRecords } from '#storage/notebooks.ts';
 import type { Store, Transaction } from '#storage/store.ts';
@@ -18,7 +18,7 @@ export function* outputsOf(
 }
 
 /** More than the cells of any notebook, today's and earlier ones. */
-const REMOVE_LIMIT = 50_000;
+const MAX_REMOVED_RECORDS = 50_000;
 
 /** Removes all of them, those of deleted cells too. Reads no output. */
 export function removeOutputs(
@@ -28,7 +28,7 @@ export function removeOutputs(
   notebookId: string,
   cells: readonly SavedCell[],
 ): void {
-  const committed = store.listKeys(cellOutputRecords, workspaceId, [notebookId], REMOVE_LIMIT);
+  const committed = store.listKeys(cellOutputRecords, workspaceId, [notebookId], MAX_REMOVED_RECORDS);
   // The list does not show what is written and not committed yet.
   const cellIds = new Set([
     ...cells.map((cell) => cell.cell_id),

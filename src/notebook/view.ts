@@ -33,10 +33,10 @@ export interface ViewCell {
 export type VariableGraph = Variables['variables'];
 
 /** A kernel's process is not trusted: what it can make this server hold for one notebook has bounds. In characters. */
-const MOST_CODE = 16 * 2 ** 20;
-const MOST_OUTPUT = 256 * 2 ** 20;
+const MAX_CODE_CHARS = 16 * 2 ** 20;
+const MAX_OUTPUT_CHARS = 256 * 2 ** 20;
 /** A kernel makes no more cells than a notebook can be worked with: each costs something with every change. */
-const MOST_CELLS = 10_000;
+const MAX_CELLS = 10_000;
 
 export class NotebookView {
   /** In document order. */
@@ -55,7 +55,7 @@ export class NotebookView {
   }
   /** Whether a kernel may add so much code, in a new cell or in one that it has. */
   hasRoomFor(codeLength: number, inNewCell: boolean): boolean {
-    return this.#codeLength + codeLength <= MOST_CODE && !(inNewCell && this.#cells.size >= MOST_CELLS);
+    return this.#codeLength + codeLength <= MAX_CODE_CHARS && !(inNewCell && this.#cells.size >= MAX_CELLS);
   }
   get variables(): VariableGraph {
     return this.#variables;
@@ -88,7 +88,7 @@ export class NotebookView {
     return this.#cells.delete(cellId);
   }
 
-  /** Unknown ids are passed over, missing ones keep their order behind the others. */
+  /** Orders the cells by these ids. Unknown ids are ignored; cells that are not named keep their order after the others. */
   reorder(order: readonly string[]): void {
     const sorted = new Map<string, ViewCell>();
     for (const id of [...order, ...this.#cells.keys()]) {
@@ -126,10 +126,10 @@ export class NotebookView {
   #admitOutput(cellId: string, output: CellOutput): CellOutput {
     const length = typeof output.data === 'string' ? output.data.length : JSON.stringify(output.data).length;
     const others = this.#outputLength - (this.#outputLengths.get(cellId) ?? 0);
-    const isAdmitted = others + length <= MOST_OUTPUT;
+    const isAdmitted = others + length <= MAX_OUTPUT_CHARS;
     this.#noteOutput(cellId, isAdmitted ? length : 0);
     if (isAdmitted) return output;
-    const data = `This output was not kept: all outputs of a notebook may have ${MOST_OUTPUT / 2 ** 20} MiB.`;
+    const data = `This output was not kept: all outputs of a notebook may have ${MAX_OUTPUT_CHARS / 2 ** 20} MiB.`;
     return { channel: 'output', mimetype: 'text/plain', data, timestamp: output.timestamp };
   }
 
@@ -139,7 +139,7 @@ export class NotebookView {
     else this.#outputLengths.set(cellId, length);
   }
 
-  /** Takes over the kernel's verdict on every cell; answers those whose shown state it changed. */
+  /** Applies the kernel's verdict on every cell and returns the cells that look different now. */
   applyVerdicts(done: BridgeDone): ViewCell[] {
     const changed: ViewCell[] = [];
     for (const [cellId, verdict] of done.cells) {

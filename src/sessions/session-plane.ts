@@ -4,7 +4,7 @@ import type { ActorId } from '#src/actors/address.ts';
 import type { Failure } from '#src/core/errors.ts';
 import type { Envelope } from '#src/events/envelope.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
-import type { RunBook } from '#src/runs/run-book.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import { closedEvent, type LiveSession, type LiveSessions } from './live-sessions.ts';
 
 /** The actors of one kind of session, as far as all kinds are alike. */
@@ -17,7 +17,7 @@ export interface AnySessionActors {
 export interface SessionPlaneOptions<Live extends LiveSession> {
   readonly actors: AnySessionActors;
   readonly live: LiveSessions<Live>;
-  readonly runs: RunBook;
+  readonly runs: RunRepository;
   /** The kind of run that these sessions have. */
   readonly runKind: RunKind;
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { compact, LEFT_OUT, tokensOf } from '#src/agent/compaction.ts';
-import type { EntryPart, KeptEntry } from '#src/agent/entry.ts';
+import type { EntryPart, StoredEntry } from '#src/agent/entry.ts';
 import type { EntryId } from '#src/core/ids.ts';
 
-const entry = (role: 'user' | 'assistant' | 'tool', ...content: EntryPart[]): KeptEntry => ({
+const entry = (role: 'user' | 'assistant' | 'tool', ...content: EntryPart[]): StoredEntry => ({
   entry: { id: 'ent_1' as EntryId, role, content, runId: null, createdAt: '' },
   model: null,
   provider: [],
@@ -29,7 +29,7 @@ const HISTORY = [
 ];
 
 /** What is left: the words of each entry, long outputs as their length. */
-const shown = (entries: readonly KeptEntry[]) =>
+const shown = (entries: readonly StoredEntry[]) =>
   entries.map(({ entry: { content } }) =>
     content.map((part) => {
       if (part.type === 'text') return part.text;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'node:test';
-import type { KeptEntry } from '#src/agent/entry.ts';
+import type { StoredEntry } from '#src/agent/entry.ts';
 import { messagesOf } from '#src/agent/messages.ts';
 import { askModel, type ModelQuestion } from '#src/agent/models/model-call.ts';
 import type { ModelFailure } from '#src/agent/models/model-failure.ts';
@@ -12,7 +12,10 @@ import type { AssetId, EntryId, RunId } from '#src/core/ids.ts';
 
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
 
-const entry = (role: 'user' | 'assistant' | 'tool', content: KeptEntry['entry']['content']): KeptEntry => ({
+const entry = (
+  role: 'user' | 'assistant' | 'tool',
+  content: StoredEntry['entry']['content'],
+): StoredEntry => ({
   entry: { id: 'ent_1' as EntryId, role, content, runId: 'run_1' as RunId, createdAt: '' },
   model: role === 'assistant' ? 'anthropic/claude' : null,
   provider:
@@ -21,7 +24,7 @@ const entry = (role: 'user' | 'assistant' | 'tool', content: KeptEntry['entry'][
       : [],
 });
 
-const HISTORY: readonly KeptEntry[] = [
+const HISTORY: readonly StoredEntry[] = [
   entry('user', [{ type: 'text', text: 'Draw.' }]),
   entry('assistant', [
     { type: 'reasoning', text: 'A line.' },

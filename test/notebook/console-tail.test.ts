@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { CellOutput } from '#src/kernel/messages.ts';
-import { CONSOLE_END_LIMIT, ConsoleTail } from '#src/notebook/console-tail.ts';
+import { ConsoleTail, MAX_CONSOLE_END_CHARS } from '#src/notebook/console-tail.ts';
 import { stderr, stdout } from './kernel-messages.ts';
 
-const LIMIT = CONSOLE_END_LIMIT;
+const LIMIT = MAX_CONSOLE_END_CHARS;
 
 test('what fits is kept whole, neighbours of one channel as one entry', () => {
   const tail = tailOf(stdout('a'), stdout('b'), stderr('c'), stdout('d'));

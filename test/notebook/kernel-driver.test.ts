@@ -134,7 +134,7 @@ function startDriver(steps: WorkPlan['steps'], apply?: () => void) {
         return kernel as Kernel;
       },
     },
-    deskOf: () => ({ call: async () => ['{}'], [Symbol.dispose]: () => undefined }),
+    rpcHandlerOf: () => ({ call: async () => ['{}'], [Symbol.dispose]: () => undefined }),
     liveOf: () => live as LiveNotebook,
     launchOf: () => ({ id: 'nb_1', cwd: '/', env: {}, cells: [], appOptions: {} }),
     log: { error: ({ err }) => logged.push((err as Error).message) },

@@ -8,7 +8,7 @@ import type { ActorId } from '#src/actors/address.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { NotebookId, SessionId } from '#src/core/ids.ts';
 import type { Refusals } from '#src/core/refusals.ts';
-import type { RunBook } from '#src/runs/run-book.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 
 type NotebookSessionActors = ActorKind<typeof notebookSessionMachine>;
@@ -34,7 +34,7 @@ export function commands(
   sessions.spawn(id, { workspaceId: id.workspaceId });
 }
 
-export function answers(sessions: NotebookSessionActors, runs: RunBook, id: ActorId): unknown[] {
+export function answers(sessions: NotebookSessionActors, runs: RunRepository, id: ActorId): unknown[] {
   return [
     // @ts-expect-error there may be no such actor
     sessions.peek(id).snapshot,
@@ -47,7 +47,7 @@ export function answers(sessions: NotebookSessionActors, runs: RunBook, id: Acto
   ];
 }
 
-export function notices(sessions: NotebookSessionActors, runs: RunBook, id: ActorId): void {
+export function notices(sessions: NotebookSessionActors, runs: RunRepository, id: ActorId): void {
   runs.actors.on((_, notice, committed) => {
     notice.status satisfies 'running' | 'completed' | 'failed' | 'cancelled';
     // @ts-expect-error the notice has no such member

@@ -5,12 +5,12 @@ import type {
   LanguageModelV3Usage,
 } from '@ai-sdk/provider';
 import type { EntryPart, ProviderData } from '../entry.ts';
-import { AnswerTap } from './answer-tap.ts';
 import { DELTA_FORMATS, type PieceKind } from './delta-format.ts';
+import { DeltaTap } from './delta-tap.ts';
+import { IdleTimeout } from './idle-timeout.ts';
 import { ModelFailure, modelFailureOf } from './model-failure.ts';
 import { fetchThrough, sharedDispatcher } from './model-wire.ts';
 import { type ModelTarget, openModel, PROVIDER_OPTIONS } from './providers.ts';
-import { SilenceWatch } from './silence-watch.ts';
 
 export interface ToolDeclaration {
   readonly name: string;
@@ -50,7 +50,7 @@ export interface ModelAnswer {
 }
 
 /** More than any useful answer has: a model that never stops is stopped. */
-const ANSWER_LIMIT = 1024 * 1024;
+const MAX_ANSWER_CHARS = 1024 * 1024;
 
 /** Rejects with `ModelFailure`, or with the signal's reason. */
 export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
@@ -61,16 +61,16 @@ export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
   const onAbort = () => stop.abort();
   signal.addEventListener('abort', onAbort, { once: true });
   let isSilent = false;
-  using watch = new SilenceWatch(silenceMs, () => {
+  using watch = new IdleTimeout(silenceMs, () => {
     isSilent = true;
     stop.abort();
   });
-  const telling = new Telling(question);
+  const deltas = new DeltaDeduplicator(question);
   try {
     const send = fetchThrough({
       dispatcher: target.dispatcher ?? (await sharedDispatcher()),
       onByte: watch.heard,
-      tap: new AnswerTap(DELTA_FORMATS[target.provider], ({ kind, text }) => telling.tapped(kind, text)),
+      tap: new DeltaTap(DELTA_FORMATS[target.provider], ({ kind, text }) => deltas.tapped(kind, text)),
     });
     const model = await openModel(target, stop.signal, send);
     const { stream } = await model.doStream({
@@ -85,7 +85,7 @@ export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
         ? {}
         : { tools: declared(question.tools), toolChoice: { type: 'auto' } }),
     });
-    return await collect(stream, id, telling);
+    return await collect(stream, id, deltas);
   } catch (error) {
     signal.throwIfAborted();
     if (isSilent) {
@@ -108,10 +108,10 @@ function declared(tools: readonly ToolDeclaration[]) {
   }));
 }
 
-/** Tells every piece of an answer once: when it is tapped, or when the SDK has it, whatever comes first. */
-class Telling {
+/** Passes on every piece of an answer once: when it is tapped or when the SDK delivers it, whichever is first. */
+class DeltaDeduplicator {
   readonly #tell: Readonly<Record<PieceKind, (text: string) => void>>;
-  /** Characters that were told and that the SDK has still to give. */
+  /** Characters that were passed on and that the SDK has still to deliver. */
   readonly #ahead: Record<PieceKind, number> = { text: 0, reasoning: 0 };
 
   constructor({ onText, onReasoning }: Pick<ModelQuestion, 'onText' | 'onReasoning'>) {
@@ -138,7 +138,7 @@ interface Block {
 async function collect(
   stream: AsyncIterable<LanguageModelV3StreamPart>,
   id: string,
-  telling: Telling,
+  deltas: DeltaDeduplicator,
 ): Promise<ModelAnswer> {
   const blocks: Block[] = [];
   const open = new Map<string, Block & { part: { type: 'text' | 'reasoning'; text: string } }>();
@@ -154,7 +154,7 @@ async function collect(
   };
   const extend = (type: 'text' | 'reasoning', key: string, text: string, data: unknown) => {
     length += text.length;
-    if (length > ANSWER_LIMIT) {
+    if (length > MAX_ANSWER_CHARS) {
       throw new ModelFailure('model_answer_too_long', `${id} did not come to an end.`, null);
     }
     const block = open.get(`${type} ${key}`) ?? begin(type, key);
@@ -172,11 +172,11 @@ async function collect(
         break;
       case 'text-delta':
         extend('text', part.id, part.delta, part.providerMetadata);
-        telling.given('text', part.delta);
+        deltas.given('text', part.delta);
         break;
       case 'reasoning-delta':
         extend('reasoning', part.id, part.delta, part.providerMetadata);
-        telling.given('reasoning', part.delta);
+        deltas.given('reasoning', part.delta);
         break;
       case 'text-end':
         extend('text', part.id, '', part.providerMetadata);
@@ -186,7 +186,7 @@ async function collect(
         break;
       case 'tool-input-delta':
         length += part.delta.length;
-        if (length > ANSWER_LIMIT) extend('text', '', '', undefined);
+        if (length > MAX_ANSWER_CHARS) extend('text', '', '', undefined);
         break;
       case 'tool-call': {
         const { toolCallId: callId, toolName: name, providerMetadata } = part;

@@ -20,7 +20,7 @@ export interface AskedModel {
   readonly secrets: readonly string[];
 }
 
-const LONGEST_HINT_MS = 60_000;
+const MAX_HINT_MS = 60_000;
 const REPEATED = 300;
 const CONTEXT_WORDS =
   /context[_ ](length|window|size)|prompt is too long|maximum context|too many tokens|exceeds the available context/i;
@@ -66,7 +66,7 @@ function ofCall(error: APICallError, { id, secrets }: AskedModel): ModelFailure 
 }
 
 function rateLimited(hint: number | undefined): ModelFailure {
-  if (hint !== undefined && hint > LONGEST_HINT_MS) {
+  if (hint !== undefined && hint > MAX_HINT_MS) {
     const minutes = Math.ceil(hint / 60_000);
     const message = `The model takes no more requests for ${minutes} minute${minutes === 1 ? '' : 's'}.`;
     return new ModelFailure('model_rate_limited', message, null);

@@ -37,7 +37,7 @@ export function fetchThrough(options: ModelWireOptions): typeof fetch {
 }
 
 /** Of an answer that is no stream of events: a refusal, in words. */
-const MOST_PLAIN_BYTES = 1024 * 1024;
+const MAX_PLAIN_BYTES = 1024 * 1024;
 const BODILESS = new Set([204, 205, 304]);
 
 class WireRequest implements Dispatcher.DispatchHandlers {
@@ -113,7 +113,7 @@ class WireRequest implements Dispatcher.DispatchHandlers {
   #passPlain(chunk: Buffer): void {
     this.#plainBytes += chunk.length;
     this.#open()?.enqueue(new Uint8Array(chunk));
-    if (this.#plainBytes <= MOST_PLAIN_BYTES) return;
+    if (this.#plainBytes <= MAX_PLAIN_BYTES) return;
     this.#fail(new TypeError('fetch failed', { cause: new Error('The answer does not end.') }));
     this.#abort?.();
   }

@@ -21,7 +21,7 @@ export const PROVIDER_OPTIONS: SharedV3ProviderOptions = {
 
 type Send = typeof fetch;
 
-const MOST_MODELS = 100;
+const MAX_MODELS = 100;
 /** What sends the requests of a call, by the signal that the call was given: a model serves many calls at once. */
 const sends = new WeakMap<AbortSignal, Send>();
 /** To make one takes longer, and more memory, than to ask it. */
@@ -35,7 +35,7 @@ export function openModel(target: ModelTarget, signal: AbortSignal, send: Send):
   const model = models.get(key) ?? makeModel(target);
   models.delete(key);
   models.set(key, model); // the one that was used last is the last to go
-  for (const oldest of models.keys()) if (models.size > MOST_MODELS) models.delete(oldest);
+  for (const oldest of models.keys()) if (models.size > MAX_MODELS) models.delete(oldest);
   return model;
 }
 

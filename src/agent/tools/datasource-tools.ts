@@ -63,7 +63,7 @@ export interface DatasourceToolsOptions {
   readonly slugs: readonly string[];
 }
 
-const MOST_ROWS = 500;
+const MAX_ROWS = 500;
 const SHOWN_VALUE = 400;
 const slug = Type.String({ minLength: 1, maxLength: 120, description: 'A datasource of this conversation.' });
 const closed = { additionalProperties: false } as const;
@@ -120,7 +120,7 @@ export function datasourceTools({ queries, caller, slugs }: DatasourceToolsOptio
           slug,
           sql: Type.String({ minLength: 1, maxLength: 100_000 }),
           maxRows: Type.Optional(
-            Type.Integer({ minimum: 1, maximum: MOST_ROWS, description: '100 if not given.' }),
+            Type.Integer({ minimum: 1, maximum: MAX_ROWS, description: '100 if not given.' }),
           ),
         },
         closed,

@@ -89,10 +89,10 @@ function cancelled(): ToolOutcome {
 }
 
 /** Of one output; the middle is left out of a longer one. */
-const OUTPUT_LIMIT = 16_000;
+const MAX_OUTPUT_CHARS = 16_000;
 
 /** The beginning and the end of a text that is too long, with a note between them. */
-export function cut(text: string, limit = OUTPUT_LIMIT): string {
+export function cut(text: string, limit = MAX_OUTPUT_CHARS): string {
   if (text.length <= limit) return text;
   const head = Math.floor(limit * 0.7);
   const tail = limit - head;

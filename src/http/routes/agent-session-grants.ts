@@ -26,7 +26,7 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
           ),
         },
       },
-      handle: ({ principal, params }) => ok({ items: access.shares(principal, params.sessionId) }),
+      handle: ({ principal, params }) => ok({ items: access.grants(principal, params.sessionId) }),
     }),
     defineRoute({
       method: 'POST',
@@ -42,7 +42,7 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
       },
       errors: ['conversation_read_only'],
       handle({ principal, params: { sessionId }, body }) {
-        const share = access.share(principal, sessionId, body.userId);
+        const share = access.grant(principal, sessionId, body.userId);
         const userId = encodeURIComponent(share.userId);
         return created(share, `/api/v3/agent-sessions/${sessionId}/grants/${userId}`);
       },
@@ -58,7 +58,7 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
       responses: { 204: { description: 'No longer shared.' } },
       errors: ['conversation_read_only'],
       handle({ principal, params }) {
-        access.unshare(principal, params.sessionId, params.userId);
+        access.revoke(principal, params.sessionId, params.userId);
         return noContent();
       },
     }),

@@ -1,6 +1,6 @@
 import type { Executions } from '#src/notebook/executions.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
-import type { RunBook } from '#src/runs/run-book.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import { accepted, encodedJson } from '../reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { PageQuery, pageSchema } from '../schemas/paging.ts';
@@ -9,7 +9,7 @@ import { ExecutionRequestSchema, RunSchema, SubmittedRunSchema } from '../schema
 export function executionRoutes(
   executions: Executions,
   sessions: NotebookSessions,
-  runs: RunBook,
+  runs: RunRepository,
 ): readonly Route[] {
   return [
     defineRoute({

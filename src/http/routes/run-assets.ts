@@ -1,10 +1,10 @@
-import type { RunBook } from '#src/runs/run-book.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import { CONTENT_HEADERS, contentReply } from '../content-reply.ts';
 import { describeForeign } from '../media-type.ts';
 import { defineRoute, type Route } from '../route.ts';
 import type { GuardRun } from './runs.ts';
 
-export function runAssetRoutes(runs: RunBook, guard: GuardRun): readonly Route[] {
+export function runAssetRoutes(runs: RunRepository, guard: GuardRun): readonly Route[] {
   return [
     defineRoute({
       method: 'GET',

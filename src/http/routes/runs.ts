@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { RunKind } from '#machines/run.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
-import type { RunBook } from '#src/runs/run-book.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import { accepted, encodedJson } from '../reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { RunSchema } from '../schemas/run.ts';
@@ -18,7 +18,7 @@ export type StopRun = (kind: RunKind, workspaceId: WorkspaceId, sessionId: Sessi
 /** Throws when a run belongs to a conversation that the caller may not read or, to `use` it, is not theirs to use. */
 export type GuardRun = (principal: Principal, runId: string, access: 'read' | 'use') => void;
 
-export function runRoutes(runs: RunBook, stop: StopRun, guard: GuardRun): readonly Route[] {
+export function runRoutes(runs: RunRepository, stop: StopRun, guard: GuardRun): readonly Route[] {
   return [
     defineRoute({
       method: 'GET',

@@ -5,19 +5,19 @@ import { RunRecorder } from './run-recorder.ts';
 import type { WorkPlan } from './work-plan.ts';
 
 export interface CellsEnd extends WorkEnd {
-  /** What became of each cell, in the order in which they ran. */
+  /** How each cell ended, in the order in which they ran. */
   readonly cells: readonly { readonly cellId: string; readonly status: CellResultStatus }[];
 }
 
 export interface CellWorkOptions {
   readonly cellIds: readonly string[];
   readonly live: LiveNotebook;
-  /** Told of every cell that ran, so that its output is kept. */
+  /** Saves the outputs of the cells that ran. */
   readonly keep: (ran: ReadonlySet<string>) => void;
   readonly resolve: (end: CellsEnd) => void;
 }
 
-/** Runs cells without a record of a run: what an agent does is in the record of its prompt. */
+/** Returns work that runs cells without a run record: what an agent does is in the record of its prompt. */
 export function cellWork({ cellIds, live, keep, resolve }: CellWorkOptions): WorkPlan {
   const recorder = new RunRecorder(cellIds, true);
   return {

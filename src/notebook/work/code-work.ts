@@ -14,7 +14,7 @@ export interface CodeError {
   readonly cellId: string | null;
 }
 
-/** What a code call answers. */
+/** The result of a code call. */
 export interface CodeResult {
   readonly success: boolean;
   /** The value of the last expression; null when it has none. */
@@ -37,9 +37,9 @@ export interface CodeWorkOptions {
 }
 
 /**
- * Runs code in the kernel's scratchpad. The result is made of the messages of this very command: what a thread or a task
- * of an earlier one prints carries the id of that. Errors that cells had before, and that every change of the graph brings
- * up again, are none of this code's unless it asked for those cells.
+ * Returns work that runs code in the kernel's scratchpad. The result is made of this command's own messages: what a thread
+ * or task of an earlier command prints carries the earlier id. Errors that cells had before are sent again with every
+ * change of the graph; they count only when the code asked for those cells.
  */
 export function codeWork({ id, code, live, store, resolve }: CodeWorkOptions): WorkPlan {
   const stdout = new ConsoleTail(MAX_PRINTED_END_CHARS);
@@ -111,7 +111,7 @@ function documentOf(live: LiveNotebook) {
 
 function describeErrors(output: CellOutput, cellId: string | null): CodeError[] {
   const list: readonly CellError[] = Array.isArray(output.data) ? output.data : [];
-  // A cell behind `mo.stop` did not run because it was meant not to.
+  // A cell after `mo.stop` is meant not to run, which is not an error.
   return list
     .filter((error) => error.type !== 'ancestor-stopped')
     .map((error) => ({ type: error.exception_type ?? error.type, message: errorText(error), cellId }));

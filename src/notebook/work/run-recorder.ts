@@ -1,4 +1,4 @@
-/** Follows one execution from the kernel's messages and says, at its end, what became of every cell it touched. */
+/** Follows one execution by the kernel's messages and reports, at its end, how every cell that it touched ended. */
 
 import type { TerminalStatus } from '#machines/run.ts';
 import type { Failure } from '#src/core/errors.ts';
@@ -11,7 +11,7 @@ export interface RunFailure extends Failure {
   readonly cells?: readonly string[];
 }
 
-/** What people should know of an error, by its type and text; empty when there is nothing to say. */
+/** Returns a hint for people about an error of this type and text, or an empty string. */
 export type ErrorHint = (type: string, text: string) => string;
 
 interface Timing {
@@ -38,7 +38,7 @@ export class RunRecorder {
   readonly #missing = new Set<string>();
   #hasVerdicts = false;
   cancelRequested = false;
-  /** The kernel is not told to run cells yet: what ends now ends without them. */
+  /** True until the kernel is asked to run cells: a run that ends before has run none. */
   isPreparing = false;
 
   /** `hint`: a sentence about the limit that an error has come of, or nothing. */
@@ -63,12 +63,12 @@ export class RunRecorder {
     }
   }
 
-  /** Cells that reached their first line. */
+  /** Returns the ids of the cells whose code began to run. */
   get ran(): ReadonlySet<string> {
     return new Set(this.#timings.keys());
   }
 
-  /** How the run ended, once the kernel has given its verdicts and the view has taken them. */
+  /** Returns how the run ended. Called when the view has applied the kernel's verdicts. */
   verdict(done: BridgeDone, view: NotebookView): { status: TerminalStatus; failure: RunFailure | null } {
     this.#hasVerdicts = true;
     const touched = this.#touched(view).flatMap((id) => view.get(id) ?? []);
@@ -88,7 +88,7 @@ export class RunRecorder {
     };
   }
 
-  /** The parts to save, in the order in which the cells ran, and the assets that they name. */
+  /** Returns the parts to save, in the order in which the cells ran, and the assets that they name. */
   output(view: NotebookView): { output: RunOutput; shelf: OutputShelf } {
     const shelf = new OutputShelf();
     if (!this.#stored) return { output: { stored: false, parts: [] }, shelf };
@@ -141,7 +141,7 @@ export class RunRecorder {
   }
 }
 
-/** How a cell that finished has ended, when the kernel was gone before it gave its verdicts. */
+/** Returns how a cell ended that finished before its kernel was lost without giving verdicts. */
 function shownEnd({ output }: ViewCell): CellResultStatus {
   if (output?.channel !== 'marimo-error') return 'success';
   return Array.isArray(output.data) && output.data.some(isInterruption) ? 'interrupted' : 'error';
@@ -155,7 +155,7 @@ function isFailure(status: CellStatus): boolean {
   return status === 'exception' || status === 'marimo-error' || status === 'interrupted';
 }
 
-/** One line about why a cell failed, such as `ZeroDivisionError: division by zero`. */
+/** Returns one line about why a cell failed, such as `ZeroDivisionError: division by zero`. */
 function describe(cell: ViewCell, hint: ErrorHint): string {
   const shown =
     cell.output?.channel === 'marimo-error' && Array.isArray(cell.output.data) ? cell.output.data : [];

@@ -1,6 +1,6 @@
 import type { RunId } from '#src/core/ids.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
-import type { RunBook } from '#src/runs/run-book.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import { cellOutputRecords } from '#storage/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import { configOf } from '../document.ts';
@@ -12,16 +12,16 @@ import type { WorkPlan } from './work-plan.ts';
 export interface RunWorkOptions {
   readonly runId: RunId;
   readonly cellIds: readonly string[];
-  /** Cells whose settings came with the request: the kernel learns them before anything runs. */
+  /** Cells whose settings came with the request; the kernel gets them before anything runs. */
   readonly configured: readonly string[];
   readonly cacheMode: CacheMode;
   readonly live: LiveNotebook;
-  readonly runs: RunBook;
+  readonly runs: RunRepository;
   readonly store: Store;
   readonly hint: ErrorHint;
 }
 
-/** A durable run of cells: its record is written when it ends, with the last outputs of the cells that ran. */
+/** Returns the work of a durable run of cells. Its end writes the run's record and the last outputs of what ran. */
 export function runWork(options: RunWorkOptions): WorkPlan {
   const { runId, cellIds, configured, cacheMode, live, runs, store, hint } = options;
   const recorder = new RunRecorder(cellIds, cacheMode !== 'no-store', hint);
@@ -55,7 +55,7 @@ export function runWork(options: RunWorkOptions): WorkPlan {
   };
 }
 
-/** Saves the last outputs of the cells that ran, for a notebook that is opened again. */
+/** Saves the last outputs of the cells that ran, so that they show when the notebook is opened again. */
 export function keepOutputs(store: Store, live: LiveNotebook, ran: ReadonlySet<string>): void {
   store.write((tx) => {
     for (const cell of live.view.cells) {

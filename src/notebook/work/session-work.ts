@@ -2,7 +2,7 @@ import type { Work } from '#machines/notebook-session.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import { newId } from '#src/core/ids.ts';
 import type { LiveNotebooks } from '../live-notebooks.ts';
-import type { NotebookSessionActors } from '../session-actor.ts';
+import type { NotebookSessionActors } from '../notebook-session-actors.ts';
 import type { WorkPlan } from './work-plan.ts';
 
 /** Work whose caller waits for its result, unlike a run, which has a record. */

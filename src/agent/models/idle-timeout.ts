@@ -1,8 +1,8 @@
 /**
- * Watches over one request to a model's server: `onSilence` is called when nothing was heard for `silenceMs`, counted
- * from its making, until it is disposed of.
+ * A timeout that every sign of life starts again: `onSilence` is called when `heard` was not called for `silenceMs`. It
+ * starts when it is made and ends with `dispose`.
  */
-export class SilenceWatch implements Disposable {
+export class IdleTimeout implements Disposable {
   readonly #timer: NodeJS.Timeout;
 
   constructor(silenceMs: number, onSilence: () => void) {

@@ -46,7 +46,7 @@ export interface RunEnd {
 }
 
 /** Begins, ends, reads, lists and cancels runs. Owns their records. */
-export class RunBook {
+export class RunRepository {
   readonly #store: Store;
   /** The actors of runs. Their notices report when a run begins and ends. */
   readonly actors: ActorKind<typeof runMachine>;

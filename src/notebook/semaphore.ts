@@ -1,7 +1,7 @@
 import { AppError } from '#src/core/errors.ts';
 
-/** Lets `width` pieces of work go on at once and `queueLimit` wait, in their order; whoever comes then is refused. */
-export class Turnstile {
+/** Runs at most `width` pieces of work at once. At most `queueLimit` others wait, in their order; more are rejected. */
+export class Semaphore {
   readonly #width: number;
   readonly #queueLimit: number;
   readonly #queue: (() => void)[] = [];
@@ -12,7 +12,7 @@ export class Turnstile {
     this.#queueLimit = queueLimit;
   }
 
-  /** Settles as the work does. Throws `unavailable` when too many wait. */
+  /** Runs the work when there is room and returns its result. Rejects with `unavailable` when too many wait. */
   async pass<T>(work: () => Promise<T>): Promise<T> {
     if (this.#inside < this.#width) this.#inside++;
     else await this.#wait();

@@ -1,27 +1,27 @@
 /**
- * Listens in on the event stream of an answer. Pieces of text are told as they come and joined for the AI SDK, whose
- * layers of streams cost some hundred microseconds for each event: of a whole answer it gets a few. Everything else passes
- * as it is, in its order.
+ * Reads the event stream of an answer on its way to the AI SDK. Pieces of text are passed on as they come, and joined for
+ * the SDK, whose layers of streams cost some hundred microseconds for each event: it gets a few for a whole answer.
+ * Everything else passes unchanged, in its order.
  */
 import type { DeltaFormat, Fields, Piece } from './delta-format.ts';
 
-/** The blank line behind an event. */
+/** The blank line after an event. */
 const BOUNDARY = /\r\n\r\n|\n\n|\r\r/g;
-/** In characters. Pieces are held back so long, so that whoever counts the answer's length still can. */
-const MOST_HELD = 16 * 1024;
-/** Of one event; it passes unread behind that. */
-const MOST_UNREAD = 4 * 1024 * 1024;
+/** How much text is held back at most, so that code that counts the answer's length can still stop it. */
+const MAX_HELD_CHARS = 16 * 1024;
+/** The longest event that is read. A longer one passes unread. */
+const MAX_UNREAD_CHARS = 4 * 1024 * 1024;
 
 interface Held {
   readonly piece: Piece;
   /** The fields before the data, such as the event's name. */
   readonly head: string;
-  /** The latest one, whose other members count. */
+  /** The latest event, whose other members are kept. */
   event: Fields;
   text: string;
 }
 
-export class AnswerTap {
+export class DeltaTap {
   readonly #format: DeltaFormat;
   readonly #tell: (piece: Piece) => void;
   readonly #decoder = new TextDecoder();
@@ -33,7 +33,7 @@ export class AnswerTap {
     this.#tell = tell;
   }
 
-  /** Takes bytes of the stream; answers what is for the SDK by now. */
+  /** Takes bytes of the stream and returns what the SDK gets now. */
   push(bytes: Uint8Array): string {
     const text = this.#rest + this.#decoder.decode(bytes, { stream: true });
     let out = '';
@@ -44,11 +44,11 @@ export class AnswerTap {
       from = BOUNDARY.lastIndex;
     }
     this.#rest = text.slice(from);
-    if (this.#rest.length > MOST_UNREAD) out += this.end();
+    if (this.#rest.length > MAX_UNREAD_CHARS) out += this.end();
     return out;
   }
 
-  /** What is left when the stream has ended. */
+  /** Ends the stream and returns what is left for the SDK. */
   end(): string {
     const rest = this.#rest + this.#decoder.decode();
     this.#rest = '';
@@ -62,7 +62,8 @@ export class AnswerTap {
     if (fields === undefined || piece === undefined) return `${this.#release()}${event}\n\n`;
     this.#tell(piece);
     let out = '';
-    if (this.#held?.piece.place !== piece.place || this.#held.text.length > MOST_HELD) out = this.#release();
+    if (this.#held?.piece.place !== piece.place || this.#held.text.length > MAX_HELD_CHARS)
+      out = this.#release();
     this.#held ??= { piece, head: event.slice(0, at), event: fields, text: '' };
     this.#held.text += piece.text;
     this.#held.event = fields;

@@ -11,8 +11,8 @@ import type { RunEnding } from '#machines/agent-session.ts';
 import type { Failure } from '#src/core/errors.ts';
 import { reach } from '#src/core/fault-points.ts';
 import { type AssetId, newId, type RunId } from '#src/core/ids.ts';
-import type { RunBook } from '#src/runs/run-book.ts';
 import type { TokenUsage } from '#src/runs/run-output.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import { type AssetRecord, assetRecords } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 import { compact } from './compaction.ts';
@@ -26,7 +26,7 @@ import type { ToolImage, ToolOutcome } from './tools/tool.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 import { type AssetPart, turnParts, type Warning } from './turn-output.ts';
 
-export interface TurnOptions {
+export interface PromptTurnOptions {
   readonly runId: RunId;
   readonly conversation: LiveConversation;
   readonly model: ChosenModel;
@@ -34,7 +34,7 @@ export interface TurnOptions {
   /** Called once, with the first step. */
   readonly openToolbox: () => Promise<Toolbox>;
   readonly silenceMs: number;
-  readonly runs: RunBook;
+  readonly runs: RunRepository;
   readonly store: Store;
 }
 
@@ -46,11 +46,11 @@ export type StepReport =
 const HISTORY_SHARE = 0.7;
 const SQUEEZES = 3;
 const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 30_000;
+const MAX_PAUSE_MS = 30_000;
 
-export class Turn {
+export class PromptTurn {
   readonly runId: RunId;
-  readonly #options: TurnOptions;
+  readonly #options: PromptTurnOptions;
   readonly #entries: Entry[] = [];
   readonly #warnings: Warning[] = [];
   readonly #assets: AssetPart[] = [];
@@ -63,7 +63,7 @@ export class Turn {
   #squeezes = 0;
   #isOver = false;
 
-  constructor(options: TurnOptions) {
+  constructor(options: PromptTurnOptions) {
     this.#options = options;
     this.runId = options.runId;
   }
@@ -195,7 +195,7 @@ export class Turn {
       this.#squeezes++;
       return { type: 'step.failed', failure, retryMs: 0 };
     }
-    const backOff = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, LONGEST_PAUSE_MS);
+    const backOff = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, MAX_PAUSE_MS);
     this.#failures++;
     return { type: 'step.failed', failure, retryMs: retryMs === undefined ? backOff : retryMs };
   }

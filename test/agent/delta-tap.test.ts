@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { AnswerTap } from '#src/agent/models/answer-tap.ts';
 import { DELTA_FORMATS } from '#src/agent/models/delta-format.ts';
+import { DeltaTap } from '#src/agent/models/delta-tap.ts';
 import type { ProviderName } from '#src/agent/models/model-id.ts';
 
 function tapped(provider: ProviderName) {
   const told: [string, string][] = [];
-  const tap = new AnswerTap(DELTA_FORMATS[provider], ({ kind, text }) => told.push([kind, text]));
+  const tap = new DeltaTap(DELTA_FORMATS[provider], ({ kind, text }) => told.push([kind, text]));
   return { told, tap };
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Turnstile } from '#src/notebook/turnstile.ts';
+import { Semaphore } from '#src/notebook/semaphore.ts';
 
 interface Piece {
   readonly name: string;
@@ -8,10 +8,10 @@ interface Piece {
 }
 
 /** Work that is under way until it is told to end. */
-function workshop(turnstile: Turnstile) {
+function workshop(semaphore: Semaphore) {
   const begun: Piece[] = [];
   const start = (name: string) =>
-    turnstile.pass(
+    semaphore.pass(
       () =>
         new Promise<string>((resolve, reject) => {
           begun.push({ name, done: (error) => (error ? reject(error) : resolve(name)) });
@@ -21,7 +21,7 @@ function workshop(turnstile: Turnstile) {
 }
 
 test('work goes on side by side up to the width, and then in its order', async () => {
-  const { begun, start, names } = workshop(new Turnstile(2, 10));
+  const { begun, start, names } = workshop(new Semaphore(2, 10));
   const all = ['a', 'b', 'c', 'd'].map(start);
   assert.deepEqual(names(), ['a', 'b']);
   begun[1]!.done();
@@ -35,7 +35,7 @@ test('work goes on side by side up to the width, and then in its order', async (
 });
 
 test('whoever comes when too many wait is refused, and work that fails makes room', async () => {
-  const { begun, start, names } = workshop(new Turnstile(1, 1));
+  const { begun, start, names } = workshop(new Semaphore(1, 1));
   const first = start('a');
   const second = start('b');
   await assert.rejects(start('c'), { code: 'unavailable' });

@@ -4,7 +4,7 @@ import type { RunKind } from '#machines/run.ts';
 import { ActorRuntime } from '#src/actors/runtime.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
-import { RunBook, type RunDocument, type RunEnd } from '#src/runs/run-book.ts';
+import { type RunDocument, type RunEnd, RunRepository } from '#src/runs/run-repository.ts';
 import type { Store } from '#storage/store.ts';
 import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 
@@ -138,13 +138,13 @@ test('the runs of a session are listed oldest first in pages, without those of o
 function openBook(t: TestContext, store: Store) {
   const actors = new ActorRuntime(store, rememberingLog().log);
   t.after(() => actors.stopAll());
-  const book = new RunBook(store, actors);
+  const book = new RunRepository(store, actors);
   const notices: unknown[] = [];
   book.actors.on((_, { status }) => notices.push(status));
   return { book, actors, notices };
 }
 
-function shown(book: RunBook, runId: RunId): RunDocument {
+function shown(book: RunRepository, runId: RunId): RunDocument {
   return JSON.parse(Buffer.from(book.json(WORKSPACE, runId)).toString());
 }
 

@@ -2,10 +2,10 @@ import { Listeners } from './listeners.ts';
 import { MOVING_WITHIN_MS } from './subscriber.ts';
 
 /**
- * Whether the producer of a stream should pause: above half the limit it should, below a quarter it may go on. While it
- * is paused, `recheck` is called again and again, because a subscriber that stalls says nothing.
+ * Decides whether the producer of a stream should pause: above half the limit it pauses, below a quarter it goes on. While
+ * it is paused, `recheck` is called again and again, because a subscriber that stalls sends nothing.
  */
-export class Pressure {
+export class Backpressure {
   readonly listeners = new Listeners<boolean>();
   readonly #limitBytes: number;
   readonly #recheck: () => void;
@@ -21,7 +21,7 @@ export class Pressure {
     return this.#isPaused;
   }
 
-  /** Takes the largest lag that is worth waiting for. */
+  /** Takes the largest lag of a subscriber that is still moving. */
   update(lagBytes: number): void {
     const bound = this.#isPaused ? this.#limitBytes / 4 : this.#limitBytes / 2;
     const shouldPause = lagBytes > bound;

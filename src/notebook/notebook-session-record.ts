@@ -28,7 +28,7 @@ export interface NotebookSessionRecord {
   readonly updatedAt: string;
 }
 
-/** A snapshot never changes, and to read a status off it takes longer than all else that is asked of it. */
+/** Snapshots never change, and computing a status is the slowest part of reading one. */
 const statuses = new WeakMap<object, SessionStatus>();
 
 type SessionPeek = Peek<typeof notebookSessionMachine>;

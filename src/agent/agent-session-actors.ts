@@ -1,6 +1,6 @@
 /**
- * The actors of agent sessions: their chart with the ports provided (what a step is, what ending a run means, what closing
- * gives back).
+ * The actors of agent sessions: their chart with its ports provided. The ports take the steps of a prompt, end its run,
+ * and give back what a session held when it closes.
  */
 import { type AgentSessionContext, agentSessionMachine, type PromptBudget } from '#machines/agent-session.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
@@ -8,12 +8,12 @@ import type { ActorId } from '#src/actors/address.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { RunId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
-import type { RunBook } from '#src/runs/run-book.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import { SessionPlane } from '#src/sessions/session-plane.ts';
 import type { LiveConversation } from './live-conversation.ts';
 import type { LiveConversations } from './live-conversations.ts';
-import type { Turn } from './turn.ts';
+import type { PromptTurn } from './prompt-turn.ts';
 import { actDriver, thinkDriver } from './turn-driver.ts';
 
 export type AgentSessionActors = ActorKind<typeof agentSessionMachine>;
@@ -21,7 +21,7 @@ export type AgentSessionActors = ActorKind<typeof agentSessionMachine>;
 export interface AgentActorsOptions {
   readonly runtime: ActorRuntime;
   readonly environments: EnvironmentActors;
-  readonly runs: RunBook;
+  readonly runs: RunRepository;
   readonly conversations: LiveConversations;
   /** How long one prompt may take. */
   readonly runTimeoutMs: number;
@@ -32,7 +32,7 @@ export class AgentActors {
   readonly actors: AgentSessionActors;
   readonly plane: SessionPlane<LiveConversation>;
   readonly #options: AgentActorsOptions;
-  readonly #turns = new Map<string, Turn>();
+  readonly #turns = new Map<string, PromptTurn>();
 
   constructor(options: AgentActorsOptions) {
     this.#options = options;
@@ -54,13 +54,13 @@ export class AgentActors {
     });
   }
 
-  /** Throws what the session's state has against a prompt now. */
+  /** Throws the refusal of a session that would not take a prompt now. */
   check(session: ActorId, budget: PromptBudget): void {
     this.actors.check(session, { type: 'prompt', runId: '' as RunId, ...budget });
   }
 
-  /** Has the session answer a prompt; the turn is ended exactly once, unless this throws the refusal. */
-  start(session: ActorId, turn: Turn, budget: PromptBudget): void {
+  /** Gives the session a prompt. The turn is ended exactly once, unless this throws the refusal. */
+  start(session: ActorId, turn: PromptTurn, budget: PromptBudget): void {
     this.#turns.set(turn.runId, turn);
     try {
       this.actors.ask(session, { type: 'prompt', runId: turn.runId, ...budget });
@@ -72,7 +72,7 @@ export class AgentActors {
 
   #provideMachine() {
     const { environments, runTimeoutMs, log } = this.#options;
-    const turnOf = ({ run }: AgentSessionContext): Turn => {
+    const turnOf = ({ run }: AgentSessionContext): PromptTurn => {
       const turn = run === null ? undefined : this.#turns.get(run.id);
       if (turn === undefined) throw new Error(`The run ${run?.id} has no turn.`);
       return turn;

@@ -1,10 +1,10 @@
-/** Where the items of a line go. */
-export interface HeldQueueTargets<Item> {
+/** Where the items of the gate go. */
+export interface CommitGateTargets<Item> {
   /** Gets the items in the order they came. */
   release(item: Item): void;
   /** Gets the items whose promise failed, in their turn. */
   drop(item: Item): void;
-  /** Called each time items have left the line later than they came. */
+  /** Called each time items have left that had to wait. */
   advanced(): void;
 }
 
@@ -13,12 +13,12 @@ interface Place<Item> {
   state: 'waiting' | 'ready' | 'dropped';
 }
 
-/** A line in which everyone waits for those in front: an item that waits for a promise holds all that came after it. */
-export class HeldQueue<Item> {
-  readonly #targets: HeldQueueTargets<Item>;
+/** Passes items on in the order they came. An item that waits for a commit holds all items that came after it. */
+export class CommitGate<Item> {
+  readonly #targets: CommitGateTargets<Item>;
   readonly #line: Place<Item>[] = [];
 
-  constructor(targets: HeldQueueTargets<Item>) {
+  constructor(targets: CommitGateTargets<Item>) {
     this.#targets = targets;
   }
 
@@ -35,13 +35,13 @@ export class HeldQueue<Item> {
     }
     const place: Place<Item> = { item, state: 'waiting' };
     this.#line.push(place);
-    const settle = (state: 'ready' | 'dropped') => {
+    const mark = (state: 'ready' | 'dropped') => {
       place.state = state;
       this.#advance();
     };
     after.then(
-      () => settle('ready'),
-      () => settle('dropped'),
+      () => mark('ready'),
+      () => mark('dropped'),
     );
   }
 

@@ -1,6 +1,6 @@
 /**
- * The actor of a notebook session: its chart with the ports provided (where its kernel comes from, what ending a piece
- * of work means, what closing gives back).
+ * The actors of notebook sessions: their chart with its ports provided. The ports start kernels, deliver the end of work,
+ * and give back what a session held when it closes.
  */
 
 import { notebookSessionMachine, type SessionContext } from '#machines/notebook-session.ts';
@@ -10,10 +10,10 @@ import { reach } from '#src/core/fault-points.ts';
 import { sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { KernelLaunch } from '#src/kernel/kernel.ts';
-import type { RunBook } from '#src/runs/run-book.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import { SessionPlane } from '#src/sessions/session-plane.ts';
-import { type CallDesk, type Kernels, kernelDriver } from './kernel-driver.ts';
+import { type KernelRpcHandler, type Kernels, kernelDriver } from './kernel-driver.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 
@@ -22,13 +22,13 @@ export type NotebookSessionActors = ActorKind<typeof notebookSessionMachine>;
 export interface SessionActorsOptions {
   readonly runtime: ActorRuntime;
   readonly environments: EnvironmentActors;
-  readonly runs: RunBook;
+  readonly runs: RunRepository;
   readonly liveNotebooks: LiveNotebooks;
   readonly kernels: Kernels;
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
-  /** Where what notebook code asks of its server is answered. */
-  readonly openDesk: (context: SessionContext, live: LiveNotebook) => CallDesk;
-  /** A session begins to close, or has closed at once: what is bound to it closes as well, in this turn. Idempotent. */
+  /** Returns the handler of what a session's notebook code asks of the server. */
+  readonly openRpcHandler: (context: SessionContext, live: LiveNotebook) => KernelRpcHandler;
+  /** Called when a session begins to close, to close what is bound to it in the same turn. Idempotent. */
   readonly onClosing: (workspaceId: WorkspaceId, sessionId: string) => void;
   readonly log: Pick<Log, 'error'>;
 }
@@ -58,7 +58,7 @@ export class SessionActors {
           kernels,
           liveOf: ({ workspaceId, notebookId: id }) => liveNotebooks.of({ workspaceId, id }),
           launchOf: (context, live) => this.#launch(context, live),
-          deskOf: this.#options.openDesk,
+          rpcHandlerOf: this.#options.openRpcHandler,
           log,
         }),
       },
