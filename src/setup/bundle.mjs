@@ -8,8 +8,19 @@ import { digest, readStamp, writeStamp } from './stamps.mjs';
 /** The programs: `dist/server/main.js` and `dist/server/cli.js`, each with the chunks that it loads on demand. */
 const PROGRAMS = { main: 'src/main.js', cli: 'src/cli/main.js' };
 
-// Packages that look for a native binary next to their own files, and optional packages, which may be missing.
-const UNBUNDLED = ['lmdb', 'uWebSockets.js', 'koffi', 'libsql', '@duckdb/node-api', 'pg-native', 'tedious'];
+// The packages that every start loads and that consist of many modules. Others stay packages: some look for a native binary
+// next to their own files, some are optional, and a CommonJS package that is imported on demand would lose its named exports.
+const BUNDLED = /^(typebox|xstate|pino|commander)(\/|$)/;
+
+const otherPackages = {
+  name: 'other-packages',
+  setup({ onResolve }) {
+    onResolve({ filter: /^[^./#]/ }, ({ path, importer, kind }) => {
+      const isOurs = kind !== 'entry-point' && !importer.includes('/node_modules/');
+      return isOurs && !BUNDLED.test(path) ? { path, external: true } : undefined;
+    });
+  },
+};
 
 // Bundled CommonJS modules call `require` for the built-in modules of Node.js.
 const REQUIRE = `import { createRequire as createRequireForBundle } from 'node:module';
@@ -43,7 +54,7 @@ async function bundlePrograms(root, build) {
     outdir,
     chunkNames: 'chunks/[name]-[hash]',
     sourcemap: true,
-    external: [...UNBUNDLED, 'cloudflare:*'],
+    plugins: [otherPackages],
     banner: { js: REQUIRE },
   });
 }
