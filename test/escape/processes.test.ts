@@ -51,6 +51,7 @@ interface Allowed {
 
 const [NULL, PIPE, SOCKET, CONNECTION] = [/^\/dev\/null$/, /^pipe:/, /^socket:/, /^(pipe|socket):/];
 const OUTPUT = /^(\/dev\/null$|\/memfd:stderr|pipe:)/;
+const ANY_STREAM = /^(\/dev\/null$|\/memfd:stderr|pipe:|socket:)/;
 /** A file in memory, until what came from a user is at work. */
 const UNTIL_WORK = /^(\/dev\/null$|\/memfd:stderr)/;
 const BARE: Allowed = { isConfined: true, stdio: [NULL, NULL, UNTIL_WORK], others: SOCKET, most: 4 };
@@ -73,7 +74,7 @@ const ROLES: Readonly<Record<string, Allowed>> = {
   // Waits for a kernel to become, or gives up what it has: its view of the disk is made of folders that it opens.
   starting: {
     isConfined: false,
-    stdio: [NULL, NULL, UNTIL_WORK],
+    stdio: [ANY_STREAM, ANY_STREAM, ANY_STREAM],
     others: /^(?!.*\/data\/(store|claim))/,
     most: 40,
   },
