@@ -1,4 +1,4 @@
-/** The server process: settings, start, drain on a signal. The only place that ends the process. */
+/** The server process: it reads the settings, starts the server and drains it on a signal. Only this file ends it. */
 import './core/begin.ts'; // first: before anything is opened
 import type { App } from './app.ts';
 import { ConfigError, loadConfig } from './config.ts';
@@ -6,21 +6,21 @@ import { findExposingLauncher } from './core/launcher.ts';
 import { openLog } from './core/log.ts';
 import { Secret } from './core/secret.ts';
 import { becomeUndumpable } from './core/undumpable.ts';
-import { layFoundation } from './foundation.ts';
+import { openPrerequisites } from './prerequisites.ts';
 
 const DRAIN_DEADLINE_MS = 4_800;
 
 await main();
 
 async function main(): Promise<void> {
-  // Nothing this process makes is for others to read, whatever the umask of whoever started it.
+  // Files of this process are readable by its user only, whatever umask it was started with.
   process.umask(0o077);
   const { config } = load();
   const secrets = Object.values(config).filter((value): value is Secret => value instanceof Secret);
   const log = openLog({ level: config.logLevel, secrets });
   const startedAt = performance.now();
   try {
-    const foundation = await layFoundation(config, log);
+    const prerequisites = await openPrerequisites(config, log);
     const dumpableBecause = await becomeUndumpable();
     if (dumpableBecause !== undefined)
       log.warn({ because: dumpableBecause }, 'programs of the same user can read the memory of this server');
@@ -34,9 +34,12 @@ async function main(): Promise<void> {
     const app = await createApp({
       config,
       log,
-      foundation,
+      prerequisites,
       onFatal: (error) => {
-        log.fatal({ err: error }, 'the store cannot be written: the server ends before it would lie');
+        log.fatal(
+          { err: error },
+          'the store cannot be written; the server ends, because its memory is ahead of the disk',
+        );
         log.flush();
         process.exit(1);
       },
@@ -61,7 +64,7 @@ function load(): ReturnType<typeof loadConfig> {
   }
 }
 
-/** The first signal drains; a second one, or a drain that takes too long, ends the process at once. */
+/** The first signal drains the server. A second one, or a drain that takes too long, ends the process at once. */
 function drainOnSignal(app: AsyncDisposable, flush: () => void): void {
   let draining = false;
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -80,7 +83,7 @@ function drainOnSignal(app: AsyncDisposable, flush: () => void): void {
   process.on('SIGINT', onSignal);
 }
 
-/** What a person needs to see at the first start, on stderr: standard output is the log's. */
+/** Prints what a person needs to see at start to stderr, because standard output is the log. */
 function announce({ url, bootstrapped }: App, host: string): void {
   say(`Troupe listens on ${url}`);
   if (bootstrapped.kind === 'generated') {

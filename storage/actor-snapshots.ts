@@ -1,13 +1,13 @@
 import { defineRecord } from './codec.ts';
 
 /**
- * What is stored of an actor: the state it is in and the facts it holds. Children, timers and handles are not stored:
- * they belong to the process, and a restored actor makes its own.
+ * What is stored of an actor: its state and its context. Children, timers and handles are not stored, because they belong
+ * to the process: a restored actor creates its own.
  */
 export interface ActorSnapshot {
   readonly machine: string;
   readonly machineVersion: number;
-  /** Counts the transitions that were stored, so that two snapshots of one actor can be told apart. */
+  /** The number of stored transitions, which distinguishes two snapshots of one actor. */
   readonly revision: number;
   readonly value: unknown;
   readonly context: unknown;

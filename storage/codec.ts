@@ -1,13 +1,14 @@
 import { decode, encode } from '@msgpack/msgpack';
 
-/** A kind of stored value: its place in every key, and the version its values are written with. */
+/** A kind of record: its name, which is part of every key, and the version with which its values are written. */
 export interface RecordKind<T> {
   readonly name: string;
   readonly version: number;
-  /** Turns a value of an older version into today's; called with that version. Absent while there is only one. */
+  /** Returns the current form of a value of an older `version`. Absent while there is only one version. */
   readonly upgrade?: (value: unknown, version: number) => T;
 }
 
+/** Declares a kind of record. */
 export function defineRecord<T>(
   name: string,
   version: number,
@@ -16,12 +17,12 @@ export function defineRecord<T>(
   return upgrade === undefined ? { name, version } : { name, version, upgrade };
 }
 
-/** MessagePack of `[version, value]`. Members that are `undefined` are left out. */
+/** Returns `[version, value]` as MessagePack. Members that are `undefined` are omitted. */
 export function encodeRecord<T>(kind: RecordKind<T>, value: T): Uint8Array {
   return encode([kind.version, value], { ignoreUndefined: true });
 }
 
-/** Throws when the value was written by a newer release or is not a record at all. */
+/** Returns the value in its current form. Throws when a newer release wrote it, or when it is not a record. */
 export function decodeRecord<T>(kind: RecordKind<T>, bytes: Uint8Array): T {
   const envelope = decodeBytes(kind, bytes);
   if (!Array.isArray(envelope) || typeof envelope[0] !== 'number') {

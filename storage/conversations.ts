@@ -1,14 +1,14 @@
 import { defineRecord } from './codec.ts';
 
-/** A conversation that was opened once. Its history is its entries. */
+/** A conversation, open or not. Its history is in its entries. */
 export interface ConversationRecord {
   readonly createdBy: string;
   readonly createdAt: string;
-  /** Of the last change of its configuration or context. */
+  /** When its configuration or context last changed. */
   readonly updatedAt: string;
-  /** The notebook that it belongs to; null for a standalone conversation. */
+  /** The notebook session it is bound to; null for a standalone conversation. */
   readonly notebookSessionId: string | null;
-  /** What was asked for; null is the default. */
+  /** The requested model; null means the default. */
   readonly model: string | null;
   readonly instructions: string | null;
   readonly datasourceSlugs: readonly string[];
@@ -17,26 +17,27 @@ export interface ConversationRecord {
 /** Key: workspace id, conversation id. */
 export const conversationRecords = defineRecord<ConversationRecord>('conversation', 1);
 
-/** One entry of a conversation, stored as it is served, with what only its model's provider understands. */
+/** One entry of a conversation, stored in the form in which it is served, with data for its model's provider. */
 export interface EntryRecord {
+  /** JSON of the entry. */
   readonly document: Uint8Array;
-  /** The model that wrote it; null for what a person or a tool said. */
+  /** The model that wrote it; null for entries of a person or a tool. */
   readonly model: string | null;
-  /** JSON: for each part of the content, what the provider wants back with it. */
+  /** JSON: for each part of the content, the data that the provider needs to get back with it. */
   readonly provider: Uint8Array | null;
 }
 
 /** Key: workspace id, conversation id, entry id. */
 export const entryRecords = defineRecord<EntryRecord>('conversation-entry', 1);
 
-/** Who else may use a conversation. Key: workspace id, conversation id, user id. */
+/** A member with whom a conversation is shared. Key: workspace id, conversation id, user id. */
 export interface ConversationGrant {
   readonly grantedBy: string;
   readonly createdAt: string;
 }
 export const conversationGrants = defineRecord<ConversationGrant>('conversation-grant', 1);
 
-/** That a workspace has a key for a provider of models; the key itself is sealed. Key: workspace id, provider. */
+/** The fact that a workspace has its own API key for a model provider. The key is stored encrypted, elsewhere. Key: workspace id, provider. */
 export interface ModelKeyRecord {
   readonly updatedBy: string;
   readonly updatedAt: string;

@@ -1,6 +1,6 @@
 /**
- * The directory that one server owns: `store/` (LMDB), `run/` (sockets), `workspaces/<id>/files/` (working
- * directories of kernels, never deleted), the keyring, `bootstrap.json` and `claim`. Everything in it is closed to others.
+ * The directory that one server owns: `store/` (LMDB), `run/` (sockets), `workspaces/<id>/files/` (working directories of
+ * kernels, never deleted), the keyring, `bootstrap.json` and `claim`. Only the server's user can read any of it.
  */
 import { chmodSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,19 +15,19 @@ export class DataDirectory implements Disposable {
     this.#claim = claim;
   }
 
-  /** Makes the directory if it is missing and claims it for this process. Rejects when another server has it. */
+  /** Creates the directory if it is missing and claims it for this process. Rejects when another server has claimed it. */
   static async claim(path: string): Promise<DataDirectory> {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     chmodSync(path, 0o700);
     const root = realpathSync(path);
     const directory = new DataDirectory(root, await takeClaim(root));
-    rmSync(directory.runPath, { recursive: true, force: true }); // sockets of a server that is gone
+    rmSync(directory.runPath, { recursive: true, force: true }); // sockets that an earlier server left behind
     for (const sub of [directory.storePath, directory.runPath])
       mkdirSync(sub, { recursive: true, mode: 0o700 });
     return directory;
   }
 
-  /** Whether a server has the directory at `path`, which exists. Changes nothing. */
+  /** Resolves with whether a server has claimed the directory, which must exist. Changes nothing. */
   static isClaimed(path: string): Promise<boolean> {
     return isClaimed(realpathSync(path));
   }
@@ -39,7 +39,7 @@ export class DataDirectory implements Disposable {
     return join(this.root, 'run');
   }
 
-  /** The working directory of a workspace's kernels; made on first use. */
+  /** Returns the working directory of a workspace's kernels, which it creates if it is missing. */
   workspaceFiles(workspaceId: string): string {
     const path = join(this.root, 'workspaces', workspaceId, 'files');
     mkdirSync(path, { recursive: true, mode: 0o700 });

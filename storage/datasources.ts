@@ -1,6 +1,6 @@
 import { defineRecord } from './codec.ts';
 
-/** What may be known of a datasource. Key: workspace id, slug. */
+/** The metadata of a datasource: everything but its connection. Key: workspace id, slug. */
 export interface DatasourceRecord {
   readonly id: string;
   readonly slug: string;
@@ -15,8 +15,8 @@ export interface DatasourceRecord {
 export const datasourceRecords = defineRecord<DatasourceRecord>('datasource', 1);
 
 /**
- * One complete connection, sealed: `box` by a data key of its own, that data key (`keyBox`) by a key of the keyring.
- * Key: workspace id, slug, revision.
+ * One complete connection, encrypted with a data key of its own (`box`); the data key is encrypted with a key of the
+ * keyring (`keyBox`). Key: workspace id, slug, revision.
  */
 export interface SealedConnection {
   readonly keyId: string;
@@ -27,17 +27,17 @@ export interface SealedConnection {
 }
 export const sealedConnections = defineRecord<SealedConnection>('sealed-connection', 1);
 
-/** Which key sealed what. Key: SYSTEM, key id, workspace id, slug, revision. */
+/** The connections that a key of the keyring encrypts. Key: SYSTEM, key id, workspace id, slug, revision. */
 export const sealedBy = defineRecord<null>('sealed-by', 1);
 
-/** Something sealed with a key of the keyring, to tell whether a keyring is the right one. Key: SYSTEM, key id. */
+/** A known text encrypted with a key of the keyring, which shows whether a keyring is the right one. Key: SYSTEM, key id. */
 export interface KeyCheck {
   readonly nonce: Uint8Array;
   readonly box: Uint8Array;
 }
 export const keyChecks = defineRecord<KeyCheck>('key-check', 1);
 
-/** Who else may read a datasource. Key: workspace id, slug, subject (`user:<id>` or `role:<role>`). */
+/** A subject with whom a datasource is shared. Key: workspace id, slug, subject (`user:<id>` or `role:<role>`). */
 export interface DatasourceGrant {
   readonly grantedBy: string;
   readonly createdAt: string;

@@ -1,8 +1,8 @@
 /**
- * The claim on a data directory: a lock on a file in it (core/file-lock.ts). Taking it is atomic, the system releases it with the
- * process however that ends, containers that share the directory share it, and nobody can take it who may not read the
- * directory. Where the native call cannot be had it is a listening abstract socket named for the directory instead, which
- * differs in the last two.
+ * The claim on a data directory: a lock on a file in it (core/file-lock.ts). Acquiring it is atomic, the system releases it
+ * when the process ends, containers that share the directory see it, and only those who may read the directory can
+ * acquire it. Where the native call is not available, a listening abstract socket named for the directory takes its
+ * place; containers do not share that, and any local user could block it.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { loadFileLock } from '#src/core/file-lock.ts';
 
 const FILE = 'claim';
 
-/** `root` is a real path. Resolves when it is ours, until disposed; rejects when another process has the directory. */
+/** Claims the directory until the result is disposed. `root` is a real path. Rejects when another process has claimed it. */
 export async function takeClaim(root: string): Promise<Disposable> {
   const lock = await loadFileLock();
   if (lock === undefined) return listenFor(root);
@@ -22,7 +22,7 @@ export async function takeClaim(root: string): Promise<Disposable> {
   throw takenError(root);
 }
 
-/** Whether a server has the directory. Leaves nothing behind. */
+/** Resolves with whether a server has claimed the directory. Leaves nothing behind. */
 export async function isClaimed(root: string): Promise<boolean> {
   const lock = await loadFileLock();
   if (lock === undefined) return isListenedFor(root);
@@ -30,7 +30,7 @@ export async function isClaimed(root: string): Promise<boolean> {
   try {
     descriptor = openSync(join(root, FILE), 'r');
   } catch {
-    return false; // there was never a server
+    return false; // no server has used this directory yet
   }
   const isFree = lock(descriptor);
   closeSync(descriptor);

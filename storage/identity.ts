@@ -1,11 +1,11 @@
+import type { Role } from '#src/core/principal.ts';
+import type { Scope } from '#src/wire/identity.ts';
 import { defineRecord } from './codec.ts';
-
-type Role = 'owner' | 'editor' | 'viewer';
 
 export interface WorkspaceRecord {
   readonly name: string;
   readonly createdAt: string;
-  /** Counted here, because a workspace must never lose its last owner. */
+  /** How many owners it has, so that it never loses the last one. */
   readonly owners: number;
 }
 
@@ -21,7 +21,7 @@ export const userRecords = defineRecord<UserRecord>('user', 1);
 
 export interface MemberRecord {
   readonly role: Role;
-  /** What this workspace calls the user. */
+  /** The user's display name in this workspace. */
   readonly name: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -30,18 +30,18 @@ export interface MemberRecord {
 /** Key: workspace id, user id. */
 export const memberRecords = defineRecord<MemberRecord>('member', 1);
 
-/** The workspaces of a user. Key: SYSTEM, user id, workspace id. */
+/** Index of the workspaces of a user. Key: SYSTEM, user id, workspace id. */
 export const userWorkspaces = defineRecord<null>('user-workspace', 1);
 
-/** An access token, without the token: that is known by its hash alone. */
+/** An access token. The token itself is not stored, only its hash. */
 export interface AccessTokenRecord {
   /** SHA-256 in hexadecimal. */
   readonly hash: string;
   readonly name: string;
   readonly userId: string;
-  /** The one workspace it is good for; null: every workspace of its user. */
+  /** The only workspace it is valid for; null means every workspace of its user. */
   readonly workspaceId: string | null;
-  readonly scopes: readonly string[];
+  readonly scopes: readonly Scope[];
   readonly createdAt: string;
   readonly createdBy: string;
   readonly expiresAt: string | null;
@@ -50,16 +50,16 @@ export interface AccessTokenRecord {
 /** Key: SYSTEM, token id. */
 export const accessTokenRecords = defineRecord<AccessTokenRecord>('access-token', 1);
 
-/** From the hash of a token to its id. Key: SYSTEM, hash. */
+/** Index from the hash of a token to its id. Key: SYSTEM, hash. */
 export const tokenHashes = defineRecord<string>('access-token-hash', 1);
 
-/** The tokens that are bound to a workspace. Key: workspace id, token id. */
+/** Index of the tokens that are bound to a workspace. Key: workspace id, token id. */
 export const workspaceTokens = defineRecord<null>('workspace-token', 1);
 
-/** The tokens of a user that are bound to no workspace. Key: SYSTEM, user id, token id. */
+/** Index of a user's tokens that are not bound to a workspace. Key: SYSTEM, user id, token id. */
 export const userTokens = defineRecord<null>('user-token', 1);
 
-/** That the store was given its first workspace, owner and token. Key: SYSTEM. */
+/** Present once the store has its first workspace, owner and token. Key: SYSTEM. */
 export const bootstrapRecord = defineRecord<{ readonly at: string; readonly tokenId: string }>(
   'bootstrap',
   1,

@@ -1,23 +1,34 @@
-/** Every key is a tuple `[workspaceId, kind, …ids]`; what belongs to no workspace lives under `SYSTEM`. */
+/** Every key is a tuple `[workspaceId, kind, …ids]`. Records that belong to no workspace have `SYSTEM` in place of its id. */
 export type Key = [partition: string, kind: string, ...ids: string[]];
 
-/** Not a valid workspace id, so it can never collide with one. */
+/** The partition of records that belong to no workspace. It is not a valid workspace id. */
 export const SYSTEM = '*';
 
-/** Sorts behind every id; no id begins with it, since it is no character. */
-export const BEHIND_ALL = '\u{10ffff}';
+/** Sorts after every id in LMDB's key order: keys are UTF-8, which has no byte 0xff. Only for the bounds of ranges. */
+const AFTER_EVERY_ID: Uint8Array = new Uint8Array([0xff]);
 
-/** LMDB's limit for an encoded key. Ids are bounded far below; a longer key is a bug. */
-const KEY_LIMIT_BYTES = 1978;
+/** LMDB's limit for an encoded key. Ids are limited to far less, so a longer key is a bug. */
+const MAX_KEY_BYTES = 1978;
 
-/** Throws for a key that LMDB could not take: it would refuse the whole commit, and with it what others wrote. */
+/** Returns the key. Throws when it is too long: LMDB would refuse the whole commit, with what others wrote in it. */
 export function checkKey(key: Key): Key {
   const bytes = key.reduce((total, part) => total + Buffer.byteLength(part) + 2, 0);
-  if (bytes > KEY_LIMIT_BYTES) throw new Error(`A key of the kind ${key[1]} is too long: ${bytes} bytes.`);
+  if (bytes > MAX_KEY_BYTES) throw new Error(`A key of the kind ${key[1]} is too long: ${bytes} bytes.`);
   return key;
 }
 
-/** One text per key, for maps in memory. */
+/** The keys of one kind under a prefix, as bounds for LMDB: `low` (inclusive) to `high` (exclusive). */
+export interface KeyRange {
+  readonly low: Key;
+  readonly high: (string | Uint8Array)[];
+}
+
+/** Returns the range of all keys of a kind under `prefix`, whatever characters their ids have. */
+export function rangeOf(partition: string, kind: string, prefix: readonly string[]): KeyRange {
+  return { low: [partition, kind, ...prefix], high: [partition, kind, ...prefix, AFTER_EVERY_ID] };
+}
+
+/** Returns a text that identifies the key, for maps in memory. */
 export function keyText(key: Key): string {
   return key.join('\u0000');
 }

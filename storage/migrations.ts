@@ -1,9 +1,9 @@
 import type { Store } from './store.ts';
 
-/** The format of the whole store: which keys exist and what they mean. Versions of single values are in their kinds. */
+/** The format of the whole store: which keys exist and what they mean. Each record kind has a version of its own besides. */
 export interface StoreFormat {
   readonly version: number;
-  /** `migrations[n - 1]` brings a store from format n to n + 1. It may run again after a crash: it must be idempotent. */
+  /** `migrations[n - 1]` converts a store from format n to n + 1. It must be idempotent: after a crash it runs again. */
   readonly migrations: readonly ((store: Store) => Promise<void>)[];
 }
 

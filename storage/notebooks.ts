@@ -1,9 +1,9 @@
 import { defineRecord } from './codec.ts';
 
-/** A saved notebook, stored as it is served. */
+/** A saved notebook, stored in the form in which it is served. */
 export interface NotebookRecord {
   readonly updatedAt: string;
-  /** JSON of what a list shows of it. */
+  /** JSON of its entry in lists. */
   readonly summary: Uint8Array;
   /** JSON of the whole notebook. */
   readonly document: Uint8Array;
@@ -12,11 +12,11 @@ export interface NotebookRecord {
 /** Key: workspace id, notebook id. */
 export const notebookRecords = defineRecord<NotebookRecord>('notebook', 1);
 
-/** The last output and console of one cell, kept so that a reopened notebook shows them. */
+/** The last output and console of one cell, so that a reopened notebook shows them. */
 export interface CellOutputRecord {
   readonly output: unknown;
   readonly console: readonly unknown[];
-  /** Which code made it. */
+  /** The code that produced it. */
   readonly code: string;
 }
 

@@ -10,8 +10,8 @@ const formatRecord = defineRecord<{ readonly version: number }>('format', 1);
 const MAP_SIZE_BYTES = 64 * 1024 ** 3;
 
 /**
- * Opens the LMDB environment at `path`, refuses one that a newer release has written, and brings an older one up to
- * date step by step; each step commits before the next begins, so an interrupted migration goes on where it stopped.
+ * Opens the LMDB environment at `path`. Rejects when a newer release has written it. An older format is migrated step by
+ * step; each step commits before the next begins, so an interrupted migration continues where it stopped.
  */
 export async function openStore(
   path: string,
@@ -25,8 +25,8 @@ export async function openStore(
     keyEncoding: 'ordered-binary',
     mapSize: MAP_SIZE_BYTES,
     maxReaders: 64,
-    // A commit resolves once it is flushed. With overlapping syncs there would be two moments, visible and durable,
-    // and the tail of the second was measured to be longer.
+    // A commit resolves once it is flushed. With overlapping syncs, commits would become visible before they are durable,
+    // and the slowest flushes were measured to take longer.
     overlappingSync: false,
   });
   // LMDB leaves its data file open to programs that this process starts.

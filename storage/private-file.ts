@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Replaces a file in one step, readable by its owner only. It is on disk when this returns. */
+/** Replaces a file atomically; only its owner can read it. It is on disk when this returns. */
 export function writePrivateFile(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const draft = `${path}.${randomUUID()}`;
@@ -14,7 +14,7 @@ export function writePrivateFile(path: string, text: string): void {
     closeSync(descriptor);
   }
   renameSync(draft, path);
-  // The rename is in the directory, which has to be on disk, too.
+  // The rename changes the directory, which has to be flushed too.
   const directory = openSync(dirname(path), 'r');
   try {
     fsyncSync(directory);

@@ -1,10 +1,10 @@
 import { defineRecord } from './codec.ts';
 
-/** A run, stored as it is served. */
+/** A run, stored in the form in which it is served. */
 export interface RunRecord {
   readonly sessionId: string;
   readonly status: string;
-  /** Absent: of a notebook. */
+  /** Absent means `notebook`. */
   readonly kind?: 'notebook' | 'agent';
   /** JSON of the run record. */
   readonly document: Uint8Array;
@@ -13,10 +13,10 @@ export interface RunRecord {
 /** Key: workspace id, run id. */
 export const runRecords = defineRecord<RunRecord>('run', 1);
 
-/** The executions of one notebook session, oldest first. Key: workspace id, session id, run id. */
+/** Index of the executions of one notebook session, oldest first. Key: workspace id, session id, run id. */
 export const sessionRuns = defineRecord<null>('session-run', 1);
 
-/** The prompts of one conversation, oldest first. Key: workspace id, conversation id, run id. */
+/** Index of the prompts of one conversation, oldest first. Key: workspace id, conversation id, run id. */
 export const agentRuns = defineRecord<null>('agent-run', 1);
 
 export interface AssetRecord {
@@ -25,5 +25,5 @@ export interface AssetRecord {
   readonly bytes: Uint8Array;
 }
 
-/** Outputs too large to stand in a run record. Key: workspace id, run id, asset id. */
+/** An output that is too large for the run record. Key: workspace id, run id, asset id. */
 export const assetRecords = defineRecord<AssetRecord>('asset', 1);

@@ -1,35 +1,38 @@
 /**
- * The store of one server: a single LMDB environment and the only door through which anything is written.
+ * The store of one server: one LMDB environment, and the only way in which anything is written to it.
  *
- * One turn, one commit: everything written during one turn of the event loop lands in one LMDB transaction, which is
- * flushed to disk before it counts as committed. Reads by key see what this process has written, committed or not, so
- * a decision made on them is made on the truth; nobody outside may be told of it before `durable()` has resolved.
+ * One turn, one commit: everything that is written during one turn of the event loop goes into one LMDB transaction,
+ * which is flushed to disk before it counts as committed. Reads by key see what this process has written, committed or
+ * not, so decisions are made on the latest values; nobody outside may learn of them before `durable()` has resolved.
  * Reads by range see committed values only.
  *
- * There is one process per data directory (`data-directory.ts`), so a decision made synchronously on the latest
- * values is atomic without holding LMDB's own write lock.
+ * One process owns a data directory (`data-directory.ts`), so a decision that is made synchronously on the latest values
+ * is atomic without LMDB's write lock.
  */
 import type { RootDatabase } from 'lmdb';
-import { reach } from '#src/core/fault-points.ts';
+import { faultPoint } from '#src/core/fault-points.ts';
 import { decodeRecord, encodeRecord, type RecordKind } from './codec.ts';
-import { BEHIND_ALL, checkKey, type Key, keyText } from './keys.ts';
+import { checkKey, type Key, keyText, rangeOf } from './keys.ts';
 
-/** What a synchronous callback may return: anything but a promise, which would outlive the transaction. */
+/** The result of a synchronous callback: anything but a promise, which would outlive the transaction. */
 type Sync<T> = T extends Promise<unknown> ? never : T;
 
+/** What a `write` callback reads and writes. `get` sees what the callback itself has written. */
 export interface Transaction {
   get<T>(kind: RecordKind<T>, partition: string, ...ids: string[]): T | undefined;
   put<T>(kind: RecordKind<T>, value: T, partition: string, ...ids: string[]): void;
   remove(kind: RecordKind<unknown>, partition: string, ...ids: string[]): void;
 }
 
+/** Which entries of a range to return. */
 export interface Page {
-  /** Only entries behind this id (exclusive). */
+  /** Only entries after this id, or before it when `reverse`. It need not exist. */
   readonly after?: string | undefined;
   readonly limit: number;
   readonly reverse?: boolean;
 }
 
+/** One record of a range; `id` is the last part of its key. */
 export interface Entry<T> {
   readonly id: string;
   readonly value: T;
@@ -37,11 +40,12 @@ export interface Entry<T> {
 
 interface PendingWrite {
   readonly key: Key;
-  /** `undefined` removes. */
+  /** `undefined` removes the record. */
   readonly bytes: Uint8Array | undefined;
 }
 
-class Turn {
+/** What one turn of the event loop has written, and the promise that its commit settles. */
+class PendingCommit {
   readonly writes = new Map<string, PendingWrite>();
   resolve!: () => void;
   reject!: (error: Error) => void;
@@ -54,25 +58,26 @@ class Turn {
 export class Store implements AsyncDisposable {
   readonly #database: RootDatabase<Buffer, Key>;
   readonly #onFatal: (error: Error) => void;
-  /** The latest write of each key that is not committed yet. */
+  /** The latest write of every key that has one which is not committed yet. */
   readonly #uncommitted = new Map<string, PendingWrite>();
   readonly #beforeCommit: (() => void)[] = [];
-  #turn: Turn | undefined;
-  /** The commit issued last; LMDB finishes commits in the order they were issued. */
+  #pending: PendingCommit | undefined;
+  /** The commit that was issued last. LMDB finishes commits in the order in which they were issued. */
   #issued: Promise<unknown> = Promise.resolve();
   #lastDurable: Promise<void> | undefined;
   #failure: Error | undefined;
   #hasSeenUncommitted = false;
 
   /**
-   * `onFatal` is called once, when a commit fails: memory is then ahead of the disk and the process has to end. Nothing
-   * is committed any more, for it would stand on what was lost.
+   * `onFatal` is called once, when a commit fails: memory is then ahead of the disk, and the process has to end. Nothing
+   * is committed after that, because later decisions depend on the lost ones.
    */
   constructor(database: RootDatabase<Buffer, Key>, onFatal: (error: Error) => void) {
     this.#database = database;
     this.#onFatal = onFatal;
   }
 
+  /** Returns the latest value, committed or not. */
   get<T>(kind: RecordKind<T>, partition: string, ...ids: string[]): T | undefined {
     const key: Key = [partition, kind.name, ...ids];
     const pending = this.#uncommitted.size === 0 ? undefined : this.#uncommitted.get(keyText(key));
@@ -81,18 +86,14 @@ export class Store implements AsyncDisposable {
     return bytes === undefined ? undefined : decodeRecord(kind, bytes);
   }
 
-  /**
-   * Committed records of `kind` under `prefix`, in key order. `after` need not exist. The last id of each key is
-   * given as `id`.
-   */
+  /** Yields the committed records of `kind` under `prefix`, in key order. */
   *list<T>(
     kind: RecordKind<T>,
     partition: string,
     prefix: readonly string[],
     page: Page,
   ): Generator<Entry<T>> {
-    const low: Key = [partition, kind.name, ...prefix];
-    const high: Key = [partition, kind.name, ...prefix, BEHIND_ALL];
+    const { low, high } = rangeOf(partition, kind.name, prefix);
     const { after, limit, reverse = false } = page;
     const bounds = reverse
       ? { start: after === undefined ? high : [...low, after], end: low }
@@ -106,23 +107,22 @@ export class Store implements AsyncDisposable {
     }
   }
 
-  /** The ids of the first `limit` committed keys of `kind` under `prefix`, in key order; values are not read. */
+  /** Yields the ids of the first `limit` committed keys of `kind` under `prefix`, in key order. Values are not read. */
   *listKeys(
     kind: RecordKind<unknown>,
     partition: string,
     prefix: readonly string[],
     limit: number,
   ): Generator<string[]> {
-    const start: Key = [partition, kind.name, ...prefix];
-    const end: Key = [partition, kind.name, ...prefix, '\uffff'];
-    for (const key of this.#database.getKeys({ start, end, limit })) {
+    const { low, high } = rangeOf(partition, kind.name, prefix);
+    for (const key of this.#database.getKeys({ start: low, end: high, limit })) {
       const [, , ...ids] = key;
       yield ids;
     }
   }
 
   /**
-   * Runs `decide` at once and keeps what it wrote for this turn's commit. When it throws, nothing of it is kept. Its
+   * Runs `decide` at once and adds what it wrote to this turn's commit. When it throws, nothing of it is written. Its
    * reads see its own writes.
    */
   write<T>(decide: (transaction: Transaction) => Sync<T>): Sync<T> {
@@ -143,30 +143,30 @@ export class Store implements AsyncDisposable {
       },
     });
     if (staged.size > 0) {
-      const turn = this.openTurn();
+      const { writes } = this.openTurn();
       for (const [text, write] of staged) {
-        turn.writes.set(text, write);
+        writes.set(text, write);
         this.#uncommitted.set(text, write);
       }
     }
     return result;
   }
 
-  /** Makes sure that this turn ends with a commit, even when nothing was written yet, so that hooks may add to it. */
+  /** Returns this turn's commit, which then takes place even if nothing is written: `beforeCommit` hooks add to it. */
   openTurn(): { readonly writes: Map<string, PendingWrite>; readonly durable: Promise<void> } {
-    if (this.#turn === undefined) {
-      const turn = new Turn();
-      turn.durable.catch(() => undefined); // a failed commit is reported once, through onFatal
-      this.#turn = turn;
-      this.#lastDurable = turn.durable;
+    if (this.#pending === undefined) {
+      const pending = new PendingCommit();
+      pending.durable.catch(() => undefined); // `onFatal` reports a failed commit
+      this.#pending = pending;
+      this.#lastDurable = pending.durable;
       setImmediate(() => this.#commit());
     }
-    return this.#turn;
+    return this.#pending;
   }
 
   /**
-   * Runs `read` at once. `uncommitted` resolves when everything it saw is on disk, and is `undefined` when it is: what a
-   * crash could undo is shown to nobody.
+   * Runs `read` at once. `uncommitted` resolves once everything that `read` saw is on disk, and is undefined when it is
+   * already: nobody may be shown what a crash could undo.
    */
   observe<T>(read: () => T): { readonly result: T; readonly uncommitted: Promise<void> | undefined } {
     const before = this.#hasSeenUncommitted;
@@ -179,7 +179,10 @@ export class Store implements AsyncDisposable {
     }
   }
 
-  /** Counts as a read of something kept elsewhere that this record, or `isMoving` the open turn, is to save. */
+  /**
+   * Counts as a read of something that is kept in memory and saved in this record. `isMoving` says that it has changed
+   * and the open turn will save it.
+   */
   noteRead(isMoving: boolean, { name }: RecordKind<unknown>, partition: string, ...ids: string[]): void {
     if (
       isMoving ||
@@ -189,28 +192,33 @@ export class Store implements AsyncDisposable {
     }
   }
 
-  /** Hooks run when a turn ends and may still write into it: the actor runtime saves its snapshots here. */
+  /** Counts as a read of everything that has been written so far, for what is kept in memory without a record to name. */
+  noteReadOfAll(): void {
+    this.#hasSeenUncommitted = true;
+  }
+
+  /** Registers a hook that runs when a turn ends and may still write: the actor runtime saves its snapshots in one. */
   beforeCommit(hook: () => void): void {
     this.#beforeCommit.push(hook);
   }
 
-  /** Resolves when everything written so far is committed and on disk; `undefined` when it already is. */
+  /** Returns a promise that resolves once everything written so far is on disk, or undefined when it already is. */
   durable(): Promise<void> | undefined {
     return this.#lastDurable;
   }
 
   #commit(): void {
     for (const hook of this.#beforeCommit) hook();
-    const turn = this.#turn;
-    if (turn === undefined) return;
-    this.#turn = undefined;
-    reach('turn.decided');
-    // An empty turn has nothing of its own to wait for, but must not overtake the turns before it.
-    if (turn.writes.size > 0) this.#issued = this.#issue(turn);
+    const pending = this.#pending;
+    if (pending === undefined) return;
+    this.#pending = undefined;
+    faultPoint('turn.decided');
+    // A commit without writes has nothing of its own to wait for, but must not overtake the commits before it.
+    if (pending.writes.size > 0) this.#issued = this.#issue(pending);
     this.#issued.then(
-      () => this.#settle(turn),
+      () => this.#settle(pending),
       (error: Error) => {
-        turn.reject(error);
+        pending.reject(error);
         if (this.#failure !== undefined) return;
         this.#failure = error;
         this.#onFatal(error);
@@ -218,26 +226,26 @@ export class Store implements AsyncDisposable {
     );
   }
 
-  async #issue(turn: Turn): Promise<unknown> {
+  async #issue({ writes }: PendingCommit): Promise<unknown> {
     if (this.#failure !== undefined) throw this.#failure;
     return this.#database.batch(() => {
-      for (const { key, bytes } of turn.writes.values()) {
+      for (const { key, bytes } of writes.values()) {
         if (bytes === undefined) void this.#database.remove(key);
         else void this.#database.put(key, bytes as Buffer);
       }
     });
   }
 
-  #settle(turn: Turn): void {
-    reach('turn.durable');
-    for (const [text, write] of turn.writes) {
+  #settle({ writes, durable, resolve }: PendingCommit): void {
+    faultPoint('turn.durable');
+    for (const [text, write] of writes) {
       if (this.#uncommitted.get(text) === write) this.#uncommitted.delete(text);
     }
-    if (this.#lastDurable === turn.durable) this.#lastDurable = undefined;
-    turn.resolve();
+    if (this.#lastDurable === durable) this.#lastDurable = undefined;
+    resolve();
   }
 
-  /** Commits what was written, also by others while it waits, and closes. */
+  /** Waits until everything is committed, including what is written meanwhile, and closes the database. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       for (let open = this.durable(); open !== undefined; open = this.durable()) await open;

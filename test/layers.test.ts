@@ -5,39 +5,50 @@ import test from 'node:test';
 
 /**
  * Folder → folders it may import. What is absent is a violation; `types` may be imported as types only, so that no code
- * of theirs is loaded. `src/app.ts` connects all of them; `src/main.ts` starts it.
+ * of theirs is loaded. `src/app.ts` and `src/app/` connect all of them; `src/main.ts` starts the result.
  */
 interface Layer {
   readonly values: readonly string[];
   readonly types?: readonly string[];
 }
+/** What `src/app.ts` and `src/app/` connect. */
+const PLANES = [
+  ...['machines', 'storage', 'src/core', 'src/events', 'src/audit', 'src/auth', 'src/actors', 'src/runs'],
+  ...['src/sessions', 'src/kernel', 'src/notebook', 'src/agent', 'src/datasource', 'src/http', 'src/config'],
+];
 const LAYERS: Readonly<Record<string, Layer>> = {
   'src/core': { values: [] },
   machines: { values: [], types: ['src/core'] },
-  storage: { values: ['src/core'] },
-  'src/events': { values: ['src/core'] },
+  // What crosses the API, as schemas. The client and the stored records know their types only.
+  'src/wire': { values: [] },
+  storage: { values: ['src/core'], types: ['src/wire'] },
+  'src/events': { values: ['src/core'], types: ['src/wire'] },
+  'src/auth': { values: ['src/core', 'src/wire', 'storage'] },
   'src/audit': { values: ['src/core', 'storage'] },
-  'src/auth': { values: ['src/core', 'storage'] },
   'src/actors': { values: ['src/core', 'storage'] },
   'src/runs': { values: ['src/core', 'machines', 'storage'], types: ['src/actors'] },
-  'src/sessions': { values: ['src/core', 'machines'], types: ['src/actors', 'src/events', 'src/runs'] },
+  'src/sessions': {
+    values: ['src/core', 'machines'],
+    types: ['src/actors', 'src/events', 'src/runs', 'src/wire'],
+  },
   'src/kernel': { values: ['src/core'] },
   'src/notebook': {
     values: ['src/core', 'machines', 'storage', 'src/runs', 'src/sessions'],
-    types: ['src/actors', 'src/events', 'src/kernel'],
+    types: ['src/actors', 'src/events', 'src/kernel', 'src/wire'],
   },
   'src/agent': {
     values: ['src/core', 'machines', 'storage', 'src/events', 'src/runs', 'src/sessions'],
-    types: ['src/actors'],
+    types: ['src/actors', 'src/wire'],
   },
   'src/datasource': {
     values: ['src/core', 'machines', 'storage', 'src/events'],
     types: ['src/actors', 'src/audit'],
   },
   'src/http': {
-    values: ['src/core', 'src/events', 'src/auth', 'storage'],
+    values: ['src/core', 'src/wire', 'src/auth', 'storage'],
     types: [
       'machines',
+      'src/events',
       'src/actors',
       'src/audit',
       'src/sessions',
@@ -49,38 +60,22 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   'src/config': { values: ['src/core'], types: ['src/config.ts'] },
   'src/config.ts': { values: ['src/config', 'src/core'] },
-  'src/client': { values: ['src/core'] },
+  'src/client': { values: ['src/core'], types: ['src/wire'] },
   // Looks at a machine as the server would use it.
   'src/doctor': { values: ['src/core', 'src/kernel', 'storage'], types: ['src/config.ts'] },
   // `troupe serve` is `src/main.ts`, and `troupe doctor` `src/doctor`, loaded when they are asked for.
   'src/cli': {
     values: ['src/core', 'src/client', 'src/config', 'src/config.ts', 'src/main.ts', 'src/doctor'],
+    types: ['src/wire'],
   },
   'src/docs.ts': { values: ['src/core', 'src/config'] },
-  'src/app.ts': {
-    values: [
-      ...[
-        'machines',
-        'storage',
-        'src/core',
-        'src/events',
-        'src/audit',
-        'src/auth',
-        'src/actors',
-        'src/runs',
-        'src/sessions',
-        'src/kernel',
-        'src/foundation.ts',
-      ],
-      ...['src/notebook', 'src/agent', 'src/datasource', 'src/http', 'src/config'],
-    ],
-    types: ['src/config.ts'],
-  },
-  'src/foundation.ts': {
+  'src/app.ts': { values: ['src/app', ...PLANES, 'src/prerequisites.ts'], types: ['src/config.ts'] },
+  'src/app': { values: PLANES, types: ['src/config.ts', 'src/prerequisites.ts', 'src/wire'] },
+  'src/prerequisites.ts': {
     values: ['src/core', 'src/config', 'src/kernel', 'storage'],
     types: ['src/config.ts'],
   },
-  'src/main.ts': { values: ['src/app.ts', 'src/foundation.ts', 'src/config.ts', 'src/core'] },
+  'src/main.ts': { values: ['src/app.ts', 'src/prerequisites.ts', 'src/config.ts', 'src/core'] },
 };
 
 /** Who may use what lies outside: a package, or a power over the process. */

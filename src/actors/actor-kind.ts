@@ -141,15 +141,6 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return { snapshot: this.#resolve(stored), live: false, createdAt, updatedAt };
   }
 
-  /** Resolves when the state that `peek` shows is on disk; `undefined` when it is. */
-  uncommitted(id: ActorId): Promise<void> | undefined {
-    const durable = this.#store.durable();
-    if (durable === undefined) return undefined;
-    const actor = this.#inMemory.get(keyOf(id));
-    // One that has left memory may have done so in the commit that is under way.
-    return actor === undefined ? durable : actor.committed;
-  }
-
   /** Brings an actor into memory without asking anything of it. Returns what `peek` returns. */
   restore(id: ActorId): Peek<Machine> | undefined {
     return this.#find(id) === undefined ? undefined : this.peek(id);
@@ -246,7 +237,6 @@ export class ActorKind<Machine extends AnyStateMachine> {
       createdAt,
       updatedAt,
       revision,
-      committed: undefined,
       snapshot: () => ref.getSnapshot(),
       stop: () => ref.stop(),
       forget: () => {

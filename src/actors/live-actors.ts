@@ -14,8 +14,6 @@ export interface LiveActor {
   updatedAt: string;
   /** Counts the transitions that were stored. */
   revision: number;
-  /** The commit of its latest transition. */
-  committed: Promise<void> | undefined;
   snapshot(): AnyMachineSnapshot;
   /** Stops the XState actor. What its state owned is released, without a transition. */
   stop(): void;
@@ -70,7 +68,7 @@ export class LiveActors {
   noteMove(actor: LiveActor, at = timestamp()): void {
     actor.updatedAt = at;
     this.#moved.add(actor);
-    actor.committed = this.#store.openTurn().durable;
+    this.#store.openTurn(); // its commit will save the actor
   }
 
   /** Whether the actor's state changed in this turn. */

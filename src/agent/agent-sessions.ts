@@ -4,10 +4,10 @@ import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { type EnvironmentId, newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
-import type { Envelope } from '#src/events/envelope.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane } from '#src/sessions/session-plane.ts';
+import type { Envelope } from '#src/wire/events.ts';
 import { type ConversationRecord, conversationRecords } from '#storage/conversations.ts';
 import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
 import type { Entry, Store } from '#storage/store.ts';
@@ -105,6 +105,7 @@ export class AgentSessions {
   record(principal: Principal, sessionId: string): AgentSessionRecord {
     this.#options.access.readable(principal, sessionId);
     this.#ensureAwake({ workspaceId: principal.workspaceId, id: sessionId });
+    this.#options.store.noteReadOfAll(); // the history of a live conversation is read from memory
     return this.#record(principal.workspaceId, sessionId);
   }
 
@@ -120,11 +121,6 @@ export class AgentSessions {
   /** Closes the agent that is bound to this notebook session, if there is one. */
   closeBound(workspaceId: WorkspaceId, notebookSessionId: string): void {
     this.#options.actors.tell({ workspaceId, id: notebookSessionId }, { type: 'close' });
-  }
-
-  /** Resolves when what `record` shows is on disk; `undefined` when it is. */
-  uncommitted(): Promise<void> | undefined {
-    return this.#options.store.durable();
   }
 
   /**

@@ -6,8 +6,8 @@
 import { timestamp } from '#src/core/clock.ts';
 import type { EntryId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId } from '#src/core/ids.ts';
-import type { Envelope } from '#src/events/envelope.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
+import type { Envelope } from '#src/wire/events.ts';
 import { entryRecords } from '#storage/conversations.ts';
 import { type AssetRecord, assetRecords } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';

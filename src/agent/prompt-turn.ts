@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto';
 import type { RunEnding } from '#machines/agent-session.ts';
 import type { Failure } from '#src/core/errors.ts';
-import { reach } from '#src/core/fault-points.ts';
+import { faultPoint } from '#src/core/fault-points.ts';
 import { type AssetId, newId, type RunId } from '#src/core/ids.ts';
 import type { TokenUsage } from '#src/runs/run-output.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
@@ -113,12 +113,12 @@ export class PromptTurn {
     await Promise.all(
       openCalls(conversation.entries).map(async (call) => {
         const wrong = this.#invalid.get(call.callId);
-        reach('tool.called');
+        faultPoint('tool.called');
         const outcome: ToolOutcome =
           wrong === undefined
             ? await toolbox.run(call, { callId: call.callId, signal })
             : { status: 'failed', text: `The call of ${call.name} was not carried out: ${wrong}.` };
-        reach('tool.ran');
+        faultPoint('tool.ran');
         this.#addResult(call, outcome);
       }),
     );

@@ -1,19 +1,19 @@
 /**
  * The first workspace, owner and token of an empty store.
  *
- * Generated credentials are on disk in `bootstrap.json` before the store is committed, and an interrupted start goes on
- * with the ones it finds there. So at no moment is there a store that nobody can enter, nor are there two answers to
- * what its credentials are.
+ * Generated credentials are written to `bootstrap.json` before the store is committed, and a start that was interrupted
+ * continues with those it finds there. So there is never a store that nobody can access, and never more than one set of
+ * credentials for it.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId, type TokenId, type WorkspaceId } from '#src/core/ids.ts';
 import { Secret } from '#src/core/secret.ts';
+import { SCOPES } from '#src/wire/identity.ts';
 import { bootstrapRecord, tokenHashes } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { writePrivateFile } from '#storage/private-file.ts';
 import type { Identity } from './identity.ts';
-import { SCOPES } from './permissions.ts';
 import { newTokenSecret, tokenHash } from './token-secret.ts';
 import { putToken } from './tokens.ts';
 import { putWorkspace } from './workspaces.ts';
@@ -24,17 +24,17 @@ export interface BootstrapOptions {
   readonly identity: Identity;
   /** Where `bootstrap.json` is kept. */
   readonly dataDir: string;
-  /** Chosen by the operator; what is absent is generated. */
+  /** Chosen by the operator. Generated when absent. */
   readonly token?: Secret | undefined;
   readonly workspaceId?: string | undefined;
 }
 
 export type Bootstrapped =
-  /** The store had been initialised before. `ignored`: the operator's token or workspace is none of this store. */
+  /** The store was initialised before. `ignored`: the operator's token is not one of this store. */
   | { readonly kind: 'existing'; readonly ignored: boolean }
-  /** Initialised with what the operator chose: there is nothing to print. */
+  /** The store was initialised with credentials that the operator chose. */
   | { readonly kind: 'given'; readonly workspaceId: string }
-  /** Initialised with generated credentials: to be printed once. */
+  /** The store was initialised with generated credentials, which have to be printed once. */
   | {
       readonly kind: 'generated';
       readonly workspaceId: string;
@@ -47,7 +47,7 @@ interface Credentials {
   readonly token: Secret;
 }
 
-/** Gives an empty store its first workspace, owner and token; resolves when they are on disk. Idempotent. */
+/** Creates the first workspace, owner and token of an empty store. Resolves once they are on disk. Idempotent. */
 export async function bootstrap(options: BootstrapOptions): Promise<Bootstrapped> {
   const { identity, dataDir, token, workspaceId } = options;
   const { store } = identity;
@@ -83,13 +83,13 @@ async function initialise(identity: Identity, { workspaceId, token }: Credential
   await identity.store.durable();
 }
 
-/** What an interrupted first start left behind; undefined when it left nothing that is whole. */
+/** Returns the credentials of an interrupted first start, or undefined when the file is missing or incomplete. */
 function readCredentials(file: string): Credentials | undefined {
   let content: unknown;
   try {
     content = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    return undefined; // absent, or not ours: it is written anew
+    return undefined; // The file is missing or damaged: it will be written again.
   }
   if (typeof content !== 'object' || content === null) return undefined;
   const { workspaceId, accessToken } = { workspaceId: undefined, accessToken: undefined, ...content };

@@ -1,6 +1,6 @@
 /**
- * The one door to workspaces, members and tokens. Whatever is written here makes the answers that were remembered
- * about callers void, so a revocation or a change of role acts on the next request.
+ * All writes of workspaces, members and tokens go through `Identity`. Every write invalidates what was cached about
+ * callers, so a revocation or a change of role takes effect on the next request.
  */
 import { type Timestamp, timestamp } from '#src/core/clock.ts';
 import type { Store, Transaction } from '#storage/store.ts';
@@ -11,13 +11,13 @@ export class Identity {
   readonly #listeners: (() => void)[] = [];
   #revision = 0;
 
-  /** `now` gives milliseconds since 1970. */
+  /** `now` returns milliseconds since 1970. */
   constructor(store: Store, now: () => number = Date.now) {
     this.store = store;
     this.#now = now;
   }
 
-  /** Grows with every write: what was worked out at another revision may be wrong. */
+  /** Increases with every write. What was derived at another revision may be wrong. */
   get revision(): number {
     return this.#revision;
   }
@@ -30,6 +30,7 @@ export class Identity {
     return timestamp(this.#now());
   }
 
+  /** Runs `decide` as `Store.write` does, and then calls the listeners. */
   write<T>(decide: (tx: Transaction) => T extends Promise<unknown> ? never : T) {
     this.#revision++;
     const result = this.store.write(decide);
@@ -37,7 +38,7 @@ export class Identity {
     return result;
   }
 
-  /** Calls `listener` after every write: what is open on the ground of an earlier answer may have to end. */
+  /** Calls `listener` after every write: what an earlier caller has open may have to end. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }

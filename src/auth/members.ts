@@ -3,6 +3,7 @@ import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { UserId, WorkspaceId } from '#src/core/ids.ts';
 import type { Principal, Role } from '#src/core/principal.ts';
+import type { Member } from '#src/wire/identity.ts';
 import {
   type MemberRecord,
   memberRecords,
@@ -17,17 +18,9 @@ import type { Transaction } from '#storage/store.ts';
 import type { Identity } from './identity.ts';
 import { removeToken } from './tokens.ts';
 
-export interface Member {
-  readonly userId: string;
-  readonly role: Role;
-  readonly name: string | null;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
-
 export interface MemberFields {
   readonly role?: Role | undefined;
-  /** Null clears it. */
+  /** Null removes it. */
   readonly name?: string | null | undefined;
 }
 
@@ -38,7 +31,7 @@ export class Members {
     this.#identity = identity;
   }
 
-  /** Who somebody is in a workspace at this moment; undefined when they are no member (any more). */
+  /** Returns what a user may read in a workspace now, or undefined when the user is not a member. */
   reader(
     workspaceId: WorkspaceId,
     userId: string,
@@ -47,7 +40,7 @@ export class Members {
     return member === undefined ? undefined : { workspaceId, userId: userId as UserId, role: member.role };
   }
 
-  /** Makes `userId` a member, and a user when there is none of that id. Throws `already_exists`. */
+  /** Adds a member, and creates the user when there is none with this id. Throws `already_exists`. */
   add(
     workspaceId: WorkspaceId,
     userId: string,
@@ -57,7 +50,7 @@ export class Members {
     const record: MemberRecord = { role, name, createdAt, updatedAt: createdAt };
     this.#identity.write((tx) => {
       if (tx.get(memberRecords, workspaceId, userId) !== undefined) {
-        throw new AppError('already_exists', `${userId} is a member of this workspace.`);
+        throw new AppError('already_exists', `${userId} is already a member of this workspace.`);
       }
       if (tx.get(userRecords, SYSTEM, userId) === undefined)
         tx.put(userRecords, { createdAt }, SYSTEM, userId);
@@ -68,14 +61,14 @@ export class Members {
     return { userId, ...record };
   }
 
-  /** Throws `not_found`, also for the user of another workspace. */
+  /** Returns a member. Throws `not_found`, also for a user of another workspace. */
   read(workspaceId: WorkspaceId, userId: string): Member {
     const record = this.#identity.store.get(memberRecords, workspaceId, userId);
     if (record === undefined) throw notFound();
     return { userId, ...record };
   }
 
-  /** The members, by user id. */
+  /** Returns a page of members, by user id. */
   list(workspaceId: WorkspaceId, { after, limit }: PageRequest): Listing<Member> {
     const { store } = this.#identity;
     if (after !== undefined && store.get(memberRecords, workspaceId, after) === undefined)
@@ -84,7 +77,7 @@ export class Members {
     return listingOf(entries, limit, (record, userId) => ({ userId, ...record }));
   }
 
-  /** Changes what is given. Throws `last_owner` when the workspace would be left without one. */
+  /** Changes the given fields and returns the member. Throws `not_found`, and `last_owner` for the last owner's role. */
   change(workspaceId: WorkspaceId, userId: string, fields: MemberFields): Member {
     return this.#identity.write((tx) => {
       const current = tx.get(memberRecords, workspaceId, userId);
@@ -102,7 +95,7 @@ export class Members {
     });
   }
 
-  /** Ends a membership, and revokes the user's tokens that are bound to the workspace. Throws `last_owner`. */
+  /** Removes a member and revokes their tokens that are bound to the workspace. Throws `not_found` and `last_owner`. */
   remove(workspaceId: WorkspaceId, userId: string): void {
     const everything = { limit: Number.POSITIVE_INFINITY };
     const bound = [...this.#identity.store.list(workspaceTokens, workspaceId, [], everything)];

@@ -1,11 +1,7 @@
-/** Who may do what: one table from each action to the lowest role and the scopes it takes. Pure. */
+/** Who may do what: a table from each action to the lowest role and the scopes that it needs. */
 import { AppError } from '#src/core/errors.ts';
 import type { Principal, Requirements, Role } from '#src/core/principal.ts';
-
-/** What a token may be used for, however much its user may do. */
-export const SCOPES = ['workspaceRuntime:connect', 'datasource:read', 'workspace:manage'] as const;
-
-export type Scope = (typeof SCOPES)[number];
+import type { Scope } from '#src/wire/identity.ts';
 
 const RUNTIME: readonly Scope[] = ['workspaceRuntime:connect'];
 const DATASOURCE: readonly Scope[] = ['workspaceRuntime:connect', 'datasource:read'];
@@ -32,13 +28,12 @@ const PERMISSIONS = {
   'model.read': { role: 'viewer', scopes: RUNTIME },
   'model.test': { role: 'editor', scopes: RUNTIME },
   'model.manage': { role: 'owner', scopes: MANAGE },
-  // Read access to datasources governs everything about them: there is no separate permission to change one.
+  // Whoever can read a datasource can also change and delete it: there is no separate permission.
   'datasource.read': { role: 'viewer', scopes: DATASOURCE },
   'datasource.create': { role: 'editor', scopes: DATASOURCE },
   'datasource.write': { role: 'viewer', scopes: DATASOURCE },
   'datasource.delete': { role: 'viewer', scopes: DATASOURCE },
   'datasource.test': { role: 'viewer', scopes: DATASOURCE },
-  'datasource.query': { role: 'viewer', scopes: DATASOURCE },
   'datasource.share': { role: 'editor', scopes: DATASOURCE },
   'audit.read': { role: 'owner', scopes: MANAGE },
   'keys.manage': { role: 'owner', scopes: MANAGE },
@@ -46,30 +41,24 @@ const PERMISSIONS = {
   'workspace.create': { role: 'owner', scopes: MANAGE },
   'member.read': { role: 'owner', scopes: MANAGE },
   'member.write': { role: 'owner', scopes: MANAGE },
-  // One's own; those of others are an owner's, which `AccessTokens` decides.
+  // For the caller's own tokens. `AccessTokens` decides that owners may also see those of others.
   'token.read': { role: 'viewer', scopes: MANAGE },
   'token.create': { role: 'viewer', scopes: MANAGE },
   'token.revoke': { role: 'viewer', scopes: MANAGE },
   'inspect.read': { role: 'owner', scopes: RUNTIME },
 } as const satisfies Record<string, Requirements>;
 
-export type Action = keyof typeof PERMISSIONS;
-
-/** Every action, for the documentation. */
+/** Every action with its requirements. */
 export const ACTIONS: ReadonlyMap<string, Requirements> = new Map(Object.entries(PERMISSIONS));
 
 const RANK: Readonly<Record<Role, number>> = { viewer: 0, editor: 1, owner: 2 };
 
-/** Whether `role` includes what `least` may do. */
+/** Returns whether `role` may do everything that `least` may. */
 export function reaches(role: Role, least: Role): boolean {
   return RANK[role] >= RANK[least];
 }
 
-export function isScope(text: string): text is Scope {
-  return SCOPES.some((scope) => scope === text);
-}
-
-/** Throws `missing_scope` or `role_too_low`; the scope of the token is judged first. */
+/** Throws `missing_scope` or `role_too_low`, in this order, when the caller may not do `action`. */
 export function authorize({ role, scopes }: Principal, action: string): void {
   const needed = ACTIONS.get(action);
   if (needed === undefined) throw new Error(`There is no action ${action}.`);
@@ -81,6 +70,10 @@ export function authorize({ role, scopes }: Principal, action: string): void {
   if (!reaches(role, needed.role)) throw roleTooLow(role, needed.role);
 }
 
+/** Returns the error for a caller whose role is below `least`. */
 export function roleTooLow(role: Role, least: Role): AppError {
-  return new AppError('role_too_low', `This takes the role ${least}; yours in this workspace is ${role}.`);
+  return new AppError(
+    'role_too_low',
+    `This requires the role ${least}; your role in this workspace is ${role}.`,
+  );
 }

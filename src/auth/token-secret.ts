@@ -3,23 +3,23 @@ import { Secret } from '#src/core/secret.ts';
 
 const RANDOM_BYTES = 32;
 
-/** What a bearer token can look like at all: ours, and those an operator chooses for the first start. */
+/** The form of every bearer token: generated ones, and those that operators choose for the first start. */
 const PLAUSIBLE = /^[\x21-\x7e]{16,256}$/;
 
-/** A new token: `trp_` and 256 random bits. */
+/** Returns a new token: `trp_` and 256 random bits. */
 export function newTokenSecret(): Secret {
   return new Secret(`trp_${randomBytes(RANDOM_BYTES).toString('base64url')}`);
 }
 
 /**
- * What is stored and looked up instead of the token. Nothing ever compares tokens: finding the hash is the proof, and
- * how long that takes tells about the hash only, which nobody can steer.
+ * Returns the hash that is stored and looked up instead of the token. Tokens are never compared: finding the hash is the
+ * proof. The time of the lookup depends on the hash alone, which an attacker cannot choose.
  */
 export function tokenHash(token: string): string {
   return hash('sha256', token, 'hex');
 }
 
-/** The token in an `Authorization` header, or undefined when there is none that could be one. */
+/** Returns the token in an `Authorization` header, or undefined when there is none of the right form. */
 export function bearerToken(header: string): string | undefined {
   const scheme = header.slice(0, 7);
   if (scheme !== 'Bearer ' && scheme.toLowerCase() !== 'bearer ') return undefined;

@@ -1,9 +1,10 @@
-/** Access tokens: making, showing and revoking them. The token itself leaves this file once, when it is made. */
+/** Access tokens. The token itself leaves this file once, when it is created; only its hash is stored. */
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { newId, type TokenId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Secret } from '#src/core/secret.ts';
+import type { AccessToken, NewAccessToken } from '#src/wire/identity.ts';
 import {
   type AccessTokenRecord,
   accessTokenRecords,
@@ -16,32 +17,10 @@ import { SYSTEM } from '#storage/keys.ts';
 import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
 import type { Entry, Transaction } from '#storage/store.ts';
 import type { Identity } from './identity.ts';
-import { roleTooLow, type Scope } from './permissions.ts';
+import { roleTooLow } from './permissions.ts';
 import { newTokenSecret, tokenHash } from './token-secret.ts';
 
-/** What may be known of a token. */
-export interface AccessToken {
-  readonly id: string;
-  readonly name: string;
-  readonly userId: string;
-  /** The one workspace it is good for; null: every workspace of its user. */
-  readonly workspaceId: string | null;
-  readonly scopes: readonly string[];
-  readonly createdAt: string;
-  readonly createdBy: string;
-  /** Null: never. */
-  readonly expiresAt: string | null;
-}
-
-export interface TokenRequest {
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  /** The caller when absent. */
-  readonly userId?: string | undefined;
-  /** RFC 3339. Never when absent. */
-  readonly expiresAt?: string | undefined;
-}
-
+/** Access tokens: creating, reading and revoking them. */
 export class AccessTokens {
   readonly #identity: Identity;
 
@@ -50,12 +29,13 @@ export class AccessTokens {
   }
 
   /**
-   * Makes a token and shows its secret, this once. For oneself it is bound as the token of the request is; for another
-   * member, which takes an owner, to the workspace. Nobody can give scopes that the token of the request lacks.
+   * Creates a token and returns its secret. A token for the caller is bound as the token of the request is. A token for
+   * another member, which only an owner can create, is bound to the workspace. Throws `role_too_low`, `missing_scope` for
+   * scopes that the token of the request lacks, `not_found` for an unknown member, and `invalid_request` for a past expiry.
    */
   create(
     principal: Principal,
-    request: TokenRequest,
+    request: NewAccessToken,
   ): { readonly token: AccessToken; readonly secret: Secret } {
     const { userId = principal.userId } = request;
     const forOther = userId !== principal.userId;
@@ -84,28 +64,29 @@ export class AccessTokens {
     return { token, secret };
   }
 
-  /** Throws `not_found`, also for a token that the caller may not know of. */
+  /** Returns a token. Throws `not_found`, also for a token that the caller may not see. */
   read(principal: Principal, id: string): AccessToken {
     const token = this.#visible(principal, id);
     if (token === undefined) throw notFound();
     return token;
   }
 
-  /** The tokens that the caller may know of, oldest first. */
+  /** Returns a page of the tokens that the caller may see, oldest first. Throws `invalid_cursor`. */
   list(principal: Principal, { after, limit }: PageRequest): Listing<AccessToken> {
     if (after !== undefined && this.#visible(principal, after) === undefined) throw invalidCursor();
     return listingOf(this.#listVisible(principal, after), limit, (token) => token);
   }
 
-  /** Makes the token worthless, at once. Throws `not_found` as `read` does. */
+  /** Revokes a token, at once. Throws `not_found` as `read` does. */
   revoke(principal: Principal, id: string): void {
     if (this.#visible(principal, id) === undefined) throw notFound();
     this.#identity.write((tx) => removeToken(tx, id));
   }
 
   /**
-   * A token bound to this workspace is known to its user and to the owners here. One that is bound to none is known to
-   * its user only, and only when the token of the request is of that kind, too: a lesser one must not reach it.
+   * Returns a token that the caller may see. A token that is bound to this workspace is visible to its user and to owners.
+   * An unbound token is visible to its user only, and only when the token of the request is unbound too: a token with
+   * fewer rights must not manage one with more.
    */
   #visible(principal: Principal, id: string): AccessToken | undefined {
     const record = this.#identity.store.get(accessTokenRecords, SYSTEM, id);
@@ -131,7 +112,7 @@ export class AccessTokens {
 
   #boundTo({ tokenId }: Principal): string | null {
     const record = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
-    if (record === undefined) throw notFound(); // revoked since the request came in
+    if (record === undefined) throw notFound(); // The token was revoked after the request was admitted.
     return record.workspaceId;
   }
 
@@ -144,7 +125,7 @@ export class AccessTokens {
   }
 }
 
-/** Writes a token and the ways to find it. */
+/** Stores a token and its indexes. */
 export function putToken(tx: Transaction, { id, ...token }: AccessToken, secret: Secret): void {
   const hash = tokenHash(secret.reveal());
   const record: AccessTokenRecord = { hash, ...token };
@@ -154,7 +135,7 @@ export function putToken(tx: Transaction, { id, ...token }: AccessToken, secret:
   else tx.put(workspaceTokens, null, token.workspaceId, id);
 }
 
-/** Removes a token and the ways to find it, when there is one that `applies`. */
+/** Deletes a token and its indexes, if it exists and `applies` to it. */
 export function removeToken(
   tx: Transaction,
   id: string,
@@ -176,7 +157,7 @@ function* ids(entries: Iterable<Entry<null>>): Generator<string> {
   for (const { id } of entries) yield id;
 }
 
-/** Two ascending sequences as one. Both are closed when the reader stops early: an open one holds a snapshot. */
+/** Merges two ascending sequences. Both are closed when the reader stops early, because an open one holds an LMDB snapshot. */
 function* merged(left: Generator<string>, right: Generator<string>): Generator<string> {
   try {
     let [a, b] = [left.next(), right.next()];

@@ -1,7 +1,7 @@
-/** Workspaces: making one, and which ones a caller belongs to. */
 import { AppError, notFound } from '#src/core/errors.ts';
 import { newId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
+import type { Workspace } from '#src/wire/identity.ts';
 import {
   accessTokenRecords,
   memberRecords,
@@ -14,12 +14,7 @@ import { invalidCursor, type Listing, listingOf, type PageRequest } from '#stora
 import type { Entry, Transaction } from '#storage/store.ts';
 import type { Identity } from './identity.ts';
 
-export interface Workspace {
-  readonly id: string;
-  readonly name: string;
-  readonly createdAt: string;
-}
-
+/** Workspaces: creating them, and which ones a caller can enter. */
 export class Workspaces {
   readonly #identity: Identity;
 
@@ -27,12 +22,12 @@ export class Workspaces {
     this.#identity = identity;
   }
 
-  /** Makes a workspace whose owner is the caller. A token that is bound to a workspace cannot: it could not enter. */
+  /** Creates a workspace whose owner is the caller. Throws `missing_scope` for a bound token, which could not enter it. */
   create(principal: Principal, name: string): Workspace {
     if (this.#boundTo(principal) !== null) {
       throw new AppError(
         'missing_scope',
-        'This access token is bound to one workspace and cannot make another.',
+        'This access token is bound to one workspace and cannot create another.',
       );
     }
     const id = newId<WorkspaceId>('workspace');
@@ -41,14 +36,14 @@ export class Workspaces {
     return { id, name, createdAt };
   }
 
-  /** Throws `not_found` for a workspace that the caller cannot enter with this token. */
+  /** Returns a workspace. Throws `not_found` when the caller cannot enter it with this token. */
   read(principal: Principal, id: string): Workspace {
     const workspace = this.#isVisible(principal, id) ? this.#load(id) : undefined;
     if (workspace === undefined) throw notFound();
     return workspace;
   }
 
-  /** The workspaces that the caller can enter with this token, by id. */
+  /** Returns a page of the workspaces that the caller can enter with this token, by id. */
   list(principal: Principal, { after, limit }: PageRequest): Listing<Workspace> {
     if (after !== undefined && !this.#isVisible(principal, after)) throw invalidCursor();
     return listingOf(this.#visible(principal, after), limit, (workspace) => workspace);
@@ -79,12 +74,12 @@ export class Workspaces {
   }
 }
 
-export interface NewWorkspace extends Workspace {
+export interface StoredWorkspace extends Workspace {
   readonly ownerId: string;
 }
 
-/** Writes a workspace with its first owner, who is made a user when there is none of that id. */
-export function putWorkspace(tx: Transaction, { id, name, createdAt, ownerId }: NewWorkspace): void {
+/** Stores a workspace with its first owner, and creates the user when there is none with this id. */
+export function putWorkspace(tx: Transaction, { id, name, createdAt, ownerId }: StoredWorkspace): void {
   tx.put(workspaceRecords, { name, createdAt, owners: 1 }, id);
   tx.put(memberRecords, { role: 'owner', name: null, createdAt, updatedAt: createdAt }, id, ownerId);
   tx.put(userWorkspaces, null, SYSTEM, ownerId, id);

@@ -1,19 +1,19 @@
-/** One violation of the request: where (a JSON pointer into the body, or `query/<name>`) and what. */
+/** One mistake in the request: its place (a JSON pointer into the body, or `query/<name>`) and what is wrong. */
 export interface RequestViolation {
   readonly path: string;
   readonly message: string;
 }
 
-/** An answer that is not 2xx. `code` is stable; answers that are not ours (a proxy's) have `unexpected_response`. */
+/** A response that is not 2xx. `code` is stable; it is `unexpected_response` when a proxy sent the response. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly detail: string;
   readonly requestId: string | undefined;
   readonly errors: readonly RequestViolation[];
-  /** Seconds to wait before another attempt, when the server names them. */
+  /** How many seconds to wait before another attempt, if the server says so. */
   readonly retryAfter: number | undefined;
-  /** The whole body: the problem document with its further members, or what else was answered. */
+  /** The whole body: the problem document with its additional members, or whatever else was sent. */
   readonly body: unknown;
 
   constructor(status: number, headers: Headers, body: unknown) {
@@ -31,7 +31,7 @@ export class ApiError extends Error {
   }
 }
 
-/** No answer: the server could not be reached, or the connection ended before the answer did. */
+/** There was no response: the server could not be reached, or the connection ended before the response did. */
 export class ConnectionError extends Error {
   constructor(url: string, cause: unknown) {
     super(`No answer from ${url}: ${reasonOf(cause)}.`, { cause });
@@ -39,11 +39,11 @@ export class ConnectionError extends Error {
   }
 }
 
-/** What lies at the bottom of `fetch failed`. */
+/** Returns the message of the innermost cause of `fetch failed`. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.cause !== undefined) return reasonOf(error.cause);
-  // Several addresses were tried: the aggregate has no message of its own.
+  // Several addresses were tried; the aggregate error has no message of its own.
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
   return error.message;
 }

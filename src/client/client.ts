@@ -1,10 +1,10 @@
 /** The API as typed calls. Every call takes a `signal`; every POST takes an `idempotencyKey`. */
+import type { StreamEvent } from '#src/wire/events.ts';
 import { agentSessions } from './agent-sessions.ts';
 import { code } from './code.ts';
 import { type ClientOptions, Connection, type OutgoingRequest, type RequestOptions } from './connection.ts';
 import { datasources, keys } from './datasources.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
-import type { StreamEvent } from './events.ts';
 import { executionEnvironments } from './execution-environments.ts';
 import { executions } from './executions.ts';
 import { accessTokens, members, workspaces } from './identity.ts';
@@ -14,7 +14,7 @@ import { notebooks } from './notebooks.ts';
 import { operations } from './operations.ts';
 import { runs } from './runs.ts';
 
-/** A client of one server, as one caller in one workspace. It holds nothing that has to be closed. */
+/** Returns a client of one server, for one caller in one workspace. It needs no closing. */
 export function createClient(options: ClientOptions) {
   const connection = new Connection(options);
   const allRuns = runs(connection);
@@ -33,11 +33,11 @@ export function createClient(options: ClientOptions) {
     workspaces: workspaces(connection),
     members: members(connection),
     accessTokens: accessTokens(connection),
-    /** The events of any stream, by its path. */
+    /** Yields the events of any stream, by its path. */
     followEvents: <Event extends StreamEvent = StreamEvent>(path: string, follow: FollowOptions = {}) =>
       followEvents<Event>(connection, path, follow),
     waitForRun: (runId: string, wait: RequestOptions = {}) => allRuns.wait(runId, wait),
-    /** Any other request that is answered with JSON. */
+    /** Sends any other request whose response is JSON. */
     send: <T>(request: OutgoingRequest) => connection.json<T>(request),
   };
 }

@@ -1,13 +1,13 @@
-/** How the client speaks HTTP: one request in, a decoded answer or a typed failure out. No retries. */
+/** Sends the client's requests: one request in, a decoded response or a typed error out. It does not retry. */
 import type { Secret } from '#src/core/secret.ts';
 import { ApiError, ConnectionError } from './api-error.ts';
 
 export interface ClientOptions {
-  /** Of the server, without `/api/v3`. */
+  /** The address of the server, without `/api/v3`. */
   readonly baseUrl: string;
   readonly accessToken?: string | Secret | undefined;
   readonly workspaceId?: string | undefined;
-  /** What sends the requests; the global `fetch`, which keeps connections open, when absent. */
+  /** Sends the requests. Defaults to the global `fetch`, which reuses connections. */
   readonly fetch?: typeof fetch;
 }
 
@@ -16,13 +16,13 @@ export interface RequestOptions {
 }
 
 export interface PostOptions extends RequestOptions {
-  /** The same key and body within 24 hours answer the same and do nothing twice. */
+  /** A request that is repeated with the same key and body within 24 hours takes effect once and gets the same response. */
   readonly idempotencyKey?: string | undefined;
 }
 
 export interface OutgoingRequest extends PostOptions {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** With `/api/v3`. */
+  /** The path, including `/api/v3`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   /** Sent as JSON. */
@@ -45,21 +45,24 @@ export class Connection {
     this.#fetch = send;
   }
 
-  /** The decoded body; `undefined` for an empty one. Rejects with `ApiError`, `ConnectionError` or the abort's reason. */
+  /**
+   * Resolves with the decoded body, or undefined when it is empty. Rejects with `ApiError`, `ConnectionError` or the reason
+   * of the abort.
+   */
   async json<T>(request: OutgoingRequest): Promise<T> {
     const response = await this.open(request);
     const text = await this.#read(request, () => response.text());
     return (text === '' ? undefined : JSON.parse(text)) as T;
   }
 
-  /** The body as it is, with its media type. */
+  /** Resolves with the body as bytes, and its media type. */
   async bytes(request: OutgoingRequest): Promise<{ contentType: string; bytes: Uint8Array }> {
     const response = await this.open(request);
     const bytes = new Uint8Array(await this.#read(request, () => response.arrayBuffer()));
     return { contentType: response.headers.get('content-type') ?? '', bytes };
   }
 
-  /** The answer once its head is there; it is 2xx. The caller reads or cancels the body. */
+  /** Resolves with a 2xx response once its head has arrived. The caller reads or cancels the body. */
   async open(request: OutgoingRequest): Promise<Response> {
     const { method, body, signal, idempotencyKey } = request;
     const url = this.baseUrl + request.path + queryOf(request.query);
@@ -91,7 +94,7 @@ export class Connection {
   }
 }
 
-/** A path whose inserted parts are percent-encoded. */
+/** Returns a path whose inserted parts are percent-encoded. */
 export function path(parts: TemplateStringsArray, ...inserted: readonly string[]): string {
   return parts.map((part, i) => (i === 0 ? '' : encodeURIComponent(inserted[i - 1]!)) + part).join('');
 }
@@ -106,6 +109,6 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return text; // not an answer of ours; the status says enough
+    return text; // a proxy sent it; the status has to do
   }
 }

@@ -1,16 +1,16 @@
-/** One server-sent event: the id in force, and its data. */
+/** One server-sent event: the last id that the stream has set, and the data. */
 export interface ServerSentEvent {
   readonly lastEventId: string;
   readonly data: string;
 }
 
 /**
- * Splits the bytes of an event stream into events, in time that grows with the bytes however they are cut. Comments and
- * fields other than `id` and `data` are passed over; an event that the end cuts off is never given.
+ * Splits the bytes of an event stream into events, in linear time however the bytes are cut. It ignores comments and
+ * fields other than `id` and `data`. An event that the end of the stream cuts off is never returned.
  */
 export class EventParser {
   readonly #decoder = new TextDecoder();
-  /** Of the line that is still incomplete. Never searched again. */
+  /** The pieces of the incomplete line. They contain no line end and are not searched again. */
   #line: string[] = [];
   #data: string[] = [];
   #lastEventId = '';
@@ -21,7 +21,7 @@ export class EventParser {
     return this.#lastEventId;
   }
 
-  /** The events that these bytes complete. */
+  /** Returns the events that these bytes complete. */
   push(bytes: Uint8Array): ServerSentEvent[] {
     const events: ServerSentEvent[] = [];
     const text = this.#decoder.decode(bytes, { stream: true });

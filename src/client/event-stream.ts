@@ -1,35 +1,37 @@
 /**
- * Follows a session's events across connections. A cut, silence beyond three heartbeats, or `session.resync-required`
- * leads to a new connection with the last event's id; `session.closed` ends it. What a server refuses (4xx) is thrown.
+ * Follows a session's events across connections. A lost connection, silence for more than three heartbeats, and
+ * `session.resync-required` lead to a new connection with the last event's id; `session.closed` ends the stream. A
+ * refusal by the server (4xx) is thrown.
  *
- * After a reconnect the server either goes on behind the last event or begins again with `session.snapshot`: a reader
- * that rebuilds its state at every snapshot is always right.
+ * After a reconnect the server either continues after the last event or begins again with `session.snapshot`. A reader
+ * that rebuilds its state at every snapshot is therefore always right.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { StreamEvent } from '#src/wire/events.ts';
 import { ApiError, ConnectionError } from './api-error.ts';
 import type { Connection, RequestOptions } from './connection.ts';
 import { EventParser } from './event-parser.ts';
-import type { StreamEvent } from './events.ts';
 
 export interface FollowOptions extends RequestOptions {
-  /** Go on behind this event, where the server still knows it. */
+  /** Continue after this event, if the server still has what followed it. */
   readonly lastEventId?: string | undefined;
-  /** Without a byte for so long the connection counts as lost. */
+  /** How long a connection may be silent before it counts as lost. */
   readonly silenceMs?: number;
-  /** Without a connection for so long the last failure is thrown. */
+  /** How long to try to reconnect before the last failure is thrown. */
   readonly giveUpAfterMs?: number;
-  /** Told each time with the id that belongs to the event about to be given. */
+  /** Called before each event is yielded, with its id. */
   readonly onEventId?: (lastEventId: string) => void;
 }
 
 const SILENCE_MS = 16_000;
 const GIVE_UP_AFTER_MS = 60_000;
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 5_000;
+const MIN_PAUSE_MS = 50;
+const MAX_PAUSE_MS = 5_000;
 
 /**
- * The events at `path`, in order. The first connection must succeed. Leaving the loop, or aborting `signal`, closes the
- * connection; an abort throws its reason.
+ * Yields the events at `path`, in order. Throws when the first connection fails. Leaving the loop, or aborting `signal`,
+ * closes the connection; an abort throws its reason.
  */
 export async function* followEvents<Event extends StreamEvent = StreamEvent>(
   connection: Connection,
@@ -55,13 +57,13 @@ export async function* followEvents<Event extends StreamEvent = StreamEvent>(
       }
     } catch (error) {
       signal?.throwIfAborted();
-      if (aliveAt === undefined || !mayPass(error)) throw error;
+      if (aliveAt === undefined || !isTransient(error)) throw error;
       if (error instanceof ApiError) leastPauseMs = (error.retryAfter ?? 0) * 1000;
       if (performance.now() + leastPauseMs - aliveAt > giveUpAfterMs) throw error;
     }
     aliveAt ??= performance.now();
-    pauseMs = Math.min(Math.max(pauseMs * 2, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
-    // Spread, so that a thousand clients of a server that went do not come back as one.
+    pauseMs = Math.min(Math.max(pauseMs * 2, MIN_PAUSE_MS), MAX_PAUSE_MS);
+    // The pause is randomised, so that a thousand clients of a restarted server do not reconnect at once.
     await pause(Math.max(leastPauseMs, pauseMs * (0.75 + Math.random() / 2)), signal);
   }
 }
@@ -74,8 +76,8 @@ async function pause(ms: number, signal: AbortSignal | undefined): Promise<void>
   }
 }
 
-/** Whether another attempt can have another outcome. */
-function mayPass(error: unknown): boolean {
+/** Returns whether another attempt may succeed. */
+function isTransient(error: unknown): boolean {
   if (error instanceof ApiError) return error.status >= 500 || error.status === 429 || error.status === 408;
   return error instanceof ConnectionError;
 }
@@ -92,7 +94,7 @@ class Subscription {
     this.#options = options;
   }
 
-  /** Ends without an error when the server ends the stream. */
+  /** Yields the events until the server ends the stream. */
   async *events(): AsyncGenerator<{ id: string; event: StreamEvent }, void, undefined> {
     const { lastEventId = '', silenceMs = SILENCE_MS, signal } = this.#options;
     const silence = new AbortController();
@@ -115,7 +117,7 @@ class Subscription {
       if (response.body === null) return;
       const parser = new EventParser();
       for await (const bytes of response.body as AsyncIterable<Uint8Array>) {
-        // While the reader is at work the server's heartbeats wait in the socket.
+        // While the caller works on an event, heartbeats wait unread in the socket, so silence proves nothing.
         isReading = false;
         for (const { lastEventId: id, data } of parser.push(bytes)) {
           yield { id, event: JSON.parse(data) as StreamEvent };

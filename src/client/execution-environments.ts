@@ -1,15 +1,7 @@
+import type { Environment } from '#src/wire/session.ts';
 import { type Connection, type PostOptions, path, type RequestOptions } from './connection.ts';
 
-export interface Environment {
-  readonly environmentId: string;
-  readonly status: 'open' | 'closed';
-  readonly notebookSessionId: string | null;
-  readonly agentSessionIds: readonly string[];
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
-
-/** Execution environments: each holds at most one active notebook session. */
+/** Execution environments. Each holds at most one active notebook session. */
 export function executionEnvironments(connection: Connection) {
   return {
     create: (options: PostOptions = {}) =>

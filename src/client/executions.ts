@@ -1,31 +1,7 @@
+import type { ExecutionRequest, NotebookRun, SubmittedRun } from '#src/wire/run.ts';
+import type { Page } from '#src/wire/shape.ts';
 import { type Connection, type PostOptions, path } from './connection.ts';
-import { eachItem, type Page, type PageOptions } from './paging.ts';
-import type { NotebookRun, SubmittedRun } from './runs.ts';
-
-export type CacheMode = 'default' | 'no-cache' | 'no-store';
-
-export interface CellConfig {
-  readonly disabled?: boolean;
-  readonly hideCode?: boolean;
-  readonly column?: number | null;
-  readonly name?: string;
-}
-
-export interface RequestedCell {
-  readonly cellId: string;
-  /** Replaces the cell's code, and is saved. */
-  readonly code?: string;
-  /** Changes the cell's settings, and is saved. */
-  readonly config?: CellConfig;
-}
-
-export type ExecutionRequest =
-  | { readonly type: 'all'; readonly cacheMode?: CacheMode }
-  | {
-      readonly type: 'cells';
-      readonly cells: readonly RequestedCell[];
-      readonly cacheMode?: CacheMode;
-    };
+import { eachItem, type PageOptions } from './paging.ts';
 
 /** Executions of cells in a notebook session. */
 export function executions(connection: Connection) {
@@ -37,7 +13,7 @@ export function executions(connection: Connection) {
       signal,
     });
   return {
-    /** Answers once the run is accepted and on disk; `waitForRun` tells how it ended. */
+    /** Resolves once the run is accepted and stored; `waitForRun` tells how it ended. */
     submit: (sessionId: string, request: ExecutionRequest, options: PostOptions = {}) =>
       connection.json<SubmittedRun>({
         method: 'POST',

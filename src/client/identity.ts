@@ -1,51 +1,18 @@
+import type {
+  AccessToken,
+  CreatedAccessToken,
+  Member,
+  MemberChange,
+  NewAccessToken,
+  NewMember,
+  NewWorkspace,
+  Workspace,
+} from '#src/wire/identity.ts';
+import type { Page } from '#src/wire/shape.ts';
 import { type Connection, type PostOptions, path, type RequestOptions } from './connection.ts';
-import { eachItem, type Page, type PageOptions } from './paging.ts';
+import { eachItem, type PageOptions } from './paging.ts';
 
-export type Role = 'owner' | 'editor' | 'viewer';
-
-export type Scope = 'workspaceRuntime:connect' | 'datasource:read' | 'workspace:manage';
-
-export interface Workspace {
-  readonly id: string;
-  readonly name: string;
-  readonly createdAt: string;
-}
-
-export interface Member {
-  readonly userId: string;
-  readonly role: Role;
-  readonly name: string | null;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
-
-export interface NewMember {
-  readonly userId: string;
-  readonly role: Role;
-  readonly name?: string;
-}
-
-export interface AccessToken {
-  readonly id: string;
-  readonly name: string;
-  readonly userId: string;
-  /** The one workspace it is good for; null: every workspace of its user. */
-  readonly workspaceId: string | null;
-  readonly scopes: readonly Scope[];
-  readonly createdAt: string;
-  readonly createdBy: string;
-  readonly expiresAt: string | null;
-}
-
-export interface NewAccessToken {
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  /** A member, when an owner makes it for them; oneself when absent. */
-  readonly userId?: string;
-  readonly expiresAt?: string;
-}
-
-/** The calls that every collection at `root` has. */
+/** Returns the calls that every collection at `root` has. */
 function collection<Item>(connection: Connection, root: string) {
   const list = ({ after, limit, signal }: PageOptions = {}) =>
     connection.json<Page<Item>>({ method: 'GET', path: root, query: { after, limit }, signal });
@@ -68,9 +35,8 @@ export function workspaces(connection: Connection) {
     list,
     each,
     get,
-    /** The caller becomes its owner. */
-    create: (workspace: { readonly name: string }, options: PostOptions = {}) =>
-      create<Workspace>(workspace, options),
+    /** Creates a workspace whose owner is the caller. */
+    create: (workspace: NewWorkspace, options: PostOptions = {}) => create<Workspace>(workspace, options),
   };
 }
 
@@ -80,11 +46,7 @@ export function members(connection: Connection) {
   return {
     ...all,
     create: (member: NewMember, options: PostOptions = {}) => all.create<Member>(member, options),
-    update: (
-      userId: string,
-      change: { readonly role?: Role; readonly name?: string | null },
-      options: RequestOptions = {},
-    ) =>
+    update: (userId: string, change: MemberChange, options: RequestOptions = {}) =>
       connection.json<Member>({
         method: 'PATCH',
         path: path`/api/v3/members/${userId}`,
@@ -99,8 +61,8 @@ export function accessTokens(connection: Connection) {
   const all = collection<AccessToken>(connection, '/api/v3/access-tokens');
   return {
     ...all,
-    /** The only answer that has the token itself. */
+    /** Resolves with the token itself, which no other call returns. */
     create: (token: NewAccessToken, options: PostOptions = {}) =>
-      all.create<AccessToken & { readonly token: string }>(token, options),
+      all.create<CreatedAccessToken>(token, options),
   };
 }

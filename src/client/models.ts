@@ -1,31 +1,16 @@
+import type { ModelKey, ModelList, ModelTest } from '#src/wire/models.ts';
 import { type Connection, type PostOptions, path, type RequestOptions } from './connection.ts';
 
-export interface ModelProvider {
-  /** Model ids are `provider/model`. */
-  readonly provider: string;
-  readonly usable: boolean;
-  readonly source: 'workspace' | 'settings' | null;
-  /** Known without asking the provider. */
-  readonly models: readonly string[];
-}
-
-export interface ModelTest {
-  readonly ok: boolean;
-  readonly model: string;
-  readonly message: string;
-  readonly elapsedMs: number;
-}
-
-/** What agents can be answered by. */
+/** The models that agents can use. */
 export function models(connection: Connection) {
   return {
     list: (options: RequestOptions = {}) =>
-      connection.json<{ readonly defaultModel: string | null; readonly items: readonly ModelProvider[] }>({
+      connection.json<ModelList>({
         method: 'GET',
         path: '/api/v3/models',
         ...options,
       }),
-    /** Asks a model, or the default one, for one word. */
+    /** Tests a model, or the default one, by asking it for one word. */
     test: (model?: string, options: PostOptions = {}) =>
       connection.json<ModelTest>({
         method: 'POST',
@@ -33,13 +18,9 @@ export function models(connection: Connection) {
         body: model === undefined ? {} : { model },
         ...options,
       }),
-    /** A key of the workspace's own; it is never read back. */
+    /** Sets the workspace's own API key for a provider. It is never returned. */
     setKey: (provider: string, key: string, options: RequestOptions = {}) =>
-      connection.json<{
-        readonly provider: string;
-        readonly updatedBy: string;
-        readonly updatedAt: string;
-      }>({
+      connection.json<ModelKey>({
         method: 'PUT',
         path: path`/api/v3/models/keys/${provider}`,
         body: { key },

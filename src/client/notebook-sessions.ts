@@ -1,41 +1,9 @@
+import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import type { NotebookSession, OpenNotebookSession } from '#src/wire/session.ts';
 import { type Connection, type PostOptions, path, type RequestOptions } from './connection.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
-import type { NotebookStreamEvent } from './events.ts';
-import type { Failure } from './runs.ts';
 
-export type SessionStatus = 'starting' | 'ready' | 'busy' | 'restoring' | 'failed' | 'closing' | 'closed';
-export type CellStatus = 'idle' | 'queued' | 'running' | 'stale' | 'disabled' | 'error';
-
-export interface NotebookSession {
-  /** The id of its notebook. */
-  readonly sessionId: string;
-  readonly notebookId: string;
-  readonly environmentId: string | null;
-  readonly mode: 'edit' | 'run';
-  readonly status: SessionStatus;
-  /** Milliseconds of each step of the last kernel start. */
-  readonly phases: Readonly<Record<string, number>>;
-  readonly currentRunId: string | null;
-  readonly cells: readonly {
-    readonly cellId: string;
-    readonly name: string;
-    readonly status: CellStatus;
-    readonly stale: boolean;
-  }[];
-  readonly kernel: Readonly<Record<string, unknown>> | null;
-  readonly error: Failure | null;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
-
-export interface OpenNotebookSession {
-  readonly notebookId: string;
-  readonly environmentId: string;
-  /** `edit` unless said otherwise. */
-  readonly mode?: 'edit' | 'run';
-}
-
-/** Notebooks that are open with a kernel. */
+/** Notebook sessions: notebooks that are open, with a kernel. */
 export function notebookSessions(connection: Connection) {
   const get = (sessionId: string, options: RequestOptions = {}) =>
     connection.json<NotebookSession>({
@@ -50,7 +18,7 @@ export function notebookSessions(connection: Connection) {
       options,
     );
   return {
-    /** Answers while the session starts; `waitUntilReady` tells when it is. */
+    /** Resolves while the session starts; `waitUntilReady` waits until it is ready. */
     open: (request: OpenNotebookSession, options: PostOptions = {}) =>
       connection.json<NotebookSession>({
         method: 'POST',
@@ -59,16 +27,16 @@ export function notebookSessions(connection: Connection) {
         ...options,
       }),
     get,
-    /** Resolves with the final record once the kernel is gone. */
+    /** Resolves with the closed session once its kernel is gone. */
     close: (sessionId: string, options: RequestOptions = {}) =>
       connection.json<NotebookSession>({
         method: 'DELETE',
         path: path`/api/v3/notebook-sessions/${sessionId}`,
         ...options,
       }),
-    /** Its events: the current state, then what happens, across reconnects, until it closes. */
+    /** Yields the current state as events and then live events, across reconnects, until the session closes. */
     follow,
-    /** Resolves with the record as soon as the session is `ready`, `failed` or `closed`. */
+    /** Resolves with the session as soon as it is `ready`, `failed` or `closed`. */
     async waitUntilReady(sessionId: string, options: RequestOptions = {}): Promise<NotebookSession> {
       for await (const event of follow(sessionId, options)) {
         const status =

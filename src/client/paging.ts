@@ -1,20 +1,14 @@
+import type { Page } from '#src/wire/shape.ts';
 import type { RequestOptions } from './connection.ts';
 
-export interface Page<Item> {
-  /** Oldest first. */
-  readonly items: readonly Item[];
-  /** The `after` of the next page; null at the end. */
-  readonly nextCursor: string | null;
-}
-
 export interface PageOptions extends RequestOptions {
-  /** Only items behind the one with this id. */
+  /** The `nextCursor` of the page before; undefined for the first page. */
   readonly after?: string | undefined;
-  /** Items on a page: 50 unless said otherwise, at most 100. */
+  /** The largest number of items on a page: 50 by default, at most 100. */
   readonly limit?: number | undefined;
 }
 
-/** Every item of a list from `options.after` on; pages are asked for as they are needed. */
+/** Yields every item of a list after `options.after`. Pages are requested as they are needed. */
 export async function* eachItem<Item>(
   pageAfter: (options: PageOptions) => Promise<Page<Item>>,
   options: PageOptions = {},

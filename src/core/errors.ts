@@ -9,7 +9,7 @@ export interface CatalogueEntry {
 const ENTRIES = {
   malformed_json: { status: 400, title: 'The body is not valid JSON' },
   invalid_request: { status: 400, title: 'The request does not match the schema' },
-  invalid_cursor: { status: 400, title: 'The cursor is not an item of this list' },
+  invalid_cursor: { status: 400, title: 'The cursor is not the id of an item of this list' },
   missing_workspace: { status: 400, title: 'The Service-Workspace-Id header is missing' },
   missing_session: { status: 400, title: 'The Service-Session-Id header is missing' },
   duplicate_cell: { status: 400, title: 'A cell id appears twice' },
@@ -37,17 +37,17 @@ const ENTRIES = {
   session_busy: {
     status: 409,
     title: 'The session is busy',
-    advice: 'Wait until it is ready again, or cancel what it does.',
+    advice: 'Wait until it is ready again, or cancel what it is doing.',
   },
   session_not_ready: {
     status: 409,
     title: 'The session is not ready',
-    advice: 'Wait until it is ready: its events and a GET of it say when.',
+    advice: 'Wait until it is ready: its event stream and a GET of it show when.',
   },
   session_failed: {
     status: 409,
     title: 'The session has failed',
-    advice: 'A GET of it says why, and a few seconds later starts it again.',
+    advice: 'A GET of it shows why; a few seconds after the failure it also starts it again.',
   },
   session_closed: {
     status: 409,
@@ -56,20 +56,20 @@ const ENTRIES = {
   },
   session_not_editable: {
     status: 409,
-    title: 'The session was opened in run mode',
-    advice: 'Leave code and config out, or open it again in edit mode.',
+    title: 'The session is in run mode and cannot be edited',
+    advice: 'Omit code and config, or open it again in edit mode.',
   },
   structural_error: { status: 409, title: 'The notebook has structural errors' },
   notebook_not_ready: {
     status: 409,
     title: 'The notebook session is not ready',
-    advice: 'Wait until it is ready: its events and a GET of it say when.',
+    advice: 'Wait until it is ready: its event stream and a GET of it show when.',
   },
   binding_differs: { status: 409, title: 'The conversation is bound to another notebook, or to none' },
   environment_differs: {
     status: 409,
     title: 'The notebook session belongs to another environment',
-    advice: 'Name the environment that it is in: a GET of it says which.',
+    advice: 'Name the environment that it is in: a GET of it shows which.',
   },
   no_model_configured: { status: 409, title: 'No model is configured' },
   model_not_configured: { status: 409, title: 'The provider of this model is not configured' },
@@ -80,7 +80,7 @@ const ENTRIES = {
   },
   environment_in_use: {
     status: 409,
-    title: 'Sessions are attached to the environment',
+    title: 'Sessions are still attached to the environment',
     advice: 'Close them first.',
   },
   environment_closed: {
@@ -91,7 +91,7 @@ const ENTRIES = {
   run_finished: {
     status: 409,
     title: 'The run has already finished',
-    advice: 'A GET of it says how.',
+    advice: 'A GET of it shows how it ended.',
   },
   datasource_changed: { status: 409, title: 'Another request changed the datasource meanwhile' },
   already_exists: { status: 409, title: 'A datasource or a member with this name already exists' },

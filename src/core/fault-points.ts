@@ -10,4 +10,4 @@ export type FaultPoint =
   | 'tool.ran';
 
 /** Does nothing. Under `--conditions=development` the tests replace this module (see `imports` in package.json). */
-export function reach(_: FaultPoint): void {}
+export function faultPoint(_: FaultPoint): void {}

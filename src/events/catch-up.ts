@@ -1,6 +1,7 @@
 /** How a subscriber gets to the present: from where it was, or from the current state. */
+
+import type { Envelope } from '#src/wire/events.ts';
 import type { ChunkRing } from './chunk-ring.ts';
-import type { Envelope } from './envelope.ts';
 import { encodeFrame, fromFrame } from './frame.ts';
 
 export interface Place {

@@ -1,4 +1,4 @@
-import type { Envelope } from './envelope.ts';
+import type { Envelope } from '#src/wire/events.ts';
 
 /** Frames leave together in pieces of at most this size, so that none holds a socket for long. */
 export const PIECE_BYTES = 64 * 1024;

@@ -17,11 +17,11 @@
  * state again. So do the ids of the replay, which have a third part; that of `session.replayed` has none.
  */
 import { randomBytes } from 'node:crypto';
+import type { Envelope } from '#src/wire/events.ts';
 import { Backpressure } from './backpressure.ts';
 import { placeAfter, stateFrames } from './catch-up.ts';
 import { ChunkRing } from './chunk-ring.ts';
 import { CommitGate } from './commit-gate.ts';
-import type { Envelope } from './envelope.ts';
 import type { EventSink, Subscription } from './event-sink.ts';
 import { encodeFrame, joinFrames, PIECE_BYTES } from './frame.ts';
 import type { Heartbeats } from './heartbeats.ts';

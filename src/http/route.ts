@@ -1,13 +1,14 @@
 /**
- * One declaration per operation: the request it takes, the answers it gives, who may call it, and the handler. The
- * server mounts it, the edge checks requests against it, and the OpenAPI document is made from it.
+ * The declaration of an operation: its request, its responses, who may call it, and its handler. The server mounts it,
+ * admission checks requests against it, and the OpenAPI document is made from it.
  */
 import type { Static, TObject, TSchema, TUndefined } from 'typebox';
 import type { ErrorCode } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
-import type { Reply } from './reply.ts';
+import type { Wire } from '#src/wire/shape.ts';
+import type { Reply } from './reply/reply.ts';
 
-/** Of routes that set no limit of their own. */
+/** The body limit of routes that set none of their own. */
 export const DEFAULT_BODY_LIMIT_BYTES = 1024 * 1024;
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -15,33 +16,33 @@ export type Access = 'public' | { readonly action: string };
 
 export interface ResponseSpec {
   readonly description: string;
-  /** Of the JSON body; for `text/event-stream` of the JSON in each `data:` line. */
+  /** The schema of the JSON body, or for `text/event-stream` of the JSON in each `data:` line. */
   readonly schema?: TSchema;
-  /** `application/json` unless said otherwise: several where the request decides, a media range where the content does. */
+  /** Defaults to `application/json`. Several when the request decides, a media range when the content does. */
   readonly contentType?: string | readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A request as its handler sees it. Everything is copied: it outlives the connection. */
-export interface Exchange<Params extends string, Headers extends string, Query, Body, Caller> {
+/** A request as its handler sees it. Everything is copied, so it outlives the connection. */
+export interface RouteRequest<Params extends string, Headers extends string, Query, Body, Caller> {
   readonly principal: Caller;
-  /** Plausible ids, percent-decoded. */
+  /** The parameters of the path: percent-decoded, and with the characters and length of an id. */
   readonly params: Readonly<Record<Params, string>>;
-  /** The request headers that the route names; empty when absent. */
+  /** The request headers that the route declares; a missing one is the empty string. */
   readonly headers: Readonly<Record<Headers, string>>;
   readonly query: Query;
   readonly body: Body;
-  /** A HEAD request: the body of the answer is counted and not sent. */
+  /** Whether the request is HEAD: the length of the body is sent, the body is not. */
   readonly headOnly: boolean;
   readonly requestId: string;
-  /** Of the connection, as text, where the route is audited; else empty. */
+  /** The client's IP address when the route is audited; otherwise the empty string. */
   readonly remoteAddress: string;
-  /** Aborts when the client leaves before it was answered. Made on first use. */
+  /** Aborts when the client leaves before it was answered. */
   readonly signal: AbortSignal;
 }
 
-/** An exchange of any route: what a handler receives once its own types are forgotten. */
-export type AnyExchange = Exchange<string, string, unknown, unknown, Principal | undefined>;
+/** The request of any route, without the types of its own schemas. */
+export type AnyRouteRequest = RouteRequest<string, string, unknown, unknown, Principal | undefined>;
 
 interface Declaration<Path extends string, A extends Access, Headers extends string> {
   readonly method: Method;
@@ -53,18 +54,17 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
   readonly access: A;
   /** Request headers the handler reads, lower case, each with its description. */
   readonly headers?: Readonly<Record<Headers, string>>;
-  /** Of a larger body nothing is parsed: 413. */
+  /** A larger body is refused with 413 and not parsed. Defaults to 1 MiB. */
   readonly bodyLimitBytes?: number;
-  /** A browser may only call it from a page of this server. */
+  /** Whether browsers may call it only from a page of this server. */
   readonly sameOrigin?: boolean;
-  /** The handler notes who did what, from where. */
+  /** Whether the handler writes an audit entry, which includes the client's address. */
   readonly audited?: boolean;
-  /** The answer holds a secret: a receipt of it is sealed for its caller. */
+  /** Whether the reply holds a secret: its idempotency record is then encrypted with the caller's credential. */
   readonly secretAnswer?: boolean;
-  /** Answered even while the server drains. */
+  /** Whether it is answered while the server drains. */
   readonly whileDraining?: boolean;
-  readonly responses: Readonly<Record<number, ResponseSpec>>;
-  /** The codes it can answer with beside those any operation can. */
+  /** The error codes it can answer with, in addition to those of admission. */
   readonly errors?: readonly ErrorCode[];
 }
 
@@ -75,29 +75,42 @@ export interface RouteSpec<
   Query extends TSchema,
   Body extends TSchema,
   Optional extends boolean,
+  Responses extends Readonly<Record<number, ResponseSpec>>,
 > extends Declaration<Path, A, Headers> {
-  /** An object of strings, integers, booleans and enums. A property with a `default` may be left out. */
+  /** An object of strings, integers, booleans and enums. A property with a `default` may be omitted. */
   readonly query?: Query & TObject;
   readonly body?: Body;
-  /** The body may be left out; the handler then sees `undefined`. */
+  /** Whether the body may be omitted; the handler then gets `undefined`. */
   readonly optionalBody?: Optional;
+  /** By status. The JSON that the handler returns must match the schema of one of them: the compiler checks it. */
+  readonly responses: Responses;
   handle(
-    exchange: Exchange<
+    request: RouteRequest<
       ParamNames<Path>,
       Headers,
       Static<Query>,
       Static<Body> | (Optional extends true ? undefined : never),
       A extends 'public' ? undefined : Principal
     >,
-  ): Reply | Promise<Reply>;
+  ): Reply<BodyOf<Responses>> | Promise<Reply<BodyOf<Responses>>>;
 }
 
-/** A declared operation, its own types forgotten. */
+/** The JSON bodies that the responses describe; unknown when none has a schema. */
+type BodyOf<Responses> = [DescribedBody<Responses>] extends [never] ? unknown : DescribedBody<Responses>;
+
+type DescribedBody<Responses> = {
+  [Status in keyof Responses]: Responses[Status] extends { readonly schema: infer Schema extends TSchema }
+    ? Wire<Schema>
+    : never;
+}[keyof Responses];
+
+/** A declared operation, without the types of its own schemas. */
 export interface Route extends Declaration<string, Access, string> {
   readonly query?: TObject;
   readonly body?: TSchema;
   readonly optionalBody?: boolean;
-  handle(exchange: AnyExchange): Reply | Promise<Reply>;
+  readonly responses: Readonly<Record<number, ResponseSpec>>;
+  handle(request: AnyRouteRequest): Reply | Promise<Reply>;
 }
 
 type ParamNames<Path extends string> = Path extends `${string}:${infer Rest}`
@@ -106,12 +119,17 @@ type ParamNames<Path extends string> = Path extends `${string}:${infer Rest}`
     : Rest
   : never;
 
-/** The names of the parameters of a path, in their order. */
+/** Returns the names of the parameters of a path, in order. */
 export function paramNamesOf(path: string): string[] {
   return [...path.matchAll(/:(\w+)/g)].map((match) => match[1]!);
 }
 
-/** Declares one operation; the types of `handle`'s exchange follow from the path and the schemas. */
+/** Returns a path with its parameters filled in. A parameter that is missing becomes empty. */
+export function pathWith(path: string, params: Readonly<Record<string, string>>): string {
+  return path.replace(/:(\w+)/g, (_, name: string) => encodeURI(params[name] ?? ''));
+}
+
+/** Declares one operation. The type of the handler's request follows from the path and the schemas. */
 export function defineRoute<
   const Path extends string,
   const A extends Access,
@@ -119,6 +137,7 @@ export function defineRoute<
   Query extends TSchema = TUndefined,
   Body extends TSchema = TUndefined,
   const Optional extends boolean = false,
->(spec: RouteSpec<Path, A, Headers, Query, Body, Optional>): Route {
+  const Responses extends Readonly<Record<number, ResponseSpec>> = Readonly<Record<number, ResponseSpec>>,
+>(spec: RouteSpec<Path, A, Headers, Query, Body, Optional, Responses>): Route {
   return spec;
 }

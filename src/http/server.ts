@@ -1,38 +1,38 @@
 /**
- * The HTTP server: mounts the routes, answers what no route does, and owns the listening socket. It ends in three steps:
- * `stopListening`, then requests in flight are answered, then every connection is closed.
+ * The HTTP server: it mounts the routes, answers requests that no route takes, and owns the listening socket. It closes
+ * in three steps: it stops listening, it answers the requests in flight, it closes every connection.
  */
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
-import { ConnectionLimit, limitConnections } from './connection-limit.ts';
-import type { Edge, EdgePorts } from './edge.ts';
-import { OpenStreams } from './event-stream.ts';
-import { createRequestHandler } from './exchange.ts';
-import { GuessGuard } from './guess-guard.ts';
-import { problemReply } from './problem.ts';
-import { framingOf } from './request-head.ts';
-import { requestIdFor } from './request-id.ts';
+import { AdmittedRequest, prepareRoute } from './edge/admission.ts';
+import { AuthThrottle } from './edge/auth-throttle.ts';
+import { ConnectionLimit, limitConnections } from './edge/connection-limit.ts';
+import { HttpExchange } from './edge/exchange.ts';
+import type { HttpContext, HttpDependencies } from './edge/http-context.ts';
+import { framingOf, requestIdFor } from './edge/request-head.ts';
+import { OpenStreams } from './reply/event-stream.ts';
+import { problemReply } from './reply/problem.ts';
+import { type EncodedReply, writeWhole } from './reply/write-reply.ts';
 import type { Method, Route } from './route.ts';
 import { listenOn, loadUws } from './uws.ts';
-import { type EncodedReply, writeReply } from './write-reply.ts';
 
-export interface ServerOptions extends EdgePorts {
+export interface ServerOptions extends HttpDependencies {
   readonly routes: readonly Route[];
   readonly listen: { readonly host: string; readonly port: number };
-  /** Counts the connections that are open at once, with those of other ports; more are closed. Default: one of its own. */
+  /** Counts the open connections, together with those of other ports. Defaults to a limit of its own. */
   readonly connections?: ConnectionLimit;
 }
 
 export interface Server extends AsyncDisposable {
   readonly host: string;
-  /** The port that was asked for, or the one that was free when that was 0. */
+  /** The configured port, or the free one that was chosen when that is 0. */
   readonly port: number;
-  /** No new connections; those that are open go on. Idempotent. */
+  /** Refuses new connections; open ones go on. Idempotent. */
   stopListening(): void;
   /** Ends the event streams whose caller matches, such as those of a revoked token. */
   endStreams(matches: (caller: Principal | undefined) => boolean): void;
-  /** Ends the requests whose answer is late and whose caller may no longer make them: `refusal` says why not. */
+  /** Ends the deferred replies whose caller may no longer make the request: `refusal` returns why, or undefined. */
   endPending(refusal: (caller: Principal, action: string) => AppError | undefined): void;
   /** Stops listening, waits up to `graceMs` for requests in flight, then ends every connection. Idempotent. */
   close(graceMs?: number): Promise<void>;
@@ -49,10 +49,10 @@ const DEFAULT_GRACE_MS = 1000;
 const DEFAULT_HEARTBEAT_MS = 10_000;
 const GRACE_CHECK_MS = 5;
 
-/** Settles once the server listens. Throws one clear line when it cannot, or when a route names an unknown action. */
+/** Resolves once the server listens. Rejects with an error of one line when it cannot, or when a route is misdeclared. */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const uws = await loadUws();
-  const edge: Edge = {
+  const context: HttpContext = {
     auth: options.auth,
     log: options.log,
     durable: options.durable ?? (() => undefined),
@@ -64,11 +64,11 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     streams: new OpenStreams(),
     inFlight: new Set(),
     pendingAnswers: new Set(),
-    guesses: new GuessGuard(),
+    authThrottle: new AuthThrottle(),
   };
   const app = uws.App();
   limitConnections(app, options.connections ?? new ConnectionLimit());
-  mount(app, options.routes, edge);
+  mount(app, options.routes, context);
   const { host } = options.listen;
   const socket = listenOn(app, host, options.listen.port);
   const port = uws.us_socket_local_port(socket);
@@ -82,9 +82,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const close = async (graceMs: number) => {
     stopListening();
     const deadline = Date.now() + graceMs;
-    while (edge.inFlight.size > 0 && Date.now() < deadline) await later(GRACE_CHECK_MS);
-    for (const stream of edge.streams) stream.end();
-    for (const stream of edge.streams.leaving) stream.abandon();
+    while (context.inFlight.size > 0 && Date.now() < deadline) await later(GRACE_CHECK_MS);
+    for (const stream of context.streams) stream.end();
+    for (const stream of context.streams.leaving) stream.abandon();
     app.close();
   };
   const server: Server = {
@@ -92,10 +92,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     port,
     stopListening,
     endStreams(matches) {
-      for (const stream of edge.streams) if (matches(stream.principal)) stream.end();
+      for (const stream of context.streams) if (matches(stream.principal)) stream.end();
     },
     endPending(refusal) {
-      for (const { caller, action, revoke } of edge.pendingAnswers) {
+      for (const { caller, action, revoke } of context.pendingAnswers) {
         const error = caller && action !== undefined ? refusal(caller, action) : undefined;
         if (error !== undefined) revoke(error);
       }
@@ -111,17 +111,17 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   return server;
 }
 
-function mount(app: TemplatedApp, routes: readonly Route[], edge: Edge): void {
+function mount(app: TemplatedApp, routes: readonly Route[], context: HttpContext): void {
   const methodsOf = new Map<string, Set<string>>();
   for (const route of routes) {
-    if (route.access !== 'public' && edge.auth.requirements(route.access.action) === undefined) {
+    if (route.access !== 'public' && context.auth.requirements(route.access.action) === undefined) {
       throw new Error(`${route.operationId} needs the action ${route.access.action}, which is not declared`);
     }
     const methods = methodsOf.get(route.path) ?? new Set();
     if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
     methodsOf.set(route.path, methods.add(route.method));
-    app[MOUNT[route.method]](route.path, createRequestHandler(route, edge));
-    if (route.method === 'GET') app.head(route.path, createRequestHandler(route, edge, true));
+    app[MOUNT[route.method]](route.path, handlerOf(route, context, false));
+    if (route.method === 'GET') app.head(route.path, handlerOf(route, context, true));
   }
   for (const [path, methods] of methodsOf) {
     if (methods.has('GET')) methods.add('HEAD');
@@ -144,17 +144,29 @@ function mount(app: TemplatedApp, routes: readonly Route[], edge: Edge): void {
   app.any('/*', (res, req) => refuse(res, req, notFound()));
 }
 
+/** Returns what answers the requests of one route. With `headOnly` (for HEAD) it sends no bodies. */
+function handlerOf(route: Route, context: HttpContext, headOnly: boolean) {
+  const prepared = prepareRoute(route);
+  return (res: HttpResponse, req: HttpRequest): void => {
+    const request = new AdmittedRequest(requestIdFor(req.getHeader('x-request-id')), headOnly);
+    new HttpExchange(prepared, context, res, request).receive(req);
+  };
+}
+
 function refuse(res: HttpResponse, req: HttpRequest, error: AppError): void {
   const requestId = requestIdFor(req.getHeader('x-request-id'));
   answer(res, req, problemReply(error, { requestId, instance: req.getUrl() }), requestId);
 }
 
-/** What no route answers. When what comes behind the request cannot be trusted it is never looked at: see exchange.ts. */
+/**
+ * Answers a request that no route takes. When the bytes after it cannot be trusted, the connection ends with the answer,
+ * in the next turn: see `HttpExchange`.
+ */
 function answer(res: HttpResponse, req: HttpRequest, reply: EncodedReply, requestId: string): void {
   const close = framingOf(req) !== 'plain';
-  const options = { requestId, headOnly: req.getMethod() === 'head', close };
+  const options = { requestId, headOnly: req.getMethod() === 'head', close, isCorked: !close };
   if (!close) {
-    writeReply(res, reply, options);
+    writeWhole(res, reply, options);
     return;
   }
   let isGone = false;
@@ -162,7 +174,7 @@ function answer(res: HttpResponse, req: HttpRequest, reply: EncodedReply, reques
     isGone = true;
   });
   setImmediate(() => {
-    if (!isGone) res.cork(() => writeReply(res, reply, options));
+    if (!isGone) writeWhole(res, reply, options);
   });
 }
 

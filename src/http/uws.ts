@@ -1,9 +1,10 @@
+/** The native HTTP library: loading it, and listening with it. */
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 
 export type Uws = typeof import('uWebSockets.js');
 
 declare module 'uWebSockets.js' {
-  // Missing in the package's own declarations; the native code takes the most complete form.
+  // This overload is missing in the package's own declarations; the native code accepts it.
   interface TemplatedApp {
     listen(
       host: string,
@@ -14,10 +15,10 @@ declare module 'uWebSockets.js' {
   }
 }
 
-/** Without this a second server on the same port would share it silently. */
+/** Without this option a second server on the same port would silently share it. */
 const EXCLUSIVE_PORT = 1;
 
-/** The native HTTP library. Throws one clear line where its binary does not fit this machine. */
+/** Loads the library. Throws an error of one line when its binary does not run on this machine. */
 export async function loadUws(): Promise<Uws> {
   try {
     return (await import('uWebSockets.js')).default;
@@ -30,7 +31,7 @@ export async function loadUws(): Promise<Uws> {
   }
 }
 
-/** Settles with the listening socket, or throws when the port is taken or the address is not ours. */
+/** Returns the listening socket. Throws when the port is taken or the address does not belong to this machine. */
 export function listenOn(app: TemplatedApp, host: string, port: number): us_listen_socket {
   let listening: us_listen_socket | false = false;
   app.listen(host, port, EXCLUSIVE_PORT, (socket) => {

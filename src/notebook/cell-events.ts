@@ -1,6 +1,7 @@
 /** Builds the events about cells. */
-import type { EventData, EventType } from '#src/events/envelope.ts';
+
 import type { CellOutput } from '#src/kernel/messages.ts';
+import type { EventData, EventType } from '#src/wire/events.ts';
 import { configOf } from './document.ts';
 import { shownStatus, type VariableGraph, type ViewCell } from './view.ts';
 

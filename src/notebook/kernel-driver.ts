@@ -1,7 +1,7 @@
 /** The `kernel` actor of a notebook session: starts one kernel, carries out the chart's commands, reports facts. */
 import { fromCallback } from 'xstate';
 import type { DriverCommand, SessionContext, SessionEvent } from '#machines/notebook-session.ts';
-import { reach } from '#src/core/fault-points.ts';
+import { faultPoint } from '#src/core/fault-points.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
 import type { BridgeDone, KernelCall, KernelMessage } from '#src/kernel/messages.ts';
@@ -68,7 +68,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
       ports.kernels.startKernel(ports.launchOf(input, live), {
         ready: ({ phases, done }) =>
           orKill(() => {
-            reach('kernel.ready');
+            faultPoint('kernel.ready');
             live.takeVerdicts(done);
             const totalMs = roundMs(performance.now() - startedAt);
             report({ type: 'kernel.ready', phases: { ...phases, totalMs } });

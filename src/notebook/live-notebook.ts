@@ -5,10 +5,10 @@
  */
 import type { Work, WorkEnd } from '#machines/notebook-session.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
-import type { Envelope } from '#src/events/envelope.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
 import type { BridgeDone, CellOutput, KernelMessage } from '#src/kernel/messages.ts';
+import type { Envelope } from '#src/wire/events.ts';
 import type { CellOutputRecord } from '#storage/notebooks.ts';
 import { cellEvent, type NotebookEvent, registeredEvent, variablesEvent } from './cell-events.ts';
 import { type CellConfig, configOf, type NotebookDocument, withConfig } from './document.ts';

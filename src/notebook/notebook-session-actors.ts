@@ -6,7 +6,7 @@
 import { notebookSessionMachine, type SessionContext } from '#machines/notebook-session.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
-import { reach } from '#src/core/fault-points.ts';
+import { faultPoint } from '#src/core/fault-points.ts';
 import { sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { KernelLaunch } from '#src/kernel/kernel.ts';
@@ -67,7 +67,7 @@ export class SessionActors {
           if (work !== null) liveNotebooks.of({ workspaceId, id: notebookId }).endWork(work, end);
         },
         release: ({ context: { workspaceId, notebookId, environmentId } }) => {
-          reach('session.released');
+          faultPoint('session.released');
           if (environmentId === null) return;
           const detach = { type: 'detachNotebook', sessionId: sessionIdOf(notebookId) } as const;
           environments.tell({ workspaceId, id: environmentId }, detach);

@@ -7,10 +7,10 @@ import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
-import type { Envelope } from '#src/events/envelope.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane } from '#src/sessions/session-plane.ts';
+import type { Envelope } from '#src/wire/events.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
@@ -95,11 +95,6 @@ export class NotebookSessions {
     if (!peek.live) actors.restore(session);
     actors.tell(session, { type: 'wake' });
     return session;
-  }
-
-  /** Resolves when what `record` shows is on disk; `undefined` when it is. */
-  uncommitted(workspaceId: WorkspaceId, sessionId: string): Promise<void> | undefined {
-    return this.#options.actors.uncommitted({ workspaceId, id: sessionId });
   }
 
   /** Closes the session; resolves with its final record once the kernel is gone. Throws `session_closed` when it is. */

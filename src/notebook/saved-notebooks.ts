@@ -2,7 +2,7 @@
 import { timestampAfter } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { type NotebookId, newId, type WorkspaceId } from '#src/core/ids.ts';
-import { type JsonPage, pageOf } from '#src/runs/page.ts';
+import { type JsonPage, jsonPageOf } from '#storage/listing.ts';
 import { type NotebookRecord, notebookRecords } from '#storage/notebooks.ts';
 import type { Store, Transaction } from '#storage/store.ts';
 import {
@@ -88,7 +88,7 @@ export class SavedNotebooks {
     if (after !== undefined && this.#store.get(notebookRecords, workspaceId, after) === undefined) {
       throw new AppError('invalid_cursor', `There is no notebook ${after} in this workspace.`);
     }
-    return pageOf(
+    return jsonPageOf(
       this.#store.list(notebookRecords, workspaceId, [], { after, limit: limit + 1 }),
       limit,
       ({ summary }) => summary,

@@ -8,10 +8,11 @@ import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, type Failure, notFound } from '#src/core/errors.ts';
-import { reach } from '#src/core/fault-points.ts';
+import { faultPoint } from '#src/core/fault-points.ts';
 import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId } from '#src/core/ids.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
+import { type JsonPage, jsonPageOf } from '#storage/listing.ts';
 import {
   type AssetRecord,
   agentRuns,
@@ -21,7 +22,6 @@ import {
   sessionRuns,
 } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
-import { type JsonPage, pageOf } from './page.ts';
 
 /** A run as the API returns it. */
 export interface RunDocument {
@@ -93,7 +93,7 @@ export class RunRepository {
       tx.put(listOf(kind), null, workspaceId, sessionId, runId);
     });
     this.actors.spawn({ workspaceId, id: runId }, { workspaceId, runId, sessionId, kind });
-    reach('run.begun');
+    faultPoint('run.begun');
     return runId;
   }
 
@@ -108,7 +108,7 @@ export class RunRepository {
       error: end.error,
       finishedAt: timestamp(),
     }));
-    reach('run.ended');
+    faultPoint('run.ended');
     if (end.assets.size === 0) return;
     this.#store.write((tx) => {
       for (const [assetId, asset] of end.assets) tx.put(assetRecords, asset, workspaceId, runId, assetId);
@@ -149,7 +149,7 @@ export class RunRepository {
       throw new AppError('invalid_cursor', `The session ${sessionId} has no run ${after}.`);
     }
     const entries = this.#store.list(runsOfKind, workspaceId, [sessionId], { after, limit: limit + 1 });
-    return pageOf(entries, limit, (_, id) => {
+    return jsonPageOf(entries, limit, (_, id) => {
       const record = this.#store.get(runRecords, workspaceId, id);
       if (record === undefined) throw new Error(`The run ${id} is listed but has no record.`);
       return this.#shown(workspaceId, id, record);

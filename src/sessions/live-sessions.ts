@@ -1,7 +1,7 @@
 import type { ActorId } from '#src/actors/address.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
-import type { Envelope } from '#src/events/envelope.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
+import type { Envelope } from '#src/wire/events.ts';
 
 /** What is in memory of a session that is not closed, besides its actor. */
 export interface LiveSession {

@@ -2,9 +2,9 @@ import type { SessionNotice } from '#machines/any-session.ts';
 import type { RunKind } from '#machines/run.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import type { Failure } from '#src/core/errors.ts';
-import type { Envelope } from '#src/events/envelope.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { Envelope } from '#src/wire/events.ts';
 import { closedEvent, type LiveSession, type LiveSessions } from './live-sessions.ts';
 
 /** The actors of one kind of session, as far as all kinds are alike. */

@@ -396,18 +396,16 @@ test('a state is uncommitted until its commit, also when the actor is over', asy
   const { actors } = startBoxes(t, store);
   actors.spawn(box('a'), { id: 'a' });
   actors.spawn(box('b'), { id: 'b' });
-  assert.notEqual(actors.uncommitted(box('a')), undefined);
-  await actors.uncommitted(box('a'));
-  assert.deepEqual(
-    [actors.uncommitted(box('a')), committedStates(store)],
-    [undefined, { a: 'empty', b: 'empty' }],
-  );
+  const uncommitted = () => store.observe(() => actors.peek(box('a'))).uncommitted;
+  assert.notEqual(uncommitted(), undefined);
+  await uncommitted();
+  assert.deepEqual([uncommitted(), committedStates(store)], [undefined, { a: 'empty', b: 'empty' }]);
   actors.ask(box('a'), { type: 'burn' });
   const left = new Promise<void>((resolve) => setImmediate(resolve));
   await left;
   assert.equal(actors.peek(box('a'))?.live, false);
   assert.equal(committedStates(store).a, 'empty', 'its commit is under way');
-  await actors.uncommitted(box('a'));
+  await uncommitted();
   assert.equal(committedStates(store).a, 'ashes');
 });
 

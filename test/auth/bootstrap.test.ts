@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { Authenticator } from '#src/auth/authenticator.ts';
 import { type BootstrapOptions, bootstrap } from '#src/auth/bootstrap.ts';
-import { Callers } from '#src/auth/callers.ts';
 import { Identity } from '#src/auth/identity.ts';
 import { Secret } from '#src/core/secret.ts';
 import { openTestStore, temporaryDirectory } from './identity-fixture.ts';
@@ -18,7 +18,7 @@ async function start(dataDir: string, chosen: Omit<BootstrapOptions, 'identity' 
 
 async function enter(dataDir: string, token: string, workspaceId: string) {
   await using store = await openTestStore(dataDir);
-  return new Callers(new Identity(store)).authenticate(`Bearer ${token}`, workspaceId);
+  return new Authenticator(new Identity(store)).authenticate(`Bearer ${token}`, workspaceId);
 }
 
 function readBootstrapFile(dataDir: string) {

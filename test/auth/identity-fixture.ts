@@ -3,16 +3,16 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { Authenticator } from '#src/auth/authenticator.ts';
 import { bootstrap } from '#src/auth/bootstrap.ts';
-import { Callers } from '#src/auth/callers.ts';
 import { Identity } from '#src/auth/identity.ts';
 import { Members } from '#src/auth/members.ts';
-import type { Scope } from '#src/auth/permissions.ts';
 import { AccessTokens } from '#src/auth/tokens.ts';
 import { Workspaces } from '#src/auth/workspaces.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { Principal, Role } from '#src/core/principal.ts';
 import { Secret } from '#src/core/secret.ts';
+import type { Scope } from '#src/wire/identity.ts';
 import { openStore } from '#storage/open-store.ts';
 
 export const START_MS = Date.parse('2030-01-01T00:00:00.000Z');
@@ -44,12 +44,12 @@ export async function openIdentity(t: TestContext) {
   const clock: Clock = { ms: START_MS };
   const identity = new Identity(store, () => clock.ms);
   await bootstrap({ identity, dataDir, token: new Secret(BOOTSTRAP_TOKEN), workspaceId: 'home' });
-  const callers = new Callers(identity);
+  const authenticator = new Authenticator(identity);
   const tokens = new AccessTokens(identity);
   const members = new Members(identity);
   const workspaces = new Workspaces(identity);
   const enter = (token: string, workspaceId: string = 'home') =>
-    callers.authenticate(`Bearer ${token}`, workspaceId);
+    authenticator.authenticate(`Bearer ${token}`, workspaceId);
   const owner = enter(BOOTSTRAP_TOKEN);
 
   /** Adds a member of workspace `home` with a token made by its owner. */
@@ -58,7 +58,7 @@ export async function openIdentity(t: TestContext) {
     const { token, secret } = tokens.create(owner, { name: `of ${userId}`, scopes, userId });
     return { token, secret: secret.reveal(), principal: enter(secret.reveal()) };
   }
-  return { dataDir, store, clock, identity, callers, tokens, members, workspaces, enter, owner, join };
+  return { dataDir, store, clock, identity, authenticator, tokens, members, workspaces, enter, owner, join };
 }
 
 /** The code an AppError is refused with; fails when nothing is refused. */

@@ -9,10 +9,10 @@ import { openIdentity } from './identity-fixture.ts';
 /** The identity fixture behind a real server with the routes of identity alone. */
 export async function serveIdentity(t: TestContext) {
   const fixture = await openIdentity(t);
-  const { callers, store, workspaces, members, tokens } = fixture;
+  const { authenticator, store, workspaces, members, tokens } = fixture;
   const server = await createServer({
     listen: { host: '127.0.0.1', port: 0 },
-    auth: callers,
+    auth: authenticator,
     log: { error: (fields, message) => assert.fail(`${message} ${JSON.stringify(fields)}`) },
     durable: () => store.durable(),
     routes: [...workspaceRoutes(workspaces), ...memberRoutes(members), ...accessTokenRoutes(tokens)],

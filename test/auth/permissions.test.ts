@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ACTIONS, authorize, reaches, SCOPES } from '#src/auth/permissions.ts';
+import { ACTIONS, authorize, reaches } from '#src/auth/permissions.ts';
 import type { Role } from '#src/core/principal.ts';
+import { SCOPES } from '#src/wire/identity.ts';
 import { principalWith, refusalOf } from './identity-fixture.ts';
 
 const ROLES: readonly Role[] = ['viewer', 'editor', 'owner'];
@@ -30,7 +31,6 @@ test('a viewer reads, governs datasources, and looks after their own tokens', ()
     'datasource.write',
     'datasource.delete',
     'datasource.test',
-    'datasource.query',
     'workspace.read',
     'token.read',
     'token.create',

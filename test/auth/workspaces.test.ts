@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SCOPES } from '#src/auth/permissions.ts';
+import { SCOPES } from '#src/wire/identity.ts';
 import { BOOTSTRAP_TOKEN, openIdentity, refusalOf, START } from './identity-fixture.ts';
 
 test('whoever creates a workspace owns it', async (t) => {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { Datasource, Key } from '#src/client/datasources.ts';
+import type { Datasource } from '#src/wire/datasource.ts';
+import type { Key } from '#src/wire/operations.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { Shell } from './troupe-process.ts';
 

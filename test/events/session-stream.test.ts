@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Envelope } from '#src/events/envelope.ts';
 import { SessionStream } from '#src/events/session-stream.ts';
+import type { Envelope } from '#src/wire/events.ts';
 import { closed, RecordingSink, snapshot, text } from './recording-sink.ts';
 
 const open = (limitBytes?: number) =>

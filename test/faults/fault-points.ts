@@ -8,6 +8,6 @@ const [name, nth = '1'] = (process.env.FAULT_POINT ?? '').split(':');
 let left = Number(nth);
 
 /** Kills the process if this is the point that was asked for. */
-export function reach(point: FaultPoint): void {
+export function faultPoint(point: FaultPoint): void {
   if (point === name && --left === 0) process.kill(process.pid, 'SIGKILL');
 }

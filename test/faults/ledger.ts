@@ -1,7 +1,7 @@
 /** What a server has acknowledged about one notebook and published to subscribers. Checks later states against it. */
 import assert from 'node:assert/strict';
-import type { Notebook } from '#src/client/notebooks.ts';
-import type { Run, RunStatus } from '#src/client/runs.ts';
+import type { Notebook } from '#src/wire/notebook.ts';
+import type { Run, RunStatus } from '#src/wire/run.ts';
 import type { Follower } from './follower.ts';
 
 /** The promises about one notebook. */

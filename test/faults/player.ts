@@ -3,10 +3,11 @@
  * and checks it after the next start. A request without a response has happened completely or not at all, and at most
  * once: it is sent again with its idempotency key.
  */
+
 import assert from 'node:assert/strict';
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
-import type { Run } from '#src/client/runs.ts';
+import type { Run } from '#src/wire/run.ts';
 import type { SeededRandom } from '#test/support/random.ts';
 import { Follower } from './follower.ts';
 import { Ledger } from './ledger.ts';

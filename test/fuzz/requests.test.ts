@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { OpenApiDocument } from '#src/http/openapi.ts';
+import type { OpenApiDocument } from '#src/http/openapi/document.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import { startServer, type TestServer } from '#test/support/server-fixture.ts';

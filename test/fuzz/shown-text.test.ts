@@ -1,4 +1,5 @@
 /** Hostile outputs and texts at what the command line shows them with: no error, nothing that steers a terminal, an end. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RunScreen } from '#src/cli/run/run-screen.ts';
@@ -8,8 +9,8 @@ import { cutTo } from '#src/cli/show/width.ts';
 import { styleOf } from '#src/cli/style.ts';
 import { table } from '#src/cli/table.ts';
 import { terminalOn } from '#src/cli/terminal.ts';
-import type { NotebookStreamEvent } from '#src/client/events.ts';
-import type { Run } from '#src/client/runs.ts';
+import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import type { Run } from '#src/wire/run.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import { STEERING } from '#test/support/steering.ts';
 import { odd } from './odd-values.ts';

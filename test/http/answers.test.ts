@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import Type from 'typebox';
 import { AppError } from '#src/core/errors.ts';
-import { accepted, created, encodedJson, json, noContent, ok, type Reply, raw } from '#src/http/reply.ts';
+import {
+  accepted,
+  created,
+  encodedJson,
+  json,
+  noContent,
+  ok,
+  type Reply,
+  raw,
+} from '#src/http/reply/reply.ts';
 import { defineRoute, type Method } from '#src/http/route.ts';
 import { deferred, GOOD, JSON_BODY, principal, RawConnection, send, serve } from './test-server.ts';
 

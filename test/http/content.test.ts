@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { parseByteRange } from '#src/http/byte-range.ts';
-import { attachment } from '#src/http/content-disposition.ts';
-import { describeForeign } from '#src/http/media-type.ts';
-import { originOf } from '#src/http/public-origin.ts';
+import { publicOriginOf } from '#src/http/edge/origin.ts';
+import { attachment, describeUntrusted } from '#src/http/reply/content-headers.ts';
+import { parseByteRange } from '#src/http/reply/content-reply.ts';
 
 const RANGES: readonly (readonly [header: string, size: number, expected: unknown])[] = [
   ['bytes=0-0', 10, { first: 0, last: 0 }],
@@ -69,7 +68,7 @@ const TYPES: readonly (readonly [mimetype: string, contentType: string, disposit
 
 for (const [mimetype, contentType, disposition] of TYPES) {
   test(`the type ${JSON.stringify(mimetype.slice(0, 40))} is sent as ${contentType}, ${disposition}`, () => {
-    assert.deepEqual(describeForeign(mimetype), { contentType, disposition });
+    assert.deepEqual(describeUntrusted(mimetype), { contentType, disposition });
   });
 }
 
@@ -102,7 +101,7 @@ const ORIGINS: readonly (readonly [host: string, proto: string, origin: string])
 
 for (const [host, proto, origin] of ORIGINS) {
   test(`a caller of ${host} ${proto === '' ? 'without a proxy' : `by way of ${proto}`} has reached ${origin}`, () => {
-    assert.equal(originOf(host, proto), origin);
+    assert.equal(publicOriginOf(host, proto), origin);
   });
 }
 
@@ -119,6 +118,6 @@ for (const host of [
   'ä.example',
 ]) {
   test(`${JSON.stringify(host)} is no host to link to`, () => {
-    assert.throws(() => originOf(host, ''), { code: 'invalid_request' });
+    assert.throws(() => publicOriginOf(host, ''), { code: 'invalid_request' });
   });
 }

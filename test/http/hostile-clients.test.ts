@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import Type from 'typebox';
-import { ConnectionLimit } from '#src/http/connection-limit.ts';
-import { json } from '#src/http/reply.ts';
+import { ConnectionLimit } from '#src/http/edge/connection-limit.ts';
+import { json } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { eventually } from '#test/support/processes.ts';
 import { GOOD, JSON_BODY, RawConnection, send, serve } from './test-server.ts';

@@ -5,9 +5,9 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import test, { type TestContext } from 'node:test';
-import { ConnectionLimit } from '#src/http/connection-limit.ts';
-import { openHttp10Relay } from '#src/http/http10-relay.ts';
-import { raw } from '#src/http/reply.ts';
+import { ConnectionLimit } from '#src/http/edge/connection-limit.ts';
+import { openHttp10Relay } from '#src/http/edge/http10-relay.ts';
+import { raw } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { serve } from './test-server.ts';
 

@@ -3,8 +3,8 @@ import { createHmac } from 'node:crypto';
 import test from 'node:test';
 import Type from 'typebox';
 import { AppError } from '#src/core/errors.ts';
-import type { Idempotency, IdempotentRequest, StoredReply } from '#src/http/idempotency.ts';
-import { created, noContent, ok, type Reply } from '#src/http/reply.ts';
+import type { Idempotency, IdempotentRequest, StoredReply } from '#src/http/idempotency/idempotency.ts';
+import { created, noContent, ok, type Reply } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { deferred, JSON_BODY, send, serve, type TestServer } from './test-server.ts';
 
@@ -100,7 +100,7 @@ test('the store sees workspace, method, path, key and the raw body hashed with t
         path: '/things/a@b',
         key: 'key',
         bodyHash: createHmac('sha256', 'key').update('{"name":"ä"}').digest('hex'),
-        sealedBy: undefined,
+        credential: undefined,
       },
     ],
   );
@@ -110,7 +110,7 @@ test('where the answer holds a secret, the store is given the credential to seal
   const idempotency = new MemoryReceipts();
   const server = await serve(t, [{ ...thing(() => ok({})), secretAnswer: true }], { idempotency });
   await post(server, 'key');
-  assert.equal(idempotency.requests[0]?.sealedBy, 'Bearer good');
+  assert.equal(idempotency.requests[0]?.credential, 'Bearer good');
 });
 
 test('the same key with another body, or while the first runs, is refused', async (t) => {

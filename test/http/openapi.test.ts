@@ -3,12 +3,12 @@ import test from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import Type from 'typebox';
-import { AgentStreamEvent, NotebookStreamEvent } from '#src/events/envelope.ts';
-import { createOpenApi } from '#src/http/openapi.ts';
-import { created, encodedJson, noContent, ok, stream } from '#src/http/reply.ts';
+import { createOpenApi } from '#src/http/openapi/document.ts';
+import { created, encodedJson, noContent, ok, stream } from '#src/http/reply/reply.ts';
 import { defineRoute, type Route } from '#src/http/route.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
 import { withOpenApi } from '#src/http/routes/openapi.ts';
+import { AgentStreamEventSchema, NotebookStreamEventSchema } from '#src/wire/events.ts';
 import { type Answer, createAnswerCheck } from '#test/support/openapi-check.ts';
 import { auth, JSON_BODY, send, serve } from './test-server.ts';
 
@@ -76,7 +76,11 @@ const things: readonly Route[] = [
     access: use,
     headers: { 'last-event-id': 'Where to go on.' },
     responses: {
-      200: { description: 'The stream.', contentType: 'text/event-stream', schema: NotebookStreamEvent },
+      200: {
+        description: 'The stream.',
+        contentType: 'text/event-stream',
+        schema: NotebookStreamEventSchema,
+      },
     },
     handle: () => stream(() => ({ probe: () => Buffer.alloc(0), writable() {}, close() {} })),
   }),
@@ -206,9 +210,13 @@ test('the envelopes of both streams are described event by event', () => {
   const titles = (union: { readonly anyOf: readonly object[] }) =>
     union.anyOf.map((schema) => 'title' in schema && schema.title);
   assert.ok(
-    titles(NotebookStreamEvent).includes('cell-op') && !titles(NotebookStreamEvent).includes('text-delta'),
+    titles(NotebookStreamEventSchema).includes('cell-op') &&
+      !titles(NotebookStreamEventSchema).includes('text-delta'),
   );
-  assert.ok(titles(AgentStreamEvent).includes('text-delta') && !titles(AgentStreamEvent).includes('cell-op'));
+  assert.ok(
+    titles(AgentStreamEventSchema).includes('text-delta') &&
+      !titles(AgentStreamEventSchema).includes('cell-op'),
+  );
 });
 
 test('the document is served to anyone, itself included', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import Type from 'typebox';
 import type { Principal } from '#src/core/principal.ts';
-import { ok } from '#src/http/reply.ts';
+import { ok } from '#src/http/reply/reply.ts';
 import { defineRoute, paramNamesOf } from '#src/http/route.ts';
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;

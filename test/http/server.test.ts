@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { ok } from '#src/http/reply.ts';
+import { ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
-import { healthRoutes, type Readiness } from '#src/http/routes/health.ts';
+import { healthRoutes } from '#src/http/routes/health.ts';
 import { createServer } from '#src/http/server.ts';
+import type { Readiness } from '#src/wire/operations.ts';
 import { auth, deferred, RawConnection, send, serve } from './test-server.ts';
 
 const docs = { summary: 's', tags: [], responses: { 200: { description: 'd' } } } as const;

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { created, ok } from '#src/http/reply.ts';
+import { created, ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
 

@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import http from 'node:http';
 import net from 'node:net';
 import test from 'node:test';
-import { ok, type Reply, raw } from '#src/http/reply.ts';
+import { ok, type Reply, raw } from '#src/http/reply/reply.ts';
+import { MAX_WHOLE_BODY_BYTES } from '#src/http/reply/write-reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import type { Server } from '#src/http/server.ts';
-import { ONE_PIECE_BYTES } from '#src/http/write-pieces.ts';
 import { GOOD, send, serve } from './test-server.ts';
 
 const BIG = Buffer.alloc(8 * 1024 * 1024, 'All the world’s a stage. ');
@@ -55,7 +55,7 @@ function stalledReader(server: Server): net.Socket {
 }
 
 test('a body of any size arrives whole, and the connection goes on', async (t) => {
-  const sizes = [ONE_PIECE_BYTES - 1, ONE_PIECE_BYTES, ONE_PIECE_BYTES + 1, BIG.length];
+  const sizes = [MAX_WHOLE_BODY_BYTES - 1, MAX_WHOLE_BODY_BYTES, MAX_WHOLE_BODY_BYTES + 1, BIG.length];
   const bodies = sizes.map((size) => BIG.subarray(0, size));
   const server = await serve(t, [
     ...bodies.map((body, i) => route(`/now/${i}`, () => raw('text/plain', body))),

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import type { Client } from '#src/client/client.ts';
-import type { Run } from '#src/client/runs.ts';
+import type { Run } from '#src/wire/run.ts';
 import { httpStandIn } from '#test/datasource/http-stand-in.ts';
 import { writeSqlite } from '#test/support/python-databases.ts';
 import { startScriptedModel } from '#test/support/scripted-model.ts';
@@ -97,7 +97,7 @@ test('the tables of a remote datasource are cached for some minutes, but the rig
   const scopes = ['workspaceRuntime:connect', 'datasource:read'] as const;
   const { token } = await client.accessTokens.create({ name: 'vera', userId: 'vera', scopes });
   const vera = server.clientOf({ token, workspaceId: OWNER.workspaceId });
-  await client.datasources.share('remote', 'user:vera');
+  await client.datasources.grant('remote', 'user:vera');
 
   assert.deepEqual(await described(client), ['completed', 'sales.orders(id integer)']);
   table = 'customers';
@@ -106,7 +106,7 @@ test('the tables of a remote datasource are cached for some minutes, but the rig
   assert.equal(asked(), 1);
   assert.deepEqual(await described(vera, { refresh: true }), ['completed', 'sales.customers(id integer)']);
   assert.equal(asked(), 2);
-  await client.datasources.unshare('remote', 'user:vera');
+  await client.datasources.revoke('remote', 'user:vera');
   assert.match(String(await described(vera)), /^failed,not_found/);
   table = 'invoices';
   await client.datasources.replace('remote', { connection });

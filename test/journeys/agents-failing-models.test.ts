@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Run } from '#src/client/runs.ts';
+import type { Run } from '#src/wire/run.ts';
 import { AgentLog } from '#test/support/agent-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { type Behaviour, startScriptedModel } from '#test/support/scripted-model.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { OpenAgentSession } from '#src/client/agent-sessions.ts';
 import type { Client } from '#src/client/client.ts';
+import type { OpenAgentSession } from '#src/wire/agent.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { problemOf, refusalOf } from '#test/support/refusal.ts';
 import { startScriptedModel } from '#test/support/scripted-model.ts';

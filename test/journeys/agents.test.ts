@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { AgentSession } from '#src/client/agent-sessions.ts';
-import type { Run } from '#src/client/runs.ts';
+import type { AgentSession } from '#src/wire/agent.ts';
+import type { Run } from '#src/wire/run.ts';
 import { AgentLog } from '#test/support/agent-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { refusalOf } from '#test/support/refusal.ts';

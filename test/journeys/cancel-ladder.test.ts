@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import test from 'node:test';
-import type { Run } from '#src/client/runs.ts';
+import type { Run } from '#src/wire/run.ts';
 import { callCode } from '#test/support/code-call.ts';
 import type { EventLog } from '#test/support/event-log.ts';
 import { type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { NotebookStreamEvent } from '#src/client/events.ts';
+import type { NotebookStreamEvent } from '#src/wire/events.ts';
 import { EventLog } from '#test/support/event-log.ts';
 import { cellsOf, openNotebook } from '#test/support/notebook-fixture.ts';
 import { openStream } from '#test/support/raw-stream.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Cell, Notebook, NotebookFileFormat } from '#src/client/notebooks.ts';
+import type { Cell, Notebook, NotebookFileFormat } from '#src/wire/notebook.ts';
 import { cellsOf, openNotebook, statuses } from '#test/support/notebook-fixture.ts';
 import { problemOf, refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';

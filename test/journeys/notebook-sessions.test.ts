@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { NotebookSession } from '#src/client/notebook-sessions.ts';
+import type { NotebookSession } from '#src/wire/session.ts';
 import { cellsOf, openNotebook, printed, results } from '#test/support/notebook-fixture.ts';
 import { problemOf, refusalOf, tally } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';

@@ -218,3 +218,15 @@ test('deleting a notebook removes the outputs of all its cells, today’s and ea
     [ELSEWHERE, mine, 'c0'],
   ]);
 });
+
+test('saved outputs of deleted cells whose ids are emoji go away with their notebook', async (t) => {
+  const { store, notebooks, keep } = await open(t, written);
+  const { document } = await notebooks.create(HOME, { serialization: { cells: cellsOf(1) } });
+  for (const cellId of ['\uffff', '😀', '🧮 sum', '\u{10ffff}'])
+    keep(document.id, cellId, 'y', 'of a deleted cell');
+  await store.durable();
+  notebooks.delete(HOME, document.id);
+  await store.durable();
+  assert.deepEqual([...store.list(cellOutputRecords, HOME, [document.id], { limit: 10 })], []);
+  assert.deepEqual([...store.listKeys(cellOutputRecords, HOME, [document.id], 10)], []);
+});

@@ -228,6 +228,20 @@ test('ids of any script are listed, in the order of their bytes', async (t) => {
   assert.deepEqual([forwards, backwards], [sorted, [...sorted].reverse()]);
 });
 
+test('a list of records and a list of keys end at the same place, whatever characters ids have', async (t) => {
+  const { store } = await temporaryStore(t);
+  const ids = ['a', '\uffff', '😀', '\u{10ffff}', '\u{10ffff}z'];
+  store.write((tx) => {
+    for (const id of ids) tx.put(petsOfMany, 'cat', 'ws_1', 'ann', id);
+    tx.put(petsOfMany, 'cat', 'ws_1', 'ann😀', 'of another owner');
+  });
+  await store.durable();
+  const listed = [...store.list(petsOfMany, 'ws_1', ['ann'], { limit: 10 })].map(({ id }) => id);
+  const reversed = [...store.list(petsOfMany, 'ws_1', ['ann'], { limit: 10, reverse: true })];
+  const keys = [...store.listKeys(petsOfMany, 'ws_1', ['ann'], 10)].map((key) => key.at(-1));
+  assert.deepEqual([listed, reversed.map(({ id }) => id).reverse(), keys], [ids, ids, ids]);
+});
+
 test('a range that is not read to its end holds nothing open', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => {

@@ -1,6 +1,6 @@
 import type { Client } from '#src/client/client.ts';
 import type { FollowOptions } from '#src/client/event-stream.ts';
-import type { AgentEvents, AgentStreamEvent } from '#src/client/events.ts';
+import type { AgentEvents, AgentStreamEvent } from '#src/wire/events.ts';
 
 type Matches = (event: AgentStreamEvent) => boolean;
 

@@ -1,6 +1,6 @@
 import type { Client } from '#src/client/client.ts';
 import type { FollowOptions } from '#src/client/event-stream.ts';
-import type { NotebookStreamEvent } from '#src/client/events.ts';
+import type { NotebookStreamEvent } from '#src/wire/events.ts';
 
 type Matches = (event: NotebookStreamEvent) => boolean;
 

@@ -1,9 +1,8 @@
 /** A notebook that is open with a kernel, and what tests do with it. */
 import type { Client } from '#src/client/client.ts';
-import type { ExecutionRequest } from '#src/client/executions.ts';
-import type { NotebookSession } from '#src/client/notebook-sessions.ts';
-import type { Cell, Notebook, NotebookFields } from '#src/client/notebooks.ts';
-import type { CellResult, Run } from '#src/client/runs.ts';
+import type { Cell, Notebook, NotebookFields } from '#src/wire/notebook.ts';
+import type { CellResult, ExecutionRequest, Run } from '#src/wire/run.ts';
+import type { NotebookSession } from '#src/wire/session.ts';
 import { EventLog } from './event-log.ts';
 import type { TestServer } from './server-fixture.ts';
 

@@ -4,7 +4,7 @@
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import type { OpenApiDocument } from '#src/http/openapi.ts';
+import type { OpenApiDocument } from '#src/http/openapi/document.ts';
 
 /** A response, and the request that it answers. */
 export interface Answer {

@@ -10,7 +10,7 @@ import { createApp } from '#src/app.ts';
 import { type Client, createClient } from '#src/client/client.ts';
 import { loadConfig } from '#src/config.ts';
 import { openLog } from '#src/core/log.ts';
-import { layFoundation } from '#src/foundation.ts';
+import { openPrerequisites } from '#src/prerequisites.ts';
 import { type AnswerWatch, watchAnswers } from './answer-watch.ts';
 import { type Caller, type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
 
@@ -78,8 +78,8 @@ async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Pro
     destination: { write: (line) => lines.push(JSON.parse(line) as LogLine) },
   });
   const fatal: Error[] = [];
-  const foundation = await layFoundation(config, log);
-  const app = await createApp({ config, log, foundation, onFatal: (error) => fatal.push(error) });
+  const prerequisites = await openPrerequisites(config, log);
+  const app = await createApp({ config, log, prerequisites, onFatal: (error) => fatal.push(error) });
   let watch: AnswerWatch | undefined;
   const stop = once(async () => {
     watch?.end();

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import type { Principal } from '#src/core/principal.ts';
+import { untilAborted } from '#src/core/until-aborted.ts';
 import { completed, cut, defineTool, failed, type Tool } from './tool.ts';
 
 export interface DatasourceSummary {
@@ -104,7 +105,7 @@ export function datasourceTools({ queries, caller, slugs }: DatasourceToolsOptio
       async run({ slug: asked, refresh = false }, { signal }) {
         const refused = refusal(asked);
         if (refused !== undefined) return refused;
-        const described = await orAborted(queries.describe(caller, asked, { refresh, signal }), signal);
+        const described = await untilAborted(queries.describe(caller, asked, { refresh, signal }), signal);
         if ('refused' in described) return failed(described.refused);
         const { tables, isCut } = described;
         const note = isCut ? `\n[only the first ${tables.length} tables]` : '';
@@ -129,7 +130,8 @@ export function datasourceTools({ queries, caller, slugs }: DatasourceToolsOptio
         const refused = refusal(asked);
         if (refused !== undefined) return refused;
         const request = { sql, maxRows, signal };
-        const answer = await orAborted(queries.query(caller, asked, request), signal);
+        // A database may take its time to stop; the conversation does not wait for it.
+        const answer = await untilAborted(queries.query(caller, asked, request), signal);
         return 'refused' in answer ? failed(answer.refused) : completed(rowsText(answer));
       },
     }),
@@ -151,14 +153,4 @@ function valueText(value: unknown): string {
   if (value === null || value === undefined) return 'NULL';
   if (value instanceof Uint8Array) return `[${value.byteLength} bytes]`;
   return cut(typeof value === 'object' ? JSON.stringify(value) : String(value), SHOWN_VALUE);
-}
-
-/** A database may take its time to stop; the conversation does not wait for it. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-  });
 }

@@ -1,7 +1,7 @@
 /** What a model can do: named tools with a schema each. Wrong input and failures are results that the model reads. */
 import type { Static, TObject } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { AppError } from '#src/core/errors.ts';
+import { SchemaCheck } from '#src/core/schema-check.ts';
 import type { ToolStatus } from '../entry.ts';
 
 export interface ToolImage {
@@ -43,21 +43,16 @@ const SHOWN_VIOLATIONS = 5;
 
 export function defineTool<Schema extends TObject>(spec: ToolSpec<Schema>): Tool {
   const { name, description, schema, exclusive = false } = spec;
-  const compile = () => Compile(schema);
-  let compiled: ReturnType<typeof compile> | undefined;
-  const isInput = (input: unknown): input is Static<Schema> => {
-    compiled ??= compile();
-    return compiled.Check(input);
-  };
+  const check = new SchemaCheck(schema);
   return {
     name,
     description,
     schema,
     exclusive,
     async run(input, call) {
-      if (!isInput(input)) {
-        const wrong = (compiled ?? compile())
-          .Errors(input)
+      if (!check.matches(input)) {
+        const wrong = check
+          .errorsOf(input)
           .slice(0, SHOWN_VIOLATIONS)
           .map(({ instancePath, message }) => `${instancePath || 'the input'} ${message}`);
         return failed(`The input does not fit ${name}: ${wrong.join('; ')}.`);

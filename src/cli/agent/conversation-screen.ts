@@ -1,7 +1,8 @@
 /** Shows an agent at work: its text as it arrives, and each tool call as one line. */
-import type { AgentEntry, AgentSession } from '#src/client/agent-sessions.ts';
-import type { AgentStreamEvent } from '#src/client/events.ts';
-import type { Run } from '#src/client/runs.ts';
+
+import type { AgentEntry, AgentSession } from '#src/wire/agent.ts';
+import type { AgentStreamEvent } from '#src/wire/events.ts';
+import type { Run } from '#src/wire/run.ts';
 import { safeLine, safeText } from '../safe-text.ts';
 import { type Style, styleOf } from '../style.ts';
 import type { Terminal } from '../terminal.ts';

@@ -1,6 +1,6 @@
 import type { Client } from '#src/client/client.ts';
-import type { AgentStreamEvent } from '#src/client/events.ts';
-import type { Run } from '#src/client/runs.ts';
+import type { AgentStreamEvent } from '#src/wire/events.ts';
+import type { Run } from '#src/wire/run.ts';
 import { CommandFailure } from '../exit-code.ts';
 import { isOver } from '../run/follow-run.ts';
 

@@ -1,4 +1,4 @@
-import type { LiveActor } from '#src/client/operations.ts';
+import type { LiveActor } from '#src/wire/operations.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { type Column, printList } from '../terminal.ts';

@@ -1,5 +1,5 @@
-import type { AgentSessionSummary } from '#src/client/agent-sessions.ts';
 import type { Client } from '#src/client/client.ts';
+import type { AgentSessionSummary } from '#src/wire/agent.ts';
 import { ConversationScreen, conversationText } from '../agent/conversation-screen.ts';
 import { followPrompt } from '../agent/follow-prompt.ts';
 import { collect } from '../collect.ts';

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '#src/client/operations.ts';
+import type { AuditEntry } from '#src/wire/audit.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

@@ -3,7 +3,7 @@ import type {
   Datasource,
   DatasourceConnection,
   DatasourceGrant,
-} from '#src/client/datasources.ts';
+} from '#src/wire/datasource.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
@@ -133,8 +133,8 @@ export const datasources: CommandGroup = (program, context) => {
     .option('--revoke', 'stop sharing it')
     .action(async (slug: string, subject: string, { revoke }: { revoke?: boolean }, command) => {
       const client = connect(command);
-      if (revoke === true) await client.datasources.unshare(slug, subject);
-      else await client.datasources.share(slug, subject);
+      if (revoke === true) await client.datasources.revoke(slug, subject);
+      else await client.datasources.grant(slug, subject);
       const done = revoke === true ? 'no longer shared' : 'shared';
       tell(command, { slug, subject, shared: revoke !== true }, `${slug} is ${done} with ${subject}.`);
     });

@@ -1,4 +1,4 @@
-import type { Environment } from '#src/client/execution-environments.ts';
+import type { Environment } from '#src/wire/session.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { factLines } from '../show/notebook.ts';

@@ -1,4 +1,4 @@
-import type { Key } from '#src/client/datasources.ts';
+import type { Key } from '#src/wire/operations.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { type Column, printList } from '../terminal.ts';

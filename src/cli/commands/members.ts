@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import type { Member, Role } from '#src/client/identity.ts';
+import type { Member, Role } from '#src/wire/identity.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

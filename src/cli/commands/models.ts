@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { ModelProvider } from '#src/client/models.ts';
 import { PACKAGE_ROOT } from '#src/core/package-root.ts';
+import type { ModelProvider } from '#src/wire/models.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';

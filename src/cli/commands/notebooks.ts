@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
 import { Option } from 'commander';
-import type { NotebookFields, NotebookFileFormat, NotebookSummary } from '#src/client/notebooks.ts';
+import type { NotebookFields, NotebookFileFormat, NotebookSummary } from '#src/wire/notebook.ts';
 import { collect } from '../collect.ts';
 import type { CliContext, CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

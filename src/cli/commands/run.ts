@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import type { CacheMode } from '#src/client/executions.ts';
+import type { CacheMode } from '#src/wire/run.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandEnd, EXIT } from '../exit-code.ts';

@@ -1,4 +1,4 @@
-import type { Run } from '#src/client/runs.ts';
+import type { Run } from '#src/wire/run.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

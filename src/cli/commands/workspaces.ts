@@ -1,4 +1,4 @@
-import type { Workspace } from '#src/client/identity.ts';
+import type { Workspace } from '#src/wire/identity.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

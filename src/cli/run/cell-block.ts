@@ -1,5 +1,5 @@
 /** The output of one cell for people: a heading once it prints, its console as it arrives, its output and its end. */
-import type { StreamedOutput } from '#src/client/events.ts';
+import type { StreamedOutput } from '#src/wire/events.ts';
 import { durationText } from '../show/duration.ts';
 import { outputText, type ShowOptions, type TypedValue } from '../show/output.ts';
 import type { StreamName, Terminal } from '../terminal.ts';

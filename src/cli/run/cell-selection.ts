@@ -1,5 +1,5 @@
-import type { CacheMode, ExecutionRequest } from '#src/client/executions.ts';
-import type { Notebook } from '#src/client/notebooks.ts';
+import type { Notebook } from '#src/wire/notebook.ts';
+import type { CacheMode, ExecutionRequest } from '#src/wire/run.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
 /** Returns a request to run the cells with these ids or names, or all. Throws `CommandFailure` for an unknown cell. */

@@ -1,6 +1,6 @@
 import type { Client } from '#src/client/client.ts';
-import type { NotebookStreamEvent } from '#src/client/events.ts';
-import type { Run } from '#src/client/runs.ts';
+import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import type { Run } from '#src/wire/run.ts';
 import { CommandFailure, EXIT, type ExitCode } from '../exit-code.ts';
 
 /** A run to follow, and where its events go. */

@@ -1,7 +1,7 @@
 /** The session that a command uses: the one that is open on the notebook, or a new one in an environment of its own. */
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
-import type { NotebookSession } from '#src/client/notebook-sessions.ts';
+import type { NotebookSession } from '#src/wire/session.ts';
 import { CommandFailure } from '../exit-code.ts';
 import type { Interruption } from './interruption.ts';
 

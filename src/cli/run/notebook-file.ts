@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
-import type { NotebookFileFormat } from '#src/client/notebooks.ts';
+import type { NotebookFileFormat } from '#src/wire/notebook.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
 /** The content of a notebook file, and its format. */

@@ -2,9 +2,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Client } from '#src/client/client.ts';
-import type { CacheMode } from '#src/client/executions.ts';
-import type { Notebook } from '#src/client/notebooks.ts';
-import type { Run } from '#src/client/runs.ts';
+import type { Notebook } from '#src/wire/notebook.ts';
+import type { CacheMode, Run } from '#src/wire/run.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import { durationText } from '../show/duration.ts';
 import type { KeptFile } from '../show/output-files.ts';

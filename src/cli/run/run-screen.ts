@@ -2,8 +2,9 @@
  * Shows a run as it happens: one block for each cell, in the order in which they run, then the cells that did not run,
  * then a summary. It receives every event of the session's stream and ignores those of other runs.
  */
-import type { NotebookEvents, NotebookStreamEvent, StreamedOutput } from '#src/client/events.ts';
-import type { CellResult, Run } from '#src/client/runs.ts';
+
+import type { NotebookEvents, NotebookStreamEvent, StreamedOutput } from '#src/wire/events.ts';
+import type { CellResult, Run } from '#src/wire/run.ts';
 import { durationText } from '../show/duration.ts';
 import { bestText, type ShowOptions } from '../show/output.ts';
 import type { Style } from '../style.ts';

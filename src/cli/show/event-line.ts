@@ -1,4 +1,4 @@
-import type { NotebookStreamEvent } from '#src/client/events.ts';
+import type { NotebookStreamEvent } from '#src/wire/events.ts';
 import type { Style } from '../style.ts';
 
 /** One event on one line: its type, and the part of its data that people look for. */

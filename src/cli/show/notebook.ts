@@ -1,4 +1,4 @@
-import type { Notebook } from '#src/client/notebooks.ts';
+import type { Notebook } from '#src/wire/notebook.ts';
 import type { Style } from '../style.ts';
 
 /** A saved notebook as text: what it is, and the code of its cells. */

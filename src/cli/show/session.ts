@@ -1,4 +1,4 @@
-import type { NotebookSession } from '#src/client/notebook-sessions.ts';
+import type { NotebookSession } from '#src/wire/session.ts';
 import { styleOf } from '../style.ts';
 import { table } from '../table.ts';
 import { durationText } from './duration.ts';

@@ -1,9 +1,7 @@
 /** Checks the members of connections, and finds the secret ones. */
 import type { TObject } from 'typebox';
-import type { Validator } from 'typebox/compile';
 import type { Violation } from '#src/core/errors.ts';
-
-type SchemaError = ReturnType<Validator['Errors']>[number];
+import { describeSchemaError, type SchemaError } from '#src/core/schema-check.ts';
 
 /** Returns one violation for each mistaken member. None repeats a value, which may be a secret. */
 export function memberViolations(errors: readonly SchemaError[], path: string): Violation[] {
@@ -31,23 +29,8 @@ function anyOf(alternatives: readonly SchemaError[], path: string): Violation[] 
 
 function describe(error: SchemaError, path: string): Violation[] {
   const at = path + error.instancePath;
-  const member = (name: string, message: string) => ({ path: `${at}/${escapePointer(name)}`, message });
-  switch (error.keyword) {
-    case 'additionalProperties':
-      return error.params.additionalProperties.map((name) => member(name, 'is not a known member'));
-    case 'required':
-      return error.params.requiredProperties.map((name) => member(name, 'is required'));
-    case 'boolean': // the same mistake is also reported as an additional property
-      return [];
-    case 'pattern':
-      return [{ path: at, message: 'does not have the required format' }];
-    default:
-      return [{ path: at, message: error.message }];
-  }
-}
-
-function escapePointer(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+  if (error.keyword === 'pattern') return [{ path: at, message: 'does not have the required format' }];
+  return describeSchemaError(error, at);
 }
 
 /** Returns the values of all members whose schema is `writeOnly`. */

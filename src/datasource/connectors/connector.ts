@@ -4,8 +4,8 @@
  * driver does not react, and destroys every socket with its session.
  */
 import type { Static, TObject } from 'typebox';
-import { Compile } from 'typebox/compile';
 import type { Violation } from '#src/core/errors.ts';
+import { SchemaCheck } from '#src/core/schema-check.ts';
 import type { Egress } from '../egress/egress.ts';
 import type { EgressRoute } from '../egress/egress-route.ts';
 import type { Engines } from '../embedded/engines.ts';
@@ -89,14 +89,9 @@ export interface Connector extends Pick<Definition<TObject>, 'kind' | 'title' | 
 /** Returns the connector of a definition. Its schema is compiled when it is first used. */
 export function defineConnector<S extends TObject>(definition: Definition<S>): Connector {
   const { kind, title, embedded, schema, placeholder } = definition;
-  const compile = () => Compile(schema);
-  let compiled: ReturnType<typeof compile> | undefined;
-  const isConnection = (value: unknown): value is Static<S> => {
-    compiled ??= compile();
-    return compiled.Check(value);
-  };
+  const check = new SchemaCheck(schema);
   const read = (value: unknown): Static<S> => {
-    if (isConnection(value)) return value;
+    if (check.matches(value)) return value;
     throw new DatasourceFailure('failed');
   };
   return {
@@ -106,7 +101,7 @@ export function defineConnector<S extends TObject>(definition: Definition<S>): C
     schema,
     placeholder,
     violations(value, path) {
-      if (!isConnection(value)) return memberViolations((compiled ?? compile()).Errors(value), path);
+      if (!check.matches(value)) return memberViolations(check.errorsOf(value), path);
       const found = definition.check?.(value) ?? [];
       return found.map((violation) => ({ ...violation, path: path + violation.path }));
     },

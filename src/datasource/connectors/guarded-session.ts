@@ -3,6 +3,7 @@
  * does not end in time is cut off, and closing a session destroys all its sockets.
  */
 
+import { untilAborted } from '#src/core/until-aborted.ts';
 import type { EgressRoute } from '../egress/egress-route.ts';
 import { categoryOfSocketError, DatasourceFailure, type FailureCategory } from '../failure.ts';
 import { limitRows, type RowBatch } from '../rows.ts';
@@ -45,7 +46,7 @@ export async function openGuarded(
   let session: Session;
   try {
     const opening = guarded.open({ connectTo, signal, ...rest });
-    session = await cutOff(opening, signal, (late) => late.close());
+    session = await untilAborted(opening, signal, { discard: (late) => late.close() });
   } catch (error) {
     routes.end();
     throw failure(error, signal, 'timeout');
@@ -53,7 +54,7 @@ export async function openGuarded(
   return {
     async probe(by) {
       try {
-        await cutOff(session.probe(by), by);
+        await untilAborted(session.probe(by), by);
       } catch (error) {
         throw failure(error, by, 'timeout');
       }
@@ -76,7 +77,7 @@ export async function openGuarded(
       }
     },
     async close() {
-      await cutOff(session.close(), AbortSignal.timeout(CLOSE_MS)).catch(() => {}); // its sockets are destroyed anyway
+      await untilAborted(session.close(), AbortSignal.timeout(CLOSE_MS)).catch(() => {}); // its sockets are destroyed anyway
       routes.end();
     },
   };
@@ -128,23 +129,6 @@ function openRoutes(limitBytes = Number.POSITIVE_INFINITY) {
       }
     },
   };
-}
-
-/** Resolves or rejects like the promise, but rejects when the signal aborts; `discard` receives a later result. */
-function cutOff<T>(
-  promise: Promise<T>,
-  signal: AbortSignal,
-  discard: (late: T) => Promise<void> = async () => {},
-): Promise<T> {
-  return new Promise((done, fail) => {
-    const abort = () => {
-      fail(signal.reason);
-      promise.then(discard).catch(() => {}); // the caller has stopped waiting
-    };
-    if (signal.aborted) return abort();
-    signal.addEventListener('abort', abort, { once: true });
-    promise.then(done, fail).finally(() => signal.removeEventListener('abort', abort));
-  });
 }
 
 /** Calls `end` some time after the signal aborts, if the work has not ended by then. Returns a function that disarms it. */

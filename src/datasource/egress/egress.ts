@@ -3,8 +3,10 @@
  * it has is checked, and the route leads to these addresses only. A refused target is never contacted, so the duration
  * of a refusal reveals nothing about it.
  */
+
 import { lookup } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
+import { untilAborted } from '#src/core/until-aborted.ts';
 import { DatasourceFailure } from '../failure.ts';
 import { type AddressScope, contains, networks, scopeOf } from './address-scope.ts';
 import { type EgressRoute, openEgressRoute } from './egress-route.ts';
@@ -102,22 +104,13 @@ async function resolved(resolve: Resolver, name: string, signal: AbortSignal): P
   const found = await untilAborted(
     resolve(name).catch(() => []),
     signal,
+    { reason: () => new DatasourceFailure('timeout') },
   );
   const addresses = found.map(parseAddress);
   if (addresses.length === 0) throw new DatasourceFailure('name_not_found');
   // A resolver can also return an address with a zone id, or text that is not an address.
   if (addresses.includes(undefined)) throw new DatasourceFailure('not_allowed');
   return addresses.filter((address) => address !== undefined);
-}
-
-/** Resolves or rejects like the promise, but rejects with `timeout` when the signal aborts first. */
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((done, fail) => {
-    const abort = () => fail(new DatasourceFailure('timeout'));
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
-    promise.then(done, fail).finally(() => signal.removeEventListener('abort', abort));
-  });
 }
 
 async function resolveBySystem(name: string): Promise<readonly string[]> {

@@ -1,16 +1,10 @@
-import Type from 'typebox';
 import type { AccessTokens } from '#src/auth/tokens.ts';
-import { created, noContent, ok } from '../reply.ts';
+import { AccessTokenSchema, CreatedAccessTokenSchema, NewAccessTokenSchema } from '#src/wire/identity.ts';
+import { PageQuery, pageSchema } from '#src/wire/shape.ts';
+import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import {
-  AccessTokenSchema,
-  DisplayName,
-  NewAccessTokenSchema,
-  ScopeSchema,
-  UserId,
-} from '../schemas/identity.ts';
-import { PageQuery, pageSchema, Timestamp } from '../schemas/paging.ts';
 
+/** Access tokens. */
 export function accessTokenRoutes(tokens: AccessTokens): readonly Route[] {
   return [
     defineRoute({
@@ -20,21 +14,18 @@ export function accessTokenRoutes(tokens: AccessTokens): readonly Route[] {
       operationId: 'createAccessToken',
       summary: 'Create an access token',
       description:
-        'For oneself, or by an owner for a member: such a token is bound to this workspace. It cannot have a scope ' +
-        'that the token of the request lacks. The answer shows the token, this once.',
+        'Creates a token for yourself or, as an owner, for another member; the token of another member is bound to this ' +
+        'workspace. You can only give scopes that the token of the request has. The response is the only one that ' +
+        'contains the token itself.',
       tags: ['Identity'],
       access: { action: 'token.create' },
-      body: Type.Object(
-        {
-          name: DisplayName,
-          scopes: Type.Array(ScopeSchema, { minItems: 1, uniqueItems: true }),
-          userId: Type.Optional(UserId),
-          expiresAt: Type.Optional(Timestamp),
-        },
-        { additionalProperties: false },
-      ),
+      body: NewAccessTokenSchema,
       responses: {
-        201: { description: 'Created.', schema: NewAccessTokenSchema, headers: { location: 'The token.' } },
+        201: {
+          description: 'The token was created.',
+          schema: CreatedAccessTokenSchema,
+          headers: { location: 'The path of the token.' },
+        },
       },
       errors: ['not_found'],
       handle({ principal, body }) {
@@ -47,12 +38,13 @@ export function accessTokenRoutes(tokens: AccessTokens): readonly Route[] {
       path: '/api/v3/access-tokens',
       operationId: 'listAccessTokens',
       summary: 'List access tokens, oldest first',
-      description: "One's own; for an owner also those of the members that are bound to this workspace.",
+      description:
+        'Your own tokens. Owners also see the tokens of other members that are bound to this workspace.',
       tags: ['Identity'],
       access: { action: 'token.read' },
       query: PageQuery,
       responses: {
-        200: { description: 'A page.', schema: pageSchema('AccessTokenPage', AccessTokenSchema) },
+        200: { description: 'A page of tokens.', schema: pageSchema('AccessTokenPage', AccessTokenSchema) },
       },
       errors: ['invalid_cursor'],
       handle: ({ principal, query }) => ok(tokens.list(principal, query)),
@@ -61,10 +53,10 @@ export function accessTokenRoutes(tokens: AccessTokens): readonly Route[] {
       method: 'GET',
       path: '/api/v3/access-tokens/:tokenId',
       operationId: 'getAccessToken',
-      summary: 'Read what is known of an access token',
+      summary: 'Read an access token',
       tags: ['Identity'],
       access: { action: 'token.read' },
-      responses: { 200: { description: 'The token, without its secret.', schema: AccessTokenSchema } },
+      responses: { 200: { description: 'The token, without its secret part.', schema: AccessTokenSchema } },
       handle: ({ principal, params }) => ok(tokens.read(principal, params.tokenId)),
     }),
     defineRoute({
@@ -72,10 +64,10 @@ export function accessTokenRoutes(tokens: AccessTokens): readonly Route[] {
       path: '/api/v3/access-tokens/:tokenId',
       operationId: 'revokeAccessToken',
       summary: 'Revoke an access token',
-      description: 'Acts on the next request.',
+      description: 'The token is refused from the next request on, and its open event streams end.',
       tags: ['Identity'],
       access: { action: 'token.revoke' },
-      responses: { 204: { description: 'Revoked.' } },
+      responses: { 204: { description: 'The token was revoked.' } },
       handle({ principal, params }) {
         tokens.revoke(principal, params.tokenId);
         return noContent();

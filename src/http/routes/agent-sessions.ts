@@ -1,15 +1,15 @@
-import Type from 'typebox';
 import type { AgentPrompts } from '#src/agent/agent-prompts.ts';
 import type { AgentSessions } from '#src/agent/agent-sessions.ts';
-import { AgentStreamEvent } from '#src/events/envelope.ts';
-import { accepted, created, encodedJson, ok, stream } from '../reply.ts';
+import { AgentSessionSchema, AgentSessionSummarySchema, OpenAgentSessionSchema } from '#src/wire/agent.ts';
+import { AgentStreamEventSchema } from '#src/wire/events.ts';
+import { PromptRequestSchema, RunSchema, SubmittedRunSchema } from '#src/wire/run.ts';
+import { PageQuery, pageSchema } from '#src/wire/shape.ts';
+import { accepted, created, encodedJson, ok, stream } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { AgentSessionSchema, AgentSessionSummarySchema, OpenAgentSessionSchema } from '../schemas/agent.ts';
-import { PageQuery, pageSchema } from '../schemas/paging.ts';
-import { RunSchema, SubmittedRunSchema } from '../schemas/run.ts';
 
 const tags = ['Agent sessions'];
 
+/** Conversations with agents. */
 export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompts): readonly Route[] {
   return [
     defineRoute({
@@ -18,20 +18,21 @@ export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompt
       operationId: 'openAgentSession',
       summary: 'Open an agent conversation',
       description:
-        'A new one, or a saved one again. With a notebook session it works in that notebook and has its id; the binding ' +
-        'is for life. What is said here of configuration and context is saved, what is omitted stays.',
+        'Opens a new conversation, or a saved one again. With `notebookSessionId` the agent works in that notebook and the ' +
+        'conversation has its id; this binding never changes. `config` and `context` are saved; members that are omitted ' +
+        'keep their saved values.',
       tags,
       access: { action: 'agent.open' },
       body: OpenAgentSessionSchema,
       responses: {
         200: {
-          description: 'It was open already, in this environment with this binding.',
+          description: 'The conversation was already open in this environment, with this binding.',
           schema: AgentSessionSchema,
         },
         201: {
-          description: 'Opened.',
+          description: 'The conversation was opened.',
           schema: AgentSessionSchema,
-          headers: { location: 'The session.' },
+          headers: { location: 'The path of the session.' },
         },
       },
       errors: [
@@ -55,12 +56,15 @@ export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompt
       method: 'GET',
       path: '/api/v3/agent-sessions',
       operationId: 'listAgentSessions',
-      summary: 'List the conversations you may read, oldest first',
+      summary: 'List the conversations you can read, oldest first',
       tags,
       access: { action: 'agent.read' },
       query: PageQuery,
       responses: {
-        200: { description: 'A page.', schema: pageSchema('AgentSessionPage', AgentSessionSummarySchema) },
+        200: {
+          description: 'A page of conversations.',
+          schema: pageSchema('AgentSessionPage', AgentSessionSummarySchema),
+        },
       },
       errors: ['invalid_cursor'],
       handle: ({ principal, query }) => ok(sessions.list(principal, query)),
@@ -69,25 +73,21 @@ export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompt
       method: 'GET',
       path: '/api/v3/agent-sessions/:sessionId',
       operationId: 'getAgentSession',
-      summary: 'Read a conversation: its entries, configuration and context',
+      summary: 'Read a conversation with its entries, configuration and context',
       tags,
       access: { action: 'agent.read' },
-      responses: { 200: { description: 'The session.', schema: AgentSessionSchema } },
-      handle({ principal, params }) {
-        const record = sessions.record(principal, params.sessionId);
-        const uncommitted = sessions.uncommitted();
-        return uncommitted === undefined ? ok(record) : uncommitted.then(() => ok(record));
-      },
+      responses: { 200: { description: 'The conversation.', schema: AgentSessionSchema } },
+      handle: ({ principal, params }) => ok(sessions.record(principal, params.sessionId)),
     }),
     defineRoute({
       method: 'DELETE',
       path: '/api/v3/agent-sessions/:sessionId',
       operationId: 'closeAgentSession',
       summary: 'Close an agent session',
-      description: 'Its history is kept; a notebook session that it is bound to stays open.',
+      description: 'The history is kept. A notebook session that the conversation is bound to stays open.',
       tags,
       access: { action: 'agent.close' },
-      responses: { 200: { description: 'The final record.', schema: AgentSessionSchema } },
+      responses: { 200: { description: 'The closed session.', schema: AgentSessionSchema } },
       errors: ['session_closed', 'conversation_read_only'],
       handle: ({ principal, params }) => ok(sessions.close(principal, params.sessionId)),
     }),
@@ -97,16 +97,18 @@ export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompt
       operationId: 'submitPrompt',
       summary: 'Prompt an agent',
       description:
-        'The answer comes once the run is on disk; what the agent says and does is streamed, and kept with the run. A ' +
-        'prompt whose server died is never run again.',
+        'Returns 202 as soon as the run is stored. What the agent writes and does is sent on the event stream and stored ' +
+        'with the run. Follow `run-status` on the event stream, or read `GET /api/v3/runs/{runId}`, to learn how it ended. ' +
+        'A prompt that was interrupted by the death of the server is never run again.',
       tags,
       access: { action: 'agent.prompt' },
-      body: Type.Object(
-        { prompt: Type.String({ minLength: 1, maxLength: 500_000 }) },
-        { additionalProperties: false },
-      ),
+      body: PromptRequestSchema,
       responses: {
-        202: { description: 'Running.', schema: SubmittedRunSchema, headers: { location: 'The run.' } },
+        202: {
+          description: 'The run was stored and has started.',
+          schema: SubmittedRunSchema,
+          headers: { location: 'The path of the run.' },
+        },
       },
       errors: [
         'session_busy',
@@ -141,14 +143,18 @@ export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompt
       operationId: 'followAgentSession',
       summary: 'Follow an agent session',
       description:
-        'Server-Sent Events: `session.snapshot`, the history as `agent-entry` events, the text so far of an answer that ' +
-        'is being written as deltas, `session.replayed`, then what happens. Deltas belong to the entry they name; an ' +
-        'entry that never comes was given up.',
+        'Sends server-sent events: `session.snapshot`, the history as `agent-entry` events, the text so far of an answer ' +
+        'in progress as deltas, `session.replayed`, and then live events. Each delta names the entry it belongs to. When ' +
+        'that entry never arrives, the agent gave up the answer.',
       tags,
       access: { action: 'agent.read' },
-      headers: { 'last-event-id': 'The id of the last event that was received.' },
+      headers: { 'last-event-id': 'The id of the last event you received, to continue after it.' },
       responses: {
-        200: { description: 'The stream.', schema: AgentStreamEvent, contentType: 'text/event-stream' },
+        200: {
+          description: 'The event stream.',
+          schema: AgentStreamEventSchema,
+          contentType: 'text/event-stream',
+        },
       },
       errors: ['quota_exceeded'],
       handle: ({ principal, params, headers }) =>

@@ -1,16 +1,12 @@
 import Type from 'typebox';
 import type { Datasources } from '#src/datasource/datasources.ts';
-import { actorOf } from '../audited-routes.ts';
-import { encodedJson } from '../reply.ts';
+import { ConnectionSchema, ConnectionTestSchema } from '#src/wire/datasource.ts';
+import { encodedJson } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import {
-  ConnectionSchema,
-  ConnectionTestSchema,
-  DATASOURCE_BODY_LIMIT_BYTES,
-} from '../schemas/datasource.ts';
-import { probeReply } from './datasources.ts';
+import { auditContextOf } from './audited-routes.ts';
+import { DATASOURCE_BODY_LIMIT_BYTES, probeReply } from './datasources.ts';
 
-/** `schema` is the JSON Schema of every connection kind. */
+/** Connections that are not saved. `schema` is the JSON Schema of every kind of connection. */
 export function datasourceConnectionRoutes(datasources: Datasources, schema: object): readonly Route[] {
   const document = JSON.stringify(schema);
   return [
@@ -18,12 +14,12 @@ export function datasourceConnectionRoutes(datasources: Datasources, schema: obj
       method: 'GET',
       path: '/api/v3/datasource-connections/schema',
       operationId: 'getConnectionSchema',
-      summary: 'The JSON Schema of connections of every kind',
+      summary: 'Read the JSON Schema of connections',
       tags: ['Datasources'],
       access: { action: 'datasource.read' },
       responses: {
         200: {
-          description: 'One JSON Schema 2020-12 document.',
+          description: 'A JSON Schema 2020-12 document that covers every kind.',
           schema: Type.Unsafe<object>({ type: 'object', required: ['$schema', 'oneOf'] }),
         },
       },
@@ -41,11 +37,11 @@ export function datasourceConnectionRoutes(datasources: Datasources, schema: obj
       bodyLimitBytes: DATASOURCE_BODY_LIMIT_BYTES,
       body: Type.Object({ connection: ConnectionSchema }, { additionalProperties: false }),
       responses: {
-        200: { description: 'It works.', schema: ConnectionTestSchema },
-        400: { description: 'It does not.', schema: ConnectionTestSchema },
+        200: { description: 'The connection works.', schema: ConnectionTestSchema },
+        400: { description: 'The connection does not work.', schema: ConnectionTestSchema },
       },
-      handle: async (exchange) =>
-        probeReply(await datasources.testUnsaved(actorOf(exchange), exchange.body.connection)),
+      handle: async (request) =>
+        probeReply(await datasources.testUnsaved(auditContextOf(request), request.body.connection)),
     }),
   ];
 }

@@ -1,28 +1,28 @@
-import Type from 'typebox';
-import type { Subject } from '#src/datasource/access.ts';
 import type { DatasourceGrants } from '#src/datasource/grants.ts';
-import { actorOf } from '../audited-routes.ts';
-import { created, noContent, ok } from '../reply.ts';
+import {
+  DatasourceGrantListSchema,
+  DatasourceGrantSchema,
+  NewDatasourceGrantSchema,
+} from '#src/wire/datasource.ts';
+import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { GrantSchema, GrantSubject } from '../schemas/datasource.ts';
+import { auditContextOf } from './audited-routes.ts';
 
+/** With whom datasources are shared. */
 export function datasourceGrantRoutes(grants: DatasourceGrants): readonly Route[] {
   return [
     defineRoute({
       method: 'GET',
       path: '/api/v3/datasources/:slug/grants',
       operationId: 'listDatasourceGrants',
-      summary: 'Who a datasource is shared with',
-      description: 'Beside them, owners of the workspace and whoever made the datasource may read it.',
+      summary: 'List the subjects a datasource is shared with',
+      description: 'In addition to them, its creator and the owners of the workspace can use it.',
       tags: ['Datasources'],
       access: { action: 'datasource.share' },
       responses: {
         200: {
           description: 'All grants.',
-          schema: Type.Object(
-            { items: Type.Array(GrantSchema) },
-            { $id: 'DatasourceGrantList', additionalProperties: false },
-          ),
+          schema: DatasourceGrantListSchema,
         },
       },
       handle: ({ principal, params }) => ok({ items: grants.list({ principal }, params.slug) }),
@@ -32,18 +32,22 @@ export function datasourceGrantRoutes(grants: DatasourceGrants): readonly Route[
       path: '/api/v3/datasources/:slug/grants',
       operationId: 'grantDatasource',
       summary: 'Share a datasource',
-      description: 'Read access also covers testing, replacing and deleting it.',
+      description: 'Whoever it is shared with can query, test, replace and delete the datasource.',
       tags: ['Datasources'],
       access: { action: 'datasource.share' },
       audited: true,
       sameOrigin: true,
-      body: Type.Object({ subject: GrantSubject }, { additionalProperties: false }),
+      body: NewDatasourceGrantSchema,
       responses: {
-        201: { description: 'Shared.', schema: GrantSchema, headers: { location: 'The grant.' } },
+        201: {
+          description: 'The datasource is shared.',
+          schema: DatasourceGrantSchema,
+          headers: { location: 'The path of the grant.' },
+        },
       },
-      handle(exchange) {
-        const { slug } = exchange.params;
-        const grant = grants.add(actorOf(exchange), slug, exchange.body.subject as Subject);
+      handle(request) {
+        const { slug } = request.params;
+        const grant = grants.add(auditContextOf(request), slug, request.body.subject);
         const subject = encodeURIComponent(grant.subject);
         return created(grant, `/api/v3/datasources/${slug}/grants/${subject}`);
       },
@@ -57,9 +61,9 @@ export function datasourceGrantRoutes(grants: DatasourceGrants): readonly Route[
       access: { action: 'datasource.share' },
       audited: true,
       sameOrigin: true,
-      responses: { 204: { description: 'No longer shared.' } },
-      handle(exchange) {
-        grants.remove(actorOf(exchange), exchange.params.slug, exchange.params.subject);
+      responses: { 204: { description: 'The datasource is no longer shared.' } },
+      handle(request) {
+        grants.remove(auditContextOf(request), request.params.slug, request.params.subject);
         return noContent();
       },
     }),

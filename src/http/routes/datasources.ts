@@ -1,34 +1,42 @@
-import Type from 'typebox';
 import type { Datasources, Saved } from '#src/datasource/datasources.ts';
 import type { ProbeResult } from '#src/datasource/probe.ts';
-import { actorOf } from '../audited-routes.ts';
-import { created, json, ok, type Reply } from '../reply.ts';
-import { defineRoute, type Route } from '../route.ts';
 import {
   ConnectionTestSchema,
-  DATASOURCE_BODY_LIMIT_BYTES,
+  DatasourceReplacementSchema,
   DatasourceSchema,
-  ReplacementFields,
-  Slug,
-} from '../schemas/datasource.ts';
-import { PageQuery, pageSchema } from '../schemas/paging.ts';
+  DeletedDatasourceSchema,
+  NewDatasourceSchema,
+} from '#src/wire/datasource.ts';
+import { EmptyBodySchema, PageQuery, pageSchema } from '#src/wire/shape.ts';
+import { created, type JsonReply, json, ok } from '../reply/reply.ts';
+import { defineRoute, type Route } from '../route.ts';
+import { auditContextOf } from './audited-routes.ts';
+
+/** The body limit of every route that takes a connection. */
+export const DATASOURCE_BODY_LIMIT_BYTES = 512 * 1024;
 
 const TEST_FAILED = {
-  description: 'The connection test failed; nothing was saved.',
+  description: 'The connection test failed, so nothing was saved.',
   schema: ConnectionTestSchema,
 };
 
+/** Datasources. */
 export function datasourceRoutes(datasources: Datasources): readonly Route[] {
   return [
     defineRoute({
       method: 'GET',
       path: '/api/v3/datasources',
       operationId: 'listDatasources',
-      summary: 'List the datasources you may read, by slug',
+      summary: 'List the datasources you can use, by slug',
       tags: ['Datasources'],
       access: { action: 'datasource.read' },
       query: PageQuery,
-      responses: { 200: { description: 'A page.', schema: pageSchema('DatasourcePage', DatasourceSchema) } },
+      responses: {
+        200: {
+          description: 'A page of datasources.',
+          schema: pageSchema('DatasourcePage', DatasourceSchema),
+        },
+      },
       errors: ['invalid_cursor'],
       handle: ({ principal, query }) => ok(datasources.list(principal, query)),
     }),
@@ -37,20 +45,24 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       path: '/api/v3/datasources',
       operationId: 'createDatasource',
       summary: 'Create a datasource',
-      description: 'The connection is sealed and never read back.',
+      description: 'The connection is stored encrypted and is never returned.',
       tags: ['Datasources'],
       access: { action: 'datasource.create' },
       audited: true,
       sameOrigin: true,
       bodyLimitBytes: DATASOURCE_BODY_LIMIT_BYTES,
-      body: Type.Object({ slug: Slug, ...ReplacementFields }, { additionalProperties: false }),
+      body: NewDatasourceSchema,
       responses: {
-        201: { description: 'Created.', schema: DatasourceSchema, headers: { location: 'The datasource.' } },
+        201: {
+          description: 'The datasource was created.',
+          schema: DatasourceSchema,
+          headers: { location: 'The path of the datasource.' },
+        },
         400: TEST_FAILED,
       },
       errors: ['already_exists'],
-      async handle(exchange) {
-        const saved = await datasources.create(actorOf(exchange), exchange.body);
+      async handle(request) {
+        const saved = await datasources.create(auditContextOf(request), request.body);
         return savedReply(saved, (metadata) => created(metadata, `/api/v3/datasources/${metadata.slug}`));
       },
     }),
@@ -58,10 +70,10 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       method: 'GET',
       path: '/api/v3/datasources/:slug',
       operationId: 'getDatasource',
-      summary: 'Read what is known of a datasource',
+      summary: 'Read the metadata of a datasource',
       tags: ['Datasources'],
       access: { action: 'datasource.read' },
-      responses: { 200: { description: 'Its metadata.', schema: DatasourceSchema } },
+      responses: { 200: { description: 'The metadata.', schema: DatasourceSchema } },
       handle: ({ principal, params }) => ok(datasources.get(principal, params.slug)),
     }),
     defineRoute({
@@ -70,18 +82,21 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       operationId: 'replaceDatasource',
       summary: "Replace a datasource's connection",
       description:
-        'Needs a complete connection, which may be of another kind. An omitted name stays, null clears it. Credentials ' +
-        'are not rotated at the database.',
+        'The new connection must be complete and may be of another kind. An omitted name stays as it is; null removes it. ' +
+        'Credentials at the database are not changed.',
       tags: ['Datasources'],
       access: { action: 'datasource.write' },
       audited: true,
       sameOrigin: true,
       bodyLimitBytes: DATASOURCE_BODY_LIMIT_BYTES,
-      body: Type.Object(ReplacementFields, { additionalProperties: false }),
-      responses: { 200: { description: 'Replaced.', schema: DatasourceSchema }, 400: TEST_FAILED },
+      body: DatasourceReplacementSchema,
+      responses: {
+        200: { description: 'The connection was replaced.', schema: DatasourceSchema },
+        400: TEST_FAILED,
+      },
       errors: ['datasource_changed'],
-      async handle(exchange) {
-        const saved = await datasources.replace(actorOf(exchange), exchange.params.slug, exchange.body);
+      async handle(request) {
+        const saved = await datasources.replace(auditContextOf(request), request.params.slug, request.body);
         return savedReply(saved, (metadata) => ok(metadata));
       },
     }),
@@ -90,23 +105,20 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       path: '/api/v3/datasources/:slug',
       operationId: 'deleteDatasource',
       summary: 'Delete a datasource',
-      description: 'Removes its sealed connection and its grants. Files stay.',
+      description: 'Deletes its connection and its grants. Files of embedded databases stay.',
       tags: ['Datasources'],
       access: { action: 'datasource.delete' },
       audited: true,
       sameOrigin: true,
       responses: {
         200: {
-          description: 'Deleted.',
-          schema: Type.Object(
-            { slug: Type.String(), deleted: Type.Literal(true) },
-            { $id: 'DeletedDatasource', additionalProperties: false },
-          ),
+          description: 'The datasource was deleted.',
+          schema: DeletedDatasourceSchema,
         },
       },
-      handle(exchange) {
-        const { slug } = exchange.params;
-        datasources.delete(actorOf(exchange), slug);
+      handle(request) {
+        const { slug } = request.params;
+        datasources.delete(auditContextOf(request), slug);
         return ok({ slug, deleted: true });
       },
     }),
@@ -119,26 +131,27 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       access: { action: 'datasource.test' },
       audited: true,
       sameOrigin: true,
-      body: Type.Object({}, { additionalProperties: false }),
+      body: EmptyBodySchema,
       optionalBody: true,
       responses: {
-        200: { description: 'It works.', schema: ConnectionTestSchema },
-        400: { description: 'It does not.', schema: ConnectionTestSchema },
+        200: { description: 'The connection works.', schema: ConnectionTestSchema },
+        400: { description: 'The connection does not work.', schema: ConnectionTestSchema },
       },
       errors: ['datasource_changed'],
-      handle: async (exchange) => probeReply(await datasources.test(actorOf(exchange), exchange.params.slug)),
+      handle: async (request) =>
+        probeReply(await datasources.test(auditContextOf(request), request.params.slug)),
     }),
   ];
 }
 
-/** A completed probe that failed is 400, with the same body as one that did not. */
-export function probeReply(probe: ProbeResult): Reply {
+/** Returns 200 for a test that succeeded and 400 for one that failed, with the same body. */
+export function probeReply(probe: ProbeResult): JsonReply<ProbeResult> {
   return json(probe.ok ? 200 : 400, probe);
 }
 
-function savedReply(
+function savedReply<Value>(
   saved: Saved,
-  reply: (metadata: Extract<Saved, { saved: true }>['metadata']) => Reply,
-): Reply {
+  reply: (metadata: Extract<Saved, { saved: true }>['metadata']) => JsonReply<Value>,
+): JsonReply<Value | ProbeResult> {
   return saved.saved ? reply(saved.metadata) : probeReply(saved.probe);
 }

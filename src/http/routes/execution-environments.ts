@@ -1,9 +1,10 @@
-import Type from 'typebox';
 import type { Environments } from '#src/sessions/environments.ts';
-import { created, ok } from '../reply.ts';
+import { EnvironmentSchema } from '#src/wire/session.ts';
+import { EmptyBodySchema } from '#src/wire/shape.ts';
+import { created, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { EnvironmentSchema } from '../schemas/session.ts';
 
+/** Execution environments. */
 export function executionEnvironmentRoutes(environments: Environments): readonly Route[] {
   return [
     defineRoute({
@@ -11,15 +12,15 @@ export function executionEnvironmentRoutes(environments: Environments): readonly
       path: '/api/v3/execution-environments',
       operationId: 'createExecutionEnvironment',
       summary: 'Create an execution environment',
-      description: 'The body is an empty object. An environment holds at most one active notebook session.',
+      description: 'An environment holds at most one active notebook session. The body is an empty object.',
       tags: ['Execution environments'],
       access: { action: 'environment.write' },
-      body: Type.Object({}, { additionalProperties: false }),
+      body: EmptyBodySchema,
       responses: {
         201: {
-          description: 'Created.',
+          description: 'The environment was created.',
           schema: EnvironmentSchema,
-          headers: { location: 'The environment.' },
+          headers: { location: 'The path of the environment.' },
         },
       },
       handle({ principal }) {
@@ -32,10 +33,10 @@ export function executionEnvironmentRoutes(environments: Environments): readonly
       path: '/api/v3/execution-environments/:environmentId',
       operationId: 'getExecutionEnvironment',
       summary: 'Read an execution environment',
-      description: 'A closed one still answers.',
+      description: 'Closed environments can still be read.',
       tags: ['Execution environments'],
       access: { action: 'environment.read' },
-      responses: { 200: { description: 'Its state.', schema: EnvironmentSchema } },
+      responses: { 200: { description: 'The environment.', schema: EnvironmentSchema } },
       handle: ({ principal, params }) => ok(environments.record(principal.workspaceId, params.environmentId)),
     }),
     defineRoute({
@@ -43,7 +44,7 @@ export function executionEnvironmentRoutes(environments: Environments): readonly
       path: '/api/v3/execution-environments/:environmentId',
       operationId: 'closeExecutionEnvironment',
       summary: 'Close an execution environment',
-      description: 'Refused while sessions are attached. Workspace files are never deleted.',
+      description: 'Refused while sessions are attached to it. Files of the workspace are never deleted.',
       tags: ['Execution environments'],
       access: { action: 'environment.write' },
       responses: { 200: { description: 'The closed environment.', schema: EnvironmentSchema } },

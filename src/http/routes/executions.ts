@@ -1,11 +1,12 @@
 import type { Executions } from '#src/notebook/executions.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
-import { accepted, encodedJson } from '../reply.ts';
+import { ExecutionRequestSchema, RunSchema, SubmittedRunSchema } from '#src/wire/run.ts';
+import { PageQuery, pageSchema } from '#src/wire/shape.ts';
+import { accepted, encodedJson } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { PageQuery, pageSchema } from '../schemas/paging.ts';
-import { ExecutionRequestSchema, RunSchema, SubmittedRunSchema } from '../schemas/run.ts';
 
+/** Executions of cells. */
 export function executionRoutes(
   executions: Executions,
   sessions: NotebookSessions,
@@ -18,14 +19,19 @@ export function executionRoutes(
       operationId: 'submitExecution',
       summary: 'Execute cells',
       description:
-        'All cells, or the named ones with the stale cells they depend on. Code and configuration that come along are ' +
-        'saved with the notebook. The answer comes once the run is on disk; its end is an event and a GET away.',
+        'Executes all cells, or the named cells and the stale cells that they depend on. Code and configuration in the ' +
+        'request are saved with the notebook. Returns 202 as soon as the run is stored. Follow `run-status` on the event ' +
+        'stream, or read `GET /api/v3/runs/{runId}`, to learn how it ended.',
       tags: ['Executions'],
       access: { action: 'run.submit' },
       bodyLimitBytes: 16 * 1024 * 1024,
       body: ExecutionRequestSchema,
       responses: {
-        202: { description: 'Running.', schema: SubmittedRunSchema, headers: { location: 'The run.' } },
+        202: {
+          description: 'The run was stored and has started.',
+          schema: SubmittedRunSchema,
+          headers: { location: 'The path of the run.' },
+        },
       },
       errors: [
         'unknown_cell',

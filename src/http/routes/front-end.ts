@@ -1,21 +1,24 @@
 import type { FrontEndFiles } from '#src/notebook/front-end-files.ts';
-import { raw } from '../reply.ts';
+import { raw } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-/** Where a page finds the front end of this marimo, below the server's address. */
+/** Returns the path below the server's address at which the front end of this marimo version is served. */
 export function frontEndPath(version: string): string {
   return `/marimo/${version}`;
 }
 
+/** The files of marimo's front end. */
 export function frontEndRoutes(files: FrontEndFiles): readonly Route[] {
   const common = {
     method: 'GET',
     description:
-      "A file of marimo's front end, for pages that were exported from a notebook. Those are opened from anywhere, a " +
-      'disk included, so any page may load it.',
+      "A file of marimo's front end, for HTML pages that were exported from notebooks. Such pages can be opened from " +
+      'anywhere, including from a local file, so any origin may load it.',
     tags: ['Front end'],
     access: 'public',
-    responses: { 200: { description: 'The file. It never changes.', contentType: '*/*' } },
+    responses: {
+      200: { description: 'The file. It never changes, so it can be cached for ever.', contentType: '*/*' },
+    },
   } as const;
   return [
     defineRoute({

@@ -1,44 +1,37 @@
-import Type from 'typebox';
-import { json, ok } from '../reply.ts';
+import { HealthSchema, type Readiness, ReadinessSchema } from '#src/wire/operations.ts';
+import { json, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-const Health = Type.Object({ status: Type.Literal('ok') }, { $id: 'Health', additionalProperties: false });
-const Readiness = Type.Object(
-  {
-    ready: Type.Boolean(),
-    reason: Type.Optional(Type.String({ description: 'Why it is not ready.' })),
-  },
-  { $id: 'Readiness', additionalProperties: false },
-);
-
-export type Readiness = Type.Static<typeof Readiness>;
-
-/** `/healthz`: the process answers. `/readyz`: it can take work, as `readiness` says. Neither needs a token. */
+/** Liveness (`/healthz`) and readiness (`/readyz`). Neither needs a token. */
 export function healthRoutes(readiness: () => Readiness): readonly Route[] {
   return [
     defineRoute({
       method: 'GET',
       path: '/healthz',
       operationId: 'getHealth',
-      summary: 'Whether the process answers',
+      summary: 'Check whether the process is alive',
       tags: ['Server'],
       access: 'public',
       whileDraining: true,
-      responses: { 200: { description: 'It does.', schema: Health } },
+      responses: { 200: { description: 'The process is alive.', schema: HealthSchema } },
       handle: () => ok({ status: 'ok' }),
     }),
     defineRoute({
       method: 'GET',
       path: '/readyz',
       operationId: 'getReadiness',
-      summary: 'Whether the server takes work',
-      description: 'Not ready while it starts (store, kernel host) and while it drains.',
+      summary: 'Check whether the server is ready for requests',
+      description: 'The server is not ready while it starts (store, kernel host) and while it drains.',
       tags: ['Server'],
       access: 'public',
       whileDraining: true,
       responses: {
-        200: { description: 'Ready.', schema: Readiness },
-        503: { description: 'Not ready.', schema: Readiness, headers: { 'retry-after': 'Seconds to wait.' } },
+        200: { description: 'The server is ready.', schema: ReadinessSchema },
+        503: {
+          description: 'The server is not ready.',
+          schema: ReadinessSchema,
+          headers: { 'retry-after': 'How many seconds to wait.' },
+        },
       },
       handle() {
         const state = readiness();

@@ -1,41 +1,29 @@
-import Type from 'typebox';
 import { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
-import { ok } from '../reply.ts';
+import { KeyListSchema } from '#src/wire/operations.ts';
+import { EmptyBodySchema } from '#src/wire/shape.ts';
+import { ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-const KeyList = Type.Object(
-  {
-    items: Type.Array(
-      Type.Object(
-        {
-          id: Type.String(),
-          active: Type.Boolean({ description: 'It seals new connections.' }),
-          sealed: Type.Integer({ description: 'Connections that it seals.' }),
-        },
-        { additionalProperties: false },
-      ),
-    ),
-  },
-  { $id: 'KeyList', additionalProperties: false },
-);
-
-/** The keyring is the server's, not a workspace's: only a token that is bound to no workspace may manage it. */
+/** The keyring. It belongs to the server, not to a workspace, so tokens that are bound to a workspace cannot manage it. */
 export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) => boolean): readonly Route[] {
   const requireUnbound = (principal: Principal): void => {
     if (isBound(principal))
-      throw new AppError('missing_scope', 'A token of one workspace cannot manage the keyring.');
+      throw new AppError(
+        'missing_scope',
+        'A token that is bound to one workspace cannot manage the keyring.',
+      );
   };
   return [
     defineRoute({
       method: 'GET',
       path: '/api/v3/keys',
       operationId: 'listKeys',
-      summary: 'The keys of the keyring, never their values',
+      summary: 'List the keys of the keyring, without their values',
       tags: ['Operations'],
       access: { action: 'keys.manage' },
-      responses: { 200: { description: 'The keys.', schema: KeyList } },
+      responses: { 200: { description: 'The keys.', schema: KeyListSchema } },
       handle({ principal }) {
         requireUnbound(principal);
         return ok({ items: keys.states() });
@@ -45,13 +33,13 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
       method: 'POST',
       path: '/api/v3/keys',
       operationId: 'addKey',
-      summary: 'Make a new key, which seals from now on',
-      description: 'What is sealed stays sealed by the keys before, until a rotation.',
+      summary: 'Add a key, which encrypts new connections',
+      description: 'Existing connections stay encrypted with the earlier keys until a rotation.',
       tags: ['Operations'],
       access: { action: 'keys.manage' },
-      body: Type.Object({}, { additionalProperties: false }),
+      body: EmptyBodySchema,
       optionalBody: true,
-      responses: { 200: { description: 'The keys now.', schema: KeyList } },
+      responses: { 200: { description: 'The keys after the change.', schema: KeyListSchema } },
       async handle({ principal }) {
         requireUnbound(principal);
         await keys.add();
@@ -62,13 +50,14 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
       method: 'POST',
       path: '/api/v3/keys/rotate',
       operationId: 'rotateKeys',
-      summary: 'Make a new key and seal everything with it',
-      description: 'Answers when it is done; a rotation that a crash cut off goes on with the next call.',
+      summary: 'Add a key and encrypt everything with it',
+      description:
+        'Returns when all connections are encrypted with the new key. After a crash, call it again to finish.',
       tags: ['Operations'],
       access: { action: 'keys.manage' },
-      body: Type.Object({}, { additionalProperties: false }),
+      body: EmptyBodySchema,
       optionalBody: true,
-      responses: { 200: { description: 'The keys now.', schema: KeyList } },
+      responses: { 200: { description: 'The keys after the change.', schema: KeyListSchema } },
       async handle({ principal }) {
         requireUnbound(principal);
         await keys.add();

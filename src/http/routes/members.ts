@@ -1,10 +1,10 @@
-import Type from 'typebox';
 import type { Members } from '#src/auth/members.ts';
-import { created, noContent, ok } from '../reply.ts';
+import { MemberChangeSchema, MemberSchema, NewMemberSchema } from '#src/wire/identity.ts';
+import { PageQuery, pageSchema } from '#src/wire/shape.ts';
+import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { DisplayName, MemberSchema, RoleSchema, UserId } from '../schemas/identity.ts';
-import { nullable, PageQuery, pageSchema } from '../schemas/paging.ts';
 
+/** Members of the workspace. */
 export function memberRoutes(members: Members): readonly Route[] {
   return [
     defineRoute({
@@ -12,15 +12,16 @@ export function memberRoutes(members: Members): readonly Route[] {
       path: '/api/v3/members',
       operationId: 'addMember',
       summary: 'Add a member to the workspace',
-      description: 'A user that is not known yet is created.',
+      description: 'Creates the user when there is none with this id.',
       tags: ['Identity'],
       access: { action: 'member.write' },
-      body: Type.Object(
-        { userId: UserId, role: RoleSchema, name: Type.Optional(nullable(DisplayName)) },
-        { additionalProperties: false },
-      ),
+      body: NewMemberSchema,
       responses: {
-        201: { description: 'Added.', schema: MemberSchema, headers: { location: 'The member.' } },
+        201: {
+          description: 'The member was added.',
+          schema: MemberSchema,
+          headers: { location: 'The path of the member.' },
+        },
       },
       errors: ['already_exists'],
       handle({ principal, body: { userId, ...fields } }) {
@@ -36,7 +37,9 @@ export function memberRoutes(members: Members): readonly Route[] {
       tags: ['Identity'],
       access: { action: 'member.read' },
       query: PageQuery,
-      responses: { 200: { description: 'A page.', schema: pageSchema('MemberPage', MemberSchema) } },
+      responses: {
+        200: { description: 'A page of members.', schema: pageSchema('MemberPage', MemberSchema) },
+      },
       errors: ['invalid_cursor'],
       handle: ({ principal, query }) => ok(members.list(principal.workspaceId, query)),
     }),
@@ -57,11 +60,8 @@ export function memberRoutes(members: Members): readonly Route[] {
       summary: "Change a member's role or name",
       tags: ['Identity'],
       access: { action: 'member.write' },
-      body: Type.Object(
-        { role: Type.Optional(RoleSchema), name: Type.Optional(nullable(DisplayName)) },
-        { additionalProperties: false, minProperties: 1 },
-      ),
-      responses: { 200: { description: 'The member.', schema: MemberSchema } },
+      body: MemberChangeSchema,
+      responses: { 200: { description: 'The changed member.', schema: MemberSchema } },
       errors: ['last_owner'],
       handle: ({ principal, params, body }) => ok(members.change(principal.workspaceId, params.userId, body)),
     }),
@@ -70,10 +70,10 @@ export function memberRoutes(members: Members): readonly Route[] {
       path: '/api/v3/members/:userId',
       operationId: 'removeMember',
       summary: 'Remove a member',
-      description: "Acts at once, and revokes the member's tokens that are bound to this workspace.",
+      description: "Takes effect at once. The member's tokens that are bound to this workspace are revoked.",
       tags: ['Identity'],
       access: { action: 'member.write' },
-      responses: { 204: { description: 'Removed.' } },
+      responses: { 204: { description: 'The member was removed.' } },
       errors: ['last_owner'],
       handle({ principal, params }) {
         members.remove(principal.workspaceId, params.userId);

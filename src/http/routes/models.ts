@@ -1,46 +1,18 @@
-import Type from 'typebox';
 import type { ModelKeys } from '#src/agent/models/model-keys.ts';
 import type { ModelTestResult } from '#src/agent/models/model-test.ts';
 import type { Models } from '#src/agent/models/models.ts';
 import { notFound } from '#src/core/errors.ts';
-import { noContent, ok } from '../reply.ts';
+import {
+  ModelKeyRequestSchema,
+  ModelKeySchema,
+  ModelListSchema,
+  ModelTestRequestSchema,
+  ModelTestSchema,
+} from '#src/wire/models.ts';
+import { noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { nullable, Timestamp } from '../schemas/paging.ts';
 
 const tags = ['Models'];
-const closed = { additionalProperties: false } as const;
-
-const ModelList = Type.Object(
-  {
-    defaultModel: nullable(Type.String({ description: 'Of conversations that name none.' })),
-    items: Type.Array(
-      Type.Object(
-        {
-          provider: Type.String({ description: 'Model ids are `provider/model`.' }),
-          usable: Type.Boolean(),
-          source: nullable(
-            Type.Union([Type.Literal('workspace'), Type.Literal('settings')], {
-              description: 'Where its key or its address comes from.',
-            }),
-          ),
-          models: Type.Array(Type.String(), { description: 'Known without asking the provider.' }),
-        },
-        closed,
-      ),
-    ),
-  },
-  { $id: 'ModelList', ...closed },
-);
-
-const ModelTest = Type.Object(
-  { ok: Type.Boolean(), model: Type.String(), message: Type.String(), elapsedMs: Type.Integer() },
-  { $id: 'ModelTest', ...closed },
-);
-
-const ModelKey = Type.Object(
-  { provider: Type.String(), updatedBy: Type.String(), updatedAt: Timestamp },
-  { $id: 'ModelKey', ...closed },
-);
 
 export interface ModelRoutesOptions {
   readonly models: Models;
@@ -48,17 +20,18 @@ export interface ModelRoutesOptions {
   readonly test: (workspaceId: string, model: string | null, signal: AbortSignal) => Promise<ModelTestResult>;
 }
 
+/** Models and the workspace's keys for their providers. */
 export function modelRoutes({ models, keys, test }: ModelRoutesOptions): readonly Route[] {
   return [
     defineRoute({
       method: 'GET',
       path: '/api/v3/models',
       operationId: 'listModels',
-      summary: 'The providers of models, and which of them this workspace can use',
-      description: 'Never a key.',
+      summary: 'List the model providers, and which of them this workspace can use',
+      description: 'API keys are never returned.',
       tags,
       access: { action: 'model.read' },
-      responses: { 200: { description: 'The providers.', schema: ModelList } },
+      responses: { 200: { description: 'All providers.', schema: ModelListSchema } },
       handle: ({ principal }) =>
         ok({ defaultModel: models.defaultModel, items: models.states(principal.workspaceId) }),
     }),
@@ -66,14 +39,11 @@ export function modelRoutes({ models, keys, test }: ModelRoutesOptions): readonl
       method: 'POST',
       path: '/api/v3/models/test',
       operationId: 'testModel',
-      summary: 'Ask a model for one word',
+      summary: 'Test a model by asking it for one word',
       tags,
       access: { action: 'model.test' },
-      body: Type.Object(
-        { model: Type.Optional(Type.String({ minLength: 1, maxLength: 300 })) },
-        { ...closed, description: 'The default model when none is named.' },
-      ),
-      responses: { 200: { description: 'Whether it answered.', schema: ModelTest } },
+      body: ModelTestRequestSchema,
+      responses: { 200: { description: 'Whether the model answered.', schema: ModelTestSchema } },
       errors: ['unknown_model', 'no_model_configured', 'model_not_configured'],
       handle: async ({ principal, body, signal }) =>
         ok(await test(principal.workspaceId, body.model ?? null, signal)),
@@ -82,23 +52,14 @@ export function modelRoutes({ models, keys, test }: ModelRoutesOptions): readonl
       method: 'PUT',
       path: '/api/v3/models/keys/:provider',
       operationId: 'setModelKey',
-      summary: 'Give the workspace a key of its own for a provider',
-      description: 'For `anthropic`, `openai` or `openai-compatible`. It is sealed and never read back.',
+      summary: "Set the workspace's own API key for a provider",
+      description:
+        'For `anthropic`, `openai` or `openai-compatible`. The key is stored encrypted and is never returned.',
       tags,
       access: { action: 'model.manage' },
       sameOrigin: true,
-      body: Type.Object(
-        {
-          key: Type.String({
-            minLength: 1,
-            maxLength: 4096,
-            pattern: '^[\\x21-\\x7e]+$',
-            writeOnly: true,
-          }),
-        },
-        closed,
-      ),
-      responses: { 200: { description: 'Kept.', schema: ModelKey } },
+      body: ModelKeyRequestSchema,
+      responses: { 200: { description: 'The key was stored.', schema: ModelKeySchema } },
       handle({ principal, params: { provider }, body }) {
         const known = models.keyedProvider(provider);
         if (known === undefined) throw notFound();
@@ -109,11 +70,11 @@ export function modelRoutes({ models, keys, test }: ModelRoutesOptions): readonl
       method: 'DELETE',
       path: '/api/v3/models/keys/:provider',
       operationId: 'deleteModelKey',
-      summary: "Forget the workspace's key for a provider",
+      summary: "Delete the workspace's own API key for a provider",
       tags,
       access: { action: 'model.manage' },
       sameOrigin: true,
-      responses: { 204: { description: 'Forgotten.' } },
+      responses: { 204: { description: 'The key was deleted.' } },
       handle({ principal, params: { provider } }) {
         const known = models.keyedProvider(provider);
         if (known === undefined) throw notFound();

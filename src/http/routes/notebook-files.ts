@@ -1,11 +1,10 @@
-import Type from 'typebox';
 import type { FrontEndFiles } from '#src/notebook/front-end-files.ts';
 import type { NotebookFiles, WritableFormat } from '#src/notebook/notebook-files.ts';
-import { attachment } from '../content-disposition.ts';
-import { originOf } from '../public-origin.ts';
-import { encodedJson, raw } from '../reply.ts';
+import { NotebookExportQuery, NotebookImportSchema, NotebookSchema } from '#src/wire/notebook.ts';
+import { publicOriginOf } from '../edge/origin.ts';
+import { attachment } from '../reply/content-headers.ts';
+import { encodedJson, raw } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { NotebookSchema } from '../schemas/notebook.ts';
 import { frontEndPath } from './front-end.ts';
 
 const CONTENT_TYPES: Readonly<Record<WritableFormat, string>> = {
@@ -18,10 +17,11 @@ const CONTENT_TYPES: Readonly<Record<WritableFormat, string>> = {
 export interface NotebookFileOptions {
   readonly files: NotebookFiles;
   readonly frontEnd: FrontEndFiles;
-  /** Where browsers reach this server, when that is configured. */
+  /** The address at which browsers reach this server, when it is configured. */
   readonly publicUrl: string | undefined;
 }
 
+/** Notebooks as files: import and export. */
 export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileOptions): readonly Route[] {
   return [
     defineRoute({
@@ -30,20 +30,18 @@ export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileO
       operationId: 'importNotebook',
       summary: 'Create a notebook from a file',
       description:
-        'The text of a marimo notebook or any Python script (`py`), a Jupyter notebook (`ipynb`), or Markdown with ' +
-        'Python blocks (`md`). Nothing in it is run. What a broken file has where is in `errors`.',
+        'Accepts a marimo notebook or any Python script (`py`), a Jupyter notebook (`ipynb`), or Markdown with Python ' +
+        'blocks (`md`). Nothing in the file is run. For a file that cannot be read, `errors` says what is wrong where.',
       tags: ['Notebooks'],
       access: { action: 'notebook.write' },
       bodyLimitBytes: 16 * 1024 * 1024,
-      body: Type.Object(
-        {
-          format: Type.Union([Type.Literal('py'), Type.Literal('ipynb'), Type.Literal('md')]),
-          content: Type.String({ description: 'The whole file.' }),
-        },
-        { additionalProperties: false },
-      ),
+      body: NotebookImportSchema,
       responses: {
-        201: { description: 'Created.', schema: NotebookSchema, headers: { location: 'The notebook.' } },
+        201: {
+          description: 'The notebook was created.',
+          schema: NotebookSchema,
+          headers: { location: 'The path of the notebook.' },
+        },
       },
       errors: ['unreadable_notebook'],
       async handle({ principal, body: { format, content } }) {
@@ -55,43 +53,27 @@ export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileO
       method: 'GET',
       path: '/api/v3/notebooks/:notebookId/export',
       operationId: 'exportNotebook',
-      summary: 'Write a notebook as a file',
+      summary: 'Export a notebook as a file',
       description:
-        'What is saved, also while a session is open. `ipynb` and `html` bring the last outputs of cells whose code ' +
-        'is still the one that made them.',
+        'Exports the saved notebook, even while a session is open on it. `ipynb` and `html` include the last output of ' +
+        'each cell whose code has not changed since.',
       tags: ['Notebooks'],
       access: { action: 'notebook.read' },
       headers: {
-        host: 'Where the links of a page lead, unless a public address is configured.',
-        'x-forwarded-proto': '`https` when a proxy has received the request so.',
+        host: 'The address that links in an `html` page point to, unless a public address is configured.',
+        'x-forwarded-proto': '`https` when the proxy in front received the request over TLS.',
       },
-      query: Type.Object(
-        {
-          format: Type.Union([
-            Type.Literal('py'),
-            Type.Literal('ipynb'),
-            Type.Literal('md'),
-            Type.Literal('html'),
-          ]),
-          frontEnd: Type.Optional(
-            Type.Union([Type.Literal('server'), Type.Literal('cdn')], {
-              default: 'server',
-              description: 'Where an `html` page loads its front end from: this server, or a public CDN.',
-            }),
-          ),
-        },
-        { additionalProperties: false },
-      ),
+      query: NotebookExportQuery,
       responses: {
         200: {
           description: 'The file.',
           contentType: Object.values(CONTENT_TYPES).map((type) => type.split(';', 1)[0] ?? type),
-          headers: { 'content-disposition': "A file name made from the notebook's title, or its id." },
+          headers: { 'content-disposition': "A file name made from the notebook's title, or from its id." },
         },
       },
       errors: ['unwritable_notebook'],
       async handle({ principal, params, query: { format, frontEnd: source }, headers }) {
-        const origin = () => publicUrl ?? originOf(headers.host, headers['x-forwarded-proto']);
+        const origin = () => publicUrl ?? publicOriginOf(headers.host, headers['x-forwarded-proto']);
         const assetUrl =
           format === 'html' && source !== 'cdn' ? origin() + frontEndPath(frontEnd.version()) : undefined;
         const { name, content } = await files.export(principal.workspaceId, params.notebookId, {

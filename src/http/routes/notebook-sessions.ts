@@ -1,11 +1,11 @@
-import Type from 'typebox';
 import type { EnvironmentId, NotebookId } from '#src/core/ids.ts';
-import { NotebookStreamEvent } from '#src/events/envelope.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
-import { accepted, ok, stream } from '../reply.ts';
+import { NotebookStreamEventSchema } from '#src/wire/events.ts';
+import { NotebookSessionSchema, OpenNotebookSessionSchema } from '#src/wire/session.ts';
+import { accepted, ok, stream } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { NotebookSessionSchema } from '../schemas/session.ts';
 
+/** Notebook sessions. */
 export function notebookSessionRoutes(sessions: NotebookSessions): readonly Route[] {
   return [
     defineRoute({
@@ -14,28 +14,16 @@ export function notebookSessionRoutes(sessions: NotebookSessions): readonly Rout
       operationId: 'openNotebookSession',
       summary: 'Open a notebook as a live session',
       description:
-        'The session has the id of its notebook and starts at once; its events and a GET show when it is ready. ' +
-        'Opening runs no cell: all are stale until executed.',
+        'The session has the id of its notebook. It starts at once; its event stream and a GET show when it is ready. ' +
+        'Opening runs no cell: all cells are stale until they are executed.',
       tags: ['Notebook sessions'],
       access: { action: 'session.open' },
-      body: Type.Object(
-        {
-          notebookId: Type.String({ minLength: 1, maxLength: 200 }),
-          environmentId: Type.String({ minLength: 1, maxLength: 200 }),
-          mode: Type.Optional(
-            Type.Union([Type.Literal('edit'), Type.Literal('run')], {
-              default: 'edit',
-              description: '`run` is a non-editing session.',
-            }),
-          ),
-        },
-        { additionalProperties: false },
-      ),
+      body: OpenNotebookSessionSchema,
       responses: {
         202: {
-          description: 'Starting.',
+          description: 'The session is starting.',
           schema: NotebookSessionSchema,
-          headers: { location: 'The session.' },
+          headers: { location: 'The path of the session.' },
         },
       },
       errors: [
@@ -65,26 +53,24 @@ export function notebookSessionRoutes(sessions: NotebookSessions): readonly Rout
       operationId: 'getNotebookSession',
       summary: 'Read a notebook session',
       description:
-        'An open session whose kernel is gone (after a restart) comes back; a closed one stays closed.',
+        'Reading an open session whose kernel is gone, for example after a restart of the server, starts a new kernel. ' +
+        'A closed session stays closed.',
       tags: ['Notebook sessions'],
       access: { action: 'session.read' },
-      responses: { 200: { description: 'Its state.', schema: NotebookSessionSchema } },
+      responses: { 200: { description: 'The session.', schema: NotebookSessionSchema } },
       errors: ['at_capacity', 'quota_exceeded'],
-      handle({ principal, params }) {
-        const record = sessions.record(principal.workspaceId, params.sessionId);
-        const uncommitted = sessions.uncommitted(principal.workspaceId, params.sessionId);
-        return uncommitted === undefined ? ok(record) : uncommitted.then(() => ok(record));
-      },
+      handle: ({ principal, params }) => ok(sessions.record(principal.workspaceId, params.sessionId)),
     }),
     defineRoute({
       method: 'DELETE',
       path: '/api/v3/notebook-sessions/:sessionId',
       operationId: 'closeNotebookSession',
       summary: 'Close a notebook session',
-      description: 'Stops the kernel and closes bound agent sessions. Saved content and history are kept.',
+      description:
+        'Stops the kernel and closes the agent session that is bound to it. Saved content and history are kept.',
       tags: ['Notebook sessions'],
       access: { action: 'session.close' },
-      responses: { 200: { description: 'The final record.', schema: NotebookSessionSchema } },
+      responses: { 200: { description: 'The closed session.', schema: NotebookSessionSchema } },
       errors: ['session_closed'],
       handle: async ({ principal, params }) =>
         ok(await sessions.close(principal.workspaceId, params.sessionId)),
@@ -95,13 +81,18 @@ export function notebookSessionRoutes(sessions: NotebookSessions): readonly Rout
       operationId: 'followNotebookSession',
       summary: 'Follow a notebook session',
       description:
-        'Server-Sent Events: `session.snapshot`, the current state as events, `session.replayed`, then what happens. ' +
-        'With `Last-Event-ID`, exactly what was missed where the server still has it. Heartbeats are comments.',
+        'Sends server-sent events: `session.snapshot`, the current state as events, `session.replayed`, and then live ' +
+        'events. With `Last-Event-ID` the stream continues after that event if the server still has what followed. ' +
+        'Heartbeats are comments.',
       tags: ['Notebook sessions'],
       access: { action: 'session.read' },
-      headers: { 'last-event-id': 'The id of the last event that was received.' },
+      headers: { 'last-event-id': 'The id of the last event you received, to continue after it.' },
       responses: {
-        200: { description: 'The stream.', schema: NotebookStreamEvent, contentType: 'text/event-stream' },
+        200: {
+          description: 'The event stream.',
+          schema: NotebookStreamEventSchema,
+          contentType: 'text/event-stream',
+        },
       },
       errors: ['at_capacity', 'quota_exceeded'],
       handle: ({ principal, params, headers }) =>

@@ -1,25 +1,18 @@
-import Type from 'typebox';
 import { AppError } from '#src/core/errors.ts';
 import type { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
-import { encodedJson, noContent } from '../reply.ts';
-import { defineRoute, type Route } from '../route.ts';
 import {
-  DatasourceSlugs,
+  NotebookChangeSchema,
+  NotebookFieldsSchema,
   NotebookSchema,
   NotebookSummarySchema,
-  SerializationInputSchema,
-  Variables,
-} from '../schemas/notebook.ts';
-import { PageQuery, pageSchema } from '../schemas/paging.ts';
+} from '#src/wire/notebook.ts';
+import { PageQuery, pageSchema } from '#src/wire/shape.ts';
+import { encodedJson, noContent } from '../reply/reply.ts';
+import { defineRoute, type Route } from '../route.ts';
 
 const BODY_LIMIT_BYTES = 16 * 1024 * 1024;
 
-const Fields = {
-  serialization: Type.Optional(SerializationInputSchema),
-  datasourceSlugs: Type.Optional(DatasourceSlugs),
-  variables: Type.Optional(Variables),
-};
-
+/** Saved notebooks. */
 export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
   return [
     defineRoute({
@@ -27,13 +20,17 @@ export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
       path: '/api/v3/notebooks',
       operationId: 'createNotebook',
       summary: 'Create a notebook',
-      description: 'Every field is optional: an empty object creates an empty notebook.',
+      description: 'All members are optional: an empty object creates an empty notebook.',
       tags: ['Notebooks'],
       access: { action: 'notebook.write' },
       bodyLimitBytes: BODY_LIMIT_BYTES,
-      body: Type.Object(Fields, { additionalProperties: false }),
+      body: NotebookFieldsSchema,
       responses: {
-        201: { description: 'Created.', schema: NotebookSchema, headers: { location: 'The notebook.' } },
+        201: {
+          description: 'The notebook was created.',
+          schema: NotebookSchema,
+          headers: { location: 'The path of the notebook.' },
+        },
       },
       errors: ['duplicate_cell'],
       async handle({ principal, body }) {
@@ -74,18 +71,16 @@ export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
       method: 'PATCH',
       path: '/api/v3/notebooks/:notebookId',
       operationId: 'updateNotebook',
-      summary: 'Replace parts of a notebook',
+      summary: 'Change a notebook',
       description:
-        'Needs the `updatedAt` of the last read and at least one of `serialization`, `datasourceSlugs`, `variables`. ' +
-        'Refused while a session is open: cells then change through the code overrides of an execution.',
+        'Replaces the members that are given: at least one of `serialization`, `datasourceSlugs` and `variables`. ' +
+        '`expectedUpdatedAt` is the `updatedAt` of your last read. Refused while a session is open on the notebook: send ' +
+        'changed code with an execution instead.',
       tags: ['Notebooks'],
       access: { action: 'notebook.write' },
       bodyLimitBytes: BODY_LIMIT_BYTES,
-      body: Type.Object(
-        { expectedUpdatedAt: Type.String({ minLength: 1, maxLength: 64 }), ...Fields },
-        { additionalProperties: false },
-      ),
-      responses: { 200: { description: 'The updated notebook.', schema: NotebookSchema } },
+      body: NotebookChangeSchema,
+      responses: { 200: { description: 'The changed notebook.', schema: NotebookSchema } },
       errors: ['duplicate_cell', 'stale_update', 'session_open'],
       async handle({ principal, params, body: { expectedUpdatedAt, ...fields } }) {
         if (Object.keys(fields).length === 0) throw nothingToChange();
@@ -99,10 +94,10 @@ export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
       path: '/api/v3/notebooks/:notebookId',
       operationId: 'deleteNotebook',
       summary: 'Delete a notebook',
-      description: 'Its runs stay readable, and no workspace file is touched.',
+      description: 'Its runs can still be read. Files of the workspace are not touched.',
       tags: ['Notebooks'],
       access: { action: 'notebook.delete' },
-      responses: { 204: { description: 'Deleted.' } },
+      responses: { 204: { description: 'The notebook was deleted.' } },
       errors: ['session_open'],
       handle({ principal, params }) {
         notebooks.delete(principal.workspaceId, params.notebookId);

@@ -1,9 +1,9 @@
 import Type from 'typebox';
-import { createOpenApi, type OpenApiOptions } from '../openapi.ts';
-import { encodedJson } from '../reply.ts';
+import { createOpenApi, type OpenApiOptions } from '../openapi/document.ts';
+import { encodedJson } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-/** All routes and one more: the description of them all, itself included. Made on the first request for it. */
+/** Returns the routes and one more, which serves their OpenAPI document. The document is made on first request. */
 export function withOpenApi(routes: readonly Route[], options: OpenApiOptions): readonly Route[] {
   let bytes: Buffer | undefined;
   const all: readonly Route[] = [
@@ -12,12 +12,12 @@ export function withOpenApi(routes: readonly Route[], options: OpenApiOptions): 
       method: 'GET',
       path: '/api/v3/openapi.json',
       operationId: 'getOpenApi',
-      summary: 'This interface as an OpenAPI 3.1 document',
+      summary: 'Read the OpenAPI 3.1 document of this API',
       tags: ['Server'],
       access: 'public',
       responses: {
         200: {
-          description: 'The document.',
+          description: 'The OpenAPI document.',
           schema: Type.Unsafe<object>({ type: 'object', required: ['openapi', 'paths'] }),
         },
       },

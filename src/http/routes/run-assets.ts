@@ -1,9 +1,10 @@
 import type { RunRepository } from '#src/runs/run-repository.ts';
-import { CONTENT_HEADERS, contentReply } from '../content-reply.ts';
-import { describeForeign } from '../media-type.ts';
+import { describeUntrusted } from '../reply/content-headers.ts';
+import { CONTENT_HEADERS, contentReply } from '../reply/content-reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import type { GuardRun } from './runs.ts';
 
+/** The assets of runs. */
 export function runAssetRoutes(runs: RunRepository, guard: GuardRun): readonly Route[] {
   return [
     defineRoute({
@@ -12,25 +13,25 @@ export function runAssetRoutes(runs: RunRepository, guard: GuardRun): readonly R
       operationId: 'getRunAsset',
       summary: 'Read an asset of a run',
       description:
-        'An output that is too large to stand in the run, as bytes. Its type is what notebook code said it is: only ' +
-        'plain images and text are sent to be shown in place.',
+        'An asset is an output that is too large for the run record. Its media type was chosen by notebook code, so only ' +
+        'plain images and plain text are marked to be shown in the browser; everything else is marked as a download.',
       tags: ['Runs'],
       access: { action: 'run.read' },
       headers: CONTENT_HEADERS,
       responses: {
-        200: { description: 'All of it.', contentType: '*/*', headers: HEADERS },
+        200: { description: 'The whole asset.', contentType: '*/*', headers: HEADERS },
         206: {
-          description: 'The range that was asked for.',
+          description: 'The requested range.',
           contentType: '*/*',
-          headers: { ...HEADERS, 'content-range': 'Which bytes these are, and of how many.' },
+          headers: { ...HEADERS, 'content-range': 'Which bytes these are, and how many there are in total.' },
         },
-        304: { description: 'The caller has it.', headers: HEADERS },
+        304: { description: 'The caller already has the asset.', headers: HEADERS },
       },
       errors: ['range_not_satisfiable'],
       handle({ principal, params, headers, headOnly }) {
         guard(principal, params.runId, 'read');
         const { mimetype, sha256, bytes } = runs.asset(principal.workspaceId, params.runId, params.assetId);
-        const { contentType, disposition } = describeForeign(mimetype);
+        const { contentType, disposition } = describeUntrusted(mimetype);
         const content = {
           bytes,
           sha256,
@@ -49,6 +50,6 @@ export function runAssetRoutes(runs: RunRepository, guard: GuardRun): readonly R
 }
 
 const HEADERS = {
-  etag: 'SHA-256 of the asset.',
-  'content-disposition': '`inline` for plain images and text, else `attachment`.',
+  etag: 'The SHA-256 of the asset.',
+  'content-disposition': '`inline` for plain images and plain text, otherwise `attachment`.',
 };

@@ -1,23 +1,19 @@
-import Type from 'typebox';
 import type { RunKind } from '#machines/run.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
-import { accepted, encodedJson } from '../reply.ts';
+import { CancellationSchema, RunSchema } from '#src/wire/run.ts';
+import { EmptyBodySchema } from '#src/wire/shape.ts';
+import { accepted, encodedJson } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { RunSchema } from '../schemas/run.ts';
 
-const Cancelling = Type.Object(
-  { runId: Type.String(), status: Type.Literal('cancelling') },
-  { $id: 'CancellationAccepted', additionalProperties: false },
-);
-
-/** `stop` interrupts what a run is doing, wherever that is. */
+/** Interrupts what a run is doing: in a kernel, or in an agent. */
 export type StopRun = (kind: RunKind, workspaceId: WorkspaceId, sessionId: SessionId, runId: RunId) => void;
 
-/** Throws when a run belongs to a conversation that the caller may not read or, to `use` it, is not theirs to use. */
+/** Throws when the run belongs to a conversation that the caller may not read, or with `use` may not prompt. */
 export type GuardRun = (principal: Principal, runId: string, access: 'read' | 'use') => void;
 
+/** Runs. */
 export function runRoutes(runs: RunRepository, stop: StopRun, guard: GuardRun): readonly Route[] {
   return [
     defineRoute({
@@ -25,7 +21,7 @@ export function runRoutes(runs: RunRepository, stop: StopRun, guard: GuardRun): 
       path: '/api/v3/runs/:runId',
       operationId: 'getRun',
       summary: 'Read a run',
-      description: 'Runs stay readable after their sessions close.',
+      description: 'Runs can still be read after their sessions have closed.',
       tags: ['Runs'],
       access: { action: 'run.read' },
       responses: { 200: { description: 'The run.', schema: RunSchema } },
@@ -40,14 +36,18 @@ export function runRoutes(runs: RunRepository, stop: StopRun, guard: GuardRun): 
       operationId: 'cancelRun',
       summary: 'Cancel a run',
       description:
-        'Accepted means that the run becomes terminal, not that it is: follow its events or read it until then. ' +
-        'Cancelling again while it runs is accepted again.',
+        'Returns 202 when the cancellation has begun. Follow `run-status` on the event stream, or read the run, to learn ' +
+        'when it has ended. Cancelling a run again while it is still running is accepted again.',
       tags: ['Runs'],
       access: { action: 'run.cancel' },
-      body: Type.Object({}, { additionalProperties: false }),
+      body: EmptyBodySchema,
       optionalBody: true,
       responses: {
-        202: { description: 'Accepted.', schema: Cancelling, headers: { location: 'The run.' } },
+        202: {
+          description: 'The cancellation has begun.',
+          schema: CancellationSchema,
+          headers: { location: 'The path of the run.' },
+        },
       },
       errors: ['run_finished', 'conversation_read_only'],
       handle({ principal, params }) {

@@ -1,10 +1,10 @@
-import Type from 'typebox';
 import type { Workspaces } from '#src/auth/workspaces.ts';
-import { created, ok } from '../reply.ts';
+import { NewWorkspaceSchema, WorkspaceSchema } from '#src/wire/identity.ts';
+import { PageQuery, pageSchema } from '#src/wire/shape.ts';
+import { created, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { DisplayName, WorkspaceSchema } from '../schemas/identity.ts';
-import { PageQuery, pageSchema } from '../schemas/paging.ts';
 
+/** Workspaces. */
 export function workspaceRoutes(workspaces: Workspaces): readonly Route[] {
   return [
     defineRoute({
@@ -12,12 +12,16 @@ export function workspaceRoutes(workspaces: Workspaces): readonly Route[] {
       path: '/api/v3/workspaces',
       operationId: 'createWorkspace',
       summary: 'Create a workspace',
-      description: 'The caller becomes its owner. Takes a token that is not bound to a workspace.',
+      description: 'You become its owner. This needs a token that is not bound to a workspace.',
       tags: ['Identity'],
       access: { action: 'workspace.create' },
-      body: Type.Object({ name: DisplayName }, { additionalProperties: false }),
+      body: NewWorkspaceSchema,
       responses: {
-        201: { description: 'Created.', schema: WorkspaceSchema, headers: { location: 'The workspace.' } },
+        201: {
+          description: 'The workspace was created.',
+          schema: WorkspaceSchema,
+          headers: { location: 'The path of the workspace.' },
+        },
       },
       handle({ principal, body }) {
         const workspace = workspaces.create(principal, body.name);
@@ -28,11 +32,13 @@ export function workspaceRoutes(workspaces: Workspaces): readonly Route[] {
       method: 'GET',
       path: '/api/v3/workspaces',
       operationId: 'listWorkspaces',
-      summary: 'List the workspaces that the token opens',
+      summary: 'List the workspaces that the token gives access to',
       tags: ['Identity'],
       access: { action: 'workspace.read' },
       query: PageQuery,
-      responses: { 200: { description: 'A page.', schema: pageSchema('WorkspacePage', WorkspaceSchema) } },
+      responses: {
+        200: { description: 'A page of workspaces.', schema: pageSchema('WorkspacePage', WorkspaceSchema) },
+      },
       errors: ['invalid_cursor'],
       handle: ({ principal, query }) => ok(workspaces.list(principal, query)),
     }),

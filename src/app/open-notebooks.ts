@@ -1,0 +1,115 @@
+/** Opens the notebook plane: saved notebooks, their sessions and kernels, executions and code calls. */
+import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { Members } from '#src/auth/members.ts';
+import type { Config } from '#src/config.ts';
+import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { Log } from '#src/core/log.ts';
+import { KernelQueryHandler } from '#src/datasource/query/kernel-query-handler.ts';
+import type { Queries } from '#src/datasource/query/queries.ts';
+import type { SessionStream } from '#src/events/session-stream.ts';
+import { limitBehindError, shownLimits } from '#src/kernel/limits.ts';
+import { SyntaxJudge } from '#src/kernel/syntax-judge.ts';
+import { CodeCalls } from '#src/notebook/code-calls.ts';
+import { Executions } from '#src/notebook/executions.ts';
+import { FrontEndFiles } from '#src/notebook/front-end-files.ts';
+import { IdleSessions } from '#src/notebook/idle-sessions.ts';
+import { LiveNotebooks } from '#src/notebook/live-notebooks.ts';
+import { NotebookFiles } from '#src/notebook/notebook-files.ts';
+import { SessionActors } from '#src/notebook/notebook-session-actors.ts';
+import { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
+import { NotebooksForAgents } from '#src/notebook/notebooks-for-agents.ts';
+import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { SessionWork } from '#src/notebook/work/session-work.ts';
+import type { Prerequisites } from '#src/prerequisites.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { EnvironmentActors } from '#src/sessions/environments.ts';
+import type { Store } from '#storage/store.ts';
+
+export interface NotebookPlaneOptions {
+  readonly config: Config;
+  readonly log: Log;
+  readonly store: Store;
+  readonly runtime: ActorRuntime;
+  readonly environments: EnvironmentActors;
+  readonly runs: RunRepository;
+  readonly prerequisites: Prerequisites;
+  readonly members: Members;
+  /** Runs the statements of notebook code. */
+  readonly queries: Queries;
+  readonly makeStream: (sessionId: SessionId) => SessionStream;
+  /** Called when a notebook session closes: what is bound to it has to close as well. */
+  readonly onSessionClosing: (workspaceId: WorkspaceId, sessionId: string) => void;
+}
+
+export type NotebookPlane = ReturnType<typeof openNotebooks>;
+
+/** Opens the plane; `stack` takes ownership of what has to be closed. */
+export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposableStack) {
+  const { config, log, store, runtime, environments, runs, members, queries, makeStream } = options;
+  const { directory, host } = options.prerequisites;
+  const syntax = stack.use(new SyntaxJudge(host));
+  const notebooks: SavedNotebooks = new SavedNotebooks({
+    store,
+    refuseWhileOpen: (workspaceId, id) => sessions.refuseWhileOpen(workspaceId, id),
+    allParse: (codes) => syntax.allParse(codes),
+  });
+  const liveNotebooks = new LiveNotebooks({ store, notebooks, makeStream });
+  const sessionActors = new SessionActors({
+    runtime,
+    environments,
+    runs,
+    liveNotebooks,
+    kernels: host,
+    workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
+    log,
+    onClosing: options.onSessionClosing,
+    openRpcHandler: ({ workspaceId, openedBy }, live) =>
+      new KernelQueryHandler({
+        queries,
+        origin: { by: 'notebook', sessionId: live.stream.sessionId, tokenId: null },
+        slugs: () => live.document.datasourceSlugs,
+        reader: () =>
+          openedBy?.readsDatasources === true ? members.reader(workspaceId, openedBy.userId) : undefined,
+      }),
+  });
+  const { actors, plane } = sessionActors;
+  const sessions: NotebookSessions = new NotebookSessions({
+    actors,
+    plane,
+    environments,
+    notebooks,
+    liveNotebooks,
+    kernelFacts: () => ({
+      confinement: host.confinement?.split(':', 1)[0] ?? null,
+      network: config.kernelNetwork,
+      ...shownLimits(host.limits),
+    }),
+    maxSessions: config.maxSessions,
+    workspaceMaxSessions: config.workspaceMaxSessions,
+  });
+  stack.use(new IdleSessions({ actors, liveNotebooks, timeoutMs: config.idleTimeoutS * 1000 }));
+  const work = new SessionWork(actors, liveNotebooks);
+  const codeCalls = new CodeCalls({ store, sessions, work, liveNotebooks });
+  return {
+    notebooks,
+    plane,
+    sessions,
+    codeCalls,
+    executions: new Executions({
+      store,
+      sessions,
+      work,
+      liveNotebooks,
+      runs,
+      hint: (type, text) => limitBehindError(type, text, host.limits),
+    }),
+    files: new NotebookFiles(store, notebooks, {
+      isUp: () => host.state === 'up',
+      convert: (request) => host.convert(request),
+    }),
+    frontEnd: new FrontEndFiles(() => host.marimo),
+    /** The notebooks as the tools of agents use them. */
+    forAgents: new NotebooksForAgents({ store, sessions, actors, work, liveNotebooks, codeCalls }),
+  };
+}

@@ -1,0 +1,138 @@
+/**
+ * Finds the caller of a request from its token and its workspace. Callers are cached until anything about identity is
+ * written; whether a token has expired is checked every time.
+ */
+import { AppError, notFound } from '#src/core/errors.ts';
+import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
+import type { Auth, Principal, Requirements } from '#src/core/principal.ts';
+import { type AccessTokenRecord, accessTokenRecords, memberRecords, tokenHashes } from '#storage/identity.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import type { Identity } from './identity.ts';
+import { ACTIONS, authorize } from './permissions.ts';
+import { bearerToken, tokenHash } from './token-secret.ts';
+
+interface Caller {
+  readonly principal: Principal;
+  readonly expiresAtMs: number;
+}
+
+const MAX_CACHED = 10_000;
+
+const PLAUSIBLE_WORKSPACE = /^[A-Za-z0-9_-]{1,64}$/;
+
+export class Authenticator implements Auth {
+  readonly #identity: Identity;
+  readonly #known = new Map<string, Caller>();
+  readonly #limit: number;
+  #revision = 0;
+
+  /** `limit` is how many callers are cached at most; the oldest are dropped first. */
+  constructor(identity: Identity, limit = MAX_CACHED) {
+    this.#identity = identity;
+    this.#limit = limit;
+  }
+
+  /** See `Auth`. */
+  authenticate(authorization: string, workspaceHeader: string): Principal {
+    const token = bearerToken(authorization);
+    if (token === undefined) throw unauthenticated();
+    const hash = tokenHash(token);
+    if (this.#revision !== this.#identity.revision) {
+      this.#known.clear();
+      this.#revision = this.#identity.revision;
+    }
+    const key = hash + workspaceHeader;
+    const caller = this.#known.get(key) ?? this.#remember(key, this.#find(hash, workspaceHeader));
+    if (caller.expiresAtMs <= this.#identity.nowMs()) throw unauthenticated();
+    return caller.principal;
+  }
+
+  /** Returns whether an earlier caller could still come in: the token is valid, and its user is still a member. */
+  isStillValid({ tokenId, userId, workspaceId }: Principal): boolean {
+    const token = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
+    if (token === undefined || expiryOf(token) <= this.#identity.nowMs()) return false;
+    return this.#identity.store.get(memberRecords, workspaceId, userId) !== undefined;
+  }
+
+  /** Returns a test of whether callers could still come in now. It looks each caller up once, so use it at once. */
+  createRevalidator(): (principal: Principal | undefined) => boolean {
+    const known = new Map<Principal, boolean>();
+    return (principal) => {
+      if (principal === undefined) return true;
+      const isValid = known.get(principal) ?? this.isStillValid(principal);
+      known.set(principal, isValid);
+      return isValid;
+    };
+  }
+
+  /** Why a caller of earlier may no longer do this: its token, its membership or its role is gone. Undefined: it may. */
+  refusalNow(principal: Principal, action: string): AppError | undefined {
+    const { tokenId, userId, workspaceId } = principal;
+    const token = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
+    if (token === undefined || expiryOf(token) <= this.#identity.nowMs()) return unauthenticated();
+    const member = this.#identity.store.get(memberRecords, workspaceId, userId);
+    if (member === undefined) return notFound();
+    try {
+      authorize({ ...principal, role: member.role }, action);
+    } catch (error) {
+      if (error instanceof AppError) return error;
+      throw error;
+    }
+    return undefined;
+  }
+
+  authorize(principal: Principal, action: string): void {
+    authorize(principal, action);
+  }
+
+  requirements(action: string): Requirements | undefined {
+    return ACTIONS.get(action);
+  }
+
+  /** Returns whether the caller's token is bound to one workspace. */
+  isBound({ tokenId }: Principal): boolean {
+    return this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId)?.workspaceId !== null;
+  }
+
+  #find(hash: string, workspaceHeader: string): Caller {
+    const { store } = this.#identity;
+    const tokenId = store.get(tokenHashes, SYSTEM, hash);
+    const token = tokenId === undefined ? undefined : store.get(accessTokenRecords, SYSTEM, tokenId);
+    if (tokenId === undefined || token === undefined) throw unauthenticated();
+    const expiresAtMs = expiryOf(token);
+    if (expiresAtMs <= this.#identity.nowMs()) throw unauthenticated();
+    if (workspaceHeader === '') {
+      throw new AppError('missing_workspace', 'Name the workspace in the header Service-Workspace-Id.');
+    }
+    if (!PLAUSIBLE_WORKSPACE.test(workspaceHeader)) throw notFound();
+    if (token.workspaceId !== null && token.workspaceId !== workspaceHeader) throw notFound();
+    const member = store.get(memberRecords, workspaceHeader, token.userId);
+    if (member === undefined) throw notFound();
+    const principal: Principal = Object.freeze({
+      workspaceId: workspaceHeader as WorkspaceId,
+      userId: token.userId as UserId,
+      tokenId: tokenId as TokenId,
+      role: member.role,
+      scopes: Object.freeze([...token.scopes]),
+    });
+    return { principal, expiresAtMs };
+  }
+
+  #remember(key: string, caller: Caller): Caller {
+    if (this.#known.size >= this.#limit) {
+      const [oldest] = this.#known.keys();
+      if (oldest !== undefined) this.#known.delete(oldest);
+    }
+    this.#known.set(key, caller);
+    return caller;
+  }
+}
+
+function expiryOf({ expiresAt }: AccessTokenRecord): number {
+  return expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
+}
+
+/** The error is the same for a token that is missing, malformed, unknown, expired or revoked. */
+function unauthenticated(): AppError {
+  return new AppError('unauthenticated', 'Send a valid access token as Authorization: Bearer <token>.');
+}

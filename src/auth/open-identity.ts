@@ -1,0 +1,62 @@
+/** Opens the identity plane: workspaces, members, access tokens, and who a request comes from. */
+import type { Principal } from '#src/core/principal.ts';
+import type { Secret } from '#src/core/secret.ts';
+import type { Store } from '#storage/store.ts';
+import { Authenticator } from './authenticator.ts';
+import { type Bootstrapped, bootstrap } from './bootstrap.ts';
+import { Identity } from './identity.ts';
+import { Members } from './members.ts';
+import { AccessTokens } from './tokens.ts';
+import { Workspaces } from './workspaces.ts';
+
+export interface IdentityPlaneOptions {
+  readonly store: Store;
+  readonly dataDir: string;
+  readonly bootstrapToken: Secret | undefined;
+  readonly bootstrapWorkspace: string | undefined;
+}
+
+export interface IdentityPlane {
+  readonly authenticator: Authenticator;
+  readonly members: Members;
+  readonly workspaces: Workspaces;
+  readonly tokens: AccessTokens;
+  readonly bootstrapped: Bootstrapped;
+  /**
+   * Calls `end` after every change of identity and once a second, with a test for callers who could no longer come
+   * in: their token was revoked or has expired, or they are no longer members. Disposing the result stops the timer.
+   */
+  onRevocation(end: (isRevoked: (caller: Principal | undefined) => boolean) => void): Disposable;
+}
+
+/** How long an event stream or a code call may outlive the expiry of its token. */
+const EXPIRY_CHECK_MS = 1000;
+
+/** Resolves once an empty store has its first workspace, owner and token. */
+export async function openIdentity(options: IdentityPlaneOptions): Promise<IdentityPlane> {
+  const { store, dataDir, bootstrapToken, bootstrapWorkspace } = options;
+  const identity = new Identity(store);
+  const bootstrapped = await bootstrap({
+    identity,
+    dataDir,
+    token: bootstrapToken,
+    workspaceId: bootstrapWorkspace,
+  });
+  const authenticator = new Authenticator(identity);
+  return {
+    authenticator,
+    members: new Members(identity),
+    workspaces: new Workspaces(identity),
+    tokens: new AccessTokens(identity),
+    bootstrapped,
+    onRevocation(end) {
+      const check = () => {
+        const isValid = authenticator.createRevalidator();
+        end((caller) => !isValid(caller));
+      };
+      identity.onChange(check);
+      const timer = setInterval(check, EXPIRY_CHECK_MS).unref();
+      return { [Symbol.dispose]: () => clearInterval(timer) };
+    },
+  };
+}

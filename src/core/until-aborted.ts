@@ -1,0 +1,24 @@
+/** How `untilAborted` ends a wait. */
+export interface AbortOptions<T> {
+  /** Returns the error to reject with. Defaults to the signal's reason. */
+  readonly reason?: () => unknown;
+  /** Receives a result that comes after the abort, to release it. Its own failure is ignored. */
+  readonly discard?: (late: T) => Promise<void>;
+}
+
+/** Resolves or rejects like the promise, but rejects as soon as the signal aborts. The work itself goes on. */
+export function untilAborted<T>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+  { reason = () => signal.reason, discard }: AbortOptions<T> = {},
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      reject(reason());
+      if (discard !== undefined) promise.then(discard).catch(() => {});
+    };
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

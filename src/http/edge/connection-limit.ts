@@ -1,0 +1,45 @@
+/**
+ * The limit on connections keeps clients from taking every file descriptor of the process: kernels, databases and the disk
+ * need some too. A connection beyond the limit is closed before anything of it is read.
+ */
+import type { HttpResponse, TemplatedApp } from 'uWebSockets.js';
+import { readFileSync } from 'node:fs';
+
+/** The share of the process's open files that clients may take. */
+const CLIENT_SHARE = 0.75;
+
+/** Counts the descriptors that connections of clients take, on all ports of the server together. */
+export class ConnectionLimit {
+  readonly limit: number;
+  #open = 0;
+
+  /** A `limit` of 0 means as many as the open-file limit of this process allows. */
+  constructor(limit = 0) {
+    this.limit = limit === 0 ? affordableConnections() : limit;
+  }
+
+  /** Counts `descriptors` more, or fewer when negative. Returns whether all of them are within the limit. */
+  count(descriptors: number): boolean {
+    this.#open += descriptors;
+    return this.#open <= this.limit;
+  }
+}
+
+/** Counts the connections of a uWebSockets.js server and closes those beyond the limit. */
+export function limitConnections(app: TemplatedApp, connections: ConnectionLimit): void {
+  const count = (res: HttpResponse, change: number): void => {
+    const isWithin = connections.count(change);
+    if (change > 0 && !isWithin) res.close();
+  };
+  app.filter((res, change) => count(res, Number(change)));
+}
+
+/** Returns how many connections the open-file limit of this process allows; Infinity where the limit is not known. */
+function affordableConnections(): number {
+  try {
+    const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1];
+    return soft === undefined ? Number.POSITIVE_INFINITY : Math.floor(Number(soft) * CLIENT_SHARE);
+  } catch {
+    return Number.POSITIVE_INFINITY; // The system has no /proc.
+  }
+}

@@ -1,0 +1,188 @@
+/**
+ * A second port for proxies that speak HTTP/1.0 to their upstream servers, as nginx before 1.29.7 does by default:
+ * uWebSockets.js answers HTTP/1.0 with 505. Each request is forwarded to the server as HTTP/1.1 and its response is
+ * streamed back. Every request passes through this process twice, so proxies should use HTTP/1.1 where they can.
+ *
+ * Its clients are limited as those of the server itself. Connections count towards the same limit. Ten seconds without a
+ * byte end a connection, and so does a head or a body that arrives too slowly. A connection takes one request, so that it
+ * never uses more descriptors than it was counted with. Only the two sockets buffer: a client that does not read stops the
+ * server from writing.
+ */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { AppError } from '#src/core/errors.ts';
+import { problemReply } from '../reply/problem.ts';
+import { GENERAL_HEADERS } from '../reply/write-reply.ts';
+import type { ConnectionLimit } from './connection-limit.ts';
+import { requestIdFor } from './request-head.ts';
+
+export interface Http10RelayOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Returns where the server listens; undefined while it does not. */
+  readonly target: () => Target | undefined;
+  /** The limit that the server's own connections count towards as well. */
+  readonly connections: ConnectionLimit;
+}
+
+interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface Http10Relay extends Disposable {
+  readonly port: number;
+  /** Refuses new connections; open ones go on. Idempotent. */
+  stopListening(): void;
+}
+
+/** Headers that apply to a single connection and must not be forwarded (RFC 9110, section 7.6.1). */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+/** The address at which to reach a server that listens on every interface. */
+const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+
+/** The share of all client connections that may use this port; the rest is left to the server's own. */
+const MAX_SHARE_OF_CONNECTIONS = 0.5;
+/** The client's connection and ours to the server. The server counts its own end of the latter. */
+const DESCRIPTORS_PER_CONNECTION = 2;
+/** As in uWebSockets.js: how long a connection may be idle, and how many bytes of a body must arrive in such a time. */
+const MAX_IDLE_MS = 10_000;
+const MIN_BODY_BYTES = 160 * 1024;
+/** Limits of Node.js for the head of a request. For bodies see `endDrippingBody`. */
+const LIMITS = {
+  headersTimeout: MAX_IDLE_MS,
+  requestTimeout: 0,
+  connectionsCheckingInterval: 1_000,
+  maxHeaderSize: 16 * 1024,
+};
+
+/** Resolves once the relay listens; rejects when it cannot. Disposing it ends every connection. */
+export async function openHttp10Relay(options: Http10RelayOptions): Promise<Http10Relay> {
+  const { host, port, target, connections } = options;
+  const asked = new WeakSet<Socket>();
+  const server = createServer(LIMITS, (inbound, answer) => {
+    asked.add(inbound.socket);
+    // Node.js would keep a connection open on which a second request arrived, although it refuses that request.
+    answer.on('finish', () => inbound.socket.destroySoon());
+    endDrippingBody(inbound);
+    const to = target();
+    if (to === undefined) refuse(inbound, answer);
+    else relay(inbound, answer, to);
+  });
+  server.maxRequestsPerSocket = 1;
+  server.on('connection', limitRelayed(connections));
+  server.setTimeout(MAX_IDLE_MS, (socket: Socket) => {
+    // An event stream may be silent for as long as it likes, but a client must read what was sent.
+    if (!asked.has(socket) || socket.writableLength > 0) socket.destroy();
+  });
+  server.listen(port, host);
+  await once(server, 'listening').catch((cause: NodeJS.ErrnoException) => {
+    throw new Error(`Cannot listen on ${host}, port ${port}, for HTTP/1.0: ${cause.message}`, { cause });
+  });
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : port,
+    stopListening: () => void server.close(),
+    [Symbol.dispose]() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+/** Returns a listener that counts connections and closes those beyond the limit. */
+function limitRelayed(connections: ConnectionLimit): (socket: Socket) => void {
+  let open = 0;
+  return (socket) => {
+    open += DESCRIPTORS_PER_CONNECTION;
+    const isWithin = connections.count(DESCRIPTORS_PER_CONNECTION);
+    socket.on('close', () => {
+      open -= DESCRIPTORS_PER_CONNECTION;
+      connections.count(-DESCRIPTORS_PER_CONNECTION);
+    });
+    if (!isWithin || open > connections.limit * MAX_SHARE_OF_CONNECTIONS) socket.destroy();
+  };
+}
+
+/** Ends the connection when the body arrives too slowly: less than `MIN_BODY_BYTES` in `MAX_IDLE_MS`. */
+function endDrippingBody(inbound: IncomingMessage): void {
+  const timer = setTimeout(() => inbound.socket.destroy(), MAX_IDLE_MS);
+  let bytes = 0;
+  inbound.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes < MIN_BODY_BYTES) return;
+    bytes = 0;
+    timer.refresh();
+  });
+  for (const event of ['end', 'close']) inbound.on(event, () => clearTimeout(timer));
+}
+
+function relay(inbound: IncomingMessage, answer: ServerResponse, { host, port }: Target): void {
+  const outbound = request({
+    agent: false, // the server could close a kept connection at the moment of its next use
+    host: LOOPBACK[host] ?? host,
+    port,
+    method: inbound.method,
+    path: inbound.url,
+    headers: [...endToEnd(inbound.rawHeaders), ...missingHost(inbound)],
+  });
+  let isAnswered = false;
+  outbound.on('response', (reply) => {
+    isAnswered = true;
+    answer.writeHead(reply.statusCode ?? 502, endToEnd(reply.rawHeaders));
+    answer.flushHeaders(); // an event stream may send nothing for a while
+    reply.pipe(answer);
+    reply.on('error', () => answer.destroy());
+  });
+  outbound.on('error', () => {
+    if (!isAnswered) refuse(inbound, answer); // otherwise the server only stopped reading a body that it refused
+  });
+  answer.on('close', () => outbound.destroy());
+  inbound.pipe(outbound);
+}
+
+/** Returns a `Host` header for requests without one: HTTP/1.0 does not require it, HTTP/1.1 does. */
+function missingHost({ headers, socket }: IncomingMessage): string[] {
+  return headers.host === undefined ? ['Host', `${socket.localAddress}:${socket.localPort}`] : [];
+}
+
+/** Returns the headers to forward. `raw` alternates names and values, as Node's `rawHeaders`. */
+function endToEnd(raw: readonly string[]): string[] {
+  const named = raw.flatMap((text, i) => (i % 2 === 0 ? [[text, raw[i + 1] ?? ''] as const] : []));
+  const listed = named
+    .filter(([name]) => name.toLowerCase() === 'connection')
+    .flatMap(([, value]) => value.split(',').map((one) => one.trim().toLowerCase()));
+  const dropped = new Set([...HOP_BY_HOP, ...listed]);
+  return named.filter(([name]) => !dropped.has(name.toLowerCase())).flat();
+}
+
+function refuse({ headers, url = '/' }: IncomingMessage, answer: ServerResponse): void {
+  const requestId = requestIdFor(String(headers['x-request-id'] ?? ''));
+  const error = new AppError('unavailable', 'The server does not take requests now.');
+  const {
+    status,
+    contentType,
+    bytes,
+    headers: more,
+  } = problemReply(error, {
+    requestId,
+    instance: url.split('?', 1)[0] ?? url,
+  });
+  answer.writeHead(status, {
+    ...GENERAL_HEADERS,
+    ...more,
+    'content-type': contentType,
+    'x-request-id': requestId,
+  });
+  answer.end(bytes);
+}

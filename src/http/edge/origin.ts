@@ -1,0 +1,38 @@
+/** Where a request comes from (its browser origin), and the address under which its caller reaches this server. */
+import { AppError } from '#src/core/errors.ts';
+import { invalidRequest } from './violations.ts';
+
+const HOST = /^(?:[a-z0-9](?:[a-z0-9._-]{0,253})|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
+
+/**
+ * Throws `cross_origin` when a browser says that a page of another origin sends the request. Requests that do not come
+ * from a browser carry neither header and pass.
+ */
+export function requireSameOrigin(origin: string, fetchSite: string, host: string): void {
+  if (fetchSite !== '' && fetchSite !== 'same-origin' && fetchSite !== 'none') refuse();
+  if (origin !== '' && hostOf(origin) !== host.toLowerCase()) refuse();
+}
+
+/**
+ * Returns the host of an origin, or the empty string for `null` and what is not an origin. The scheme is left out:
+ * behind a proxy that ends TLS the server does not know its own.
+ */
+function hostOf(origin: string): string {
+  const match = /^https?:\/\/([^/?#@\\\s]+)$/.exec(origin.toLowerCase());
+  return match?.[1] ?? '';
+}
+
+function refuse(): never {
+  throw new AppError('cross_origin', 'A page of another origin may not change this.');
+}
+
+/**
+ * Returns the address under which the caller reached this server, such as `https://troupe.example`. It comes from the
+ * request's own headers, so it may only be used in the reply to this caller. Throws `invalid_request` when `host` is not
+ * a host name.
+ */
+export function publicOriginOf(host: string, forwardedProto: string): string {
+  if (!HOST.test(host)) throw invalidRequest([{ path: 'header/host', message: 'is not a host name' }]);
+  const [nearestToCaller = ''] = forwardedProto.split(',');
+  return `${nearestToCaller.trim().toLowerCase() === 'https' ? 'https' : 'http'}://${host}`;
+}

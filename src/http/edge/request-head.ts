@@ -1,0 +1,99 @@
+/** Reads what comes before the body. Everything is copied, because uWebSockets.js reuses the request after its callback. */
+import type { HttpRequest } from 'uWebSockets.js';
+import { randomBytes } from 'node:crypto';
+import { AppError } from '#src/core/errors.ts';
+import { parseIdempotencyKey } from '../idempotency/idempotency.ts';
+
+const MAX_REQUEST_ID_CHARACTERS = 128;
+const processId = randomBytes(6).toString('hex');
+let requestCount = 0;
+
+/** Returns the caller's `X-Request-Id` when it is 1 to 128 of `[A-Za-z0-9._-]`, otherwise a new id. */
+export function requestIdFor(header: string): string {
+  const isUsable =
+    header !== '' && header.length <= MAX_REQUEST_ID_CHARACTERS && /^[A-Za-z0-9._-]+$/.test(header);
+  return isUsable ? header : `req_${processId}${(++requestCount).toString(36)}`;
+}
+
+/** Returns the parameters of the path, percent-decoded. */
+export function copyParams(req: HttpRequest, names: readonly string[]): Record<string, string> {
+  const params: Record<string, string> = {};
+  for (let i = 0; i < names.length; i++) {
+    const text = req.getParameter(i);
+    params[names[i]!] = text.includes('%') ? decode(text) : text;
+  }
+  return params;
+}
+
+/** Returns a segment that cannot be decoded unchanged; its `%` then makes it an implausible id. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Returns undefined when there is no key. Throws `invalid_request` for one that cannot be used, or for two. */
+export function readIdempotencyKey(req: HttpRequest): string | undefined {
+  const count = countHeaders(req, 'idempotency-key');
+  if (count === 0) return undefined;
+  return parseIdempotencyKey(count === 1 ? req.getHeader('idempotency-key') : '');
+}
+
+/** Returns the named headers; one that is missing is the empty string. */
+export function copyHeaders(req: HttpRequest, names: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const name of names) headers[name] = req.getHeader(name);
+  return headers;
+}
+
+/** Returns whether the headers announce a body. */
+export function announcesBody(req: HttpRequest): boolean {
+  const length = req.getHeader('content-length');
+  return (length !== '' && length !== '0') || req.getHeader('transfer-encoding') !== '';
+}
+
+/** Throws `unsupported_media_type` unless the content type is JSON in UTF-8. */
+export function requireJson(contentType: string): void {
+  if (contentType === 'application/json') return;
+  if (/^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?;?$/i.test(contentType)) return;
+  throw new AppError('unsupported_media_type', 'Send the body as application/json in UTF-8.');
+}
+
+/** How the end of a request is marked. Only after `plain` can the connection be used for another request. */
+export type Framing = 'plain' | 'chunked' | 'unsound';
+
+/**
+ * Returns how the end of the request is marked. `unsound`: two lengths, a length that is not a number, or a transfer
+ * coding other than `chunked`, so that a proxy in front may see another end than we do (request smuggling). `chunked`:
+ * uWebSockets.js accepts line ends in a chunked body that a proxy may read differently.
+ */
+export function framingOf(req: HttpRequest): Framing {
+  const length = req.getHeader('content-length');
+  const coding = req.getHeader('transfer-encoding');
+  if (length === '' && coding === '') {
+    // A header with an empty value reads like a missing one.
+    const isBare = req.getMethod() === 'get' || countHeaders(req, 'content-length') === 0;
+    return isBare ? 'plain' : 'unsound';
+  }
+  if (coding !== '' && (coding.toLowerCase() !== 'chunked' || length !== '')) return 'unsound';
+  if (length !== '' && !/^\d{1,15}$/.test(length)) return 'unsound';
+  if (countHeaders(req, 'content-length') + countHeaders(req, 'transfer-encoding') !== 1) return 'unsound';
+  return coding === '' ? 'plain' : 'chunked';
+}
+
+/** Throws `invalid_request` for an unsound framing. */
+export function requireSoundFraming(framing: Framing): void {
+  if (framing === 'unsound')
+    throw new AppError('invalid_request', 'Where the request ends is not clear from its headers.');
+}
+
+/** Counts how often a header was sent. `getHeader` cannot tell an empty or non-UTF-8 header from a missing one. */
+function countHeaders(req: HttpRequest, wanted: string): number {
+  let count = 0;
+  req.forEach((name) => {
+    if (name === wanted) count++;
+  });
+  return count;
+}

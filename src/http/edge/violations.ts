@@ -1,0 +1,171 @@
+import type { TSchema } from 'typebox';
+import { Settings } from 'typebox/system';
+import { AppError, type Violation } from '#src/core/errors.ts';
+import { describeSchemaError, SchemaCheck, type SchemaError } from '#src/core/schema-check.ts';
+
+/**
+ * How many mistakes the validator collects. A union reports the mistakes of all its branches and itself after them: were
+ * the list cut off before the union, nothing would tell which branch was meant.
+ */
+const MAX_COLLECTED = 500;
+const MAX_REPORTED = 20;
+Settings.Set({ maxErrors: MAX_COLLECTED });
+
+/** Throws `invalid_request` with one violation per mistake when the value does not match. The value is never quoted. */
+export type Check = (value: unknown) => void;
+
+/** Returns a check against `schema`, compiled on first use. `prefix` precedes the JSON pointers, as in `query/limit`. */
+export function createCheck(schema: TSchema, prefix = ''): Check {
+  const check = new SchemaCheck(schema);
+  return (value) => {
+    if (check.matches(value)) return;
+    throw invalidRequest(isSmall(value) ? violationsOf(check.errorsOf(value), schema, prefix) : [SOMEWHERE]);
+  };
+}
+
+/** Finding the mistakes costs about a hundred times as much as the check, so it is done for smaller values only. */
+const MAX_EXPLAINED_VALUES = 50_000;
+const SOMEWHERE: Violation = {
+  path: '',
+  message: 'does not match the schema, and is too large to say where',
+};
+
+function isSmall(value: unknown): boolean {
+  const toVisit = [value];
+  for (let visited = 0; visited < toVisit.length; visited++) {
+    const next = toVisit[visited];
+    if (typeof next === 'object' && next !== null)
+      for (const member of Object.values(next)) toVisit.push(member);
+    if (toVisit.length > MAX_EXPLAINED_VALUES) return false;
+  }
+  return true;
+}
+
+/** Returns the error for these violations; its text is the first of them. */
+export function invalidRequest(errors: readonly Violation[]): AppError {
+  const [first] = errors;
+  const detail =
+    first === undefined
+      ? 'The request does not match the schema.'
+      : `${first.path || 'The body'} ${first.message}.`;
+  return new AppError('invalid_request', detail, { errors });
+}
+
+function violationsOf(errors: readonly SchemaError[], schema: TSchema, prefix: string): Violation[] {
+  const found = new Map<string, Violation>();
+  for (const error of withoutLosingBranches(errors)) {
+    for (const violation of describe(error, schema, prefix)) {
+      if (!found.has(violation.path)) found.set(violation.path, violation);
+    }
+  }
+  return [...found.values()].slice(0, MAX_REPORTED);
+}
+
+function describe(error: SchemaError, schema: TSchema, prefix: string): Violation[] {
+  const path = prefix === '' ? error.instancePath : prefix + error.instancePath.slice(1);
+  const separator = prefix !== '' && error.instancePath === '' ? '' : '/';
+  if (error.keyword === 'minProperties') {
+    const names = Object.keys(schemaAt(schema, error.schemaPath)?.properties ?? {});
+    return [{ path, message: `must have at least one of ${names.join(', ')}` }];
+  }
+  const violations = describeSchemaError(error, path, path + separator);
+  const pattern =
+    error.keyword === 'additionalProperties' ? namePattern(schema, error.schemaPath) : undefined;
+  if (pattern === undefined) return violations;
+  return violations.map((violation) => ({
+    ...violation,
+    message: `is not an allowed name: it must match ${pattern}`,
+  }));
+}
+
+/** Returns the pattern for the names of an object whose members the caller names. */
+function namePattern(schema: TSchema, schemaPath: string): string | undefined {
+  const patterns = schemaAt(schema, schemaPath)?.patternProperties;
+  return patterns === undefined ? undefined : Object.keys(patterns).join(' or ');
+}
+
+interface ObjectSchema {
+  readonly properties?: object;
+  readonly patternProperties?: object;
+}
+
+function schemaAt(schema: TSchema, schemaPath: string): ObjectSchema | undefined {
+  let place: unknown = schema;
+  for (const step of schemaPath.split('/').slice(1)) {
+    place = (place as Readonly<Record<string, unknown>> | undefined)?.[step];
+  }
+  return place as ObjectSchema | undefined;
+}
+
+/**
+ * Removes the mistakes of union branches that the caller did not mean. A failed union reports the mistakes of all its
+ * branches. A branch is ruled out by its tag (a `const`) or by its type; what is left is the branch that was meant. When
+ * none is left, the union is reported as the list of what it accepts.
+ */
+function withoutLosingBranches(errors: readonly SchemaError[]): readonly SchemaError[] {
+  const losing = new Map<string, Branch>();
+  for (const union of errors.filter(isUnion)) {
+    for (const error of errorsWithin(union, errors)) {
+      const branch = branchOf(union, error);
+      const isTag =
+        (error.keyword === 'const' || error.keyword === 'enum') &&
+        /^(\/properties\/[^/]+)?$/.test(error.schemaPath.slice(branch.length));
+      if (isTag || (error.keyword === 'type' && error.instancePath === union.instancePath))
+        losing.set(`${union.instancePath} ${branch}`, { place: union.instancePath, schemaPath: branch });
+    }
+  }
+  if (losing.size === 0) return errors.filter((error) => !isUnion(error));
+  const lost = [...losing.values()];
+  const kept = errors.filter((error) => !lost.some((branch) => isOf(branch, error)));
+  return kept.flatMap((error) => {
+    if (!isUnion(error)) return [error];
+    return errorsWithin(error, kept).length > 0 ? [] : choicesOf(error, errorsWithin(error, errors));
+  });
+}
+
+/** Returns one mistake that lists what the union accepts: its tags, at their path, or its types. */
+function choicesOf(union: SchemaError, within: readonly SchemaError[]): SchemaError[] {
+  const tags = within.filter((error) => error.keyword === 'const');
+  const place = tags[0]?.instancePath ?? union.instancePath;
+  const values = tags.flatMap(({ params, instancePath }) =>
+    instancePath === place && 'allowedValue' in params ? [JSON.stringify(params.allowedValue)] : [],
+  );
+  const tagged = new Set(tags.map(({ schemaPath }) => schemaPath));
+  const types = within.filter(
+    (error) => error.keyword === 'type' && error.instancePath === place && !tagged.has(error.schemaPath),
+  );
+  const messages = [
+    ...(values.length > 0 ? [`must be one of ${[...new Set(values)].join(', ')}`] : []),
+    ...types.map(({ message }) => message),
+  ];
+  if (messages.length === 0) return [union];
+  return [{ ...union, instancePath: place, message: [...new Set(messages)].join(' or ') }];
+}
+
+/** A branch of a union at one place in the value: the elements of a list share their schema, so both are needed. */
+interface Branch {
+  readonly place: string;
+  readonly schemaPath: string;
+}
+
+function isOf({ place, schemaPath }: Branch, error: SchemaError): boolean {
+  return isAtOrBelow(place, error.instancePath) && isAtOrBelow(schemaPath, error.schemaPath);
+}
+
+function isAtOrBelow(path: string, other: string): boolean {
+  return other === path || other.startsWith(`${path}/`);
+}
+
+function isUnion({ keyword }: SchemaError): boolean {
+  return keyword === 'anyOf' || keyword === 'oneOf';
+}
+
+function errorsWithin(union: SchemaError, errors: readonly SchemaError[]): SchemaError[] {
+  const branches = { place: union.instancePath, schemaPath: `${union.schemaPath}/${union.keyword}` };
+  return errors.filter((error) => isOf(branches, error));
+}
+
+function branchOf(union: SchemaError, { schemaPath }: SchemaError): string {
+  const start = `${union.schemaPath}/${union.keyword}/`;
+  return start + schemaPath.slice(start.length).split('/', 1)[0];
+}

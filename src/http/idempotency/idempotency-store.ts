@@ -1,0 +1,136 @@
+/**
+ * The replies to idempotent requests, stored for a day. A reply is stored in the same commit as what its request did, so
+ * after a crash either both exist or neither. Keys whose first request is still running are known in memory only.
+ */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import nacl from 'tweetnacl';
+import { AppError } from '#src/core/errors.ts';
+import { type IdempotencyRecord, idempotencyExpiries, idempotencyRecords } from '#storage/idempotency.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import type { Store } from '#storage/store.ts';
+import type { Idempotency, IdempotentRequest, IdempotentStart, StoredReply } from './idempotency.ts';
+
+const RETENTION_MS = 24 * 60 * 60 * 1000;
+const SWEEP_INTERVAL_MS = 10 * 60 * 1000;
+const MAX_SWEPT_RECORDS = 1_000;
+const TIME_DIGITS = 15;
+
+export class IdempotencyStore implements Idempotency, Disposable {
+  readonly #store: Store;
+  readonly #now: () => number;
+  readonly #running = new Set<string>();
+  readonly #sweep: NodeJS.Timeout;
+
+  /** `now` returns milliseconds since 1970. */
+  constructor(store: Store, now: () => number = Date.now) {
+    this.#store = store;
+    this.#now = now;
+    this.#sweep = setInterval(() => this.sweep(), SWEEP_INTERVAL_MS).unref();
+  }
+
+  /** Claims the key for a request. Throws `idempotency_key_reused` or `idempotency_in_progress`. */
+  begin(request: IdempotentRequest): IdempotentStart {
+    const { workspaceId, bodyHash } = request;
+    const digest = digestOf(request);
+    const running = `${workspaceId}/${digest}`;
+    if (this.#running.has(running)) {
+      throw new AppError(
+        'idempotency_in_progress',
+        'The first request with this key has not been answered yet.',
+        {
+          headers: { 'retry-after': '1' },
+        },
+      );
+    }
+    const record = this.#store.get(idempotencyRecords, workspaceId, digest);
+    if (record !== undefined && record.expiresAtMs > this.#now()) {
+      if (!timingSafeEqual(record.bodyHash, bodyHash)) throw reused();
+      return { kind: 'replay', reply: openReply(record, request) };
+    }
+    this.#running.add(running);
+    return {
+      kind: 'proceed',
+      complete: (reply) => {
+        this.#running.delete(running);
+        this.#put(request, digest, reply);
+      },
+      abandon: () => void this.#running.delete(running),
+    };
+  }
+
+  /** Removes expired records, at most 1,000 at a time. */
+  sweep(): void {
+    const now = timeText(this.#now());
+    const due = [...this.#store.listKeys(idempotencyExpiries, SYSTEM, [], MAX_SWEPT_RECORDS)];
+    this.#store.write((tx) => {
+      for (const [time, workspaceId, digest] of due) {
+        if (time === undefined || workspaceId === undefined || digest === undefined || time > now) return;
+        const record = tx.get(idempotencyRecords, workspaceId, digest);
+        // The key may have been used again since then; the newer record has an expiry of its own.
+        if (record !== undefined && timeText(record.expiresAtMs) <= now) {
+          tx.remove(idempotencyRecords, workspaceId, digest);
+        }
+        tx.remove(idempotencyExpiries, SYSTEM, time, workspaceId, digest);
+      }
+    });
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#sweep);
+  }
+
+  #put(request: IdempotentRequest, digest: string, reply: StoredReply): void {
+    const { workspaceId, bodyHash } = request;
+    const expiresAtMs = this.#now() + RETENTION_MS;
+    const { status, headers, contentType } = reply;
+    this.#store.write((tx) => {
+      const sealed = seal(reply.bytes, request.credential);
+      tx.put(
+        idempotencyRecords,
+        { bodyHash, status, headers, contentType, ...sealed, expiresAtMs },
+        workspaceId,
+        digest,
+      );
+      tx.put(idempotencyExpiries, null, SYSTEM, timeText(expiresAtMs), workspaceId, digest);
+    });
+  }
+}
+
+function digestOf({ method, path, key }: IdempotentRequest): string {
+  return createHash('sha256').update(`${method}\n${path}\n${key}`).digest('base64url');
+}
+
+/** Returns a time in milliseconds as text of fixed width, so that keys sort by time. */
+function timeText(ms: number): string {
+  return String(ms).padStart(TIME_DIGITS, '0');
+}
+
+function reused(): AppError {
+  return new AppError('idempotency_key_reused', 'This key was used with another request. Use a new one.');
+}
+
+/** Returns the key for a credential. The credential itself is not stored, so the store alone cannot decrypt the reply. */
+function sealingKey(credential: string): Uint8Array {
+  return createHash('sha256').update('troupe receipt\0').update(credential).digest();
+}
+
+function seal(bytes: Uint8Array, credential: string | undefined): Pick<IdempotencyRecord, 'bytes' | 'nonce'> {
+  if (credential === undefined) return { bytes, nonce: null };
+  const nonce = new Uint8Array(randomBytes(nacl.secretbox.nonceLength));
+  return { bytes: nacl.secretbox(new Uint8Array(bytes), nonce, sealingKey(credential)), nonce };
+}
+
+function openReply(record: IdempotencyRecord, { credential }: IdempotentRequest): StoredReply {
+  const { status, headers, contentType, bytes, nonce } = record;
+  if (nonce === null) return { status, headers, contentType, bytes };
+  const opened =
+    credential === undefined
+      ? null
+      : nacl.secretbox.open(
+          new Uint8Array(bytes),
+          new Uint8Array(nonce),
+          new Uint8Array(sealingKey(credential)),
+        );
+  if (opened === null) throw reused();
+  return { status, headers, contentType, bytes: opened };
+}

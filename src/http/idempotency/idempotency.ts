@@ -1,0 +1,98 @@
+/**
+ * Idempotency: a POST that is sent twice with one `Idempotency-Key` takes effect once, and the retry gets the first reply.
+ * Only 2xx replies are stored: a refused request changed nothing and may be sent again.
+ */
+import { createHmac } from 'node:crypto';
+import { AppError } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Reply } from '../reply/reply.ts';
+import type { EncodedReply } from '../reply/write-reply.ts';
+
+/** A reply as it is stored with its key, ready to be sent again. */
+export interface StoredReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The empty string when there is no body. */
+  readonly contentType: string;
+  readonly bytes: Uint8Array;
+}
+
+export interface IdempotentRequest {
+  readonly workspaceId: WorkspaceId;
+  readonly method: string;
+  /** The path as requested, without the query. */
+  readonly path: string;
+  readonly key: string;
+  /** HMAC-SHA-256, keyed with the idempotency key, of the raw body and of the headers that the route reads. */
+  readonly bodyHash: Uint8Array;
+  /** The caller's credential when the reply holds a secret: the stored reply is then encrypted with it. */
+  readonly credential: string | undefined;
+}
+
+export type IdempotentStart =
+  | { readonly kind: 'replay'; readonly reply: StoredReply }
+  | {
+      readonly kind: 'proceed';
+      /** Stores the reply. Call it in the turn that produced the reply, so that both are in one commit. */
+      complete(reply: StoredReply): void;
+      /** Frees the key: the request took no effect and may be sent again. */
+      abandon(): void;
+    };
+
+/** Where the replies to idempotent requests are stored. */
+export interface Idempotency {
+  /** Claims the key for a request. Throws `idempotency_key_reused` or `idempotency_in_progress`. */
+  begin(request: IdempotentRequest): IdempotentStart;
+}
+
+/** A request that goes ahead under its idempotency key. */
+export interface IdempotentAttempt {
+  readonly kind: 'proceed';
+  /** Stores a 2xx reply; frees the key after any other. */
+  settle(reply: EncodedReply): void;
+}
+
+const MAX_KEY_CHARACTERS = 255;
+
+/** Returns the header's value. Throws `invalid_request` unless it is 1 to 255 visible ASCII characters. */
+export function parseIdempotencyKey(header: string): string {
+  if (header.length <= MAX_KEY_CHARACTERS && /^[\x21-\x7e]+$/.test(header)) return header;
+  throw new AppError('invalid_request', 'The Idempotency-Key header is not usable.', {
+    errors: [{ path: 'header/idempotency-key', message: 'must be 1 to 255 visible ASCII characters' }],
+  });
+}
+
+/** Returns the stored reply of an earlier request, or the attempt to settle with the reply. Throws what `begin` throws. */
+export function beginIdempotent(
+  store: Idempotency,
+  request: Omit<IdempotentRequest, 'bodyHash'> & {
+    readonly body: Uint8Array;
+    readonly headers: Readonly<Record<string, string>>;
+  },
+): IdempotentAttempt | { readonly kind: 'replay'; readonly reply: Reply } {
+  const { body, headers, ...rest } = request;
+  const hash = createHmac('sha256', rest.key).update(body);
+  for (const [name, value] of Object.entries(headers)) hash.update(`\n${name}: ${value}`);
+  const start = store.begin({ ...rest, bodyHash: hash.digest() });
+  if (start.kind === 'replay') return { kind: 'replay', reply: replayed(start.reply) };
+  return {
+    kind: 'proceed',
+    settle(reply) {
+      if (reply.status >= 200 && reply.status < 300) start.complete(stored(reply));
+      else start.abandon();
+    },
+  };
+}
+
+function stored(reply: EncodedReply): StoredReply {
+  const { status, headers = {} } = reply;
+  if (reply.kind === 'empty') return { status, headers, contentType: '', bytes: new Uint8Array() };
+  const bytes = typeof reply.bytes === 'string' ? Buffer.from(reply.bytes) : reply.bytes;
+  return { status, headers, contentType: reply.contentType, bytes };
+}
+
+function replayed({ status, headers, contentType, bytes }: StoredReply): Reply {
+  const marked = { ...headers, 'idempotency-replayed': 'true' };
+  if (contentType === '') return { kind: 'empty', status, headers: marked };
+  return { kind: 'bytes', status, contentType, bytes, headers: marked };
+}

@@ -1,0 +1,67 @@
+/**
+ * The writing side of a deferred reply. While its value is awaited, the head (status 200) and then white space are sent
+ * at intervals: JSON may begin with white space, and proxies do not mistake the silence for a dead connection.
+ *
+ * It owns its timer, which `end` and `stop` clear. Nothing is written after either.
+ */
+import type { HttpResponse } from 'uWebSockets.js';
+import type { AppError } from '#src/core/errors.ts';
+import type { Principal } from '#src/core/principal.ts';
+import { writeHead } from './write-reply.ts';
+
+/** A request whose reply is deferred: its caller may lose the right to it in the meantime. */
+export interface PendingAnswer {
+  readonly caller: Principal | undefined;
+  /** What the request does, as an action of the permission table. */
+  readonly action: string | undefined;
+  /** Answers with `error` at once and aborts the work, as if the client had left. */
+  revoke(error: AppError): void;
+}
+
+const HEADERS: Readonly<Record<string, string>> = {
+  'content-type': 'application/json',
+  'x-accel-buffering': 'no', // nginx would otherwise hold the white space back
+};
+
+export class DeferredAnswer {
+  readonly #res: HttpResponse;
+  readonly #requestId: string;
+  readonly #timer: NodeJS.Timeout | undefined;
+  #hasBegun = false;
+
+  /**
+   * The abort handler of `res` must call `stop`. With `endsConnection` nothing is sent before the value: once a body has
+   * begun, uWebSockets.js 20 would write the `connection: close` header into it.
+   */
+  constructor(res: HttpResponse, requestId: string, intervalMs: number, endsConnection: boolean) {
+    this.#res = res;
+    this.#requestId = requestId;
+    if (!endsConnection) this.#timer = setInterval(() => this.#beat(), intervalMs);
+  }
+
+  /** Whether the head was sent. The status is then 200, whatever comes. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /** Ends an answer that has begun. */
+  end(body: Uint8Array | string): void {
+    this.stop();
+    this.#res.cork(() => {
+      this.#res.end(body);
+    });
+  }
+
+  /** Stops the white space. */
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #beat(): void {
+    this.#res.cork(() => {
+      if (!this.#hasBegun) writeHead(this.#res, 200, this.#requestId, HEADERS);
+      this.#hasBegun = true;
+      this.#res.write(' ');
+    });
+  }
+}

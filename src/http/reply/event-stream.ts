@@ -1,0 +1,141 @@
+/**
+ * One open event stream: a response that is written for as long as the client stays. It owns its subscription and
+ * closes it when the client leaves.
+ *
+ * uWebSockets.js buffers what a socket does not take and flushes that only on the next write. So when the socket becomes
+ * writable a few bytes are written first (a comment, or one byte of a frame), and more follows only if the socket took
+ * them. That bounds the unsent bytes to one piece (64 KiB) and those few per subscriber. They are freed only when the
+ * connection closes: a client that is cut off has one second to take its last bytes, and only a limited number of clients
+ * have that second at the same time.
+ */
+import type { HttpResponse } from 'uWebSockets.js';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Principal } from '#src/core/principal.ts';
+import { countOf, refuseOverQuota } from '#src/core/quota.ts';
+import type { EventSink, Subscription } from '#src/events/event-sink.ts';
+
+/** The headers of every event stream, in addition to the general ones. */
+export const STREAM_HEADERS: Readonly<Record<string, string>> = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+};
+
+const COMMENT = Buffer.from(':\n\n');
+
+/** How long a lagging client has to take the event that says that it is cut off. */
+const LEAVING_MS = 1_000;
+/** How many clients have that time at once: 16 MiB of unsent pieces. Beyond it, connections are closed without a word. */
+const MAX_LEAVING = 256;
+
+/** The open streams, so that revoking a token or closing the server can end them. */
+export class OpenStreams extends Set<EventStream> {
+  /** Streams that are over and whose last bytes were not taken yet. */
+  readonly leaving = new Set<EventStream>();
+}
+
+/** Throws `quota_exceeded` when the workspace has `limit` streams open; 0 means any number. */
+export function admitStream(streams: OpenStreams, limit: number, workspaceId: WorkspaceId): void {
+  const callers = function* () {
+    for (const { principal } of streams) if (principal !== undefined) yield principal;
+  };
+  refuseOverQuota('open event streams', limit, () => countOf(callers(), workspaceId));
+}
+
+export class EventStream implements EventSink {
+  readonly principal: Principal | undefined;
+  readonly #res: HttpResponse;
+  readonly #streams: OpenStreams;
+  readonly #writeCorked = () => {
+    this.#accepted = this.#res.write(this.#pending);
+  };
+  #pending: Uint8Array = COMMENT;
+  #accepted = true;
+  #over = false;
+  #subscription: Subscription | undefined;
+  #deadline: NodeJS.Timeout | undefined;
+
+  /** The caller has written the status and headers of `res`, and its abort handler calls `close`. */
+  constructor(res: HttpResponse, principal: Principal | undefined, streams: OpenStreams) {
+    this.#res = res;
+    this.principal = principal;
+    this.#streams = streams;
+    streams.add(this);
+  }
+
+  /** Sends the first bytes and opens the subscription. */
+  start(open: (sink: EventSink) => Subscription): void {
+    this.#res.onWritable(() => {
+      if (this.#deadline !== undefined) this.#leave(() => this.#endResponse());
+      else if (this.write(this.#subscription?.probe() ?? COMMENT)) this.#subscription?.writable();
+      return true;
+    });
+    this.write(COMMENT);
+    this.#subscription = open(this);
+    if (this.#over) this.#subscription.close();
+  }
+
+  /** Returns false when the socket is full or the stream is over: the subscription then waits for `writable`. */
+  write(bytes: Uint8Array): boolean {
+    if (this.#over) return false;
+    this.#pending = bytes;
+    this.#res.cork(this.#writeCorked);
+    this.#pending = COMMENT;
+    return this.#accepted;
+  }
+
+  /** Ends the response. Idempotent. */
+  end(): void {
+    if (this.#over) return;
+    this.#finish();
+    this.#endResponse();
+  }
+
+  /** Ends the stream of a client that lags: with `last` if the client takes it in time, otherwise without a word. */
+  cutOff(last: Uint8Array | undefined): void {
+    if (this.#over) return;
+    if (last !== undefined && this.write(last)) {
+      this.end();
+      return;
+    }
+    this.#finish();
+    const { leaving } = this.#streams;
+    const [first] = leaving;
+    if (leaving.size >= MAX_LEAVING) first?.abandon();
+    leaving.add(this);
+    // Never closed within this call: uWebSockets.js may be about to go on with the same connection.
+    this.#deadline = setTimeout(() => this.abandon(), last === undefined ? 0 : LEAVING_MS);
+  }
+
+  /** Closes the connection of a stream that is over and whose client has not taken the last bytes. */
+  abandon(): void {
+    this.#leave(() => this.#res.close());
+  }
+
+  /** Releases everything after the client has left. Idempotent. */
+  close(): void {
+    this.#leave(() => {});
+    if (!this.#over) this.#finish();
+  }
+
+  #leave(then: () => void): void {
+    if (this.#deadline === undefined) return;
+    clearTimeout(this.#deadline);
+    this.#deadline = undefined;
+    this.#streams.leaving.delete(this);
+    then();
+  }
+
+  #endResponse(): void {
+    // The connection is not closed with it: uWebSockets.js 20 would write the `connection` header into the body.
+    this.#res.cork(() => {
+      this.#res.end();
+    });
+  }
+
+  #finish(): void {
+    this.#over = true;
+    this.#streams.delete(this);
+    this.#subscription?.close();
+  }
+}

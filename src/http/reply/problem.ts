@@ -1,0 +1,55 @@
+import { AppError, CATALOGUE } from '#src/core/errors.ts';
+import type { Log } from '#src/core/log.ts';
+import type { BytesReply } from './reply.ts';
+
+/** What a problem document shows of its request. */
+export interface ProblemContext {
+  readonly requestId: string;
+  /** The path, without the query. */
+  readonly instance: string;
+}
+
+/** Where unexpected failures are reported. */
+export type ErrorLog = Pick<Log, 'error'>;
+
+/** Returns the RFC 9457 document of a failure, with the headers that its status requires. */
+export function problemReply(error: AppError, { requestId, instance }: ProblemContext): BytesReply {
+  const { code, status, extras } = error;
+  const document = {
+    ...extras.members,
+    type: `urn:troupe:error:${code}`,
+    title: CATALOGUE[code].title,
+    status,
+    detail: error.message,
+    instance,
+    code,
+    requestId,
+    ...(extras.errors === undefined ? {} : { errors: extras.errors }),
+  };
+  return {
+    kind: 'bytes',
+    status,
+    contentType: 'application/problem+json',
+    bytes: JSON.stringify(document),
+    headers: { ...requiredHeaders(status), ...extras.headers },
+  };
+}
+
+function requiredHeaders(status: number): Record<string, string> {
+  if (status === 401) return { 'www-authenticate': 'Bearer realm="troupe"' };
+  if (status === 429 || status === 503) return { 'retry-after': '1' };
+  return {};
+}
+
+/**
+ * Returns an `AppError` unchanged. Anything else is a bug: it is logged with the request id, and `internal` is returned,
+ * which shows nothing of it.
+ */
+export function toAppError(error: unknown, log: ErrorLog, context: ProblemContext): AppError {
+  if (error instanceof AppError) return error;
+  log.error(
+    { err: error, requestId: context.requestId, path: context.instance },
+    'a request failed unexpectedly',
+  );
+  return new AppError('internal', `Quote the request id ${context.requestId} when you report this.`);
+}

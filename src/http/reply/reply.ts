@@ -1,0 +1,104 @@
+/** What handlers return: plain data that the exchange writes at once or later, or an event stream that it opens. */
+import type { AppError } from '#src/core/errors.ts';
+import type { EventSink, Subscription } from '#src/events/event-sink.ts';
+
+type Headers = Readonly<Record<string, string>>;
+
+/** `Value` is the type of JSON bodies; bodies that are bytes already are not checked against it. */
+export type Reply<Value = unknown> = PlainReply<Value> | DeferredReply<Value> | StreamReply;
+
+/** A reply that is complete. */
+export type PlainReply<Value = unknown> = JsonReply<Value> | BytesReply | EmptyReply;
+
+export interface JsonReply<Value = unknown> {
+  readonly kind: 'json';
+  readonly status: number;
+  readonly value: Value;
+  readonly headers?: Headers;
+}
+
+/** A body that is ready to send, such as a record that is stored in the form in which it is served. */
+export interface BytesReply {
+  readonly kind: 'bytes';
+  readonly status: number;
+  readonly contentType: string;
+  readonly bytes: Uint8Array | string;
+  readonly headers?: Headers;
+}
+
+export interface EmptyReply {
+  readonly kind: 'empty';
+  readonly status: number;
+  readonly headers?: Headers;
+}
+
+/**
+ * JSON whose value may take minutes. Once `value` has taken longer than the heartbeat interval, status 200 has been sent:
+ * if it rejects after that, the body is what `failed` returns. So refuse the request before returning this reply.
+ */
+export interface DeferredReply<Value = unknown> {
+  readonly kind: 'deferred';
+  readonly value: Promise<Value>;
+  readonly failed: (error: AppError) => Value;
+}
+
+/** An event stream. `open` is called after the headers; its subscription is closed when the client leaves. */
+export interface StreamReply {
+  readonly kind: 'stream';
+  readonly open: (sink: EventSink) => Subscription;
+}
+
+const NONE: Headers = Object.freeze({});
+
+/** Returns a JSON reply. */
+export function json<const Value>(status: number, value: Value, headers: Headers = NONE): JsonReply<Value> {
+  return { kind: 'json', status, value, headers };
+}
+
+/** Returns a 200 with JSON. */
+export function ok<const Value>(value: Value): JsonReply<Value> {
+  return { kind: 'json', status: 200, value, headers: NONE };
+}
+
+/** Returns a 201 with JSON; `location` is the path of what was created. */
+export function created<const Value>(value: Value, location: string): JsonReply<Value> {
+  return { kind: 'json', status: 201, value, headers: { location } };
+}
+
+/** Returns a 202 with JSON; `location` is the path at which to follow what was accepted. */
+export function accepted<const Value>(value: Value, location: string): JsonReply<Value> {
+  return { kind: 'json', status: 202, value, headers: { location } };
+}
+
+/** Returns a 204. */
+export function noContent(): EmptyReply {
+  return { kind: 'empty', status: 204 };
+}
+
+/** Returns a reply whose JSON is already encoded. */
+export function encodedJson(bytes: Uint8Array | string, status = 200, headers: Headers = NONE): BytesReply {
+  return { kind: 'bytes', status, contentType: 'application/json', bytes, headers };
+}
+
+/** Returns a reply with a body of any media type. */
+export function raw(
+  contentType: string,
+  bytes: Uint8Array | string,
+  headers: Headers = NONE,
+  status = 200,
+): BytesReply {
+  return { kind: 'bytes', status, contentType, bytes, headers };
+}
+
+/** Returns a 200 with JSON that is sent when `value` resolves. */
+export function defer<const Value>(
+  value: Promise<Value>,
+  failed: (error: AppError) => Value,
+): DeferredReply<Value> {
+  return { kind: 'deferred', value, failed };
+}
+
+/** Returns an event stream. */
+export function stream(open: (sink: EventSink) => Subscription): StreamReply {
+  return { kind: 'stream', open };
+}

@@ -1,0 +1,94 @@
+/** The audit entries of operations whose handlers do not write one themselves: a table that can be read as a whole. */
+import type { AuditContext, AuditedChange } from '#src/audit/audit-trail.ts';
+import type { Principal } from '#src/core/principal.ts';
+import type { Reply } from '../reply/reply.ts';
+import type { AnyRouteRequest, Route } from '../route.ts';
+
+/** An operation that has succeeded. */
+interface Done {
+  readonly params: Readonly<Record<string, string>>;
+  /** The body of the request, which matches the schema of the operation. */
+  readonly body: Fields;
+  /** The JSON of the reply. */
+  readonly answer: Fields;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+type Entry = { readonly action: string; readonly target: string; readonly detail?: string };
+
+const CHANGES: Readonly<Record<string, (done: Done) => Entry>> = {
+  addMember: ({ body }) => ({ action: 'member.add', target: text(body.userId), detail: text(body.role) }),
+  changeMember: ({ params, answer }) => ({
+    action: 'member.change',
+    target: text(params.userId),
+    detail: text(answer.role),
+  }),
+  removeMember: ({ params }) => ({ action: 'member.remove', target: text(params.userId) }),
+  createAccessToken: ({ answer }) => ({
+    action: 'token.create',
+    target: text(answer.id),
+    detail: `for ${text(answer.userId)}: ${[answer.scopes].flat().join(' ')}`,
+  }),
+  revokeAccessToken: ({ params }) => ({ action: 'token.revoke', target: text(params.tokenId) }),
+  createWorkspace: ({ answer }) => ({ action: 'workspace.create', target: text(answer.id) }),
+  setModelKey: ({ params }) => ({ action: 'model-key.set', target: text(params.provider) }),
+  deleteModelKey: ({ params }) => ({ action: 'model-key.delete', target: text(params.provider) }),
+  addKey: ({ answer }) => ({ action: 'keyring.add', target: activeKey(answer) }),
+  rotateKeys: ({ answer }) => ({ action: 'keyring.rotate', target: activeKey(answer) }),
+  grantAgentSession: ({ params, body }) => ({
+    action: 'conversation.share',
+    target: text(params.sessionId),
+    detail: `user:${text(body.userId)}`,
+  }),
+  revokeAgentSessionGrant: ({ params }) => ({
+    action: 'conversation.unshare',
+    target: text(params.sessionId),
+    detail: `user:${text(params.userId)}`,
+  }),
+};
+
+export type NoteChanges = (actor: AuditContext, changes: readonly AuditedChange[]) => void;
+
+/** Returns the routes; those in the table also write their audit entry, in the same turn and commit as the change. */
+export function withAudit(routes: readonly Route[], note: NoteChanges): Route[] {
+  return routes.map((route) => {
+    const entryOf = CHANGES[route.operationId];
+    if (entryOf === undefined) return route;
+    const noted = (request: AnyRouteRequest, reply: Reply): Reply => {
+      const { principal, remoteAddress, requestId, params } = request;
+      if (principal === undefined) return reply;
+      const answer = reply.kind === 'json' ? Object(reply.value) : {};
+      const entry = entryOf({ params, body: Object(request.body), answer });
+      note(auditContextOf({ principal, remoteAddress, requestId }), [{ ...entry, outcome: 'done' }]);
+      return reply;
+    };
+    return {
+      ...route,
+      audited: true,
+      handle(request) {
+        const reply = route.handle(request);
+        if (reply instanceof Promise) return reply.then((settled) => noted(request, settled));
+        return noted(request, reply);
+      },
+    };
+  });
+}
+
+/** Returns what the audit records of the caller of a request. */
+export function auditContextOf({
+  principal,
+  remoteAddress,
+  requestId,
+}: Pick<AnyRouteRequest, 'remoteAddress' | 'requestId'> & { readonly principal: Principal }): AuditContext {
+  return { principal, address: remoteAddress, requestId };
+}
+
+/** Returns the id of the active key among those that a reply lists. */
+function activeKey({ items }: Fields): string {
+  const keys: readonly Fields[] = Array.isArray(items) ? items : [];
+  return text(keys.find(({ active }) => active === true)?.id);
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

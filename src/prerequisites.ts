@@ -1,0 +1,51 @@
+/**
+ * The prerequisites: what takes longest at start, so that it begins before the rest of the server is loaded. They are the
+ * claim on the data directory and the Python process from which every kernel is forked. Every module that this file
+ * imports delays that process.
+ */
+import { resolve } from 'node:path';
+import { DataDirectory } from '#storage/data-directory.ts';
+import { CONFIG_FILE } from './config/file.ts';
+import type { Config } from './config.ts';
+import type { Log } from './core/log.ts';
+import { KernelHost } from './kernel/kernel-host.ts';
+import { limitsOf } from './kernel/limits.ts';
+
+export interface Prerequisites extends AsyncDisposable {
+  readonly directory: DataDirectory;
+  readonly host: KernelHost;
+  /** Resolves when kernels can be started; rejects when this Python cannot run them. */
+  readonly kernelsReady: Promise<{ readonly confinement: string }>;
+}
+
+/** Rejects with an error of one line when another server has claimed the data directory. Disposing is idempotent. */
+export async function openPrerequisites(config: Config, log: Log): Promise<Prerequisites> {
+  const directory = await DataDirectory.claim(config.dataDir);
+  const host = new KernelHost({
+    python: config.python,
+    runDir: directory.runPath,
+    preload: config.preload,
+    log,
+    hiddenPaths: [directory.root, config.keyringFile, resolve(CONFIG_FILE)],
+    readPaths: config.kernelReadPaths,
+    writePaths: config.kernelWritePaths,
+    kernelNetwork: config.kernelNetwork,
+    ...(config.kernelUid === undefined ? {} : { kernelUid: config.kernelUid }),
+    confinement: config.kernelConfinement,
+    limits: limitsOf(config),
+  });
+  const kernelsReady = host.start().then((hello) => {
+    log.info({ ...hello }, 'kernels can be started');
+    return { confinement: host.confinement ?? hello.confinement };
+  });
+  kernelsReady.catch(() => {}); // it may fail before anything awaits it
+  return {
+    directory,
+    host,
+    kernelsReady,
+    async [Symbol.asyncDispose]() {
+      await host[Symbol.asyncDispose]();
+      directory[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,127 @@
+/** Conversations with agents, their entries, and with whom they are shared. */
+import Type from 'typebox';
+import { UserIdSchema } from './identity.ts';
+import { DatasourceSlugsSchema } from './notebook.ts';
+import { closed, listSchema, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+
+const EntryPartSchema = Type.Union(
+  [
+    Type.Object({ type: Type.Literal('text'), text: Type.String({ description: 'Markdown.' }) }, closed),
+    Type.Object({ type: Type.Literal('reasoning'), text: Type.String() }, closed),
+    Type.Object(
+      {
+        type: Type.Literal('tool-call'),
+        callId: Type.String(),
+        name: Type.String(),
+        input: Type.Unknown({ description: 'An object, or text when the model did not write valid JSON.' }),
+      },
+      closed,
+    ),
+    Type.Object(
+      {
+        type: Type.Literal('tool-result'),
+        callId: Type.String(),
+        name: Type.String(),
+        status: oneOf(['completed', 'failed', 'cancelled']),
+        output: Type.String(),
+        images: Type.Array(
+          Type.Object(
+            {
+              mimetype: Type.String(),
+              assetId: Type.String({ description: 'The id of an asset of the run.' }),
+            },
+            closed,
+          ),
+        ),
+      },
+      closed,
+    ),
+  ],
+  { $id: 'AgentEntryPart' },
+);
+
+const AgentEntrySchema = Type.Object(
+  {
+    id: Type.String(),
+    role: oneOf(['user', 'assistant', 'tool']),
+    content: Type.Array(EntryPartSchema),
+    runId: nullable(Type.String({ description: 'The prompt that the entry belongs to.' })),
+    createdAt: Timestamp,
+  },
+  { $id: 'AgentEntry', ...closed },
+);
+export type AgentEntry = Wire<typeof AgentEntrySchema>;
+
+const summary = {
+  sessionId: Type.String({
+    description: 'The id of the conversation, or of its notebook when it is bound to one.',
+  }),
+  environmentId: nullable(Type.String()),
+  notebookSessionId: nullable(Type.String()),
+  status: oneOf(['ready', 'busy', 'closed']),
+  config: Type.Object(
+    {
+      model: nullable(
+        Type.String({ description: 'The model in effect: the default when none was requested.' }),
+      ),
+      instructions: nullable(Type.String()),
+    },
+    closed,
+  ),
+  context: Type.Object({ datasourceSlugs: Type.Array(Type.String()) }, closed),
+  currentRunId: nullable(Type.String()),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+};
+
+export const AgentSessionSummarySchema = Type.Object(summary, { $id: 'AgentSessionSummary', ...closed });
+export type AgentSessionSummary = Wire<typeof AgentSessionSummarySchema>;
+
+export const AgentSessionSchema = Type.Object(
+  { ...summary, entries: Type.Array(AgentEntrySchema) },
+  { $id: 'AgentSession', ...closed },
+);
+export type AgentSession = Wire<typeof AgentSessionSchema>;
+
+const identifier = (description: string) => Type.String({ minLength: 1, maxLength: 200, description });
+
+export const OpenAgentSessionSchema = Type.Object(
+  {
+    environmentId: identifier('The execution environment to open it in.'),
+    notebookSessionId: Type.Optional(
+      identifier('A ready notebook session of the same environment, for the agent to work in.'),
+    ),
+    id: Type.Optional(identifier('The id of a saved conversation to open again.')),
+    config: Type.Optional(
+      Type.Object(
+        {
+          model: Type.Optional(
+            nullable(
+              Type.String({
+                minLength: 1,
+                maxLength: 300,
+                description: '`provider/model`; null means the default.',
+              }),
+            ),
+          ),
+          instructions: Type.Optional(nullable(Type.String({ maxLength: 100_000 }))),
+        },
+        { ...closed, description: 'Members that are omitted keep their saved values.' },
+      ),
+    ),
+    context: Type.Optional(Type.Object({ datasourceSlugs: Type.Optional(DatasourceSlugsSchema) }, closed)),
+  },
+  closed,
+);
+export type OpenAgentSession = Wire<typeof OpenAgentSessionSchema>;
+
+export const AgentSessionGrantSchema = Type.Object(
+  { userId: Type.String(), grantedBy: Type.String(), createdAt: Timestamp },
+  { $id: 'AgentSessionGrant', ...closed },
+);
+export type AgentSessionGrant = Wire<typeof AgentSessionGrantSchema>;
+
+export const AgentSessionGrantListSchema = listSchema('AgentSessionGrantList', AgentSessionGrantSchema);
+export type AgentSessionGrantList = Wire<typeof AgentSessionGrantListSchema>;
+
+export const NewAgentSessionGrantSchema = Type.Object({ userId: UserIdSchema }, closed);

@@ -1,0 +1,36 @@
+/** Entries of the audit. */
+import Type from 'typebox';
+import { closed, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+
+export const AuditEntrySchema = Type.Object(
+  {
+    id: Type.String(),
+    at: Timestamp,
+    userId: Type.String(),
+    tokenId: Type.String({ description: 'Empty for a query by a notebook.' }),
+    action: Type.String({ description: 'What was done, such as `member.add` or `datasource.query`.' }),
+    target: Type.String({ description: 'The id or the slug of what it was done to.' }),
+    outcome: oneOf(['done', 'failed', 'refused']),
+    detail: nullable(Type.String({ description: 'Details such as a role or scopes. Never a secret.' })),
+    address: Type.String({ description: 'The IP address that the request came from; empty for a query.' }),
+    requestId: Type.String({ description: 'Empty for a query.' }),
+    query: Type.Optional(
+      Type.Object(
+        {
+          by: oneOf(['notebook', 'agent']),
+          sessionId: nullable(Type.String({ description: 'The notebook session, if it is known.' })),
+          statements: Type.Integer({
+            description: 'How many similar statements the entry stands for, within about one second.',
+          }),
+          rows: Type.Integer({ description: 'How many rows they returned in total.' }),
+          durationMs: Type.Integer({
+            description: 'How many milliseconds they took in total, until the last row was read.',
+          }),
+        },
+        { ...closed, description: 'Present for `datasource.query`.' },
+      ),
+    ),
+  },
+  { $id: 'AuditEntry', ...closed },
+);
+export type AuditEntry = Wire<typeof AuditEntrySchema>;

@@ -1,0 +1,96 @@
+/** Datasources, their connections, and with whom they are shared. */
+import Type from 'typebox';
+import { closed, listSchema, nullable, Timestamp, type Wire } from './shape.ts';
+
+const SlugSchema = Type.String({
+  maxLength: 120,
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$',
+  description: 'Case-sensitive; starts with a letter or a digit.',
+});
+
+/** The connector of its kind checks it further: see `GET /api/v3/datasource-connections/schema`. */
+export const ConnectionSchema = Type.Unsafe<Readonly<Record<string, unknown>>>({
+  type: 'object',
+  required: ['kind'],
+  writeOnly: true,
+  description:
+    'A complete connection, as `GET /api/v3/datasource-connections/schema` describes it. It is never returned.',
+});
+/** A complete connection: its `kind`, and the members that the connection schema gives for that kind. */
+export type DatasourceConnection = Wire<typeof ConnectionSchema>;
+
+const fields = {
+  name: Type.Optional(nullable(Type.String({ maxLength: 200 }))),
+  connection: ConnectionSchema,
+  testConnection: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Whether to test the connection first. When the test fails, nothing is saved.',
+    }),
+  ),
+};
+
+export const NewDatasourceSchema = Type.Object({ slug: SlugSchema, ...fields }, closed);
+export type NewDatasource = Wire<typeof NewDatasourceSchema>;
+
+export const DatasourceReplacementSchema = Type.Object(fields, closed);
+export type DatasourceReplacement = Wire<typeof DatasourceReplacementSchema>;
+
+export const DatasourceSchema = Type.Object(
+  {
+    id: Type.String(),
+    slug: Type.String(),
+    kind: Type.String(),
+    name: nullable(Type.String()),
+    revision: Type.Integer({
+      minimum: 1,
+      description:
+        'Counts the connections of this datasource. It starts at 1 again after the datasource was deleted.',
+    }),
+    configured: Type.Boolean({
+      description: 'Whether a connection is stored. It says nothing about the last test.',
+    }),
+    embedded: Type.Boolean({ description: 'Whether it runs inside the server, on files of the workspace.' }),
+  },
+  { $id: 'Datasource', ...closed },
+);
+export type Datasource = Wire<typeof DatasourceSchema>;
+
+export const DeletedDatasourceSchema = Type.Object(
+  { slug: Type.String(), deleted: Type.Literal(true) },
+  { $id: 'DeletedDatasource', ...closed },
+);
+
+export const ConnectionTestSchema = Type.Object(
+  {
+    ok: Type.Boolean(),
+    message: Type.String({
+      description: 'A general text that shows nothing of the connection or the driver.',
+    }),
+    elapsedMs: Type.Number(),
+  },
+  { $id: 'ConnectionTest', ...closed },
+);
+export type ConnectionTest = Wire<typeof ConnectionTestSchema>;
+
+export const DatasourceGrantSchema = Type.Object(
+  { subject: Type.String(), grantedBy: Type.String(), createdAt: Timestamp },
+  { $id: 'DatasourceGrant', ...closed },
+);
+export type DatasourceGrant = Wire<typeof DatasourceGrantSchema>;
+
+export const DatasourceGrantListSchema = listSchema('DatasourceGrantList', DatasourceGrantSchema);
+export type DatasourceGrantList = Wire<typeof DatasourceGrantListSchema>;
+
+export const NewDatasourceGrantSchema = Type.Object(
+  {
+    subject: Type.Unsafe<`user:${string}` | 'role:editor' | 'role:viewer'>(
+      Type.String({
+        maxLength: 140,
+        pattern: '^(user:[A-Za-z0-9._@-]{1,128}|role:(editor|viewer))$',
+        description: '`user:<id>`, `role:editor`, or `role:viewer`, which includes editors.',
+      }),
+    ),
+  },
+  closed,
+);

@@ -1,0 +1,49 @@
+/** Model providers and the keys of workspaces for them. */
+import Type from 'typebox';
+import { closed, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+
+const ModelProviderSchema = Type.Object(
+  {
+    provider: Type.String({ description: 'Model ids have the form `provider/model`.' }),
+    usable: Type.Boolean(),
+    source: nullable(
+      oneOf(['workspace', 'settings'], { description: 'Where its key or its address is configured.' }),
+    ),
+    models: Type.Array(Type.String(), {
+      description: 'The models that are known without asking the provider.',
+    }),
+  },
+  closed,
+);
+export type ModelProvider = Wire<typeof ModelProviderSchema>;
+
+export const ModelListSchema = Type.Object(
+  {
+    defaultModel: nullable(Type.String({ description: 'The model of conversations that name none.' })),
+    items: Type.Array(ModelProviderSchema),
+  },
+  { $id: 'ModelList', ...closed },
+);
+export type ModelList = Wire<typeof ModelListSchema>;
+
+export const ModelTestSchema = Type.Object(
+  { ok: Type.Boolean(), model: Type.String(), message: Type.String(), elapsedMs: Type.Integer() },
+  { $id: 'ModelTest', ...closed },
+);
+export type ModelTest = Wire<typeof ModelTestSchema>;
+
+export const ModelKeySchema = Type.Object(
+  { provider: Type.String(), updatedBy: Type.String(), updatedAt: Timestamp },
+  { $id: 'ModelKey', ...closed },
+);
+export type ModelKey = Wire<typeof ModelKeySchema>;
+
+export const ModelTestRequestSchema = Type.Object(
+  { model: Type.Optional(Type.String({ minLength: 1, maxLength: 300 })) },
+  { ...closed, description: 'The default model is tested when none is named.' },
+);
+
+export const ModelKeyRequestSchema = Type.Object(
+  { key: Type.String({ minLength: 1, maxLength: 4096, pattern: '^[\\x21-\\x7e]+$', writeOnly: true }) },
+  closed,
+);

@@ -1,0 +1,20 @@
+import { defineRecord } from './codec.ts';
+
+/** The first reply to a request with an idempotency key, stored so that a retry gets it again. */
+export interface IdempotencyRecord {
+  /** HMAC-SHA-256 of the request's body, keyed with the idempotency key. */
+  readonly bodyHash: Uint8Array;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly contentType: string;
+  /** Encrypted when there is a `nonce`: the reply held a secret that only its first caller may see again. */
+  readonly bytes: Uint8Array;
+  readonly nonce: Uint8Array | null;
+  readonly expiresAtMs: number;
+}
+
+/** Key: workspace id, digest of method, path and idempotency key. */
+export const idempotencyRecords = defineRecord<IdempotencyRecord>('receipt', 1);
+
+/** When each record expires. Key: SYSTEM, time of expiry (fixed width), workspace id, digest. */
+export const idempotencyExpiries = defineRecord<null>('receipt-expiry', 1);

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Authenticator } from '#src/auth/authenticator.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
+import { BOOTSTRAP_TOKEN, openIdentity, refusalOf, START_MS } from './identity-fixture.ts';
+
+test('a token and a workspace give the caller', async (t) => {
+  const { authenticator, owner } = await openIdentity(t);
+  const caller = authenticator.authenticate(`bearer  ${BOOTSTRAP_TOKEN}`, 'home');
+  assert.deepEqual(caller, {
+    workspaceId: 'home',
+    userId: 'owner',
+    tokenId: owner.tokenId,
+    role: 'owner',
+    scopes: ['workspaceRuntime:connect', 'datasource:read', 'workspace:manage'],
+  });
+  assert.ok(Object.isFrozen(caller) && Object.isFrozen(caller.scopes));
+  assert.equal(authenticator.authenticate(`Bearer ${BOOTSTRAP_TOKEN}`, 'home'), caller);
+});
+
+const NOT_TOKENS = [
+  '',
+  'Bearer',
+  'Bearer ',
+  BOOTSTRAP_TOKEN,
+  `Basic ${BOOTSTRAP_TOKEN}`,
+  'Bearer short',
+  `Bearer ${BOOTSTRAP_TOKEN} x`,
+  `Bearer ${BOOTSTRAP_TOKEN}x`,
+  `Bearer ${'x'.repeat(300)}`,
+  'Bearer \u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9',
+];
+
+for (const header of NOT_TOKENS) {
+  test(`the header ${JSON.stringify(header.slice(0, 50))} is no token`, async (t) => {
+    const { authenticator } = await openIdentity(t);
+    assert.equal(
+      refusalOf(() => authenticator.authenticate(header, 'home')),
+      'unauthenticated',
+    );
+    assert.equal(
+      refusalOf(() => authenticator.authenticate(header, '')),
+      'unauthenticated',
+    );
+  });
+}
+
+test('without a workspace a good token is asked for one, and a bad one is not', async (t) => {
+  const { authenticator } = await openIdentity(t);
+  assert.equal(
+    refusalOf(() => authenticator.authenticate(`Bearer ${BOOTSTRAP_TOKEN}`, '')),
+    'missing_workspace',
+  );
+  assert.equal(
+    refusalOf(() => authenticator.authenticate(`Bearer ${BOOTSTRAP_TOKEN}?`, '')),
+    'unauthenticated',
+  );
+});
+
+test('a workspace that is not there, that one is no member of, or that the token is not for: one answer', async (t) => {
+  const { authenticator, workspaces, owner, join, enter } = await openIdentity(t);
+  const other = workspaces.create(owner, 'other');
+  const { secret } = join('ada', 'editor');
+  const answerFor = (token: string, workspace: string) => {
+    try {
+      authenticator.authenticate(`Bearer ${token}`, workspace);
+    } catch (error) {
+      return error instanceof AppError && { code: error.code, message: error.message, extras: error.extras };
+    }
+    return undefined;
+  };
+  const { code, message, extras } = notFound();
+  const tries: (readonly [string, string])[] = [
+    [BOOTSTRAP_TOKEN, 'nowhere'],
+    [BOOTSTRAP_TOKEN, '*'],
+    [BOOTSTRAP_TOKEN, 'ho me'],
+    [BOOTSTRAP_TOKEN, 'x'.repeat(65)],
+    [secret, other.id],
+    [secret, 'nowhere'],
+  ];
+  for (const [token, workspace] of tries) {
+    assert.deepEqual(answerFor(token, workspace), { code, message, extras }, workspace);
+  }
+  assert.equal(enter(BOOTSTRAP_TOKEN, other.id).workspaceId, other.id);
+});
+
+test('a token expires at its time, also for a caller who was let in before', async (t) => {
+  const { tokens, owner, clock, enter, authenticator } = await openIdentity(t);
+  const expiresAt = '2030-01-01T01:00:00.000Z';
+  const { secret } = tokens.create(owner, { name: 'short', scopes: ['workspaceRuntime:connect'], expiresAt });
+  const caller = enter(secret.reveal());
+  clock.ms = Date.parse(expiresAt) - 1;
+  assert.equal(enter(secret.reveal()), caller);
+  assert.equal(authenticator.isStillValid(caller), true);
+  clock.ms = Date.parse(expiresAt);
+  assert.equal(
+    refusalOf(() => enter(secret.reveal())),
+    'unauthenticated',
+  );
+  assert.equal(
+    refusalOf(() => authenticator.authenticate(`Bearer ${secret.reveal()}`, '')),
+    'unauthenticated',
+  );
+  assert.equal(authenticator.isStillValid(caller), false);
+  clock.ms = START_MS;
+  assert.equal(enter(secret.reveal()), caller);
+});
+
+test('revocation acts on the next request, before anything is flushed', async (t) => {
+  const { tokens, owner, join, enter, authenticator } = await openIdentity(t);
+  const { token, secret, principal } = join('ada', 'editor');
+  tokens.revoke(owner, token.id);
+  assert.equal(
+    refusalOf(() => enter(secret)),
+    'unauthenticated',
+  );
+  assert.equal(authenticator.isStillValid(principal), false);
+});
+
+test('a change of role acts on the next request', async (t) => {
+  const { members, owner, join, enter } = await openIdentity(t);
+  const { secret, principal } = join('ada', 'editor');
+  members.change(owner.workspaceId, 'ada', { role: 'viewer' });
+  assert.deepEqual([principal.role, enter(secret).role], ['editor', 'viewer']);
+});
+
+test('whoever depends on an earlier answer is told of every change', async (t) => {
+  const { identity, members, owner, authenticator, join } = await openIdentity(t);
+  const { principal } = join('ada', 'editor');
+  const seen: boolean[] = [];
+  identity.onChange(() => seen.push(authenticator.isStillValid(principal)));
+  members.change(owner.workspaceId, 'ada', { name: 'Ada' });
+  members.remove(owner.workspaceId, 'ada');
+  assert.deepEqual(seen, [true, false]);
+});
+
+test('more callers than are remembered all get in', async (t) => {
+  const { identity, workspaces, owner } = await openIdentity(t);
+  const ids = Array.from({ length: 20 }, (_, n) => workspaces.create(owner, `w${n}`).id);
+  const authenticator = new Authenticator(identity, 3);
+  for (let round = 0; round < 2; round++) {
+    for (const id of ids) {
+      assert.equal(authenticator.authenticate(`Bearer ${BOOTSTRAP_TOKEN}`, id).workspaceId, id);
+    }
+  }
+});

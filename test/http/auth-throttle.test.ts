@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { AppError } from '#src/core/errors.ts';
+import { AuthThrottle } from '#src/http/edge/auth-throttle.ts';
+import { json } from '#src/http/reply/reply.ts';
+import { defineRoute } from '#src/http/route.ts';
+import { GOOD, send, serve } from './test-server.ts';
+
+const refusal = new AppError('unauthenticated', 'No.');
+
+function guardAt(seconds: { now: number }) {
+  const guard = new AuthThrottle(() => seconds.now);
+  return {
+    guard,
+    tryFrom: (...address: number[]) => {
+      const { code, extras } = guard.recordFailure(Uint8Array.from(address), refusal);
+      return extras.headers === undefined ? code : `${code} ${extras.headers['retry-after']}`;
+    },
+  };
+}
+
+test('a few dozen wrong tokens are refused at once, more have to wait, up to a minute', () => {
+  const clock = { now: 0 };
+  const { tryFrom } = guardAt(clock);
+  const answers = Array.from({ length: 52 }, () => tryFrom(10, 0, 0, 1));
+  assert.deepEqual(answers.slice(-3), ['unauthenticated', 'too_many_attempts 1', 'too_many_attempts 2']);
+  for (let more = 0; more < 100; more++) tryFrom(10, 0, 0, 1);
+  assert.equal(tryFrom(10, 0, 0, 1), 'too_many_attempts 60');
+  assert.equal(tryFrom(10, 0, 0, 2), 'unauthenticated', 'another address has a bucket of its own');
+  clock.now = 61;
+  assert.equal(tryFrom(10, 0, 0, 1), 'unauthenticated');
+});
+
+test('one network of IPv6 is one address, and IPv4 is itself in both spellings', () => {
+  const { guard, tryFrom } = guardAt({ now: 0 });
+  const six = (last: number) => [0x20, 1, 0xd, 0xb8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, last];
+  const mapped = [...Array.from({ length: 10 }, () => 0), 255, 255, 10, 0, 0, 1];
+  for (const address of [six(1), six(2), mapped, [10, 0, 0, 1]]) tryFrom(...address);
+  assert.equal(guard.size, 2);
+});
+
+test('what is remembered has a bound', () => {
+  const { guard, tryFrom } = guardAt({ now: 0 });
+  for (let n = 0; n < 12_000; n++) tryFrom(10, n >> 16, (n >> 8) & 255, n & 255);
+  assert.equal(guard.size, 10_000);
+});
+
+test('over HTTP the answer is 429 with Retry-After, and a good token is never asked to wait', async (t) => {
+  const route = defineRoute({
+    method: 'GET',
+    path: '/thing',
+    operationId: 'getThing',
+    summary: 'A thing',
+    tags: [],
+    access: { action: 'thing.use' },
+    responses: { 200: { description: 'It.' } },
+    handle: () => json(200, {}),
+  });
+  const server = await serve(t, [route]);
+  const wrong = { ...GOOD, authorization: 'Bearer wrong' };
+  for (let n = 0; n < 50; n++) assert.equal((await send(server, '/thing', { headers: wrong })).status, 401);
+  const { status, code, headers } = await send(server, '/thing', { headers: wrong });
+  assert.deepEqual([status, code, headers['retry-after']], [429, 'too_many_attempts', '1']);
+  assert.equal(
+    (await send(server, '/thing', { headers: {} })).status,
+    401,
+    'without a token nothing is tried',
+  );
+  assert.equal((await send(server, '/thing')).status, 200);
+});

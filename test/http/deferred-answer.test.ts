@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import test, { type TestContext } from 'node:test';
+import { AppError } from '#src/core/errors.ts';
+import { defer, type Reply } from '#src/http/reply/reply.ts';
+import { type AnyRouteRequest, defineRoute } from '#src/http/route.ts';
+import type { ServerOptions } from '#src/http/server.ts';
+import { deferred, GOOD, RawConnection, send, serve } from './test-server.ts';
+
+const BEAT = '1\r\n \r\n';
+const REQUEST = `POST /late HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\nservice-workspace-id: ws_1\r\n\r\n`;
+
+/** A server whose late answers show every 20 ms that they will come. */
+function serveLate(
+  t: TestContext,
+  handle: (exchange: AnyRouteRequest) => Reply | Promise<Reply>,
+  ports: Partial<ServerOptions> = {},
+) {
+  const route = defineRoute({
+    method: 'POST',
+    path: '/late',
+    operationId: 'late',
+    summary: 's',
+    tags: ['Things'],
+    access: { action: 'thing.use' },
+    responses: { 200: { description: 'd' } },
+    handle,
+  });
+  return serve(t, [route], { heartbeatMs: 20, ...ports });
+}
+
+const failed = ({ code, message }: AppError) => ({ success: false, why: `${code}: ${message}` });
+const beats = (text: string) => text.split(BEAT).length - 1;
+/** What stands behind the head, chunks put together. */
+function bodyOf(text: string): string {
+  return text.slice(text.indexOf('\r\n\r\n') + 4).replace(/[0-9a-f]+\r\n([\s\S]*?)\r\n/g, '$1');
+}
+
+test('an answer that comes in time is one like any other', async (t) => {
+  const server = await serveLate(t, () => defer(Promise.resolve({ success: true }), failed), {
+    heartbeatMs: 60_000,
+  });
+  const answer = await send(server, '/late', { method: 'POST' });
+  assert.deepEqual([answer.status, answer.text], [200, '{"success":true}']);
+  assert.equal(answer.headers['content-length'], '16');
+});
+
+test('an answer that is late is announced by its head and white space, and is JSON', async (t) => {
+  const value = deferred<unknown>();
+  const server = await serveLate(t, () => defer(value.promise, failed));
+  const connection = new RawConnection(server);
+  connection.write(REQUEST);
+  await connection.until((text) => beats(text) >= 3);
+  assert.match(connection.text, /^HTTP\/1.1 200 OK\r\n/);
+  assert.match(connection.text, /\r\ncontent-type: application\/json\r\n/i);
+  assert.match(connection.text, /\r\nx-accel-buffering: no\r\n/i);
+  value.resolve({ success: true });
+  await connection.until((text) => text.endsWith('0\r\n\r\n'));
+  assert.deepEqual(JSON.parse(bodyOf(connection.text)), { success: true });
+  // the connection is as good as new
+  const before = connection.text.length;
+  connection.write(REQUEST);
+  await connection.until((text) => text.length > before);
+  assert.match(connection.text.slice(before), /^HTTP\/1.1 200 OK\r\n/);
+  connection.leave();
+});
+
+test('a late answer of any size arrives whole', async (t) => {
+  const value = deferred<unknown>();
+  const server = await serveLate(t, () => defer(value.promise, failed));
+  const text = 'All the world’s a stage. '.repeat(100_000);
+  const answer = send(server, '/late', { method: 'POST' });
+  setTimeout(() => value.resolve({ text }), 50);
+  assert.deepEqual((await answer).json, { text });
+});
+
+test('a request that is refused keeps its status', async (t) => {
+  const server = await serveLate(t, () => {
+    throw new AppError('session_busy', 'Later.');
+  });
+  const answer = await send(server, '/late', { method: 'POST' });
+  assert.deepEqual([answer.status, answer.code], [409, 'session_busy']);
+});
+
+test('a failure before the head has its own status, one after it is told in the body', async (t) => {
+  const value = deferred<unknown>();
+  let isPatient = false;
+  const server = await serveLate(t, () => {
+    if (isPatient) return defer(value.promise, failed);
+    return defer(Promise.reject(new Error('secret')), failed);
+  });
+  const early = await send(server, '/late', { method: 'POST' });
+  assert.deepEqual([early.status, early.code], [500, 'internal']);
+  isPatient = true;
+  const answer = send(server, '/late', { method: 'POST', headers: { ...GOOD, 'x-request-id': 'mine' } });
+  setTimeout(() => value.reject(new Error('secret')), 50);
+  const { status, json, text } = await answer;
+  assert.deepEqual(
+    [status, json],
+    [200, { success: false, why: 'internal: Quote the request id mine when you report this.' }],
+  );
+  assert.match(text, /^ +\{/);
+  assert.deepEqual(
+    server.logged.map(({ fields }) => (fields.err as Error).message),
+    ['secret', 'secret'],
+  );
+});
+
+test('an answer that cannot be kept, or is no JSON, is told in the body too', async (t) => {
+  let durable: Promise<void> = Promise.reject(new Error('disk full'));
+  durable.catch(() => {});
+  const values = [{ success: true }, { big: 1n }];
+  const server = await serveLate(
+    t,
+    () => defer(new Promise((resolve) => setTimeout(() => resolve(values.shift()), 50)), failed),
+    { durable: () => durable },
+  );
+  for (const _ of [1, 2]) {
+    const { status, json } = await send(server, '/late', { method: 'POST' });
+    assert.deepEqual([status, (json as { success: boolean }).success], [200, false]);
+    durable = Promise.resolve();
+  }
+});
+
+test('a client that leaves while it waits is noticed, and nothing more is written', async (t) => {
+  const value = deferred<unknown>();
+  const left = deferred();
+  const server = await serveLate(t, ({ signal }) => {
+    signal.addEventListener('abort', () => left.resolve());
+    return defer(value.promise, failed);
+  });
+  const connection = new RawConnection(server);
+  connection.write(REQUEST);
+  await connection.until((text) => beats(text) > 0);
+  connection.leave();
+  await left.promise;
+  value.resolve({ success: true });
+  assert.equal((await send(server, '/late', { method: 'POST' })).status, 200);
+  assert.deepEqual(server.logged, []);
+});
+
+test('a late answer to a body in chunks is whole, and its connection ends with it', async (t) => {
+  const value = deferred<unknown>();
+  const server = await serveLate(t, () => defer(value.promise, failed));
+  const connection = new RawConnection(server);
+  connection.write(REQUEST.replace('\r\n\r\n', '\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n'));
+  setTimeout(() => value.resolve({ success: true }), 100); // in which others would have been told to wait
+  await connection.closed;
+  assert.match(connection.text, /^HTTP\/1.1 200 OK\r\n/);
+  assert.match(connection.text, /\r\nconnection: close\r\n/i);
+  assert.ok(connection.text.endsWith('\r\n\r\n{"success":true}'));
+});

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type TestContext } from 'node:test';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { IdempotentRequest, StoredReply } from '#src/http/idempotency/idempotency.ts';
+import { IdempotencyStore } from '#src/http/idempotency/idempotency-store.ts';
+import { idempotencyExpiries } from '#storage/idempotency.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { openStore } from '#storage/open-store.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+const request = (over: Partial<IdempotentRequest> = {}, body = 'body'): IdempotentRequest => ({
+  workspaceId: 'ws_1' as WorkspaceId,
+  method: 'POST',
+  path: '/api/v3/notebooks',
+  key: 'key',
+  bodyHash: createHash('sha256').update(body).digest(),
+  credential: undefined,
+  ...over,
+});
+
+const reply = (text: string): StoredReply => ({
+  status: 201,
+  headers: { location: '/somewhere' },
+  contentType: 'application/json',
+  bytes: Buffer.from(text),
+});
+
+async function openBook(t: TestContext) {
+  const path = mkdtempSync(join(tmpdir(), 'troupe-receipts-'));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
+  const open = async () => {
+    const store = await openStore(path, (error) => assert.fail(error));
+    const book = new IdempotencyStore(store, () => clock.ms);
+    return { store, book };
+  };
+  let current = await open();
+  t.after(() => close());
+  const close = async () => {
+    current.book[Symbol.dispose]();
+    await current.store[Symbol.asyncDispose]();
+  };
+  return {
+    clock,
+    path,
+    get book() {
+      return current.book;
+    },
+    get store() {
+      return current.store;
+    },
+    async reopen() {
+      await close();
+      current = await open();
+    },
+  };
+}
+
+function complete(book: IdempotencyStore, of: IdempotentRequest, answer: StoredReply): void {
+  const start = book.begin(of);
+  assert.equal(start.kind, 'proceed');
+  if (start.kind === 'proceed') start.complete(answer);
+}
+
+function replayed(book: IdempotencyStore, of: IdempotentRequest): string | undefined {
+  const start = book.begin(of);
+  if (start.kind === 'replay') return Buffer.from(start.reply.bytes).toString();
+  start.abandon();
+  return undefined;
+}
+
+test('a receipt is given again, also after the store was opened anew', async (t) => {
+  const kept = await openBook(t);
+  complete(kept.book, request(), reply('one'));
+  assert.equal(replayed(kept.book, request()), 'one');
+  await kept.reopen();
+  const start = kept.book.begin(request());
+  assert.ok(start.kind === 'replay');
+  const { bytes, ...rest } = start.reply;
+  assert.deepEqual(
+    { ...rest, bytes: Buffer.from(bytes).toString() },
+    { status: 201, headers: { location: '/somewhere' }, contentType: 'application/json', bytes: 'one' },
+  );
+});
+
+test('another body is refused; another workspace, method, path or key is another request', async (t) => {
+  const { book } = await openBook(t);
+  complete(book, request(), reply('one'));
+  assert.throws(() => book.begin(request({}, 'other')), { code: 'idempotency_key_reused' });
+  for (const other of [
+    request({ workspaceId: 'ws_2' as WorkspaceId }),
+    request({ method: 'PUT' }),
+    request({ path: '/api/v3/members' }),
+    request({ key: 'key2' }),
+  ]) {
+    assert.equal(replayed(book, other), undefined);
+  }
+});
+
+test('the key of a request that still runs is refused, and free again when that was abandoned', async (t) => {
+  const { book } = await openBook(t);
+  const first = book.begin(request());
+  assert.throws(() => book.begin(request()), { code: 'idempotency_in_progress' });
+  assert.throws(() => book.begin(request({}, 'other')), { code: 'idempotency_in_progress' });
+  assert.ok(first.kind === 'proceed');
+  first.abandon();
+  assert.equal(replayed(book, request()), undefined);
+});
+
+test('a receipt ends after a day, not before, and its key is then as new', async (t) => {
+  const kept = await openBook(t);
+  complete(kept.book, request(), reply('one'));
+  await kept.store.durable();
+  kept.clock.ms += DAY_MS - 1;
+  kept.book.sweep();
+  assert.equal(replayed(kept.book, request()), 'one');
+  kept.clock.ms += 1;
+  complete(kept.book, request({}, 'other'), reply('two'));
+  assert.equal(replayed(kept.book, request({}, 'other')), 'two');
+});
+
+test('what has ended is swept away, and what was used again since is not', async (t) => {
+  const kept = await openBook(t);
+  complete(kept.book, request(), reply('one'));
+  complete(kept.book, request({ key: 'again' }), reply('one'));
+  kept.clock.ms += DAY_MS;
+  complete(kept.book, request({ key: 'again' }), reply('two'));
+  await kept.store.durable();
+  kept.book.sweep();
+  await kept.store.durable();
+  assert.equal([...kept.store.listKeys(idempotencyExpiries, SYSTEM, [], 10)].length, 1);
+  assert.equal(replayed(kept.book, request()), undefined);
+  assert.equal(replayed(kept.book, request({ key: 'again' })), 'two');
+});
+
+test('a sealed receipt opens for its caller alone, and is nowhere in the clear', async (t) => {
+  const kept = await openBook(t);
+  const canary = 'canary-2f9c1e';
+  const sealed = request({ credential: 'Bearer caller' });
+  complete(kept.book, sealed, reply(`{"token":"${canary}"}`));
+  await kept.reopen();
+  assert.equal(replayed(kept.book, sealed), `{"token":"${canary}"}`);
+  assert.throws(() => kept.book.begin(request({ credential: 'Bearer other' })), {
+    code: 'idempotency_key_reused',
+  });
+  assert.throws(() => kept.book.begin(request()), { code: 'idempotency_key_reused' });
+  await kept.store.durable();
+  for (const file of readdirSync(kept.path)) {
+    assert.equal(readFileSync(join(kept.path, file)).includes(canary), false, file);
+  }
+});

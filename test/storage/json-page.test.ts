@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { jsonPageOf, MAX_PAGE_BYTES } from '#storage/listing.ts';
+
+test('a page has the first entries up to its limit, and a cursor only if there are more', () => {
+  const items = (...ids: string[]) => ids.map((id) => ({ id }));
+  assert.deepEqual(pages('a b c', 4), { items: items('a', 'b', 'c'), nextCursor: null });
+  assert.deepEqual(pages('a b c', 3), { items: items('a', 'b', 'c'), nextCursor: null });
+  assert.deepEqual(pages('a b c', 2), { items: items('a', 'b'), nextCursor: 'b' });
+  assert.deepEqual(pages('a b c', 1), { items: items('a'), nextCursor: 'a' });
+  assert.deepEqual(pages('', 3), { items: [], nextCursor: null });
+});
+
+test('a page ends early only when another entry would make it too large', () => {
+  assert.deepEqual(sizes([MAX_PAGE_BYTES - 10, 10], 5), [2, null]);
+  assert.deepEqual(sizes([MAX_PAGE_BYTES - 10, 11], 5), [1, 'e0']);
+  assert.deepEqual(sizes([10, MAX_PAGE_BYTES - 20, 10, 3], 5), [3, 'e2']);
+});
+
+test('an entry that is too large by itself gets its own page', () => {
+  assert.deepEqual(sizes([MAX_PAGE_BYTES + 1, 10], 5), [1, 'e0']);
+  assert.deepEqual(sizes([10, MAX_PAGE_BYTES + 1], 5), [1, 'e0']);
+});
+
+test('a page reads only one entry more than it contains', () => {
+  let read = 0;
+  const entries = function* () {
+    for (;;) yield { id: `e${read++}`, value: null };
+  };
+  jsonPageOf(entries(), 3, () => Buffer.from('{}'));
+  assert.equal(read, 4);
+});
+
+function pages(ids: string, limit: number): unknown {
+  const entries = ids.split(' ').filter(Boolean);
+  const page = jsonPageOf(
+    entries.map((id) => ({ id, value: id })),
+    limit,
+    (value, id) => {
+      assert.equal(value, id);
+      return Buffer.from(JSON.stringify({ id }));
+    },
+  );
+  return JSON.parse(Buffer.from(page).toString());
+}
+
+/** Returns how many entries of these sizes fit into a page, and its cursor. */
+function sizes(bytes: readonly number[], limit: number): [number, string | null] {
+  const page = jsonPageOf(
+    bytes.map((value, i) => ({ id: `e${i}`, value })),
+    limit,
+    (value) => Buffer.from(`"${'x'.repeat(value - 2)}"`),
+  );
+  const { items, nextCursor } = JSON.parse(Buffer.from(page).toString());
+  return [items.length, nextCursor];
+}
