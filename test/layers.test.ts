@@ -11,18 +11,13 @@ interface Layer {
   readonly values: readonly string[];
   readonly types?: readonly string[];
 }
-/** What `src/app.ts` and `src/app/` connect. */
-const PLANES = [
-  ...['machines', 'storage', 'src/core', 'src/events', 'src/audit', 'src/auth', 'src/actors', 'src/runs'],
-  ...['src/sessions', 'src/kernel', 'src/notebook', 'src/agent', 'src/datasource', 'src/http', 'src/config'],
-];
 const LAYERS: Readonly<Record<string, Layer>> = {
   'src/core': { values: [] },
   machines: { values: [], types: ['src/core'] },
   // What crosses the API, as schemas. The client and the stored records know their types only.
   'src/wire': { values: [] },
   storage: { values: ['src/core'], types: ['src/wire'] },
-  'src/events': { values: ['src/core'], types: ['src/wire'] },
+  'src/events': { values: [], types: ['src/wire'] },
   'src/auth': { values: ['src/core', 'src/wire', 'storage'] },
   'src/audit': { values: ['src/core', 'storage'] },
   'src/actors': { values: ['src/core', 'storage'] },
@@ -37,17 +32,15 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     types: ['src/actors', 'src/events', 'src/kernel', 'src/wire'],
   },
   'src/agent': {
-    values: ['src/core', 'machines', 'storage', 'src/events', 'src/runs', 'src/sessions'],
-    types: ['src/actors', 'src/wire'],
+    values: ['src/core', 'machines', 'storage', 'src/sessions'],
+    types: ['src/actors', 'src/events', 'src/runs', 'src/wire'],
   },
-  'src/datasource': {
-    values: ['src/core', 'machines', 'storage', 'src/events'],
-    types: ['src/actors', 'src/audit'],
-  },
+  'src/datasource': { values: ['src/core', 'storage'], types: ['src/audit'] },
   'src/http': {
-    values: ['src/core', 'src/wire', 'src/auth', 'storage'],
+    values: ['src/core', 'src/wire', 'storage'],
     types: [
       'machines',
+      'src/auth',
       'src/events',
       'src/actors',
       'src/audit',
@@ -60,20 +53,41 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   'src/config': { values: ['src/core'], types: ['src/config.ts'] },
   'src/config.ts': { values: ['src/config', 'src/core'] },
-  'src/client': { values: ['src/core'], types: ['src/wire'] },
+  'src/client': { values: [], types: ['src/core', 'src/wire'] },
   // Looks at a machine as the server would use it.
-  'src/doctor': { values: ['src/core', 'src/kernel', 'storage'], types: ['src/config.ts'] },
+  'src/doctor': { values: ['src/kernel', 'storage'], types: ['src/config.ts'] },
   // `troupe serve` is `src/main.ts`, and `troupe doctor` `src/doctor`, loaded when they are asked for.
   'src/cli': {
     values: ['src/core', 'src/client', 'src/config', 'src/config.ts', 'src/main.ts', 'src/doctor'],
     types: ['src/wire'],
   },
   'src/docs.ts': { values: ['src/core', 'src/config'] },
-  'src/app.ts': { values: ['src/app', ...PLANES, 'src/prerequisites.ts'], types: ['src/config.ts'] },
-  'src/app': { values: PLANES, types: ['src/config.ts', 'src/prerequisites.ts', 'src/wire'] },
+  'src/app.ts': {
+    values: [
+      ...['src/app', 'storage', 'src/core', 'src/events', 'src/audit', 'src/auth', 'src/actors', 'src/runs'],
+      ...['src/sessions', 'src/kernel', 'src/agent', 'src/datasource', 'src/http'],
+    ],
+    types: ['src/config.ts', 'src/prerequisites.ts'],
+  },
+  'src/app': {
+    values: ['src/core', 'src/kernel', 'src/notebook', 'src/datasource', 'src/http'],
+    types: [
+      ...[
+        'storage',
+        'src/events',
+        'src/audit',
+        'src/auth',
+        'src/actors',
+        'src/runs',
+        'src/sessions',
+        'src/agent',
+      ],
+      ...['src/config.ts', 'src/prerequisites.ts', 'src/wire'],
+    ],
+  },
   'src/prerequisites.ts': {
-    values: ['src/core', 'src/config', 'src/kernel', 'storage'],
-    types: ['src/config.ts'],
+    values: ['src/config', 'src/kernel', 'storage'],
+    types: ['src/core', 'src/config.ts'],
   },
   'src/main.ts': { values: ['src/app.ts', 'src/prerequisites.ts', 'src/config.ts', 'src/core'] },
 };
@@ -103,6 +117,19 @@ test('no folder imports against the layering', () => {
     return allowed ? [] : [`${file} → ${target}${typeOnly ? ' (types)' : ''}`];
   });
   assert.deepEqual(wrong, []);
+});
+
+test('the layering allows nothing that no file uses', () => {
+  const isUsed = (from: string, to: string, asTypes: boolean) =>
+    IMPORTS.some(
+      ({ file, target, typeOnly, isOurs }) =>
+        isOurs && layerOf(file) === from && layerOf(target) === to && (asTypes || !typeOnly),
+    );
+  const unused = Object.entries(LAYERS).flatMap(([from, { values, types = [] }]) => [
+    ...values.filter((to) => !isUsed(from, to, false)).map((to) => `${from} → ${to}`),
+    ...types.filter((to) => !isUsed(from, to, true)).map((to) => `${from} → ${to} (types)`),
+  ]);
+  assert.deepEqual(unused, []);
 });
 
 test('every folder has its place in the layering', () => {
@@ -156,10 +183,10 @@ test('only main and the command line end the process, and only the command line 
   );
 });
 
-test('no file imports itself by way of others', () => {
+test('no file imports itself by way of others, not even types', () => {
   const graph = new Map<string, string[]>();
-  for (const { file, target, typeOnly, isOurs } of IMPORTS) {
-    if (isOurs && !typeOnly) graph.set(file, [...(graph.get(file) ?? []), target]);
+  for (const { file, target, isOurs } of IMPORTS) {
+    if (isOurs) graph.set(file, [...(graph.get(file) ?? []), target]);
   }
   const circular = FILES.filter((file) =>
     (graph.get(file) ?? []).some((next) => reaches(next, file, (at) => graph.get(at) ?? [])),

@@ -1,7 +1,7 @@
 /** Connection tests: they end within a deadline, with one fixed sentence, whatever the database does. */
 import type { Connection } from './connectors/connection-schema.ts';
 import { connectorOf } from './connectors/connection-schema.ts';
-import type { ConnectorContext, Session } from './connectors/connector.ts';
+import type { ConnectorContext, Session } from './connectors/session.ts';
 import { DatasourceFailure, FAILURES } from './failure.ts';
 
 /** The outcome of a connection test, as the API returns it. */

@@ -10,7 +10,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import type { ProcessEnd } from './exit-classification.ts';
 import { KernelSocket } from './kernel-socket.ts';
-import type { Confinement } from './launch-order.ts';
+import type { ChildOrder, Confinement } from './launch-order.ts';
 import type { ZygoteProcess } from './zygote-process.ts';
 
 /** What starting a child needs of the kernel host. */
@@ -20,9 +20,6 @@ export interface ChildPort {
   /** Returns a path for one socket, not used before. */
   readonly newSocketPath: () => string;
 }
-
-/** The members of one order, as `host/orders.py` declares them, without `id`, `socket_path` and `token`. */
-export type ChildOrder = Readonly<Record<string, unknown>>;
 
 /** Starts children of the kernel host. */
 export interface ChildStarter {

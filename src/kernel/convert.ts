@@ -1,8 +1,8 @@
 import type { Failure } from '#src/core/errors.ts';
-import type { ChildEnd, ChildOrder, ChildStarter } from './confined-child.ts';
+import type { ChildEnd, ChildStarter } from './confined-child.ts';
 import { encodeFrame } from './frame-decoder.ts';
 import { asList, asRecord, asText, isRecord } from './json-shape.ts';
-import { bareConfinement, type Confinement } from './launch-order.ts';
+import { bareConfinement, type ChildOrder, type Confinement } from './launch-order.ts';
 import type { CellOutput } from './messages.ts';
 
 /** Reads a notebook file of this format into our serialization, or writes one. */

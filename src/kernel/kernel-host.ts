@@ -5,13 +5,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import {
-  type ChildEvents,
-  type ChildOrder,
-  type ChildPort,
-  type ChildStarter,
-  ConfinedChild,
-} from './confined-child.ts';
+import { type ChildEvents, type ChildPort, type ChildStarter, ConfinedChild } from './confined-child.ts';
 import type { ConvertRequest, ConvertResult } from './convert.ts';
 import { convertInChild } from './convert.ts';
 import { type EngineLaunch, EngineProcess } from './engine-process.ts';
@@ -20,7 +14,13 @@ import { KernelHostError } from './host-error.ts';
 import { findHostScript } from './host-script.ts';
 import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
 import { KernelProcess } from './kernel-process.ts';
-import { bareConfinement, type Confinement, confinementWanted, forkOrder } from './launch-order.ts';
+import {
+  bareConfinement,
+  type ChildOrder,
+  type Confinement,
+  confinementWanted,
+  forkOrder,
+} from './launch-order.ts';
 import { type KernelLimits, NO_LIMITS } from './limits.ts';
 import { OomWatch } from './oom-watch.ts';
 import { SocketDirectory } from './socket-directory.ts';

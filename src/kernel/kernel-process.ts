@@ -11,7 +11,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { CommandSlot } from './command-slot.ts';
-import { type ChildEnd, type ChildOrder, type ChildPort, ConfinedChild } from './confined-child.ts';
+import { type ChildEnd, type ChildPort, ConfinedChild } from './confined-child.ts';
 import { classifyExit, type EndFacts, type ProcessEnd } from './exit-classification.ts';
 import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
 import {
@@ -22,6 +22,7 @@ import {
   toMarimoConfigs,
   uiFrame,
 } from './kernel-commands.ts';
+import type { ChildOrder } from './launch-order.ts';
 import type { KernelLimits } from './limits.ts';
 import { decodeMessage } from './message-decoders.ts';
 import type { BridgeDone, KernelMessage } from './messages.ts';

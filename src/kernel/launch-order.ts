@@ -1,7 +1,9 @@
-import type { ChildOrder } from './confined-child.ts';
 import type { KernelLaunch } from './kernel.ts';
 import { toMarimoConfig } from './kernel-commands.ts';
 import { type KernelLimits, rlimitsOf } from './limits.ts';
+
+/** The members of one order, as `host/orders.py` declares them, without `id`, `socket_path` and `token`. */
+export type ChildOrder = Readonly<Record<string, unknown>>;
 
 /** How kernels are kept apart from the server and from each other. */
 export interface Confinement {

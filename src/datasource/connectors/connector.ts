@@ -6,51 +6,11 @@
 import type { Static, TObject } from 'typebox';
 import type { Violation } from '#src/core/errors.ts';
 import { SchemaCheck } from '#src/core/schema-check.ts';
-import type { Egress } from '../egress/egress.ts';
-import type { EgressRoute } from '../egress/egress-route.ts';
-import type { Engines } from '../embedded/engines.ts';
 import { DatasourceFailure, type FailureCategory } from '../failure.ts';
-import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
+import type { Parameter } from '../rows.ts';
 import { memberViolations, secretMembers } from './connection-members.ts';
-import type { DriverLoader } from './drivers.ts';
 import { openGuarded } from './guarded-session.ts';
-
-/** A host and a port to connect to. */
-export interface Target {
-  readonly host: string;
-  readonly port: number;
-}
-
-/** One open connection. It runs one query at a time. */
-export interface Session {
-  /** Resolves when the database answers and everything that the connection names exists. */
-  probe(signal: AbortSignal): Promise<void>;
-  /** Runs one statement. Its positional parameters are written as the connector's `placeholder` returns them. */
-  query(sql: string, parameters: readonly Parameter[], options: QueryOptions): AsyncIterable<RowBatch>;
-  /** Closes the connection. Idempotent; resolves or rejects within a short time, whatever the database does. */
-  close(): Promise<void>;
-}
-
-/** What connectors need in order to open a connection. */
-export interface ConnectorContext {
-  readonly egress: Egress;
-  /** The directory of the workspace's files, for embedded databases. */
-  readonly filesDirectory: string;
-  /** The processes that run embedded databases. */
-  readonly engines: Engines;
-  /** Loads drivers that are not part of the installation. */
-  readonly drivers: DriverLoader;
-  /** Most bytes that probes may receive; no limit when unset. */
-  readonly limitBytes?: number;
-}
-
-/** What a connector opens one connection with. */
-export interface Opening extends Omit<ConnectorContext, 'egress' | 'limitBytes'> {
-  /** Checks a target and returns a route that lasts as long as the session. `by`, or else `signal`, aborts the check. */
-  connectTo(target: Target, by?: AbortSignal): Promise<EgressRoute>;
-  /** Aborts when opening takes too long. It has no meaning once the session is open. */
-  readonly signal: AbortSignal;
-}
+import type { ConnectorContext, Opening, Session, Target } from './session.ts';
 
 /** What a connector has to define. `S` is the schema of its connections. */
 export interface Definition<S extends TObject> {

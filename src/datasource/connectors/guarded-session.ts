@@ -7,7 +7,7 @@ import { untilAborted } from '#src/core/until-aborted.ts';
 import type { EgressRoute } from '../egress/egress-route.ts';
 import { categoryOfSocketError, DatasourceFailure, type FailureCategory } from '../failure.ts';
 import { limitRows, type RowBatch } from '../rows.ts';
-import type { ConnectorContext, Opening, Session, Target } from './connector.ts';
+import type { ConnectorContext, Opening, Session, Target } from './session.ts';
 
 /** The parts of a connector that the guard calls. */
 export interface Guarded {

@@ -1,5 +1,5 @@
 /** Sessions with embedded databases. They hold no process: each statement takes one, and a cancelled one ends its own. */
-import type { Session } from '../connectors/connector.ts';
+import type { Session } from '../connectors/session.ts';
 import { DatasourceFailure, type FailureCategory } from '../failure.ts';
 import type { Column, Parameter, QueryOptions, RowBatch } from '../rows.ts';
 import { checkAnswer, columnsOf, parameterFields, rowsOf } from './engine-answers.ts';

@@ -4,7 +4,7 @@
  */
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { DatasourceRecord } from '#storage/datasources.ts';
-import type { Session } from '../connectors/connector.ts';
+import type { Session } from '../connectors/session.ts';
 import { DatasourceFailure } from '../failure.ts';
 
 /** Opens a new connection. Rejects with `DatasourceFailure`. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Session } from '#src/datasource/connectors/connector.ts';
+import type { Session } from '#src/datasource/connectors/session.ts';
 import { SessionPool } from '#src/datasource/query/session-pool.ts';
 import type { DatasourceRecord } from '#storage/datasources.ts';
 

@@ -6,9 +6,9 @@ import { randomUUID } from 'node:crypto';
 import type { Agent } from 'node:http';
 import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
-import type { Session } from '../connector.ts';
 import { listOf, memberOf, textOf } from '../http/answer-members.ts';
 import { callHttp, categoryOfStatus, RemoteError, refuseWriting } from '../http/client.ts';
+import type { Session } from '../session.ts';
 import { type AccessTokens, accessTokens } from './tokens.ts';
 import { cellsOf, columnOf, parameterOf } from './values.ts';
 

@@ -4,7 +4,7 @@ import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickh
 import { isReading } from '../../query/statement-start.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { type Cell, type Column, type ColumnType, integerCell } from '../../rows.ts';
-import type { Session } from '../connector.ts';
+import type { Session } from '../session.ts';
 
 /** A server, reached through `agent`, and an account on it. */
 export interface ClickhouseOptions {

@@ -8,10 +8,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import { isReading } from '../../query/statement-start.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
-import type { Session, Target } from '../connector.ts';
 import { targetOf } from '../http/address.ts';
 import { listOf, memberOf, textOf } from '../http/answer-members.ts';
 import { callHttp, categoryOfStatus, RemoteError, refuseWriting } from '../http/client.ts';
+import type { Session, Target } from '../session.ts';
 import { cellsOf, columnOf, parameterOf } from './values.ts';
 
 /** A warehouse, its access token, and `agentTo`, which returns an agent for a checked host. */

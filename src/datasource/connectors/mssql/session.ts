@@ -8,8 +8,8 @@ import { categoryOfSocketError, codeOf, DatasourceFailure, type FailureCategory 
 import { RowQueue } from '../../query/row-queue.ts';
 import { isReading } from '../../query/statement-start.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
-import type { Session, Target } from '../connector.ts';
 import { explainRemote, RemoteError, refuseWriting } from '../http/client.ts';
+import type { Session, Target } from '../session.ts';
 import { cellOf, columnOf, type TdsColumn, typeFor } from './values.ts';
 
 /** A server and an account on it. */

@@ -7,7 +7,7 @@ import { DatasourceFailure } from '../../failure.ts';
 import { RowQueue } from '../../query/row-queue.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { type Cell, type Column, type ColumnType, integerCell } from '../../rows.ts';
-import type { Session } from '../connector.ts';
+import type { Session } from '../session.ts';
 import { lacksTls } from './errors.ts';
 
 /** A server and an account on it. */

@@ -3,7 +3,7 @@ import { Client, escapeIdentifier } from 'pg';
 import type { EgressRoute } from '../../egress/egress-route.ts';
 import { type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
 import { DatasourceFailure } from '../../failure.ts';
-import type { Session } from '../connector.ts';
+import type { Session } from '../session.ts';
 import { lacksTls } from './errors.ts';
 import { rowsOf } from './query.ts';
 import { PostgresTap } from './tap.ts';

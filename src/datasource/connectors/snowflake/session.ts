@@ -9,10 +9,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import { isReading } from '../../query/statement-start.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
-import type { Session } from '../connector.ts';
 import { listOf, memberOf, textOf } from '../http/answer-members.ts';
 import { callHttp, categoryOfStatus, type HttpAnswer, RemoteError, refuseWriting } from '../http/client.ts';
 import { signToken } from '../http/json-web-token.ts';
+import type { Session } from '../session.ts';
 import { cellsOf, columnOf } from './values.ts';
 
 /** An account, its credentials, and an agent that reaches it. One of `private_key` and `token` is set. */

@@ -8,7 +8,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import { isReading } from '../../query/statement-start.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
-import type { Session } from '../connector.ts';
 import { listOf, textOf } from '../http/answer-members.ts';
 import {
   callHttp,
@@ -18,6 +17,7 @@ import {
   RemoteError,
   refuseWriting,
 } from '../http/client.ts';
+import type { Session } from '../session.ts';
 import { cellsOf, columnsOf, literal } from './values.ts';
 
 /** A coordinator, an account on it, and an agent that reaches it. */
