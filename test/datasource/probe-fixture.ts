@@ -7,8 +7,8 @@ import {
   connectorOf,
   parseConnection,
 } from '#src/datasource/connectors/connection-schema.ts';
-import type { Session } from '#src/datasource/connectors/session.ts';
 import { installedDrivers } from '#src/datasource/connectors/drivers.ts';
+import type { Session } from '#src/datasource/connectors/session.ts';
 import { createEgress } from '#src/datasource/egress/egress.ts';
 import { Engines } from '#src/datasource/embedded/engines.ts';
 import { type ProbeContext, probeConnection } from '#src/datasource/probe.ts';
