@@ -90,22 +90,18 @@ export class HttpExchange {
    */
   #refuse(error: unknown): void {
     const reply = this.#problem(error);
-    if (!this.#request.endsConnection) {
-      this.#send(reply);
-      return;
-    }
-    this.#enter(RECEIVING);
-    setImmediate(() => this.#send(reply));
+    if (this.#request.endsConnection) {
+      this.#enter(RECEIVING);
+      setImmediate(() => this.#send(reply));
+    } else this.#send(reply);
   }
 
   /** Runs the handler; in the next turn when the connection is to end, for the reason that `#refuse` gives. */
   #handleInTurn(body: Buffer): void {
-    if (!this.#request.endsConnection) {
-      this.#handle(body);
-      return;
-    }
-    this.#enter(HANDLING);
-    setImmediate(() => this.#handle(body));
+    if (this.#request.endsConnection) {
+      this.#enter(HANDLING);
+      setImmediate(() => this.#handle(body));
+    } else this.#handle(body);
   }
 
   #handle(body: Buffer): void {
