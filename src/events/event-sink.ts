@@ -4,11 +4,8 @@ export interface EventSink {
   write(bytes: Uint8Array): boolean;
   /** No more will be written; the connection ends once what was taken is out. */
   end(): void;
-  /**
-   * Ends a connection whose client lags, with these last bytes if it takes them soon. Without: now, since half a frame is
-   * out, which clients discard when the connection breaks.
-   */
-  cutOff(last: Uint8Array | undefined): void;
+  /** Ends a connection whose client lags, after these last pieces if the client takes them soon. */
+  cutOff(last: readonly Uint8Array[]): void;
 }
 
 /** A subscriber's place in a stream, seen from the connection. */

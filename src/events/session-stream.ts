@@ -284,16 +284,13 @@ export class SessionStream implements ChargedStream {
 
   #cutOff(subscriber: Subscriber, reason: string): void {
     this.#remove(subscriber);
-    if (subscriber.isWithinFrame) {
-      subscriber.sink.cutOff(undefined);
-      return;
-    }
     const envelope: Envelope = {
       type: 'session.resync-required',
       sessionId: this.sessionId,
       data: { reason },
     };
-    subscriber.sink.cutOff(Buffer.from(encodeFrame(`${this.#epoch}-${this.#seq}.0`, envelope)));
+    const last = Buffer.from(encodeFrame(`${this.#epoch}-${this.#seq}.0`, envelope));
+    subscriber.sink.cutOff([...subscriber.restOfFrame(), last]);
   }
 
   #state(envelopes: readonly Envelope[]): Iterator<Uint8Array, undefined> {

@@ -43,9 +43,15 @@ export class Subscriber {
     );
   }
 
-  /** Whether only a part of a frame was handed over. */
-  get isWithinFrame(): boolean {
-    return this.#rest !== undefined;
+  /** Yields what is still to be handed over of the frame that the subscriber is in, in pieces; nothing between frames. */
+  *restOfFrame(): Generator<Uint8Array> {
+    for (
+      let rest = this.#rest;
+      rest !== undefined && rest.byteLength > 0;
+      rest = rest.subarray(PIECE_BYTES)
+    ) {
+      yield rest.subarray(0, PIECE_BYTES);
+    }
   }
 
   /** What was published and is still to be handed over. */

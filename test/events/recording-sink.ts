@@ -10,8 +10,8 @@ export interface ReceivedFrame {
 export class RecordingSink implements EventSink {
   open = true;
   ended = false;
-  /** Whether it ended without a word. */
-  isBroken = false;
+  /** How much had been handed over when it was cut off. */
+  lengthAtCutOff: number | undefined;
   writes = 0;
   text = '';
 
@@ -26,9 +26,9 @@ export class RecordingSink implements EventSink {
     this.ended = true;
   }
 
-  cutOff(last: Uint8Array | undefined): void {
-    if (last !== undefined) this.write(last);
-    this.isBroken = last === undefined;
+  cutOff(last: readonly Uint8Array[]): void {
+    this.lengthAtCutOff = this.text.length;
+    for (const piece of last) this.write(piece);
     this.end();
   }
 

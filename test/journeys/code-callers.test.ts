@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import type { NotebookStreamEvent } from '#src/wire/events.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
@@ -57,6 +58,11 @@ for (const [what, code] of Object.entries(ENDLESS)) {
     });
     const left = assert.rejects(call);
     await events.until(({ type }) => type === 'console-output');
+    if (what === 'a cell that it runs') {
+      const isCell = ({ type, data }: NotebookStreamEvent) =>
+        type === 'cell-op' && data.cellId !== '__scratch__' && data.status === 'running';
+      await events.until(isCell);
+    }
     abort.abort();
     await left;
     const end = await events.until(({ type }) => type === 'execution-completed');

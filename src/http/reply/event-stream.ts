@@ -5,8 +5,8 @@
  * uWebSockets.js buffers what a socket does not take and flushes that only on the next write. So when the socket becomes
  * writable a few bytes are written first (a comment, or one byte of a frame), and more follows only if the socket took
  * them. That bounds the unsent bytes to one piece (64 KiB) and those few per subscriber. They are freed only when the
- * connection closes: a client that is cut off has one second to take its last bytes, and only a limited number of clients
- * have that second at the same time.
+ * connection closes: a client that is cut off has ten seconds to take the rest of its frame and the event that says so, and
+ * only a limited number of clients have that time at once.
  */
 import type { HttpResponse } from 'uWebSockets.js';
 import type { WorkspaceId } from '#src/core/ids.ts';
@@ -24,8 +24,8 @@ export const STREAM_HEADERS: Readonly<Record<string, string>> = {
 const COMMENT = Buffer.from(':\n\n');
 
 /** How long a lagging client has to take the event that says that it is cut off. */
-const LEAVING_MS = 1_000;
-/** How many clients have that time at once: 16 MiB of unsent pieces. Beyond it, connections are closed without a word. */
+const LEAVING_MS = 10_000;
+/** How many clients have that time at once: 16 MiB of unsent pieces. Above it, the connection that waits longest is closed. */
 const MAX_LEAVING = 256;
 
 /** The open streams, so that revoking a token or closing the server can end them. */
@@ -54,6 +54,8 @@ export class EventStream implements EventSink {
   #over = false;
   #subscription: Subscription | undefined;
   #deadline: NodeJS.Timeout | undefined;
+  /** What a client that is cut off is still to be sent. */
+  #goodbye: Uint8Array[] = [];
 
   /** The caller has written the status and headers of `res`, and its abort handler calls `close`. */
   constructor(res: HttpResponse, principal: Principal | undefined, streams: OpenStreams) {
@@ -66,7 +68,7 @@ export class EventStream implements EventSink {
   /** Sends the first bytes and opens the subscription. */
   start(open: (sink: EventSink) => Subscription): void {
     this.#res.onWritable(() => {
-      if (this.#deadline !== undefined) this.#leave(() => this.#endResponse());
+      if (this.#deadline !== undefined) this.#sayGoodbye();
       else if (this.write(this.#subscription?.probe() ?? COMMENT)) this.#subscription?.writable();
       return true;
     });
@@ -77,7 +79,10 @@ export class EventStream implements EventSink {
 
   /** Returns false when the socket is full or the stream is over: the subscription then waits for `writable`. */
   write(bytes: Uint8Array): boolean {
-    if (this.#over) return false;
+    return !this.#over && this.#send(bytes);
+  }
+
+  #send(bytes: Uint8Array): boolean {
     this.#pending = bytes;
     this.#res.cork(this.#writeCorked);
     this.#pending = COMMENT;
@@ -91,20 +96,37 @@ export class EventStream implements EventSink {
     this.#endResponse();
   }
 
-  /** Ends the stream of a client that lags: with `last` if the client takes it in time, otherwise without a word. */
-  cutOff(last: Uint8Array | undefined): void {
+  /**
+   * Ends the stream of a client that lags: with the pieces of `last` if the client takes them in time, otherwise without
+   * a word.
+   */
+  cutOff(last: readonly Uint8Array[]): void {
     if (this.#over) return;
-    if (last !== undefined && this.write(last)) {
-      this.end();
+    this.#goodbye = [...last];
+    this.#finish();
+    if (this.#accepted && this.#sendGoodbye()) {
+      this.#endResponse();
       return;
     }
-    this.#finish();
     const { leaving } = this.#streams;
     const [first] = leaving;
     if (leaving.size >= MAX_LEAVING) first?.abandon();
     leaving.add(this);
     // Never closed within this call: uWebSockets.js may be about to go on with the same connection.
-    this.#deadline = setTimeout(() => this.abandon(), last === undefined ? 0 : LEAVING_MS);
+    this.#deadline = setTimeout(() => this.abandon(), LEAVING_MS);
+  }
+
+  /** The connection of a client that was cut off is writable again. */
+  #sayGoodbye(): void {
+    if (this.#sendGoodbye()) this.#leave(() => this.#endResponse());
+  }
+
+  /** Sends until the connection refuses. Returns whether it has taken everything. */
+  #sendGoodbye(): boolean {
+    for (let next = this.#goodbye.shift(); next !== undefined; next = this.#goodbye.shift()) {
+      if (!this.#send(next)) return false;
+    }
+    return true;
   }
 
   /** Closes the connection of a stream that is over and whose client has not taken the last bytes. */
