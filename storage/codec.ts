@@ -1,4 +1,5 @@
 import { decode, encode } from '@msgpack/msgpack';
+import { checksumOf } from './checksum.ts';
 
 /** A kind of record: its name, which is part of every key, and the version with which its values are written. */
 export interface RecordKind<T> {
@@ -17,16 +18,39 @@ export function defineRecord<T>(
   return upgrade === undefined ? { name, version } : { name, version, upgrade };
 }
 
-/** Returns `[version, value]` as MessagePack. Members that are `undefined` are omitted. */
+/** The first byte of a record with a checksum. No MessagePack begins with it. */
+const CHECKED = 0xc1;
+const HEAD_BYTES = 5;
+
+/**
+ * Returns `[version, value]` as MessagePack, behind a byte that says so and a checksum of it (CRC-32, 4 bytes). Members that
+ * are `undefined` are omitted.
+ */
 export function encodeRecord<T>(kind: RecordKind<T>, value: T): Uint8Array {
-  return encode([kind.version, value], { ignoreUndefined: true });
+  const body = encode([kind.version, value], { ignoreUndefined: true });
+  const record = new Uint8Array(HEAD_BYTES + body.byteLength);
+  record[0] = CHECKED;
+  new DataView(record.buffer).setUint32(1, checksumOf(body), true);
+  record.set(body, HEAD_BYTES);
+  return record;
 }
 
-/** Returns the value in its current form. Throws when a newer release wrote it, or when it is not a record. */
+/** A stored record is not what was written. */
+export class DamagedRecord extends Error {
+  constructor(kind: string, why: string, cause?: unknown) {
+    super(`A stored ${kind} is damaged: ${why}.`, cause === undefined ? undefined : { cause });
+    this.name = 'DamagedRecord';
+  }
+}
+
+/**
+ * Returns the value in its current form. Throws `DamagedRecord` when it is not a record, and an error when a newer release
+ * wrote it. Records of the first two store formats have no checksum.
+ */
 export function decodeRecord<T>(kind: RecordKind<T>, bytes: Uint8Array): T {
   const envelope = decodeBytes(kind, bytes);
   if (!Array.isArray(envelope) || typeof envelope[0] !== 'number') {
-    throw new Error(`A stored ${kind.name} is damaged: it has no version.`);
+    throw new DamagedRecord(kind.name, 'it has no version');
   }
   const [version, value] = envelope as [number, unknown];
   if (version === kind.version) return value as T;
@@ -35,9 +59,26 @@ export function decodeRecord<T>(kind: RecordKind<T>, bytes: Uint8Array): T {
 }
 
 function decodeBytes({ name }: { readonly name: string }, bytes: Uint8Array): unknown {
+  let body = bytes;
+  if (bytes[0] === CHECKED) {
+    body = bytes.subarray(HEAD_BYTES);
+    const { buffer, byteOffset, byteLength } = bytes;
+    const written = byteLength < HEAD_BYTES ? undefined : new DataView(buffer, byteOffset).getUint32(1, true);
+    if (written !== checksumOf(body)) throw new DamagedRecord(name, 'its checksum differs');
+  }
   try {
-    return decode(bytes);
+    return decode(body);
   } catch (cause) {
-    throw new Error(`A stored ${name} is damaged: it is not MessagePack.`, { cause });
+    throw new DamagedRecord(name, 'it is not MessagePack', cause);
+  }
+}
+
+/** Returns what is wrong with a stored record of whatever kind; undefined when it is sound. */
+export function problemOf(bytes: Uint8Array): string | undefined {
+  try {
+    decodeRecord({ name: 'record', version: Number.MAX_SAFE_INTEGER, upgrade: (value) => value }, bytes);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
   }
 }

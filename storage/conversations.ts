@@ -3,6 +3,8 @@ import { defineRecord } from './codec.ts';
 /** A conversation, open or not. Its history is in its entries. */
 export interface ConversationRecord {
   readonly createdBy: string;
+  /** The user it was handed over to; its creator owns it when this is missing. */
+  readonly ownerId?: string;
   readonly createdAt: string;
   /** When its configuration or context last changed. */
   readonly updatedAt: string;

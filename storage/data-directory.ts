@@ -4,6 +4,7 @@
  */
 import { chmodSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemFailure } from '#src/core/operator-error.ts';
 import { isClaimed, takeClaim } from './directory-claim.ts';
 
 export class DataDirectory implements Disposable {
@@ -15,16 +16,29 @@ export class DataDirectory implements Disposable {
     this.#claim = claim;
   }
 
-  /** Creates the directory if it is missing and claims it for this process. Rejects when another server has claimed it. */
-  static async claim(path: string): Promise<DataDirectory> {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-    chmodSync(path, 0o700);
-    const root = realpathSync(path);
+  /**
+   * Creates the directory if it is missing and claims it for this process. Rejects with one line when another server has
+   * claimed it, when the system refuses, or when `check`, which gets the claimed directory, throws.
+   */
+  static async claim(path: string, check: (root: string) => void = () => undefined): Promise<DataDirectory> {
+    const root = attempt(path, 'cannot be created', () => {
+      mkdirSync(path, { recursive: true, mode: 0o700 });
+      chmodSync(path, 0o700);
+      return realpathSync(path);
+    });
     const directory = new DataDirectory(root, await takeClaim(root));
-    rmSync(directory.runPath, { recursive: true, force: true }); // sockets that an earlier server left behind
-    for (const sub of [directory.storePath, directory.runPath])
-      mkdirSync(sub, { recursive: true, mode: 0o700 });
-    return directory;
+    try {
+      check(root);
+      attempt(root, 'cannot be written', () => {
+        rmSync(directory.runPath, { recursive: true, force: true }); // sockets that an earlier server left behind
+        for (const sub of [directory.storePath, directory.runPath])
+          mkdirSync(sub, { recursive: true, mode: 0o700 });
+      });
+      return directory;
+    } catch (error) {
+      directory[Symbol.dispose]();
+      throw error;
+    }
   }
 
   /** Resolves with whether a server has claimed the directory, which must exist. Changes nothing. */
@@ -48,5 +62,13 @@ export class DataDirectory implements Disposable {
 
   [Symbol.dispose](): void {
     this.#claim[Symbol.dispose]();
+  }
+}
+
+function attempt<T>(path: string, failure: string, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    throw systemFailure(`The data directory ${path} ${failure}`, error);
   }
 }

@@ -9,17 +9,34 @@ import { closeSync, openSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { loadFileLock } from '#src/core/file-lock.ts';
+import { systemFailure } from '#src/core/operator-error.ts';
 
 const FILE = 'claim';
 
-/** Claims the directory until the result is disposed. `root` is a real path. Rejects when another process has claimed it. */
+/** Claims the directory until the result is disposed, which is idempotent. `root` is a real path. Rejects when another process has claimed it. */
 export async function takeClaim(root: string): Promise<Disposable> {
   const lock = await loadFileLock();
   if (lock === undefined) return listenFor(root);
-  const descriptor = openSync(join(root, FILE), 'a', 0o600);
-  if (lock(descriptor)) return { [Symbol.dispose]: () => closeSync(descriptor) };
+  const descriptor = openClaim(root);
+  if (lock(descriptor)) {
+    let isHeld = true;
+    return {
+      [Symbol.dispose]() {
+        if (isHeld) closeSync(descriptor); // once: another file may have its number by now
+        isHeld = false;
+      },
+    };
+  }
   closeSync(descriptor);
   throw takenError(root);
+}
+
+function openClaim(root: string): number {
+  try {
+    return openSync(join(root, FILE), 'a', 0o600);
+  } catch (error) {
+    throw systemFailure(`The data directory ${root} cannot be written`, error);
+  }
 }
 
 /** Resolves with whether a server has claimed the directory. Leaves nothing behind. */

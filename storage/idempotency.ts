@@ -13,7 +13,7 @@ export interface IdempotencyRecord {
   readonly expiresAtMs: number;
 }
 
-/** Key: workspace id, digest of method, path and idempotency key. */
+/** Key: workspace id, digest of user id, method, path and idempotency key. */
 export const idempotencyRecords = defineRecord<IdempotencyRecord>('receipt', 1);
 
 /** When each record expires. Key: SYSTEM, time of expiry (fixed width), workspace id, digest. */

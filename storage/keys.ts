@@ -28,6 +28,11 @@ export function rangeOf(partition: string, kind: string, prefix: readonly string
   return { low: [partition, kind, ...prefix], high: [partition, kind, ...prefix, AFTER_EVERY_ID] };
 }
 
+/** Returns the range of all keys of a partition. */
+export function partitionRange(partition: string): { low: [string]; high: [string, Uint8Array] } {
+  return { low: [partition], high: [partition, AFTER_EVERY_ID] };
+}
+
 /** Returns a text that identifies the key, for maps in memory. */
 export function keyText(key: Key): string {
   return key.join('\u0000');

@@ -1,11 +1,57 @@
 import { AppError } from '#src/core/errors.ts';
-import type { Entry } from './store.ts';
+import { firstIdAt, type IdKind } from '#src/core/ids.ts';
+import { DamagedRecord } from './codec.ts';
+import type { Entry, Page } from './store.ts';
+
+export type Order = 'asc' | 'desc';
 
 /** Which page of a list to return. */
 export interface PageRequest {
-  /** The id of the last item of the page before; undefined for the first page. */
+  /** The cursor that the page before ended with; undefined for the first page. */
   readonly after?: string | undefined;
   readonly limit: number;
+  /** `asc`, the default, begins with the oldest item, `desc` with the newest. */
+  readonly order?: Order | undefined;
+}
+
+/** The part of a list whose ids are between two bounds, which need not exist. Absent bounds bound nothing. */
+export interface Bounds {
+  readonly low?: string | undefined;
+  readonly high?: string | undefined;
+}
+
+/** Only what was created after the one time and before the other, both RFC 3339. */
+export interface CreationTimes {
+  readonly createdAfter?: string | undefined;
+  readonly createdBefore?: string | undefined;
+}
+
+/** Returns the bounds of the ids of this kind that were made in between. */
+export function idBounds(kind: IdKind, times: CreationTimes): Bounds {
+  return timeBounds(times, (ms) => firstIdAt(kind, ms));
+}
+
+/**
+ * Returns the bounds of a list that is sorted by time; `first` returns what sorts before all items of that millisecond.
+ * Throws `invalid_request` for what is no time.
+ */
+export function timeBounds(
+  { createdAfter, createdBefore }: CreationTimes,
+  first: (ms: number) => string,
+): Bounds {
+  return {
+    low: createdAfter === undefined ? undefined : first(millisecondsOf('createdAfter', createdAfter) + 1),
+    high: createdBefore === undefined ? undefined : first(millisecondsOf('createdBefore', createdBefore)),
+  };
+}
+
+/** Throws `invalid_request` for a time that RFC 3339 allows and JavaScript does not know, such as a leap second. */
+function millisecondsOf(name: keyof CreationTimes, text: string): number {
+  const ms = Date.parse(text);
+  if (!Number.isNaN(ms)) return ms;
+  throw new AppError('invalid_request', `There is no such time as ${text}.`, {
+    errors: [{ path: `query/${name}`, message: 'is no point in time' }],
+  });
 }
 
 /** One page of a list. */
@@ -15,25 +61,64 @@ export interface Listing<T> {
   readonly nextCursor: string | null;
 }
 
-/** Returns a page of the first `limit` entries. `entries` must yield at least one more when there are more. */
+/** The most entries that are passed over for one page because they are no items. It is short then; its cursor leads on. */
+export const MAX_PASSED_ENTRIES = 2_000;
+
+/** Returns how the store reads the list from a cursor on, in the requested order and within the bounds. */
+export function pageOf(
+  { after, order = 'asc' }: Omit<PageRequest, 'limit'>,
+  { low, high }: Bounds = {},
+): Page {
+  const reverse = order === 'desc';
+  const [first, until] = reverse ? [high, low] : [low, high];
+  const isFurther = after !== undefined && (first === undefined || (reverse ? after < first : after > first));
+  return { after: isFurther ? after : first, until, reverse, limit: Number.POSITIVE_INFINITY };
+}
+
+/**
+ * Returns a page of the first `limit` items. `itemOf` returns undefined for an entry that is not an item. `entries` must
+ * yield at least one more when there are more.
+ */
 export function listingOf<R, T>(
   entries: Iterable<Entry<R>>,
   limit: number,
-  itemOf: (value: R, id: string) => T,
+  itemOf: (value: R, id: string) => T | undefined,
 ): Listing<T> {
-  const items: T[] = [];
-  let last: string | null = null;
-  for (const { id, value } of entries) {
-    if (items.length === limit) return { items, nextCursor: last };
-    items.push(itemOf(value, id));
-    last = id;
-  }
-  return { items, nextCursor: null };
+  return takePage(entries, limit, itemOf, () => true);
 }
 
-/** Returns the error for an `after` that is not the id of an item. */
-export function invalidCursor(): AppError {
-  return new AppError('invalid_cursor', 'The cursor is not the id of an item of this list.');
+/** Throws `invalid_cursor` unless the cursor has the form of this list's cursors. Its item need not exist any more. */
+export function checkCursor(after: string | undefined, isCursor: (text: string) => boolean): void {
+  if (after !== undefined && !isCursor(after)) {
+    throw new AppError('invalid_cursor', 'Pass the `nextCursor` of a page of this list.');
+  }
+}
+
+/**
+ * Yields the entries of two lists that are in the same order, in that order. Both are closed when the reader stops early,
+ * because an open one holds an LMDB snapshot.
+ */
+export function* mergedEntries<T>(
+  left: Generator<Entry<T>>,
+  right: Generator<Entry<T>>,
+  order: Order = 'asc',
+): Generator<Entry<T>> {
+  const isFirst = (a: string, b: string) => (order === 'asc' ? a < b : a > b);
+  try {
+    let [a, b] = [left.next(), right.next()];
+    while (!a.done || !b.done) {
+      if (b.done || (!a.done && isFirst(a.value.id, b.value.id))) {
+        if (!a.done) yield a.value;
+        a = left.next();
+      } else {
+        yield b.value;
+        b = right.next();
+      }
+    }
+  } finally {
+    left.return(undefined);
+    right.return(undefined);
+  }
 }
 
 const COMMA = Buffer.from(',');
@@ -44,29 +129,52 @@ export type JsonPage = Uint8Array;
 /** A page with more bytes ends early; its `nextCursor` then names its last item. */
 export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
-/** Returns a page of at most `limit` entries. The caller passes one entry more, which shows that another page follows. */
+/** Returns a page as `listingOf` does, of items that are JSON. */
 export function jsonPageOf<T>(
   entries: Iterable<Entry<T>>,
   limit: number,
-  bytesOf: (value: T, id: string) => Uint8Array,
+  bytesOf: (value: T, id: string) => Uint8Array | undefined,
 ): JsonPage {
-  const chunks: Uint8Array[] = [Buffer.from('{"items":[')];
-  let count = 0;
   let size = 0;
-  let last: string | null = null;
-  let more = false;
-  for (const { id, value } of entries) {
-    const bytes = bytesOf(value, id);
-    if (count === limit || (count > 0 && size + bytes.byteLength > MAX_PAGE_BYTES)) {
-      more = true;
-      break;
-    }
-    if (count > 0) chunks.push(COMMA);
-    chunks.push(bytes);
+  const fits = (bytes: Uint8Array) => {
+    const isFirst = size === 0;
     size += bytes.byteLength;
-    count++;
+    return isFirst || size <= MAX_PAGE_BYTES;
+  };
+  const { items, nextCursor } = takePage(entries, limit, bytesOf, fits);
+  return Buffer.concat([
+    Buffer.from('{"items":['),
+    ...items.flatMap((bytes, i) => (i === 0 ? [bytes] : [COMMA, bytes])),
+    Buffer.from(`],"nextCursor":${JSON.stringify(nextCursor)}}`),
+  ]);
+}
+
+function takePage<R, T>(
+  entries: Iterable<Entry<R>>,
+  limit: number,
+  itemOf: (value: R, id: string) => T | undefined,
+  fits: (item: T) => boolean,
+): Listing<T> {
+  const items: T[] = [];
+  let last: string | null = null;
+  let passed = 0;
+  for (const { id, value } of entries) {
+    if (passed === MAX_PASSED_ENTRIES) return { items, nextCursor: last };
+    const item = unlessDamaged(() => itemOf(value, id));
+    if (item === undefined) passed++;
+    else if (items.length === limit || !fits(item)) return { items, nextCursor: last };
+    else items.push(item);
     last = id;
   }
-  chunks.push(Buffer.from(`],"nextCursor":${JSON.stringify(more ? last : null)}}`));
-  return Buffer.concat(chunks);
+  return { items, nextCursor: null };
+}
+
+/** Returns undefined when a record that an item is made of is damaged: it is left out, and the list goes on. */
+function unlessDamaged<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof DamagedRecord) return undefined;
+    throw error;
+  }
 }

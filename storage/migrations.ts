@@ -1,3 +1,4 @@
+import { indexForFinding } from './migrations/index-for-finding.ts';
 import type { Store } from './store.ts';
 
 /** The format of the whole store: which keys exist and what they mean. Each record kind has a version of its own besides. */
@@ -7,4 +8,10 @@ export interface StoreFormat {
   readonly migrations: readonly ((store: Store) => Promise<void>)[];
 }
 
-export const CURRENT_FORMAT: StoreFormat = { version: 1, migrations: [] };
+/**
+ * Format 2 → 3: records carry a checksum, which older releases cannot read. Those that were written before get one when they
+ * are written again.
+ */
+async function acceptChecksums(): Promise<void> {}
+
+export const CURRENT_FORMAT: StoreFormat = { version: 3, migrations: [indexForFinding, acceptChecksums] };

@@ -3,14 +3,22 @@ import { defineRecord } from './codec.ts';
 /** A saved notebook, stored in the form in which it is served. */
 export interface NotebookRecord {
   readonly updatedAt: string;
-  /** JSON of its entry in lists. */
-  readonly summary: Uint8Array;
   /** JSON of the whole notebook. */
   readonly document: Uint8Array;
 }
 
 /** Key: workspace id, notebook id. */
 export const notebookRecords = defineRecord<NotebookRecord>('notebook', 1);
+
+/** What lists show of a notebook, apart from its code, which they need not read. */
+export interface NotebookSummaryRecord {
+  readonly title: string | null;
+  /** JSON of its entry in lists. */
+  readonly summary: Uint8Array;
+}
+
+/** Key: workspace id, notebook id. Every notebook has one. */
+export const notebookSummaries = defineRecord<NotebookSummaryRecord>('notebook-summary', 1);
 
 /** The last output and console of one cell, so that a reopened notebook shows them. */
 export interface CellOutputRecord {

@@ -1,38 +1,38 @@
-import { open } from 'lmdb';
+import { chownSync, existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { open, type RootDatabase } from 'lmdb';
 import { loadCloseOnExec } from '#src/core/descriptors.ts';
+import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { defineRecord } from './codec.ts';
 import { type Key, SYSTEM } from './keys.ts';
 import { CURRENT_FORMAT, type StoreFormat } from './migrations.ts';
 import { Store } from './store.ts';
+import { DATA_FILE, LOCK_FILE, requireSoundFile } from './store-place.ts';
 
 const formatRecord = defineRecord<{ readonly version: number }>('format', 1);
 
-const MAP_SIZE_BYTES = 64 * 1024 ** 3;
+/** Address space for the file, of which nothing is taken before it is used. */
+const MAP_SIZE_BYTES = 256 * 1024 ** 3;
 
 /**
- * Opens the LMDB environment at `path`. Rejects when a newer release has written it. An older format is migrated step by
- * step; each step commits before the next begins, so an interrupted migration continues where it stopped.
+ * Opens the LMDB environment at `path`. Rejects with `OperatorError` when it cannot be used: it is damaged, a newer release
+ * has written it, or the system refuses. An older format is migrated step by step; each step commits before the next
+ * begins, so an interrupted migration continues where it stopped. `prepare` runs before anything is written.
  */
 export async function openStore(
   path: string,
   onFatal: (error: Error) => void,
   format: StoreFormat = CURRENT_FORMAT,
+  prepare: (store: Store) => Promise<unknown> = async () => undefined,
 ): Promise<Store> {
   const closeOnExec = await loadCloseOnExec();
-  const database = open<Buffer, Key>({
-    path,
-    encoding: 'binary',
-    keyEncoding: 'ordered-binary',
-    mapSize: MAP_SIZE_BYTES,
-    maxReaders: 64,
-    // A commit resolves once it is flushed. With overlapping syncs, commits would become visible before they are durable,
-    // and the slowest flushes were measured to take longer.
-    overlappingSync: false,
-  });
+  requireSoundFile(path);
+  const database = openDatabase(path, false);
   // LMDB leaves its data file open to programs that this process starts.
   closeOnExec();
   const store = new Store(database, onFatal);
   try {
+    await prepare(store);
     await bringUpToDate(store, path, format);
     return store;
   } catch (error) {
@@ -41,26 +41,106 @@ export async function openStore(
   }
 }
 
-async function bringUpToDate(
-  store: Store,
-  path: string,
-  { version, migrations }: StoreFormat,
-): Promise<void> {
-  const found = store.get(formatRecord, SYSTEM)?.version;
+/** What reads a store and never writes it. */
+export type StoreReader = Pick<Store, 'get' | 'list' | 'listKeys' | 'copyTo' | 'checkAll'> & AsyncDisposable;
+
+/**
+ * Opens the store at `path`, which must exist, for reading; a server may be writing it. Rejects with `OperatorError` as
+ * `openStore` does, also when this release would have to migrate it first.
+ */
+export async function openStoreReader(path: string): Promise<StoreReader> {
+  requireSoundFile(path);
+  const store = new Store(openForReading(path), () => undefined);
+  try {
+    requireKnownFormat(store, path, CURRENT_FORMAT);
+    return store;
+  } catch (error) {
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** LMDB notes readers in a file beside the store. Made by root, it must not keep the server's user out. */
+function openForReading(path: string): RootDatabase<Buffer, Key> {
+  const umask = process.umask(0o077);
+  try {
+    const database = openDatabase(path, true);
+    const { uid, gid } = statSync(join(path, DATA_FILE));
+    const lock = join(path, LOCK_FILE);
+    if (existsSync(lock) && statSync(lock).uid !== uid) chownSync(lock, uid, gid);
+    return database;
+  } finally {
+    process.umask(umask);
+  }
+}
+
+function openDatabase(path: string, readOnly: boolean): RootDatabase<Buffer, Key> {
+  try {
+    return open<Buffer, Key>({
+      path,
+      readOnly,
+      encoding: 'binary',
+      keyEncoding: 'ordered-binary',
+      mapSize: MAP_SIZE_BYTES,
+      maxReaders: 64,
+      // A commit resolves once it is flushed. With overlapping syncs, commits would become visible before they are durable,
+      // and the slowest flushes were measured to take longer.
+      overlappingSync: false,
+      // The store makes one batch of a turn itself; lmdb-js would make promises of its own that nobody could catch.
+      eventTurnBatching: false,
+    });
+  } catch (error) {
+    throw systemFailure(`The store at ${path} cannot be opened`, error);
+  }
+}
+
+async function bringUpToDate(store: Store, path: string, format: StoreFormat): Promise<void> {
+  const { version, migrations } = format;
+  const found = requireKnownFormat(store, path, format);
   const note = async (reached: number) => {
     store.write((tx) => tx.put(formatRecord, { version: reached }, SYSTEM));
     await store.durable();
   };
   if (found === undefined) return note(version);
+  for (let from = found; from < version; from++) {
+    await migrations[from - 1]!(store);
+    await note(from + 1);
+  }
+}
+
+/** Returns the format of the store, or undefined when it is empty. Throws when this release cannot use that format. */
+function requireKnownFormat(
+  store: Pick<Store, 'get'>,
+  path: string,
+  { version, migrations }: StoreFormat,
+): number | undefined {
+  const found = formatOf(store, path);
+  if (found === undefined) return undefined;
   if (found > version) {
-    throw new Error(
-      `The store at ${path} has format ${found}; this release reads up to ${version}. Start a newer release.`,
+    throw new OperatorError(
+      `The store at ${path} has format ${found}; this release reads up to ${version}.`,
+      'Start a newer release.',
     );
   }
   for (let from = found; from < version; from++) {
-    const migrate = migrations[from - 1];
-    if (migrate === undefined) throw new Error(`There is no migration from store format ${from}.`);
-    await migrate(store);
-    await note(from + 1);
+    if (migrations[from - 1] !== undefined) continue;
+    throw new OperatorError(
+      `The store at ${path} has format ${found}, and there is no migration from store format ${from}.`,
+      'Start the release that wrote it, then the ones after it.',
+    );
+  }
+  return found;
+}
+
+/** Returns the format of a store; undefined when it is empty. Throws `OperatorError` when it cannot be read. */
+export function formatOf(store: Pick<Store, 'get'>, path: string): number | undefined {
+  try {
+    return store.get(formatRecord, SYSTEM)?.version;
+  } catch (error) {
+    throw new OperatorError(
+      `The store at ${path} is damaged: its format cannot be read.`,
+      'Restore it from a backup (troupe restore).',
+      error,
+    );
   }
 }

@@ -6,6 +6,8 @@ export interface RunRecord {
   readonly status: string;
   /** Absent means `notebook`. */
   readonly kind?: 'notebook' | 'agent';
+  /** Present once its output was deleted because of its age. */
+  readonly isTrimmed?: true;
   /** JSON of the run record. */
   readonly document: Uint8Array;
 }
@@ -13,11 +15,36 @@ export interface RunRecord {
 /** Key: workspace id, run id. */
 export const runRecords = defineRecord<RunRecord>('run', 1);
 
+/** JSON of a run without its output, for lists. Only runs with a large output have one. Key: workspace id, run id. */
+export const runSummaries = defineRecord<Uint8Array>('run-summary', 1);
+
 /** Index of the executions of one notebook session, oldest first. Key: workspace id, session id, run id. */
 export const sessionRuns = defineRecord<null>('session-run', 1);
 
 /** Index of the prompts of one conversation, oldest first. Key: workspace id, conversation id, run id. */
 export const agentRuns = defineRecord<null>('agent-run', 1);
+
+/** What the lists of a workspace are filtered by, so that only the runs that are shown are read. */
+export interface RunIndexEntry {
+  readonly kind: 'notebook' | 'agent';
+  readonly sessionId: string;
+  /** Null for a run that was stored before environments were noted. */
+  readonly environmentId: string | null;
+  readonly status: string;
+  readonly createdAt: string;
+}
+
+/** All runs of a workspace, oldest first. Key: workspace id, run id. */
+export const runIndex = defineRecord<RunIndexEntry>('run-index', 1);
+
+/** Index of the runs with one status, oldest first. Key: workspace id, status, run id. */
+export const statusRuns = defineRecord<null>('status-run', 1);
+
+/** Index of the runs in one environment, oldest first. Key: workspace id, environment id, run id. */
+export const environmentRuns = defineRecord<null>('environment-run', 1);
+
+/** The newest run whose output was deleted because of its age: all older ones were before. Key: workspace id. */
+export const trimmedRuns = defineRecord<string>('trimmed-run', 1);
 
 export interface AssetRecord {
   readonly mimetype: string;

@@ -11,8 +11,10 @@
  */
 import type { RootDatabase } from 'lmdb';
 import { faultPoint } from '#src/core/fault-points.ts';
-import { decodeRecord, encodeRecord, type RecordKind } from './codec.ts';
-import { checkKey, type Key, keyText, rangeOf } from './keys.ts';
+import { DamagedRecord, decodeRecord, encodeRecord, problemOf, type RecordKind } from './codec.ts';
+import { CommitQueue, type CommitRoom, PendingCommit, type PendingWrite } from './commit-queue.ts';
+import { checkKey, type Key, keyText, partitionRange, rangeOf } from './keys.ts';
+import { extentOf, type StoreExtent } from './store-extent.ts';
 
 /** The result of a synchronous callback: anything but a promise, which would outlive the transaction. */
 type Sync<T> = T extends Promise<unknown> ? never : T;
@@ -28,6 +30,8 @@ export interface Transaction {
 export interface Page {
   /** Only entries after this id, or before it when `reverse`. It need not exist. */
   readonly after?: string | undefined;
+  /** Only entries up to this id, or down to it when `reverse`. It need not exist. */
+  readonly until?: string | undefined;
   readonly limit: number;
   readonly reverse?: boolean;
 }
@@ -38,55 +42,52 @@ export interface Entry<T> {
   readonly value: T;
 }
 
-interface PendingWrite {
-  readonly key: Key;
-  /** `undefined` removes the record. */
-  readonly bytes: Uint8Array | undefined;
-}
-
-/** What one turn of the event loop has written, and the promise that its commit settles. */
-class PendingCommit {
-  readonly writes = new Map<string, PendingWrite>();
-  resolve!: () => void;
-  reject!: (error: Error) => void;
-  readonly durable = new Promise<void>((resolve, reject) => {
-    this.resolve = resolve;
-    this.reject = reject;
-  });
-}
-
 export class Store implements AsyncDisposable {
   readonly #database: RootDatabase<Buffer, Key>;
-  readonly #onFatal: (error: Error) => void;
   /** The latest write of every key that has one which is not committed yet. */
   readonly #uncommitted = new Map<string, PendingWrite>();
   readonly #beforeCommit: (() => void)[] = [];
   #pending: PendingCommit | undefined;
-  /** The commit that was issued last. LMDB finishes commits in the order in which they were issued. */
-  #issued: Promise<unknown> = Promise.resolve();
+  readonly #commits: CommitQueue;
   #lastDurable: Promise<void> | undefined;
-  #failure: Error | undefined;
+  #onDamage: (key: Key, problem: string) => void = () => undefined;
   #hasSeenUncommitted = false;
 
   /**
-   * `onFatal` is called once, when a commit fails: memory is then ahead of the disk, and the process has to end. Nothing
-   * is committed after that, because later decisions depend on the lost ones.
+   * `onFatal` is called once, when a commit fails for good: memory is then ahead of the disk, and the process has to end.
+   * Nothing is committed after that, because later decisions depend on the lost ones.
    */
   constructor(database: RootDatabase<Buffer, Key>, onFatal: (error: Error) => void) {
     this.#database = database;
-    this.#onFatal = onFatal;
+    this.#commits = new CommitQueue(database, (commit) => this.#settle(commit), onFatal);
   }
 
-  /** Returns the latest value, committed or not. */
+  /** Returns the latest value, committed or not. Throws `DamagedRecord` when it is not what was written. */
   get<T>(kind: RecordKind<T>, partition: string, ...ids: string[]): T | undefined {
     const key: Key = [partition, kind.name, ...ids];
     const pending = this.#uncommitted.size === 0 ? undefined : this.#uncommitted.get(keyText(key));
     if (pending !== undefined) this.#hasSeenUncommitted = true;
     const bytes = pending === undefined ? this.#database.getBinary(key) : pending.bytes;
-    return bytes === undefined ? undefined : decodeRecord(kind, bytes);
+    if (bytes === undefined) return undefined;
+    try {
+      return decodeRecord(kind, bytes);
+    } catch (error) {
+      if (error instanceof DamagedRecord) this.#onDamage(key, error.message);
+      throw error;
+    }
   }
 
-  /** Yields the committed records of `kind` under `prefix`, in key order. */
+  #decodeListed<T>(kind: RecordKind<T>, key: Key, bytes: Uint8Array): { readonly value: T } | undefined {
+    try {
+      return { value: decodeRecord(kind, bytes) };
+    } catch (error) {
+      if (!(error instanceof DamagedRecord)) throw error;
+      this.#onDamage(key, error.message);
+      return undefined;
+    }
+  }
+
+  /** Yields the committed records of `kind` under `prefix`, in key order. Damaged ones are reported and left out. */
   *list<T>(
     kind: RecordKind<T>,
     partition: string,
@@ -94,7 +95,7 @@ export class Store implements AsyncDisposable {
     page: Page,
   ): Generator<Entry<T>> {
     const { low, high } = rangeOf(partition, kind.name, prefix);
-    const { after, limit, reverse = false } = page;
+    const { after, until, limit, reverse = false } = page;
     const bounds = reverse
       ? { start: after === undefined ? high : [...low, after], end: low }
       : { start: after === undefined ? low : [...low, after], end: high };
@@ -102,8 +103,12 @@ export class Store implements AsyncDisposable {
     for (const { key, value } of this.#database.getRange({ ...bounds, reverse, snapshot: true })) {
       const id = key[key.length - 1] ?? '';
       if (key.length <= low.length || id === after) continue;
-      if (taken++ >= limit) return;
-      yield { id, value: decodeRecord(kind, value) };
+      if (until !== undefined && (reverse ? id < until : id > until)) return;
+      if (taken >= limit) return;
+      const record = this.#decodeListed(kind, key, value);
+      if (record === undefined) continue;
+      taken++;
+      yield { id, value: record.value };
     }
   }
 
@@ -119,6 +124,19 @@ export class Store implements AsyncDisposable {
       const [, , ...ids] = key;
       yield ids;
     }
+  }
+
+  /** Returns the partition after this one in key order, or the first; undefined when there is none. */
+  nextPartition(after: string | undefined): string | undefined {
+    const range = after === undefined ? {} : { start: partitionRange(after).high };
+    for (const [partition] of this.#database.getKeys({ ...range, limit: 1 })) return partition;
+    return undefined;
+  }
+
+  /** Yields the first `limit` committed keys of a partition, of whatever kind. Values are not read. */
+  listPartition(partition: string, limit: number): Iterable<Key> {
+    const { low, high } = partitionRange(partition);
+    return this.#database.getKeys({ start: low, end: high, limit });
   }
 
   /**
@@ -207,33 +225,47 @@ export class Store implements AsyncDisposable {
     return this.#lastDurable;
   }
 
+  /** Calls `report` with the key of every damaged record that is met. */
+  onDamage(report: (key: Key, problem: string) => void): void {
+    this.#onDamage = report;
+  }
+
+  /** Tells `room` of every commit, and lets it decide whether one that failed waits for space. */
+  useRoom(room: CommitRoom): void {
+    this.#commits.room = room;
+  }
+
+  /** Whether the disk is full: what can be left out is not to be written. */
+  get isFull(): boolean {
+    return this.#commits.room?.isFull ?? false;
+  }
+
+  /** Returns the size of the store up to its last page, and how much of that LMDB will use again before it grows. */
+  extent(): StoreExtent {
+    return extentOf(this.#database.getStats());
+  }
+
+  /** Yields every committed record with what is wrong with it, if anything. Reads all of them. */
+  *checkAll(): Generator<{ readonly key: Key; readonly problem: string | undefined }> {
+    for (const { key, value } of this.#database.getRange({ snapshot: true }))
+      yield { key, problem: problemOf(value) };
+  }
+
+  /**
+   * Copies the committed store, as it is at one moment, to the empty `directory`; writes go on meanwhile. With `compact`
+   * free pages are left out.
+   */
+  async copyTo(directory: string, compact: boolean): Promise<void> {
+    await this.#database.backup(directory, compact);
+  }
+
   #commit(): void {
     for (const hook of this.#beforeCommit) hook();
     const pending = this.#pending;
     if (pending === undefined) return;
     this.#pending = undefined;
     faultPoint('turn.decided');
-    // A commit without writes has nothing of its own to wait for, but must not overtake the commits before it.
-    if (pending.writes.size > 0) this.#issued = this.#issue(pending);
-    this.#issued.then(
-      () => this.#settle(pending),
-      (error: Error) => {
-        pending.reject(error);
-        if (this.#failure !== undefined) return;
-        this.#failure = error;
-        this.#onFatal(error);
-      },
-    );
-  }
-
-  async #issue({ writes }: PendingCommit): Promise<unknown> {
-    if (this.#failure !== undefined) throw this.#failure;
-    return this.#database.batch(() => {
-      for (const { key, bytes } of writes.values()) {
-        if (bytes === undefined) void this.#database.remove(key);
-        else void this.#database.put(key, bytes as Buffer);
-      }
-    });
+    this.#commits.add(pending);
   }
 
   #settle({ writes, durable, resolve }: PendingCommit): void {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { encode } from '@msgpack/msgpack';
-import { decodeRecord, defineRecord, encodeRecord } from '#storage/codec.ts';
+import { checksumOf, computeChecksum } from '#storage/checksum.ts';
+import { DamagedRecord, decodeRecord, defineRecord, encodeRecord } from '#storage/codec.ts';
 
 interface Pet {
   readonly name: string;
@@ -57,4 +58,24 @@ test('bytes that are no record are damage', () => {
       message: 'A stored pet is damaged: it has no version.',
     });
   }
+});
+
+test('a record of which any byte is flipped is damaged, and so is one that is cut short', () => {
+  const whole = encodeRecord(first, { name: 'Tom Kitten' });
+  assert.deepEqual(decodeRecord(first, whole), { name: 'Tom Kitten' });
+  for (let at = 0; at < whole.length; at++) {
+    const flipped = Buffer.from(whole);
+    flipped[at]! ^= 0x10;
+    assert.throws(() => decodeRecord(first, flipped), DamagedRecord, `byte ${at}`);
+    assert.throws(() => decodeRecord(first, whole.subarray(0, at)), DamagedRecord, `${at} bytes`);
+  }
+});
+
+test('a record of a format without checksums is read', () => {
+  assert.deepEqual(decodeRecord(first, encode([1, { name: 'Tom' }])), { name: 'Tom' });
+});
+
+test('the checksum is that of zlib, whoever computes it', () => {
+  const text = Buffer.from('123456789');
+  assert.deepEqual([checksumOf(text), computeChecksum(text)], [0xcbf43926, 0xcbf43926]);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { jsonPageOf, MAX_PAGE_BYTES } from '#storage/listing.ts';
+import { jsonPageOf, listingOf, MAX_PAGE_BYTES, MAX_PASSED_ENTRIES } from '#storage/listing.ts';
 
 test('a page has the first entries up to its limit, and a cursor only if there are more', () => {
   const items = (...ids: string[]) => ids.map((id) => ({ id }));
@@ -29,6 +29,17 @@ test('a page reads only one entry more than it contains', () => {
   };
   jsonPageOf(entries(), 3, () => Buffer.from('{}'));
   assert.equal(read, 4);
+});
+
+test('a page passes over a bounded number of entries that are no items, and its cursor leads on', () => {
+  let read = 0;
+  const entries = function* () {
+    for (;;) yield { id: `e${read++}`, value: null };
+  };
+  const isItem = (id: string) => id === 'e3' || id === `e${MAX_PASSED_ENTRIES + 5}`;
+  const page = listingOf(entries(), 3, (_, id) => (isItem(id) ? id : undefined));
+  assert.deepEqual(page, { items: ['e3'], nextCursor: `e${MAX_PASSED_ENTRIES}` });
+  assert.equal(read, MAX_PASSED_ENTRIES + 2);
 });
 
 function pages(ids: string, limit: number): unknown {

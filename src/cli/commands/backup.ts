@@ -1,0 +1,72 @@
+import { resolve } from 'node:path';
+import { loadConfig } from '#src/config.ts';
+import type { CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
+import { CommandEnd, EXIT } from '../exit-code.ts';
+import { printJson } from '../terminal.ts';
+
+/** `troupe backup`, `troupe restore` and `troupe verify`: they work on the data directory, on the server's machine. */
+export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson }) => {
+  const dataDirOf = () => loadConfig(env, { cwd }).config.dataDir;
+  // Imported when they are asked for, because they load the store, which no other command needs.
+  const make = program
+    .command('backup')
+    .summary('back up the data directory, also while the server runs')
+    .description(
+      'back up the store and the files of workspaces, also while the server runs; the keyring is not in it and is backed up apart',
+    )
+    .argument('<directory>', 'where the backup is to be; it must not exist')
+    .option('--compact', 'leave out what is free within the store: smaller, and slower to make')
+    .action(async (directory: string, options: { compact?: true }, command) => {
+      process.umask(0o077);
+      const { backUp } = await import('#src/maintenance/backup.ts');
+      const to = resolve(cwd, directory);
+      const manifest = await backUp({ dataDir: dataDirOf(), to, compact: options.compact === true });
+      if (wantsJson(command)) return printJson(terminal, { directory: to, ...manifest });
+      const { store, files, keyIds, skipped } = manifest;
+      terminal.out(`${to}: a store of ${store.bytes} bytes and ${files.length} files\n`);
+      if (skipped.length > 0) terminal.out(`  left out: ${skipped.length} (listed in manifest.json)\n`);
+      terminal.out(`  to restore it, keep the keyring with ${keyIds.join(', ') || 'no key'}\n`);
+    });
+  examples(make, ['troupe backup /backups/today', 'troupe backup --compact /backups/$(date +%F)']);
+
+  const restoring = program
+    .command('restore')
+    .summary('restore a backup into an empty data directory')
+    .description(
+      'restore a backup into a data directory that has no store and no files; the server must not run, and the keyring is restored apart',
+    )
+    .argument('<backup>', 'the directory of the backup')
+    .action(async (from: string, _, command) => {
+      process.umask(0o077);
+      const { restore } = await import('#src/maintenance/restore.ts');
+      const dataDir = dataDirOf();
+      const manifest = await restore({ from: resolve(cwd, from), dataDir });
+      if (wantsJson(command)) return printJson(terminal, { dataDir, ...manifest });
+      terminal.out(`${dataDir}: restored as of ${manifest.createdAt}\n`);
+      terminal.out(`  the server needs a keyring with ${manifest.keyIds.join(', ') || 'no key'}\n`);
+    });
+  examples(restoring, ['TROUPE_DATA_DIR=/var/lib/troupe troupe restore /backups/today']);
+
+  const verifying = program
+    .command('verify')
+    .summary('read everything that is stored, and say what is damaged')
+    .description(
+      'read everything in the data directory, of a running server too, or in a backup, and say what is damaged; the exit code is 1 if anything is',
+    )
+    .argument('[directory]', 'a data directory or a backup (default: the data directory of the settings)')
+    .action(async (directory: string | undefined, _, command) => {
+      const { verify } = await import('#src/maintenance/verify.ts');
+      const place = directory === undefined ? dataDirOf() : resolve(cwd, directory);
+      const found = await verify(place);
+      if (wantsJson(command)) printJson(terminal, { directory: place, ...found });
+      else {
+        for (const line of found.damage) terminal.out(`${line}\n`);
+        const files = found.isBackup ? ` and ${found.files} files` : '';
+        const verdict = found.damage.length === 0 ? 'no damage' : 'damaged';
+        terminal.out(`${place}: ${found.records} records${files} read, ${verdict}\n`);
+      }
+      if (found.damage.length > 0) throw new CommandEnd(EXIT.failed);
+    });
+  examples(verifying, ['troupe verify', 'troupe verify /backups/today', 'troupe verify --json | jq .damage']);
+};

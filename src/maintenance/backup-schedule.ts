@@ -1,0 +1,82 @@
+/** Backups that a server makes of itself, at an interval, keeping the newest ones. */
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Log } from '#src/core/log.ts';
+import { type BackupOptions, backUp } from './backup.ts';
+
+export interface BackupScheduleOptions extends Required<Pick<BackupOptions, 'dataDir' | 'copyStore'>> {
+  /** The directory of the backups. */
+  readonly directory: string;
+  readonly everyMs: number;
+  /** How many backups are kept. */
+  readonly keep: number;
+  readonly log: Log;
+}
+
+const LOOK_EVERY_MS = 60_000;
+/** The names of scheduled backups; others in the directory are left alone. */
+const DRAFT = /^troupe-[\d-]+T[\d-]+Z\.partial-\d+$/;
+const NAME = /^troupe-(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)Z$/;
+
+export class BackupSchedule implements AsyncDisposable {
+  readonly #options: BackupScheduleOptions;
+  readonly #timer: NodeJS.Timeout;
+  #running: Promise<void> | undefined;
+
+  constructor(options: BackupScheduleOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => void this.look(), Math.min(LOOK_EVERY_MS, options.everyMs)).unref();
+    void this.look();
+  }
+
+  /** Makes a backup when the newest one is older than the interval. Resolves when that is done; never rejects. */
+  look(): Promise<void> {
+    this.#running ??= this.#backUpWhenDue().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #backUpWhenDue(): Promise<void> {
+    const { directory, everyMs, keep, dataDir, copyStore, log } = this.#options;
+    try {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await this.#removeDrafts();
+      const names = await this.#names();
+      const newest = names.at(-1);
+      if (newest !== undefined && Date.now() - timeOf(newest) < everyMs) return;
+      const startedAt = performance.now();
+      const name = `troupe-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
+      const { store, files } = await backUp({ dataDir, to: join(directory, name), copyStore });
+      const ms = Math.round(performance.now() - startedAt);
+      log.info({ backup: name, storeBytes: store.bytes, files: files.length, ms }, 'a backup was made');
+      for (const old of (await this.#names()).slice(0, -keep)) {
+        await rm(join(directory, old), { recursive: true, force: true });
+        log.info({ backup: old }, 'an old backup was deleted');
+      }
+    } catch (error) {
+      log.error({ err: error }, 'a backup could not be made');
+    }
+  }
+
+  /** Removes what a backup left behind that a crash interrupted. */
+  async #removeDrafts(): Promise<void> {
+    const { directory } = this.#options;
+    for (const name of await readdir(directory))
+      if (DRAFT.test(name)) await rm(join(directory, name), { recursive: true, force: true });
+  }
+
+  /** Oldest first. */
+  async #names(): Promise<string[]> {
+    return (await readdir(this.#options.directory)).filter((name) => NAME.test(name)).sort();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#running;
+  }
+}
+
+function timeOf(name: string): number {
+  return Date.parse(name.replace(NAME, '$1T$2:$3:$4Z'));
+}

@@ -1,0 +1,93 @@
+/**
+ * Makes backups of a data directory, while a server serves from it or not. The store is copied by LMDB itself, as it was at
+ * one moment: every write that was acknowledged before is in it. The files of workspaces are copied after it. The keyring is
+ * never part of a backup: who has both has the credentials.
+ */
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
+import { VERSION } from '#src/core/version.ts';
+import { keyChecks } from '#storage/datasources.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { formatOf, openStoreReader, type StoreReader } from '#storage/open-store.ts';
+import { checksumOf, copyTree, flush } from './file-copy.ts';
+import { MANIFEST_FILE, type Manifest } from './manifest.ts';
+
+export interface BackupOptions {
+  readonly dataDir: string;
+  /** Where the backup is to be; it must not exist. */
+  readonly to: string;
+  /** Leaves out what is free within the store: smaller, and slower to make. */
+  readonly compact?: boolean;
+  /** Copies the store into a directory. A server copies its own open store; everybody else opens it for reading. */
+  readonly copyStore?: (directory: string, compact: boolean) => Promise<void>;
+}
+
+/**
+ * Resolves with the manifest once the backup is on disk. It appears at `to` as a whole or not at all. Rejects with
+ * `OperatorError`.
+ */
+export async function backUp(options: BackupOptions): Promise<Manifest> {
+  const { to } = options;
+  if (existsSync(to))
+    throw new OperatorError(
+      `${to} exists already.`,
+      'Name a directory that does not: it is made for the backup.',
+    );
+  const draft = `${to}.partial-${process.pid}`;
+  try {
+    await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+    await mkdir(draft, { mode: 0o700 });
+    const manifest = await fill(draft, options);
+    await rename(draft, to);
+    await flush(dirname(to));
+    return manifest;
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    if (error instanceof OperatorError) throw error;
+    throw systemFailure(`The backup ${to} cannot be made`, error);
+  }
+}
+
+async function fill(draft: string, options: BackupOptions): Promise<Manifest> {
+  const { dataDir, compact = false, copyStore = copierOf(join(dataDir, 'store')) } = options;
+  const store = join(draft, 'store');
+  await mkdir(store, { mode: 0o700 });
+  await copyStore(store, compact);
+  await using copy = await openStoreReader(store);
+  const tree = await copyTree(join(dataDir, 'workspaces'), join(draft, 'workspaces'));
+  const file = join(store, 'data.mdb');
+  await flush(file);
+  const manifest: Manifest = {
+    kind: 'troupe-backup',
+    version: 1,
+    createdAt: new Date().toISOString(),
+    release: VERSION,
+    store: { format: formatOf(copy, store) ?? 0, ...(await checksumOf(file)) },
+    keyIds: keyIdsOf(copy),
+    ...tree,
+  };
+  await writeFile(join(draft, MANIFEST_FILE), `${JSON.stringify(manifest, null, 1)}\n`, {
+    mode: 0o600,
+    flush: true,
+  });
+  // LMDB's table of readers belongs to no backup.
+  await rm(join(store, 'lock.mdb'), { force: true });
+  await flush(store);
+  await flush(draft);
+  return manifest;
+}
+
+function copierOf(path: string) {
+  return async (directory: string, compact: boolean): Promise<void> => {
+    await using reader = await openStoreReader(path);
+    await reader.copyTo(directory, compact);
+  };
+}
+
+/** Returns the ids of the keys that the store needs. */
+function keyIdsOf(store: StoreReader): string[] {
+  const { POSITIVE_INFINITY: all } = Number;
+  return [...store.list(keyChecks, SYSTEM, [], { limit: all })].map(({ id }) => id);
+}

@@ -1,0 +1,61 @@
+/** What a backup holds: the file `manifest.json` in it, which is written last and binds everything together. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
+import { type CopiedFile, type CopiedLink, checksumOf } from './file-copy.ts';
+
+export interface Manifest {
+  readonly kind: 'troupe-backup';
+  readonly version: 1;
+  readonly createdAt: string;
+  /** The release that made it. */
+  readonly release: string;
+  readonly store: { readonly format: number; readonly bytes: number; readonly sha256: string };
+  /** The ids of the keys that a keyring must have to open it. The keys themselves are in no backup. */
+  readonly keyIds: readonly string[];
+  /** Below `workspaces`. */
+  readonly files: readonly CopiedFile[];
+  readonly links: readonly CopiedLink[];
+  readonly skipped: readonly string[];
+}
+
+export const MANIFEST_FILE = 'manifest.json';
+
+/** Returns the manifest of the backup in `directory`. Throws `OperatorError` when it has none, or one of a newer release. */
+export function readManifest(directory: string): Manifest {
+  const path = join(directory, MANIFEST_FILE);
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    if (!(error instanceof SyntaxError))
+      throw systemFailure(`The backup ${directory} has no readable manifest`, error);
+  }
+  if (!isManifest(content))
+    throw new OperatorError(
+      `${directory} is no complete backup of this release.`,
+      'Name the directory that troupe backup has made, or use the release that made it.',
+    );
+  return content;
+}
+
+function isManifest(content: unknown): content is Manifest {
+  const { kind, version, files, links, keyIds } = { ...emptyManifest, ...Object(content) };
+  return kind === 'troupe-backup' && version === 1 && [files, links, keyIds].every(Array.isArray);
+}
+
+const emptyManifest = { kind: '', version: 0, files: null, links: null, keyIds: null };
+
+/** Yields what differs from the manifest, in words. Reads every file. */
+export async function* differencesFrom(manifest: Manifest, directory: string): AsyncGenerator<string> {
+  const expected = [
+    { path: join('store', 'data.mdb'), ...manifest.store },
+    ...manifest.files.map((file) => ({ ...file, path: join('workspaces', file.path) })),
+  ];
+  for (const { path, bytes, sha256 } of expected) {
+    const found = await checksumOf(join(directory, path)).catch(() => undefined);
+    if (found === undefined) yield `${path} is missing or cannot be read`;
+    else if (found.bytes !== bytes) yield `${path} has ${found.bytes} bytes instead of ${bytes}`;
+    else if (found.sha256 !== sha256) yield `${path} has other content`;
+  }
+}

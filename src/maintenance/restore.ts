@@ -1,0 +1,122 @@
+/** Restores a backup into a data directory that has no store. */
+import { constants, existsSync, readdirSync, statSync } from 'node:fs';
+import { chmod, copyFile, lchown, mkdir, rename, rm, symlink } from 'node:fs/promises';
+import { dirname, join, normalize } from 'node:path';
+import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
+import { DataDirectory } from '#storage/data-directory.ts';
+import { checksumOf, flush } from './file-copy.ts';
+import { differencesFrom, type Manifest, readManifest } from './manifest.ts';
+
+export interface RestoreOptions {
+  /** The backup. */
+  readonly from: string;
+  /** The data directory, which must have neither a store nor files of workspaces. */
+  readonly dataDir: string;
+}
+
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/**
+ * Resolves with the manifest once everything is on disk. The backup is checked first, and what was written after; an
+ * interrupted restore leaves no store. Rejects with `OperatorError`, also while a server uses the data directory.
+ */
+export async function restore({ from, dataDir }: RestoreOptions): Promise<Manifest> {
+  const manifest = readManifest(from);
+  for await (const difference of differencesFrom(manifest, from))
+    throw new OperatorError(`The backup ${from} is damaged: ${difference}.`, 'Restore another one.');
+  const owner = existsSync(dataDir)
+    ? statSync(dataDir)
+    : { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  using directory = await DataDirectory.claim(dataDir, requireEmpty);
+  try {
+    await fill(manifest, from, directory, owner);
+  } catch (error) {
+    if (error instanceof OperatorError) throw error;
+    throw systemFailure(`The backup cannot be restored to ${dataDir}`, error);
+  }
+  return manifest;
+}
+
+function requireEmpty(root: string): void {
+  const occupied = [join(root, 'store', 'data.mdb'), join(root, 'workspaces')].find(
+    (path) => existsSync(path) && (!statSync(path).isDirectory() || readdirSync(path).length > 0),
+  );
+  if (occupied === undefined) return;
+  throw new OperatorError(
+    `${occupied} exists: a backup is restored into a data directory without a store and without files only.`,
+    'Move it away, or set TROUPE_DATA_DIR to another directory.',
+  );
+}
+
+/** The store comes last: a server refuses to start without it. */
+async function fill(manifest: Manifest, from: string, directory: DataDirectory, owner: Owner): Promise<void> {
+  const { root, storePath, runPath } = directory;
+  const give = giverOf(owner);
+  for (const path of [root, storePath, runPath, join(root, 'claim')]) await give(path);
+  const workspaces = join(root, 'workspaces');
+  const made = new Set<string>();
+  const makeParent = async (path: string): Promise<void> => {
+    for (const folder of foldersOf(dirname(path))) {
+      if (made.has(folder)) continue;
+      await mkdir(join(root, folder), { recursive: true, mode: 0o700 });
+      await give(join(root, folder));
+      made.add(folder);
+    }
+  };
+  for (const { path, executable } of manifest.files) {
+    const place = placeOf(path);
+    await makeParent(place);
+    await copyFile(join(from, place), join(root, place), constants.COPYFILE_EXCL);
+    await chmod(join(root, place), executable ? 0o700 : 0o600);
+    await give(join(root, place));
+    await flush(join(root, place));
+  }
+  // Links come after all files, so that none of them is on the way to one.
+  for (const { path, target } of manifest.links) {
+    const place = placeOf(path);
+    await makeParent(place);
+    await symlink(target, join(root, place));
+    await give(join(root, place));
+  }
+  if (existsSync(workspaces)) await flush(workspaces);
+  const draft = join(storePath, 'data.restoring');
+  await rm(draft, { force: true });
+  await copyFile(join(from, 'store', 'data.mdb'), draft);
+  const { sha256 } = await checksumOf(draft);
+  if (sha256 !== manifest.store.sha256)
+    throw new OperatorError(
+      `The store was not written to ${storePath} as it is in the backup.`,
+      'Check the disk.',
+    );
+  await chmod(draft, 0o600);
+  await give(draft);
+  await flush(draft);
+  await rename(draft, join(storePath, 'data.mdb'));
+  await flush(storePath);
+}
+
+/** Root gives what it restores to the owner of the data directory. */
+function giverOf({ uid, gid }: Owner): (path: string) => Promise<void> {
+  if (process.getuid?.() !== 0 || uid === 0) return async () => undefined;
+  return async (path) => {
+    await lchown(path, uid, gid);
+  };
+}
+
+/** Returns the path of a file below the data directory. Throws when a manifest names one that lies elsewhere. */
+function placeOf(path: string): string {
+  const place = normalize(join('workspaces', path));
+  if (place.startsWith('workspaces/') && !place.split('/').includes('..')) return place;
+  throw new OperatorError(
+    `The manifest names a file outside of the backup: ${path}.`,
+    'Restore another one.',
+  );
+}
+
+function foldersOf(path: string): string[] {
+  const parts = path.split('/');
+  return parts.map((_, i) => parts.slice(0, i + 1).join('/'));
+}

@@ -1,0 +1,46 @@
+/** Reads everything that a data directory or a backup holds, and says what is damaged. Changes nothing. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { openStoreReader } from '#storage/open-store.ts';
+import { StoreFile } from '#storage/store-file.ts';
+import { differencesFrom, MANIFEST_FILE, readManifest } from './manifest.ts';
+
+export interface Verified {
+  /** Whether it is a backup, whose files have checksums. */
+  readonly isBackup: boolean;
+  readonly records: number;
+  readonly files: number;
+  /** What is wrong, one line each. */
+  readonly damage: readonly string[];
+}
+
+const MAX_DAMAGE_LINES = 1000;
+
+/** Resolves with what was found. Rejects with `OperatorError` when the store cannot be opened at all. */
+export async function verify(directory: string): Promise<Verified> {
+  const damage: string[] = [];
+  const note = (line: string) => {
+    if (damage.length < MAX_DAMAGE_LINES) damage.push(line);
+  };
+  const isBackup = existsSync(join(directory, MANIFEST_FILE));
+  let files = 0;
+  if (isBackup) {
+    const manifest = readManifest(directory);
+    files = manifest.files.length;
+    for await (const line of differencesFrom(manifest, directory)) note(line);
+    if (damage.length > 0) return { isBackup, records: 0, files, damage };
+  }
+  const path = join(directory, 'store');
+  await using store = await openStoreReader(path);
+  // A server may write meanwhile: its pages are compared only when nothing has changed before and after.
+  using file = StoreFile.open(join(path, 'data.mdb'));
+  const before = file.meta()?.transaction;
+  const { damage: pages } = file.walk();
+  if (file.meta()?.transaction === before) for (const line of pages) note(`store: ${line}`);
+  let records = 0;
+  for (const { key, problem } of store.checkAll()) {
+    records++;
+    if (problem !== undefined) note(`record ${key.join('/')}: ${problem}`);
+  }
+  return { isBackup, records, files, damage };
+}

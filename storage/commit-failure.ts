@@ -1,0 +1,32 @@
+/** Why LMDB could not commit. */
+import { errorNameOf } from '#src/core/system-error.ts';
+
+const MAP_FULL = -30792;
+/** An operation failed before: the transaction was too large for memory, and its pages could not be written. */
+const BAD_TRANSACTION = -30782;
+/** A failed write of less free space than this counts as one of a full disk. */
+const LITTLE_BYTES = 64 * 1024 * 1024;
+
+/** Resolves with the error behind a rejected commit: lmdb-js hides it in a promise of its own. */
+export async function commitFailureOf(error: unknown): Promise<unknown> {
+  const { commitError } = { commitError: undefined, ...Object(error) };
+  if (!(commitError instanceof Promise)) return error;
+  try {
+    await commitError;
+    return error;
+  } catch (cause) {
+    return cause;
+  }
+}
+
+/**
+ * Returns whether a commit failed for want of space, with `freeBytes` left on the disk. A write that the system cuts short
+ * because the disk is full is an input/output error to LMDB.
+ */
+export function isDiskFull(error: unknown, freeBytes: number): boolean {
+  const name = errorNameOf(error);
+  if (name === 'ENOSPC' || name === 'EDQUOT') return true;
+  const { code } = { code: undefined, ...Object(error) };
+  if (code === MAP_FULL) return true;
+  return (name === 'EIO' || code === BAD_TRANSACTION) && freeBytes < LITTLE_BYTES;
+}

@@ -1,0 +1,113 @@
+/**
+ * Format 1 → 2: lists of a workspace's runs, notebook sessions and environments get their indexes, and what lists show of a
+ * notebook is stored apart from its code, with its title in the notebook itself. It knows the records as format 1 has them.
+ */
+
+import { timeText } from '#src/core/ids.ts';
+import { actorSnapshots } from '../actor-snapshots.ts';
+import type { RecordKind } from '../codec.ts';
+import { defineRecord } from '../codec.ts';
+import { userWorkspaces } from '../identity.ts';
+import { SYSTEM } from '../keys.ts';
+import { notebookRecords, notebookSummaries } from '../notebooks.ts';
+import { environmentRuns, runIndex, runRecords, statusRuns } from '../runs.ts';
+import { openEnvironments, openSessionPlaces, sessionPlaces } from '../sessions.ts';
+import type { Entry, Store, Transaction } from '../store.ts';
+
+/** Records that are converted in one commit. */
+const BATCH = 100;
+
+const oldNotebooks = defineRecord<{ updatedAt: string; document: Uint8Array }>('notebook', 1);
+
+export async function indexForFinding(store: Store): Promise<void> {
+  for (const workspaceId of workspacesOf(store)) {
+    await convertAll(store, actorSnapshots, workspaceId, ['environment'], (tx, { id, value }) => {
+      const isClosed = value.value === 'closed';
+      if (!isClosed) tx.put(openEnvironments, null, workspaceId, id);
+    });
+    await convertAll(store, actorSnapshots, workspaceId, ['notebook-session'], (tx, { id, value }) => {
+      const { openedAt } = memberOf(value.context);
+      if (typeof openedAt !== 'string') return;
+      const place = timeText(Date.parse(openedAt)) + id;
+      tx.put(sessionPlaces, null, workspaceId, place);
+      if (value.value !== 'closed') tx.put(openSessionPlaces, null, workspaceId, place);
+    });
+    await convertAll(store, runRecords, workspaceId, [], (tx, { id, value }) => {
+      const { sessionId, status, kind = 'notebook' } = value;
+      const createdAt = String(jsonOf(value.document).createdAt);
+      const environmentId = environmentOf(tx, workspaceId, kind, sessionId, createdAt);
+      tx.put(runIndex, { kind, sessionId, environmentId, status, createdAt }, workspaceId, id);
+      tx.put(statusRuns, null, workspaceId, status, id);
+      if (environmentId !== null) tx.put(environmentRuns, null, workspaceId, environmentId, id);
+    });
+    await convertAll(store, oldNotebooks, workspaceId, [], (tx, { id, value: { updatedAt, document } }) => {
+      const notebook = jsonOf(document);
+      const serialization = memberOf(notebook.serialization);
+      const { app_title: appTitle } = memberOf(memberOf(serialization.app).options);
+      const title = typeof appTitle === 'string' ? appTitle : null;
+      const { datasourceSlugs, createdAt } = notebook;
+      const cellCount = Array.isArray(serialization.cells) ? serialization.cells.length : 0;
+      const summary = { id, title, cellCount, datasourceSlugs, createdAt, updatedAt };
+      tx.put(notebookSummaries, { title, summary: bytesOf(summary) }, workspaceId, id);
+      tx.put(notebookRecords, { updatedAt, document: bytesOf({ ...notebook, title }) }, workspaceId, id);
+    });
+  }
+}
+
+/** Calls `convert` with every record under a prefix, a batch for each commit. */
+async function convertAll<T>(
+  store: Store,
+  kind: RecordKind<T>,
+  workspaceId: string,
+  prefix: readonly string[],
+  convert: (tx: Transaction, entry: Entry<T>) => void,
+): Promise<void> {
+  for (let after: string | undefined; ; ) {
+    const batch = [...store.list(kind, workspaceId, prefix, { after, limit: BATCH })];
+    store.write((tx) => {
+      for (const entry of batch) convert(tx, entry);
+    });
+    await store.durable();
+    after = batch.at(-1)?.id;
+    if (batch.length < BATCH) return;
+  }
+}
+
+function* workspacesOf(store: Store): Generator<string> {
+  const seen = new Set<string>();
+  for (const [, workspaceId] of store.listKeys(userWorkspaces, SYSTEM, [], Number.MAX_SAFE_INTEGER)) {
+    if (workspaceId === undefined || seen.has(workspaceId)) continue;
+    seen.add(workspaceId);
+    yield workspaceId;
+  }
+}
+
+/** Returns the environment of a run: the one that its session is in, when it was opened before the run. */
+function environmentOf(
+  tx: Transaction,
+  workspaceId: string,
+  kind: 'notebook' | 'agent',
+  sessionId: string,
+  createdAt: string,
+): string | null {
+  const actorKind = kind === 'agent' ? 'agent-session' : 'notebook-session';
+  const { openedAt, environmentId } = memberOf(
+    tx.get(actorSnapshots, workspaceId, actorKind, sessionId)?.context,
+  );
+  if (typeof openedAt !== 'string' || typeof environmentId !== 'string' || openedAt > createdAt) return null;
+  return environmentId;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function memberOf(value: unknown): Members {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+function jsonOf(bytes: Uint8Array): Members {
+  return memberOf(JSON.parse(Buffer.from(bytes).toString('utf8')));
+}
+
+function bytesOf(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}

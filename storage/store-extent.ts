@@ -1,0 +1,39 @@
+/** How much space the store takes, and its commits. */
+
+export interface StoreExtent {
+  /** Up to the last page. */
+  readonly usedBytes: number;
+  /** Of pages that are free within that. */
+  readonly reusableBytes: number;
+}
+
+const META_PAGES = 2;
+const NO_TREE = { treeBranchPageCount: 0, treeLeafPageCount: 0, overflowPages: 0 };
+
+/** Returns the extent, from the statistics of lmdb-js. */
+export function extentOf(stats: object): StoreExtent {
+  const { pageSize, lastPageNumber, free } = { pageSize: PAGE_BYTES, lastPageNumber: 1, free: {}, ...stats };
+  const used = [stats, free].map((tree) => {
+    const { treeBranchPageCount, treeLeafPageCount, overflowPages } = { ...NO_TREE, ...tree };
+    return treeBranchPageCount + treeLeafPageCount + overflowPages;
+  });
+  const pages = lastPageNumber + 1;
+  const freePages = used.reduce((rest, count) => rest - count, pages - META_PAGES);
+  return { usedBytes: pages * pageSize, reusableBytes: Math.max(0, freePages) * pageSize };
+}
+
+const PAGE_BYTES = 4096;
+/** A tree of billions of records is not deeper; each write copies the pages on its way, and may split some. */
+const PAGES_ON_THE_WAY = 8;
+/** Of a removed value, whose pages are listed as free: enough for 16 MiB. */
+const LIST_BYTES = 64 * 1024;
+
+/** The space that a commit takes at most, besides that of its writes. */
+export const BYTES_FOR_A_COMMIT = 256 * 1024;
+
+/** Returns the space that one write takes at most: of a value of `valueBytes`, or undefined for a removal. */
+export function bytesFor(valueBytes: number | undefined): number {
+  const way = PAGES_ON_THE_WAY * PAGE_BYTES;
+  // A value that is replaced is listed as free, too.
+  return valueBytes === undefined ? way + LIST_BYTES : way + LIST_BYTES / 8 + valueBytes + PAGE_BYTES;
+}

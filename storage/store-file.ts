@@ -1,0 +1,200 @@
+/**
+ * What can be known of LMDB's data file by reading it, before it is mapped into memory: a page that a mapped file lacks
+ * ends the process (SIGBUS), and so does a tree that leads in a circle.
+ *
+ * The layout is that of LMDB 1.0 on 64-bit little-endian machines, whose pages are `data.mdb`'s only content: a header of
+ * 24 bytes (page number, transaction, flags, bounds), then for a meta page its fields, for a branch or a leaf the offsets of
+ * its nodes, for an overflow page the bytes of one value.
+ */
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+
+const HEADER_BYTES = 24;
+const NODE_HEADER_BYTES = 8;
+const META_BYTES = 168;
+const MAGIC = 0xbeefc0de;
+const PAGE = { branch: 0x01, leaf: 0x02, overflow: 0x04, meta: 0x08 } as const;
+const BIG_DATA = 0x01;
+/** The root of an empty tree. */
+const NO_PAGE = 0xffff_ffff_ffff_ffffn;
+const MAX_DEPTH = 64;
+
+/** One meta page: a consistent state of the store. */
+interface Meta {
+  readonly pageSize: number;
+  readonly lastPage: number;
+  readonly transaction: bigint;
+  readonly roots: readonly bigint[];
+}
+
+/** What a walk over the pages has found. */
+export interface PageReport {
+  readonly pages: number;
+  /** What is wrong, in words; empty when every page is sound. */
+  readonly damage: readonly string[];
+}
+
+const MAX_DAMAGE_LINES = 20;
+
+/** The data file, opened for reading. */
+export class StoreFile implements Disposable {
+  readonly #descriptor: number;
+
+  private constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  /** Throws the error of the system when the file cannot be read. */
+  static open(path: string): StoreFile {
+    return new StoreFile(openSync(path, 'r'));
+  }
+
+  get sizeBytes(): number {
+    return fstatSync(this.#descriptor).size;
+  }
+
+  /** Returns the newest state, or undefined when the file is not a store or its head is damaged. */
+  meta(): Meta | undefined {
+    const first = this.#metaAt(0);
+    // Without the first, the second is where the size of a page puts it.
+    const size = first?.pageSize ?? 4096;
+    const second = this.#metaAt(size);
+    if (first === undefined || second === undefined) return undefined;
+    return second.transaction > first.transaction ? second : first;
+  }
+
+  /**
+   * Returns whether the file has every page that it could have. When not, it may still be whole, because free pages at
+   * its end are never written: `walk` tells.
+   */
+  isComplete(): boolean {
+    const meta = this.meta();
+    return meta !== undefined && (meta.lastPage + 1) * meta.pageSize <= this.sizeBytes;
+  }
+
+  /** Visits every page that is in use in the newest state, and reports those that are missing or not what they should be. */
+  walk(): PageReport {
+    const meta = this.meta();
+    if (meta === undefined) return { pages: 0, damage: ['its head is not that of a store'] };
+    const walk = new PageWalk(meta, this.sizeBytes, (page) =>
+      this.#read(page * meta.pageSize, meta.pageSize),
+    );
+    for (const root of meta.roots) if (root !== NO_PAGE) walk.visit(Number(root), 0);
+    return walk.report();
+  }
+
+  #metaAt(offset: number): Meta | undefined {
+    const page = this.#read(offset, META_BYTES);
+    if (page === undefined || (page.readUInt16LE(18) & PAGE.meta) === 0) return undefined;
+    if (page.readUInt32LE(HEADER_BYTES) !== MAGIC) return undefined;
+    const pageSize = page.readUInt32LE(48);
+    if (pageSize < 512 || pageSize > 65_536 || (pageSize & (pageSize - 1)) !== 0) return undefined;
+    return {
+      pageSize,
+      lastPage: Number(page.readBigUInt64LE(144)),
+      transaction: page.readBigUInt64LE(152),
+      roots: [page.readBigUInt64LE(88), page.readBigUInt64LE(136)],
+    };
+  }
+
+  #read(offset: number, length: number): Buffer | undefined {
+    const bytes = Buffer.allocUnsafe(length);
+    return readSync(this.#descriptor, bytes, 0, length, offset) === length ? bytes : undefined;
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#descriptor);
+  }
+}
+
+/** One visit of all pages. A page that is reached twice is damage, so it always ends. */
+class PageWalk {
+  readonly #meta: Meta;
+  readonly #filePages: number;
+  readonly #read: (page: number) => Buffer | undefined;
+  readonly #seen = new Set<number>();
+  readonly #damage: string[] = [];
+  #missing = 0;
+  #pages = 0;
+
+  constructor(meta: Meta, sizeBytes: number, read: (page: number) => Buffer | undefined) {
+    this.#meta = meta;
+    this.#filePages = Math.floor(sizeBytes / meta.pageSize);
+    this.#read = read;
+  }
+
+  visit(number: number, depth: number): void {
+    const page = this.#take(number);
+    if (page === undefined) return;
+    const flags = page.readUInt16LE(18);
+    if (Number(page.readBigUInt64LE(0)) !== number) this.#note(`page ${number} has another number`);
+    else if (depth > MAX_DEPTH) this.#note(`page ${number} is too deep`);
+    else if ((flags & PAGE.branch) !== 0) {
+      this.#eachNode(page, number, (at) => this.visit(childOf(page, at), depth + 1));
+    } else if ((flags & PAGE.leaf) !== 0) {
+      this.#eachNode(page, number, (at) => this.#visitValue(page, at, number));
+    } else this.#note(`page ${number} is neither a branch nor a leaf`);
+  }
+
+  report(): PageReport {
+    const damage = [...this.#damage];
+    if (this.#missing > 0)
+      damage.unshift(`the file is cut short: ${this.#missing} pages are missing at its end`);
+    return { pages: this.#pages, damage: damage.slice(0, MAX_DAMAGE_LINES) };
+  }
+
+  #visitValue(page: Buffer, at: number, number: number): void {
+    const data = at + NODE_HEADER_BYTES + page.readUInt16LE(at + 6);
+    if ((page.readUInt16LE(at + 4) & BIG_DATA) === 0) return;
+    if (data + 24 > this.#meta.pageSize) {
+      this.#note(`page ${number} has a node beyond its end`);
+      return;
+    }
+    const first = Number(page.readBigUInt64LE(data));
+    const head = this.#take(first, Number(page.readBigUInt64LE(data + 16)));
+    if (head === undefined) return;
+    const isSound =
+      (head.readUInt16LE(18) & PAGE.overflow) !== 0 && Number(head.readBigUInt64LE(0)) === first;
+    if (!isSound) this.#note(`page ${first} does not hold the value that page ${number} expects there`);
+  }
+
+  #eachNode(page: Buffer, number: number, visit: (at: number) => void): void {
+    const count = page.readUInt16LE(20) >> 1;
+    if (HEADER_BYTES + count * 2 > this.#meta.pageSize) {
+      this.#note(`page ${number} has a damaged head`);
+      return;
+    }
+    for (let i = 0; i < count; i++) {
+      const at = HEADER_BYTES + page.readUInt16LE(HEADER_BYTES + i * 2);
+      if (at + NODE_HEADER_BYTES <= this.#meta.pageSize) visit(at);
+      else this.#note(`page ${number} has a node beyond its end`);
+    }
+  }
+
+  /** Returns the first of `count` pages, or undefined when they are missing or were visited before. */
+  #take(number: number, count = 1): Buffer | undefined {
+    if (number > this.#meta.lastPage || number + count - 1 > this.#meta.lastPage) {
+      this.#note(`page ${number} lies outside of the store`);
+      return undefined;
+    }
+    if (this.#seen.has(number)) {
+      this.#note(`page ${number} is used twice`);
+      return undefined;
+    }
+    this.#seen.add(number);
+    this.#pages += count;
+    if (number + count > this.#filePages) {
+      this.#missing += Math.min(count, number + count - this.#filePages);
+      return undefined;
+    }
+    return this.#read(number);
+  }
+
+  #note(damage: string): void {
+    if (this.#damage.length < MAX_DAMAGE_LINES) this.#damage.push(damage);
+  }
+}
+
+/** Returns the number of the page that a node of a branch leads to. */
+function childOf(page: Buffer, at: number): number {
+  return page.readUInt32LE(at) + page.readUInt16LE(at + 4) * 2 ** 32;
+}

@@ -1,0 +1,225 @@
+/**
+ * The room that the store has to grow, and what happens when there is none.
+ *
+ * A reserve is set aside behind the end of LMDB's data file, where no other file can take it. While the disk has space the
+ * reserve is kept whole. When it is not, the level is `full`: nothing new is accepted (the HTTP server answers 507), and
+ * the reserve has room for what must go on: ends of runs, cancellations, deletions. All of this ends by itself when there
+ * is space again, on the disk or, after deletions, within the data file.
+ *
+ * A commit begins only when what it needs at most is set aside, and waits until then; it is never dropped. LMDB must not
+ * meet a full disk: lmdb-js writes its message about that beyond the end of a buffer, which ends the process (SIGABRT).
+ * Where a file system cannot set space aside, the free space is asked for, and a margin of it left.
+ */
+import { closeSync, openSync, statfsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { descriptorOf } from '#src/core/descriptors.ts';
+import { OperatorError } from '#src/core/operator-error.ts';
+import { loadPreallocate, type Preallocate } from '#src/core/preallocate.ts';
+import { isDiskFull } from './commit-failure.ts';
+import type { CommitRoom } from './commit-queue.ts';
+import type { Store } from './store.ts';
+import { DATA_FILE, LOCK_FILE } from './store-place.ts';
+
+/** How much room there is: enough, less than the watermark, or only the reserve. */
+export type RoomLevel = 'ample' | 'low' | 'full';
+
+export interface RoomState {
+  readonly level: RoomLevel;
+  /** On the disk, for the server's user. */
+  readonly freeBytes: number;
+  /** What is set aside for the store. */
+  readonly reservedBytes: number;
+  /** Whether a commit waits for space. */
+  readonly stalled: boolean;
+}
+
+export interface StoreRoomOptions {
+  readonly store: Store;
+  /** The directory of the store. */
+  readonly path: string;
+  readonly reserveBytes: number;
+  /** Less free space than this is `low`. */
+  readonly warnBytes: number;
+  /** Called when the level changes, or when commits begin or cease to wait. */
+  readonly onChange: (state: RoomState) => void;
+}
+
+const LOOK_EVERY_MS = 1000;
+/** While commits are made, they look at most this often. */
+const MIN_LOOK_MS = 100;
+const RETRY_MS = 500;
+/** A reserve of which less is left is set aside anew. */
+const TOP_UP_BELOW = 0.75;
+/** How much more than the reserve there must be before writes are accepted again, so that the level does not flutter. */
+const RECOVERED = 1.25;
+/** When the disk has no room for a whole reserve, a half of it is tried, and so on down to this. */
+const MIN_RESERVE_BYTES = 1024 * 1024;
+/** What others may take of the free space during a commit, where no space can be set aside. */
+const MARGIN_BYTES = 8 * 1024 * 1024;
+
+export class StoreRoom implements CommitRoom, Disposable {
+  readonly #options: StoreRoomOptions;
+  #preallocate: Preallocate | undefined;
+  readonly #descriptor: number;
+  readonly #timer: NodeJS.Timeout;
+  /** The end of what is set aside, as an offset in the file. */
+  #reservedEnd = 0;
+  #isPreallocating = false;
+  #isClosed = false;
+  #lookedAt = 0;
+  /** What commits may still use before `look` has to find out again. */
+  #surelyBytes = 0;
+  /** Whether a commit waits: there is never more than one. */
+  #isStalled = false;
+  #wake: (() => void) | undefined;
+  #state: RoomState = { level: 'ample', freeBytes: 0, reservedBytes: 0, stalled: false };
+
+  private constructor(options: StoreRoomOptions, preallocate: Preallocate | undefined) {
+    this.#options = options;
+    this.#preallocate = preallocate;
+    this.#descriptor = openSync(join(options.path, DATA_FILE), 'r+');
+    this.#timer = setInterval(() => this.look(), LOOK_EVERY_MS).unref();
+    options.store.useRoom(this);
+  }
+
+  /** Sets the reserve aside and resolves once it is known how much room there is. */
+  static async open(options: StoreRoomOptions): Promise<StoreRoom> {
+    const preallocate = options.reserveBytes > 0 ? await loadPreallocate() : undefined;
+    const room = new StoreRoom(options, preallocate);
+    await room.#topUp(0);
+    await room.#completeLockFile();
+    room.look();
+    return room;
+  }
+
+  get state(): RoomState {
+    return this.#state;
+  }
+
+  get isFull(): boolean {
+    return this.#state.level === 'full';
+  }
+
+  /** Called after each commit. */
+  committed(): void {
+    if (performance.now() - this.#lookedAt >= MIN_LOOK_MS) this.look();
+  }
+
+  /**
+   * Takes the space that a commit needs at most. Returns undefined when it is there, else a promise after which the commit
+   * has to ask again. Throws `OperatorError` when there is no space and nobody waits any more.
+   */
+  claim(bytes: number): Promise<void> | undefined {
+    if (bytes > this.#surelyBytes) this.look();
+    if (bytes <= this.#surelyBytes) {
+      this.#surelyBytes -= bytes;
+      return undefined;
+    }
+    if (this.#isClosed) throw new OperatorError('The disk is full.', 'Free some disk space.');
+    return this.#makeRoom(bytes);
+  }
+
+  /** Returns a promise after which a commit that failed is to be tried again; undefined when the error is none of space. */
+  waitAfter(error: unknown): Promise<void> | undefined {
+    if (this.#isClosed || !isDiskFull(error, this.#freeBytes())) return undefined;
+    return this.#wait();
+  }
+
+  async #makeRoom(bytes: number): Promise<void> {
+    await this.#topUp(bytes);
+    this.look();
+    if (bytes > this.#surelyBytes) await this.#wait();
+  }
+
+  /** Resolves after a while, or when the room is closed. Until then the level is `full`. */
+  async #wait(): Promise<void> {
+    this.#isStalled = true;
+    this.look();
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, RETRY_MS);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#isStalled = false;
+  }
+
+  /** Finds out how much room there is now. */
+  look(): void {
+    this.#lookedAt = performance.now();
+    const { reserveBytes } = this.#options;
+    const freeBytes = this.#freeBytes();
+    const { usedBytes } = this.#options.store.extent();
+    const reservedBytes = Math.max(0, this.#reservedEnd - usedBytes);
+    const stalled = this.#isStalled;
+    this.#surelyBytes =
+      this.#preallocate === undefined ? Math.max(0, freeBytes - MARGIN_BYTES) : reservedBytes;
+    if (reservedBytes < reserveBytes * TOP_UP_BELOW && freeBytes > 0) void this.#topUp(0);
+    const before = this.#state;
+    const level = this.#levelOf(freeBytes, reservedBytes, stalled);
+    this.#state = { level, freeBytes, reservedBytes, stalled };
+    if (level !== before.level || stalled !== before.stalled) this.#options.onChange(this.#state);
+  }
+
+  #levelOf(freeBytes: number, reservedBytes: number, stalled: boolean): RoomLevel {
+    const { store, reserveBytes, warnBytes } = this.#options;
+    if (stalled) return 'full';
+    const needed = this.#state.level === 'full' ? reserveBytes * RECOVERED : reserveBytes;
+    if (freeBytes + reservedBytes < needed) {
+      // What was deleted is reused within the file, unless it lies in small pieces: half of the reserve must be left.
+      const isReusable = reservedBytes >= reserveBytes / 2 && store.extent().reusableBytes >= needed;
+      if (!isReusable) return 'full';
+    }
+    return freeBytes < warnBytes ? 'low' : 'ample';
+  }
+
+  /** Sets aside the reserve and, in addition, what a commit needs; less when there is not enough. */
+  async #topUp(bytesNeeded: number): Promise<void> {
+    const preallocate = this.#preallocate;
+    if (preallocate === undefined || this.#isPreallocating || this.#isClosed) return;
+    this.#isPreallocating = true;
+    try {
+      const { usedBytes } = this.#options.store.extent();
+      let bytes = this.#options.reserveBytes + bytesNeeded;
+      while (bytes >= MIN_RESERVE_BYTES && usedBytes + bytes > this.#reservedEnd) {
+        if (await preallocate(this.#descriptor, usedBytes, bytes)) this.#reservedEnd = usedBytes + bytes;
+        else bytes = Math.floor(bytes / 2);
+      }
+      // There is space, but the file system cannot set it aside.
+      if (this.#reservedEnd === 0 && this.#freeBytes() > 2 * MARGIN_BYTES) this.#preallocate = undefined;
+    } finally {
+      this.#isPreallocating = false;
+      if (this.#isClosed) closeSync(this.#descriptor);
+    }
+  }
+
+  /**
+   * LMDB writes to its table of readers through memory: a page that the file lacks on a full disk would end the process
+   * (SIGBUS). The file is reached by LMDB's own descriptor, because closing another one would release LMDB's lock on it,
+   * and other programs would then take this process for dead.
+   */
+  async #completeLockFile(): Promise<void> {
+    const lock = statSync(join(this.#options.path, LOCK_FILE));
+    const descriptor = descriptorOf(lock.dev, lock.ino);
+    if (descriptor !== undefined) await this.#preallocate?.(descriptor, 0, lock.size);
+  }
+
+  #freeBytes(): number {
+    try {
+      const { bavail, bsize } = statfsSync(this.#options.path);
+      return bavail * bsize;
+    } catch {
+      return 0; // the volume is gone: what is written next says so
+    }
+  }
+
+  /** Commits that wait for space fail from now on. */
+  [Symbol.dispose](): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    this.#wake?.();
+    if (!this.#isPreallocating) closeSync(this.#descriptor);
+  }
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import { verify } from '#src/maintenance/verify.ts';
+import { DamagedRecord, defineRecord } from '#storage/codec.ts';
+import { jsonPageOf, listingOf } from '#storage/listing.ts';
+import { openStore } from '#storage/open-store.ts';
+import { temporaryDirectory } from '#test/support/temporary-store.ts';
+
+const things = defineRecord<string>('thing', 1);
+const names = defineRecord<null>('thing-name', 1);
+
+test('one damaged record costs itself: lists go on without it, its key is reported, and verify finds it', async (t) => {
+  const root = temporaryDirectory(t);
+  const path = join(root, 'store');
+  const first = await openStore(path, assert.fail);
+  first.write((tx) => {
+    for (const id of ['a', 'b', 'c']) {
+      tx.put(things, `the text of ${id}`, 'ws_1', id);
+      tx.put(names, null, 'ws_1', id);
+    }
+  });
+  await first[Symbol.asyncDispose]();
+  assert.deepEqual((await verify(root)).damage, []);
+  flip(join(path, 'data.mdb'), 'the text of b');
+
+  const store = await openStore(path, assert.fail);
+  t.after(() => store[Symbol.asyncDispose]());
+  const reported: string[] = [];
+  store.onDamage((key, problem) => reported.push(`${key.join('/')}: ${problem}`));
+  const page = store.list(things, 'ws_1', [], { limit: 2 });
+  assert.deepEqual(
+    [...page].map(({ id }) => id),
+    ['a', 'c'],
+  );
+  const line = 'ws_1/thing/b: A stored thing is damaged: its checksum differs.';
+  assert.deepEqual(reported, [line]);
+  assert.throws(() => store.get(things, 'ws_1', 'b'), DamagedRecord);
+  assert.equal(store.get(things, 'ws_1', 'a'), 'the text of a');
+
+  const all = () => store.list(names, 'ws_1', [], { limit: 10 });
+  const textOf = (_: null, id: string) => store.get(things, 'ws_1', id)!;
+  assert.deepEqual(listingOf(all(), 10, textOf).items, ['the text of a', 'the text of c']);
+  const json = jsonPageOf(all(), 10, (_, id) => Buffer.from(JSON.stringify(textOf(_, id))));
+  assert.deepEqual(JSON.parse(Buffer.from(json).toString()).items, ['the text of a', 'the text of c']);
+
+  store.write((tx) => tx.put(things, 'new', 'ws_1', 'd')); // a server goes on meanwhile
+  const { damage } = await verify(root);
+  assert.deepEqual(damage, ['record ws_1/thing/b: A stored record is damaged: its checksum differs.']);
+});
+
+/** Flips a bit of the last letter of every copy of `text` in the file. */
+function flip(file: string, text: string): void {
+  const bytes = readFileSync(file);
+  let at = bytes.indexOf(text);
+  assert.notEqual(at, -1);
+  for (; at !== -1; at = bytes.indexOf(text, at + 1)) bytes[at + text.length - 1]! ^= 1;
+  writeFileSync(file, bytes);
+}
