@@ -9,7 +9,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import type { ProcessEnd } from './exit-classification.ts';
-import { KernelSocket } from './kernel-socket.ts';
+import { type FrameReading, KernelSocket } from './kernel-socket.ts';
 import type { ChildOrder, Confinement } from './launch-order.ts';
 import type { ZygoteProcess } from './zygote-process.ts';
 
@@ -23,8 +23,15 @@ export interface ChildPort {
 
 /** Starts children of the kernel host. */
 export interface ChildStarter {
-  /** `order` is given what confines kernels, null for nothing, and is called as the constructor of `ConfinedChild` says. */
-  startChild(order: (confinement: Confinement | null) => ChildOrder, events: ChildEvents): ConfinedChild;
+  /**
+   * `order` is given what confines kernels, null for nothing, and is called as the constructor of `ConfinedChild` says.
+   * Frames are JSON unless `reading` says otherwise.
+   */
+  startChild(
+    order: (confinement: Confinement | null) => ChildOrder,
+    events: ChildEvents,
+    reading?: FrameReading,
+  ): ConfinedChild;
   /** Returns a path for one socket or one folder with sockets, not used before, in a folder that only the server enters. */
   newSocketPath(): string;
 }
@@ -47,8 +54,6 @@ export interface ChildEvents {
   /** The child has connected; it has not greeted yet. */
   accepted?(): void;
   forked?(pid: number): void;
-  /** A signal that was asked for has been sent. */
-  signalled?(): void;
   /** Parsed frames in order, the greeting first. A `ShapeError` thrown here is a broken protocol. */
   received(values: readonly unknown[]): void;
   /** Called once, after everything else. */
@@ -57,10 +62,10 @@ export interface ChildEvents {
 
 /**
  * The host says how a process ended within milliseconds. A busy machine, or a host that loads a library, takes longer, and
- * without its word nobody learns why a child did not start.
+ * without its report the server cannot say why a child did not start.
  */
 const END_DETAIL_MS = 2000;
-/** For what a dead child's socket still holds: a process that a cell started may keep it open for ever. */
+/** How long a dead child's socket is still read: a process that a cell started may keep it open for ever. */
 const LAST_WORDS_MS = 250;
 const KILL_MS = 1000;
 
@@ -82,19 +87,23 @@ export class ConfinedChild implements Disposable {
    * Starts the child at once; no event comes before the caller's turn is over. `order` is called when the host is there,
    * immediately before its result is sent.
    */
-  constructor(port: ChildPort, order: () => ChildOrder, events: ChildEvents) {
+  constructor(port: ChildPort, order: () => ChildOrder, events: ChildEvents, reading?: FrameReading) {
     this.#port = port;
     this.#events = events;
-    this.#socket = new KernelSocket(this.#token, {
-      accepted: () => {
-        this.#isAccepted = true;
-        events.accepted?.();
+    this.#socket = new KernelSocket(
+      this.#token,
+      {
+        accepted: () => {
+          this.#isAccepted = true;
+          events.accepted?.();
+        },
+        received: (values) => events.received(values),
+        broken: (reason) => this.#end({ kind: 'broken', reason }),
+        failed: (error) => this.#end({ kind: 'failed', error }),
+        closed: () => this.#onSocketClosed(),
       },
-      received: (values) => events.received(values),
-      broken: (reason) => this.#end({ kind: 'broken', reason }),
-      failed: (error) => this.#end({ kind: 'failed', error }),
-      closed: () => this.#onSocketClosed(),
-    });
+      reading,
+    );
     this.#start(order).catch((error: unknown) => {
       this.#end({ kind: 'unavailable', reason: error instanceof Error ? error.message : String(error) });
     });
@@ -114,7 +123,7 @@ export class ConfinedChild implements Disposable {
     this.#socket.resume();
   }
 
-  /** SIGINT goes to the child's whole process group. Harmless when the child is gone. */
+  /** Sends a signal; SIGINT goes to the child's whole process group. Ignored when the child is gone. */
   signal(name: 'SIGINT' | 'SIGKILL'): void {
     this.#zygote?.signal(this.#id, constants.signals[name]);
   }
@@ -149,7 +158,6 @@ export class ConfinedChild implements Disposable {
       { ...order(), socket_path: path, token: this.#token },
       {
         forked: (pid) => this.#events.forked?.(pid),
-        signalled: () => this.#events.signalled?.(),
         ended: (end) => this.#onProcessEnded(end),
         refused: (reason) => this.#end({ kind: 'refused', reason }),
         lost: () => this.#end({ kind: 'lost' }),

@@ -1,4 +1,3 @@
-import type { Failure } from '#src/core/errors.ts';
 import type { ChildEnd, ChildStarter } from './confined-child.ts';
 import { encodeFrame } from './frame-decoder.ts';
 import { asList, asRecord, asText, isRecord } from './json-shape.ts';
@@ -32,6 +31,12 @@ export interface ConvertedNotebook {
   }[];
 }
 
+/** Why a file was not converted. `ConvertResult` says what the codes mean. */
+export interface ConversionFailure {
+  readonly code: string;
+  readonly message: string;
+}
+
 /**
  * `serialization` after a read, `content` after a write. The code of a failure: `unreadable_notebook` and
  * `unwritable_notebook` lie in what was given, `kernel_host_failed` in a host that is not there, and
@@ -40,7 +45,7 @@ export interface ConvertedNotebook {
 export type ConvertResult =
   | { readonly ok: true; readonly serialization: ConvertedNotebook; readonly content: null }
   | { readonly ok: true; readonly serialization: null; readonly content: string }
-  | { readonly ok: false; readonly error: Failure };
+  | { readonly ok: false; readonly error: ConversionFailure };
 
 const INPUT = 1;
 const TIMEOUT_MS = 30_000;

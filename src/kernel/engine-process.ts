@@ -2,32 +2,21 @@
  * One embedded database in a child of the kernel host (src/kernel/host/engine.py): confined, with the files of one
  * workspace and nothing else. It is asked one thing at a time, and ends when it is disposed of, however busy it is.
  */
-import { randomBytes } from 'node:crypto';
-import { constants } from 'node:os';
 import { parseBoundedJson } from './bounded-json.ts';
+import type { ChildStarter, ConfinedChild } from './confined-child.ts';
 import { encodeFrame } from './frame-decoder.ts';
-import { KernelSocket } from './kernel-socket.ts';
+import { bareConfinement } from './launch-order.ts';
 import type { KernelLimits } from './limits.ts';
-import type { ZygoteProcess } from './zygote-process.ts';
 
 /** Which database to serve. */
 export interface EngineLaunch {
   readonly kind: 'duckdb' | 'sqlite' | 'files';
   /** The folder of the workspace's files. */
   readonly filesDirectory: string;
-  /** Of the database, in that folder. */
+  /** The path of the database in that folder. */
   readonly path: string;
-  /** `probe` leaves no trace on disk; only `write` changes files. None makes one that is not there. */
+  /** `probe` leaves no trace on disk; only `write` changes files. No mode creates a file that does not exist. */
   readonly mode: 'probe' | 'read' | 'write';
-}
-
-export interface EnginePort {
-  readonly zygote: () => Promise<ZygoteProcess>;
-  readonly newSocketPath: () => string;
-  /** As the kernel host reads it. */
-  readonly confinement: Readonly<Record<string, unknown>> | null;
-  /** Of kernels; an engine shares those for files and processor time. */
-  readonly limits: KernelLimits;
 }
 
 const REQUEST = 1;
@@ -46,36 +35,46 @@ interface Pending {
 }
 
 export class EngineProcess implements Disposable {
-  readonly #id = randomBytes(8).toString('hex');
-  readonly #socket: KernelSocket;
+  readonly #child: ConfinedChild;
   readonly #ready: Promise<unknown>;
   #pending: Pending | undefined;
-  #zygote: ZygoteProcess | undefined;
   #ended = false;
   #pid: number | undefined;
 
-  /** Starts at once. */
-  constructor(launch: EngineLaunch, port: EnginePort) {
-    const token = randomBytes(32).toString('hex');
+  /** Starts at once. `limits` are those of kernels; an engine shares the ones for files and processor time. */
+  constructor(launch: EngineLaunch, limits: KernelLimits, host: ChildStarter) {
     const end = () => this[Symbol.dispose]();
-    this.#socket = new KernelSocket(
-      token,
+    this.#ready = this.#awaited();
+    this.#ready.catch(() => {}); // `ask` rejects with it
+    const timeout = setTimeout(end, START_TIMEOUT_MS).unref();
+    this.#ready.finally(() => clearTimeout(timeout)).catch(() => {}); // the same rejection
+    const { kind: engine, filesDirectory: folder, path, mode } = launch;
+    this.#child = host.startChild(
+      (confinement) => ({
+        op: 'engine',
+        engine,
+        folder,
+        path,
+        mode,
+        memory: MEMORY_BYTES,
+        limits: {
+          NOFILE: OPEN_FILES,
+          ...(limits.fileBytes === null ? {} : { FSIZE: limits.fileBytes }),
+        },
+        nice: limits.nice,
+        confine: bareConfinement(confinement),
+      }),
       {
-        accepted: () => {},
+        forked: (pid) => {
+          this.#pid = pid;
+        },
         received: (values) => {
           for (const value of values) this.#take(value);
         },
-        broken: end,
-        failed: end,
-        closed: end,
+        ended: end,
       },
       { parse: answerOf, limitBytes: FRAME_LIMIT_BYTES },
     );
-    this.#ready = this.#awaited();
-    this.#ready.catch(() => {}); // told to whoever asks
-    this.#start(launch, port, token).catch(end);
-    const timeout = setTimeout(end, START_TIMEOUT_MS).unref();
-    this.#ready.finally(() => clearTimeout(timeout)).catch(() => {});
   }
 
   /** Undefined until it was forked. */
@@ -89,12 +88,12 @@ export class EngineProcess implements Disposable {
 
   /**
    * Resolves with the answer: the members of a message, or the bytes of rows (engine_rows.py). Rejects when the process
-   * ends before that, and when it has not answered the last request yet.
+   * ends before that, and when the last request is still unanswered.
    */
   async ask(request: Readonly<Record<string, unknown>>): Promise<unknown> {
     await this.#ready;
     const answer = this.#awaited();
-    if (!this.#ended) this.#socket.send(encodeFrame(REQUEST, request));
+    if (!this.#ended) this.#child.send(encodeFrame(REQUEST, request));
     return answer;
   }
 
@@ -102,46 +101,9 @@ export class EngineProcess implements Disposable {
   [Symbol.dispose](): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#socket.destroy();
-    this.#zygote?.signal(this.#id, constants.signals.SIGKILL);
+    this.#child[Symbol.dispose]();
     this.#pending?.reject(new Error('The engine has ended.'));
     this.#pending = undefined;
-  }
-
-  async #start(launch: EngineLaunch, port: EnginePort, token: string): Promise<void> {
-    const zygote = await port.zygote();
-    if (this.#ended) return; // and nothing must listen any more
-    const socketPath = port.newSocketPath();
-    await this.#socket.listen(socketPath);
-    if (this.#ended) return this.#socket.destroy();
-    this.#zygote = zygote;
-    const { kind: engine, filesDirectory: folder, path, mode } = launch;
-    const { fileBytes, nice } = port.limits;
-    const end = () => this[Symbol.dispose]();
-    zygote.order(
-      this.#id,
-      {
-        op: 'engine',
-        engine,
-        folder,
-        path,
-        mode,
-        socket_path: socketPath,
-        token,
-        memory: MEMORY_BYTES,
-        limits: { NOFILE: OPEN_FILES, ...(fileBytes === null ? {} : { FSIZE: fileBytes }) },
-        nice,
-        confine: port.confinement,
-      },
-      {
-        forked: (pid) => {
-          this.#pid = pid;
-        },
-        ended: end,
-        refused: end,
-        lost: end,
-      },
-    );
   }
 
   #take(answer: unknown): void {
@@ -159,7 +121,7 @@ export class EngineProcess implements Disposable {
   }
 }
 
-/** The members of a message, or a copy of the bytes when it is none. */
+/** Returns the members of a message, or a copy of the bytes when they are rows. */
 function answerOf(body: Buffer): unknown {
   return body[0] === OPENING_BRACE ? parseBoundedJson(body) : Buffer.from(body);
 }

@@ -27,7 +27,7 @@ export function hostEnvironment(
   };
 }
 
-/** The environment of one kernel: HOME is its working directory, and `python` is the interpreter it runs on. */
+/** Returns the environment of one kernel: HOME is its working directory, and `python` is the interpreter it runs on. */
 export function kernelEnvironment(
   server: Environment,
   python: string,

@@ -50,7 +50,7 @@ const SIGNAL_NAMES: ReadonlyMap<number, string> = new Map(
     .map(([name, number]) => [number, name]),
 );
 
-/** What our own doing explains comes first, then how the process ended. */
+/** Returns why a kernel ended. What the server did explains more than how the process ended. */
 export function classifyExit(facts: EndFacts): KernelExit {
   const end = facts.end;
   const signal = end?.signal == null ? null : (SIGNAL_NAMES.get(end.signal) ?? `signal ${end.signal}`);

@@ -4,7 +4,7 @@ export interface Frame {
   readonly body: Buffer;
 }
 
-/** The other side does not speak our protocol; whoever sent it is not to be read any further. */
+/** The other side broke the protocol. Nothing more is read from it. */
 export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
@@ -12,12 +12,12 @@ export class FrameError extends Error {
 const HEADER_BYTES = 5;
 const FIRST_BUFFER_BYTES = 64 * 1024;
 
-/** The frame that carries `message`: u32le length of what follows, u8 channel, JSON. */
+/** Returns the frame that carries `message`: u32le length of what follows, u8 channel, JSON. */
 export function encodeFrame(channel: number, message: unknown): Buffer {
   return Buffer.concat(framedParts(channel, [Buffer.from(JSON.stringify(message))]));
 }
 
-/** The parts of a frame whose body is these parts. */
+/** Returns the parts of a frame whose body consists of these parts. */
 export function framedParts(channel: number, parts: readonly Uint8Array[]): Uint8Array[] {
   const head = Buffer.allocUnsafe(HEADER_BYTES);
   head.writeUInt32LE(
@@ -42,7 +42,7 @@ export class FrameDecoder {
     this.#limitBytes = limitBytes;
   }
 
-  /** The frames that `chunk` completes, in order. Throws FrameError after the last good one; call it no more then. */
+  /** Yields the frames that `chunk` completes, in order. Throws FrameError after the last good one, and is of no use then. */
   *push(chunk: Buffer): Generator<Frame, void> {
     let rest = chunk;
     while (rest.length > 0) {
@@ -69,7 +69,7 @@ export class FrameDecoder {
     }
   }
 
-  /** The size of the frame that starts here, header included; null while its header is incomplete. */
+  /** Returns the size of the frame that starts here, header included; null while its header is incomplete. */
   #frameBytes(bytes: Buffer): number | null {
     if (bytes.length < HEADER_BYTES) return null;
     const length = bytes.readUInt32LE(0);
@@ -78,7 +78,7 @@ export class FrameDecoder {
     return 4 + length;
   }
 
-  /** Gathers from `chunk` until `wantedBytes` are there; answers what is left of the chunk. */
+  /** Gathers from `chunk` until `wantedBytes` are there. Returns what is left of the chunk. */
   #take(chunk: Buffer, wantedBytes: number): Buffer {
     const missing = wantedBytes - this.#gatheredBytes;
     if (missing <= 0) return chunk;

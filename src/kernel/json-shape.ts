@@ -1,4 +1,4 @@
-/** Readers for JSON that nobody vouches for. Each answers the value with its type proven, or throws ShapeError. */
+/** Readers for JSON from an untrusted source. Each returns the value with its type checked, or throws ShapeError. */
 
 export class ShapeError extends Error {
   override readonly name = 'ShapeError';
@@ -43,7 +43,7 @@ export function asList<T>(
   return value.map((one: unknown) => item(one, where));
 }
 
-/** Null and missing are both null: marimo sends nulls, other writers leave members out. */
+/** Returns null for null and for a missing member: marimo sends nulls, other writers leave members out. */
 export function orNull<T>(
   value: unknown,
   read: (value: unknown, where: string) => T,

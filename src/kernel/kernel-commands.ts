@@ -1,13 +1,13 @@
-/** The frames that a kernel understands: marimo's commands with our `seq`, values of UI elements, answers to calls. */
+/** The frames that a kernel understands: marimo's commands with our `seq`, interrupts of commands, results of calls. */
 import { encodeFrame, framedParts } from './frame-decoder.ts';
 import type { KernelLaunch, ScratchpadRequest } from './kernel.ts';
 import type { CellConfig } from './messages.ts';
 
 const CONTROL = 1;
-const UI = 2;
+const INTERRUPT = 4;
 const CALL = 5;
 
-/** marimo's words for a cell's configuration. Members that are not given are not sent: the kernel keeps what it has. */
+/** Returns a cell's configuration with marimo's names. Members that are not given are not sent, so the kernel keeps them. */
 export function toMarimoConfig(config: CellConfig): Record<string, unknown> {
   return {
     ...(config.disabled === undefined ? {} : { disabled: config.disabled }),
@@ -29,26 +29,30 @@ export function controlFrame(seq: number, type: string, fields: Readonly<Record<
   return encodeFrame(CONTROL, { ...fields, type, seq });
 }
 
-export function uiFrame(values: Readonly<Record<string, unknown>>, token: string): Buffer {
-  return encodeFrame(UI, uiUpdate(values, token));
+/** Says which command the next SIGINT is meant for. */
+export function interruptFrame(seq: number): Buffer {
+  return Buffer.concat(framedParts(INTERRUPT, [u32(seq)]));
 }
 
-/** The number of the call before the JSON, so that no JSON, however made, answers another call. */
+/** Returns the result of a call. The call's number stands before the JSON, so no JSON can pass for another call's result. */
 export function callFrame(id: number, json: readonly (string | Uint8Array)[]): Uint8Array[] {
-  const number = Buffer.allocUnsafe(4);
-  number.writeUInt32LE(id >>> 0);
   return framedParts(CALL, [
-    number,
+    u32(id),
     ...json.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)),
   ]);
 }
 
-/** Registers every cell and runs none. */
+/** Returns the command that registers every cell and runs none. */
 export function createNotebook(launch: KernelLaunch): Record<string, unknown> {
   return {
     executionRequests: launch.cells.map(({ cellId, code }) => ({ cellId, code, request: null })),
     cellIds: launch.cells.map(({ cellId }) => cellId),
-    setUiElementValueRequest: uiUpdate(launch.uiValues ?? {}, 'open'),
+    setUiElementValueRequest: {
+      type: 'update-ui-element',
+      objectIds: Object.keys(launch.uiValues ?? {}),
+      values: Object.values(launch.uiValues ?? {}),
+      token: 'open',
+    },
     autoRun: false,
     request: null,
   };
@@ -58,7 +62,7 @@ export function executeScratchpad(request: ScratchpadRequest): Record<string, un
   return {
     code: request.code,
     runId: request.runId,
-    // Nobody answers an agent's input(): it is to fail at once.
+    // input() fails at once, because there is nobody to type.
     allowStdin: false,
     notebookCells: request.cells.map(({ cellId, code, name, config, version }) => ({
       id: cellId,
@@ -72,17 +76,14 @@ export function executeScratchpad(request: ScratchpadRequest): Record<string, un
   };
 }
 
-/** marimo wants all eight members; this path makes it write tracebacks as plain text. */
+/** Returns the HTTP request that marimo expects, with all eight members. This path makes it write tracebacks as plain text. */
 function httpRequest(meta: Record<string, unknown>): Record<string, unknown> {
   const nothing = { base_url: {}, headers: {}, query_params: {}, path_params: {}, cookies: {}, user: {} };
   return { ...nothing, url: { path: '/api/kernel/execute' }, meta };
 }
 
-function uiUpdate(values: Readonly<Record<string, unknown>>, token: string): Record<string, unknown> {
-  return {
-    type: 'update-ui-element',
-    objectIds: Object.keys(values),
-    values: Object.values(values),
-    token,
-  };
+function u32(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4);
+  bytes.writeUInt32LE(value >>> 0);
+  return bytes;
 }

@@ -1,6 +1,6 @@
 /**
  * Supervisor of the kernel host: one Python process that has marimo loaded and forks every kernel. It owns that process
- * and, through it, all kernels. When the process ends unasked, its kernels are reported gone, and it is started again: at
+ * and, through it, all kernels. When the process ends unexpectedly, its kernels are reported lost, and it is started again: at
  * once the first time, then with growing pauses of up to five seconds. Disposing kills every kernel and waits for the end.
  */
 import { existsSync, readFileSync } from 'node:fs';
@@ -13,20 +13,17 @@ import { hostEnvironment, kernelEnvironment } from './environment.ts';
 import { KernelHostError } from './host-error.ts';
 import { findHostScript } from './host-script.ts';
 import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
-import { KernelProcess } from './kernel-process.ts';
-import {
-  bareConfinement,
-  type ChildOrder,
-  type Confinement,
-  confinementWanted,
-  forkOrder,
-} from './launch-order.ts';
+import { type KernelMetrics, KernelProcess } from './kernel-process.ts';
+import type { FrameReading } from './kernel-socket.ts';
+import { type ChildOrder, type Confinement, confinementWanted, forkOrder } from './launch-order.ts';
 import { type KernelLimits, NO_LIMITS } from './limits.ts';
 import { OomWatch } from './oom-watch.ts';
 import { SocketDirectory } from './socket-directory.ts';
 import { type HostHello, type KernelLog, ZygoteProcess } from './zygote-process.ts';
 
 export interface KernelHostOptions {
+  /** Where starts and ends of kernels are counted, if anywhere. */
+  readonly metrics?: KernelMetrics;
   readonly python: string;
   /** Default: src/kernel/host/zygote.py of this package. */
   readonly hostScript?: string;
@@ -46,21 +43,22 @@ export interface KernelHostOptions {
   readonly writePaths?: readonly string[];
   /** Default `host`. */
   readonly kernelNetwork?: 'host' | 'none';
-  /** Of kernels, for a server that is root. */
+  /** The user id of kernels, for a server that runs as root. */
   readonly kernelUid?: number;
-  /** Of the server; what of it reaches the children is decided in environment.ts. Default: this process's. */
+  /** The server's environment variables; environment.ts decides which of them children get. Default: those of this process. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly launchTimeoutMs?: number;
 }
 
 export type { HostHello };
 
-export type KernelHostState = 'starting' | 'up' | 'restarting' | 'down';
+/** `silent`: it does not respond. It either does again, or is killed and `restarting`. */
+export type KernelHostState = 'starting' | 'up' | 'silent' | 'restarting' | 'down';
 
 const BOOT_TIMEOUT_MS = 60_000;
 const LAUNCH_TIMEOUT_MS = 30_000;
 const RESTART_PAUSES_MS = [0, 250, 1000, 2500, 5000];
-/** A host that ran this long was well: its end counts as the first one again. */
+/** A host that ran this long was healthy: its end counts as the first one again. */
 const SOUND_AFTER_MS = 30_000;
 const STOP_MS = 2000;
 
@@ -76,7 +74,6 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
   readonly #children: ChildPort;
   readonly #oomWatch = new OomWatch();
   readonly #kernels = new Set<KernelProcess>();
-  readonly #listeners = new Set<(state: KernelHostState) => void>();
   #waiters: Waiter[] = [];
   #state: KernelHostState = 'down';
   #marimo: KernelHost['marimo'];
@@ -128,7 +125,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     }
   }
 
-  /** Returns at once. The kernel waits for a host that is restarting; the sink hears of every outcome. */
+  /** Returns at once. The kernel waits for a host that is restarting; every outcome is reported to the sink. */
   startKernel(launch: KernelLaunch, sink: KernelSink): Kernel {
     const { python, environment = process.env, launchTimeoutMs = LAUNCH_TIMEOUT_MS } = this.#options;
     const kernel: KernelProcess = new KernelProcess(launch, sink, {
@@ -139,6 +136,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
       oomWatch: this.#oomWatch,
       limits: this.limits,
       log: this.#options.log,
+      metrics: this.#options.metrics,
       forget: () => this.#kernels.delete(kernel),
     });
     this.#kernels.add(kernel);
@@ -151,8 +149,17 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
   }
 
   /** Returns at once. The child waits for a host that is restarting, and ends with the host. */
-  startChild(order: (confinement: Confinement | null) => ChildOrder, events: ChildEvents): ConfinedChild {
-    return new ConfinedChild(this.#children, () => order(this.#policy().confinement), events);
+  startChild(
+    order: (confinement: Confinement | null) => ChildOrder,
+    events: ChildEvents,
+    reading?: FrameReading,
+  ): ConfinedChild {
+    return new ConfinedChild(this.#children, () => order(this.#policy().confinement), events, reading);
+  }
+
+  /** Yields the process ids of the kernels that have been forked. */
+  *kernelPids(): Generator<number> {
+    for (const { pid } of this.#kernels) if (pid !== null) yield pid;
   }
 
   newSocketPath(): string {
@@ -161,18 +168,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
 
   /** Returns at once; the engine waits for a host that is restarting. It ends when it is disposed of, or with the host. */
   startEngine(launch: EngineLaunch): EngineProcess {
-    return new EngineProcess(launch, {
-      zygote: () => this.#whenUp(),
-      newSocketPath: () => this.#sockets.newPath(),
-      confinement: bareConfinement(this.#policy().confinement),
-      limits: this.limits,
-    });
-  }
-
-  /** Answers a function that ends the subscription. */
-  onStateChange(listener: (state: KernelHostState) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return new EngineProcess(launch, this.limits, this);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -198,6 +194,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
       env: hostEnvironment(environment, preload, this.#wanted()),
       bootTimeoutMs: BOOT_TIMEOUT_MS,
       log,
+      onSilence: (isSilent) => this.#onSilence(isSilent),
     });
     const problem = this.#disposed
       ? new KernelHostError('kernel_host_failed', 'The kernel host was stopped.')
@@ -212,9 +209,22 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     this.#confinement =
       confinement === 'off' ? 'off: notebook code may do whatever this server may' : hello.confinement;
     void zygote.ended.then(() => this.#onLost(performance.now() - upSince));
+    if (this.#state === 'restarting') log.info({ failures: this.#failures }, 'the kernel host is back');
     this.#enter('up');
-    for (const waiter of this.#waiters.splice(0)) waiter.resolve(zygote);
+    this.#serveWaiters(zygote);
     return hello;
+  }
+
+  #serveWaiters(zygote: ZygoteProcess): void {
+    for (const waiter of this.#waiters.splice(0)) waiter.resolve(zygote);
+  }
+
+  #onSilence(isSilent: boolean): void {
+    if (this.#disposed || this.#zygote === null) return;
+    if (isSilent) this.#options.log.warn({}, 'the kernel host does not respond');
+    else this.#options.log.info({}, 'the kernel host responds again');
+    this.#enter(isSilent ? 'silent' : 'up');
+    if (!isSilent) this.#serveWaiters(this.#zygote);
   }
 
   #unfit(hello: HostHello): KernelHostError | null {
@@ -255,7 +265,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
   }
 
   #whenUp(): Promise<ZygoteProcess> {
-    if (this.#zygote?.alive) return Promise.resolve(this.#zygote);
+    if (this.#zygote?.alive && this.#state !== 'silent') return Promise.resolve(this.#zygote);
     if (this.#disposed || this.#state === 'down') {
       return Promise.reject(new KernelHostError('kernel_host_failed', 'The kernel host is not running.'));
     }
@@ -269,7 +279,6 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
       const error = new KernelHostError('kernel_host_failed', 'The kernel host is not running.');
       for (const waiter of this.#waiters.splice(0)) waiter.reject(error);
     }
-    for (const listener of this.#listeners) listener(state);
   }
 
   #wanted() {

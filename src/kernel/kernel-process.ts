@@ -9,7 +9,7 @@
  * Invariants: a bridge-done counts only for the seq in flight; no command before `up`; `exited` exactly once, and nothing
  * after it.
  */
-import { randomBytes } from 'node:crypto';
+import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { CommandSlot } from './command-slot.ts';
 import { type ChildEnd, type ChildPort, ConfinedChild } from './confined-child.ts';
 import { classifyExit, type EndFacts, type ProcessEnd } from './exit-classification.ts';
@@ -20,7 +20,6 @@ import {
   createNotebook,
   executeScratchpad,
   toMarimoConfigs,
-  uiFrame,
 } from './kernel-commands.ts';
 import type { ChildOrder } from './launch-order.ts';
 import type { KernelLimits } from './limits.ts';
@@ -29,12 +28,16 @@ import type { BridgeDone, KernelMessage } from './messages.ts';
 import type { OomWatch } from './oom-watch.ts';
 import type { KernelLog } from './zygote-process.ts';
 
+/** What is counted of kernels. */
+export type KernelMetrics = Pick<ServerMetrics, 'kernelStarts' | 'kernelStartDuration' | 'kernelEnds'>;
+
 /** What a kernel needs of the host that started it. */
 export interface KernelPort extends ChildPort {
   readonly forkOrder: () => ChildOrder;
   readonly launchTimeoutMs: number;
   readonly limits: KernelLimits;
   readonly log: KernelLog;
+  readonly metrics: KernelMetrics | undefined;
   readonly oomWatch: OomWatch;
   /** Called once, before the sink's `exited`. */
   readonly forget: () => void;
@@ -77,17 +80,21 @@ export class KernelProcess implements Kernel {
         this.#pid = pid;
         this.#becomeUp();
       },
-      signalled: () => this.#commands.landed(),
       received: (values) => this.#receive(values),
       ended: (end) => this.#onEnded(end),
     });
     this.#commands = new CommandSlot({
       send: (frame) => this.#child.send(frame),
-      interrupt: () => this.#child.signal('SIGINT'),
+      signal: () => this.#child.signal('SIGINT'),
     });
     this.#after(port.launchTimeoutMs, () => {
       if (this.#state !== 'up') this.#refuse('kernel_start_failed', 'The kernel did not start in time.');
     });
+  }
+
+  /** Null until it was forked. */
+  get pid(): number | null {
+    return this.#pid;
   }
 
   get inFlight(): number | null {
@@ -95,31 +102,19 @@ export class KernelProcess implements Kernel {
   }
 
   execute(request: Parameters<Kernel['execute']>[0]): number {
-    return this.command('execute-cells', request);
-  }
-
-  edit(request: Parameters<Kernel['edit']>[0]): number {
-    return this.command('edit-cells', { ...request, configs: toMarimoConfigs(request.configs) });
+    return this.#command('execute-cells', request);
   }
 
   configure(configs: Parameters<Kernel['configure']>[0]): number {
-    return this.command('update-cell-config', { configs: toMarimoConfigs(configs) });
+    return this.#command('update-cell-config', { configs: toMarimoConfigs(configs) });
   }
 
   scratchpad(request: Parameters<Kernel['scratchpad']>[0]): number {
-    return this.command('execute-scratchpad', executeScratchpad(request));
+    return this.#command('execute-scratchpad', executeScratchpad(request));
   }
 
-  command(type: string, fields: Readonly<Record<string, unknown>>): number {
-    if (this.#state !== 'up')
-      throw new Error(`${type} was given to kernel ${this.id}, which is ${this.#state}`);
-    return this.#commands.give(type, fields);
-  }
-
-  setUiElements(values: Readonly<Record<string, unknown>>): string {
-    const token = randomBytes(8).toString('hex');
-    this.#child.send(uiFrame(values, token));
-    return token;
+  findErrors({ cellIds, codes }: Parameters<Kernel['findErrors']>[0]): number {
+    return this.#command('edit-cells', { codes, configs: {}, deleteIds: [], judge: cellIds });
   }
 
   answerCall(id: number, json: readonly (string | Uint8Array)[]): void {
@@ -157,9 +152,15 @@ export class KernelProcess implements Kernel {
     this.#child.resume();
   }
 
+  #command(type: string, fields: Readonly<Record<string, unknown>>): number {
+    if (this.#state !== 'up')
+      throw new Error(`${type} was given to kernel ${this.id}, which is ${this.#state}`);
+    return this.#commands.give(type, fields);
+  }
+
   #order(): ChildOrder {
     this.#state = 'forking';
-    this.#port.oomWatch.hasKilled(); // what happened before is none of this kernel's business
+    this.#port.oomWatch.hasKilled(); // forgets kills from before this kernel
     return this.#port.forkOrder();
   }
 
@@ -189,13 +190,11 @@ export class KernelProcess implements Kernel {
       this.#mark('greetedAt');
       this.#state = 'opening';
       this.#commands.give('create-notebook', createNotebook(this.#launch));
-    } else {
-      this.#commands.notice(message);
     }
     batch.push(message);
   }
 
-  /** When the notebook is open and the host has told the pid, in whichever order the two came. */
+  /** Becomes `up` when the notebook is open and the host has reported the pid, in whichever order. */
   #becomeUp(): void {
     if (this.#state !== 'opening' || this.#opened === null || this.#pid === null) return;
     const { startedAt, acceptedAt, greetedAt, openedAt } = this.#times;
@@ -205,6 +204,10 @@ export class KernelProcess implements Kernel {
       connectMs: greetedAt - acceptedAt,
       openMs: openedAt - greetedAt,
     };
+    const durationMs = Math.round(openedAt - startedAt);
+    this.#port.log.info({ sessionId: this.id, pid: this.#pid, durationMs }, 'a kernel has started');
+    this.#port.metrics?.kernelStarts.of('started').add();
+    this.#port.metrics?.kernelStartDuration.of().observe(durationMs / 1000);
     try {
       this.#sink.ready({ phases, done: this.#opened, pid: this.#pid });
     } catch (error) {
@@ -212,9 +215,9 @@ export class KernelProcess implements Kernel {
     }
   }
 
-  /** A mistake of ours in taking what this kernel said: it costs this session its kernel, and nobody else anything. */
+  /** Ends this kernel after a bug of the server in handling its messages, so that no other session is affected. */
   #contain(error: unknown): void {
-    this.#port.log.error({ err: error, kernel: this.id }, 'what a kernel sent could not be taken');
+    this.#port.log.error({ err: error, kernel: this.id }, 'a message of a kernel could not be handled');
     this.#refuse('kernel_protocol_error', 'The kernel sent something that the server could not take.');
   }
 
@@ -238,20 +241,26 @@ export class KernelProcess implements Kernel {
     const wasReady = this.#state === 'up';
     this.#state = 'gone';
     for (const timer of this.#timers) clearTimeout(timer);
-    this.#commands.dispose();
     this.#child[Symbol.dispose]();
     this.#port.forget();
-    this.#sink.exited(
-      classifyExit({
-        wasReady,
-        asked: this.#asked,
-        hostLost,
-        refusal: this.#refusal,
-        end,
-        wasOutOfMemory: () => this.#port.oomWatch.hasKilled(),
-        limits: this.#port.limits,
-      }),
+    const exit = classifyExit({
+      wasReady,
+      asked: this.#asked,
+      hostLost,
+      refusal: this.#refusal,
+      end,
+      wasOutOfMemory: () => this.#port.oomWatch.hasKilled(),
+      limits: this.#port.limits,
+    });
+    const livedMs = Math.round(performance.now() - this.#times.startedAt);
+    const { cause, message } = exit;
+    this.#port.log.info(
+      { sessionId: this.id, pid: this.#pid, cause, message, livedMs },
+      'a kernel has ended',
     );
+    if (!wasReady) this.#port.metrics?.kernelStarts.of('failed').add();
+    this.#port.metrics?.kernelEnds.of(cause).add();
+    this.#sink.exited(exit);
   }
 
   #after(delayMs: number, act: () => void): void {

@@ -21,23 +21,23 @@ const SLICE_FRAMES = 16;
 const SLICE_LIMIT = 512;
 
 export interface SocketEvents {
-  /** Somebody has connected. */
+  /** A process has connected. */
   accepted(): void;
-  /** Frames, parsed, in order; the first one of all is the greeting. What it throws as ShapeError is a broken protocol. */
+  /** Parsed frames, in order, the greeting first. A ShapeError thrown here counts as a broken protocol. */
   received(values: readonly unknown[]): void;
   /** The other side broke the protocol and is cut off. `closed` follows. */
   broken(reason: string): void;
-  /** Something else was thrown while a frame was taken, which is a mistake of ours. The other side is cut off, too. */
+  /** Something else was thrown while a frame was handled, which is a bug of the server. The other side is cut off, too. */
   failed(error: unknown): void;
-  /** Once, when a connection that was accepted has ended, however it did. */
+  /** Called once, when an accepted connection has ended for whatever reason. */
   closed(): void;
 }
 
 /** How the frames of a child are read. */
 export interface FrameReading {
-  /** The value of a frame; `body` is valid during the call. */
+  /** Returns the value of a frame. `body` is valid only during the call. */
   readonly parse: (body: Buffer) => unknown;
-  /** Most bytes of one frame. */
+  /** The largest frame, in bytes. */
   readonly limitBytes: number;
 }
 
@@ -77,7 +77,7 @@ export class KernelSocket {
     });
   }
 
-  /** Ignored when nobody is connected (any more). */
+  /** Sends the parts of one frame. Ignored while nobody is connected. */
   send(...frame: readonly Uint8Array[]): void {
     const socket = this.#socket;
     if (!socket?.writable) return;
@@ -110,7 +110,7 @@ export class KernelSocket {
     this.#server.close(); // also removes the path
     this.#socket = socket;
     socket.on('data', (chunk) => this.#read(chunk));
-    socket.on('error', () => {}); // 'close' follows and says all there is to say
+    socket.on('error', () => {}); // 'close' follows and is handled
     socket.once('close', () => this.#onClose());
     this.#events.accepted();
     if (this.#paused) socket.pause();
@@ -122,7 +122,7 @@ export class KernelSocket {
     this.#work();
   }
 
-  /** Takes what was read, slice by slice, until this turn's time is up. What is left then is taken in the next turn. */
+  /** Handles what was read, slice by slice, until this turn's time is up. The rest follows in the next turn. */
   #work(): void {
     const startedAt = performance.now();
     let ms = 0;
@@ -183,7 +183,7 @@ export class KernelSocket {
     else setImmediate(goOn);
   }
 
-  /** What the other side said last comes before its end. */
+  /** Reports the end only after the last frames were handled. */
   #onClose(): void {
     this.#hasClosed = true;
     if (!this.#resting) this.#events.closed();

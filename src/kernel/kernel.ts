@@ -6,6 +6,8 @@ export interface KernelLaunch {
   /** The caller's name for the kernel, in logs only; two kernels may share it. */
   readonly id: string;
   readonly cwd: string;
+  /** The notebook's own file, as `__file__` names it: a place in `cwd`, where no such file need be. */
+  readonly fileName?: string;
   /** Wins over the few variables that every kernel has (PATH, HOME, LANG…). */
   readonly env: Readonly<Record<string, string>>;
   readonly cells: readonly { readonly cellId: string; readonly code: string; readonly config: CellConfig }[];
@@ -13,7 +15,7 @@ export interface KernelLaunch {
   readonly uiValues?: Readonly<Record<string, unknown>>;
 }
 
-/** Milliseconds of each step: until the forked process answers, until it is confined and shows its token, until all cells are registered. */
+/** Milliseconds until the forked process connects, then until it is confined and greets, then until all cells are registered. */
 export interface LaunchPhases {
   readonly forkMs: number;
   readonly connectMs: number;
@@ -22,11 +24,11 @@ export interface LaunchPhases {
 
 /** Where one kernel reports. Nothing is called before `startKernel` has returned, nothing after `exited`. */
 export interface KernelSink {
-  /** Once, or never: the notebook is open, nothing has run. The messages of the open came before. */
+  /** Called at most once, after the messages of the opening: the notebook is open, nothing has run. */
   ready(info: { readonly phases: LaunchPhases; readonly done: BridgeDone; readonly pid: number }): void;
-  /** All that one read of the socket brought, in order. */
+  /** The messages of one read of the socket, in order. */
   messages(batch: readonly KernelMessage[]): void;
-  /** Exactly once, always, also when the kernel never became ready. */
+  /** Always called exactly once, also when the kernel never became ready. */
   exited(exit: KernelExit): void;
 }
 
@@ -50,8 +52,8 @@ export interface ScratchpadRequest {
 }
 
 /**
- * One kernel process. A command is a method that answers a seq; its end is the `bridge-done` message with that seq. One
- * command at a time: giving another while `inFlight` is not null, or before ready, throws (a mistake of the caller).
+ * One kernel process. A command is a method that returns a seq; its end is the `bridge-done` message with that seq. One
+ * command at a time: a command throws while `inFlight` is not null, or before the kernel is ready (a mistake of the caller).
  */
 export interface Kernel {
   readonly id: string;
@@ -62,27 +64,23 @@ export interface Kernel {
     readonly codes: readonly string[];
     readonly fresh?: boolean;
   }): number;
-  /** Changes the notebook without running anything. */
-  edit(request: {
-    readonly codes: Readonly<Record<string, string>>;
-    readonly configs: Readonly<Record<string, CellConfig>>;
-    readonly deleteIds: readonly string[];
-  }): number;
   configure(configs: Readonly<Record<string, CellConfig>>): number;
   scratchpad(request: ScratchpadRequest): number;
-  /** Any other command of marimo's, by its wire name and members. */
-  command(type: string, fields: Readonly<Record<string, unknown>>): number;
-  /** Legal at any time once ready; answered by a bridge-done with the returned token, which may cover several updates. */
-  setUiElements(values: Readonly<Record<string, unknown>>): string;
-  /** The answer to a `kernel-call`: the parts of one JSON text. */
+  /** Asks which structural errors these cells would have with other code: `bridge-judged` says. Changes nothing. */
+  findErrors(request: {
+    readonly cellIds: readonly string[];
+    /** New code of cells, by cell id. */
+    readonly codes: Readonly<Record<string, string>>;
+  }): number;
+  /** Sends the result of a `kernel-call`: the parts of one JSON text. */
   answerCall(id: number, json: readonly (string | Uint8Array)[]): void;
   /** Asks for one interrupt of the command in flight, however often it is called; false when nothing is in flight. */
   interrupt(): boolean;
   /** Ends the process and all it started, at once. */
   kill(): void;
-  /** Ends it in good order: interrupt if busy, marimo's own stop, and SIGKILL after a second and a half. */
+  /** Ends the process in order: an interrupt if it is busy, marimo's own stop, and SIGKILL after a second and a half. */
   stop(): void;
-  /** Stops reading: a kernel that goes on writing blocks. Only `resume` lets it, and an interrupt of it, proceed. */
+  /** Stops reading, so that a kernel which goes on writing blocks. Neither it nor an interrupt proceeds until `resume`. */
   pause(): void;
   resume(): void;
 }

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { KernelLaunch } from './kernel.ts';
 import { toMarimoConfig } from './kernel-commands.ts';
 import { type KernelLimits, rlimitsOf } from './limits.ts';
@@ -41,7 +42,7 @@ const APP_OPTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
     typeof value === 'string' && ['auto', 'native', 'polars', 'lazy-polars', 'pandas'].includes(value),
 };
 
-/** The order that makes the kernel host fork a kernel for this notebook. */
+/** Returns the order that makes the kernel host fork a kernel for this notebook. */
 export function forkOrder(
   launch: KernelLaunch,
   policy: LaunchPolicy,
@@ -58,7 +59,7 @@ export function forkOrder(
       cliArgs: {},
       appConfig: Object.fromEntries(known),
       argv: [],
-      filename: null,
+      filename: join(launch.cwd, launch.fileName ?? 'notebook.py'),
     },
     configs: Object.fromEntries(launch.cells.map(({ cellId, config }) => [cellId, toMarimoConfig(config)])),
     memory: policy.limits.memoryBytes,
@@ -68,7 +69,7 @@ export function forkOrder(
   };
 }
 
-/** What the kernel host has to know before its first fork, to say how far it can confine on this machine. */
+/** Returns what the kernel host has to know before its first fork, to report how far it can confine on this machine. */
 export function confinementWanted({ network, uid }: Pick<Confinement, 'network' | 'uid'>) {
   return { network: network === 'host' ? 'open' : 'none', uid };
 }

@@ -1,12 +1,12 @@
-/** What one kernel may use. Each null is no limit. */
+/** What one kernel may use. Null means no limit. */
 export interface KernelLimits {
   /** In use by all of its processes together; without control groups also what each of them may reserve. */
   readonly memoryBytes: number | null;
   /** Processes and threads at once. Counted where kernels have namespaces of their own. */
   readonly processes: number | null;
-  /** Of each of its processes. */
+  /** For each of the kernel's processes. */
   readonly openFiles: number | null;
-  /** Of each file that it writes. */
+  /** For each file that the kernel writes. */
   readonly fileBytes: number | null;
   /** Processor time of each of its processes. */
   readonly cpuSeconds: number | null;
@@ -23,7 +23,7 @@ export const NO_LIMITS: KernelLimits = {
   nice: 0,
 };
 
-/** The settings that make a kernel's limits; 0 is no limit. */
+/** The settings from which a kernel's limits are made; 0 means no limit. */
 export interface LimitSettings {
   readonly kernelMemoryMb: number;
   readonly kernelProcesses: number;
@@ -47,7 +47,7 @@ export function limitsOf(settings: LimitSettings): KernelLimits {
   };
 }
 
-/** As a session's record shows them. */
+/** Returns the limits as a session's record shows them. */
 export function shownLimits({ memoryBytes, processes, openFiles, fileBytes, cpuSeconds }: KernelLimits) {
   const inMib = (bytes: number | null) => (bytes === null ? null : bytes / MIB);
   return {
@@ -59,14 +59,14 @@ export function shownLimits({ memoryBytes, processes, openFiles, fileBytes, cpuS
   };
 }
 
-/** The rlimits of a kernel's process but for memory, by the names the kernel host knows them by. */
+/** Returns the rlimits of a kernel's process except for memory, by the names that the kernel host uses. */
 export function rlimitsOf(limits: KernelLimits): Record<string, number> {
   const { openFiles: NOFILE, fileBytes: FSIZE, cpuSeconds: CPU } = limits;
   const set = Object.entries({ NOFILE, FSIZE, CPU });
   return Object.fromEntries(set.filter((entry): entry is [string, number] => entry[1] !== null));
 }
 
-/** Which limit a signal may have come of, as the end of a sentence; empty when none. */
+/** Returns which limit may have caused a signal, as the end of a sentence; empty when none has. */
 export function limitBehindSignal(signal: string, limits: KernelLimits): string {
   const { memoryBytes, fileBytes, cpuSeconds } = limits;
   if (signal === 'SIGXCPU' && cpuSeconds !== null)
@@ -79,12 +79,12 @@ export function limitBehindSignal(signal: string, limits: KernelLimits): string 
   return '';
 }
 
-/** As the end of a sentence. */
+/** Returns the limit of memory as the end of a sentence. */
 export function reachedMemoryLimit({ memoryBytes }: KernelLimits): string {
   return `, because it reached its limit of ${Math.round((memoryBytes ?? 0) / MIB)} MiB of memory`;
 }
 
-/** Which limit an error that Python raised has come of, as a sentence; empty when none has. */
+/** Returns which limit has caused an error that Python raised, as a sentence; empty when none has. */
 export function limitBehindError(type: string, text: string, limits: KernelLimits): string {
   const { memoryBytes, processes, openFiles, fileBytes } = limits;
   if (memoryBytes !== null && (type === 'MemoryError' || /MemoryError|out of memory|OutOfMemory/i.test(type)))

@@ -44,7 +44,7 @@ const MAX_THREADS = 64 + 4 * availableParallelism();
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/tmp', LANG: 'C.UTF-8' };
 
 export class LocalModelProcess implements Disposable {
-  /** Its name behind `local/`. */
+  /** Its name after `local/`. */
   readonly name: string;
   readonly #options: LocalModelOptions;
   readonly #python: string;
@@ -59,7 +59,7 @@ export class LocalModelProcess implements Disposable {
     this.name = basename(options.path).replace(/\.gguf$/i, '');
   }
 
-  /** What is missing, and how to get it; undefined when it can be started. */
+  /** Returns what is missing and how to get it; undefined when the model can be started. */
   lacks(): string | undefined {
     const { path } = this.#options;
     if (!existsSync(path)) return `there is no file ${path}.`;
@@ -87,7 +87,7 @@ export class LocalModelProcess implements Disposable {
     await this.#load(apiKey, folder, socketPath);
     this.#options.log.info({ model: this.name }, 'the local model is loaded');
     const { Agent } = await import('undici');
-    // The time limits are those of whoever asks.
+    // Callers have time limits of their own.
     const dispatcher = new Agent({ connect: { socketPath }, bodyTimeout: 0, headersTimeout: 0 });
     return { apiKey, dispatcher };
   }
@@ -158,7 +158,7 @@ export class LocalModelProcess implements Disposable {
   }
 }
 
-/** A model may be split into `…-00001-of-00003.gguf` and so on. They are found by name, next to the first. */
+/** Returns the files of a model, which may be split into `…-00001-of-00003.gguf` and so on, next to the first. */
 function modelFiles(path: string): { readonly file: string; readonly needed: readonly string[] } {
   const [, stem] = /^(.*-)\d{5}-of-\d{5}\.gguf$/i.exec(basename(path)) ?? [];
   if (stem === undefined) {
@@ -174,7 +174,7 @@ function modelFiles(path: string): { readonly file: string; readonly needed: rea
   };
 }
 
-/** Where an interpreter and its packages lie: its environment, and the installation that the environment was made from. */
+/** Returns where an interpreter and its packages lie: its environment, and the installation that the environment was made from. */
 function environmentOf(python: string): string[] {
   const prefixes = [python, realpathSync(python)].map((program) => dirname(dirname(program)));
   return prefixes.filter((prefix) => prefix !== '/');

@@ -16,12 +16,16 @@ import type {
   CellVerdict,
   DocumentChange,
   KernelMessage,
+  OutputTable,
 } from './messages.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 const CHANNELS = ['stdout', 'stderr', 'stdin', 'pdb', 'output', 'marimo-error', 'media'] as const;
 const CELL_STATES = ['idle', 'queued', 'running', 'disabled-transitively'] as const;
+const MAX_TEXT_CHARS = 20_000;
+const MAX_TABLE_CHARS = 512 * 1024;
+const MAX_TABLE_COLUMNS = 200;
 const VERDICTS = [
   'success',
   'exception',
@@ -35,22 +39,26 @@ const VERDICTS = [
 const DECODERS: ReadonlyMap<string, (fields: Fields) => KernelMessage> = new Map([
   ['cell-op', decodeCellOp],
   ['execution', decodeExecution],
-  ['completed-run', decodeCompletedRun],
-  ['interrupted', (f: Fields) => ({ op: 'interrupted', runId: orNull(f.run_id, asText, 'run_id') })],
   ['variables', decodeVariables],
-  ['variable-values', decodeVariableValues],
   ['notebook-document-transaction', decodeTransaction],
   [
     'missing-package-alert',
     (f: Fields) => ({ op: 'missing-package-alert', packages: texts(f.packages, 'packages') }),
   ],
-  ['remove-ui-elements', (f: Fields) => ({ op: 'remove-ui-elements', cellId: asText(f.cell_id, 'cell_id') })],
   ['bridge-ready', (f: Fields) => ({ op: 'bridge-ready', hostMs: orNull(f.ms, asNumber, 'ms') })],
   ['bridge-done', decodeBridgeDone],
   ['bridge-judged', decodeBridgeJudged],
   ['kernel-call', decodeKernelCall],
-  ['bridge-exit', () => ({ op: 'bridge-exit' })],
   ['bridge-asked', (f: Fields) => ({ op: 'bridge-asked', cells: texts(f.cells, 'cells') })],
+  [
+    'bridge-warning',
+    (f: Fields) => ({
+      op: 'bridge-warning',
+      cellId: asText(f.cell_id, 'cell_id'),
+      what: asText(f.what, 'what'),
+      reason: asText(f.reason, 'reason'),
+    }),
+  ],
   [
     'bridge-app-options',
     (f: Fields) => ({ op: 'bridge-app-options', options: asRecord(f.options, 'options') }),
@@ -96,15 +104,6 @@ function decodeExecution(fields: Fields): KernelMessage {
   };
 }
 
-function decodeCompletedRun(fields: Fields): KernelMessage {
-  return {
-    op: 'completed-run',
-    runId: orNull(fields.run_id, asText, 'run_id'),
-    outcome: asOneOf(fields.outcome, ['succeeded', 'failed', 'interrupted'], 'outcome'),
-    error: orNull(fields.error, asText, 'error'),
-  };
-}
-
 function decodeVariables(fields: Fields): KernelMessage {
   const variable = (value: unknown) => {
     const one = asRecord(value, 'variable');
@@ -115,18 +114,6 @@ function decodeVariables(fields: Fields): KernelMessage {
     };
   };
   return { op: 'variables', variables: asList(fields.variables, variable, 'variables') };
-}
-
-function decodeVariableValues(fields: Fields): KernelMessage {
-  const variable = (value: unknown) => {
-    const one = asRecord(value, 'variable');
-    return {
-      name: asText(one.name, 'name'),
-      value: orNull(one.value, asText, 'value'),
-      datatype: orNull(one.datatype, asText, 'datatype'),
-    };
-  };
-  return { op: 'variable-values', variables: asList(fields.variables, variable, 'variables') };
 }
 
 function decodeTransaction(fields: Fields): KernelMessage {
@@ -172,7 +159,7 @@ function asChange(value: unknown): DocumentChange {
   }
 }
 
-/** marimo writes a config in snake case inside create-cell and in camel case inside set-config. */
+/** Reads a configuration, which marimo writes in snake case inside create-cell and in camel case inside set-config. */
 function asConfig(fields: Fields): CellConfig {
   return {
     disabled: orNull(fields.disabled, asBoolean, 'disabled') ?? false,
@@ -187,7 +174,6 @@ function decodeBridgeDone(fields: Fields): KernelMessage {
   return {
     op: 'bridge-done',
     seq: orNull(fields.seq, asNumber, 'seq'),
-    token: orNull(fields.token, asText, 'token'),
     type: asText(fields.type, 'type'),
     error: orNull(fields.error, asText, 'error'),
     interrupted: orNull(fields.interrupted, asBoolean, 'interrupted') ?? false,
@@ -224,11 +210,37 @@ function asVerdict(value: unknown): CellVerdict {
 
 function asCellOutput(value: unknown, where: string): CellOutput {
   const output = asRecord(value, where);
+  const text = orNull(output.text, asText, 'text');
+  const table = orNull(output.table, asOutputTable, 'table');
   return {
     channel: asOneOf(output.channel, CHANNELS, 'channel'),
     mimetype: asText(output.mimetype, 'mimetype'),
     data: asOutputData(output.data),
     timestamp: asNumber(output.timestamp, 'timestamp'),
+    ...(text === null ? {} : { text: text.slice(0, MAX_TEXT_CHARS) }),
+    ...(table === null ? {} : { table }),
+  };
+}
+
+/** Throws ShapeError for a table that is larger than the bridge makes, so that readers need no bounds of their own. */
+function asOutputTable(value: unknown): OutputTable {
+  const table = asRecord(value, 'table');
+  const rows = asList(table.rows, (row, where) => asList(row, (cell) => cell, where), 'rows');
+  if (rows.length > 0 && JSON.stringify(rows).length > MAX_TABLE_CHARS)
+    throw new ShapeError('a table is too large');
+  const columns = asList(
+    table.columns,
+    (one) => {
+      const column = asRecord(one, 'column');
+      return { name: asText(column.name, 'name'), type: asText(column.type, 'type') };
+    },
+    'columns',
+  );
+  return {
+    columns: columns.slice(0, MAX_TABLE_COLUMNS),
+    rows,
+    rowCount: asNumber(table.rowCount, 'rowCount'),
+    columnCount: asNumber(table.columnCount, 'columnCount'),
   };
 }
 
@@ -243,7 +255,7 @@ function asCellError(value: unknown): CellError {
   throw new ShapeError('the error has another shape');
 }
 
-/** The members are marimo's to choose; those that we read must be what we take them for. */
+/** Returns whether the members that the server reads have their types. marimo may add others. */
 function isCellError(value: unknown): value is CellError {
   if (!isRecord(value) || typeof value.type !== 'string') return false;
   const optionalText = (one: unknown) => one === undefined || one === null || typeof one === 'string';

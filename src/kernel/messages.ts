@@ -9,6 +9,19 @@ export interface CellOutput {
   readonly mimetype: string;
   readonly data: string | readonly CellError[] | Readonly<Record<string, unknown>>;
   readonly timestamp: number;
+  /** What it is as text; added by the bridge. Outputs that were saved by earlier versions have none. */
+  readonly text?: string;
+  /** Its first rows, when it is a table. */
+  readonly table?: OutputTable;
+}
+
+/** The first rows of a table that a cell shows. What JSON does not have, integers beyond 2^53 among it, is text. */
+export interface OutputTable {
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+  readonly rows: readonly (readonly unknown[])[];
+  /** Rows of the whole table, of which `rows` has the first. */
+  readonly rowCount: number;
+  readonly columnCount: number;
 }
 
 /** marimo's tagged error; which other members are there depends on `type`. */
@@ -55,19 +68,6 @@ export interface Execution {
   readonly phase: 'planned' | 'running' | 'completed';
 }
 
-/** marimo's own end of a command: it speaks of the command, not of its cells. BridgeDone has the verdicts. */
-export interface CompletedRun {
-  readonly op: 'completed-run';
-  readonly runId: string | null;
-  readonly outcome: 'succeeded' | 'failed' | 'interrupted';
-  readonly error: string | null;
-}
-
-export interface Interrupted {
-  readonly op: 'interrupted';
-  readonly runId: string | null;
-}
-
 /** The whole variable graph, replacing the one before. */
 export interface Variables {
   readonly op: 'variables';
@@ -75,15 +75,6 @@ export interface Variables {
     readonly name: string;
     readonly declaredBy: readonly string[];
     readonly usedBy: readonly string[];
-  }[];
-}
-
-export interface VariableValues {
-  readonly op: 'variable-values';
-  readonly variables: readonly {
-    readonly name: string;
-    readonly value: string | null;
-    readonly datatype: string | null;
   }[];
 }
 
@@ -121,11 +112,6 @@ export interface MissingPackages {
   readonly packages: readonly string[];
 }
 
-export interface RemoveUiElements {
-  readonly op: 'remove-ui-elements';
-  readonly cellId: string;
-}
-
 /** The kernel process is there and has shown its token. `hostMs` is its own count since the fork. */
 export interface BridgeReady {
   readonly op: 'bridge-ready';
@@ -154,8 +140,6 @@ export interface CellVerdict {
 export interface BridgeDone {
   readonly op: 'bridge-done';
   readonly seq: number | null;
-  /** Of a UI update, which has a token instead of a seq. */
-  readonly token: string | null;
   readonly type: string;
   readonly error: string | null;
   readonly interrupted: boolean;
@@ -176,12 +160,7 @@ export interface KernelCall {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** marimo's loop has ended as asked; the process follows. */
-export interface BridgeExit {
-  readonly op: 'bridge-exit';
-}
-
-/** Code mode is about to run these cells, which cannot be run: their errors are told again. */
+/** Code mode is about to run these cells, which cannot run. Their errors are reported again. */
 export interface BridgeAsked {
   readonly op: 'bridge-asked';
   readonly cells: readonly string[];
@@ -191,6 +170,15 @@ export interface BridgeAsked {
 export interface BridgeAppOptions {
   readonly op: 'bridge-app-options';
   readonly options: Readonly<Record<string, unknown>>;
+}
+
+/** Something that a cell shows cannot be sent, for a reason that is the end of a sentence. The cell's stderr says the same. */
+export interface BridgeWarning {
+  readonly op: 'bridge-warning';
+  readonly cellId: string;
+  /** What is lost: `An output` or `A figure`. */
+  readonly what: string;
+  readonly reason: string;
 }
 
 /** A notification the server has no use for by itself, with all its members as they came. */
@@ -203,18 +191,14 @@ export interface OtherMessage {
 export type KernelMessage =
   | CellOp
   | Execution
-  | CompletedRun
-  | Interrupted
   | Variables
-  | VariableValues
   | DocumentTransaction
   | MissingPackages
-  | RemoveUiElements
   | BridgeReady
   | BridgeDone
   | BridgeJudged
   | KernelCall
-  | BridgeExit
   | BridgeAsked
   | BridgeAppOptions
+  | BridgeWarning
   | OtherMessage;

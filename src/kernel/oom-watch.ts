@@ -16,7 +16,7 @@ export class OomWatch {
     this.hasKilled();
   }
 
-  /** Whether there was a kill since the last look. */
+  /** Returns whether there was a kill since the last call. */
   hasKilled(): boolean {
     const count = this.#read();
     const isMore = count > this.#seen;

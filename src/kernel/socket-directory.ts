@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Of a unix socket on Linux, without the final zero. */
+/** The longest path of a unix socket on Linux, without the final zero. */
 const PATH_LIMIT_BYTES = 107;
-/** Of a socket in a folder of its own, with the slash. */
+/** The length of the name of a socket in a folder of its own, with the slash. */
 const NAME_LIMIT_BYTES = 8;
 
 /**
@@ -21,7 +21,7 @@ export class SocketDirectory implements Disposable {
     this.path = this.#isOwn ? mkdtempSync(join(tmpdir(), 'troupe-run-')) : runDir;
   }
 
-  /** A path that was not used before. */
+  /** Returns a path that was not used before. */
   newPath(): string {
     return join(this.path, newName());
   }

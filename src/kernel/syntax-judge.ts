@@ -16,11 +16,11 @@ interface Question {
   readonly giveUp: () => void;
 }
 
-/** Answers that are remembered: notebooks are saved again and again with most cells unchanged. */
+/** How many answers are remembered: notebooks are saved again and again with most cells unchanged. */
 const REMEMBERED = 4_096;
 const REMEMBERED_LENGTH = 4_096;
 const QUESTION = 1;
-/** For a kernel host that is starting. Who asks one that hangs is told no, and nothing is remembered. */
+/** How long to wait for a kernel host that is starting. Then the code counts as invalid, and nothing is remembered. */
 const PATIENCE_MS = 15_000;
 
 export class SyntaxJudge implements Disposable {
@@ -37,7 +37,7 @@ export class SyntaxJudge implements Disposable {
     this.#child = this.#start();
   }
 
-  /** Whether every one of `codes` parses; at once when all of them were judged before. */
+  /** Returns whether every one of `codes` parses; without a promise when all of them were judged before. */
   allParse(codes: readonly string[]): boolean | Promise<boolean> {
     const unknown: string[] = [];
     for (const code of codes) {

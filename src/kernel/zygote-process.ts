@@ -1,12 +1,13 @@
 /**
  * One run of the kernel host (src/kernel/host/zygote.py): orders go in as lines of JSON, reports come out so. It lives
- * as long as its stdin is open; when it ends, by whatever cause, `onEnd` is told once and every listener of a child with it.
+ * as long as its stdin is open. When it ends, for whatever reason, `ended` resolves and every child is reported as lost.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import type { ProcessEnd } from './exit-classification.ts';
 import { KernelHostError } from './host-error.ts';
+import { HostHeartbeat, processorTicks } from './host-heartbeat.ts';
 import { asBoolean, asList, asNumber, asRecord, asText, orNull } from './json-shape.ts';
 
 export interface KernelLog {
@@ -21,6 +22,8 @@ export interface ZygoteOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly bootTimeoutMs: number;
   readonly log: KernelLog;
+  /** Called with true when the host does not respond any more, and with false when it does again. */
+  readonly onSilence: (isSilent: boolean) => void;
 }
 
 export interface HostHello {
@@ -39,8 +42,6 @@ export interface HostHello {
 /** Reports on one child: a kernel, a converter or an engine. After `ended`, `refused` or `lost` nothing more comes. */
 export interface ChildListener {
   forked?(pid: number): void;
-  /** A signal that was asked for has been sent. */
-  signalled?(): void;
   ended(end: ProcessEnd): void;
   refused(reason: string): void;
   lost(): void;
@@ -54,6 +55,9 @@ export class ZygoteProcess {
   readonly #listeners = new Map<string, ChildListener>();
   readonly #hello = deferred<HostHello>();
   readonly #ended = deferred<void>();
+  readonly #heartbeat: HostHeartbeat;
+  /** Of the zygote itself, which the guardian has forked. */
+  #pid: number | null = null;
   #alive = true;
   #isUp = false;
   #lastWords = '';
@@ -78,6 +82,15 @@ export class ZygoteProcess {
 
   private constructor(options: ZygoteOptions) {
     this.#log = options.log;
+    this.#heartbeat = new HostHeartbeat({
+      ask: () => this.#say({ op: 'ping' }),
+      workDone: () => (this.#pid === null ? undefined : processorTicks(this.#pid)),
+      onSilence: options.onSilence,
+      onLost: () => {
+        this.#log.error({}, 'the kernel host did not respond for too long and is killed');
+        this.kill();
+      },
+    });
     // A session of its own: Ctrl-C in a terminal is for the server, which then ends the host in order.
     this.#child = spawn(options.python, [options.hostScript], {
       env: options.env,
@@ -85,9 +98,9 @@ export class ZygoteProcess {
       detached: true,
     });
     this.#child.once('error', (cause) => this.#end(spawnError(options.python, cause)));
-    // 'close', not 'exit': what it said last belongs into the error.
+    // 'close', not 'exit': the error shows what it printed last.
     this.#child.once('close', (code, signal) => this.#end(this.#bootError(code, signal)));
-    this.#child.stdin.on('error', () => {}); // 'close' says all there is to say
+    this.#child.stdin.on('error', () => {}); // 'close' follows and is handled
     createInterface({ input: this.#child.stdout })
       .on('line', (line) => this.#hear(line))
       .on('close', () => {
@@ -124,10 +137,11 @@ export class ZygoteProcess {
     this.#child.stdin.end();
   }
 
-  /** For a host that does not listen any more. Its guardian, if it still can, takes the kernels along. */
+  /** Ends a host that does not respond any more, even one that is stopped. Its guardian kills it and the kernels. */
   kill(): void {
     this.#child.stdin.destroy();
     this.#child.kill('SIGTERM');
+    this.#child.kill('SIGCONT'); // the guardian may have been stopped with it
     this.#end(this.#bootError(null, null));
   }
 
@@ -141,7 +155,7 @@ export class ZygoteProcess {
     } catch (error) {
       this.#log.error(
         { error, line: line.slice(0, 200) },
-        'the kernel host said something that makes no sense',
+        'the kernel host sent a report that cannot be read',
       );
     }
   }
@@ -151,11 +165,13 @@ export class ZygoteProcess {
     const listener = id === null ? undefined : this.#listeners.get(id);
     if (report.op === 'hello') {
       this.#hello.resolve(decodeHello(report));
+      this.#pid = orNull(report.pid, asNumber, 'pid');
       this.#isUp = true;
+      if (this.#alive) this.#heartbeat.start();
+    } else if (report.op === 'pong') {
+      this.#heartbeat.answered();
     } else if (report.op === 'forked') {
       listener?.forked?.(asNumber(report.pid, 'pid'));
-    } else if (report.op === 'signalled') {
-      listener?.signalled?.();
     } else if (report.op === 'exited' && id !== null) {
       this.#listeners.delete(id);
       const words = asText(report.words, 'words');
@@ -178,6 +194,7 @@ export class ZygoteProcess {
   #end(error: KernelHostError): void {
     if (!this.#alive) return;
     this.#alive = false;
+    this.#heartbeat[Symbol.dispose]();
     this.#hello.reject(error);
     const listeners = [...this.#listeners.values()];
     this.#listeners.clear();
@@ -205,7 +222,7 @@ function deferred<T>() {
     resolve = onValue;
     reject = onError;
   });
-  promise.catch(() => {}); // whoever waits for it hears of it; nobody has to wait
+  promise.catch(() => {}); // it may be rejected while nobody waits for it
   return { promise, resolve, reject };
 }
 

@@ -16,7 +16,7 @@ from outcome import KernelLost, Outcome
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 HOST = os.path.join(ROOT, "src/kernel/host")
-CONTROL, UI, COMPLETION = 1, 2, 3
+CONTROL, UI, COMPLETION, INTERRUPT = 1, 2, 3, 4
 SCRATCH = "__scratch__"
 PATIENCE_S = 20
 
@@ -152,7 +152,7 @@ class Host:
             "cwd": work,
             "env": {"PATH": os.environ["PATH"], "HOME": work, "LANG": "C.UTF-8", **(env or {})},
             "user_config": USER_CONFIG,
-            "app_metadata": {"queryParams": {}, "cliArgs": {}, "appConfig": {}, "argv": [], "filename": None},
+            "app_metadata": {"queryParams": {}, "cliArgs": {}, "appConfig": {}, "argv": [], "filename": os.path.join(work, "notebook.py")},
             "limits": {},
             "confine": None,
             **order,
@@ -280,6 +280,14 @@ class Kernel:
     def evaluate(self, expression):
         """What an expression is, as JSON, seen from the scratchpad."""
         return json.loads(self.scratchpad(f"import json as _json\nprint(_json.dumps({expression}))").printed)
+
+    def interrupt(self, seq=None):
+        """As the server does it: the command with this seq, or the last one that was sent."""
+        self.announce_interrupt(self.seq if seq is None else seq)
+        self.signal(signal.SIGINT)
+
+    def announce_interrupt(self, seq):
+        self.frames.send_raw(INTERRUPT, struct.pack("<I", seq))
 
     def signal(self, number):
         self.host.tell(op="signal", id=self.id, signal=int(number))

@@ -41,7 +41,7 @@ class Opening(unittest.TestCase):
         self.assertEqual(kernel.run("ok").structural(), expected)
         self.assertEqual(kernel.run(t="y = 1").structural(), {id: kinds for id, kinds in expected.items() if id != "t"})
 
-    def test_code_that_no_compiler_takes_has_a_syntax_error_that_says_why(self):
+    def test_code_that_cannot_be_compiled_has_a_syntax_error_that_says_why(self):
         deep, null = "-" * 5000 + "1", "x = '\0'"
         kernel = host.open({"a": "1"})
         for code, why in ((deep, "nested too deeply"), (null, "null bytes")):
@@ -96,7 +96,7 @@ class Running(unittest.TestCase):
         outcome = kernel.run("a", "b")
         self.assertEqual((outcome.status("a"), outcome.status("b")), ("exception", "exception"))
 
-    def test_a_cell_with_new_code_that_does_not_parse_says_so_and_the_kernel_goes_on(self):
+    def test_new_code_that_does_not_parse_is_an_error_of_its_cell_and_the_kernel_goes_on(self):
         kernel = host.open({"a": "x = 1"})
         broken = kernel.run(a="x = = 1")
         self.assertEqual((broken.ran, broken.structural()), ([], {"a": ["syntax"]}))
@@ -111,6 +111,33 @@ class Running(unittest.TestCase):
         enabled = kernel.command("update-cell-config", configs={"b": {"disabled": False}})
         self.assertEqual(enabled.ran, [])
         self.assertEqual(kernel.run("c").ran, ["b", "c"])
+
+
+class State(unittest.TestCase):
+    CELLS = {"mo": "import marimo as mo", "s": "get, put = mo.state(0)"}
+
+    def test_cells_whose_state_is_set_run_again_and_so_does_what_depends_on_them(self):
+        cells = {**self.CELLS, "show": "shown = get()\nshown", "next": "shown + 1", "set": "put(5)", "never": "get()"}
+        kernel = host.open(cells)
+        outcome = kernel.run("mo", "s", "show", "next", "set")
+        self.assertEqual(outcome.ran, ["mo", "s", "show", "next", "set", "show", "next"])
+        self.assertEqual((outcome.outputs["show"]["text"], outcome.outputs["next"]["text"]), ("5", "6"))
+        self.assertEqual(outcome.stale(), ["never"])
+
+    def test_a_cell_that_sets_its_own_state_for_ever_ends_and_is_stale(self):
+        kernel = host.open(
+            {"mo": "import marimo as mo", "s": "get, put = mo.state(0, allow_self_loops=True)", "loop": "put(get() + 1)"}
+        )
+        outcome = kernel.run("mo", "s", "loop")
+        self.assertEqual((outcome.ran.count("loop"), outcome.stale()), (101, ["loop"]))
+        self.assertIn("its state was set 100 times in one run", outcome.printed)
+        self.assertEqual(kernel.run("mo").status("mo"), "success")
+
+    def test_code_outside_of_cells_marks_cells_stale_and_runs_none(self):
+        kernel = host.open({**self.CELLS, "show": "get()"})
+        kernel.run("show")
+        outcome = kernel.scratchpad("put(7)")
+        self.assertEqual((outcome.ran, outcome.stale()), (["__scratch__"], ["show"]))
 
 
 class Editing(unittest.TestCase):
@@ -131,7 +158,7 @@ class Editing(unittest.TestCase):
         self.assertEqual(kernel.run("b").error_of("b")["exception_type"], "NameError")
         self.assertEqual(kernel.run(n="x = 2").status("n"), "success")
 
-    def test_an_edit_that_breaks_the_graph_is_reported_and_mended_by_the_next(self):
+    def test_an_edit_that_breaks_the_graph_is_reported_and_the_next_edit_can_repair_it(self):
         kernel = host.open({"a": "x = 1", "b": "y = 2"})
         broken = kernel.command("edit-cells", codes={"b": "x = 2"}, configs={}, deleteIds=[])
         self.assertEqual(broken.structural()["b"], ["multiple-defs"])
@@ -144,7 +171,7 @@ class Console(unittest.TestCase):
         self.assertEqual(kernel.scratchpad(r"print('\ud800')").printed, "\\ud800\n")
         self.assertEqual(kernel.scratchpad(r"raise ValueError('\ud800')").error_of(SCRATCH)["msg"], "\\ud800")
 
-    def test_what_a_child_has_printed_when_the_code_ends_belongs_to_it(self):
+    def test_what_a_child_process_has_printed_when_a_cell_ends_belongs_to_that_cell(self):
         kernel = host.open({})
         for number in range(50):
             self.assertEqual(kernel.scratchpad(f"import os\n_ = os.system('echo {number}')").printed, f"{number}\n")
@@ -171,7 +198,7 @@ builtins.found = (go, thread)"""
 
 
 class CodeMode(unittest.TestCase):
-    def test_a_block_edits_the_document_runs_cells_and_tells_what_it_did(self):
+    def test_a_block_edits_the_document_runs_cells_and_returns_what_it_did(self):
         kernel = host.open({"a": "x = 1", "b": "y = x", "c": "z = y", "f": "1"})
         kernel.run("c")
         done = kernel.scratchpad(
@@ -233,7 +260,7 @@ print("errors", [error["cell_id"] for error in ctx.result.errors])"""
         self.assertIn("errors ['a']", asked.printed)
         self.assertEqual([m["cells"] for m in asked.messages if m["op"] == "bridge-asked"], [["a"]])
 
-    def test_app_options_are_checked_and_those_of_a_block_that_fails_are_not_taken(self):
+    def test_app_options_are_checked_and_not_applied_when_their_block_fails(self):
         kernel = host.open({})
         block = "import marimo._code_mode as cm\nasync with cm.get_context() as ctx:\n    "
         for call in ("set_app_options(width='broad')", "set_app_options(depth=1)", "set_app_options(width='full'); 1 / 0"):

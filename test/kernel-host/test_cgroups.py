@@ -41,7 +41,7 @@ class ControlGroups(unittest.TestCase):
         exited = kernel.end()
         self.assertEqual((exited["signal"], exited["out_of_memory"]), (9, False))
 
-    def test_groups_go_with_their_kernels(self):
+    def test_control_groups_are_removed_with_their_kernels(self):
         kernels = [self.host.open({}, memory=512 << 20, confine=confine) for confine in (None, {})]
         first, second = sorted(self.groups(), key=lambda name: int(name.rpartition("-")[2]))[:2]
         kernels[0].end()
@@ -52,7 +52,7 @@ class ControlGroups(unittest.TestCase):
         left = [name for name in os.listdir(cgroups.find().base) if name.startswith(f"troupe-{zygote}-")]
         self.assertEqual(left, [])
 
-    def test_groups_of_a_killed_host_go_with_the_next(self):
+    def test_control_groups_of_a_killed_host_are_removed_by_the_next(self):
         self.host.open({}, memory=512 << 20)
         zygote = self.zygote()
         os.kill(zygote, signal.SIGKILL)

@@ -1,10 +1,12 @@
 """Commands and their answers: never lost, never torn, never late."""
 
+import os
+import select
 import signal
 import time
 import unittest
 
-from support import COMPLETION, CONTROL, UI, Host
+from support import COMPLETION, CONTROL, INTERRUPT, UI, Host, wait_until
 
 
 def setUpModule():
@@ -22,23 +24,23 @@ def is_printed(text):
 
 
 class Answers(unittest.TestCase):
-    def test_a_command_that_makes_no_sense_is_answered_and_the_next_one_works(self):
+    def test_an_invalid_command_gets_an_error_and_the_next_one_works(self):
         kernel = host.open({"a": "x = 1"})
         unknown = kernel.command("nonsense").done
         self.assertEqual((unknown["type"], unknown["cells"], "nonsense" in unknown["error"]), ("invalid", {}, True))
         self.assertIn("Assertion", kernel.command("execute-cells", cellIds=["a", "b"], codes=["1"]).done["error"])
         self.assertEqual(kernel.run("a").status("a"), "success")
 
-    def test_frames_of_rubbish_on_every_channel_are_answered(self):
+    def test_invalid_frames_on_every_channel_get_an_error(self):
         kernel = host.open({"a": "1"})
-        for channel in (CONTROL, UI, COMPLETION, 9):
+        for channel in (CONTROL, UI, COMPLETION, INTERRUPT, 9):
             for body in (b"", b"{", b"\xff\xfe", b"[1]", b'{"type":3}'):
                 kernel.frames.send_raw(channel, body)
                 message = kernel.frames.read()
                 self.assertEqual((message["op"], message["type"], message["seq"]), ("bridge-done", "invalid", None))
         self.assertEqual(kernel.run("a").status("a"), "success")
 
-    def test_a_handler_that_throws_is_answered_with_its_error(self):
+    def test_a_command_whose_handler_raises_ends_with_its_error(self):
         kernel = host.open({"a": "1"})
         kernel.scratchpad(
             "import marimo._runtime.runtime as r\ndef fail(*a, **k): raise ValueError('broken')\nr.Kernel.run = fail"
@@ -46,7 +48,7 @@ class Answers(unittest.TestCase):
         done = kernel.run("a").done
         self.assertEqual((done["error"], done["cells"]["a"][1]), ("ValueError('broken')", True))
 
-    def test_values_of_ui_elements_are_answered_by_their_token(self):
+    def test_an_update_of_ui_elements_ends_with_its_token(self):
         kernel = host.open({"a": "import marimo as mo\ns = mo.ui.slider(0, 10)", "b": "print(s.value)"})
         kernel.run("a", "b")
         kernel.frames.send(UI, {"type": "update-ui-element", "objectIds": ["a-0"], "values": [4], "token": "mine"})
@@ -54,7 +56,7 @@ class Answers(unittest.TestCase):
         self.assertEqual((done["token"], done["seq"], done["cells"]["b"][1]), ("mine", None, True))
         self.assertEqual(kernel.run("b").printed, "4\n")
 
-    def test_completions_are_answered_beside_commands(self):
+    def test_completions_are_answered_independently_of_commands(self):
         kernel = host.open({"a": "some_name = 1"})
         kernel.run("a")
         kernel.frames.send(COMPLETION, {"type": "code-completion", "id": "1", "document": "some_na", "cellId": "b"})
@@ -64,9 +66,27 @@ class Answers(unittest.TestCase):
     def test_stop_kernel_ends_the_process_with_exit_code_0(self):
         kernel = host.open({})
         kernel.start("stop-kernel")
-        kernel.read_until(lambda message: message["op"] == "bridge-exit")
         exited = host.wait_for("exited", kernel.id)
         self.assertEqual((exited["code"], exited["signal"]), (0, None))
+
+
+# waits until the kernel has handled that many SIGINTs which were announced
+UNTIL_SIGNAL = """
+def until_signal(count=1):
+    import signal, time
+    while signal.getsignal(signal.SIGINT)._arrived < count: time.sleep(0.001)
+until_signal"""
+# makes a step of marimo's wait for that
+DELAYED = f"""
+import marimo._runtime.runtime as runtime{UNTIL_SIGNAL}
+def delay(step):
+    return lambda *args, **more: until_signal() or step(*args, **more)
+runtime.Kernel.{{0}} = delay(runtime.Kernel.{{0}})"""
+RUN_CELL = """
+import marimo._code_mode as cm
+async with cm.get_context() as ctx:
+    ctx.run_cell("a")
+print("went on")"""
 
 
 class Interrupts(unittest.TestCase):
@@ -74,7 +94,7 @@ class Interrupts(unittest.TestCase):
         kernel = host.open({"slow": code, **more})
         seq = kernel.start_run("slow", *more)
         before = kernel.read_until(is_printed("go"))  # at status "running" its first line has not run yet
-        kernel.signal(signal.SIGINT)
+        kernel.interrupt()
         return kernel, kernel.finish(seq, before)
 
     def test_an_interrupt_ends_the_running_cell_and_cancels_its_dependents(self):
@@ -99,14 +119,14 @@ class Interrupts(unittest.TestCase):
         kernel = host.open({})
         seq = kernel.start_scratchpad("import time\nprint('go')\ntime.sleep(60)")
         before = kernel.read_until(is_printed("go"))
-        kernel.signal(signal.SIGINT)
+        kernel.interrupt()
         self.assertTrue(kernel.finish(seq, before).done["interrupted"])
 
-    def test_an_interrupt_ends_a_cell_that_prints_faster_than_anyone_reads_and_tears_no_frame(self):
+    def test_an_interrupt_ends_a_cell_that_prints_faster_than_is_read_and_leaves_every_frame_whole(self):
         kernel = host.open({"a": "while True: print('x' * 1000)"})
         seq = kernel.start_run("a")
         before = kernel.read_until(is_printed("x"))
-        kernel.signal(signal.SIGINT)
+        kernel.interrupt()
         outcome = kernel.finish(seq, before)
         self.assertEqual((outcome.done["interrupted"], outcome.status("a")), (True, "interrupted"))
 
@@ -116,33 +136,126 @@ class Interrupts(unittest.TestCase):
         slow = "import time\nprint('go')\nif True: time.sleep(60)\nx = 2"
         seq = kernel.start_run("c", "d", "b", a=slow)
         before = kernel.read_until(is_printed("go"))
-        kernel.signal(signal.SIGINT)
+        kernel.interrupt()
         outcome = kernel.finish(seq, before)
         unrun = {id for id in "bcd" if id not in outcome.ran}
         self.assertEqual({id: outcome.cells[id][:2] for id in unrun}, {id: ["cancelled", True] for id in unrun})
         self.assertEqual(kernel.run("d", a="x = 3").status("d"), "success")
 
-    def test_interrupts_at_any_moment_leave_a_kernel_that_works(self):
+    def test_an_interrupt_at_any_moment_ends_its_run_in_order_and_no_other(self):
         kernel = host.open({f"c{i}": f"v{i} = v{i - 1} + 1\nprint(v{i})" if i else "v0 = 0" for i in range(20)})
         for delay_ms in range(40):
-            seq = kernel.start_run(*kernel.codes)
+            kernel.start_run(*kernel.codes)
             time.sleep(delay_ms / 1000)  # the moment is what is tried
-            kernel.signal(signal.SIGINT)
+            kernel.interrupt()
             states = {}
-            outcome = kernel.finish(seq)
+            outcome = kernel.finish(kernel.seq)
             for message in outcome.messages:
                 if message["op"] == "cell-op" and message["status"]:
                     states[message["cell_id"]] = message["status"]
             self.assertEqual({id for id, state in states.items() if state != "idle"}, set(), delay_ms)
-            # an interrupt that came late takes one of the next runs, and no more
-            self.assertIn("success", [kernel.run("c19").status("c19") for _ in range(2)], delay_ms)
+            self.assertEqual(kernel.run("c19").status("c19"), "success", delay_ms)
 
-    def test_an_interrupt_of_an_idle_kernel_is_ignored(self):
+    def test_an_interrupt_before_its_command_begins_ends_that_command_and_not_the_one_before(self):
+        kernel = host.open({"first": f"{UNTIL_SIGNAL}()\nx = 1", "second": "print('ran')"})
+        first, second = kernel.start_run("first"), kernel.start_run("second")
+        kernel.interrupt(second)
+        outcome = kernel.finish(first)
+        self.assertEqual((outcome.done["interrupted"], outcome.status("first")), (False, "success"))
+        outcome = kernel.finish(second)
+        self.assertEqual((outcome.done["interrupted"], outcome.status("second")), (True, "cancelled"))
+        self.assertEqual((outcome.printed, outcome.stale()), ("", ["second"]))
+        self.assertEqual(kernel.run("second").printed, "ran\n")
+
+    def test_an_interrupt_before_the_first_cell_of_its_command_is_not_lost(self):
+        kernel = host.open({"a": "print('ran')\nwhile True: pass"})
+        kernel.scratchpad(DELAYED.format("mutate_graph"))
+        kernel.start_run("a")
+        kernel.interrupt()
+        outcome = kernel.finish(kernel.seq)
+        self.assertEqual((outcome.done["interrupted"], outcome.printed, outcome.stale()), (True, "", ["a"]))
+        self.assertEqual(kernel.run(a="1").status("a"), "success")
+
+    def test_an_interrupt_before_the_first_line_of_a_scratchpad_call_is_not_lost(self):
+        kernel = host.open({})
+        kernel.scratchpad(DELAYED.format("_try_compiling_cell"))
+        kernel.start_scratchpad("print('ran')\nwhile True: pass")
+        kernel.interrupt()
+        outcome = kernel.finish(kernel.seq)
+        self.assertEqual((outcome.done["interrupted"], outcome.printed), (True, ""))
+
+    def test_an_interrupt_before_a_cell_that_code_mode_runs_ends_the_cell_and_the_code(self):
+        kernel = host.open({"a": "print('ran')\nwhile True: pass"})
+        kernel.scratchpad(DELAYED.format("mutate_graph"))
+        kernel.start_scratchpad(RUN_CELL)
+        kernel.interrupt()
+        outcome = kernel.finish(kernel.seq)
+        self.assertEqual((outcome.done["interrupted"], outcome.printed), (True, ""))
+        self.assertEqual(kernel.run(a="1").status("a"), "success")
+
+    def test_an_interrupt_of_a_cell_that_code_mode_runs_ends_the_code_as_well(self):
+        kernel = host.open({"a": "print('go')\nwhile True: pass"})
+        seq = kernel.start_scratchpad(RUN_CELL)
+        before = kernel.read_until(is_printed("go"))
+        kernel.interrupt()
+        outcome = kernel.finish(seq, before)
+        self.assertEqual((outcome.done["interrupted"], outcome.status("a")), (True, "interrupted"))
+        self.assertNotIn("went on", outcome.printed)
+
+    def test_an_interrupt_ends_code_that_awaited_and_now_computes(self):
+        kernel = host.open({})
+        seq = kernel.start_scratchpad("import asyncio\nawait asyncio.sleep(0)\nprint('go')\nwhile True: pass")
+        before = kernel.read_until(is_printed("go"))
+        kernel.interrupt()
+        self.assertTrue(kernel.finish(seq, before).done["interrupted"])
+
+    def test_an_interrupt_ends_native_code_that_keeps_the_interpreters_lock(self):
+        path = os.path.join(host.directory, "matching")
+        kernel = host.open({"a": f"import re\nopen({path!r}, 'w').close()\nre.match('(a+)+$', 'a' * 60 + 'b')"})
+        seq = kernel.start_run("a")
+        wait_until(lambda: os.path.exists(path))
+        kernel.interrupt()
+        outcome = kernel.finish(seq)
+        self.assertEqual((outcome.done["interrupted"], outcome.status("a")), (True, "interrupted"))
+
+    def test_an_interrupt_ends_the_making_of_an_output(self):
+        code = "class Slow:\n    def _repr_html_(self):\n        print('go')\n        while True: pass\nSlow()"
+        _, outcome = self.interrupt(code)
+        self.assertTrue(outcome.done["interrupted"])
+
+    def test_an_interrupt_that_comes_after_the_end_of_its_command_is_dropped(self):
+        kernel = host.open({"a": "1", "b": f"print('go'){UNTIL_SIGNAL}(21)\nprint('whole')"})
+        kernel.run("a")
+        for _ in range(20):
+            kernel.interrupt()
+        self.assertEqual(kernel.run("a").status("a"), "success")
+        ended = kernel.seq
+        seq = kernel.start_run("b")
+        before = kernel.read_until(is_printed("go"))
+        kernel.interrupt(ended)
+        outcome = kernel.finish(seq, before)
+        self.assertEqual((outcome.done["interrupted"], outcome.printed), (False, "go\nwhole\n"))
+
+    def test_no_command_begins_while_a_signal_for_an_earlier_one_is_on_its_way(self):
+        kernel = host.open({"a": "1", "b": "import subprocess\nsubprocess.run(['sleep', '0.01']).returncode"})
+        kernel.run("a")
+        kernel.announce_interrupt(kernel.seq)
+        seq = kernel.start_run("b")
+        self.assertEqual(select.select([kernel.frames.socket], [], [], 0.2)[0], [])  # its child would get the signal
+        kernel.signal(signal.SIGINT)
+        self.assertEqual(kernel.finish(seq).outputs["b"]["data"], "<pre class='text-xs'>0</pre>")
+
+    def test_a_cell_can_interrupt_itself(self):
+        kernel = host.open({"a": "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)", "b": "1"})
+        outcome = kernel.run("a")
+        self.assertEqual((outcome.done["interrupted"], outcome.status("a")), (True, "interrupted"))
+        self.assertEqual(kernel.run("b").status("b"), "success")
+
+    def test_unannounced_signals_do_nothing_to_an_idle_kernel(self):
         kernel = host.open({"a": "1"})
         for _ in range(20):
-            kernel.signal(signal.SIGINT)
-        outcome = kernel.run("a")
-        self.assertIn(outcome.status("a"), ("success", "interrupted"))  # the last signals may arrive during the run
+            os.kill(kernel.pid, signal.SIGINT)
+        self.assertIn(kernel.run("a").status("a"), ("success", "interrupted"))  # the last may arrive during the run
         self.assertEqual(kernel.run("a").status("a"), "success")
 
     def test_an_interrupt_before_the_kernel_listens_is_ignored(self):
@@ -153,7 +266,7 @@ class Interrupts(unittest.TestCase):
 
 
 class Console(unittest.TestCase):
-    def test_input_and_a_debugger_fail_at_once_for_nobody_can_answer(self):
+    def test_input_and_a_debugger_fail_at_once(self):
         for question in ("input('name? ')", "import getpass\ngetpass.getpass()", "breakpoint()\npass"):
             with self.subTest(question):
                 kernel = host.open({"q": question, "after": "1"})
@@ -213,13 +326,13 @@ class Console(unittest.TestCase):
             idle = next(n for n, op in enumerate(ops) if op["status"] == "idle")
             self.assertLess(printed, idle)
 
-    def test_running_is_said_before_notebook_code_runs(self):
+    def test_a_cell_is_reported_as_running_before_its_code_runs(self):
         kernel = host.open({"a": "x = 1", "b": "print(x)\nwhile True: pass"})
         seq = kernel.start_run("b")
         before = kernel.read_until(lambda m: m["op"] == "cell-op" and m["cell_id"] == "b" and m["status"] == "running")
         self.assertIn(("a", "idle"), [(m["cell_id"], m["status"]) for m in before if m["op"] == "cell-op"])
         kernel.read_until(is_printed("1"))
-        kernel.signal(signal.SIGINT)
+        kernel.interrupt()
         kernel.finish(seq)
 
 

@@ -32,7 +32,7 @@ class Compatibility(unittest.TestCase):
         unlisted = {module: names - listed.get(module, set()) for module, names in find_imports().items()}
         self.assertEqual({module: names for module, names in unlisted.items() if names}, {})
 
-    def test_no_name_is_checked_that_nobody_imports(self):
+    def test_every_name_that_is_checked_is_imported_somewhere(self):
         found = find_imports()
         unused = {
             module: {name.split(".")[0] for name in names.split()} - found.get(module, set())
@@ -40,7 +40,7 @@ class Compatibility(unittest.TestCase):
         }
         self.assertEqual({module: names for module, names in unused.items() if names}, {})
 
-    def test_a_name_that_is_gone_is_named(self):
+    def test_a_missing_name_is_reported(self):
         self.addCleanup(compatibility.PRIVATE.__delitem__, "marimo._runtime.runner.nowhere")
         compatibility.PRIVATE["marimo._runtime.runner.nowhere"] = "Anything"
         self.assertIn("marimo._runtime.runner.nowhere", compatibility.find_missing()[0])

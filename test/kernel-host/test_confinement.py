@@ -254,7 +254,7 @@ class Confined(unittest.TestCase):
                 finally:
                     server.stop()
 
-    def test_the_start_up_line_says_what_there_is(self):
+    def test_the_start_up_line_lists_the_layers_of_confinement(self):
         for without, says in {
             "": ("namespaces", "Landlock", "seccomp"),
             "namespaces": ("NOT covered: no namespaces (switched off)",),
@@ -266,7 +266,7 @@ class Confined(unittest.TestCase):
             for text in says:
                 self.assertIn(text, host.hello["confinement"])
 
-    def test_no_socket_but_of_the_internet_and_of_files_can_be_made_and_no_memory_be_held_back(self):
+    def test_only_internet_and_unix_sockets_can_be_made_and_no_uncounted_memory(self):
         if not self.found("").seccomp:
             self.skipTest("no seccomp here")
         refused = tell(self.start().open({}).scratchpad(REFUSED))
@@ -286,7 +286,7 @@ class Confined(unittest.TestCase):
             seen = tell(server.open({}, network="none").scratchpad(NETWORK.format(port=server.port)))
             self.assertEqual((seen["server"] == "open", seen["itself"] == "open"), (False, without == ""), seen)
 
-    def test_network_none_is_refused_where_it_cannot_be_had(self):
+    def test_network_none_is_refused_where_the_system_does_not_support_it(self):
         server = self.start("namespaces,seccomp")
         with self.assertRaises(KernelLost):
             server.open({}, network="none")
@@ -307,7 +307,7 @@ class Confined(unittest.TestCase):
         self.assertEqual(b.evaluate(f"__import__('os').access({server.works[0] + '/mine'!r}, 4)"), False)
         self.assertTrue(os.path.exists(server.works[0] + "/mine"))
 
-    def test_a_kernel_has_no_privileges_left_and_no_set_uid_program_gives_any(self):
+    def test_a_kernel_has_no_privileges_and_no_set_uid_program_gives_it_any(self):
         for without in ("", "namespaces"):
             kernel = self.start(without).open({})
             status = dict(
@@ -320,7 +320,7 @@ class Confined(unittest.TestCase):
             if os.geteuid() == 0 or without == "":
                 self.assertEqual(status["CapBnd"], "0" * 16)
 
-    def test_interrupts_and_endings_are_as_without_confinement(self):
+    def test_interrupts_and_ends_work_as_without_confinement(self):
         server = self.start()
         kernel = server.open({"slow": "import time\nprint('go')\ntime.sleep(60)", "end": "import os\nos._exit(3)"})
         seq = kernel.start_run("slow")
@@ -339,7 +339,7 @@ class Confined(unittest.TestCase):
             kernel.start_run("a")
             self.assertEqual(server.host.wait_for("exited", kernel.id)["signal"], number)
 
-    def test_a_killed_kernel_takes_everything_that_it_started_along(self):
+    def test_everything_that_a_kernel_started_ends_when_it_is_killed(self):
         for without in ("", "namespaces"):
             server, mark = self.start(without), f"97{os.getpid():07d}{len(without)}"
             for end in ("signal", "exit"):
@@ -353,7 +353,7 @@ class Confined(unittest.TestCase):
                 server.host.wait_for("exited", kernel.id)
                 wait_until(lambda: not find_marked(mark), "the end of what the cells started", 2)
 
-    def test_a_killed_zygote_or_guardian_takes_confined_kernels_along(self):
+    def test_confined_kernels_end_when_the_zygote_or_the_guardian_is_killed(self):
         for victim in ("zygote", "guardian"):
             server, mark = self.start(), f"96{os.getpid():07d}{len(victim)}"
             kernel = server.open({"a": ESCAPES.format(mark=mark)})

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import stat
+import subprocess
 import sysconfig
 import tempfile
 import unittest
@@ -35,7 +36,7 @@ print(json.dumps([text(*one) for one in {attempts}]))
 
 
 def make_environment(folder):
-    """A virtual environment with a module of its own beside our packages; its Python."""
+    """Makes a virtual environment with our packages and a module of its own. Returns its Python."""
     venv.create(folder, with_pip=False, symlinks=True)
     python = os.path.join(folder, "bin", "python")
     (site,) = glob.glob(os.path.join(folder, "lib", "python*", "site-packages"))
@@ -71,7 +72,7 @@ class Paths(unittest.TestCase):
         attempts = [(self.at(path), *mode) for path, *mode in attempts]
         return json.loads(kernel.scratchpad(TRY.format(attempts=attempts)).printed)
 
-    def test_hidden_files_and_folders_stay_hidden_inside_of_what_may_be_read(self):
+    def test_hidden_files_and_folders_stay_hidden_inside_readable_folders(self):
         for without in ("", "landlock", "namespaces", "seccomp"):
             with self.subTest(without=without):
                 _, kernel = self.start(without)
@@ -90,14 +91,14 @@ class Paths(unittest.TestCase):
                     self.assertIn(result, ("PermissionError", "FileNotFoundError", "OSError"))
                 self.assertTrue(os.path.exists(self.at("data/work/new")))
 
-    def test_a_hidden_file_that_is_replaced_under_a_kernel_is_not_shown_to_it(self):
+    def test_a_hidden_file_that_is_replaced_while_a_kernel_runs_stays_hidden(self):
         _, kernel = self.start()
         with open(self.at("shared/draft"), "w", encoding="ascii") as file:
             file.write("secret")
         os.rename(self.at("shared/draft"), self.at("shared/keyring.json"))
         self.assertEqual(self.tried(kernel, ("shared/keyring.json",)), ["PermissionError"])
 
-    def test_a_python_environment_in_a_home_directory_or_below_tmp_is_all_of_that_place_that_can_be_read(self):
+    def test_of_a_home_directory_or_tmp_only_the_python_environment_in_it_can_be_read(self):
         for place in (os.path.expanduser("~"), "/tmp"):
             for without in ("", "landlock", "namespaces"):
                 with self.subTest(place=place, without=without):
@@ -118,11 +119,36 @@ class Paths(unittest.TestCase):
             self.assertNotEqual(seen[3], "kept")
             kernel.end()
 
-    def test_paths_that_are_not_there_are_passed_over(self):
+    @unittest.skipUnless(os.getuid() == 0, "only root mounts")
+    def test_kernels_do_not_keep_file_systems_busy_that_are_unmounted_and_do_not_see_later_mounts(self):
+        base = os.path.realpath(tempfile.mkdtemp(prefix="mounts-", dir="/var/tmp"))
+        self.addCleanup(shutil.rmtree, base, True)
+        host = Host(parent=("unshare", "--mount", "--propagation", "shared"))
+        self.addCleanup(host.stop)
+
+        def in_its_namespace(*command):
+            subprocess.run(["nsenter", "--mount", "--target", str(host.process.pid), *command], check=True)
+
+        early, late = [os.path.join(base, name) for name in ("early", "late")]
+        for folder in (early, late):
+            os.mkdir(folder)
+        in_its_namespace("mount", "-t", "tmpfs", "early", early)
+        kernel = host.open({}, confine={})
+        mounts = 'open("/proc/self/mountinfo").read()'
+        self.assertIn(early, kernel.evaluate(mounts))
+        in_its_namespace("umount", early)
+        self.assertNotIn(early, kernel.evaluate(mounts))
+        in_its_namespace("mount", "-t", "tmpfs", "late", late)
+        in_its_namespace("sh", "-c", f"echo kept > {late}/secret")
+        attempts = [(f"{late}/secret",), (f"{late}/new", "w")]
+        for result in json.loads(kernel.scratchpad(TRY.format(attempts=attempts)).printed):
+            self.assertIn(result, ("PermissionError", "FileNotFoundError"))
+
+    def test_paths_that_do_not_exist_are_skipped(self):
         _, kernel = self.start(read=["/no/such/path"], write=["/nor/this"], hidden=["/nor/that"])
         self.assertEqual(kernel.evaluate("1 + 1"), 2)
 
-    def test_what_lies_in_what_is_mounted_once(self):
+    def test_a_path_inside_a_mounted_one_is_not_mounted_again(self):
         covers, kept = {"/tmp", "/home/u", "/tmp/data"}, {"/home/u/py", "/tmp/data/work", "/usr"}
         self.assertEqual(
             views.plan(covers | {"/home/u/py/secret"}, kept),
@@ -131,7 +157,7 @@ class Paths(unittest.TestCase):
         )
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can change its user")
-    def test_a_kernel_of_root_runs_as_the_user_that_was_asked_for_and_owns_its_files(self):
+    def test_kernels_of_a_root_server_run_as_the_configured_user_and_own_their_files(self):
         if not os.stat(os.path.dirname(HOST)).st_mode & stat.S_IXOTH:
             self.skipTest("this checkout is closed to others")
         host, kernel = self.start(env=f'{{"uid": {NOBODY}}}', uid=NOBODY)
@@ -144,7 +170,7 @@ class Paths(unittest.TestCase):
         self.assertEqual(os.stat(self.at("data/work/new")).st_uid, 0)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can change its user")
-    def test_a_user_that_cannot_be_had_is_said_and_not_used(self):
+    def test_a_user_that_kernels_cannot_run_as_is_reported_and_not_used(self):
         host, kernel = self.start("namespaces", env=f'{{"uid": {NOBODY}}}', uid=NOBODY)
         self.assertRegex(host.hello["confinement"], f"^partial: .*kernels do not run as uid {NOBODY} \\(there are no")
         self.assertEqual(kernel.evaluate("__import__('os').getuid()"), 0)

@@ -62,6 +62,27 @@ class Converting(unittest.TestCase):
         )
         self.assertEqual([cell["cell_id"] for cell in back["cells"]], ["setup", "Hbol", "MJUe", "vblA", "bkHC"])
 
+    def test_what_stands_above_a_notebook_is_kept(self):
+        header = '# Copyright us\n# /// script\n# requires-python = ">=3.11"\n# dependencies = ["polars"]\n# ///\n\n"""About it"""'
+        content = header + "\n\n" + self.write("py")
+        back = self.read("py", content)["serialization"]
+        self.assertEqual(back["app"]["options"], {**SAMPLE["app"]["options"], "header": header})
+        self.assertTrue(self.write("py", serialization=back).startswith(header + "\n"))
+        markdown = self.write("md", serialization=back)
+        self.assertEqual(self.read("md", markdown)["serialization"]["app"]["options"]["header"], header)
+
+    def test_a_header_that_would_run_something_is_not_written(self):
+        for header in ("import os", "x = = 1", 5, "# " + "x" * 70_000):
+            app = {"options": {"header": header}}
+            self.assertTrue(self.write("py", serialization={**SAMPLE, "app": app}).startswith("import marimo"), header)
+
+    def test_a_jupyter_notebook_of_another_language_is_refused_by_name(self):
+        cell = {"cell_type": "code", "source": "1", "metadata": {}}
+        for metadata in ({"language_info": {"name": "R"}}, {"kernelspec": {"name": "ir", "language": "R"}}):
+            self.assert_broken("ipynb", json.dumps({"cells": [cell], "metadata": metadata}), "a notebook in R")
+        for metadata in ({"language_info": {"name": "python"}}, {"kernelspec": {"language": "Python"}}, {"kernelspec": 5}):
+            self.assertTrue(self.read("ipynb", json.dumps({"cells": [cell], "metadata": metadata}))["ok"])
+
     def test_md_keeps_code_and_all_options_but_column(self):
         back = self.read("md", self.write("md"))["serialization"]
         self.assertEqual([cell["code"] for cell in back["cells"][2:]], [cell["code"] for cell in SAMPLE["cells"][2:]])
@@ -92,12 +113,12 @@ class Converting(unittest.TestCase):
         back = self.read("ipynb", json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}))["serialization"]
         self.assertEqual(([cell["code"] for cell in back["cells"]], back["valid"]), (["a = 1\na", "x = = 1"], False))
 
-    def test_a_broken_script_says_at_which_line(self):
+    def test_the_error_for_a_broken_script_has_the_line(self):
         self.assert_broken("py", "x = 1\ny = (\n", "line 2", "never closed")
         self.assert_broken("py", "x = 1\ny = 2\0\n", "line 2", "null bytes")
         self.assert_broken("py", "(" * 5000, "line 1")
 
-    def test_a_broken_jupyter_notebook_says_at_which_line_or_cell(self):
+    def test_the_error_for_a_broken_jupyter_notebook_has_the_line_or_cell(self):
         self.assert_broken("ipynb", '{\n "cells": [,]}', "line 2, column 12")
         self.assert_broken("ipynb", "[]", "JSON object")
         self.assert_broken("ipynb", "{}", "no list of cells")
@@ -106,10 +127,10 @@ class Converting(unittest.TestCase):
         for bad in (3, {"cell_type": "code", "source": 3}, {"source": "1"}, {**good, "metadata": []}):
             self.assert_broken("ipynb", json.dumps({"cells": [good, bad]}), "cell 2: ")
 
-    def test_broken_markdown_says_at_which_line(self):
+    def test_the_error_for_broken_markdown_has_the_line(self):
         self.assert_broken("md", "---\ntitle: a\nx: [\n---\n# t\n", "line 3")
 
-    def test_hostile_files_are_answered(self):
+    def test_hostile_files_get_an_error(self):
         self.assert_broken("ipynb", "[" * 100_000, "nested too deeply")
         self.assert_broken("py", "-" * 300_000 + "1", "too")
         self.assert_broken("py", 3, "not text")

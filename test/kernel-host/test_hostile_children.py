@@ -84,7 +84,7 @@ class HostileChildren(unittest.TestCase):
         self.assertEqual(host.wait_for("exited", kernel.id)["signal"], signal.SIGKILL)
         self.assertEqual(bystander.run("a").status("a"), "success")
 
-    def test_statuses_that_are_not_an_end_are_told_from_those_that_are(self):
+    def test_a_status_that_is_not_an_end_is_not_taken_for_one(self):
         pid = os.fork()
         if pid == 0:
             os.kill(os.getpid(), signal.SIGSTOP)
@@ -94,7 +94,7 @@ class HostileChildren(unittest.TestCase):
         self.assertIsNone(processes.exit_code(os.waitpid(pid, os.WCONTINUED)[1]))
         self.assertEqual(processes.exit_code(os.waitpid(pid, 0)[1]), 4)
 
-    def test_children_that_a_kernel_makes_in_its_parents_name_are_reaped_and_reported_to_nobody(self):
+    def test_children_that_a_kernel_makes_in_its_parents_name_are_reaped_and_not_reported(self):
         host = self.start()
         kernel = host.open({"a": SIBLINGS, "b": "1"})
         self.assertEqual(kernel.run("a").status("a"), "success")
@@ -107,7 +107,7 @@ class HostileChildren(unittest.TestCase):
         code = CALLS + "print(libc.syscall(56 if os.uname().machine == 'x86_64' else 220, 0x8000 | 17, 0, 0, 0, 0))"
         self.assertEqual(host.open({"a": code}, confine={}).run("a").printed, "-1\n")
 
-    def test_orphans_that_end_without_pause_keep_no_other_kernel_waiting(self):
+    def test_orphans_that_end_without_pause_do_not_delay_other_kernels(self):
         host = self.start()
         kernel = host.open({"a": ORPHANS})
         seq = kernel.start_run("a")
@@ -138,7 +138,7 @@ class HostileChildren(unittest.TestCase):
         kernel.start_run("b")
         wait_until(lambda: not find_marked(mark), "their end")
 
-    def test_a_parent_is_found_behind_any_name(self):
+    def test_the_parent_of_a_process_is_found_whatever_its_name(self):
         pid = os.fork()
         if pid == 0:
             import ctypes
@@ -160,7 +160,7 @@ class HostileChildren(unittest.TestCase):
         wait_until(lambda: not is_alive(kernel.pid), "the end of the kernel")
 
     @unittest.skipUnless(os.geteuid() == 0, "only root has children of another user")
-    def test_a_child_of_another_user_is_left_alone_instead_of_waited_for(self):
+    def test_a_child_of_another_user_is_not_waited_for(self):
         code = f"""
 import encodings.ascii, os, sys  # the other user cannot load what lies in root's home
 sys.path.insert(0, {HOST!r})

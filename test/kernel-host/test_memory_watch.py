@@ -79,7 +79,7 @@ class MemoryWatched(unittest.TestCase):
                 self.assert_ends(host, code, confine={})
 
     @unittest.skipUnless(detect().namespaces, "no namespaces here: no /tmp of its own")
-    def test_a_kernel_that_nobody_may_look_into_is_counted_all_the_same(self):
+    def test_the_memory_of_an_undumpable_kernel_is_counted_too(self):
         hidden = "import ctypes\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n"
         self.assert_ends(self.start(), hidden + GROWTHS["a shared map"], confine={})
 
@@ -94,7 +94,7 @@ class MemoryWatched(unittest.TestCase):
             kernel = self.start().open({"a": code}, memory=640 << 20, confine=confine)
             self.assertEqual(kernel.run("a").status("a"), "success")
 
-    def test_a_watch_that_was_killed_is_replaced_and_knows_every_kernel(self):
+    def test_a_memory_watch_that_is_killed_is_replaced_and_watches_every_kernel(self):
         host = self.start()
         kernel = host.open({"a": GROWTHS["a shared map"]}, memory=LIMIT, confine=None)
         (zygote,) = host.children()
@@ -120,7 +120,7 @@ class MemoryWatched(unittest.TestCase):
         time.sleep(3)  # a rate can only be measured over a time
         self.assertLess((processor_time() - before) / 3, 0.005)
 
-    def test_memory_that_nothing_counts_cannot_be_held_and_libraries_work_without(self):
+    def test_memory_that_nothing_counts_cannot_be_allocated_and_libraries_work_without(self):
         if not detect().seccomp:
             self.skipTest("no seccomp here")
         kernel = self.start().open({"uses": USES}, memory=2 << 30, confine={})

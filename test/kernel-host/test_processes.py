@@ -75,7 +75,7 @@ class Surroundings(unittest.TestCase):
 
         wait_until(is_at_rest, "a kernel that leaves nothing open")
 
-    def test_why_a_kernel_did_not_start_is_told_with_its_end_and_what_it_prints_later_is_not(self):
+    def test_the_report_of_an_end_has_what_a_kernel_printed_before_it_began_and_nothing_later(self):
         order = {
             "op": "fork", "id": "d", "socket_path": "/nowhere/" + "s" * 90, "token": "t", "cwd": "/", "env": {},
             "user_config": USER_CONFIG, "app_metadata": {"queryParams": {}, "cliArgs": {}, "appConfig": {}},
@@ -89,7 +89,7 @@ class Surroundings(unittest.TestCase):
             kernel.start_run("a")
             self.assertEqual(self.host.wait_for("exited", kernel.id)["words"], "")
 
-    def test_of_many_words_the_last_are_told(self):
+    def test_the_report_of_an_end_has_the_end_of_a_long_text(self):
         with open(words := child.open_words(), "wb", buffering=0, closefd=False) as file:
             file.write(b"first " + b"x" * 9000 + b" last\n")
         told = child.Child("k", None, None, words).read_words()
@@ -122,7 +122,7 @@ class Surroundings(unittest.TestCase):
             self.assertEqual((failed.status("a"), failed.error_of("a")["exception_type"]), ("exception", "MemoryError"))
             self.assertEqual(kernel.run("c").status("c"), "success")
 
-    def test_a_kernel_whose_directory_is_missing_ends_and_says_so(self):
+    def test_a_kernel_whose_directory_is_missing_ends_and_the_report_says_so(self):
         with self.assertRaises(KernelLost):
             self.host.fork(cwd=os.path.join(self.host.directory, "nowhere"))
         exited = self.host.wait_for("exited")
@@ -135,7 +135,7 @@ class Endings(unittest.TestCase):
         cls.host = Host()
         cls.addClassCleanup(cls.host.stop)
 
-    def test_a_kernel_that_dies_says_how(self):
+    def test_the_report_says_how_a_kernel_died(self):
         ends = {
             "import os; os._exit(3)": (3, None),
             "import os; os.kill(os.getpid(), 9)": (0, 9),
@@ -148,7 +148,7 @@ class Endings(unittest.TestCase):
             exited = self.host.wait_for("exited", kernel.id)
             self.assertEqual((exited["code"], exited["signal"]), expected)
 
-    def test_a_kernel_that_no_interrupt_reaches_dies_of_sigterm_and_sigkill(self):
+    def test_a_kernel_that_ignores_interrupts_dies_of_sigterm_and_sigkill(self):
         code = "while True:\n    try:\n        sum(range(10**11))\n    except BaseException: pass"
         for number in (signal.SIGTERM, signal.SIGKILL):
             kernel = self.host.open({"a": code})
@@ -158,7 +158,7 @@ class Endings(unittest.TestCase):
             kernel.signal(number)
             self.assertEqual(self.host.wait_for("exited", kernel.id)["signal"], number)
 
-    def test_a_kernel_ends_with_its_server_connection_and_takes_its_group_along(self):
+    def test_a_kernel_and_its_group_end_with_the_connection_to_the_server(self):
         kernel = self.host.open({"a": ESCAPES.format(mark=(mark := new_mark()))})
         kernel.run("a")
         wait_until(lambda: len(find_marked(mark)) == 3, "the children of the cells")
@@ -221,34 +221,34 @@ class Deaths(unittest.TestCase):
         wait_until(lambda: not any(map(is_alive, pids)), "the end of all kernels", 2)
         wait_until(lambda: not find_marked(mark), "the end of what their cells started", 2)
 
-    def test_the_zygote_is_killed(self):
+    def test_everything_ends_when_the_zygote_is_killed(self):
         host, pids, mark = self.start()
         (zygote,) = host.children()
         os.kill(zygote, signal.SIGKILL)
         self.assert_all_end(pids, mark)
         self.assertEqual(host.process.wait(2), 128 + 9)
 
-    def test_the_guardian_is_killed(self):
+    def test_everything_ends_when_the_guardian_is_killed(self):
         host, pids, mark = self.start()
         zygote = host.children()
         host.process.kill()
         self.assert_all_end(pids + zygote, mark)
 
-    def test_the_guardian_is_asked_to_end(self):
+    def test_everything_ends_when_the_guardian_is_asked_to_end(self):
         host, pids, mark = self.start()
         zygote = host.children()
         host.process.terminate()
         self.assert_all_end(pids + zygote, mark)
         self.assertEqual(host.process.wait(2), 0)
 
-    def test_the_zygotes_stdin_ends(self):
+    def test_everything_ends_when_the_zygotes_stdin_ends(self):
         host, pids, mark = self.start()
         zygote = host.children()
         host.process.stdin.close()
         self.assert_all_end(pids + zygote, mark)
         self.assertEqual(host.process.wait(2), 0)
 
-    def test_the_server_is_killed(self):
+    def test_everything_ends_when_the_server_is_killed(self):
         with tempfile.TemporaryDirectory() as directory:
             mark = new_mark()
             code = f"""

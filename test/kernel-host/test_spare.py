@@ -49,7 +49,7 @@ class SpareTest(unittest.TestCase):
         self.used.add(kernel.pid)
         return kernel
 
-    def test_the_next_kernel_of_the_same_policy_gets_it_and_another_waits_then(self):
+    def test_the_next_kernel_of_the_same_policy_gets_the_spare_and_another_spare_is_made(self):
         spare = self.waiting()
         kernel = self.open(confine=POLICY)
         self.assertEqual(kernel.pid, spare)
@@ -57,31 +57,31 @@ class SpareTest(unittest.TestCase):
         self.assertNotEqual(self.waiting(), spare)
         self.assertEqual((kernel.end()["signal"]), 9)
 
-    def test_a_kernel_of_another_policy_does_not_get_it(self):
+    def test_a_kernel_of_another_policy_does_not_get_the_spare(self):
         spare = self.waiting()
         kernel = self.open(confine={**POLICY, "network": "none"})
         self.assertNotEqual(kernel.pid, spare)
         wait_until(lambda: spare not in children(self.zygote), "the end of what fits no more")
         self.assertEqual(self.open(confine={**POLICY, "network": "none"}).run("a").status("a"), "success")
 
-    def test_kernels_that_are_not_confined_leave_it_alone(self):
+    def test_kernels_that_are_not_confined_do_not_use_the_spare(self):
         spare = self.waiting()
         self.assertNotEqual(self.open().pid, spare)
         self.assertIn(spare, children(self.zygote))
 
-    def test_without_it_a_kernel_starts_as_well(self):
+    def test_a_kernel_starts_without_a_spare(self):
         spare = self.waiting()
         os.kill(spare, signal.SIGKILL)
         wait_until(lambda: spare not in children(self.zygote), "its end")
         self.assertEqual(self.open(confine=POLICY).run("a").status("a"), "success")
         self.waiting()
 
-    def test_it_ends_with_the_zygote(self):
+    def test_the_spare_ends_with_the_zygote(self):
         spare = self.waiting()
         os.kill(self.zygote, signal.SIGKILL)
         wait_until(lambda: not os.path.exists(f"/proc/{spare}"), "the end of the spare")
 
-    def test_no_kernel_has_a_hand_in_it(self):
+    def test_no_kernel_has_a_descriptor_of_the_spare(self):
         self.waiting()
         for confine in (None, POLICY):
             kernel = self.open(confine=confine)

@@ -118,11 +118,11 @@ class SystemFiles(unittest.TestCase):
         for without in ("", "namespaces"):
             self.assertEqual(self.start(without).scratchpad(OWN_SOCKET).printed, "connected\n" * 2)
 
-    def test_rights_that_a_landlock_does_not_know_are_not_asked_of_it(self):
+    def test_rights_that_this_version_of_landlock_lacks_are_not_requested(self):
         self.assertEqual([bin(landlock.find_rights(abi)).count("1") for abi in (1, 2, 3, 4, 5, 8, 9, 12)],
                          [13, 14, 15, 15, 16, 16, 17, 17])  # fmt: skip
 
-    def test_what_is_closed_to_others_in_the_configuration_of_the_system_cannot_be_read(self):
+    def test_system_configuration_that_is_not_world_readable_cannot_be_read(self):
         closed = [path for path in ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/root/.bashrc", "/root/.profile")
                   if os.path.exists(path) and not os.stat(path).st_mode & 0o004 or path.startswith("/root")]
         openly = ["/etc/passwd", "/etc/hosts", "/etc/ssl/openssl.cnf", "/etc/os-release"]
@@ -133,7 +133,7 @@ class SystemFiles(unittest.TestCase):
             self.assertEqual(read, [path for path in openly if os.path.exists(path)])
 
     @unittest.skipUnless(os.geteuid() == 0, "only root adds to the configuration of the system")
-    def test_a_secret_that_is_added_later_is_closed_to_the_next_kernels(self):
+    def test_a_secret_that_is_added_later_is_hidden_from_the_next_kernels(self):
         folder = tempfile.mkdtemp(prefix="troupe-test-", dir="/etc")
         self.addCleanup(shutil.rmtree, folder, True)
         os.chmod(folder, 0o755)
@@ -169,7 +169,7 @@ class SystemFiles(unittest.TestCase):
         )
         self.assertEqual(self.start().scratchpad(code).printed, "28 True\n" * 2)
 
-    def test_what_is_left_at_the_place_of_temporary_files_leads_nowhere_else(self):
+    def test_a_link_left_in_place_of_the_folder_for_temporary_files_is_not_followed(self):
         elsewhere = tempfile.mkdtemp(prefix="elsewhere-", dir="/var/tmp")
         self.addCleanup(shutil.rmtree, elsewhere, True)
         host = Host(env={"TROUPE_CONFINE_WITHOUT": "namespaces"})
@@ -186,7 +186,7 @@ class SystemFiles(unittest.TestCase):
                 kernel.end()
         self.assertEqual(os.listdir(elsewhere), [])
 
-    def test_paths_follow_what_they_lie_in_whatever_their_names(self):
+    def test_a_path_is_mounted_after_the_folder_that_it_lies_in_whatever_its_name(self):
         steps = views.plan({"/a", "/a-b", "/c"}, {"/a/x", "/c/y"})
         self.assertEqual([path for path, _ in steps], ["/a", "/a/x", "/a-b", "/c", "/c/y"])
         self.assertEqual(views.find_bare(steps, {"/a", "/a-b", "/c"}), ["/a-b"])

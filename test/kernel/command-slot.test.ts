@@ -1,19 +1,20 @@
 import assert from 'node:assert/strict';
-import { mock, test } from 'node:test';
+import { test } from 'node:test';
 import { CommandSlot } from '#src/kernel/command-slot.ts';
-import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
-
-const BEGUN: KernelMessage = { op: 'execution', executionId: 'e', cellId: 'a', runId: 'r', phase: 'running' };
+import type { BridgeDone } from '#src/kernel/messages.ts';
 
 function done(seq: number | null, interrupted = false): BridgeDone {
-  return { op: 'bridge-done', seq, token: null, type: 'T', error: null, interrupted, cells: new Map() };
+  return { op: 'bridge-done', seq, type: 'T', error: null, interrupted, cells: new Map() };
 }
 
 function newSlot() {
   const log: string[] = [];
   const slot = new CommandSlot({
-    send: (frame) => log.push(JSON.parse(frame.toString('utf8', 5)).type),
-    interrupt: () => log.push('SIGINT'),
+    send: (frame) =>
+      log.push(
+        frame[4] === 4 ? `interrupt ${frame.readUInt32LE(5)}` : JSON.parse(frame.toString('utf8', 5)).type,
+      ),
+    signal: () => log.push('SIGINT'),
   });
   return { slot, log };
 }
@@ -44,61 +45,20 @@ test('with nothing in flight there is nothing to interrupt', () => {
   assert.deepEqual(log, []);
 });
 
-test('an interrupt waits for the first cell to begin, and is sent once however often it is asked for', () => {
+test('an interrupt says which command it is meant for before its signal, once however often it is asked for', () => {
   const { slot, log } = newSlot();
-  const seq = slot.give('execute-cells', {});
-  assert.equal(slot.interrupt(), true);
-  assert.deepEqual(log, ['execute-cells']);
-  slot.notice(BEGUN);
-  slot.notice(BEGUN);
-  slot.interrupt();
-  assert.deepEqual(log, ['execute-cells', 'SIGINT']);
-  slot.settle(done(seq, true));
-});
-
-test('a command that ends before it could be interrupted takes the wish along', () => {
-  const { slot, log } = newSlot();
-  const seq = slot.give('execute-cells', {});
-  slot.interrupt();
-  slot.settle(done(seq));
+  slot.settle(done(slot.give('execute-cells', {})));
   slot.give('execute-cells', {});
-  slot.notice(BEGUN);
-  assert.deepEqual(log, ['execute-cells', 'execute-cells']);
+  assert.deepEqual([slot.interrupt(), slot.interrupt()], [true, true]);
+  assert.deepEqual(log.slice(2), ['interrupt 2', 'SIGINT']);
 });
 
-test('an interrupt that ended its command does not delay the next one', () => {
+test('the command after an interrupted one is sent at once and can be interrupted as well', () => {
   const { slot, log } = newSlot();
   const seq = slot.give('execute-cells', {});
-  slot.notice(BEGUN);
   slot.interrupt();
   slot.settle(done(seq, true));
   slot.give('edit-cells', {});
-  assert.deepEqual(log, ['execute-cells', 'SIGINT', 'edit-cells']);
-});
-
-test('an interrupt that came too late holds the next command back until it has landed', () => {
-  const { slot, log } = newSlot();
-  const seq = slot.give('execute-cells', {});
-  slot.notice(BEGUN);
   slot.interrupt();
-  slot.settle(done(seq));
-  slot.give('invoke-function', {});
-  slot.interrupt();
-  assert.deepEqual(log, ['execute-cells', 'SIGINT']);
-  slot.landed();
-  assert.deepEqual(log, ['execute-cells', 'SIGINT', 'invoke-function', 'SIGINT']);
-  slot.dispose();
-});
-
-test('a host that never confirms its signals holds the next command back for 50 ms at most', (t) => {
-  mock.timers.enable({ apis: ['setTimeout'] });
-  t.after(() => mock.timers.reset());
-  const { slot, log } = newSlot();
-  const seq = slot.give('execute-cells', {});
-  slot.notice(BEGUN);
-  slot.interrupt();
-  slot.settle(done(seq));
-  slot.give('edit-cells', {});
-  mock.timers.tick(50);
-  assert.deepEqual(log, ['execute-cells', 'SIGINT', 'edit-cells']);
+  assert.deepEqual(log, ['execute-cells', 'interrupt 1', 'SIGINT', 'edit-cells', 'interrupt 2', 'SIGINT']);
 });

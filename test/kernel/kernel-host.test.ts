@@ -101,8 +101,6 @@ test('full confinement is required or the host does not start', async () => {
 
 test('when the process that forks kernels is killed, every kernel is reported and the next one starts', async () => {
   await using host = await startTestHost();
-  const states: string[] = [];
-  host.host.onStateChange((state) => states.push(state));
   const kernels = [await openKernel(host, { a: '1' }), await openKernel(host, { a: 'while True: pass' })];
   kernels[1]!.run(['a']).catch(() => {});
   const pids = await Promise.all(kernels.map(async ({ ready }) => (await ready).pid));
@@ -115,12 +113,49 @@ test('when the process that forks kernels is killed, every kernel is reported an
   assert.equal(host.host.state, 'restarting');
   const next = await openKernel(host, { a: 'x = 1' });
   assert.equal((await next.run(['a'])).statuses.a, 'success');
-  assert.deepEqual(states, ['restarting', 'up']);
+  assert.equal(host.host.state, 'up');
   assert.deepEqual(
     kernels.map(({ exits: all }) => all.length),
     [1, 1],
   );
   await eventually('the lost kernels are gone', () => !pids.some(isAlive));
+});
+
+test('a host that is stopped is silent within seconds, and is back when it goes on', async () => {
+  await using host = await startTestHost();
+  const kernel = await openKernel(host, { a: 'x = 1' });
+  const zygote = parentOf((await kernel.ready).pid);
+  process.kill(zygote, 'SIGSTOP');
+  await eventually('the silence is noticed', () => host.host.state === 'silent', 8_000);
+  const next = new TestKernel(host, { a: 'x = 1' });
+  process.kill(zygote, 'SIGCONT');
+  await next.ready;
+  assert.equal(host.host.state, 'up');
+  assert.deepEqual(kernel.exits, []);
+});
+
+test('a host that stays stopped is killed with its kernels, and a kernel that waits gets the next one', async () => {
+  await using host = await startTestHost();
+  const lost = await openKernel(host, { a: 'x = 1' });
+  const { pid } = await lost.ready;
+  const zygote = parentOf(pid);
+  const guardian = parentOf(zygote);
+  process.kill(zygote, 'SIGSTOP');
+  process.kill(guardian, 'SIGSTOP');
+  await eventually('the silence is noticed', () => host.host.state === 'silent', 8_000);
+  const next = await openKernel(host, { a: 'x = 1' });
+  assert.equal((await lost.exited).cause, 'kernel_host_lost');
+  assert.equal((await next.run(['a'])).statuses.a, 'success');
+  await eventually('what was stopped is gone', () => ![pid, zygote, guardian].some(isAlive));
+});
+
+test('a host that is stopped keeps nobody from disposing of it, and is gone afterwards', async () => {
+  const host = await startTestHost();
+  const { pid } = await (await openKernel(host, { a: 'x = 1' })).ready;
+  const zygote = parentOf(pid);
+  process.kill(zygote, 'SIGSTOP');
+  await host[Symbol.asyncDispose]();
+  await eventually('kernel and host are gone', () => !isAlive(pid) && !isAlive(zygote));
 });
 
 test('a host that fails to come back is tried again, and a kernel waits for it', async (t) => {
@@ -142,17 +177,20 @@ sys.path.insert(0, ${JSON.stringify(dirname(real))})
 runpy.run_path(${JSON.stringify(real)}, run_name="__main__")
 `,
   );
-  const errors: string[] = [];
-  const log = { info: () => {}, warn: () => {}, error: (_: object, message: string) => errors.push(message) };
-  await using host = await startTestHost({ hostScript, log });
+  const lines: string[] = [];
+  const note = (_: object, message: string) => {
+    if (message.includes('the kernel host')) lines.push(message);
+  };
+  await using host = await startTestHost({ hostScript, log: { info: note, warn: () => {}, error: note } });
   const { pid } = await (await openKernel(host, { a: '1' })).ready;
   process.kill(parentOf(pid), 'SIGKILL');
   await eventually('the loss is noticed', () => host.host.state === 'restarting');
   await openKernel(host, { a: '1' });
-  assert.deepEqual(errors, [
+  assert.deepEqual(lines, [
     'the kernel host has ended and is started again',
     'the kernel host did not start again',
     'the kernel host did not start again',
+    'the kernel host is back',
   ]);
 });
 

@@ -72,15 +72,45 @@ test('a run answers with the exact verdict of every cell', async () => {
   kernel.kernel.kill();
 });
 
-test('an edit registers and marks, a configuration disables, and neither runs anything', async () => {
+test('an edit in code mode registers and marks, a configuration disables, and neither runs anything', async () => {
   const kernel = await openKernel(host, { a: 'x = 1', b: 'x' });
   await kernel.run(['b']);
-  const edited = await kernel.outcome(() =>
-    kernel.kernel.edit({ codes: { a: 'x = 2', c: 'x' }, configs: {}, deleteIds: [] }),
+  const cells = ['a', 'b'].map((cellId) => {
+    return { cellId, code: kernel.codes.get(cellId)!, name: '_', config: {}, version: 0 };
+  });
+  const code = `import marimo._code_mode as cm
+async with cm.get_context() as ctx:
+    ctx.cells["a"].code
+    ctx.edit_cell("a", "x = 2")
+    ctx.create_cell("x")`;
+  const edited = await kernel.outcome(() => kernel.kernel.scratchpad({ code, cells, runId: 'r' }));
+  const created = [...edited.done.cells.keys()].find((cellId) => !['a', 'b'].includes(cellId));
+  assert.deepEqual(
+    [edited.ran.filter((cellId) => cellId !== '__scratch__'), edited.stale.sort()],
+    [[], ['a', 'b', created].sort()],
   );
-  assert.deepEqual([edited.ran, edited.stale.sort()], [[], ['a', 'b', 'c']]);
   await kernel.outcome(() => kernel.kernel.configure({ b: { disabled: true } }));
   assert.equal((await kernel.run(['b'])).statuses.b, 'disabled');
+  kernel.kernel.kill();
+});
+
+test('the errors that other code would bring are found, and nothing changes', async () => {
+  const kernel = await openKernel(host, { a: 'x = 1', b: 'x' });
+  await kernel.run(['b']);
+  const found = kernel.next((m) => m.op === 'bridge-judged');
+  const { stale, statuses } = await kernel.outcome(() =>
+    kernel.kernel.findErrors({ codes: { a: 'x = b', b: 'b = x' }, cellIds: ['b'] }),
+  );
+  const judged = await found;
+  assert.deepEqual(
+    judged.op === 'bridge-judged' &&
+      [...judged.errors].map(([cellId, [error]]) => [cellId, error?.type]).sort(),
+    [
+      ['a', 'cycle'],
+      ['b', 'cycle'],
+    ],
+  );
+  assert.deepEqual([stale, statuses], [[], { a: 'success', b: 'success' }]);
   kernel.kernel.kill();
 });
 
@@ -92,16 +122,6 @@ test('the scratchpad sees the notebook, and its input() fails at once', async ()
   assert.equal((await scratch('print(x + 1)')).stdout, '42\n');
   const asked = await scratch('try:\n    input()\nexcept EOFError:\n    print("no one there")');
   assert.equal(asked.stdout, 'no one there\n');
-  kernel.kernel.kill();
-});
-
-test('values of UI elements come back with the token that was given for them', async () => {
-  const code = 'import marimo as mo\ns = mo.ui.slider(0, 10)\ns';
-  const kernel = await openKernel(host, { a: code, b: 'print(s.value)' });
-  await kernel.run(['b']);
-  const token = kernel.kernel.setUiElements({ 'a-0': 7 });
-  await kernel.next((m) => m.op === 'bridge-done' && m.token === token);
-  assert.equal((await kernel.run(['b'])).stdout, '7\n');
   kernel.kernel.kill();
 });
 
@@ -123,12 +143,18 @@ test('an interrupt ends the run it was meant for, and only that one', async () =
   kernel.kernel.kill();
 });
 
-test('an interrupt in the same breath as the command is not lost', async () => {
+test('an interrupt in the same turn as the command is not lost, and ends the command alone', async () => {
   const kernel = await openKernel(host, { loop: 'while True: pass', fine: '1' });
   for (let round = 0; round < 5; round++) {
     const run = kernel.run(['loop']);
     kernel.kernel.interrupt();
     assert.equal((await run).done.interrupted, true);
+    assert.equal((await kernel.run(['fine'])).statuses.fine, 'success');
+  }
+  for (const code of ['while True: pass', 'import asyncio\nawait asyncio.sleep(0)\nwhile True: pass']) {
+    const call = kernel.outcome(() => kernel.kernel.scratchpad({ code, cells: [], runId: 'r' }));
+    kernel.kernel.interrupt();
+    assert.equal((await call).done.interrupted, true);
     assert.equal((await kernel.run(['fine'])).statuses.fine, 'success');
   }
   kernel.kernel.kill();
@@ -205,7 +231,6 @@ test('a stopped kernel ends in good order', async () => {
   kernel.kernel.stop();
   const exit = await kernel.exited;
   assert.deepEqual(exit, { cause: 'stopped', code: 0, signal: null, message: 'The kernel was stopped.' });
-  assert.equal(kernel.messages.at(-1)?.op, 'bridge-exit');
 });
 
 test('a stop of a busy kernel interrupts it first, and one that does not listen is killed', async () => {

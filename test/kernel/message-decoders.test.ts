@@ -42,11 +42,11 @@ test('one console entry and a list of them are both lists, and an empty list sta
 
 test('the verdicts of all cells survive names that mean something to JavaScript', () => {
   const cells = JSON.parse('{"__proto__":["success",false,[]],"b":[null,true,[{"type":"cycle"}]]}');
-  const message = decodeMessage({ op: 'bridge-done', seq: 3, token: null, type: 'T', error: null, cells });
+  const message = decodeMessage({ op: 'bridge-done', seq: 3, type: 'T', error: null, cells });
   assert.deepEqual(message, {
     op: 'bridge-done',
     seq: 3,
-    token: null,
+
     type: 'T',
     error: null,
     interrupted: false,
@@ -123,10 +123,10 @@ test('a known message of another shape is refused', () => {
     { ...CELL_OP, output: { ...output, data: [{ msg: 'no type' }] } },
     { ...CELL_OP, output: { ...output, data: [{ type: 'exception', msg: 7 }] } },
     { ...CELL_OP, console: 'text' },
-    { op: 'bridge-done', seq: '1', token: null, type: 'T', error: null, cells: {} },
-    { op: 'bridge-done', seq: 1, token: null, type: 'T', error: null, cells: [] },
-    { op: 'bridge-done', seq: 1, token: null, type: 'T', error: null, cells: { a: ['success', false] } },
-    { op: 'bridge-done', seq: 1, token: null, type: 'T', error: null, cells: { a: ['fine', false, []] } },
+    { op: 'bridge-done', seq: '1', type: 'T', error: null, cells: {} },
+    { op: 'bridge-done', seq: 1, type: 'T', error: null, cells: [] },
+    { op: 'bridge-done', seq: 1, type: 'T', error: null, cells: { a: ['success', false] } },
+    { op: 'bridge-done', seq: 1, type: 'T', error: null, cells: { a: ['fine', false, []] } },
     { op: 'notebook-document-transaction', transaction: { source: 'x', changes: [{ type: 'explode' }] } },
     {
       op: 'notebook-document-transaction',

@@ -24,13 +24,13 @@ from troupe import channel as server_channel
 
 import runs
 from calls import Calls
-from frames import CALL, COMPLETION, CONTROL, UI
+from frames import CALL, COMPLETION, CONTROL, INTERRUPT, UI
 from judge import judge
 from kernel_state import STATE, Asked
 
 
 def fill_queues(queues, frames, calls):
-    """The reader thread: hands each frame to marimo; an unreadable one is answered at once and harms nothing."""
+    """Runs in the reader thread: hands each frame to marimo. A frame that cannot be read gets an error as its answer."""
     read_asked = msgspec.json.Decoder(Asked).decode
     read = {
         CONTROL: msgspec.json.Decoder(commands.CommandMessage).decode,
@@ -42,6 +42,9 @@ def fill_queues(queues, frames, calls):
         try:
             if channel == CALL:
                 calls.receive(body)
+                continue
+            if channel == INTERRUPT:
+                STATE.interrupts.announce(body)
                 continue
             if channel == CONTROL:
                 asked = read_asked(body)
@@ -67,7 +70,6 @@ def install():
     Kernel.handle_message = _handle_message(Kernel.handle_message)
     Kernel.mutate_graph = _mutate_graph(Kernel.mutate_graph)
     runs.install()
-    runtime.restore_signals = _ignore_early_interrupts(runtime.restore_signals)
     # A handler would be inherited by what cells fork, and a signal that comes before their first step would be lost.
     runtime.handlers.construct_sigterm_handler = lambda kernel: signal.SIG_DFL
     # the guardian does it, without a wake-up each second
@@ -85,6 +87,7 @@ def _handle_message(handle):
         STATE.running.append(asked)
         if outermost:
             STATE.interrupted = False
+            STATE.interrupts.begin(asked.seq)
             STATE.outbox.gather()
         try:
             if asked.judge is not None:
@@ -101,6 +104,8 @@ def _handle_message(handle):
             raise
         finally:
             STATE.running.pop()
+            if outermost:
+                STATE.interrupts.end()
             token = getattr(request, "token", None)
             answer(asked, token, type(request).__name__, error, STATE.interrupted, find_verdicts(self))
             if outermost:
@@ -131,8 +136,8 @@ def _register_pending(kernel):
 
 
 def _mark_unrun_stale(kernel):
-    """marimo leaves a cell fresh that code mode created without a run, or that was interrupted before its first
-    line."""
+    """Marks cells stale that have not run. marimo leaves a cell fresh that code mode created without a run, or that was
+    interrupted before its first line."""
     cells, children = kernel.graph.cells, kernel.graph.children
 
     def is_fresh(cell_id):
@@ -159,18 +164,8 @@ def _mutate_graph(mutate):
     return mutate_graph
 
 
-def _ignore_early_interrupts(restore_signals):
-    """Until marimo has a handler, SIGINT would end the kernel."""
-
-    def restore():
-        restore_signals()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    return restore
-
-
 def _close_log_files():
-    """marimo logs to a file in the server's home as well; no kernel may hold that open."""
+    """Closes the log file that marimo keeps in the server's home, which no kernel may hold open."""
     for logger in _loggers._LOGGERS.values():
         for handler in [handler for handler in logger.handlers if isinstance(handler, logging.FileHandler)]:
             logger.removeHandler(handler)
@@ -178,7 +173,7 @@ def _close_log_files():
 
 
 def find_verdicts(kernel):
-    """Per cell [status of its last run (None: never ran), stale, structural errors that forbid running it]."""
+    """Returns for each cell [status of its last run (None: never ran), stale, structural errors that forbid running it]."""
 
     def status(cell_id, cell):
         stopped = cell.run_result_status == "exception" and cell_id in STATE.stopped
@@ -191,17 +186,17 @@ def find_verdicts(kernel):
 
 
 class NoAnswers:
-    """In place of the answers to input() and to a debugger's prompt: nobody is there to give one, and to wait for it would
+    """Replaces the queue of answers to input() and to a debugger's prompt: nobody can give one, and waiting would
     hold up the session until somebody cancels."""
 
     def get(self):
         raise EOFError("nobody can answer input() or a debugger here")
 
 
-def serve(outbox, frames, ready, user_config, app_metadata, configs, begin_work):
+def serve(outbox, frames, interrupts, ready, user_config, app_metadata, configs, begin_work):
     """Says `ready`, then runs the kernel until stop-kernel. `frames` is consumed in a thread of its own. `begin_work`
     is called before the first command."""
-    STATE.outbox, STATE.begin_work = outbox, begin_work
+    STATE.outbox, STATE.interrupts, STATE.begin_work = outbox, interrupts, begin_work
     calls = Calls(outbox)
     server_channel.provide(calls.ask)
     outbox.say(op="bridge-ready", **ready)
@@ -225,4 +220,3 @@ def serve(outbox, frames, ready, user_config, app_metadata, configs, begin_work)
         # probed with kill(pid, 0), where EPERM (another uid, Landlock) would count as its death
         parent_pid=None,
     )
-    outbox.say(op="bridge-exit")

@@ -15,7 +15,7 @@ IDENT = struct.Struct("<I")
 
 
 class Calls:
-    """Owned by one kernel process."""
+    """The calls that wait for the server's answers. Owned by one kernel process."""
 
     def __init__(self, outbox):
         self._outbox = outbox
@@ -23,7 +23,7 @@ class Calls:
         self._waiting = {}
 
     def ask(self, method, **fields) -> memoryview:
-        """The server's answer, as JSON. Blocks; an interrupt leaves at once."""
+        """Returns the server's answer, as JSON. Blocks until it comes; an interrupt ends the wait at once."""
         ident, answers = next(self._ids) & 0xFFFFFFFF, queue.SimpleQueue()
         self._waiting[ident] = answers
         try:
@@ -33,7 +33,7 @@ class Calls:
             del self._waiting[ident]
 
     def receive(self, body):
-        """Called by the reader thread. An answer that nobody waits for any more is dropped."""
+        """Takes an answer; called by the reader thread. An answer that no call waits for is dropped."""
         (ident,) = IDENT.unpack_from(body)
         if answers := self._waiting.get(ident):
             answers.put(memoryview(body)[IDENT.size :])

@@ -18,7 +18,7 @@ RESERVED = 2
 
 
 class Group:
-    """One kernel's. Made before the fork, joined by the child, removed when every process in it is gone."""
+    """The control group of one kernel. Made before the fork, joined by the child, removed when every process in it is gone."""
 
     def __init__(self, path, files):
         self.path, self.files = path, files
@@ -34,7 +34,7 @@ class Group:
         os.close(self.procs)
 
     def has_killed(self) -> bool:
-        """Whether a process in it was killed because the group was full."""
+        """Returns whether a process in it was killed because the group was full."""
         try:
             with open(os.path.join(self.path, self.files.events), encoding="ascii") as file:
                 return bool(re.search(r"^oom_kill [1-9]", file.read(), re.MULTILINE))
@@ -42,7 +42,7 @@ class Group:
             return False
 
     def remove(self) -> bool:
-        """False while something is still in it."""
+        """Removes the group. Returns False while a process is still in it."""
         try:
             os.rmdir(self.path)
         except FileNotFoundError:
@@ -53,7 +53,7 @@ class Group:
 
 
 class Files:
-    """What the two versions call the same things."""
+    """The names that one version has for the files of a group."""
 
     def __init__(self, limits, events):
         self.limits, self.events = limits, events
@@ -86,7 +86,7 @@ class Groups:
             raise
 
     def _values(self, memory_bytes):
-        """Of memory, then of swap: version 1 counts both together."""
+        """Returns the limits of memory, then of swap: version 1 counts both together."""
         return str(memory_bytes), str(memory_bytes) if self.files is VERSION_1 else "0"
 
     def remove(self, *groups):
@@ -102,7 +102,7 @@ class Groups:
 
 
 def find() -> Groups | None:
-    """Tried for real: a group is made and removed."""
+    """Returns where groups can be made, or None. Tries it by making a group and removing it."""
     for base, files in candidates():
         groups = Groups(base, files)
         try:
@@ -117,7 +117,7 @@ def find() -> Groups | None:
 
 
 def candidates():
-    """(where groups could be made, by which version)"""
+    """Yields (where groups could be made, by which version)."""
     ours = dict(line.rstrip("\n").split(":", 2)[1:] for line in read_lines("/proc/self/cgroup"))
     for kind, controllers, root, mounted in mounts():
         if kind == "cgroup2" and "" in ours:
@@ -140,7 +140,7 @@ def is_delegated(path) -> bool:
 
 
 def divide(path) -> bool:
-    """Whether groups below this one can limit memory; makes it so where it may."""
+    """Returns whether groups below this one can limit memory. Switches it on where that is allowed."""
     try:
         if "memory" not in " ".join(read_lines(os.path.join(path, "cgroup.subtree_control"))).split():
             write(os.path.join(path, "cgroup.subtree_control"), "+memory")
@@ -150,7 +150,7 @@ def divide(path) -> bool:
 
 
 def mounts():
-    """(type, controllers, root, place) of each mounted hierarchy."""
+    """Yields (type, controllers, root, place) of each mounted hierarchy."""
     for line in read_lines("/proc/self/mountinfo"):
         fields, _, more = line.partition(" - ")
         kind, _, options = more.split(maxsplit=2)

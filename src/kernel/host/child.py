@@ -14,16 +14,16 @@ class Child:
     """A process whose end is the end of what an order started: a kernel, its init, or a conversion."""
 
     def __init__(self, id, link, group, words, watched=None):
-        self.id = id  # None: nobody is told of its end
+        self.id = id  # None: its end is not reported
         self.group = group  # the control group that limits it, or None
         self.link = link  # a pipe on which a session's init says how the kernel ended; None: there is no init
         self.words = words  # a file in memory with what it printed before it began to work
         self.watched = watched  # (key, limit, size of its /tmp) where the memory watch counts for it, or None
-        self.exceeds = False  # the memory watch said so
-        self.has_ended = False  # and that was said
+        self.exceeds = False  # whether the memory watch has reported it
+        self.has_ended = False  # whether its end was reported
 
     def signal(self, pid, number):
-        """2 and 15 for the whole group; init passes them on. Nothing happens when the process is gone."""
+        """Sends a signal: SIGINT and SIGTERM to the whole group, where there is an init by way of it. Ignored when it is gone."""
         try:
             if self.link is not None:
                 os.kill(pid, number)
@@ -35,7 +35,7 @@ class Child:
             pass
 
     def is_out_of_memory(self) -> bool:
-        """Whether it was killed because of its limit of memory, if it was killed."""
+        """Returns whether its limit of memory was the reason, if it was killed."""
         return self.exceeds or (self.group is not None and self.group.has_killed())
 
     def code_from_init(self):

@@ -15,7 +15,7 @@ APP_OPTIONS = {field.name for field in dataclasses.fields(_AppConfig)}
 
 
 class BlockResult(dict):
-    """revision, changed, deleted, run, outputs, console, errors: as members and as attributes. Plain JSON."""
+    """revision, changed, deleted, run, outputs, console and errors of a block, as members and as attributes. Plain JSON."""
 
     def __getattr__(self, name):
         try:
@@ -43,17 +43,17 @@ def set_app_options(self, **options):
         try:
             msgspec.convert({name: value}, _AppConfig)
         except msgspec.ValidationError as error:
-            raise ValueError(f"{value!r} is no value of the app option {name!r}: {error}") from None
+            raise ValueError(f"{value!r} is not a value of the app option {name!r}: {error}") from None
     self._app_options.update(options)
 
 
 def get_app_options(self) -> dict:
-    """The options of the notebook's app that are set, as they were saved last."""
+    """Returns the options of the notebook's app that are set, as they were saved last."""
     return dict(_meta().get("app_options", {}))
 
 
 def _meta() -> dict:
-    """What the server gave along with the command."""
+    """Returns what the server sent along with the command."""
     request = HTTP_REQUEST_CTX.get(None)
     return request.meta if request else {}
 
@@ -112,7 +112,7 @@ def _apply_app_options(kernel, options):
 
 
 def fold(frames, known, moved) -> BlockResult:
-    """The notifications that marimo sent while a block was applied, as one result. `known`: errors that cells had
+    """Returns what marimo reported while a block was applied, as one result. `known`: errors that cells had
     before, and are repeated with every change of the graph."""
     result = BlockResult(revision=0, changed=[], deleted=[], run=[], outputs={}, console={}, errors=[], committed=False)
     for message in map(msgspec.json.decode, frames):

@@ -6,6 +6,7 @@ be supported.
 """
 
 import importlib
+import importlib.util
 import inspect
 
 import marimo
@@ -13,7 +14,7 @@ import marimo
 SUPPORTED = ("0.25.2",)
 PRIVATE = {
     "marimo": "_loggers._LOGGERS",
-    "marimo._ast": "codegen._format_arg",
+    "marimo._ast": "codegen._format_arg codegen._extract_header_comments",
     "marimo._ast.app": "InternalApp",
     "marimo._ast.app_config": "_AppConfig",
     "marimo._ast.cell": "CellConfig CellImpl.imported_namespaces",
@@ -34,35 +35,48 @@ PRIVATE = {
     "marimo._lint.validate_graph": "check_for_errors",
     "marimo._messaging": """
         notification_utils.serialize_kernel_message streams.buffered_writer streams._forward_os_stream
-        streams.Watcher.pause streams.ThreadSafeStdout._write_with_mimetype
+        tracebacks._highlight_traceback streams.Watcher.pause streams.ThreadSafeStdout._write_with_mimetype
         streams.ThreadSafeStderr._write_with_mimetype streams.ThreadSafeStream.flush_console streams.deque""",
-    "marimo._messaging.cell_output": "CellChannel CellOutput",
+    "marimo._messaging.cell_output": "CellChannel CellOutput.errors",
     "marimo._messaging.console_output_worker": "TIMEOUT_S ConsoleMsg _write_console_output",
     "marimo._messaging.context": "HTTP_REQUEST_CTX RUN_ID_CTX execution_id_for",
+    "marimo._messaging.errors": "MultipleDefinitionError",
     "marimo._messaging.msgspec_encoder": "encode_json_bytes",
     "marimo._messaging.notification": "CellNotification",
+    "marimo._messaging.notification_utils": """
+        CellNotificationUtils.broadcast_output CellNotificationUtils.broadcast_console_output
+        CellNotificationUtils.maybe_truncate_output broadcast_notification""",
     "marimo._messaging.tracebacks": "_highlight_traceback",
+    "marimo._output": "formatting.try_format formatting.FormattedOutput",
     "marimo._runtime": """
         commands.CommandMessage commands.BatchableCommand commands.OutOfBandCommand
         commands.CreateNotebookCommand commands.DeleteCellCommand commands.EditCellsCommand
         commands.ExecuteCellCommand commands.ExecuteCellsCommand runtime.launch_kernel runtime.restore_signals
-        runtime.start_parent_poller runtime.compile_cell runtime.handlers.construct_sigterm_handler""",
+        runtime.start_parent_poller runtime.compile_cell runtime.handlers.construct_sigterm_handler
+        runtime.handlers.construct_interrupt_handler""",
     "marimo._runtime.commands": "AppMetadata",
+    "marimo._runtime.context": "get_context",
+    "marimo._runtime.context.kernel_context": "KernelRuntimeContext.active_scheduler",
+    "marimo._runtime.context.types": "safe_get_context",
     "marimo._runtime.control_flow": "MarimoStopError",
     "marimo._runtime.dataflow": "DirectedGraph.register_cell DirectedGraph.ancestors",
     "marimo._runtime.dataflow.graph": "DirectedGraph.is_disabled",
-    "marimo._runtime.runner": "cell_runner.unwrap_user_exception",
-    "marimo._runtime.runner.cell_runner": "Runner.run Runner.run_all Runner.cancel",
-    "marimo._runtime.runner.result": "RunResult",
+    "marimo._runtime.exceptions": "MarimoRuntimeException",
+    "marimo._runtime.executor.executor": "DefaultExecutor.execute_cell_async",
+    "marimo._runtime.runner": """
+        cell_runner.unwrap_user_exception hooks_post_execution.format_exception_message
+        hooks_post_execution.POST_EXECUTION_HOOKS hooks_post_execution._broadcast_outputs""",
+    "marimo._runtime.runner.cell_runner": """
+        Runner.run Runner.run_all Runner.interrupted Runner._finalize_run_result Runner._run_post_execution_hooks""",
     "marimo._runtime.runtime": """
-        Kernel.handle_message Kernel._run_cells Kernel._propagate_kernel_errors Kernel.lock_globals
-        Kernel.mutate_graph Kernel.function_call_request""",
+        Kernel.handle_message Kernel._run_cells Kernel._run_cells_internal Kernel._propagate_kernel_errors Kernel.lock_globals
+        Kernel.mutate_graph""",
     "marimo._runtime.scratch": "SCRATCH_CELL_ID",
     "marimo._schemas.export_options": "HTMLExportOptions",
-    "marimo._schemas.serialization": "AppInstantiation CellDef NotebookSerializationV1 SetupCell",
+    "marimo._schemas.serialization": "AppInstantiation CellDef Header NotebookSerializationV1 SetupCell",
     "marimo._session.state.session_view": "SessionView.add_notification",
     "marimo._types.ids": "CellId_t",
-    "marimo._utils.signals": "SigintHandler.defer",
+    "marimo._utils.signals": "SigintHandler.defer SigintHandler.__call__",
 }
 LAUNCH_PARAMETERS = """control_queue set_ui_element_queue completion_queue input_queue stream_queue socket_addr
     is_edit_mode configs app_metadata user_config virtual_file_storage redirect_console_to_browser log_level is_ipc
@@ -70,17 +84,25 @@ LAUNCH_PARAMETERS = """control_queue set_ui_element_queue completion_queue input
 
 
 def find_missing() -> list[str]:
-    """The private names that are not where this host needs them; empty when this marimo fits. Slow: imports all of
+    """Returns the private names that are not where this host needs them; empty when this marimo fits. Slow: imports all of
     them."""
     missing = []
     for module, names in PRIVATE.items():
         try:
             found = importlib.import_module(module)
+            _import_parts(module, names)
         except ImportError as error:
             missing.append(f"{module} ({error})")
             continue
         missing += [f"{module}.{name}" for name in names.split() if not _has(found, name)]
     return missing or _find_changed()
+
+
+def _import_parts(module, names):
+    """Imports the parts of a package that are modules: they are members of it only then."""
+    for name in {name.split(".")[0] for name in names.split()}:
+        if importlib.util.find_spec(module).submodule_search_locations and importlib.util.find_spec(f"{module}.{name}"):
+            importlib.import_module(f"{module}.{name}")
 
 
 def _has(found, dotted):
@@ -92,7 +114,7 @@ def _has(found, dotted):
 
 
 def _find_changed():
-    """What has kept its name but not its shape."""
+    """Returns the names that are still there but have changed their shape."""
     from marimo._runtime import runtime
 
     launch = set(inspect.signature(runtime.launch_kernel).parameters)

@@ -9,7 +9,7 @@ from marimo._runtime import runtime
 
 
 def compile_cell(code, *args, **kwargs):
-    """marimo's, except that every refusal is a SyntaxError that says what is wrong."""
+    """Compiles like marimo, except that every refusal is a SyntaxError that says what is wrong."""
     try:
         return _compile(code, *args, **kwargs)
     except SyntaxError as error:

@@ -36,7 +36,12 @@ from marimo._messaging import streams
 from marimo._messaging.cell_output import CellChannel
 from marimo._messaging.console_output_worker import TIMEOUT_S, ConsoleMsg, _write_console_output
 from marimo._messaging.context import RUN_ID_CTX, execution_id_for
+from marimo._messaging.notification import CellNotification
+from marimo._messaging.notification_utils import broadcast_notification
 
+import shown_output
+
+TRACEBACK = "application/vnd.marimo+traceback"
 SHORT_CHARS = 1 << 14  # a longer write may be over marimo's limit for one write, and goes marimo's way
 BATCH_LIMIT_CHARS = 1 << 18  # a batch this long is sent without waiting for more
 UNSENT_LIMIT_CHARS = 1 << 22  # print() waits while more than this has not reached the socket
@@ -70,7 +75,7 @@ class Marker:
 
 
 class Messages(collections.deque):
-    """The queue between print() and the writer; only touched under marimo's lock."""
+    """The queue between print() and the writer. Used only under marimo's lock."""
 
     def __init__(self):
         super().__init__()
@@ -90,7 +95,7 @@ class Messages(collections.deque):
             super().append(message)
 
     def add(self, kind, text) -> bool:
-        """Whether the writer has to be woken for it."""
+        """Returns whether the writer has to be woken for it."""
         empty = not self
         self.waiting_chars += len(text)
         if not empty and type(last := self[-1]) is Printed and last.kind == kind:
@@ -100,7 +105,7 @@ class Messages(collections.deque):
         return empty or self.waiting_chars > BATCH_LIMIT_CHARS
 
     def take_all(self):
-        """([(kind, [text…])…] merged per cell, the marker or None, whether it is the end)."""
+        """Returns ([(kind, [text…])…] merged per cell, the marker or None, whether it is the end)."""
         batch, last, marker, ends = [], {}, None, False
         while self and marker is None and not ends:
             message = self.popleft()
@@ -177,7 +182,7 @@ def flush_console(self):
 
 
 def write_batches(messages, stream, arrived):
-    """The console writer's thread: drains `messages`, guarded by the condition `arrived`, until a None comes."""
+    """Runs in the console writer's thread: drains `messages`, guarded by the condition `arrived`, until a None comes."""
     ends, next_batch_at = False, 0.0
     while not ends:
         with arrived:
@@ -186,7 +191,12 @@ def write_batches(messages, stream, arrived):
             batch, marker, ends = messages.take_all()
         next_batch_at = time.monotonic() + TIMEOUT_S
         for (cell_id, channel, mimetype, run_id, execution_id), parts in batch:
-            _write_console_output(stream, channel, cell_id, "".join(parts), mimetype, run_id, execution_id)
+            if mimetype == TRACEBACK:
+                entry = shown_output.of_traceback(channel, mimetype, "".join(parts))
+                ids = {"cell_id": cell_id, "run_id": run_id, "execution_id": execution_id}
+                broadcast_notification(CellNotification(**ids, console=entry), stream)
+            else:
+                _write_console_output(stream, channel, cell_id, "".join(parts), mimetype, run_id, execution_id)
         messages.sending_chars = 0  # ours alone
         if marker is not None:
             marker.sent.release()
@@ -197,8 +207,7 @@ def _is_due(messages):
 
 
 def forward_file_descriptor(standard_stream, fd, should_exit):
-    """A watcher's thread: what subprocesses and C code write to fd 1 or 2 goes to the cell that runs, or else to the
-    log."""
+    """Runs in a watcher's thread: gives the running cell, or else the log, what subprocesses and C code write to fd 1 or 2."""
     decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
     arrived = select.poll()
     arrived.register(fd, select.POLLIN)
@@ -230,7 +239,7 @@ def _drain_after(pause):
 
 
 def _is_on_its_way(watcher):
-    """Whether something that was written to the descriptor is not with the cell yet."""
+    """Returns whether something that was written to the descriptor is not with the cell yet."""
     unread = array.array("i", [0])
     fcntl.ioctl(watcher.read_fd, termios.FIONREAD, unread)
     return unread[0] > 0 or getattr(watcher.standard_stream, "_is_forwarding", False)

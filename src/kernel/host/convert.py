@@ -53,7 +53,7 @@ def encode(answer) -> bytes:
 
 
 def convert(direction, format, body) -> dict:
-    """The answer to one request; every failure is part of it."""
+    """Returns the answer to one request. A failure is an answer too."""
     code = "unreadable_notebook" if direction == "read" else "unwritable_notebook"
     try:
         request = msgspec.json.decode(body)

@@ -70,7 +70,7 @@ def run(order, confinement, link):
 
 
 def needs_to_write(order, folder) -> bool:
-    """Whether the process has to change files. Who only reads a SQLite database with a write-ahead log takes part in
+    """Returns whether the process has to change files. Even a reader of a SQLite database with a write-ahead log takes part in
     keeping its index."""
     if order.engine != "sqlite" or order.mode == "probe":
         return False
@@ -90,7 +90,7 @@ OF_DUCKDB = ("/proc/self/cgroup", "/sys/fs/cgroup")
 
 
 def find_readable(order) -> list[str]:
-    """What the process may read apart from the workspace."""
+    """Returns what the process may read in addition to the workspace."""
     if PACKAGES[order.engine] != "duckdb":
         return [*views.find_python(), *LIBRARIES]
     if os.path.exists(OF_DUCKDB[0]):
@@ -99,7 +99,7 @@ def find_readable(order) -> list[str]:
 
 
 def load(order, folder):
-    """The database that the order names, not opened yet; or something that says what is missing."""
+    """Returns the database that the order names, not opened yet, or an object that says which package is missing."""
     package = PACKAGES[order.engine]
     if importlib.util.find_spec(package) is None:
         return Missing(package)
@@ -130,7 +130,7 @@ class Missing:
 
 
 def answer(engine, request) -> bytes:
-    """The answer to one request; every failure is an answer too."""
+    """Returns the answer to one request. A failure is an answer too."""
     try:
         match request["op"]:
             case "open":

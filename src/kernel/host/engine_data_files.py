@@ -28,7 +28,7 @@ class DataFile:
         return f"/proc/self/fd/{self.descriptor}"
 
     def reader(self, path) -> str:
-        """The table function over it."""
+        """Returns the call of the table function that reads it."""
         options = ", compression = 'gzip'" if self.name.lower().endswith(".gz") else ""
         return find_reader(self.name).format(path, options)
 
@@ -37,7 +37,7 @@ class DataFile:
 
 
 def open_all(place) -> list[DataFile]:
-    """Of a folder and those in it, or one file. Links are left out, and what is no data file."""
+    """Opens the data files of a folder and of the folders in it, or one file. Links and other files are left out."""
     found = [place.name] if place.name is not None else below(place.folder)
     taken = set()
     files = []

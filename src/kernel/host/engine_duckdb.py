@@ -47,12 +47,12 @@ class DuckdbEngine:
         self.held = []  # what is to be closed with the connection
 
     def open(self):
-        """Whether it can be opened; raises EngineFailure."""
+        """Opens the database to see whether that works. Raises EngineFailure."""
         self._open()
         self.end()
 
     def query(self, sql, parameters):
-        """The columns, None when there are none; starts the statement."""
+        """Starts the statement. Returns its columns, or None when it has none."""
         self.end()
         self._open()
         return self._explained(lambda: self._start(sql, read_parameters(parameters)))
@@ -75,7 +75,7 @@ class DuckdbEngine:
         self.held = []
 
     def rest(self):
-        """While nobody waits: an instance for the next statement, which takes longer to make than to open a file."""
+        """Makes an instance for the next statement while nobody waits: that takes longer than opening a file."""
         if self.ahead is None and self.connection is None:
             self.ahead = new_instance()
 
@@ -139,7 +139,7 @@ class DuckdbEngine:
         return self._stream([column_of(name, kind) for name, kind in zip(names, types)])
 
     def _refuse_effects(self, kind, text):
-        """Of statements that do not select."""
+        """Raises EngineFailure for a statement that does not select, unless it only reads."""
         if self.is_files:
             raise refuse("Files can only be read.")
         words = meaningful(text)
@@ -150,7 +150,7 @@ class DuckdbEngine:
         raise refuse("This database can only be read.")
 
     def _explains_reading(self, text, words):
-        """EXPLAIN ANALYZE executes what it explains."""
+        """Returns whether what is explained only reads: EXPLAIN ANALYZE executes it."""
         rest = [word for word in words[1:] if word[2].lower() != "analyze"]
         if rest and rest[0][2] == "(" and len(rest) > 1 and rest[1][2].lower() in ("format", "analyze"):
             closing = next((at for at, word in enumerate(rest) if word[2] == ")"), len(rest))
@@ -186,7 +186,7 @@ class DuckdbEngine:
 
 
 def refuse_log_elsewhere(place):
-    """DuckDB opens the write-ahead log by its name, and would follow a link there."""
+    """Refuses a write-ahead log that is a link: DuckDB opens the log by its name, and would follow it."""
     try:
         found = os.stat(f"{place.name}.wal", dir_fd=place.folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -196,7 +196,7 @@ def refuse_log_elsewhere(place):
 
 
 def is_open(identity) -> bool:
-    """Whether this process has that file open. DuckDB finds out the file's own path and opens that, so the folder may
+    """Returns whether this process has that file open. DuckDB finds out the file's own path and opens that, so the folder may
     have been replaced in between."""
     for descriptor in range(3, MAX_DESCRIPTORS):
         with contextlib.suppress(OSError):
@@ -221,7 +221,7 @@ def named(text) -> str:
 
 
 def meaningful(text) -> list:
-    """(start, end, text) of each token of a statement, without comments and the semicolons at its end."""
+    """Returns (start, end, text) of each token of a statement, without comments and the semicolons at its end."""
     data = text.encode()
     tokens = duckdb.tokenize(text)
     ends = [start for start, _ in tokens[1:]] + [len(data)]
@@ -236,5 +236,5 @@ def meaningful(text) -> list:
 
 
 def text_of(text, words) -> str:
-    """From the first to the last of these tokens."""
+    """Returns the text from the first to the last of these tokens."""
     return text.encode()[words[0][0] : words[-1][1]].decode()

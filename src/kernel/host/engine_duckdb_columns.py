@@ -37,7 +37,7 @@ MAX_SAFE = 2**53 - 1
 
 
 def is_plain(kind: str) -> bool:
-    """Whether the type's name says all there is to know of it."""
+    """Returns whether the type's name says everything about it."""
     return kind in AS_THEY_ARE or kind in AS_TEXT or kind.startswith("DECIMAL(") and kind.endswith(")")
 
 
@@ -56,7 +56,7 @@ def type_of(kind) -> str:
 
 
 def exact(kind, value) -> str:
-    """An expression for the value of a column."""
+    """Returns an expression for the value of a column."""
     if str(kind) in AS_THEY_ARE:
         return value
     if not isinstance(kind, str) and kind.id in NESTED:
@@ -65,7 +65,7 @@ def exact(kind, value) -> str:
 
 
 def json_of(kind, value, depth=0) -> str:
-    """An expression for the value as JSON."""
+    """Returns an expression for the value as JSON."""
     name = str(kind)
     if name in WHOLE or name == "BOOLEAN":
         return f"to_json({value})"

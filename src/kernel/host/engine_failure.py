@@ -14,5 +14,5 @@ SEVERAL = "Exactly one statement is expected. Run them one after the other."
 
 
 def refuse(detail) -> EngineFailure:
-    """The statement is at fault."""
+    """Returns a failure that is the statement's fault."""
     return EngineFailure("query", detail)

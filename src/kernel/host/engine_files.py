@@ -22,7 +22,7 @@ class Place:
 
     @property
     def path(self):
-        """By the descriptor: it leads to the same folder wherever that is moved to."""
+        """Returns a path by way of the descriptor, which leads to the same folder wherever that is moved."""
         return f"/proc/self/fd/{self.folder}/{self.name}"
 
     @property
@@ -40,7 +40,7 @@ class Workspace:
         self.folder = folder  # a real path
 
     def find(self, path, allow_folder=False) -> Place:
-        """Raises EngineFailure `file_missing` for what is not there, is no file, or lies outside, and `file_unusable`
+        """Raises EngineFailure `file_missing` for what is not there, is not a file, or lies outside, and `file_unusable`
         for what may not be read."""
         with contextlib.ExitStack() as opened:
             try:
@@ -56,7 +56,7 @@ class Workspace:
             return Place(os.dup(folder), name, found)
 
     def _walk(self, path, opened):
-        """(descriptor of the folder, name in it, its os.stat_result). Links are followed by their text alone."""
+        """Returns (descriptor of the folder, name in it, its os.stat_result). Links are followed by their text alone."""
 
         def open_step(name, **where):
             descriptor = os.open(name, STEP, **where)
@@ -98,7 +98,7 @@ class Workspace:
 
 
 def uses_wal(place) -> bool:
-    """Whether the file is a SQLite database with a write-ahead log."""
+    """Returns whether the file is a SQLite database with a write-ahead log."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(place.name, flags, dir_fd=place.folder)

@@ -41,7 +41,7 @@ class Portions:
         self._is_over = False
 
     def next(self) -> bytes:
-        """The next portion, encoded; without rows at the end. Raises EngineFailure `row_too_large`."""
+        """Returns the next portion, encoded; without rows at the end. Raises EngineFailure `row_too_large`."""
         rows, parts, size, group = [], [], 0, 1
         while not self._is_over and len(rows) < PORTION_ROWS and size < PORTION_BYTES:
             count = min(group, PORTION_ROWS - len(rows))
@@ -66,7 +66,7 @@ class Portions:
 
 
 def encode_group(rows) -> bytes:
-    """Rows, separated by commas. What JSON has no value for comes out wrong here, and is looked for later."""
+    """Returns rows, separated by commas. Values that JSON does not have come out wrong here, and are repaired later."""
     try:
         return msgspec.json.encode(rows)[1:-1]
     except OverflowError:  # an integer beyond 64 bits, which will be found, so only the size counts
@@ -118,7 +118,7 @@ def is_finite(column, present):
 
 
 def encode_exactly(rows, types, exceptions) -> bytes:
-    """Cell by cell in the columns of `exceptions`."""
+    """Encodes the columns of `exceptions` cell by cell."""
     marks, exact = [], []
     for number, row in enumerate(rows):
         cells = list(row)
@@ -136,7 +136,7 @@ def encode_exactly(rows, types, exceptions) -> bytes:
 
 
 def exact_text(cell):
-    """What stands for the cell where JSON has text for it; None where JSON has a value."""
+    """Returns the text that stands for the cell in JSON; None where JSON has a value for it."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, bytes):
@@ -161,5 +161,5 @@ def read_parameter(value):
 
 
 def take(rows, count) -> list:
-    """That many rows of an iterator, fewer at its end."""
+    """Returns that many rows of an iterator, fewer at its end."""
     return list(itertools.islice(rows, count))

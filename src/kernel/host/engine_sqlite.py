@@ -56,7 +56,7 @@ class FolderVfs(apsw.VFS):
 
 @functools.cache
 def prepare() -> FolderVfs:
-    """Once in a process, before its first connection. Journals of single statements stay in memory."""
+    """Called once in a process, before its first connection. Journals of single statements stay in memory."""
     apsw.shutdown()  # else it takes no configuration
     apsw.config(apsw.SQLITE_CONFIG_STMTJRNL_SPILL, -1)
     apsw.initialize()
@@ -73,7 +73,7 @@ class SqliteEngine:
         self.connection = self.place = self.cursor = self.portions = self.rules = None
 
     def open(self):
-        """Opens the file, unless it is the one that is open. Raises EngineFailure."""
+        """Opens the file, unless it is open already. Raises EngineFailure."""
         place = self.workspace.find(self.path)
         if self.place is not None and self.place.identity == place.identity:
             place.close()
@@ -90,7 +90,7 @@ class SqliteEngine:
             raise EngineFailure("file_unusable") from None
 
     def query(self, sql, parameters):
-        """The columns, None when there are none; runs the statement up to its first row."""
+        """Runs the statement up to its first row. Returns its columns, or None when it has none."""
         self.end()
         self.open()
         self.rules.has_changed_connection = self.rules.has_tried_to_write = False
@@ -121,7 +121,7 @@ class SqliteEngine:
             self._close()
 
     def rest(self):
-        """There is nothing to do ahead."""
+        """Does nothing: SQLite has no work to do ahead."""
 
     def _connect(self):
         path = self.place.path
@@ -179,7 +179,7 @@ class Statement:
 
 
 def is_blank(sql) -> bool:
-    """Whether there is nothing but blanks, comments and semicolons."""
+    """Returns whether there is nothing but blanks, comments and semicolons."""
     at = 0
     while at < len(sql):
         if sql[at] in " \t\n\f\r;":

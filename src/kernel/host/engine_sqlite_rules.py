@@ -84,7 +84,7 @@ class Rules:
 
 
 def harden(connection):
-    """Before anything is read of the file's schema."""
+    """Called before anything of the file's schema is read."""
     for option, value in (
         (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
         (apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
@@ -112,7 +112,7 @@ def harden(connection):
 
 
 class Refused:
-    """A module of which no table can be made or used."""
+    """A virtual table module of which no table can be created or used."""
 
     @staticmethod
     def Create(*_):
@@ -122,7 +122,7 @@ class Refused:
 
 
 def find_functions(known=[]) -> list:
-    """(name, number of arguments) of the functions that this SQLite has and the list does not allow."""
+    """Returns (name, number of arguments) of the functions that this SQLite has and the list does not allow."""
     if not known:
         with_all = apsw.Connection(":memory:")
         rows = with_all.execute("SELECT DISTINCT name, narg FROM pragma_function_list").fetchall()

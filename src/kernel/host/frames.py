@@ -2,29 +2,73 @@
 
     u32le length of what follows · u8 channel · JSON
 
-To the kernel: channel 1 a command with its `seq`, 2 values of UI elements, 3 completion, 5 the answer to a call of
-notebook code.
+To the kernel: channel 1 a command with its `seq`, 2 values of UI elements, 3 completion, 4 which command is to be
+interrupted (u32le seq instead of JSON), 5 the answer to a call of notebook code.
 From the kernel: channel 0 for everything.
 """
 
+import io
+import select
 import struct
 
-CONTROL, UI, COMPLETION, CALL = 1, 2, 3, 5
+CONTROL, UI, COMPLETION, INTERRUPT, CALL = 1, 2, 3, 4, 5
 FROM_KERNEL = 0
 HEAD = struct.Struct("<IB")
 
 
 def frame(channel: int, body: bytes) -> bytes:
-    """One frame, ready to be sent."""
+    """Returns one frame, ready to be sent."""
     return HEAD.pack(len(body) + 1, channel) + body
 
 
 def read_frames(sock):
     """Yields (channel, body) until the other side is gone; a frame that was cut off by that is dropped."""
-    stream = sock.makefile("rb", buffering=1 << 16)
-    while len(head := stream.read(HEAD.size)) == HEAD.size:
-        length, channel = HEAD.unpack(head)
-        body = stream.read(length - 1)
-        if len(body) < length - 1:
-            return
-        yield channel, body
+    return iter(FrameReader(sock))
+
+
+class FrameReader:
+    """The frames that come over a socket; see read_frames."""
+
+    def __init__(self, sock):
+        self._source = _Source(sock)
+
+    def __iter__(self):
+        stream = io.BufferedReader(self._source, 1 << 16)
+        while len(head := stream.read(HEAD.size)) == HEAD.size:
+            length, channel = HEAD.unpack(head)
+            body = stream.read(length - 1)
+            if len(body) < length - 1:
+                return
+            yield channel, body
+
+    def has_read_all(self) -> bool:
+        """Returns whether the thread that iterates has taken every frame that was sent so far. For another thread."""
+        return self._source.is_waiting and not self._source.has_more()
+
+
+class _Source(io.RawIOBase):
+    """A socket that knows whether its reader waits for data. `poll` comes before `recv` so that data which has arrived is
+    still in the socket, for `has_more` to see, until the reader holds the interpreter's lock again."""
+
+    def __init__(self, sock):
+        self.is_waiting = False
+        self._sock = sock
+        self._arrivals = select.poll()
+        self._arrivals.register(sock, select.POLLIN)
+        self._look = select.poll()  # another one, because each is for one thread
+        self._look.register(sock, select.POLLIN)
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        self.is_waiting = True
+        self._arrivals.poll()
+        self.is_waiting = False
+        try:
+            return self._sock.recv_into(buffer)
+        except ConnectionResetError:  # the other side has ended without reading everything
+            return 0
+
+    def has_more(self) -> bool:
+        return bool(self._look.poll(0))

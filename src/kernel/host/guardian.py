@@ -4,14 +4,18 @@
 
 When the zygote dies, even of kill -9, its orphans become the guardian's children, and the guardian kills them with all
 that they have started. When the guardian dies, the zygote sees the end of their pipe and ends all kernels itself.
-SIGINT is left to the server (a terminal sends it to everyone); SIGTERM ends both in order.
+SIGINT is left to the server (a terminal sends it to everyone); SIGTERM ends both in order, and kills a zygote that does
+not end by that, as when it is stopped.
 """
 
 import os
 import signal
+from contextlib import suppress
 
 import processes
 from confinement import descriptors, syscalls
+
+ZYGOTE_END_S = 3  # how long the zygote may take to end its kernels in order
 
 
 def fork_zygote() -> tuple[int, set[int]]:
@@ -32,6 +36,7 @@ def fork_zygote() -> tuple[int, set[int]]:
         ours = {server, os.getppid(), os.getpid()}
         return lifeline, ours | {os.getpgid(pid) for pid in ours}
     os.close(lifeline)
+    processes.silence_stdio(0, 1)  # the server reads the end of the zygote's stdout as its end
     processes.call_this("guardian")
     try:
         _watch(zygote, ours)
@@ -40,13 +45,24 @@ def fork_zygote() -> tuple[int, set[int]]:
 
 
 def _watch(zygote, lifeline):
-    processes.silence_stdio(0, 1)  # the server reads the end of the zygote's stdout as its end
     lifelines = [lifeline]  # emptied by the first SIGTERM, so that a second one does nothing
-    signal.signal(signal.SIGTERM, lambda *_: lifelines and os.close(lifelines.pop()))
+
+    def end(*_):
+        if lifelines:
+            os.close(lifelines.pop())
+            signal.alarm(ZYGOTE_END_S)
+
+    def kill(*_):
+        with suppress(ProcessLookupError):
+            os.kill(zygote, signal.SIGKILL)
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGALRM, kill)
     code = None
     while code is None:
         pid, status = os.wait()
         if pid == zygote:
             code = processes.exit_code(status)
+    signal.alarm(0)
     processes.kill_children()
     os._exit(code if code >= 0 else 128 - code)

@@ -1,4 +1,4 @@
-"""Which structural errors a notebook would have with other code: known before anything changes or runs."""
+"""Finds the structural errors that a notebook would have with other code, before anything changes or runs."""
 
 import msgspec
 from marimo._lint.validate_graph import check_for_errors
@@ -8,7 +8,7 @@ from compiling import compile_cell
 
 
 def judge(graph, codes, cell_ids) -> dict[str, list]:
-    """Errors by cell, of `cell_ids` and all they would depend on with `codes` in place. Leaves `graph` as it is.
+    """Returns errors by cell, for `cell_ids` and all that they would depend on with `codes` in place. Does not change `graph`.
 
     Every cell is compiled anew: registering a cell marks it stale, and the kernel's own cells must not notice.
     """

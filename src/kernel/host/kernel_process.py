@@ -18,7 +18,8 @@ import bridge
 import processes
 import warm
 from confinement import syscalls
-from frames import read_frames
+from frames import FrameReader
+from interrupts import Interrupts
 from outbox import Outbox
 
 GRACE_CPU_S = 5
@@ -44,11 +45,12 @@ def run(order, forked_at, host_modules, confinement, link):
     # orphans of cells stay ours; when we die they become the zygote's, which kills them
     syscalls.become_subreaper()
     syscalls.set_dumpable(True)  # the zygote is not; a kernel must own its /proc/self
-    warm.seed(order.preload_seed)
+    warm.seed()
     forget(host_modules)
     ready = {"token": order.token, "ms": round((time.perf_counter() - forked_at) * 1000, 2)}
     notebook = (order.user_config, order.app_metadata, order.configs)
-    bridge.serve(Outbox(sock), frames_until_end(sock), ready, *notebook, begin_work)
+    reader = FrameReader(sock)
+    bridge.serve(Outbox(sock), frames_until_end(reader), Interrupts(reader), ready, *notebook, begin_work)
     os._exit(0)  # never the zygote's atexit
 
 
@@ -62,14 +64,14 @@ def connect(path) -> socket.socket:
 
 
 def reopen_stdio():
-    """Python's own standard streams, below what marimo redirects while a cell runs."""
+    """Opens Python's own standard streams again, which marimo redirects while a cell runs."""
     sys.stdin = open(0, encoding="utf-8", closefd=False)
     sys.stdout = open(1, "w", encoding="utf-8", buffering=1, closefd=False)
     sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False, errors="backslashreplace")
 
 
 def begin_work():
-    """What is printed from here on goes nowhere, and what was printed before is no reason for anything: the process
+    """Discards what is printed from here on, and what was printed before, which says nothing about a failure: the process
     has started. Called before anything runs that comes from a notebook, so that none of it can write there."""
     os.ftruncate(2, 0)
     os.dup2(1, 2)  # which is /dev/null
@@ -83,7 +85,7 @@ def set_environment(env):
 
 
 def limit(limits):
-    """Sets soft and hard limits; one that is stricter already stays."""
+    """Sets soft and hard limits. A limit that is stricter already stays."""
     for name, value in limits.items():
         kind = getattr(resource, f"RLIMIT_{name}")
         _, most = resource.getrlimit(kind)
@@ -95,7 +97,7 @@ def limit(limits):
 
 
 def yield_to_server(nice):
-    """When there is too little processor time or memory for all, kernels go short, not the server."""
+    """Lets the server go first when there is too little processor time or memory for all."""
     os.nice(nice)
     syscalls.set_dumpable(True)  # else /proc/self is root's
     try:
@@ -106,7 +108,7 @@ def yield_to_server(nice):
 
 
 def find_host_modules() -> list[str]:
-    """In the zygote: to look at every module in a kernel would copy the page of each."""
+    """Returns the names of our modules. Called in the zygote: in a kernel, looking at every module would copy its page."""
     return [
         name
         for name, module in sys.modules.items()
@@ -115,14 +117,14 @@ def find_host_modules() -> list[str]:
 
 
 def forget(modules):
-    """A notebook's own `import console` must find its own file, not ours."""
+    """Forgets our modules, so that a notebook's own `import console` finds its own file."""
     for name in modules:
         sys.modules.pop(name, None)
 
 
-def frames_until_end(sock):
-    """The server's frames; when it is gone, so is this process with its whole group."""
-    yield from read_frames(sock)
+def frames_until_end(reader):
+    """Yields the server's frames. When the server is gone, ends this process with its whole group."""
+    yield from reader
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)  # the first process of a pid namespace does not die of its own SIGKILL

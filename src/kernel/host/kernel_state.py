@@ -1,10 +1,10 @@
-"""What we remember of a kernel, and marimo forgets."""
+"""What the bridge remembers about the one kernel of this process because marimo does not."""
 
 import msgspec
 
 
 class Asked(msgspec.Struct):
-    """What a command carries for us, beside what it carries for marimo."""
+    """What a command carries for us, in addition to what it carries for marimo."""
 
     seq: int | None = None
     fresh: bool = False
@@ -12,16 +12,24 @@ class Asked(msgspec.Struct):
 
 
 class State:
-    """What we remember and marimo forgets, for the one kernel of this process."""
+    """Made empty in the zygote; `bridge.serve` fills it in a kernel."""
 
     def __init__(self):
         self.outbox = None
+        self.interrupts = None
         self.asked = {}  # id(command) -> Asked; commands that the kernel gives itself have none
         self.begin_work = None  # called once, before the first command
         self.running = []  # Asked of the commands in flight: code mode nests them
+        self.run_depth = 0  # how many runs of cells are under way: code mode nests them
         self.interrupted = False  # whether an interrupt ended any of the command in flight
         self.unparsable = {}  # cell id -> errors of cells that never reach the graph (syntax, import *)
+        self.shown = None  # (data, value) of what was formatted last, until it is sent
         self.stopped = set()  # cells whose last run ended in mo.stop(), an "exception" to marimo
+
+    def take_shown(self, data):
+        """Returns the value that was formatted as `data`, and forgets it; None when it is not known."""
+        shown, self.shown = self.shown, None
+        return shown[1] if shown and shown[0] is data else None
 
 
 STATE = State()

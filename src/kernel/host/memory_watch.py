@@ -41,10 +41,10 @@ GIVEN_OUT = re.compile(rb"^pgalloc\w+ (\d+)$", re.MULTILINE)
 
 
 class MemoryWatch:
-    """The zygote's side."""
+    """The zygote's side of the memory watch."""
 
     def __init__(self, leave):
-        """Forks; `leave` lets go, in the child, of the zygote's signals and streams. Raises OSError when there are no processes."""
+        """Forks. In the child, `leave` gives up the zygote's signals and streams. Raises OSError when it cannot fork."""
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.setblocking(False)
         try:
@@ -58,7 +58,7 @@ class MemoryWatch:
         theirs.close()
 
     def add(self, key: int, pid: int, limit: int, tmp_bytes: int):
-        """`pid`: of the kernel, or of its init, which has a /tmp and a /dev/shm of `tmp_bytes` each; else that is 0."""
+        """Watches a kernel, or its init, which has a /tmp and a /dev/shm of `tmp_bytes` each. A kernel without init has 0."""
         self._tell(key, pid, limit, tmp_bytes)
 
     def forget(self, key: int):

@@ -13,18 +13,18 @@ FRONT_MATTER = re.compile(r"---\r?\n(.*?)\r?\n---\s*(\r?\n|$)", re.DOTALL)
 
 
 class UnreadableNotebook(Exception):
-    """The message is for the person who brought the file."""
+    """Raised for a file that cannot be read. The message is for the person who brought the file."""
 
 
 def read_notebook(content, format) -> dict:
-    """Our serialization of the file's text; UnreadableNotebook when it is not what its format says."""
+    """Returns our serialization of the file's text. Raises UnreadableNotebook when it is not what its format says."""
     if not isinstance(content, str):
         raise UnreadableNotebook("the content is not text")
     return {"py": read_py, "ipynb": read_ipynb, "md": read_md}[format](content)
 
 
 def read_py(content) -> dict:
-    """A script that is no marimo notebook becomes one: split at `# %%` lines, otherwise one cell."""
+    """Makes a notebook of a script that is not one: its parts between `# %%` lines, otherwise a single cell."""
     from marimo._convert.converters import MarimoConvert
 
     try:
@@ -42,7 +42,7 @@ def read_py(content) -> dict:
 
 
 def find_null_line(content) -> int:
-    """Python does not say where a null byte is."""
+    """Returns the line of the first null byte, which Python does not report."""
     return content.count("\n", 0, max(content.find("\0"), 0)) + 1
 
 
@@ -83,7 +83,18 @@ def read_ipynb(content) -> dict:
     metadata = notebook.get("metadata", {})
     if not isinstance(metadata, dict) or not isinstance(metadata.get("marimo", {}), dict):
         raise UnreadableNotebook("its metadata is not an object")
+    if language := _find_other_language(metadata):
+        raise UnreadableNotebook(f"it is a notebook in {language}, and only Python can be run")
     return _read_cells(cells, metadata)
+
+
+def _find_other_language(metadata):
+    """Returns the language that the notebook says it is written in, unless it is Python."""
+    info, kernel = metadata.get("language_info"), metadata.get("kernelspec")
+    for given in (isinstance(info, dict) and info.get("name"), isinstance(kernel, dict) and kernel.get("language")):
+        if isinstance(given, str) and given.strip() and not given.lower().startswith(("python", "ipython")):
+            return given.strip()[:40]
+    return None
 
 
 def _find_fault(cell):

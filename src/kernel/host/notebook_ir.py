@@ -12,9 +12,11 @@ import ast
 import json
 import keyword
 
-from marimo._schemas.serialization import AppInstantiation, CellDef, NotebookSerializationV1, SetupCell
+from marimo._ast import codegen
+from marimo._schemas.serialization import AppInstantiation, CellDef, Header, NotebookSerializationV1, SetupCell
 
 DEFAULTS = {"hide_code": False, "disabled": False, "column": None, "expand_output": False}
+MAX_HEADER_CHARS = 1 << 16
 SETUP, UNNAMED = "setup", "_"
 UNTITLED = "---\ntitle: Notebook\n"  # what marimo calls one without a title; read back, it would be one
 FILE_OPTIONS = ("layout_file", "css_file", "html_head_file")
@@ -24,8 +26,14 @@ APP_OPTIONS = ("width", "app_title", "sql_output", *FILE_OPTIONS)
 def to_ir(notebook) -> NotebookSerializationV1:
     return NotebookSerializationV1(
         app=AppInstantiation(options=_app_options(notebook)),
+        header=_header(notebook),
         cells=[_to_ir_cell(cell) for cell in notebook["cells"]],
     )
+
+
+def _header(notebook):
+    text = notebook.get("app", {}).get("options", {}).get("header")
+    return Header(value=f"{text}\n") if _is_header(text) else None
 
 
 def _app_options(notebook):
@@ -50,14 +58,14 @@ def _is_option(name, value):
 
 
 def _find_name(options):
-    """marimo makes a function of it."""
+    """Returns a name that marimo can give to a function."""
     name = options.get("name")
     fits = isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name) and name != SETUP
     return name if fits else UNNAMED
 
 
 def from_ir(ir) -> dict:
-    """Cell ids are in no format: new ones are dealt in the order in which marimo deals them."""
+    """Returns our serialization. No file format has cell ids, so new ones are made in the order in which marimo makes them."""
     from marimo._ast.cell_id import CellIdGenerator
 
     ids = CellIdGenerator(seed=42)
@@ -73,11 +81,29 @@ def from_ir(ir) -> dict:
         cells.append({"cell_id": cell_id, "code": cell.code, "options": options})
     return {
         "version": "1",
-        "app": {"options": ir.app.options},
+        "app": {"options": {**ir.app.options, **_header_option(ir)}},
         "cells": cells,
         "valid": all(_parses(cell["code"]) for cell in cells),
         "ui_values": {},
     }
+
+
+def _header_option(ir):
+    """What stands above the notebook in a file, such as its requirements, its licence or comments, is kept among the options
+    of the app."""
+    header = codegen._extract_header_comments(ir)
+    return {"header": header.strip("\n")} if header and _is_header(header) else {}
+
+
+def _is_header(text):
+    """Whether this is text that runs nothing: comments, and strings that stand alone."""
+    if not isinstance(text, str) or len(text) > MAX_HEADER_CHARS or not text.strip():
+        return False
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return False
+    return all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in body)
 
 
 def _parses(code):
@@ -90,8 +116,6 @@ def _parses(code):
 
 def _quote_options():
     """marimo puts the text of an option between quotes as it is; a quote in it would end it, and the rest be code."""
-    from marimo._ast import codegen
-
     codegen._format_arg = lambda value: json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
@@ -126,7 +150,7 @@ def write_html(notebook, results, title, asset_url) -> str:
     from marimo._schemas.export_options import HTMLExportOptions
 
     class Pages(Exporter):
-        """A notebook's options and outputs may name files. This is no kernel, and what it can read is not the
+        """A notebook's options and outputs may name files. This is not a kernel, and what it can read is not the
         notebook's."""
 
         def _inline_public_files(self, session_snapshot, public_dir):

@@ -1,4 +1,4 @@
-"""What the server may ask of the zygote, one JSON document per line of its stdin; anything else is refused by name."""
+"""The orders that the server may give the zygote, one JSON document per line of its stdin. All else is refused."""
 
 import resource
 
@@ -12,7 +12,7 @@ from confinement.session import Wanted
 
 
 class Connection(msgspec.Struct, kw_only=True):
-    """A listening unix socket that is there for one process, and the word by which that process is known."""
+    """A unix socket that listens for one process, and the token by which that process identifies itself."""
 
     id: str
     socket_path: str
@@ -23,7 +23,7 @@ class Connection(msgspec.Struct, kw_only=True):
 
 
 class Fork(Connection, kw_only=True, tag_field="op", tag="fork"):
-    """Start a kernel."""
+    """Starts a kernel."""
 
     cwd: str
     env: dict[str, str]
@@ -33,7 +33,6 @@ class Fork(Connection, kw_only=True, tag_field="op", tag="fork"):
     # rlimits by name, as in {"DATA": bytes}: DATA counts memory, AS also what is only reserved
     limits: dict[str, int] = {}
     nice: int = 0  # how much processor time it leaves to others, from 0 to 19
-    preload_seed: int | None = None  # seeds random and numpy.random; null: from the system
 
     def __post_init__(self):
         for name in self.limits:
@@ -42,7 +41,7 @@ class Fork(Connection, kw_only=True, tag_field="op", tag="fork"):
 
 
 class Convert(Connection, kw_only=True, tag_field="op", tag="convert"):
-    """Start a process that reads or writes one notebook file; see convert.py."""
+    """Starts a process that reads or writes one notebook file; see convert.py."""
 
     direction: str
     format: str
@@ -72,17 +71,21 @@ class JudgeSyntax(Connection, kw_only=True, tag_field="op", tag="syntax"):
 
 
 class RunProgram(Connection, kw_only=True, tag_field="op", tag="program"):
-    """Start another program, the first of `arguments`; see program.py."""
+    """Starts another program, the first of `arguments`; see program.py."""
 
     arguments: list[str]
     env: dict[str, str]
 
 
 class Signal(msgspec.Struct, kw_only=True, tag_field="op", tag="signal"):
-    """Signal a kernel: 2 goes to its whole group, so that children of its cells are interrupted, too."""
+    """Signals a kernel: SIGINT goes to its whole group, so that children of its cells are interrupted, too."""
 
     id: str
     signal: int
+
+
+class Ping(msgspec.Struct, kw_only=True, tag_field="op", tag="ping"):
+    """Asks for a pong, by which the server knows that the zygote responds."""
 
 
 DIRECTIONS = {("read", "py"), ("read", "ipynb"), ("read", "md")} | {
@@ -90,4 +93,4 @@ DIRECTIONS = {("read", "py"), ("read", "ipynb"), ("read", "md")} | {
 }
 ENGINES = ("sqlite", "duckdb", "files")
 MODES = ("probe", "read", "write")
-decode = msgspec.json.Decoder(Fork | Convert | Engine | JudgeSyntax | RunProgram | Signal).decode
+decode = msgspec.json.Decoder(Fork | Convert | Engine | JudgeSyntax | RunProgram | Signal | Ping).decode

@@ -14,12 +14,22 @@ from marimo._utils.signals import SigintHandler
 
 from frames import FROM_KERNEL, frame
 
+# The notifications that the server reads, or that answer what it asked. The others (tables of variables, messages of
+# widgets, lists of connections) hold values of notebook code in shapes and sizes of its own, which no reader would look at.
+READ = tuple(
+    f'{{"op":"{name}"'.encode()
+    for name in """
+        cell-op execution completed-run interrupted variables notebook-document-transaction missing-package-alert
+        completion-result
+    """.split()
+)
+MAX_FRAME_BYTES = 60 << 20  # the server takes 64 MiB
 GATHERED_LIMIT_BYTES = 1 << 15
 GATHERED_LIMIT_S = 0.002
 
 
 class Outbox:
-    """Owned by one kernel process; safe to use from every thread of it."""
+    """The way to the server. Owned by one kernel process, and safe to use from every thread of it."""
 
     def __init__(self, sock):
         self._sock = sock
@@ -30,7 +40,10 @@ class Outbox:
         self._gathering = False
 
     def put(self, data, block=True, timeout=None):
-        """Takes one encoded notification from marimo, which has deferred interrupts already."""
+        """Takes one encoded notification from marimo, which has deferred interrupts already. Discards what the server
+        does not read, or would not take."""
+        if not data.startswith(READ) or len(data) > MAX_FRAME_BYTES:
+            return
         with self._lock:
             self._parts.append(frame(FROM_KERNEL, data))
             self._size += len(data)
@@ -46,7 +59,7 @@ class Outbox:
             self._send()
 
     def gather(self):
-        """From here on, what the main thread puts may wait for release()."""
+        """Lets what the main thread puts wait for release() from here on."""
         self._gathering = True
 
     def release(self):

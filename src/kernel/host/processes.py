@@ -82,7 +82,7 @@ def kill_tree(pid: int) -> bool:
 
 
 def call_this(name: str):
-    """What `ps` and `top` call this process: "troupe-" and the name, 15 bytes in all."""
+    """Sets what `ps` and `top` call this process: "troupe-" and the name, 15 bytes in all."""
     prctl(PR_SET_NAME, f"troupe-{name}".encode())
 
 

@@ -16,7 +16,7 @@ LIMITS = {"CORE": 0, "FSIZE": 0, "NOFILE": 256}
 
 
 def run(order, confinement, link):
-    """Never returns. The process ends with an exception when the program cannot be started."""
+    """Becomes the program. Raises when it cannot be started."""
     limits = {**LIMITS, **({"DATA": order.memory} if order.memory else {})}
     sock = bare_process.become(order, confinement, link, limits)
     sock.sendall(frame(FROM_KERNEL, msgspec.json.encode({"op": "program-started", "token": order.token})))

@@ -3,30 +3,34 @@
 - Failed, cancelled, interrupted and never-run ancestors run again with their dependent.
 - `"fresh": true` on execute-cells: all ancestors run again.
 - Cells that an interrupt or a failure kept from running are stale, and say so.
+- Cells whose `mo.state` was set run again within the run.
 - What was gathered to be sent goes out before notebook code runs.
 - Tracebacks show no frames of this host: they are of no use to a reader, and name a path of the server.
 """
 
 import os
 
+from marimo._messaging.cell_output import CellChannel, CellOutput
+from marimo._messaging.notification import CellNotification
+from marimo._messaging.notification_utils import broadcast_notification
 from marimo._runtime.control_flow import MarimoStopError
 from marimo._runtime.runner import cell_runner
 from marimo._runtime.runner.cell_runner import Runner
-from marimo._runtime.runner.result import RunResult
 from marimo._runtime.runtime import Kernel
 from marimo._runtime.scratch import SCRATCH_CELL_ID
 
 from kernel_state import STATE
 
 HOST = os.path.dirname(os.path.abspath(__file__)) + os.sep
+MAX_STATE_ROUNDS = 100
 UNFINISHED = (None, "exception", "cancelled", "interrupted")
 
 
 def install():
     """Patches marimo in this process; once, in the zygote."""
     Kernel._run_cells = _run_cells(Kernel._run_cells)
+    Kernel._run_cells_internal = _rerun_for_state(Kernel._run_cells_internal)
     Kernel._propagate_kernel_errors = _note_stops(Kernel._propagate_kernel_errors)
-    Kernel.function_call_request = _note_interrupted_call(Kernel.function_call_request)
     Runner.run = _send_before_notebook_code(Runner.run)
     Runner.run_all = _settle_run(Runner.run_all)
     cell_runner.unwrap_user_exception = _hide_host(cell_runner.unwrap_user_exception)
@@ -48,6 +52,35 @@ def _run_cells(run):
         await run(self, cell_ids)
 
     return run_cells
+
+
+def _rerun_for_state(run):
+    async def run_cells_internal(self, roots):
+        """A cell that has run, and whose `mo.state` was set by a later one, runs again, and what depends on it does: a lazy
+        marimo only marks it stale. Bounded: a cell may set its own state for ever."""
+        changed = await run(self, roots)
+        for _ in range(MAX_STATE_ROUNDS):
+            again = _with_dependents(self.graph, changed)
+            if not again or not roots:  # without roots it was no cell that set a state
+                return changed
+            changed = (changed - again) | await run(self, again)
+        for cell_id in _with_dependents(self.graph, changed):
+            text = f"This cell did not run again: its state was set {MAX_STATE_ROUNDS} times in one run.\n"
+            line = CellOutput(channel=CellChannel.STDERR, mimetype="text/plain", data=text)
+            broadcast_notification(CellNotification(cell_id=cell_id, console=line), self.stream)
+        return changed
+
+    return run_cells_internal
+
+
+def _with_dependents(graph, cell_ids):
+    """Those of the cells, and of the cells that depend on them, that have run in this kernel and may run again."""
+    dependents = set().union(*(graph.descendants(cell_id) for cell_id in cell_ids))
+    return {
+        i
+        for i in cell_ids | dependents
+        if i in graph.cells and graph.cells[i].run_result_status is not None and not graph.is_disabled(i)
+    }
 
 
 def _note_stops(propagate):
@@ -83,30 +116,13 @@ def _settle_unrun(graph, planned):
         graph.set_stale(unrun, prune_imports=True)
 
 
-def _note_interrupted_call(call):
-    async def function_call_request(self, request):
-        status, value, found = await call(self, request)
-        STATE.interrupted |= status.title == "Interrupted"
-        return status, value, found
-
-    return function_call_request
-
-
 def _send_before_notebook_code(run):
     async def run_and_send(self, cell_id):
+        STATE.outbox.release()
         try:
-            STATE.outbox.release()
-        # it came while we sent; to marimo it must look as if the cell had raised it
-        except KeyboardInterrupt as interrupt:
-            self.cancel(cell_id)
-            self.interrupted = True
-            self.exceptions[cell_id] = interrupt
-            result = RunResult(output=None, exception=interrupt)
-        else:
-            try:
-                result = await run(self, cell_id)
-            finally:
-                STATE.outbox.gather()
+            result = await run(self, cell_id)
+        finally:
+            STATE.outbox.gather()
         self.finished.add(cell_id)
         return result
 
@@ -123,7 +139,7 @@ def _hide_host(unwrap):
 
 
 def hide_frames(exception, seen):
-    """Takes the frames of this host out of the tracebacks of an exception and of all that it came from."""
+    """Removes the frames of this host from the tracebacks of an exception and of its causes."""
     if exception is None or id(exception) in seen:
         return
     seen.add(id(exception))

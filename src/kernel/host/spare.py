@@ -1,4 +1,4 @@
-"""A session's init that is cloned before anybody asks for it. To make namespaces and to join a control group takes the
+"""A session's init that is cloned ahead. To make namespaces and to join a control group takes the
 system longer than the rest of a start, and both are the same for every kernel of one policy.
 
 It waits for one order and becomes the init of that kernel; without one it ends with the zygote, whose end of their
@@ -24,7 +24,7 @@ class Policy(NamedTuple):
 
 
 class Spare:
-    """One that waits, as the zygote knows it."""
+    """A spare that waits, as the zygote knows it."""
 
     def __init__(self, pid, policy, control):
         self.pid = pid
@@ -37,7 +37,7 @@ class Spare:
 
 
 class Spares:
-    """At most one waits. `clone(policy, control, await_order)` makes it: see Zygote.clone_spare."""
+    """Owns the spare: at most one waits. `clone(policy, control, await_order)` makes it, see Forks.clone_spare."""
 
     def __init__(self, clone):
         self.clone = clone
@@ -46,7 +46,7 @@ class Spares:
         self.due = None
 
     def patience_s(self) -> float | None:
-        """How long until one is to be made."""
+        """Returns how long it is until a spare is to be made; None when none is."""
         return None if self.due is None else max(0, self.due - time.monotonic())
 
     def expect(self, policy):
@@ -54,7 +54,7 @@ class Spares:
         self.due = time.monotonic() + MAKE_AFTER_S
 
     def make(self):
-        """Without one the next kernel takes longer, and is refused itself if there is a reason to."""
+        """Makes a spare. Failures are ignored: without one the next kernel takes longer, and meets the same failure."""
         self.due = None
         if self.waiting is not None and self.waiting.policy == self.policy:
             return
@@ -69,26 +69,26 @@ class Spares:
                 self.waiting = Spare(pid, self.policy, control)
 
     def take(self, policy) -> Spare | None:
-        """The one that fits, which is the caller's from here on."""
+        """Returns the spare that fits, which belongs to the caller then; None when there is none."""
         if self.waiting is None or self.waiting.policy != policy:
             return None
         taken, self.waiting = self.waiting, None
         return taken
 
     def drop(self):
-        """It ends with its socket."""
+        """Discards the spare, which ends with its socket."""
         if self.waiting is not None:
             self.waiting.control.close()
             self.waiting = None
 
     def forget(self, pid):
-        """It has ended."""
+        """Called when a child has ended, which may be the spare."""
         if self.waiting is not None and self.waiting.pid == pid:
             self.drop()
 
 
 def await_order(control: socket.socket) -> bytes:
-    """In the spare: returns the order. Does not come back when the zygote has gone or has no use for it."""
+    """In the spare: returns the order. Ends the process when the zygote has ended or has discarded the spare."""
     with control, control.makefile("rb") as stream:
         head = stream.read(LENGTH.size)
         if len(head) < LENGTH.size:

@@ -1,4 +1,4 @@
-"""Whether code parses: a child of the zygote that only ever parses, for answers that must not hold up the server.
+"""A child of the zygote that only checks whether code parses, so that parsing does not hold up the server.
 
 It is confined like a conversion: it reads Python and the system, writes nothing and has no network. Over the socket that
 the order names:
@@ -29,7 +29,7 @@ FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 def run(order, confinement, link):
     """Answers questions until the server closes the connection, and ends the process."""
     sock = bare_process.become(order, confinement, link, LIMITS)
-    warnings.simplefilter("ignore")  # an invalid escape sequence is no error
+    warnings.simplefilter("ignore")  # an invalid escape sequence is not an error
     sock.sendall(frame(FROM_KERNEL, msgspec.json.encode({"op": "syntax-ready", "token": order.token})))
     kernel_process.begin_work()
     for _, body in read_frames(sock):

@@ -1,4 +1,4 @@
-"""What the zygote loads so that no kernel has to: steps that it takes one by one while nobody asks anything of it.
+"""What the zygote loads so that no kernel has to: steps that it takes one by one while there are no orders.
 
 The zygote says hello once marimo itself is loaded, so that the server is ready early; forks work from then on, and the
 steps below only make what a kernel does first faster. A step never starts while an order waits. Nothing here may leave
@@ -40,7 +40,7 @@ FOLLOWING = {
 
 
 def plan(libraries: str) -> list:
-    """The steps, in order, as (name, function). `libraries`: module names, separated by spaces."""
+    """Returns the steps, in order, as (name, function). `libraries`: module names, separated by spaces."""
     # pyarrow's allocator would start a thread
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
     steps = [("entry points", cache_entry_points), ("late imports", import_late), ("first uses", use_first)]
@@ -48,8 +48,7 @@ def plan(libraries: str) -> list:
 
 
 def cache_entry_points():
-    """marimo reads the metadata of every installed package on every run; the zygote is restarted when packages
-    change."""
+    """Caches the metadata of packages, which marimo reads on every run. The zygote is restarted when packages change."""
     from marimo._entrypoints import registry
 
     registry.entry_points = functools.cache(registry.entry_points)
@@ -77,7 +76,7 @@ def use_first():
 
 
 def import_library(name):
-    """Absent libraries are skipped: the interpreter may be the operator's own, with versions of its own."""
+    """Loads a library. Absent ones are skipped: the interpreter may be the operator's own, with versions of its own."""
     try:
         for module in (name, *FOLLOWING.get(name, "").split()):
             __import__(module)
@@ -86,7 +85,7 @@ def import_library(name):
 
 
 def settle() -> int:
-    """After a step: garbage out, the rest frozen, so that no child's collector touches shared pages. Answers the thread
+    """Collects garbage and freezes the rest, so that no child's collector touches shared pages. Returns the thread
     count."""
     gc.collect()
     gc.freeze()
@@ -103,8 +102,8 @@ def count_threads() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
-def seed(value: int | None):
-    """In a kernel: else all of them would draw the same random numbers."""
-    random.seed(value)
+def seed():
+    """Called in a kernel, so that kernels do not all draw the random numbers of the process they were forked from."""
+    random.seed()
     if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed(None if value is None else value % 2**32)
+        sys.modules["numpy.random"].seed()

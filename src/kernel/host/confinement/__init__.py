@@ -1,4 +1,4 @@
-"""Confinement of a kernel: for code that nobody has read, running as the server's own user.
+"""Confinement of a kernel, which runs untrusted code as the server's own user.
 
 Notebook code must not reach the server's data, its process or other sessions. Layers, strongest first; each works
 without the others, and describe.py says in one line which of them this machine offers:

@@ -6,12 +6,12 @@ import struct
 from confinement.syscalls import PR_CAPBSET_DROP, PR_CAPBSET_READ, PR_SET_NO_NEW_PRIVS, libc, prctl, syscall
 
 CAPABILITY_VERSION_3 = 0x20080522
-# all that this kernel knows; it answers -1 for more
+# all that this kernel knows: the call returns -1 for higher numbers
 KNOWN = [number for number in range(64) if libc.prctl(PR_CAPBSET_READ, number, 0, 0, 0) >= 0]
 
 
 def drop_capabilities():
-    """All sets and the bounding set: with CAP_SYS_ADMIN the mount that hides the data could be taken away again."""
+    """Drops all sets and the bounding set: with CAP_SYS_ADMIN the mount that hides the data could be taken away again."""
     for capability in KNOWN:  # straight: forty calls for every kernel
         if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:
             prctl(PR_CAPBSET_DROP, capability)  # raises
@@ -26,5 +26,5 @@ def become(uid: int):
 
 
 def forbid_new_privileges():
-    """No set-uid program gives any back; seccomp and Landlock need it."""
+    """Sees to it that no set-uid program gives privileges back, which seccomp and Landlock require."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)

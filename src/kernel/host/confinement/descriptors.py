@@ -11,5 +11,5 @@ def close_all_but(*kept: int | None):
     for descriptor in {int(name) for name in os.listdir("/proc/self/fd")}.difference(STDIO, kept):
         try:
             os.close(descriptor)
-        except OSError:  # the one that read the list
+        except OSError:  # the descriptor by which the list was read
             pass

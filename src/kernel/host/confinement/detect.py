@@ -15,7 +15,7 @@ from confinement.syscalls import MACHINE
 
 
 class Found:
-    """The layers that a kernel on this machine can have."""
+    """The layers of confinement that a kernel on this machine can have."""
 
     def __init__(self, root, landlock_abi, seccomp, without_namespaces_why, notes=(), uid_why=None, counts_pids=False):
         self.root = root  # the server runs as root: namespaces without that of users

@@ -30,7 +30,7 @@ CREATE_RULESET_VERSION, RULE_PATH_BENEATH, RULE_NET_PORT = 1, 1, 2
 
 
 def find_abi() -> int:
-    """The newest version that this kernel offers; 0: none."""
+    """Returns the newest version that this kernel offers; 0 when it offers none."""
     try:
         return syscall("landlock_create_ruleset", 0, 0, CREATE_RULESET_VERSION)
     except OSError:
@@ -43,7 +43,7 @@ def find_rights(abi: int) -> int:
 
 
 class Ruleset:
-    """What is allowed, until it is enforced. Rules name what lies at a path now, wherever it is mounted later."""
+    """A list of what is allowed, until it is enforced. Rules name what lies at a path now, wherever it is mounted later."""
 
     def __init__(self, abi: int, has_tcp_ports: bool):
         """`has_tcp_ports`: TCP is restricted, too, where that can be had."""

@@ -61,13 +61,13 @@ def bring_loopback_up():
 
 
 def counts_pids() -> bool:
-    """Whether the highest pid is a namespace's own; before that it would be the whole machine's."""
+    """Returns whether the highest pid is a namespace's own. On older systems it is the whole machine's."""
     major, minor = re.match(r"(\d+)\.(\d+)", os.uname().release).groups()
     return (int(major), int(minor)) >= (6, 14)
 
 
 def limit_pids(processes: int):
-    """For root, whom RLIMIT_NPROC does not bind. Needs a /proc of its own; only where counts_pids()."""
+    """Limits the processes of root, whom RLIMIT_NPROC does not bind. Needs a /proc of its own; only where counts_pids()."""
     with open("/proc/sys/kernel/pid_max", "w", encoding="ascii") as file:
         file.write(str(processes + RESERVED_PIDS))
 
@@ -119,7 +119,7 @@ def _watch(kernel, link):
 
 
 def _end_session():
-    """What is reported as ended does nothing any more: the end of pid 1 would kill the others too, but later."""
+    """Kills all processes of the session before its end is reported. The end of pid 1 would kill them too, but later."""
     try:
         os.kill(-1, signal.SIGKILL)
     except ProcessLookupError:

@@ -51,7 +51,7 @@ def narrow(found, readable, folder, writes):
 
 @functools.cache
 def build() -> bytes:
-    """The program: those calls fail, and `clone` makes threads only."""
+    """Returns the program with which those calls fail, and `clone` makes threads only."""
     program = [
         step(LOAD, ARCHITECTURE), step(JUMP_EQUAL, AUDIT_ARCH[MACHINE], 1, 0), give(errno.ENOSYS),
         step(LOAD, NUMBER),

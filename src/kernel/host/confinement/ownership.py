@@ -1,14 +1,14 @@
-"""Whose the working directory is: the kernel's user, who need not be the one that made it, or that used it last."""
+"""Makes the kernel's user own the working directory, which another user may have created or used last."""
 
 import contextlib
 import os
 
 
 def give(folder: str, uid: int):
-    """The folder and all that is in it, unless it is that user's already. Follows no links, so that what notebook code
-    left there leads nowhere else; an interrupted one is taken up again, for the folder itself comes last."""
+    """Makes the user own the folder and everything in it, unless it does already. Follows no links, which notebook code may
+    have left there. The folder itself comes last, so that the next start continues what was interrupted."""
     if not os.path.isdir(folder) or os.stat(folder).st_uid == uid:
-        return  # that it is missing is for the kernel to say, which enters it
+        return  # the kernel, which enters it, reports that it is missing
     for _, folders, files, descriptor in os.fwalk(folder, follow_symlinks=False):
         for name in (*folders, *files):
             with contextlib.suppress(FileNotFoundError):  # another kernel of this workspace has removed it meanwhile

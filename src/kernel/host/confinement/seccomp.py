@@ -23,7 +23,7 @@ NEVER = """setns bpf perf_event_open userfaultfd add_key request_key keyctl
     ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd""".split()
 # Memory that no process has to map: without a control group nothing would count it.
 HOLD_MEMORY = ("memfd_create", "shmget")
-# A child of the parent instead of the caller, or one that its parent traces, would be the zygote's.
+# clone flags that make a child of the caller's parent, or one that the parent traces: that parent is the zygote.
 TO_THE_PARENT = 0x8000 | 0x2000
 SET_ID_BITS = stat.S_ISUID | stat.S_ISGID
 MODE_OF = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
@@ -40,7 +40,7 @@ FILTER_MODE = 2
 
 
 def step(what, value, if_true=0, if_false=0):
-    """One BPF instruction; the last two: how many to skip."""
+    """Returns one BPF instruction. The last two arguments say how many to skip."""
     return struct.pack("<HBBI", what, if_true, if_false, value & 0xFFFFFFFF)
 
 

@@ -67,7 +67,7 @@ class Confinement:
         self.write = [*([self.work] if self.work else []), *real_paths(wanted.write)]
 
     def fork(self) -> int:
-        """The child is the session's init where there are namespaces, otherwise the kernel itself."""
+        """Forks. The child is the session's init where there are namespaces, otherwise the kernel itself."""
         if self.is_owner:
             views.find_configuration()  # it is remembered: here and not in every child
         if self.found.namespaces:
@@ -91,7 +91,8 @@ class Confinement:
         if not found.namespaces:
             return
         namespaces.settle_in(self.with_user, self.uid, self.gid)
-        views.build(self.hidden, self.read, [*self.write, *self.sockets], wanted.tmp_mb)
+        writable = [*self.write, *self.sockets]
+        views.build(self.hidden, self.read, writable, wanted.tmp_mb, follows_host=bool(found.landlock))
         if wanted.processes is not None and found.counts_pids:
             namespaces.limit_pids(wanted.processes)
         if self.network == "none":
@@ -105,7 +106,7 @@ class Confinement:
             capabilities.drop_capabilities()
 
     def finish(self):
-        """Everything that the kernel needs from outside is open, and it is in its directory."""
+        """Confines the kernel for good. What it needs from outside is open by now, and it is in its directory."""
         tmp = self._find_tmp()
         if self.found.namespaces and self.with_user and self.wanted.processes is not None:
             # Outside of a user namespace it would count every process of this user.
@@ -154,7 +155,7 @@ class Confinement:
         ruleset.enforce()
 
     def _find_ports(self):
-        """The only TCP ports to connect to; None for all."""
+        """Returns the only TCP ports to which a connection may be made; None for all."""
         return [] if self.network == "none" and not self.found.namespaces else self.wanted.tcp_ports
 
     def _but_hidden(self, *paths):

@@ -58,5 +58,5 @@ def become_subreaper():
 
 
 def set_dumpable(dumpable: bool):
-    """Not dumpable: no other process of this user may trace us or read our memory, environment and open files."""
+    """Sets whether other processes of this user may trace this one and read its memory, environment and open files."""
     prctl(PR_SET_DUMPABLE, int(dumpable))

@@ -12,7 +12,7 @@ import sys
 from confinement.syscalls import call, libc, syscall
 
 READ_ONLY, NOSUID, NODEV, NOEXEC = 1, 2, 4, 8  # as mount_setattr has them, too
-BIND, RECURSIVE, PRIVATE = 1 << 12, 1 << 14, 1 << 18
+BIND, RECURSIVE, PRIVATE, SLAVE = 1 << 12, 1 << 14, 1 << 18, 1 << 19
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 OPEN_TMP = ("/tmp", "/dev/shm")
 COVERED = (*OPEN_TMP, "/run", "/dev/log")
@@ -29,22 +29,26 @@ def is_under(path, folder):
 
 @functools.cache
 def find_python() -> list[str]:
-    """Where this interpreter and its packages lie, by the paths that it knows and by where links lead."""
+    """Returns where this interpreter and its packages lie, by the paths that it knows and by where links lead."""
     paths = [sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(os.path.isdir, sys.path)]
     return list(dict.fromkeys(find(path) for find in (os.path.realpath, os.path.abspath) for path in paths))
 
 
 def find_resolver() -> list[str]:
-    """Where /etc/resolv.conf leads to: often into /run, which is covered."""
+    """Returns where /etc/resolv.conf leads: often into /run, which is covered."""
     path = os.path.realpath("/etc/resolv.conf")
     return [path] if os.path.isfile(path) else []
 
 
-def build(hidden, read, write, tmp_mb) -> list[str]:
-    """In a new mount namespace. Answers what could not be had, for people. All paths are real paths; `hidden`, `read`
-    and `write` may lie in each other, and the innermost counts."""
+def build(hidden, read, write, tmp_mb, follows_host=False) -> list[str]:
+    """Builds the view in a new mount namespace. Returns what could not be had, for people. All paths are real paths;
+    `hidden`, `read` and `write` may lie in each other, and the innermost counts.
+
+    With `follows_host` what the machine unmounts goes away here, too, unless it is one of these paths; otherwise a kernel
+    that lives keeps the file system in use. What the machine mounts later then appears here as well, which only Landlock keeps closed.
+    """
     os.umask(0o022)  # a kernel with a uid of its own walks through what is made here
-    mount(None, "/", flags=RECURSIVE | PRIVATE)
+    mount(None, "/", flags=RECURSIVE | (SLAVE if follows_host else PRIVATE))
     write = [path for path in write if os.path.exists(path)]
     for path in write:
         mount(path, path, flags=BIND)  # a mount of its own, so that it can stay writable
@@ -97,7 +101,7 @@ def _find_foreign(_):
 
 
 def plan(covers, kept) -> list[tuple[str, bool]]:
-    """What to mount, from the outside in: (path, whether it is a cover). What would change nothing is left out."""
+    """Returns what to mount, from the outside in: (path, whether it is a cover). What would change nothing is left out."""
     steps, outer = [], [("/", False)]
     for path in sorted({*covers, *kept}, key=lambda path: path.split("/")):  # what a path lies in comes just before it
         is_cover = path in covers
@@ -120,7 +124,7 @@ def find_bare(steps, folders) -> list[str]:
 
 
 def cover(path, is_folder, tmp_mb):
-    """A folder becomes empty, a file a device that cannot be opened."""
+    """Covers a path: a folder becomes empty, a file a device that cannot be opened."""
     if is_folder:
         is_open = path in OPEN_TMP
         options = f"size={tmp_mb}m,nr_inodes={MAX_INODES},mode=1777" if is_open else "size=1m,nr_inodes=1024,mode=755"
@@ -131,7 +135,7 @@ def cover(path, is_folder, tmp_mb):
 
 
 def leave_out(hidden, path):
-    """`path`, or, where something of `hidden` lies in it, everything else that is in it now."""
+    """Returns `path`, or, where something of `hidden` lies in it, everything else that is in it now."""
     if path in hidden:
         return
     inner = [one for one in hidden if is_under(one, path)]
@@ -155,7 +159,7 @@ def find_configuration() -> list[str]:
 
 @functools.cache
 def _walk_configuration():
-    """({folder: when something was added to it or taken from it}, the paths)"""
+    """Returns ({folder: when something was added to it or taken from it}, the paths)."""
     folders, found, left = {}, [], [CONFIGURATION]
     while left:
         folder = left.pop()
@@ -184,7 +188,7 @@ def find_mtime(path) -> int:
 
 
 def make_place(path, is_folder):
-    """Something to mount on; it is there already when an outer path was kept as well."""
+    """Makes something to mount on, which exists already when an outer path was kept as well."""
     if os.path.exists(path):
         return
     os.makedirs(path if is_folder else os.path.dirname(path), exist_ok=True)

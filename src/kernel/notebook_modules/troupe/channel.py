@@ -8,7 +8,7 @@ class NoServer(RuntimeError):
 
 
 def provide(ask):
-    """`ask(method, **fields)` answers the bytes of a JSON object; called by the kernel."""
+    """`ask(method, **fields)` returns the bytes of a JSON object; called by the kernel."""
     global _ask
     _ask = ask
 

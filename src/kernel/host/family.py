@@ -1,0 +1,95 @@
+"""The processes that the zygote has forked, until their ends are reported."""
+
+import os
+import select
+import signal
+from contextlib import suppress
+from itertools import islice
+
+import processes
+
+MAX_ENDS_AT_ONCE = 256  # so that children which end without pause keep no order waiting
+
+
+class Family:
+    """Reaps, reports each end once, and kills what dead kernels leave behind."""
+
+    def __init__(self, say, poll, wake):
+        self.say = say
+        self.poll = poll  # of the zygote's loop; the links of inits are registered here
+        self.wake = wake  # a byte written to this descriptor calls `reap` again
+        self.children = {}  # pid -> Child
+        self.doomed = set()  # pids of orphans that were killed and are not reaped yet
+        self.links = {}  # link -> Child, until something came over it
+
+    def follow(self, pid, child):
+        """Reports that a child which has an id was forked, and listens to its init."""
+        if child.link is not None:
+            self.links[child.link] = child
+            self.poll.register(child.link, select.POLLIN)
+        self.say(op="forked", id=child.id, pid=pid)
+
+    def signal(self, id, number):
+        for pid, child in self.children.items():
+            if child.id == id:
+                child.signal(pid, number)
+
+    def listen(self, ready):
+        """Reads what inits report. An init says how its kernel ended before it frees its memory, which takes long."""
+        for link in self.links.keys() & ready:
+            self._hear(link)
+
+    def _hear(self, link):
+        self.poll.unregister(link)
+        child = self.links.pop(link)
+        code = child.code_from_init()
+        if code is not None:
+            self.report(child, code)
+
+    def report(self, child, code):
+        """Reports the end of a child, once: what init says comes before how init itself ended."""
+        if not child.has_ended and child.id is not None:
+            child.has_ended = True
+            number = -code if code < 0 else None
+            is_full = number == signal.SIGKILL and child.is_out_of_memory()
+            words = child.read_words()
+            self.say(op="exited", id=child.id, code=max(code, 0), signal=number, out_of_memory=is_full, words=words)
+
+    def reap(self):
+        """Yields (pid, Child or None) for every process that has ended, after its end was reported."""
+        ended = list(islice(reaped(), MAX_ENDS_AT_ONCE))
+        for pid, status in ended:
+            code = processes.exit_code(status)
+            if code is None:  # it asked to be traced by us, and we would have to let it go on after every signal
+                processes.kill_tree(pid)
+            else:
+                yield pid, self._bury(pid, code)
+        if len(ended) == MAX_ENDS_AT_ONCE:
+            with suppress(BlockingIOError):  # full, which wakes the loop as well
+                os.write(self.wake, b"\0")  # come back, after the orders that wait
+
+    def _bury(self, pid, code):
+        self.doomed.discard(pid)
+        child = self.children.pop(pid, None)
+        if child is not None:
+            if child.link in self.links:
+                self._hear(child.link)
+            self.report(child, code)
+        return child
+
+    def kill_orphans(self, spared):
+        """Kills what dead kernels left behind (setsid, double fork), which has become a child of the zygote. `spared`: the
+        pid of a child that is none of these, or None."""
+        for pid in processes.children():
+            if pid not in self.children and pid not in self.doomed and pid != spared:
+                self.doomed.add(pid)
+                processes.kill_tree(pid)  # its SIGCHLD brings us back here, for its own children
+
+
+def reaped():
+    """Yields (pid, status) of every child that has ended."""
+    try:
+        while (dead := os.waitpid(-1, os.WNOHANG))[0]:
+            yield dead
+    except ChildProcessError:
+        return

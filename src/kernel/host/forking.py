@@ -1,0 +1,192 @@
+"""How the zygote forks: kernels, from a spare where one waits, and all other children."""
+
+import os
+import signal
+import sys
+import time
+import traceback
+
+import cgroups
+import processes
+from child import Child, open_words
+from confinement import descriptors
+from spare import Policy, Spares
+
+
+class Forks:
+    """Makes the children that orders ask for, each with its confinement and its control group."""
+
+    def __init__(self, family, watching, shield, found, groups, host_modules):
+        self.family = family
+        self.watching = watching
+        self.shield = shield  # process and group ids that kernels may not signal
+        self.found = found  # the layers of confinement that this machine has
+        self.groups = groups  # where kernels' control groups are made; None: nowhere
+        self.host_modules = host_modules
+        self.spares = Spares(self.clone_spare)
+
+    def start(self, order, line):
+        """Starts what `order` asks for; `line` is the order as it came."""
+        import orders
+
+        if self.watching.counts(order.memory) and self.watching.watch is None:
+            self.watching.start()
+        confinement = self.confine(order, getattr(order, "cwd", None))
+        if not isinstance(order, orders.Fork):
+            self.fork(order, self.run_other, confinement)
+        elif confinement is None or not self.found.namespaces:
+            self.fork(order, self.run_kernel, confinement)
+        else:
+            policy = Policy(order.confine, order.memory)
+            if not self.use_spare(policy, order, line):
+                self.fork(order, self.run_kernel, confinement)
+            self.spares.expect(policy)
+
+    def confine(self, order, work):
+        """Returns the confinement of an order, or of a policy, which says the same of confinement and memory."""
+        from confinement.session import Confinement
+
+        if order.confine is None:
+            return None
+        return Confinement(self.found, order.confine, work, self.shield, self.watching.counts(order.memory))
+
+    def has_init(self, order) -> bool:
+        return order.confine is not None and self.found.namespaces
+
+    def fork(self, order, become, confinement):
+        """Forks a process that lives by `become`. A failure is reported as a refusal."""
+        forked_at = time.perf_counter()
+        link, theirs = os.pipe2(os.O_CLOEXEC) if confinement and self.found.namespaces else (None, None)
+        words, group = open_words(), None
+        try:
+            group = self.groups.make(order.memory) if self.groups and order.memory else None
+            pid = confinement.fork() if confinement else os.fork()
+        except OSError as error:  # no more processes or memory
+            self.family.say(op="refused", id=order.id, error=str(error))
+            close(link, theirs, words)
+            self.discard(group)
+            return
+        if pid == 0:
+            live(group, words, (theirs,), lambda: become(within(order, group), forked_at, confinement, theirs))
+        close(theirs)
+        if group:
+            group.forked()
+        child = Child(order.id, link, group, words, self.watching.facts_of(order, self.has_init(order)))
+        self.family.children[pid] = child
+        self.follow(pid, child)
+
+    def follow(self, pid, child):
+        self.watching.begin(pid, child)
+        self.family.follow(pid, child)
+
+    def clone_spare(self, policy, control, await_order):
+        """Returns the pid of an init that has nothing to do yet; see spare.py. It keeps the descriptor `control`."""
+        link, theirs = os.pipe2(os.O_CLOEXEC)
+        words, group = open_words(), None
+        try:
+            group = self.groups.make(policy.memory) if self.groups and policy.memory else None
+            pid = self.confine(policy, None).fork()
+        except OSError:
+            close(link, theirs, words)
+            self.discard(group)
+            raise
+        if pid == 0:
+            live(group, words, (theirs, control), lambda: self.become_kernel(policy, group, theirs, await_order))
+        close(theirs)
+        if group:
+            group.forked()
+        watched = self.watching.facts_of(policy, self.has_init(policy))
+        self.family.children[pid] = Child(None, link, group, words, watched)
+        return pid
+
+    def use_spare(self, policy, order, line) -> bool:
+        """Returns False when there is no spare that fits, or when it cannot be used."""
+        spare = self.spares.take(policy)
+        if spare is None:
+            return False
+        try:
+            spare.give(line)
+        except OSError:
+            return False
+        finally:
+            spare.control.close()
+        child = self.family.children[spare.pid]
+        child.id = order.id
+        self.follow(spare.pid, child)
+        return True
+
+    def discard(self, group):
+        """Removes a control group that no process has joined."""
+        if group:
+            group.forked()
+            self.groups.remove(group)
+
+    # From here on: in a child.
+
+    def become_kernel(self, policy, group, link, await_order):
+        import orders
+
+        prepared = self.confine(policy, None).prepare()
+        order = within(orders.decode(await_order()), group)
+        confinement = self.confine(order, order.cwd)
+        confinement.ruleset = prepared
+        self.run_kernel(order, time.perf_counter(), confinement, link)
+
+    def run_kernel(self, order, forked_at, confinement, link):
+        import kernel_process
+
+        kernel_process.run(order, forked_at, self.host_modules, confinement, link)
+
+    def run_other(self, order, forked_at, confinement, link):
+        import convert
+        import engine
+        import orders
+        import program
+        import syntax
+
+        lives = {
+            orders.Convert: convert,
+            orders.Engine: engine,
+            orders.JudgeSyntax: syntax,
+            orders.RunProgram: program,
+        }
+        lives[type(order)].run(order, confinement, link)
+
+
+def live(group, words, kept, life):
+    """In a child: lives with standard input, output and error and the descriptors in `kept`. Never returns."""
+    try:
+        processes.call_this("starting")  # before it differs from the zygote in anything else
+        os.dup2(words, 2)
+        if group:
+            group.join()
+        leave_zygote()
+        descriptors.close_all_but(*kept)
+        life()
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os._exit(70)
+
+
+def leave_zygote():
+    """In a child: lets go of the zygote's signals and of its connection to the server."""
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    processes.silence_stdio(0, 1)
+
+
+def within(order, group):
+    """Returns the order with what each process of a kernel may reserve: more than its group counts for all together."""
+    if group:
+        order.memory *= cgroups.RESERVED
+    return order
+
+
+def close(*descriptors):
+    """Closes those that are not None."""
+    for descriptor in descriptors:
+        if descriptor is not None:
+            os.close(descriptor)
