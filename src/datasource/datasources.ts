@@ -6,10 +6,10 @@
 import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
-import { newId, type WorkspaceId } from '#src/core/ids.ts';
+import { isPlausibleId, newId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/datasources.ts';
-import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
+import { checkCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
 import type { Entry, Store, Transaction } from '#storage/store.ts';
 import { mayRead } from './access.ts';
 import type { Connection } from './connectors/connection-schema.ts';
@@ -54,6 +54,9 @@ export type Saved =
   | { readonly saved: true; readonly metadata: DatasourceMetadata }
   | { readonly saved: false; readonly probe: ProbeResult };
 
+/** Throws when a datasource is not in the state that a request asks for. */
+export type StateCheck = (datasource: Pick<DatasourceRecord, 'id' | 'revision'>) => void;
+
 /** What `Datasources` works with. */
 export interface DatasourcesOptions {
   readonly audit: AuditTrail;
@@ -74,10 +77,7 @@ export class Datasources {
 
   /** Returns one page of the datasources that the caller may read, sorted by slug. Throws `invalid_cursor`. */
   list(principal: Principal, { after, limit }: PageRequest): Listing<DatasourceMetadata> {
-    const { store } = this.#options;
-    const { workspaceId } = principal;
-    if (after !== undefined && store.get(datasourceRecords, workspaceId, after) === undefined)
-      throw invalidCursor();
+    checkCursor(after, isPlausibleId);
     return listingOf(this.#allReadable(principal, after), limit, metadataOf);
   }
 
@@ -136,10 +136,12 @@ export class Datasources {
     actor: AuditContext,
     slug: string,
     { name, connection, testConnection }: Replacement,
+    checkState: StateCheck = () => {},
   ): Promise<Saved> {
     const { store, connections, onGone } = this.#options;
     const { principal } = actor;
     const before = this.readable(principal, slug);
+    checkState(before);
     const parsed = connections.parse(connection);
     const failed = await this.#test(actor, 'datasource.replace', slug, parsed, testConnection);
     if (failed !== undefined) return { saved: false, probe: failed };
@@ -162,11 +164,13 @@ export class Datasources {
   }
 
   /** Deletes a datasource with its sealed connection and its grants; files stay. Throws `not_found`. */
-  delete(actor: AuditContext, slug: string): void {
+  delete(actor: AuditContext, slug: string, checkState: StateCheck = () => {}): void {
     const { store, onGone } = this.#options;
     const { principal } = actor;
     const { workspaceId } = principal;
-    const { revision } = this.readable(principal, slug);
+    const record = this.readable(principal, slug);
+    checkState(record);
+    const { revision } = record;
     const grants = [
       ...store.list(datasourceGrants, workspaceId, [slug], { limit: Number.POSITIVE_INFINITY }),
     ];

@@ -1,6 +1,7 @@
 import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
+import type { Principal } from '#src/core/principal.ts';
 import { datasourceGrants } from '#storage/datasources.ts';
 import { memberRecords } from '#storage/identity.ts';
 import type { Store } from '#storage/store.ts';
@@ -24,6 +25,11 @@ export class DatasourceGrants {
     this.#store = store;
     this.#audit = audit;
     this.#datasources = datasources;
+  }
+
+  /** Throws `not_found` when the caller may not share the datasource. */
+  checkSharing(principal: Principal, slug: string): void {
+    this.#datasources.readable(principal, slug);
   }
 
   /** Returns all grants of a datasource. Throws `not_found` when the caller may not read it. */

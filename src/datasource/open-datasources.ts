@@ -12,7 +12,7 @@ import { DatasourceGrants } from './grants.ts';
 import { KeyringStore } from './keys/keyring-store.ts';
 import { probeConnection } from './probe.ts';
 import { Descriptions } from './query/descriptions.ts';
-import { Queries } from './query/queries.ts';
+import { Queries, type QueryMetrics } from './query/queries.ts';
 import { QueriesForAgents } from './query/queries-for-agents.ts';
 import { SessionPool } from './query/session-pool.ts';
 
@@ -21,6 +21,7 @@ export interface DatasourcePlaneOptions {
   readonly store: Store;
   readonly audit: AuditTrail;
   readonly queryAudit: QueryAudit;
+  readonly metrics: QueryMetrics;
   readonly keyringFile: string;
   /** The host setting of this server, which decides whether private addresses may be reached. */
   readonly listenHost: string;
@@ -89,7 +90,7 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
       descriptions.drop(workspaceId, slug);
     },
   });
-  const queries = new Queries(store, pool, queryAudit);
+  const queries = new Queries(store, pool, queryAudit, options.metrics);
   return {
     datasources,
     grants: new DatasourceGrants(store, datasources, audit),

@@ -1,4 +1,4 @@
-/** The kernel host that starts embedded databases for a file of tests: started with the first one, ended after the last. */
+/** The kernel host of one test file that uses embedded databases: it starts with the first one and ends after the tests. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,10 +19,10 @@ after(async () => {
   if (runDir !== undefined) rmSync(runDir, { recursive: true, force: true });
 });
 
-/** Confined as far as this machine allows. */
+/** Starts an engine that is confined as far as this machine allows. */
 export const startEngine: StartEngine = (launch) => hostWith('auto').startEngine(launch);
 
-/** With nothing but the rules of the databases themselves. */
+/** Starts an engine that is not confined: only the rules of the databases themselves hold. */
 export const startUnconfined: StartEngine = (launch) => hostWith('off').startEngine(launch);
 
 function hostWith(confinement: 'auto' | 'off'): KernelHost {

@@ -1,4 +1,5 @@
 /** Connects as a server on loopback does, with a directory of workspace files that is removed after the test. */
+import assert from 'node:assert/strict';
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -83,4 +84,18 @@ export async function ask(
     rows.push(...batch.rows);
   }
   return { columns, rows };
+}
+
+/** Sends a statement, cancels it once `isSent` holds, and resolves when the session has said that it was cancelled. */
+export async function askAndCancel(
+  session: Session,
+  sql: string,
+  isSent: () => boolean,
+  options: Asked = {},
+): Promise<void> {
+  const stop = new AbortController();
+  const asked = ask(session, sql, { ...options, signal: stop.signal });
+  while (!isSent()) await new Promise(setImmediate);
+  stop.abort();
+  await assert.rejects(asked, { category: 'cancelled' });
 }

@@ -14,7 +14,7 @@ function openToOthers(root: string): string[] {
     .map((path) => `${relative(root, path)} ${(lstatSync(path).mode & 0o777).toString(8)}`);
 }
 
-test('nothing that the server or a kernel makes is open to other users', async (t) => {
+test('files that the server or a kernel creates cannot be opened by other users', async (t) => {
   const umask = process.umask(0o000); // the server's own is what counts
   t.after(() => process.umask(umask));
   const server = await startAttacked(t, { user: 'this user' });
@@ -34,7 +34,7 @@ test('nothing that the server or a kernel makes is open to other users', async (
 
 const USER = process.getuid?.() === 0 ? 'an ordinary user' : 'this user';
 
-test('no other program of the same user looks into the server', {
+test('other programs of the same user cannot trace the server or read its memory', {
   skip: obstacle(USER) ?? false,
 }, async (t) => {
   const { pid } = await startAttacked(t, { user: USER });

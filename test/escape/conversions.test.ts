@@ -63,7 +63,9 @@ const TRIES: readonly (readonly [user: User, without: string])[] = [
 for (const [user, without] of TRIES) {
   const layers = without === '' ? 'with every layer' : `without ${without}`;
   const skip = obstacle(user) ?? false;
-  test(`a notebook that takes over a parser reaches nothing as ${user} ${layers}`, { skip }, async (t) => {
+  test(`a parser that a notebook has taken over reaches nothing as ${user} ${layers}`, {
+    skip,
+  }, async (t) => {
     const server = await startAttacked(t, { user, without, rotten: ROTTEN_PARSER });
     const { client } = server;
     const { id } = await client.notebooks.import({ format: 'py', content: 'x = 1' });

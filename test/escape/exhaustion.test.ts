@@ -13,7 +13,7 @@ const LIMITS = {
   TROUPE_KERNEL_FILE_MB: '8',
   TROUPE_KERNEL_CPU_S: '4',
 };
-/** For another session's answer while this machine is being used up; it is no promise, but far from standing still. */
+/** How long another session may take to answer while the machine is exhausted: slow, but not standing still. */
 const PATIENCE_MS = 5000;
 
 let server: AttackedServer;
@@ -66,7 +66,7 @@ for (const [what, code, message] of [
     /^OSError: \[Errno 24\] Too many open files: '\/dev\/null' \(The limit is 128 open files/,
   ],
 ] as const) {
-  test(`a notebook that tries to ${what} is told the limit, and lives on`, async () => {
+  test(`a notebook that tries to ${what} gets an error that names the limit, and its kernel lives on`, async () => {
     const { notebook, run } = await exhaust(code);
     assert.deepEqual([run.status, run.error?.code], ['failed', 'cell_failed']);
     assert.match(run.error!.message, message);
@@ -75,7 +75,7 @@ for (const [what, code, message] of [
   });
 }
 
-test('a notebook that computes without end loses its kernel, for a reason that is said', async () => {
+test('a notebook that computes without end loses its kernel, and its run says why', async () => {
   const { notebook, run } = await exhaust('while True: pass');
   assert.deepEqual([run.status, run.error?.code], ['failed', 'kernel_killed']);
   assert.match(run.error!.message, /reached its limit of 4 s of processor time\.$/);

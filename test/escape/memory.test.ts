@@ -29,7 +29,7 @@ async function start(t: TestContext, without: string, user: User = 'this user'):
   });
 }
 
-test('a notebook that uses more memory than its limit loses its kernel, and is told the limit', async (t) => {
+test('a notebook that uses more memory than its limit loses its kernel, and its run names the limit', async (t) => {
   const server = await start(t, '');
   if (!server.confinement.includes('memory by cgroup')) {
     t.skip('no control group is ours to divide here');
@@ -88,7 +88,7 @@ for (const [user, without] of [
   });
 }
 
-test('a library that aborts when it gets no memory takes its kernel along, and the run says the limit', async (t) => {
+test('a library that aborts when it gets no memory ends its kernel, and the run names the limit', async (t) => {
   const notebook = await openNotebook(await start(t, 'cgroups'), CELLS);
   const run = await notebook.run(['native']);
   assert.deepEqual([run.status, run.error?.code], ['failed', 'kernel_killed']);

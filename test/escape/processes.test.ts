@@ -7,6 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
+import type { Overrides } from '#test/support/server-fixture.ts';
 import { tinyGguf } from '#test/support/tiny-gguf.ts';
 import { type AttackedServer, NOBODY, obstacle, startAttacked, type User } from './attacked-server.ts';
 import { type ConfinedProcess, descriptorsOf, listProcesses } from './process-table.ts';
@@ -200,12 +201,14 @@ function findFaults(
   return { roles: new Set(processes.map(({ role }) => role)), faults };
 }
 
-async function start(
-  t: TestContext,
-  user: User,
-  without: string,
-  withModel: boolean,
-): Promise<AttackedServer> {
+interface Start {
+  readonly user: User;
+  readonly without: string;
+  readonly settings: Overrides;
+  readonly withModel: boolean;
+}
+
+async function start(t: TestContext, { user, without, settings, withModel }: Start): Promise<AttackedServer> {
   const folder = mkdtempSync('/var/tmp/troupe-model-');
   t.after(() => rmSync(folder, { recursive: true }));
   chmodSync(folder, 0o755);
@@ -216,23 +219,25 @@ async function start(
     without,
     rotten: SLOW_PARSER,
     launcher: ['/usr/bin/python3', '-c', LAUNCHER],
-    settings: withModel ? { TROUPE_LOCAL_MODEL: model } : {},
+    settings: withModel ? { ...settings, TROUPE_LOCAL_MODEL: model } : settings,
   });
 }
 
-const TRIES: readonly (readonly [user: User, without: string])[] = [
-  ['this user', ''],
-  ['this user', 'namespaces'],
-  ['an ordinary user', ''],
+const TRIES: readonly (readonly [user: User, without: string, settings: Overrides])[] = [
+  ['this user', '', {}],
+  ['this user', 'namespaces', {}],
+  ['an ordinary user', '', {}],
+  ...(process.getuid?.() === 0 ? [['this user', '', { TROUPE_KERNEL_UID: String(NOBODY) }] as const] : []),
 ];
-for (const [user, without] of TRIES) {
+for (const [user, without, settings] of TRIES) {
   const layers = without === '' ? 'with every layer' : `without ${without}`;
+  const place = [layers, ...Object.keys(settings)].join(', with ');
   const skip = obstacle(user) ?? false;
-  test(`every process below a busy server of ${user} is confined and has only its own descriptors ${layers}`, {
+  test(`every process below a busy server of ${user} is confined and has only its own descriptors ${place}`, {
     skip,
   }, async (t) => {
     const withModel = hasModel(user);
-    const server = await start(t, user, without, withModel);
+    const server = await start(t, { user, without, settings, withModel });
     const notebooks = await makeBusy(server, withModel);
     const hasNamespaces = without !== 'namespaces' && /namespaces/.test(server.confinement.split('NOT')[0]!);
     const check = async () => {

@@ -130,7 +130,7 @@ export const PLANTED: readonly (readonly [type: string, name: string, table: str
   ['table', 'statistics', 'statistics', 'CREATE VIRTUAL TABLE statistics USING dbstat(main)'],
 ];
 
-/** Made as any notebook may, with functions that its own SQLite knows or does not look for yet. */
+/** Statements with which a notebook's own SQLite, which has other functions, plants triggers and views in a database file. */
 export const PLANTED_DDL: readonly string[] = [
   'CREATE TABLE triggered (a)',
   "INSERT INTO triggered VALUES ('x')",
@@ -244,7 +244,7 @@ export const DUCKDB: readonly string[] = [
   'SELECT * FROM planted_macro()',
 ];
 
-/** Of the files of the workspace: each is a table, and none can be read by its path. */
+/** Statements for a datasource of data files, where each file is a table and none may be read by its path. */
 export const DATA_FILES: readonly string[] = [
   ...PATHS.map((path) => `SELECT * FROM read_text('${path}')`),
   "SELECT * FROM glob('/*')",

@@ -1,77 +1,73 @@
-/** Hostile databases and statements made at random, for engines that are confined as on any server. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+/** Hostile databases and statements, made at random. Who asks the statements is the caller's choice. */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { embeddedSession } from '#src/datasource/embedded/embedded-session.ts';
-import type { StartEngine } from '#src/datasource/embedded/engine-port.ts';
-import { Engines } from '#src/datasource/embedded/engines.ts';
-import { DatasourceFailure } from '#src/datasource/failure.ts';
 import { DATA_FILES, DUCKDB, SQLITE } from '#test/escape/sql-statements.ts';
 import { writeDuckdb, writeSqlite } from '#test/support/python-databases.ts';
 import type { SeededRandom } from '#test/support/random.ts';
 
+/** A database in the folder of the workspace's files. */
+export interface FuzzedDatabase {
+  readonly kind: 'sqlite' | 'duckdb' | 'files';
+  readonly path: string;
+}
+
+/** What came of a statement. */
+export interface Outcome {
+  /** `rows`, or the category of the failure. */
+  readonly kind: string;
+  /** The rows, or what was said of the failure. */
+  readonly text: string;
+}
+
+/** Asks one statement of a database. Rejects only when something happens that no statement may cause. */
+export type AskStatement = (database: FuzzedDatabase, sql: string, readOnly: boolean) => Promise<Outcome>;
+
 export interface FuzzOptions {
-  /** An empty folder of the caller's. */
-  readonly base: string;
-  readonly random: SeededRandom;
-  readonly startEngine: StartEngine;
-  readonly databases: number;
-  /** For each database. */
-  readonly statements: number;
-  /** After which a statement is cancelled. */
-  readonly patienceMs: number;
-}
-
-export interface FuzzReport {
-  readonly statements: number;
-  /** How often each thing came of one: `rows`, or the category of its failure. */
-  readonly outcomes: Readonly<Record<string, number>>;
-  /** What lies beside the workspace's folder afterwards; only `canary` was there before. */
-  readonly outside: readonly string[];
+  /** The folder of the workspace's files. */
+  readonly folder: string;
+  /** A file that no statement may read or write. Its content is `CANARY`. */
   readonly canary: string;
+  readonly random: SeededRandom;
+  readonly databases: number;
+  /** Statements for each database. */
+  readonly statements: number;
+  readonly ask: AskStatement;
 }
 
-const CANARY = 'what nobody may read or write';
+/** How often each kind of outcome was seen. */
+export type Outcomes = Readonly<Record<string, number>>;
+
+export const CANARY = 'what nobody may read or write';
+/** Databases that are on disk at the same time. The next one replaces the oldest. */
+export const SLOTS = 8;
 const TABLES = 300;
 
-/** Throws when a statement fails with anything but a `DatasourceFailure`, or gives the canary away. */
-export async function fuzzEngines(options: FuzzOptions): Promise<FuzzReport> {
-  const { base, random, databases, statements, patienceMs, startEngine } = options;
-  const folder = join(base, 'files');
-  const canary = join(base, 'canary');
-  mkdirSync(folder);
-  writeFileSync(canary, CANARY);
-  const seeds = makeSeeds(folder);
-  const outcomes: Record<string, number> = {};
-  using engines = new Engines(startEngine);
-  for (let number = 0; number < databases; number++) {
-    const { kind, bytes } = random.pick(seeds);
-    const path = `fuzzed-${number % 8}.${kind === 'files' ? 'csv' : kind}`;
-    writeFileSync(join(folder, path), damaged(bytes, random));
-    const session = embeddedSession({ kind, filesDirectory: folder, path }, engines);
-    for (let count = 0; count < statements; count++) {
-      const sql = statement(kind, random, { folder, canary });
-      const outcome = await outcomeOf(async () => {
-        const signal = AbortSignal.timeout(patienceMs);
-        const limits = { signal, readOnly: random.is(0.3), maxRows: 1000 };
-        for await (const { rows } of session.query(sql, [], limits)) {
-          if (rows.flat().some((cell) => String(cell).includes(CANARY))) throw new Error(`It leaks: ${sql}`);
-        }
-      });
-      outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
-    }
-  }
-  return {
-    statements: databases * statements,
-    outcomes,
-    outside: readdirSync(base).filter((name) => name !== 'files'),
-    canary: readFileSync(canary, 'utf8'),
-  };
+/** Returns the database that is made as number `number`. */
+export function databaseAt(kind: FuzzedDatabase['kind'], number: number): FuzzedDatabase {
+  return { kind, path: `fuzzed-${number % SLOTS}.${kind === 'files' ? 'csv' : kind}` };
 }
 
-export { CANARY };
+/** Rejects when an outcome holds the canary. */
+export async function fuzzDatabases(options: FuzzOptions): Promise<Outcomes> {
+  const { folder, canary, random, databases, statements, ask } = options;
+  const seeds = makeSeeds(folder);
+  const outcomes: Record<string, number> = {};
+  for (let number = 0; number < databases; number++) {
+    const { kind, bytes } = random.pick(seeds);
+    const database = databaseAt(kind, number);
+    writeFileSync(join(folder, database.path), damaged(bytes, random));
+    for (let count = 0; count < statements; count++) {
+      const sql = statement(kind, random, { folder, canary });
+      const outcome = await ask(database, sql, random.is(0.3));
+      if (outcome.text.includes(CANARY)) throw new Error(`The canary was read with ${sql}`);
+      outcomes[outcome.kind] = (outcomes[outcome.kind] ?? 0) + 1;
+    }
+  }
+  return outcomes;
+}
 
 interface Seed {
-  readonly kind: 'sqlite' | 'duckdb' | 'files';
+  readonly kind: FuzzedDatabase['kind'];
   readonly bytes: Buffer;
 }
 
@@ -130,26 +126,29 @@ function damaged(bytes: Buffer, random: SeededRandom): Buffer {
   return copy;
 }
 
-const TERMS = ['a', 'b', 't.a', '1', "'x'", 'NULL', '-9223372036854775808', '1e308', "x'00ff'", '*', '?'];
+const TERMS = ['a', 'b', 'a', 'b', '1', "'x'", 'NULL', '-9223372036854775808', '1e308', "x'00ff'"];
+/** Calls around a term, which replaces X. */
 const CALLS = [
-  'count',
-  'max',
-  'length',
-  'upper',
-  'abs',
-  'hex',
-  'quote',
-  'json',
-  'printf',
-  'substr',
-  'load_extension',
-  'readfile',
+  'count(*)',
+  'max(X)',
+  'length(X)',
+  'upper(X)',
+  'abs(X)',
+  'hex(X)',
+  'coalesce(X, 1)',
+  'CAST(X AS TEXT)',
+  'substr(X, 1, 2)',
+  'CASE WHEN X IS NULL THEN 1 ELSE X END',
+  "printf('%s', X)",
+  'load_extension(X)',
 ];
 const SOURCES = [
   't',
-  'v',
+  't',
   't AS u',
+  'v',
   '(SELECT 1 AS a, 2 AS b)',
+  '(SELECT 1 AS a, NULL AS b)',
   "json_each('[1,[2]]')",
   'sqlite_master',
   "pragma_table_info('t')",
@@ -176,7 +175,7 @@ function statement(
 function generated(random: SeededRandom): string {
   const term = (depth = 0): string => {
     if (depth > 3 || random.is(0.5)) return random.pick(TERMS);
-    if (random.is(0.5)) return `${random.pick(CALLS)}(${term(depth + 1)})`;
+    if (random.is(0.5)) return random.pick(CALLS).replaceAll('X', term(depth + 1));
     if (random.is(0.3)) return `(${select(depth + 1)})`;
     return `(${term(depth + 1)} ${random.pick(['+', '*', '||', '=', '<', 'LIKE', 'IS', 'AND'])} ${term(depth + 1)})`;
   };
@@ -203,19 +202,4 @@ function generated(random: SeededRandom): string {
     () => 'REINDEX',
     () => 'DROP TABLE t',
   ])();
-}
-
-async function outcomeOf(work: () => Promise<void>): Promise<string> {
-  try {
-    await work();
-    return 'rows';
-  } catch (error) {
-    if (error instanceof DatasourceFailure) return error.category;
-    if (
-      error instanceof DOMException ||
-      (error instanceof Error && error.message === 'The engine has ended.')
-    )
-      return 'ended';
-    throw error;
-  }
 }

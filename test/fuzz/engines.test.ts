@@ -1,23 +1,40 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { startEngine } from '#test/datasource/engine-host.ts';
 import { SeededRandom } from '#test/support/random.ts';
-import { CANARY, fuzzEngines } from './engine-fuzz.ts';
+import { askEngines } from './ask-statements.ts';
+import { CANARY, fuzzDatabases, type Outcomes } from './engine-fuzz.ts';
+import { fuzzThroughServer } from './server-fuzz.ts';
 
-/** More of them with TROUPE_FUZZ_DATABASES=10000 in the environment, and others with TROUPE_FUZZ_SEED. */
-const databases = Number(process.env.TROUPE_FUZZ_DATABASES ?? 25);
-const seed = Number(process.env.TROUPE_FUZZ_SEED ?? 1);
+/** `npm run fuzz:databases` makes more of them, with other seeds. */
+const DATABASES = 25;
+const SEED = 1;
 
 test('hostile databases and statements leave nothing outside of their folder, and read nothing there', async (t) => {
   const base = mkdtempSync(join(tmpdir(), 'troupe-fuzz-'));
   t.after(() => rmSync(base, { recursive: true, force: true }));
-  const random = new SeededRandom(seed);
-  const report = await fuzzEngines({ base, random, startEngine, databases, statements: 8, patienceMs: 2000 });
-  t.diagnostic(`${report.statements} statements: ${JSON.stringify(report.outcomes)}`);
-  assert.deepEqual(report.outside, ['canary']);
-  assert.equal(report.canary, CANARY);
-  assert.ok((report.outcomes.rows ?? 0) > 0 && (report.outcomes.query ?? 0) > 0);
+  const [folder, canary] = [join(base, 'files'), join(base, 'canary')];
+  mkdirSync(folder);
+  writeFileSync(canary, CANARY);
+  using engines = askEngines(folder, startEngine);
+  const random = new SeededRandom(SEED);
+  const { ask } = engines;
+  const outcomes = await fuzzDatabases({ folder, canary, random, databases: DATABASES, statements: 8, ask });
+  assertMixed(t, outcomes, 'rows', 'query');
+  assert.deepEqual(readdirSync(base).sort(), ['canary', 'files']);
+  assert.equal(readFileSync(canary, 'utf8'), CANARY);
 });
+
+test('a server whose notebooks query hostile databases stays up, and so does the kernel that asks', async (t) => {
+  const outcomes = await fuzzThroughServer(t, { random: new SeededRandom(SEED), databases: DATABASES });
+  assertMixed(t, outcomes, 'rows', 'OperationalError', 'ProgrammingError');
+});
+
+/** Asserts that the fuzz met all of these: one that meets only refusals tests little. */
+function assertMixed(t: TestContext, outcomes: Outcomes, ...kinds: readonly string[]): void {
+  t.diagnostic(JSON.stringify(outcomes));
+  for (const kind of kinds) assert.ok((outcomes[kind] ?? 0) > 0, `no statement ended as ${kind}`);
+}

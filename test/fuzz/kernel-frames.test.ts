@@ -50,10 +50,7 @@ const MESSAGES: readonly object[] = [
     timestamp: 1,
   },
   { op: 'execution', ...id, phase: 'running' },
-  { op: 'completed-run', run_id: 'r', outcome: 'succeeded', error: null },
-  { op: 'interrupted', run_id: 'r' },
   { op: 'variables', variables: [{ name: 'x', declared_by: ['a'], used_by: ['b', 'c'] }] },
-  { op: 'variable-values', variables: [{ name: 'x', value: '1', datatype: 'int' }] },
   {
     op: 'notebook-document-transaction',
     transaction: {
@@ -70,12 +67,10 @@ const MESSAGES: readonly object[] = [
     },
   },
   { op: 'missing-package-alert', packages: ['x'] },
-  { op: 'remove-ui-elements', cell_id: 'a' },
   { op: 'bridge-ready', ms: 1, token: 't' },
   {
     op: 'bridge-done',
     seq: 1,
-    token: null,
     type: 'X',
     error: null,
     interrupted: false,
@@ -87,7 +82,6 @@ const MESSAGES: readonly object[] = [
   },
   { op: 'bridge-judged', errors: { a: [error] } },
   { op: 'bridge-app-options', options: { width: 'full' } },
-  { op: 'bridge-exit' },
 ];
 
 function refusedBy(error: unknown): boolean {

@@ -53,9 +53,8 @@ function objectOf(
   const members = Object.entries(asSchema(schema.properties))
     .filter(([name]) => required.includes(name) || (depth < MAX_DEPTH && random.is(0.5)))
     .map(([name, member]) => [name, inner(member)] as const);
-  const more = asSchema(schema.patternProperties);
-  for (const member of Object.values(more))
-    if (random.is(0.5)) members.push([`x${random.below(99)}`, inner(member)]);
+  const more = schema.additionalProperties;
+  if (typeof more === 'object' && random.is(0.5)) members.push([`x${random.below(99)}`, inner(more)]);
   return Object.fromEntries(members);
 }
 

@@ -31,7 +31,7 @@ test(`${RECORDS} damaged records of seed ${SEED} are read, or rejected with thei
       decodeRecord(kind, bytes);
     } catch (error) {
       refused++;
-      assert.match(String(error), /^Error: A stored thing (is damaged|has version)/);
+      assert.match(String(error), /^(Error|DamagedRecord): A stored thing (is damaged|has version)/);
     }
   }
   assert.ok(refused > RECORDS / 10 && refused < RECORDS);

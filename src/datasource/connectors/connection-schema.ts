@@ -21,6 +21,16 @@ export const connectionSchemaDocument = {
 } as const;
 
 /**
+ * The schema of a datasource's `connection` for the OpenAPI document: the same union, with a name for each kind and with
+ * `kind` as the member that tells them apart.
+ */
+export const connectionComponent = {
+  description: connectionSchemaDocument.description,
+  anyOf: CONNECTORS.map(({ kind, schema }) => ({ ...schema, $id: `${capitalized(kind)}Connection` })),
+  discriminator: { propertyName: 'kind' },
+} as const;
+
+/**
  * Returns the connection if it is complete. Throws `invalid_request` with one violation per mistake, at paths below
  * `/connection`. The error holds nothing of the value.
  */
@@ -52,6 +62,10 @@ function examine(value: unknown): {
   if (connector !== undefined) return { connector, violations: connector.violations(value, PATH) };
   const kinds = CONNECTORS.map(({ kind }) => kind).join(', ');
   return { violations: [{ path: `${PATH}/kind`, message: `must be one of ${kinds}` }] };
+}
+
+function capitalized(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,14 +1,18 @@
 /** Schemas of members that several kinds of connections share. */
 import { Type } from 'typebox';
+import { exactText } from '../exact-text.ts';
 
 /** Accepts exactly one host. Whether it exists is not checked. */
-export const Host = Type.String({
-  title: 'Host',
-  description: 'Name or IP address of the server.',
-  pattern: '^(\\[[0-9A-Fa-f:.]+\\]|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*|[\\p{L}\\p{N}\\p{M}._-]+)$',
-  maxLength: 253,
-  examples: ['db.example.com'],
-});
+export const Host = exactText(
+  {
+    title: 'Host',
+    description: 'Name or IP address of the server.',
+    pattern: '^(\\[[0-9A-Fa-f:.]+\\]|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*|[^\\x00-,/:-@\\[-\\^`{-\\x9f]+)$',
+    maxLength: 253,
+    examples: ['db.example.com'],
+  },
+  /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*|[\p{L}\p{N}\p{M}._-]+)$/u,
+);
 
 /** Returns the schema of a port, with its usual value as the example. */
 export function portMember(usual: number) {
@@ -21,7 +25,7 @@ export function portMember(usual: number) {
   });
 }
 
-const TEXT = { minLength: 1, maxLength: 1024, pattern: '^\\P{Cc}*$' };
+const TEXT = { minLength: 1, maxLength: 1024, pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$' };
 
 /** Returns the schema of a name: one line of text. */
 export function nameMember(title: string, description: string, example: string) {
@@ -53,31 +57,40 @@ export function secretMember(title: string, description: string, example: string
 }
 
 /** The base URL of a server, with `http` or `https`. */
-export const HttpUrl = Type.String({
-  title: 'URL',
-  description:
-    'Base URL of the server: scheme, host and port, nothing else. With `https` the certificate is checked; `http` is not encrypted.',
-  pattern: '^https?://[^/?#@\\s]+/?$',
-  maxLength: 1024,
-});
+export const HttpUrl = exactText(
+  {
+    title: 'URL',
+    description:
+      'Base URL of the server: scheme, host and port, nothing else. With `https` the certificate is checked; `http` is not encrypted.',
+    pattern: '^https?://[^/?#@\\x09-\\x0d ]+/?$',
+    maxLength: 1024,
+  },
+  /^https?:\/\/[^/?#@\s]+\/?$/u,
+);
 
 /** The base URL of a cloud service, which must use `https`. */
-export const HttpsUrl = Type.String({
-  title: 'URL',
-  description: 'Base URL of the service, if it is not the usual one: scheme, host and port, nothing else.',
-  pattern: '^https://[^/?#@\\s]+/?$',
-  maxLength: 1024,
-});
+export const HttpsUrl = exactText(
+  {
+    title: 'URL',
+    description: 'Base URL of the service, if it is not the usual one: scheme, host and port, nothing else.',
+    pattern: '^https://[^/?#@\\x09-\\x0d ]+/?$',
+    maxLength: 1024,
+  },
+  /^https:\/\/[^/?#@\s]+\/?$/u,
+);
 
 /** A placeholder for a private key in examples. */
 export const EXAMPLE_KEY = '-----BEGIN PRIVATE KEY-----\nMIIE…\n-----END PRIVATE KEY-----\n';
 
 /** An RSA private key. */
-export const PrivateKey = Type.String({
-  title: 'Private key',
-  description: 'Unencrypted RSA private key in PEM.',
-  pattern: '^\\s*-----BEGIN (RSA )?PRIVATE KEY-----',
-  maxLength: 65_536,
-  writeOnly: true,
-  examples: [EXAMPLE_KEY],
-});
+export const PrivateKey = exactText(
+  {
+    title: 'Private key',
+    description: 'Unencrypted RSA private key in PEM.',
+    pattern: '^[^!-~]*-----BEGIN (RSA )?PRIVATE KEY-----',
+    maxLength: 65_536,
+    writeOnly: true,
+    examples: [EXAMPLE_KEY],
+  },
+  /^\s*-----BEGIN (RSA )?PRIVATE KEY-----/u,
+);

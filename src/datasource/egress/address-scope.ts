@@ -1,7 +1,6 @@
 /** Classifies IP addresses by their number alone: this machine, a private network, the internet, or never to reach. */
-import { BlockList } from 'node:net';
-import type { IpAddress } from './ip-address.ts';
-import { parseAddress } from './ip-address.ts';
+import { type IpAddress, parseAddress } from '#src/core/ip-address.ts';
+import { contains, networks } from '#src/core/ip-networks.ts';
 
 /** `forbidden` addresses are never reached, whatever the operator allows. */
 export type AddressScope = 'forbidden' | 'loopback' | 'private' | 'public';
@@ -41,29 +40,6 @@ export function scopeOf(address: IpAddress, own: ReadonlySet<string>): AddressSc
   if (embedded !== undefined && scopeOf(embedded, own) !== 'public') return 'forbidden';
   if (contains(LOOPBACK, address) || own.has(address.text)) return 'loopback';
   return contains(PRIVATE, address) ? 'private' : 'public';
-}
-
-/** Returns a list of addresses and networks, such as `10.0.0.0/8`. Entries that are neither are skipped. */
-export function networks(entries: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const entry of entries) {
-    const [text = '', bits] = entry.split('/');
-    const address = parseAddress(text);
-    if (address === undefined) continue;
-    const mapped = address.family === 4 && text.includes(':') ? 96 : 0;
-    const length = bits === undefined ? address.bytes.length * 8 : Number(bits) - mapped;
-    list.addSubnet(address.text, Math.max(0, length), familyOf(address));
-  }
-  return list;
-}
-
-/** Returns whether the list contains the address. */
-export function contains(list: BlockList, address: IpAddress): boolean {
-  return list.check(address.text, familyOf(address));
-}
-
-function familyOf({ family }: IpAddress): 'ipv4' | 'ipv6' {
-  return family === 4 ? 'ipv4' : 'ipv6';
 }
 
 /** Returns the IPv4 address in a transition address, which is where packets to it end up, if there is one. */

@@ -1,6 +1,6 @@
 import { connect, type LookupFunction, type Socket } from 'node:net';
+import type { IpAddress } from '#src/core/ip-address.ts';
 import type { AddressScope } from './address-scope.ts';
-import type { IpAddress } from './ip-address.ts';
 
 /**
  * A checked way to one server. Its sockets connect to the addresses that were checked and to nothing else, even if the
@@ -19,7 +19,7 @@ export interface EgressRoute extends Disposable {
 
 /** The target of a route, and its checked addresses. */
 export interface EgressRouteOptions extends Pick<EgressRoute, 'host' | 'port' | 'scope'> {
-  /** Connections try them in this order. At least one. */
+  /** The addresses that passed the check, in the order in which connections try them. There is at least one. */
   readonly addresses: readonly IpAddress[];
 }
 

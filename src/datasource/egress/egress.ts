@@ -6,11 +6,12 @@
 
 import { lookup } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
+import { type IpAddress, parseAddress, parseHost } from '#src/core/ip-address.ts';
+import { contains, networks } from '#src/core/ip-networks.ts';
 import { untilAborted } from '#src/core/until-aborted.ts';
 import { DatasourceFailure } from '../failure.ts';
-import { type AddressScope, contains, networks, scopeOf } from './address-scope.ts';
+import { type AddressScope, scopeOf } from './address-scope.ts';
 import { type EgressRoute, openEgressRoute } from './egress-route.ts';
-import { type IpAddress, parseAddress, parseHost } from './ip-address.ts';
 
 /** Returns all addresses of a name. Rejects when there is none. */
 export type Resolver = (name: string) => Promise<readonly string[]>;

@@ -4,34 +4,30 @@
  */
 import { X509Certificate } from 'node:crypto';
 import { type Static, Type } from 'typebox';
+import { exactText } from '../exact-text.ts';
 import type { EgressRoute } from './egress-route.ts';
 
 /** The schema of the member `tls`. */
-export const TlsMode = Type.Union(
-  [
-    Type.Literal('disable'),
-    Type.Literal('prefer'),
-    Type.Literal('require'),
-    Type.Literal('verify-ca'),
-    Type.Literal('verify-full'),
-  ],
-  {
-    title: 'TLS',
-    description:
-      '`verify-full` checks certificate and host name, `verify-ca` the certificate only; `require` encrypts without checking, `prefer` encrypts if the server can, `disable` never does. Unset: `verify-full` for public addresses, `prefer` for loopback and private ones.',
-  },
-);
+export const TlsMode = Type.Enum(['disable', 'prefer', 'require', 'verify-ca', 'verify-full'], {
+  type: 'string',
+  title: 'TLS',
+  description:
+    '`verify-full` checks certificate and host name, `verify-ca` the certificate only; `require` encrypts without checking, `prefer` encrypts if the server can, `disable` never does. Unset: `verify-full` for public addresses, `prefer` for loopback and private ones.',
+});
 /** How strictly the server must prove its identity. */
 export type TlsMode = Static<typeof TlsMode>;
 
 /** The schema of the member `ca_certificate`. */
-export const CaCertificate = Type.String({
-  title: 'CA certificate',
-  description:
-    'Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.',
-  pattern: '^\\s*-----BEGIN CERTIFICATE-----',
-  maxLength: 200_000,
-});
+export const CaCertificate = exactText(
+  {
+    title: 'CA certificate',
+    description:
+      'Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.',
+    pattern: '^[^!-~]*-----BEGIN CERTIFICATE-----',
+    maxLength: 200_000,
+  },
+  /^\s*-----BEGIN CERTIFICATE-----/u,
+);
 
 /** Options for `tls.connect`. */
 export interface TlsOptions {

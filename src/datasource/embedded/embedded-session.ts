@@ -29,7 +29,7 @@ export function embeddedSession(options: EmbeddedOptions, engines: Engines): Ses
   };
 }
 
-/** Only SQLite is ever written, or leaves a trace when it is read. */
+/** Returns which process to start. Only SQLite files are ever written, or leave traces when they are read. */
 function launchOf(options: EmbeddedOptions, mode: EngineMode): EngineLaunch {
   return { ...options, mode: options.kind === 'sqlite' ? mode : 'read' };
 }

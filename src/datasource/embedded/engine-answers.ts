@@ -1,4 +1,4 @@
-/** What the process of an embedded database answers, checked: it runs native code on files of users. */
+/** Checks the answers of an embedded database's process, which runs native code on files of users. */
 import { DatasourceFailure, FAILURES, type FailureCategory } from '../failure.ts';
 import { COLUMN_TYPES, type Column, type Parameter } from '../rows.ts';
 import { PackedRows } from './packed-rows.ts';
@@ -8,7 +8,7 @@ export function checkAnswer(answer: unknown, op: 'opened' | 'ended'): void {
   if (fieldsOf(answer).op !== op) throw new DatasourceFailure('failed');
 }
 
-/** The columns of a statement; `null` when it gives no rows. Throws like `checkAnswer`. */
+/** Returns the columns of a statement; `null` when it gives no rows. Throws like `checkAnswer`. */
 export function columnsOf(answer: unknown): readonly Column[] | null {
   const { op, columns } = fieldsOf(answer);
   if (op !== 'columns') throw new DatasourceFailure('failed');

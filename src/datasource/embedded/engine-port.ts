@@ -4,7 +4,7 @@
  */
 export type EngineKind = 'duckdb' | 'sqlite' | 'files';
 
-/** `probe` leaves no trace on disk; only `write` changes files. None makes one that is not there. */
+/** `probe` leaves no trace on disk; only `write` changes files. No mode creates a file that does not exist. */
 export type EngineMode = 'probe' | 'read' | 'write';
 
 /** One database, as a process is started for it. */
@@ -12,7 +12,7 @@ export interface EngineLaunch {
   readonly kind: EngineKind;
   /** The folder of the workspace's files. */
   readonly filesDirectory: string;
-  /** Of the database, in that folder. */
+  /** The path of the database in that folder. */
   readonly path: string;
   readonly mode: EngineMode;
 }

@@ -11,12 +11,12 @@ interface Kept {
 }
 
 const IDLE_MS = 60_000;
-/** Processes that wait for a statement; the one that has waited longest makes room. */
+/** How many processes may wait for a statement. The one that has waited longest is ended to make room. */
 const MAX_KEPT = 16;
 
 export class Engines implements Disposable {
   readonly #start: StartEngine;
-  /** The one that waits longest comes first. */
+  /** The processes that wait, the longest waiting first. */
   #kept: Kept[] = [];
   readonly #taken = new Set<EngineProcess>();
   #disposed = false;
@@ -25,7 +25,7 @@ export class Engines implements Disposable {
     this.#start = start;
   }
 
-  /** A process for one statement. The caller gives it back or disposes of it. */
+  /** Returns a process for one statement. The caller gives it back or disposes of it. */
   take(launch: EngineLaunch): EngineProcess {
     const key = keyOf(launch);
     const found = this.#kept.findLast((kept) => kept.key === key && !kept.engine.ended);

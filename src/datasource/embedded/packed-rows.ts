@@ -15,7 +15,7 @@ export class PackedRows {
   readonly #json: Buffer;
   readonly #columns: readonly Column[];
 
-  /** Throws `DatasourceFailure` for bytes that are no rows. */
+  /** Throws `DatasourceFailure` for bytes that are not rows. */
   constructor(bytes: Buffer, columns: readonly Column[]) {
     if (bytes.length < HEAD_BYTES || bytes[0] !== MARK) throw new DatasourceFailure('failed');
     const end = HEAD_BYTES + bytes.readUInt32LE(5);
@@ -26,7 +26,7 @@ export class PackedRows {
     this.#columns = columns;
   }
 
-  /** A JSON array of rows, as they travel to a kernel. */
+  /** Returns a JSON array of the rows, as they are sent to a kernel. */
   json(): Uint8Array {
     return this.#json;
   }
@@ -68,7 +68,7 @@ function plain(cell: unknown): Cell {
   throw new DatasourceFailure('failed');
 }
 
-/** What a text stands for. */
+/** Returns the value that a text stands for. */
 function meant(text: string, kind: unknown): Cell {
   switch (kind) {
     case 'integer':

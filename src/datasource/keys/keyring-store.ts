@@ -12,6 +12,7 @@ import {
   type Keyring,
   KeyringError,
   keepingKeys,
+  protectKeyring,
   readKeyring,
   withNewKey,
   writeKeyring,
@@ -29,6 +30,19 @@ export interface KeyState {
 
 /** Records that are resealed in one turn of the event loop, so that a rotation does not hold up requests. */
 const BATCH = 100;
+
+/** Throws `KeyringError` unless the keyring has every key that the store needs. */
+export function requireFittingKeyring(store: Pick<Store, 'list'>, path: string, ring: Keyring): void {
+  for (const { id, value } of store.list(keyChecks, SYSTEM, [], { limit: Number.POSITIVE_INFINITY })) {
+    const key = ring.keys.get(id);
+    if (key !== undefined && matchesKeyCheck(key, value)) continue;
+    const why = key === undefined ? `it lacks the key ${id}` : `its key ${id} is another one`;
+    throw new KeyringError(
+      `The keyring ${path} does not fit this data directory: ${why}.`,
+      'Restore the keyring that belongs to this directory, or set TROUPE_KEYRING_FILE to the place where it is.',
+    );
+  }
+}
 
 /** Owns the keyring file and the key checks in the store, which must always fit each other. */
 export class KeyringStore {
@@ -48,18 +62,11 @@ export class KeyringStore {
    * anything, when the keyring is missing or is not the one that sealed the records.
    */
   static async open(store: Store, path: string): Promise<KeyringStore> {
-    const checks = [...store.list(keyChecks, SYSTEM, [], { limit: Number.POSITIVE_INFINITY })];
-    const isNew = checks.length === 0 && !hasKeyring(path);
+    const isNew = !hasKeyring(path) && [...store.listKeys(keyChecks, SYSTEM, [], 1)].length === 0;
     if (isNew) writeKeyring(path, withNewKey(undefined));
     const ring = readKeyring(path);
-    for (const { id, value } of checks) {
-      const key = ring.keys.get(id);
-      if (key === undefined || !matchesKeyCheck(key, value)) {
-        throw new KeyringError(
-          `The keyring ${path} does not fit this data directory: the key ${id} is missing in it or differs. Restore the keyring that belongs to this directory.`,
-        );
-      }
-    }
+    requireFittingKeyring(store, path, ring);
+    protectKeyring(path);
     const opened = new KeyringStore(store, path, ring);
     await opened.#storeKeyChecks();
     return opened;

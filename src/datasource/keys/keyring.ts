@@ -6,6 +6,8 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import nacl from 'tweetnacl';
+import { OperatorError } from '#src/core/operator-error.ts';
+import { adviceFor, errorNameOf, meaningOf } from '#src/core/system-error.ts';
 import { writePrivateFile } from '#storage/private-file.ts';
 
 /** Keys by id, and the id of the active one. */
@@ -15,34 +17,64 @@ export interface Keyring {
 }
 
 /** The keyring cannot be used. The message is one line for the operator and holds no key. */
-export class KeyringError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'KeyringError';
-  }
-}
+export class KeyringError extends OperatorError {}
 
-/** Returns the keyring at `path`. Throws `KeyringError` when the file is missing or damaged. */
+/**
+ * Returns the keyring at `path`. Throws `KeyringError`, which says what is wrong with the file: it is missing, cannot be
+ * read, is empty, is not JSON, or lacks sound keys. Changes nothing.
+ */
 export function readKeyring(path: string): Keyring {
-  let content: unknown;
-  try {
-    content = JSON.parse(readFileSync(path, 'utf8'));
-  } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is missing' : 'cannot be read';
-    throw new KeyringError(`The keyring ${path} ${why}. Restore it from its backup.`);
-  }
-  const { active, keys } = { active: undefined, keys: undefined, ...Object(content) };
+  const { active, keys } = { active: undefined, keys: undefined, ...Object(parsed(path, textOf(path))) };
   const entries = Object.entries(Object(keys)).map(([id, text]) => {
     const key = typeof text === 'string' ? new Uint8Array(Buffer.from(text, 'base64')) : new Uint8Array();
     return [id, key] as const;
   });
+  const broken = entries.find(([id, key]) => id === '' || key.length !== nacl.secretbox.keyLength);
+  if (broken !== undefined) throw damaged(path, `its key ${JSON.stringify(broken[0])} is not a sound key`);
   const ring = new Map(entries);
-  const isSound = [...ring].every(([id, key]) => id !== '' && key.length === nacl.secretbox.keyLength);
-  if (typeof active !== 'string' || !ring.has(active) || !isSound) {
-    throw new KeyringError(`The keyring ${path} is damaged. Restore it from its backup.`);
-  }
-  chmodSync(path, 0o600);
+  if (typeof active !== 'string') throw damaged(path, 'it does not name an active key');
+  if (!ring.has(active)) throw damaged(path, 'its active key is missing in it');
   return { active, keys: ring };
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (errorNameOf(error) === 'ENOENT')
+      throw new KeyringError(
+        `The keyring ${path} is missing, but this store has data that it seals.`,
+        'Restore it from its backup, or set TROUPE_KEYRING_FILE to the place where it is.',
+      );
+    throw refused(`The keyring ${path} cannot be read`, error);
+  }
+}
+
+function parsed(path: string, text: string): unknown {
+  if (text.trim() === '') throw damaged(path, 'the file is empty');
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw damaged(path, 'it is not valid JSON'); // what it holds must not be in the message
+  }
+}
+
+function damaged(path: string, why: string): KeyringError {
+  return new KeyringError(`The keyring ${path} is damaged: ${why}.`, 'Restore it from its backup.');
+}
+
+function refused(attempt: string, error: unknown): KeyringError {
+  return new KeyringError(`${attempt}: ${meaningOf(error)}.`, adviceFor(error));
+}
+
+/** Closes the file to other users. */
+export function protectKeyring(path: string): void {
+  try {
+    chmodSync(path, 0o600);
+  } catch (error) {
+    // A mounted secret can be read-only; who may read it is then up to whoever mounted it.
+    if (errorNameOf(error) !== 'EROFS' && errorNameOf(error) !== 'EPERM') throw error;
+  }
 }
 
 /** Returns whether there is a file at `path`. */
@@ -62,9 +94,13 @@ export function keepingKeys(ring: Keyring, ids: ReadonlySet<string>): Keyring {
   return { ...ring, keys: new Map([...ring.keys].filter(([id]) => id === ring.active || ids.has(id))) };
 }
 
-/** Replaces the file atomically. It is on disk when this returns. */
+/** Replaces the file atomically. It is on disk when this returns. Throws `KeyringError` when it cannot be written. */
 export function writeKeyring(path: string, { active, keys }: Keyring): void {
   const encoded = [...keys].map(([id, key]) => [id, Buffer.from(key).toString('base64')]);
   const content = { version: 1, active, keys: Object.fromEntries(encoded) };
-  writePrivateFile(path, `${JSON.stringify(content, null, 2)}\n`);
+  try {
+    writePrivateFile(path, `${JSON.stringify(content, null, 2)}\n`);
+  } catch (error) {
+    throw refused(`The keyring ${path} cannot be written`, error);
+  }
 }

@@ -1,7 +1,7 @@
 /** Sealed connections in the store, and the index of which key sealed which. Both are always written together. */
 
 import { sealedBy, sealedConnections } from '#storage/datasources.ts';
-import { SYSTEM } from '#storage/keys.ts';
+import { type Key, SYSTEM } from '#storage/keys.ts';
 import type { Store, Transaction } from '#storage/store.ts';
 import type { Connection } from '../connectors/connection-schema.ts';
 import { openConnection, resealConnection, type SealedPlace, sealConnection } from './connection-cipher.ts';
@@ -20,6 +20,11 @@ export function removeSealed(tx: Transaction, place: SealedPlace): void {
   if (sealed === undefined) return;
   tx.remove(sealedConnections, ...keyOf(place));
   tx.remove(sealedBy, SYSTEM, sealed.keyId, ...keyOf(place));
+}
+
+/** Removes what belongs to the record with this key, which is about to be removed, when that is a sealed connection. */
+export function unlinkSealed(tx: Transaction, [workspaceId, name, slug = '', revision = '']: Key): void {
+  if (name === sealedConnections.name) removeSealed(tx, { workspaceId, slug, revision: Number(revision) });
 }
 
 /** Seals a stored connection with the active key, unless that has happened or the connection was removed. */

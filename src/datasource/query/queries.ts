@@ -1,6 +1,7 @@
 import type { QueryAudit, QueryOrigin } from '#src/audit/query-audit.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
+import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { type DatasourceRecord, datasourceRecords } from '#storage/datasources.ts';
 import type { Store } from '#storage/store.ts';
 import { mayRead } from '../access.ts';
@@ -17,14 +18,19 @@ const NO_TRANSACTIONS =
 /** The member of the workspace who runs a statement, and by what. Their right to read is checked for each statement. */
 export type Reader = Pick<Principal, 'workspaceId' | 'userId' | 'role'> & { readonly origin: QueryOrigin };
 
+/** What is counted of statements. */
+export type QueryMetrics = Pick<ServerMetrics, 'queries'>;
+
 /** Runs statements against datasources. Each has a connection of its own until its rows are read. */
 export class Queries {
   readonly #store: Store;
   readonly #pool: SessionPool;
 
   readonly #audit: QueryAudit;
+  readonly #metrics: QueryMetrics;
 
-  constructor(store: Store, pool: SessionPool, audit: QueryAudit) {
+  constructor(store: Store, pool: SessionPool, audit: QueryAudit, metrics: QueryMetrics) {
+    this.#metrics = metrics;
     this.#store = store;
     this.#pool = pool;
     this.#audit = audit;
@@ -58,6 +64,7 @@ export class Queries {
     } finally {
       const { workspaceId, userId, origin } = reader;
       const durationMs = performance.now() - startedAt;
+      this.#metrics.queries.of(record.kind, outcome).observe(durationMs / 1000);
       this.#audit.note({ workspaceId, userId, slug, origin, outcome, rows, durationMs });
     }
   }

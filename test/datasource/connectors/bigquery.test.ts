@@ -6,7 +6,7 @@ import { FAILURES } from '#src/datasource/failure.ts';
 import { TEST_CERTIFICATE } from '#test/support/test-certificate.ts';
 import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
-import { ask, probeFixture } from '../probe-fixture.ts';
+import { ask, askAndCancel, probeFixture } from '../probe-fixture.ts';
 
 const newKeys = () =>
   generateKeyPairSync('rsa', {
@@ -211,10 +211,11 @@ test("the service's message about a statement is passed on", async (t) => {
 test('a cancelled query is cancelled in the service', async (t) => {
   const { connection, requests } = await bigquery(t);
   const session = await probeFixture(t).open(connection);
-  const stop = new AbortController();
-  const waiting = ask(session, 'SELECT forever', { signal: stop.signal, readOnly: false });
-  while (!requests.some(({ path }) => path.includes('/queries/'))) await new Promise(setImmediate);
-  stop.abort();
-  await assert.rejects(waiting, { category: 'cancelled' });
+  await askAndCancel(
+    session,
+    'SELECT forever',
+    () => requests.some(({ path }) => path.includes('/queries/')),
+    { readOnly: false },
+  );
   assert.equal(requests.at(-1)?.path, '/bigquery/v2/projects/my-project/jobs/forever/cancel?location=EU');
 });

@@ -6,7 +6,8 @@ import { FAILURES } from '#src/datasource/failure.ts';
 import { TEST_CERTIFICATE } from '#test/support/test-certificate.ts';
 import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
-import { ask, probeFixture } from '../probe-fixture.ts';
+import { testProbes } from '../probe-cases.ts';
+import { ask, askAndCancel, probeFixture } from '../probe-fixture.ts';
 
 const NAMES = ['b', 'i', 'l', 'f', 'n', 'd', 't', 'a', 's', 'r', 'z'];
 const TYPES = [
@@ -81,18 +82,11 @@ async function clickhouse(owner: Owner, overrides: object = {}) {
   return { connection, requests };
 }
 
-const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, message: string]>> = {
+testProbes(clickhouse, {
   'a clickhouse connection works': [{}, true, 'The connection works.'],
   'a wrong password is rejected': [{ password: 'wrong' }, false, FAILURES.authentication],
   'a missing database is reported': [{ database: 'none' }, false, FAILURES.database_missing],
-};
-
-for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
-  test(sentence, async (t) => {
-    const { connection } = await clickhouse(t, overrides);
-    assert.deepEqual(await probeFixture(t).probe(connection), { ok, message });
-  });
-}
+});
 
 test('a certificate that the system does not know is rejected', async (t) => {
   const { ca_certificate: _, ...connection } = (await clickhouse(t)).connection;
@@ -146,11 +140,7 @@ test("the server's message about a statement is passed on, without the password"
 test('a cancelled query ends', async (t) => {
   const { connection, requests } = await clickhouse(t);
   const session = await probeFixture(t).open(connection);
-  const stop = new AbortController();
-  const sleeping = ask(session, 'SELECT sleep(60)', { signal: stop.signal });
-  while (requests.length === 0) await new Promise(setImmediate);
-  stop.abort();
-  await assert.rejects(sleeping, { category: 'cancelled' });
+  await askAndCancel(session, 'SELECT sleep(60)', () => requests.length > 0);
 });
 
 test('a row without an end is cut off at the limit', async (t) => {

@@ -153,6 +153,21 @@ const REFUSED: readonly (readonly [why: string, connection: object, path: string
     'does not have the required format',
   ],
   ['two hosts', { ...MYSQL, host: 'a,b' }, '/host', 'does not have the required format'],
+  ...['😀', 'a\u2028b', 'a\u00a0b', '€'].map(
+    (host) =>
+      [
+        `the host ${JSON.stringify(host)}, which the published pattern allows`,
+        { ...MYSQL, host },
+        '/host',
+        'does not have the required format',
+      ] as const,
+  ),
+  [
+    'a no-break space in a URL, which the published pattern allows',
+    { ...TRINO, url: 'https://h\u00a0/' },
+    '/url',
+    'does not have the required format',
+  ],
   ['a zero byte in the user', { ...MYSQL, user: 'a\0b' }, '/user', 'does not have the required format'],
   ['an option of the driver', { ...MYSQL, socketPath: '/x' }, '/socketPath', 'is not a known member'],
   [

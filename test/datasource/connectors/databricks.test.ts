@@ -5,7 +5,8 @@ import { FAILURES } from '#src/datasource/failure.ts';
 import { TEST_CERTIFICATE } from '#test/support/test-certificate.ts';
 import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
-import { ask, probeFixture } from '../probe-fixture.ts';
+import { testProbes } from '../probe-cases.ts';
+import { ask, askAndCancel, probeFixture } from '../probe-fixture.ts';
 
 const TYPES = [
   'BOOLEAN',
@@ -88,18 +89,11 @@ async function databricks(owner: Owner, overrides: object = {}, storageHost?: st
   return { connection, requests, storage };
 }
 
-const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, message: string]>> = {
+testProbes(databricks, {
   'a databricks connection works': [{}, true, 'The connection works.'],
   'a wrong token is rejected': [{ token: 'wrong' }, false, FAILURES.authentication],
   'a missing schema is reported': [{ schema: 'no`ne' }, false, FAILURES.database_missing],
-};
-
-for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
-  test(sentence, async (t) => {
-    const { connection } = await databricks(t, overrides);
-    assert.deepEqual(await probeFixture(t).probe(connection), { ok, message });
-  });
-}
+});
 
 test('values of every common type are returned unchanged, chunk by chunk, and chunks are fetched without our token', async (t) => {
   const { connection, storage, requests } = await databricks(t);
@@ -151,10 +145,6 @@ test("the server's message about a statement is passed on, without the token", a
 test('a cancelled query is cancelled in the server', async (t) => {
   const { connection, requests } = await databricks(t);
   const session = await probeFixture(t).open(connection);
-  const stop = new AbortController();
-  const waiting = ask(session, 'SELECT forever', { signal: stop.signal });
-  while (requests.length < 2) await new Promise(setImmediate);
-  stop.abort();
-  await assert.rejects(waiting, { category: 'cancelled' });
+  await askAndCancel(session, 'SELECT forever', () => requests.length >= 2);
   assert.equal(requests.at(-1)?.path, '/api/2.0/sql/statements/forever/cancel');
 });

@@ -7,7 +7,8 @@ import { FAILURES } from '#src/datasource/failure.ts';
 import { TEST_CERTIFICATE } from '#test/support/test-certificate.ts';
 import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
-import { ask, probeFixture } from '../probe-fixture.ts';
+import { testProbes } from '../probe-cases.ts';
+import { ask, askAndCancel, probeFixture } from '../probe-fixture.ts';
 
 const KEYS = generateKeyPairSync('rsa', {
   modulusLength: 2048,
@@ -125,9 +126,7 @@ const OTHER_KEY = generateKeyPairSync('rsa', {
 }).privateKey;
 const BROKEN_KEY = '-----BEGIN PRIVATE KEY-----\ncanary\n-----END PRIVATE KEY-----';
 
-const PROBES: Readonly<
-  Record<string, readonly [overrides: Record<string, string>, ok: boolean, message: string]>
-> = {
+testProbes(snowflake, {
   'a snowflake connection works with a token': [{}, true, 'The connection works.'],
   'a snowflake connection works with a key pair': [
     { private_key: KEYS.privateKey },
@@ -139,14 +138,7 @@ const PROBES: Readonly<
   'an invalid key is rejected': [{ private_key: BROKEN_KEY }, false, FAILURES.authentication],
   'a missing schema is reported': [{ schema: 'NONE' }, false, FAILURES.database_missing],
   'a missing warehouse is reported': [{ warehouse: 'NONE' }, false, FAILURES.database_missing],
-};
-
-for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
-  test(sentence, async (t) => {
-    const { connection } = await snowflake(t, overrides);
-    assert.deepEqual(await probeFixture(t).probe(connection), { ok, message });
-  });
-}
+});
 
 test('values of every common type are returned unchanged, partition by partition', async (t) => {
   const session = await probeFixture(t).open((await snowflake(t)).connection);
@@ -202,11 +194,7 @@ test("the server's message about a statement is passed on, without the token", a
 test('a cancelled query is cancelled in the server', async (t) => {
   const { connection, requests } = await snowflake(t);
   const session = await probeFixture(t).open(connection);
-  const stop = new AbortController();
-  const waiting = ask(session, 'SELECT forever', { signal: stop.signal });
-  while (requests.length < 2) await new Promise(setImmediate);
-  stop.abort();
-  await assert.rejects(waiting, { category: 'cancelled' });
+  await askAndCancel(session, 'SELECT forever', () => requests.length >= 2);
   assert.deepEqual(
     [requests.at(-1)?.method, requests.at(-1)?.path],
     ['POST', '/api/v2/statements/forever/cancel'],

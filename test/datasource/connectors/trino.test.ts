@@ -5,7 +5,8 @@ import { FAILURES } from '#src/datasource/failure.ts';
 import { TEST_CERTIFICATE } from '#test/support/test-certificate.ts';
 import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
-import { ask, probeFixture } from '../probe-fixture.ts';
+import { testProbes } from '../probe-cases.ts';
+import { ask, askAndCancel, probeFixture } from '../probe-fixture.ts';
 
 const COLUMNS = [
   ['b', 'boolean'],
@@ -81,19 +82,12 @@ async function trino(owner: Owner, overrides: object = {}) {
   return { connection, requests };
 }
 
-const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, message: string]>> = {
+testProbes(trino, {
   'a trino connection works': [{}, true, 'The connection works.'],
   'a wrong password is rejected': [{ password: 'wrong' }, false, FAILURES.authentication],
   'a missing catalog is reported': [{ catalog: 'none' }, false, FAILURES.database_missing],
   'a missing schema is reported': [{ schema: "no'ne" }, false, FAILURES.database_missing],
-};
-
-for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
-  test(sentence, async (t) => {
-    const { connection } = await trino(t, overrides);
-    assert.deepEqual(await probeFixture(t).probe(connection), { ok, message });
-  });
-}
+});
 
 test('values of every common type are returned unchanged, page by page', async (t) => {
   const session = await probeFixture(t).open((await trino(t)).connection);
@@ -161,10 +155,6 @@ for (const sql of [
 test('a cancelled query is cancelled in the server', async (t) => {
   const { connection, requests } = await trino(t);
   const session = await probeFixture(t).open(connection);
-  const stop = new AbortController();
-  const waiting = ask(session, 'SELECT forever', { signal: stop.signal });
-  while (requests.length < 2) await new Promise(setImmediate);
-  stop.abort();
-  await assert.rejects(waiting, { category: 'cancelled' });
+  await askAndCancel(session, 'SELECT forever', () => requests.length >= 2);
   assert.deepEqual(requests.at(-1)?.method, 'DELETE');
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseHost } from '#src/core/ip-address.ts';
 import { type AddressScope, scopeOf } from '#src/datasource/egress/address-scope.ts';
-import { parseHost } from '#src/datasource/egress/ip-address.ts';
 
 const OWN = new Set(['203.0.113.9', '2001:db8::9']);
 

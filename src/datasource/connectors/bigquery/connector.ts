@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { CaCertificate } from '../../egress/tls-mode.ts';
+import { exactText } from '../../exact-text.ts';
 import { defineConnector } from '../connector.ts';
 import { checkCertificate, checkUrl, originOf, targetOf, tlsOf } from '../http/address.ts';
 import { agentFor, explainRemote } from '../http/client.ts';
@@ -15,7 +16,12 @@ const ServiceAccount = Type.Object(
   {
     client_email: Type.String({ minLength: 3, maxLength: 512 }),
     private_key: PrivateKey,
-    token_uri: Type.Optional(Type.String({ pattern: '^https://[^/?#@\\s]+/[^\\s#]*$', maxLength: 1024 })),
+    token_uri: Type.Optional(
+      exactText(
+        { pattern: '^https://[^/?#@\\x09-\\x0d ]+/[^#\\x09-\\x0d ]*$', maxLength: 1024 },
+        /^https:\/\/[^/?#@\s]+\/[^\s#]*$/u,
+      ),
+    ),
     type: Type.Optional(Type.Literal('service_account')),
     project_id: Text,
     private_key_id: Text,

@@ -12,7 +12,7 @@ import type { Session } from '../session.ts';
 import { type AccessTokens, accessTokens } from './tokens.ts';
 import { cellsOf, columnOf, parameterOf } from './values.ts';
 
-/** A project, its credentials, and agents that reach its API and its token service. */
+/** Which project to use, as whom, and through which HTTP agents its API and its token service are reached. */
 export interface BigqueryOptions {
   readonly agent: Agent;
   readonly origin: string;

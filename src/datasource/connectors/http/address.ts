@@ -1,7 +1,7 @@
 /** Servers that a connection names by a URL. */
 import type { Violation } from '#src/core/errors.ts';
+import { parseHost } from '#src/core/ip-address.ts';
 import type { EgressRoute } from '../../egress/egress-route.ts';
-import { parseHost } from '../../egress/ip-address.ts';
 import { isCertificate, type TlsOptions } from '../../egress/tls-mode.ts';
 import { DatasourceFailure } from '../../failure.ts';
 import type { Target } from '../session.ts';

@@ -1,8 +1,8 @@
 /** Sessions with SQL Server. The driver is installed on demand, so the parts of it that are used are declared here. */
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
+import { parseHost } from '#src/core/ip-address.ts';
 import type { EgressRoute } from '../../egress/egress-route.ts';
-import { parseHost } from '../../egress/ip-address.ts';
 import { type TlsMode, type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
 import { categoryOfSocketError, codeOf, DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import { RowQueue } from '../../query/row-queue.ts';

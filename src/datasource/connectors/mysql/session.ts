@@ -150,7 +150,7 @@ async function* rowsOf(
   } finally {
     signal.removeEventListener('abort', cancel);
     if (!finished) {
-      await killQuery(connection, connectAgain).catch(() => {});
+      await killQuery(connection, connectAgain).catch(() => {}); // then discarding the rest takes as long as the query
       await rows?.discardRest();
     }
     connection.off('error', lost);

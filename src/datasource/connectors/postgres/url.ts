@@ -2,7 +2,7 @@
  * Parses PostgreSQL connection strings. The driver is not asked to, because it would also take hosts, files and options
  * from parameters and from its environment. Every parameter that is not listed here is rejected.
  */
-import { parseHost } from '../../egress/ip-address.ts';
+import { parseHost } from '#src/core/ip-address.ts';
 import type { TlsMode } from '../../egress/tls-mode.ts';
 
 /** The parts of a connection string. */
