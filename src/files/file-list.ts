@@ -1,0 +1,73 @@
+/** Pages of a folder, in the order of the names. A page reads all names of the folder and keeps few of them. */
+import { lstat, opendir, unlink } from 'node:fs/promises';
+import { AppError } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { FileEntry, FileListOptions } from '#src/wire/files.ts';
+import type { Page } from '#src/wire/shape.ts';
+import { fileFailure } from './file-failure.ts';
+import { isFileName, parsePrefix, UPLOAD_PREFIX } from './file-path.ts';
+import { entryOf } from './file-record.ts';
+import type { Folder } from './folder.ts';
+import type { WorkspaceFiles } from './workspace-files.ts';
+
+const NAMES_AT_ONCE = 512;
+
+/**
+ * Returns a page of the folder that the prefix names. Links, pipes and devices are left out, and so are names that no request
+ * can hold. Rejects with `not_found` when there is no such folder, and with the reason of `signal` when it aborts.
+ */
+export async function listFiles(
+  files: WorkspaceFiles,
+  workspaceId: WorkspaceId,
+  { prefix = '', after, limit }: FileListOptions,
+  signal: AbortSignal,
+): Promise<Page<FileEntry>> {
+  const { folder: names, start } = parsePrefix(prefix);
+  const base = names.length === 0 ? '' : `${names.join('/')}/`;
+  if (after !== undefined && !after.startsWith(base))
+    throw new AppError('invalid_cursor', 'The cursor is of another folder.');
+  const passed = after?.slice(base.length).replace(/\/$/, '') ?? '';
+  try {
+    await using folder = await files.folder(workspaceId, names);
+    const first = await firstNames(folder, limit + 1, signal, (name) => {
+      if (isLeftOver(files, name)) void unlink(folder.at(name)).catch(() => {});
+      return isFileName(name) && name > passed && name.startsWith(start);
+    });
+    const statuses = await Promise.all(
+      first.slice(0, limit).map((name) => lstat(folder.at(name), { bigint: true }).catch(() => undefined)),
+    );
+    const items = statuses.flatMap((status, i) => {
+      const entry = status && entryOf(base + first[i]!, status);
+      return entry === undefined ? [] : [entry];
+    });
+    return { items, nextCursor: first.length > limit ? base + first[limit - 1]! : null };
+  } catch (error) {
+    throw fileFailure(error);
+  }
+}
+
+/** Returns the first `count` of the names that `isWanted`, sorted. */
+async function firstNames(
+  folder: Folder,
+  count: number,
+  signal: AbortSignal,
+  isWanted: (name: string) => boolean,
+): Promise<string[]> {
+  let names: string[] = [];
+  const keepFirst = () => {
+    names = names.sort((a, b) => (a < b ? -1 : 1)).slice(0, count);
+  };
+  for await (const { name } of await opendir(folder.place, { bufferSize: NAMES_AT_ONCE })) {
+    signal.throwIfAborted();
+    if (!isWanted(name)) continue;
+    names.push(name);
+    if (names.length >= count * 4) keepFirst();
+  }
+  keepFirst();
+  return names;
+}
+
+/** Returns whether this is the beginning of a file whose upload ended with an earlier server. */
+function isLeftOver(files: WorkspaceFiles, name: string): boolean {
+  return name.startsWith(UPLOAD_PREFIX) && !files.isUploading(name);
+}

@@ -1,0 +1,46 @@
+/** Paths of files below the folder of a workspace: what may be one, and how it is taken apart. */
+import { AppError } from '#src/core/errors.ts';
+
+const MAX_PATH_CHARACTERS = 1024;
+const MAX_DEPTH = 32;
+const MAX_NAME_BYTES = 255;
+
+/** Names that begin so belong to uploads that are under way. */
+export const UPLOAD_PREFIX = '.troupe-upload-';
+
+/**
+ * Returns the names on the way to a file. Throws `invalid_request` unless the path is relative, goes only down, and has
+ * names that every program can write: no control characters, no backslash, no surrogate without its other half.
+ */
+export function parseFilePath(path: string): readonly [string, ...string[]] {
+  const [first = '', ...rest] = path.split('/');
+  const names: readonly [string, ...string[]] = [first, ...rest];
+  if (path.length > MAX_PATH_CHARACTERS || names.length > MAX_DEPTH) throw invalidPath('is too long');
+  if (!names.every(isFileName)) throw invalidPath('must be a relative path of plain names');
+  return names;
+}
+
+/** Returns the folder that a prefix names, and with what the names in it must begin. Throws as `parseFilePath` does. */
+export function parsePrefix(prefix: string): { readonly folder: readonly string[]; readonly start: string } {
+  const end = prefix.lastIndexOf('/');
+  const start = prefix.slice(end + 1);
+  if (/[\\\p{Cc}\p{Surrogate}]/u.test(start) || start.length > MAX_NAME_BYTES)
+    throw invalidPath('must be a relative path of plain names');
+  return { folder: end < 0 ? [] : parseFilePath(prefix.slice(0, end)), start };
+}
+
+/** Returns whether requests can name this entry of a folder. */
+export function isFileName(name: string): boolean {
+  return (
+    name !== '' &&
+    name !== '.' &&
+    name !== '..' &&
+    !name.startsWith(UPLOAD_PREFIX) &&
+    !/[\\/\p{Cc}\p{Surrogate}]/u.test(name) &&
+    Buffer.byteLength(name) <= MAX_NAME_BYTES
+  );
+}
+
+function invalidPath(message: string): AppError {
+  return new AppError('invalid_request', `The path ${message}.`, { errors: [{ path: 'path', message }] });
+}

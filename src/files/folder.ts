@@ -1,0 +1,100 @@
+/**
+ * Folders of a workspace, opened step by step. Notebook code owns what is below the workspace's folder and can exchange
+ * any of it for a link at any moment, so no path of more than one name is ever given to the system: each step opens one
+ * name in a folder that is open already, and follows no link. Node.js has no `openat`; on Linux `/proc/self/fd/N/name` is
+ * the same. Elsewhere kernels are not confined, and the path of the folder stands in for it.
+ */
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
+
+const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
+/** Opens only the place of a file, so that nothing happens to a pipe or a device. Node.js does not name it. */
+const O_PATH = 0o10000000;
+const HAS_DESCRIPTOR_PATHS = process.platform === 'linux';
+const FOLDER_MODE = 0o755;
+
+export class Folder implements AsyncDisposable {
+  readonly handle: FileHandle;
+  /** What names in the folder are appended to. */
+  readonly #place: string;
+
+  private constructor(handle: FileHandle, path: string) {
+    this.handle = handle;
+    this.#place = HAS_DESCRIPTOR_PATHS ? `/proc/self/fd/${handle.fd}` : path;
+  }
+
+  /**
+   * Opens the folder that `names` lead to from `root`, which only the server can exchange. With `make`, missing folders are
+   * made. Rejects with the system's error when there is no such folder, or a link is on the way.
+   */
+  static async open(root: string, names: readonly string[], { make = false } = {}): Promise<Folder> {
+    let folder = new Folder(await open(root, O_RDONLY | O_DIRECTORY), root);
+    for (const name of names) {
+      const parent = folder;
+      try {
+        folder = make ? await parent.#enterOrMake(name) : await parent.#enter(name);
+      } finally {
+        await parent[Symbol.asyncDispose]();
+      }
+    }
+    return folder;
+  }
+
+  /** Returns the path of an entry. Whoever uses it must not follow a link there. */
+  at(name: string): string {
+    return `${this.#place}/${name}`;
+  }
+
+  /** Returns the path of the folder itself, for listing it. */
+  get place(): string {
+    return this.#place;
+  }
+
+  /**
+   * Opens an entry for reading. Rejects with `ELOOP` or `ENXIO` for what must not be opened; the caller checks that the rest is
+   * a file. Opening never waits for the other end of a pipe, and does nothing to a device.
+   */
+  async openEntry(name: string): Promise<FileHandle> {
+    if (!HAS_DESCRIPTOR_PATHS) return open(this.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const place = await open(this.at(name), O_PATH | O_NOFOLLOW);
+    try {
+      const status = await place.stat();
+      if (!status.isFile()) throw Object.assign(new Error('not a file'), { code: 'EISDIR' });
+      return await open(`/proc/self/fd/${place.fd}`, O_RDONLY | O_NONBLOCK);
+    } finally {
+      await place.close();
+    }
+  }
+
+  /** Gives what the server made in this folder to the folder's owner: the kernels' user, where that is another one. */
+  async give(made: FileHandle): Promise<void> {
+    if (process.getuid?.() !== 0) return;
+    const { uid, gid } = await this.handle.stat();
+    if (uid !== 0) await made.chown(uid, gid);
+  }
+
+  async #enter(name: string): Promise<Folder> {
+    const path = this.at(name);
+    return new Folder(await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), path);
+  }
+
+  async #enterOrMake(name: string): Promise<Folder> {
+    try {
+      return await this.#enter(name);
+    } catch (error) {
+      if (Object(error).code !== 'ENOENT') throw error;
+    }
+    let isNew = true;
+    await mkdir(this.at(name), { mode: FOLDER_MODE }).catch((error: unknown) => {
+      if (Object(error).code !== 'EEXIST') throw error;
+      isNew = false;
+    });
+    const folder = await this.#enter(name);
+    if (isNew) await this.give(folder.handle);
+    return folder;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.handle.close();
+  }
+}

@@ -1,0 +1,214 @@
+/**
+ * The files of workspaces, as requests read and write them while notebook code works in the same folder. Nothing is held in
+ * memory as a whole, and nothing outside of the folder is reached: see `folder.ts`.
+ */
+import { randomBytes } from 'node:crypto';
+import { type BigIntStats, constants } from 'node:fs';
+import { type FileHandle, lstat, open, rename, rmdir, unlink } from 'node:fs/promises';
+import { AppError } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { FileEntry } from '#src/wire/files.ts';
+import { fileFailure, notAFile } from './file-failure.ts';
+import { parseFilePath, UPLOAD_PREFIX } from './file-path.ts';
+import { entryOf, fileTag } from './file-record.ts';
+import { Folder } from './folder.ts';
+import { KeyedLock } from './keyed-lock.ts';
+
+/** A file that is open for reading. Whoever has it closes the handle. */
+export interface OpenFile {
+  readonly handle: FileHandle;
+  readonly size: number;
+  readonly etag: string;
+}
+
+/** Throws to refuse a change. Gets the entity tag of the file, undefined when there is none. */
+export type StateCheck = (etag: string | undefined) => void;
+
+const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+const FILE_MODE = 0o644;
+
+export class WorkspaceFiles {
+  readonly #rootOf: (workspaceId: WorkspaceId) => string;
+  /** One change of a file at a time, so that of two requests with the same condition one is refused. */
+  readonly #changes = new KeyedLock();
+  readonly #uploads = new Set<string>();
+
+  /** `rootOf` returns the folder of a workspace, which exists. */
+  constructor(rootOf: (workspaceId: WorkspaceId) => string) {
+    this.#rootOf = rootOf;
+  }
+
+  /** Returns whether this entry of a folder is of an upload that is under way. */
+  isUploading(name: string): boolean {
+    return this.#uploads.has(name);
+  }
+
+  /** Opens the folder that these names lead to. Rejects with the system's error. */
+  folder(workspaceId: WorkspaceId, names: readonly string[], options?: { make: boolean }): Promise<Folder> {
+    return Folder.open(this.#rootOf(workspaceId), names, options);
+  }
+
+  /** Opens a file for reading. Rejects with `not_found`, or `not_a_file` for anything but a file. */
+  async open(workspaceId: WorkspaceId, path: string): Promise<OpenFile> {
+    const [names, name] = split(path);
+    try {
+      await using folder = await this.folder(workspaceId, names);
+      const handle = await folder.openEntry(name);
+      try {
+        const status = await handle.stat({ bigint: true });
+        if (!status.isFile()) throw notAFile();
+        return { handle, size: Number(status.size), etag: fileTag(status) };
+      } catch (error) {
+        await handle.close();
+        throw error;
+      }
+    } catch (error) {
+      throw fileFailure(error);
+    }
+  }
+
+  /**
+   * Stores a file in place of the one that is there, if any, and makes missing folders. Readers see the old file or the new
+   * one, whole, and what this resolves with is on disk. A link in its place is replaced, not followed.
+   */
+  async write(
+    workspaceId: WorkspaceId,
+    path: string,
+    content: AsyncIterable<Uint8Array>,
+    check: StateCheck,
+  ): Promise<{ entry: FileEntry; isNew: boolean }> {
+    const [names, name] = split(path);
+    try {
+      requireReplaceable(await this.#status(workspaceId, names, name), check);
+      await using folder = await this.folder(workspaceId, names, { make: true });
+      await using upload = await Upload.begin(folder, this.#uploads);
+      for await (const piece of content) await upload.write(piece);
+      await upload.sync();
+      return await this.#changes.hold(`${workspaceId}/${path}`, async () => {
+        const before = await statusIn(folder, name);
+        requireReplaceable(before, check);
+        const status = await upload.moveTo(name);
+        const entry = entryOf(path, status);
+        if (entry === undefined) throw notAFile();
+        return { entry, isNew: before === undefined };
+      });
+    } catch (error) {
+      throw writeFailure(error);
+    }
+  }
+
+  /** Deletes a file, a link or an empty folder. Rejects with `not_found`, and with `not_a_file` for a folder with content. */
+  async delete(workspaceId: WorkspaceId, path: string, check: StateCheck): Promise<void> {
+    const isFolder = path.endsWith('/');
+    const [names, name] = split(isFolder ? path.slice(0, -1) : path);
+    try {
+      await this.#changes.hold(`${workspaceId}/${path}`, async () => {
+        await using folder = await this.folder(workspaceId, names);
+        const status = await lstat(folder.at(name), { bigint: true });
+        check(status.isFile() ? fileTag(status) : undefined);
+        if (isFolder) await rmdir(folder.at(name));
+        else if (status.isDirectory())
+          throw notAFile('This is a folder: a slash at its end deletes it, once it is empty.');
+        else await unlink(folder.at(name));
+        await folder.handle.sync();
+      });
+    } catch (error) {
+      if (Object(error).code === 'ENOTEMPTY') throw notAFile('The folder is not empty.');
+      throw fileFailure(error);
+    }
+  }
+
+  async #status(workspaceId: WorkspaceId, names: readonly string[], name: string) {
+    try {
+      await using folder = await this.folder(workspaceId, names);
+      return await statusIn(folder, name);
+    } catch (error) {
+      if (Object(error).code === 'ENOENT') return undefined; // the folder will be made
+      throw error;
+    }
+  }
+}
+
+/** A file under a name that no request can use, until all of it is there. It is removed unless it was moved. */
+class Upload implements AsyncDisposable {
+  readonly #folder: Folder;
+  readonly #name: string;
+  readonly #handle: FileHandle;
+  readonly #active: Set<string>;
+  #isMoved = false;
+
+  private constructor(folder: Folder, name: string, handle: FileHandle, active: Set<string>) {
+    this.#folder = folder;
+    this.#name = name;
+    this.#handle = handle;
+    this.#active = active;
+  }
+
+  static async begin(folder: Folder, active: Set<string>): Promise<Upload> {
+    const name = `${UPLOAD_PREFIX}${randomBytes(12).toString('hex')}`;
+    active.add(name);
+    try {
+      const flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+      return new Upload(folder, name, await open(folder.at(name), flags, FILE_MODE), active);
+    } catch (error) {
+      active.delete(name);
+      throw error;
+    }
+  }
+
+  async write(piece: Uint8Array): Promise<void> {
+    for (let offset = 0; offset < piece.byteLength; ) {
+      const { bytesWritten } = await this.#handle.write(piece, offset);
+      offset += bytesWritten;
+    }
+  }
+
+  async sync(): Promise<void> {
+    await this.#folder.give(this.#handle);
+    await this.#handle.sync();
+  }
+
+  /** Gives the file its name, for good. Returns its status. */
+  async moveTo(name: string): Promise<BigIntStats> {
+    await rename(this.#folder.at(this.#name), this.#folder.at(name));
+    this.#isMoved = true;
+    await this.#folder.handle.sync();
+    return this.#handle.stat({ bigint: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#handle.close();
+    if (!this.#isMoved) await unlink(this.#folder.at(this.#name)).catch(() => {}); // notebook code may have removed it
+    this.#active.delete(this.#name);
+  }
+}
+
+function split(path: string): [readonly string[], string] {
+  const names = parseFilePath(path);
+  return [names.slice(0, -1), names.at(-1) ?? ''];
+}
+
+/** Returns the status of what has this name, itself and not what it links to; undefined when there is nothing. */
+async function statusIn(folder: Folder, name: string): Promise<BigIntStats | undefined> {
+  try {
+    return await lstat(folder.at(name), { bigint: true });
+  } catch (error) {
+    if (Object(error).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function requireReplaceable(status: BigIntStats | undefined, check: StateCheck): void {
+  if (status?.isDirectory() === true) throw notAFile('There is a folder at this path.');
+  check(status?.isFile() === true ? fileTag(status) : undefined);
+}
+
+/** Returns what a refusal of the system means for a write: what it needs to find can be missing only when it was taken away. */
+function writeFailure(error: unknown): unknown {
+  const { code } = { code: undefined, ...Object(error) };
+  if (error instanceof AppError) return error;
+  if (code === 'ENOTDIR' || code === 'ELOOP') return notAFile('A part of the path is not a folder.');
+  if (code === 'ENOENT')
+    return new AppError('stale_update', 'The folder was changed while the file was written. Send it again.');
+  return fileFailure(error);
+}

@@ -1,0 +1,104 @@
+import type { HttpResponse } from 'uWebSockets.js';
+import { AppError } from '#src/core/errors.ts';
+import { bodyTooLarge, isDiscarded } from './request-body.ts';
+
+/** From how many bytes in memory on the client has to wait. */
+const MAX_WAITING_BYTES = 1024 * 1024;
+
+/** The body of a request without one. */
+export const NO_CONTENT: AsyncIterable<Uint8Array> = {
+  async *[Symbol.asyncIterator]() {},
+};
+
+/**
+ * The bytes of a body, for one reader, as they arrive. Little is held in memory: when the reader falls behind, the client
+ * waits. Reading rejects with `body_too_large` beyond the limit, and when the client leaves.
+ */
+export class BodyStream implements AsyncIterable<Uint8Array> {
+  readonly #res: HttpResponse;
+  readonly #limitBytes: number;
+  #pieces: Uint8Array[] = [];
+  #waitingBytes = 0;
+  #size = 0;
+  #isPaused = false;
+  #end: 'open' | 'whole' | 'refused' | 'gone' = 'open';
+  #isDiscarding = false;
+  /** Called when something has changed that a reader may wait for. */
+  #wake: () => void = () => {};
+
+  /** Must be called in the callback of the request. */
+  constructor(res: HttpResponse, limitBytes: number) {
+    this.#res = res;
+    this.#limitBytes = limitBytes;
+    res.onData((chunk, isLast) => this.#take(chunk, isLast));
+  }
+
+  #take(chunk: ArrayBuffer, isLast: boolean): void {
+    if (this.#end !== 'open') return;
+    this.#size += chunk.byteLength;
+    const isTooLarge = this.#size > this.#limitBytes;
+    if (isLast) this.#end = isTooLarge && !this.#isDiscarding ? 'refused' : 'whole';
+    else if (!isDiscarded(this.#size, this.#limitBytes)) this.#end = 'refused';
+    if (isTooLarge || this.#isDiscarding) this.#drop();
+    else if (chunk.byteLength > 0) {
+      this.#pieces.push(new Uint8Array(chunk.slice(0))); // uWebSockets.js reuses the memory of the chunk
+      this.#waitingBytes += chunk.byteLength;
+      if (this.#waitingBytes > MAX_WAITING_BYTES && !isLast && !this.#isPaused) {
+        this.#isPaused = true;
+        this.#res.pause();
+      }
+    }
+    this.#wake();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    for (;;) {
+      const piece = this.#pieces.shift();
+      if (this.#size > this.#limitBytes) throw bodyTooLarge(this.#limitBytes);
+      if (this.#end === 'gone')
+        throw new AppError('invalid_request', 'The client left before it had sent the body.');
+      if (piece !== undefined) {
+        this.#waitingBytes -= piece.byteLength;
+        if (this.#waitingBytes === 0) this.#resume();
+        yield piece;
+      } else if (this.#end === 'whole') return;
+      else await this.#change();
+    }
+  }
+
+  /**
+   * Reads and drops what nobody has read, so that a client that sends everything first sees the reply. Resolves with whether
+   * the body was read to its end: otherwise the connection has to end with the reply.
+   */
+  async discard(): Promise<boolean> {
+    this.#isDiscarding = true;
+    this.#drop();
+    this.#resume();
+    while (this.#end === 'open') await this.#change();
+    return this.#end === 'whole';
+  }
+
+  /** Tells the reader that the client has left. */
+  abandon(): void {
+    if (this.#end === 'open') this.#end = 'gone';
+    this.#drop();
+    this.#wake();
+  }
+
+  #drop(): void {
+    this.#pieces = [];
+    this.#waitingBytes = 0;
+  }
+
+  #resume(): void {
+    if (!this.#isPaused || this.#end !== 'open') return;
+    this.#isPaused = false;
+    this.#res.resume();
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}

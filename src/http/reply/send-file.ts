@@ -1,0 +1,100 @@
+import type { HttpResponse } from 'uWebSockets.js';
+import { AppError } from '#src/core/errors.ts';
+import type { FileReply } from './reply.ts';
+import { type ReplyStamp, writeHead } from './write-reply.ts';
+
+const PIECE_BYTES = 256 * 1024;
+
+/** What sending a file needs of its exchange. */
+export interface FileSending {
+  /** Resolves when the reply may be sent. */
+  readonly ready: Promise<void> | undefined;
+  /** Called before the head is written, with the length of the body. Returns false when the client has left. */
+  readonly begin: (bytes: number) => boolean;
+}
+
+interface FileRequest extends ReplyStamp {
+  readonly headOnly: boolean;
+  readonly endsConnection: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends a file, or its head alone, and closes it. Resolves when it was handed over or the client has left. Rejects when it
+ * cannot be read; `begin` was called then if the head has been written.
+ */
+export async function sendFile(
+  res: HttpResponse,
+  reply: FileReply,
+  request: FileRequest,
+  { ready, begin }: FileSending,
+): Promise<void> {
+  try {
+    await ready;
+    if (request.endsConnection) throw new AppError('invalid_request', 'Send this request without a body.');
+    const first = request.headOnly ? undefined : await readPiece(reply, 0);
+    if (!begin(first === undefined ? 0 : reply.sizeBytes)) return;
+    if (first === undefined) writeFileHead(res, reply, request);
+    else await writeFile(res, reply, first, request, request.signal);
+  } finally {
+    await reply.close();
+  }
+}
+
+/** Resolves with the next piece of a body. Rejects when it cannot be read, or the file has become shorter. */
+async function readPiece({ read, sizeBytes }: FileReply, offset: number): Promise<Uint8Array> {
+  const piece = await read(offset, Math.min(PIECE_BYTES, sizeBytes - offset));
+  if (piece.byteLength === 0)
+    throw new AppError('stale_update', 'The file has become shorter while it was sent.');
+  return piece;
+}
+
+/** Writes the head alone, with the length that the body would have. */
+function writeFileHead(res: HttpResponse, reply: FileReply, stamp: ReplyStamp): void {
+  res.cork(() => {
+    writeHead(res, reply.status, stamp, reply.headers);
+    res.writeHeader('content-type', reply.contentType);
+    res.writeHeader('content-length', String(reply.sizeBytes));
+    res.endWithoutBody();
+  });
+}
+
+/**
+ * Writes a body piece by piece, beginning with `first`, as fast as the client reads it: one piece is in memory at a time.
+ * Resolves when the last byte was handed over or the client has left, and rejects when a piece cannot be read.
+ */
+async function writeFile(
+  res: HttpResponse,
+  reply: FileReply,
+  first: Uint8Array,
+  stamp: ReplyStamp,
+  signal: AbortSignal,
+): Promise<void> {
+  const { sizeBytes } = reply;
+  let wake = () => {};
+  signal.addEventListener('abort', () => wake());
+  res.onWritable(() => {
+    wake();
+    return true;
+  });
+  let isOver = false;
+  let isAccepted = false;
+  res.cork(() => {
+    writeHead(res, reply.status, stamp, reply.headers);
+    res.writeHeader('content-type', reply.contentType);
+    [isAccepted, isOver] = res.tryEnd(first, sizeBytes);
+  });
+  for (let offset = 0, piece = first; !isOver; ) {
+    if (!isAccepted) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    } else {
+      offset += piece.byteLength;
+      piece = await readPiece(reply, offset);
+    }
+    if (signal.aborted) return;
+    // Of a piece that was not accepted, uWebSockets.js has kept nothing and sent a part.
+    [isAccepted, isOver] = res.tryEnd(piece.subarray(res.getWriteOffset() - offset), sizeBytes);
+  }
+}

@@ -1,0 +1,43 @@
+/** Files of a workspace. */
+import Type from 'typebox';
+import { closed, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+
+export const FileEntrySchema = Type.Object(
+  {
+    path: Type.String({ description: 'From the folder of the workspace. That of a folder ends in a slash.' }),
+    type: oneOf(['file', 'folder']),
+    size: nullable(Type.Integer({ description: 'In bytes; null for a folder.' })),
+    updatedAt: Timestamp,
+    etag: nullable(Type.String({ description: 'The entity tag of the file; null for a folder.' })),
+  },
+  { $id: 'FileEntry', ...closed },
+);
+export type FileEntry = Wire<typeof FileEntrySchema>;
+
+export const FileListQuery = Type.Object(
+  {
+    prefix: Type.Optional(
+      Type.String({
+        maxLength: 1024,
+        description:
+          'What the paths begin with: `data/` lists the folder `data`, `data/2026` what begins with `2026` in it. Omitted: ' +
+          'the folder of the workspace. Folders inside are listed, what is in them is not.',
+      }),
+    ),
+    after: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 1024,
+        description: 'The `nextCursor` of the page before; omitted for the first page.',
+      }),
+    ),
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      default: 100,
+      description: 'The largest number of entries to return.',
+    }),
+  },
+  closed,
+);
+export type FileListOptions = Wire<typeof FileListQuery>;

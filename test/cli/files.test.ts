@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import type { Notebook } from '#src/wire/notebook.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+import { IMAGE_CODE, marimoFile } from './notebook-file.ts';
+import { Shell } from './troupe-process.ts';
+
+const server = await startServer(test);
+const { client } = server;
+const shell = new Shell(test, server);
+
+const local = (name: string) => join(shell.cwd, name);
+const write = (name: string, text: string) => {
+  mkdirSync(join(local(name), '..'), { recursive: true });
+  writeFileSync(local(name), text);
+  return name;
+};
+const idsTitled = async (title: string) => {
+  const ids: string[] = [];
+  for await (const notebook of client.notebooks.each({ title }))
+    if (notebook.title === title) ids.push(notebook.id);
+  return ids;
+};
+
+test('files are put, listed, got back and deleted, folders with everything in them', async () => {
+  write('data/a.csv', 'n\n1\n');
+  write('data/deep/b.csv', 'n\n2\n');
+  write('data/.git/config', 'not meant');
+  symlinkSync('/etc/passwd', local('data/link'));
+  await shell.text(['files', 'put', 'data/']);
+  const listed = await shell.json<{ path: string }[]>(['files', 'list', '-r', 'data/']);
+  assert.deepEqual(
+    listed.map(({ path }) => path),
+    ['data/a.csv', 'data/deep/b.csv'],
+  );
+  const { exitCode } = await shell.troupe(['files', 'get', 'data/a.csv', '-o', 'copy.csv']);
+  assert.equal(exitCode, 0);
+  assert.equal(readFileSync(local('copy.csv'), 'utf8'), 'n\n1\n');
+  assert.equal((await shell.troupe(['files', 'get', 'data/deep/b.csv', '-o', '-'])).out, 'n\n2\n');
+  await shell.text(['files', 'put', 'copy.csv', '--as', 'elsewhere/c.csv']);
+  await shell.text(['files', 'get', 'elsewhere/']);
+  assert.equal(readFileSync(local('elsewhere/c.csv'), 'utf8'), 'n\n1\n');
+  assert.equal((await shell.troupe(['files', 'delete', 'data/'])).exitCode, 1);
+  await shell.text(['files', 'delete', '-r', 'data/', 'elsewhere/']);
+  assert.deepEqual(await shell.json(['files', 'list']), []);
+  assert.equal((await shell.troupe(['files', 'put', '/etc/hostname'])).exitCode, 2);
+});
+
+test('a run takes data and modules along, and brings back what the notebook wrote, with a report', async () => {
+  write('rows/numbers.csv', 'n\n4\n5\n');
+  write(
+    'summing.py',
+    'from helping import last\ndef total(path):\n    return sum(int(line) for line in last(path))\n',
+  );
+  write('helping/__init__.py', 'def last(path):\n    return open(path).readlines()[1:]\n');
+  write(
+    'report.py',
+    marimoFile({
+      sums: 'import summing\ntotal = summing.total("rows/numbers.csv")',
+      _: 'open("total.txt", "w").write(str(total))\nprint("wrote <it>")',
+      image: IMAGE_CODE,
+    }),
+  );
+  const { exitCode, err } = await shell.troupe([
+    ...['run', 'report.py', '--with', 'rows/', '--with-imports', '--fetch', 'total.txt'],
+    ...['-o', 'report.html', '-o', 'executed.ipynb', '-o', 'report.md'],
+  ]);
+  assert.equal(exitCode, 0, err);
+  assert.equal(readFileSync(local('total.txt'), 'utf8'), '9');
+  const page = readFileSync(local('report.html'), 'utf8');
+  assert.match(page, /<title>report<\/title>/);
+  assert.match(page, /wrote &lt;it&gt;/);
+  assert.match(page, /<img [^>]*src="data:image\/png;base64,/);
+  assert.match(page, /http-equiv="Content-Security-Policy" content="default-src 'none';/);
+  assert.doesNotMatch(page, /<script|(?:src|href)="(?!data:)/, 'the page loads nothing');
+  const executed = JSON.parse(readFileSync(local('executed.ipynb'), 'utf8'));
+  assert.ok(JSON.stringify(executed).includes('wrote <it>'));
+  assert.match(readFileSync(local('report.md'), 'utf8'), /summing\.total/);
+  const missing = await shell.troupe(['run', 'report.py', '--fetch', 'never.txt']);
+  assert.deepEqual([missing.exitCode, /has not written never.txt/.test(missing.err)], [1, true]);
+  const pdf = await shell.troupe(['run', 'report.py', '-o', 'report.pdf']);
+  assert.deepEqual([pdf.exitCode, /print it from a browser/.test(pdf.err)], [2, true]);
+});
+
+test('running a file again updates the notebook that it made; with --rm it is another one that goes again', async () => {
+  write('again.py', marimoFile({ a: 'x = 1' }));
+  assert.match((await shell.troupe(['run', 'again.py'])).err, /imported again\.py as nb_/);
+  write('again.py', marimoFile({ a: 'x = 2' }));
+  assert.match((await shell.troupe(['run', 'again.py'])).err, /updated again\.py as nb_/);
+  const ids = await idsTitled('again');
+  assert.equal(ids.length, 1);
+  assert.match((await client.notebooks.get(ids[0] ?? '')).serialization.cells[0]?.code ?? '', /x = 2/);
+  await shell.troupe(['run', '--rm', 'again.py']);
+  assert.deepEqual(await idsTitled('again'), ids);
+});
+
+test('while a session is open on the notebook of a file, running the file makes another one', async () => {
+  write('open.py', marimoFile({ a: 'x = 1' }));
+  const { exitCode } = await shell.troupe(['run', '--keep', 'open.py']);
+  assert.equal(exitCode, 0);
+  assert.match((await shell.troupe(['run', 'open.py'])).err, /imported open\.py/);
+  assert.equal((await idsTitled('open')).length, 2);
+});
+
+test('push updates a notebook by title or id, pull brings it back, and neither guesses', async () => {
+  write('pushed.py', marimoFile({ a: 'y = 1' }));
+  const first = await shell.json<Notebook & { isNew: boolean }>(['notebooks', 'push', 'pushed.py']);
+  assert.deepEqual([first.isNew, first.title], [true, 'pushed']);
+  await client.notebooks.update(first.id, { expectedUpdatedAt: first.updatedAt, variables: { KEPT: '1' } });
+  write('pushed.py', marimoFile({ a: 'y = 2' }));
+  const stale = await shell.troupe(['notebooks', 'push', 'pushed.py', '--expected', first.updatedAt]);
+  assert.deepEqual([stale.exitCode, /stale_update/.test(stale.err)], [1, true]);
+  const second = await shell.json<Notebook & { isNew: boolean }>(['notebooks', 'push', 'pushed.py']);
+  assert.deepEqual([second.id, second.isNew, second.variables], [first.id, false, { KEPT: '1' }]);
+  write('other.py', marimoFile({ a: 'y = 3' }));
+  const renamed = await shell.json<Notebook>(['notebooks', 'push', 'other.py', '--notebook', first.id]);
+  assert.deepEqual([renamed.id, renamed.title], [first.id, 'other']);
+  write('other.py', '');
+  await shell.text(['notebooks', 'pull', 'other.py']);
+  assert.match(readFileSync(local('other.py'), 'utf8'), /y = 3/);
+  assert.equal((await shell.troupe(['notebooks', 'pull', 'nothing.py'])).exitCode, 1);
+  await client.notebooks.create({ title: 'other' });
+  const several = await shell.troupe(['notebooks', 'push', 'other.py']);
+  assert.deepEqual([several.exitCode, /Several notebooks/.test(several.err)], [1, true]);
+});
+
+test('a file that brings a title is the notebook of that title', async () => {
+  write('titled.py', marimoFile({ a: 'z = 1' }).replace('App(', 'App(app_title="Sales of March", '));
+  const { title } = await shell.json<Notebook>(['notebooks', 'push', 'titled.py']);
+  assert.equal(title, 'Sales of March');
+});
