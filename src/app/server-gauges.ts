@@ -1,0 +1,94 @@
+/** The metrics that are read from the parts of the server when somebody asks, and cost nothing otherwise. */
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { KernelHost } from '#src/kernel/kernel-host.ts';
+import { addProcessGauges } from '#src/metrics/process-gauges.ts';
+import type { Sample } from '#src/metrics/registry.ts';
+import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import type { Store } from '#storage/store.ts';
+
+export interface ObservedServer {
+  readonly metrics: ServerMetrics;
+  readonly actors: ActorRuntime;
+  readonly host: KernelHost;
+  readonly store: Store;
+  /** The folder of the store. */
+  readonly storePath: string;
+  readonly load: () => { readonly streams: number; readonly requests: number };
+}
+
+const PAGE_BYTES = 4096;
+
+/** Adds the gauges, and begins to time commits. Disposing of the result stops what samples. */
+export function observeServer({ metrics, actors, host, store, storePath, load }: ObservedServer): Disposable {
+  const { registry } = metrics;
+  const one = (value: number): Sample[] => [[[], value]];
+  const commits = metrics.commits.of();
+  store.beforeCommit(() => {
+    const startedAtMs = performance.now();
+    store.durable()?.then(
+      () => commits.observe((performance.now() - startedAtMs) / 1000),
+      () => undefined, // the store reports a failed commit
+    );
+  });
+  registry.observedGauge(
+    { name: 'http_server_active_requests', help: 'Requests that have no answer yet, without event streams.' },
+    [],
+    () => one(load().requests),
+  );
+  registry.observedGauge({ name: 'troupe_streams', help: 'Open event streams.' }, [], () =>
+    one(load().streams),
+  );
+  registry.observedGauge(
+    { name: 'troupe_actors', help: 'Actors in memory, by kind and state.' },
+    ['kind', 'state'],
+    () => countActors(actors),
+  );
+  registry.observedGauge(
+    {
+      name: 'troupe_kernels_memory_bytes',
+      help: 'Resident memory of all kernels without what they started; pages that they share count in each.',
+    },
+    [],
+    () => one([...host.kernelPids()].reduce((sum, pid) => sum + residentBytes(pid), 0)),
+  );
+  registry.observedGauge({ name: 'troupe_kernels', help: 'Kernels that run.' }, [], () =>
+    one([...host.kernelPids()].length),
+  );
+  registry.observedGauge({ name: 'troupe_kernel_host_up', help: '1 when kernels can be started.' }, [], () =>
+    one(host.state === 'up' ? 1 : 0),
+  );
+  registry.observedGauge({ name: 'troupe_store_size_bytes', help: 'Size of the store on disk.' }, [], () =>
+    one(statSync(join(storePath, 'data.mdb'), { throwIfNoEntry: false })?.size ?? 0),
+  );
+  return addProcessGauges(registry);
+}
+
+function countActors(actors: ActorRuntime): Sample[] {
+  const counts = new Map<string, { readonly labels: readonly string[]; count: number }>();
+  for (const { kind, state } of actors.inspect()) {
+    const name = nameOf(state);
+    const key = `${kind} ${name}`;
+    const known = counts.get(key) ?? { labels: [kind, name], count: 0 };
+    known.count++;
+    counts.set(key, known);
+  }
+  return [...counts.values()].map(({ labels, count }) => [labels, count]);
+}
+
+/** Returns the path of a state, such as `live.busy`, without what runs beside it. */
+function nameOf(state: unknown): string {
+  if (typeof state === 'string') return state;
+  const [[name = '', inner] = []] = Object.entries(Object(state));
+  return inner === undefined ? name : `${name}.${nameOf(inner)}`;
+}
+
+/** Returns 0 for a process that has ended. */
+function residentBytes(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * PAGE_BYTES;
+  } catch {
+    return 0;
+  }
+}
