@@ -1,6 +1,7 @@
 /** What the agent session's chart is made of: its context, events, guards and actions. The chart combines them. */
 import { assign, emit, fromCallback, sendTo, setup } from 'xstate';
 import type { Failure } from '#src/core/errors.ts';
+import type { FailureCode } from '#src/core/failures.ts';
 import type { EnvironmentId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { Refusals } from '#src/core/refusals.ts';
 import { SESSION_CLOSED, type SessionNotice, unprovided } from './any-session.ts';
@@ -59,7 +60,9 @@ export type AgentSessionEvent =
   | { type: 'restored' }
   | { type: 'step.done'; calls: number; tokens: number }
   | ({ type: 'step.failed' } & StepFailure)
-  | { type: 'tools.done' };
+  | { type: 'tools.done' }
+  /** Asks whether the conversation may be deleted; changes nothing. */
+  | { type: 'delete' };
 
 export type AgentSessionNotice = SessionNotice<AgentStatus>;
 
@@ -71,7 +74,7 @@ export interface RunEnding {
 const MAX_ATTEMPTS = 4;
 export const CANCELLED: RunEnding = { status: 'cancelled', failure: null };
 export const COMPLETED: RunEnding = { status: 'completed', failure: null };
-const failed = (code: string, message: string): RunEnding => ({
+const failed = (code: FailureCode, message: string): RunEnding => ({
   status: 'failed',
   failure: { code, message },
 });
@@ -111,6 +114,7 @@ export const agentSessionSetup = setup({
       retryMs !== null && run !== null && run.failures + 1 < MAX_ATTEMPTS,
   },
   actions: {
+    permit: () => undefined,
     begin: assign((_, { environmentId, notebookSessionId, at }: Opening) => ({
       environmentId,
       notebookSessionId,

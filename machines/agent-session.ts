@@ -53,6 +53,7 @@ export const agentSessionMachine = agentSessionSetup.createMachine({
     run: null,
   }),
   initial: 'closed',
+  on: { delete: { actions: 'permit' } },
   states: {
     closed: {
       meta: { refuse: { prompt: 'session_closed', close: 'session_closed' } },
@@ -72,8 +73,9 @@ export const agentSessionMachine = agentSessionSetup.createMachine({
         busy: {
           tags: 'resident',
           entry: { type: 'announce', params: { status: 'busy' } },
-          meta: { refuse: { prompt: 'session_busy' } },
+          meta: { refuse: { prompt: 'session_busy', delete: 'session_busy' } },
           on: {
+            delete: {},
             close: {
               target: '#agentSession.closing',
               actions: [{ type: 'endRun', params: CLOSED }, 'dropRun'],

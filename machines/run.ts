@@ -6,6 +6,7 @@
  *
  * R1 exactly one terminal status is announced.  R2 `cancel` is accepted, again and again, until then.
  * R3 a run that a dead server left behind is `stale`: it still reads as running, nothing will finish it but a cancel.
+ * R4 only a run that has ended can be deleted.
  * Stored: all of it; a terminal run leaves its snapshot as a tombstone.
  */
 import { emit, setup } from 'xstate';
@@ -27,7 +28,9 @@ export interface RunInput {
 export type RunEvent =
   | { type: 'cancel' }
   | { type: 'finish'; status: TerminalStatus; error: Failure | null }
-  | { type: 'restored' };
+  | { type: 'restored' }
+  /** Asks whether the run may be deleted; changes nothing. */
+  | { type: 'delete' };
 
 export interface RunNotice {
   readonly type: 'run.status';
@@ -51,6 +54,7 @@ export const runMachine = setup({
     hasStatus: (_, params: { is: TerminalStatus; status: TerminalStatus }) => params.is === params.status,
   },
   actions: {
+    permit: () => undefined,
     announce: emit(({ context }, params: { status: RunStatus; error: Failure | null }) => ({
       type: 'run.status' as const,
       runId: context.runId,
@@ -63,10 +67,13 @@ export const runMachine = setup({
   id: 'run',
   context: ({ input }) => input,
   initial: 'running',
+  on: { delete: { actions: 'permit' } },
   states: {
     running: {
       initial: 'active',
+      meta: { refuse: { delete: 'run_in_progress' } },
       on: {
+        delete: {},
         finish: (['completed', 'failed', 'cancelled'] as const).map((is) => ({
           guard: { type: 'hasStatus' as const, params: ({ event }) => ({ is, status: event.status }) },
           target: is,

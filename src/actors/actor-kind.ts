@@ -13,21 +13,26 @@ import {
   type AnyActorRef,
   type AnyMachineSnapshot,
   type AnyStateMachine,
+  type ContextFrom,
   type EmittedFrom,
   type EventFromLogic,
   type InputFrom,
   type SnapshotFrom,
 } from 'xstate';
 import { timestamp } from '#src/core/clock.ts';
-import { notFound } from '#src/core/errors.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
 import type { Log } from '#src/core/log.ts';
+import type { Counter } from '#src/metrics/instruments.ts';
+import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { type ActorSnapshot, actorSnapshots } from '#storage/actor-snapshots.ts';
-import type { Store } from '#storage/store.ts';
+import type { Store, Transaction } from '#storage/store.ts';
 import { type ActorId, type Address, addressText } from './address.ts';
-import { RecentEvents } from './inspected-actor.ts';
+import { answersOf, type ChartState, chartOf } from './chart.ts';
+import { type ActorDetail, inspected, type ShownContext } from './inspected-actor.ts';
 import type { LiveActor, LiveActors } from './live-actors.ts';
 import { NoticeBus, type NoticeListener } from './notice-bus.ts';
 import { refusal } from './refusal.ts';
+import { Trail } from './trail.ts';
 
 /** One kind of actor. */
 export interface ActorDefinition<Machine extends AnyStateMachine> {
@@ -38,6 +43,8 @@ export interface ActorDefinition<Machine extends AnyStateMachine> {
   readonly machineVersion: number;
   /** Sent to an actor that comes back from its stored snapshot, if its state takes the event. */
   readonly restored?: EventFromLogic<Machine>;
+  /** Returns what operators may see of a context. Absent: nothing. */
+  readonly shown?: (context: ContextFrom<Machine>) => ShownContext;
 }
 
 /** States the type that XState's `resolveState` returns: a generic machine has lost it. */
@@ -58,6 +65,9 @@ interface OwnActor<Machine extends AnyStateMachine> extends LiveActor {
   readonly ref: Actor<Machine>;
 }
 
+/** What is counted of actors. */
+export type ActorMetrics = Pick<ServerMetrics, 'transitions' | 'refusals'>;
+
 export class ActorKind<Machine extends AnyStateMachine> {
   readonly #definition: ActorDefinition<Machine>;
   readonly #store: Store;
@@ -65,8 +75,18 @@ export class ActorKind<Machine extends AnyStateMachine> {
   readonly #live: LiveActors;
   readonly #notices: NoticeBus<EmittedFrom<Machine>>;
   readonly #inMemory = new Map<string, OwnActor<Machine>>();
+  readonly #metrics: ActorMetrics;
+  readonly #transitions: Counter;
 
-  constructor(definition: ActorDefinition<Machine>, store: Store, live: LiveActors, log: Log) {
+  constructor(
+    definition: ActorDefinition<Machine>,
+    store: Store,
+    live: LiveActors,
+    log: Log,
+    metrics: ActorMetrics,
+  ) {
+    this.#metrics = metrics;
+    this.#transitions = metrics.transitions.of(definition.kind);
     this.#definition = definition;
     this.#store = store;
     this.#live = live;
@@ -113,7 +133,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   checkStored(id: ActorId, event: EventFromLogic<Machine>): void {
     const snapshot: AnyMachineSnapshot | undefined = this.peek(id)?.snapshot;
     if (snapshot !== undefined && !snapshot.can(event)) {
-      throw refusal(snapshot, this.#address(id), event.type);
+      throw this.#refusal(snapshot, this.#address(id), event.type);
     }
   }
 
@@ -146,9 +166,54 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return this.#find(id) === undefined ? undefined : this.peek(id);
   }
 
+  /** Removes an actor that owns nothing, from memory and with the transaction from the store. */
+  erase(tx: Transaction, id: ActorId): void {
+    const actor = this.#inMemory.get(keyOf(id));
+    if (actor !== undefined) this.#live.erase(actor);
+    this.#live.remembered.forget(this.#address(id));
+    tx.remove(actorSnapshots, id.workspaceId, this.#definition.kind, id.id);
+  }
+
   /** Returns the addresses of the actors that own something, also those that do so since this turn. */
   residents(): Address[] {
     return this.#live.residents(this.#definition.kind);
+  }
+
+  /** Returns what an operator sees of an actor, without restoring it; undefined when there is none. */
+  inspect(id: ActorId): ActorDetail | undefined {
+    const { machine } = this.#definition;
+    const peek = this.peek(id);
+    if (peek === undefined) return undefined;
+    const address = this.#address(id);
+    const known = this.#inMemory.get(keyOf(id)) ?? this.#live.remembered.get(address);
+    const { status, value, context }: AnyMachineSnapshot = peek.snapshot;
+    const shown = this.#shown(context);
+    const { lastEvents: _, ...actor } = inspected({
+      address,
+      machine,
+      presence: known?.presence ?? (status === 'active' ? 'stored' : 'ended'),
+      state: value,
+      updatedAt: peek.updatedAt,
+      revision: known?.revision ?? this.#stored(id)?.revision ?? 0,
+      trail: known?.trail ?? new Trail(),
+      shown: () => shown,
+    });
+    return {
+      ...actor,
+      createdAt: peek.createdAt,
+      context: shown.context,
+      trail: known?.trail.list() ?? [],
+      ...answersOf(machine, value),
+    };
+  }
+
+  /** Returns the definition of the chart as JSON. */
+  get chart(): ChartState {
+    return chartOf(this.#definition.machine);
+  }
+
+  #shown(context: ContextFrom<Machine>): ShownContext {
+    return this.#definition.shown?.(context) ?? NOTHING_SHOWN;
   }
 
   #address({ workspaceId, id }: ActorId): Address {
@@ -159,8 +224,21 @@ export class ActorKind<Machine extends AnyStateMachine> {
     const actor = this.#find(id);
     if (actor === undefined) throw notFound();
     const snapshot = actor.snapshot();
-    if (!snapshot.can(event)) throw refusal(snapshot, actor.address, event.type);
+    if (!snapshot.can(event)) throw this.#refusal(snapshot, actor.address, event.type);
     return actor;
+  }
+
+  /** Returns the refusal of a command, which the trail of the actor notes. */
+  #refusal(snapshot: AnyMachineSnapshot, address: Address, event: string): Error {
+    const error = refusal(snapshot, address, event);
+    if (!(error instanceof AppError)) return error;
+    this.#metrics.refusals.of(address.kind, error.code).add();
+    this.#trailOf(address)?.refuse(event, error.code);
+    return error;
+  }
+
+  #trailOf(address: Address): Trail | undefined {
+    return (this.#inMemory.get(keyOf(address)) ?? this.#live.remembered.get(address))?.trail;
   }
 
   #find(id: ActorId): OwnActor<Machine> | undefined {
@@ -209,7 +287,13 @@ export class ActorKind<Machine extends AnyStateMachine> {
     const { status, error } = actor.snapshot();
     if (status === 'error') throw error;
     // After `start`, which announces the state an actor begins in: being restored is not a transition.
-    ref.subscribe({ next: () => this.#live.noteMove(actor), error: onError });
+    ref.subscribe({
+      next: () => {
+        this.#transitions.add();
+        this.#live.noteMove(actor);
+      },
+      error: onError,
+    });
     return actor;
   }
 
@@ -219,13 +303,15 @@ export class ActorKind<Machine extends AnyStateMachine> {
     { createdAt, updatedAt, revision }: Pick<ActorSnapshot, 'createdAt' | 'updatedAt' | 'revision'>,
   ): OwnActor<Machine> {
     const { machine, machineVersion } = this.#definition;
-    const recentEvents = new RecentEvents();
+    const trail = this.#live.remembered.take(address)?.trail ?? new Trail();
     const ref = new Actor<Machine>(machine, {
       ...from,
       // The only place that also hears of events that children and timers send.
       inspect: (inspected) => {
-        if (inspected.type !== '@xstate.event' || inspected.actorRef !== ref) return;
-        if (inspected.event.type !== 'xstate.init') recentEvents.add(inspected.event.type);
+        if (inspected.type !== '@xstate.snapshot' || inspected.actorRef !== ref) return;
+        const { type } = inspected.event;
+        if (type === 'xstate.init') trail.begin(actor.state);
+        else trail.move(type, actor.state);
       },
     });
     const key = keyOf(address);
@@ -233,7 +319,12 @@ export class ActorKind<Machine extends AnyStateMachine> {
       address,
       machine: { id: machine.id, version: machineVersion },
       ref,
-      recentEvents,
+      trail,
+      presence: 'live',
+      get state() {
+        return actor.snapshot().value;
+      },
+      shown: () => this.#shown(actor.snapshot().context),
       createdAt,
       updatedAt,
       revision,
@@ -252,9 +343,11 @@ export class ActorKind<Machine extends AnyStateMachine> {
     // XState leaves the children of an actor that throws running; this is the event by which it stops them itself.
     for (const child of Object.values(children)) child.send({ type: 'xstate.stop' });
     this.#live.saveMoved();
-    this.#live.remove(actor);
+    this.#live.bury(actor);
   }
 }
+
+const NOTHING_SHOWN: ShownContext = { links: [], context: {} };
 
 function keyOf({ workspaceId, id }: ActorId): string {
   return `${workspaceId}/${id}`;

@@ -3,13 +3,13 @@ import { timestamp } from '#src/core/clock.ts';
 import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
 import type { Address } from './address.ts';
-import type { RecentEvents } from './inspected-actor.ts';
+import type { Inspectable } from './inspected-actor.ts';
+import { RememberedActors } from './remembered-actors.ts';
 
 /** One actor in memory, of whatever kind. */
-export interface LiveActor {
+export interface LiveActor extends Inspectable {
   readonly address: Address;
   readonly machine: { readonly id: string; readonly version: number };
-  readonly recentEvents: RecentEvents;
   readonly createdAt: string;
   updatedAt: string;
   /** Counts the transitions that were stored. */
@@ -36,6 +36,7 @@ export class LiveActors {
   /** Least recently used first. */
   readonly #idle = new Set<LiveActor>();
   readonly #moved = new Set<LiveActor>();
+  readonly remembered = new RememberedActors();
 
   constructor(store: Store) {
     this.#store = store;
@@ -52,8 +53,10 @@ export class LiveActors {
     this.#resident.delete(actor);
     this.#idle.delete(actor);
     const snapshot = actor.snapshot();
-    if (snapshot.status !== 'active') actor.forget();
-    else if (isResident(snapshot)) this.#resident.add(actor);
+    if (snapshot.status !== 'active') {
+      this.#remember(actor, 'ended');
+      actor.forget();
+    } else if (isResident(snapshot)) this.#resident.add(actor);
     else this.#idle.add(actor);
   }
 
@@ -62,6 +65,25 @@ export class LiveActors {
     this.#resident.delete(actor);
     this.#idle.delete(actor);
     actor.forget();
+  }
+
+  /** Takes an actor that threw out of memory. What it did is remembered. */
+  bury(actor: LiveActor): void {
+    this.#remember(actor, 'failed');
+    this.remove(actor);
+  }
+
+  /** Takes an actor out of memory for ever: it is not stored again. */
+  erase(actor: LiveActor): void {
+    this.#moved.delete(actor);
+    this.remove(actor);
+    actor.stop();
+  }
+
+  /** Takes all actors of a workspace out of memory for ever. */
+  eraseWorkspace(workspaceId: string): void {
+    for (const actor of [...this.all(), ...this.#moved])
+      if (actor.address.workspaceId === workspaceId) this.erase(actor);
   }
 
   /** Notes that the actor's state changed: it is stored in this turn's commit. */
@@ -108,6 +130,14 @@ export class LiveActors {
       .map((actor) => actor.address);
   }
 
+  /** Returns whether an actor of the workspace owns something, also one that does so since this turn. */
+  isActive(workspaceId: string): boolean {
+    for (const actors of [this.#resident, this.#moved])
+      for (const actor of actors)
+        if (actor.address.workspaceId === workspaceId && isResident(actor.snapshot())) return true;
+    return false;
+  }
+
   *all(): Generator<LiveActor> {
     yield* this.#resident;
     yield* this.#idle;
@@ -119,6 +149,14 @@ export class LiveActors {
       actor.stop();
       this.remove(actor);
     }
+  }
+
+  /** Keeps what operators see of the actor, and not the actor itself. */
+  #remember(actor: LiveActor, presence: 'ended' | 'failed'): void {
+    const { address, machine, state, updatedAt, revision, trail } = actor;
+    const shown = actor.shown();
+    const remembered = { address, machine, presence, state, updatedAt, revision, trail, shown: () => shown };
+    this.remembered.add(address, remembered);
   }
 
   /** Called when all that moved is stored, so an actor that is dropped here is what was stored of it. */

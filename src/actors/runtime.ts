@@ -1,9 +1,19 @@
 import type { AnyStateMachine } from 'xstate';
+import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
+import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Store } from '#storage/store.ts';
-import { type ActorDefinition, ActorKind } from './actor-kind.ts';
-import type { InspectedActor } from './inspected-actor.ts';
+import { type ActorDefinition, ActorKind, type ActorMetrics } from './actor-kind.ts';
+import { type ActorPage, type ActorQuery, listActors } from './actor-list.ts';
+import type { ActorId } from './address.ts';
+import type { ChartState } from './chart.ts';
+import { type ActorDetail, type Inspectable, type InspectedActor, inspected } from './inspected-actor.ts';
 import { LiveActors } from './live-actors.ts';
+
+/** One kind of actor, as far as it is inspected. */
+interface Inspected {
+  inspect(id: ActorId): ActorDetail | undefined;
+}
 
 /**
  * The actor runtime: the kinds of actors that there are, and which actors are in memory. Everything that actors decide
@@ -13,10 +23,13 @@ export class ActorRuntime {
   readonly #store: Store;
   readonly #log: Log;
   readonly #live: LiveActors;
-  readonly #kinds = new Set<string>();
+  readonly #kinds = new Map<string, Inspected>();
+  readonly #charts = new Map<string, () => ChartState>();
+  readonly #metrics: ActorMetrics;
 
-  constructor(store: Store, log: Log) {
+  constructor(store: Store, log: Log, metrics: ActorMetrics = new ServerMetrics()) {
     this.#store = store;
+    this.#metrics = metrics;
     this.#log = log;
     this.#live = new LiveActors(store);
   }
@@ -25,22 +38,48 @@ export class ActorRuntime {
   define<Machine extends AnyStateMachine>(definition: ActorDefinition<Machine>): ActorKind<Machine> {
     const { kind } = definition;
     if (this.#kinds.has(kind)) throw new Error(`The actor kind ${kind} is defined twice.`);
-    this.#kinds.add(kind);
-    return new ActorKind<Machine>(definition, this.#store, this.#live, this.#log);
+    const actors = new ActorKind<Machine>(definition, this.#store, this.#live, this.#log, this.#metrics);
+    this.#kinds.set(kind, actors);
+    this.#charts.set(definition.machine.id, () => actors.chart);
+    return actors;
   }
 
   /** Yields every actor in memory, for operators. */
   *inspect(): Generator<InspectedActor> {
-    for (const actor of this.#live.all()) {
-      yield {
-        ...actor.address,
-        machine: actor.machine.id,
-        state: actor.snapshot().value,
-        since: actor.updatedAt,
-        revision: actor.revision,
-        lastEvents: actor.recentEvents.list(),
-      };
+    for (const actor of this.#live.all()) yield inspected(actor);
+  }
+
+  /** Returns a page of a workspace's actors in memory, with `ended` also of those that have left it for good lately. */
+  list(workspaceId: WorkspaceId, { ended, ...query }: ActorQuery & { readonly ended: boolean }): ActorPage {
+    return listActors(this.#of(workspaceId, ended), query);
+  }
+
+  /** Returns what an operator sees of an actor, without restoring it; undefined when there is none. */
+  detail(kind: string, id: ActorId): ActorDetail | undefined {
+    return this.#kinds.get(kind)?.inspect(id);
+  }
+
+  /** Returns the definition of a chart by its id; undefined when there is none. */
+  chart(machine: string): ChartState | undefined {
+    return this.#charts.get(machine)?.();
+  }
+
+  *#of(workspaceId: WorkspaceId, ended: boolean): Generator<Inspectable> {
+    for (const actor of this.#live.all()) if (actor.address.workspaceId === workspaceId) yield actor;
+    if (!ended) return;
+    for (const actor of this.#live.remembered.all()) {
+      if (actor.address.workspaceId === workspaceId) yield actor;
     }
+  }
+
+  /** Returns whether an actor of the workspace owns something that lives. */
+  isActive(workspaceId: string): boolean {
+    return this.#live.isActive(workspaceId);
+  }
+
+  /** Takes the actors of a deleted workspace out of memory: they are not stored again. */
+  eraseWorkspace(workspaceId: string): void {
+    this.#live.eraseWorkspace(workspaceId);
   }
 
   /** Stops every actor without a transition: what they own is released, their stored snapshots stay. */

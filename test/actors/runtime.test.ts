@@ -328,7 +328,20 @@ test('an operator sees where an actor is and its last sixteen events, and nothin
   const { since, lastEvents, ...facts } = seen;
   assert.deepEqual(
     [facts, others],
-    [{ workspaceId: 'ws_1', kind: 'box', id: 'a', machine: 'box', state: 'full', revision: 1 }, []],
+    [
+      {
+        workspaceId: 'ws_1',
+        kind: 'box',
+        id: 'a',
+        machine: 'box',
+        presence: 'live',
+        state: 'full',
+        path: 'full',
+        links: [],
+        revision: 1,
+      },
+      [],
+    ],
   );
   const types = Array.from({ length: 16 }, (_, i) => (i % 2 === 0 ? 'take' : 'put'));
   assert.deepEqual(

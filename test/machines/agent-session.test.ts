@@ -10,6 +10,7 @@ import {
   agentStatus,
   type RunEnding,
 } from '#machines/agent-session.ts';
+import type { Failure } from '#src/core/errors.ts';
 import type { EnvironmentId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { leafOf, leavesOf, outcome, stored, type Table, tell } from './chart-table.ts';
 
@@ -22,16 +23,22 @@ type State =
   | 'open.busy.acting.cancelling';
 
 const INPUT = { workspaceId: 'ws_1' as WorkspaceId, sessionId: 'conv_1' as SessionId };
-const STOPPED = { code: 'server_stopped', message: 'The server was stopped.' };
-const LIMITED = { code: 'model_rate_limited', message: 'Too many requests.' };
-const CLOSED = { code: 'session_closed', message: 'The session was closed while this was running.' };
-const BROKEN = {
+const STOPPED: Failure = { code: 'server_stopped', message: 'The server was stopped.' };
+const LIMITED: Failure = { code: 'model_rate_limited', message: 'Too many requests.' };
+const CLOSED: Failure = { code: 'session_closed', message: 'The session was closed while this was running.' };
+const BROKEN: Failure = {
   code: 'agent_failed',
   message: 'The agent could not go on, through a fault of the server.',
 };
-const OUT_OF_TIME = { code: 'agent_time_limit', message: 'The prompt took more time than one may take.' };
-const OUT_OF_STEPS = { code: 'agent_step_limit', message: 'The prompt took more steps than one may take.' };
-const OUT_OF_TOKENS = {
+const OUT_OF_TIME: Failure = {
+  code: 'agent_time_limit',
+  message: 'The prompt took more time than one may take.',
+};
+const OUT_OF_STEPS: Failure = {
+  code: 'agent_step_limit',
+  message: 'The prompt took more steps than one may take.',
+};
+const OUT_OF_TOKENS: Failure = {
   code: 'agent_token_limit',
   message: 'The prompt used more tokens than one may use.',
 };
@@ -82,6 +89,7 @@ const EVENTS = {
   'step.failed': limited,
   'step.failed for good': refused,
   'tools.done': toolsDone,
+  delete: { type: 'delete' },
 } as const satisfies Record<string, AgentSessionEvent>;
 
 const PASSED_OVER = {
@@ -96,6 +104,7 @@ const BUSY = {
   ...PASSED_OVER,
   open: { refused: 'session_exists' },
   prompt: { refused: 'session_busy' },
+  delete: { refused: 'session_busy' },
   cancel: { to: 'open.ready' },
   close: { to: 'closed' },
   suspend: { to: 'open.ready' },
@@ -107,6 +116,7 @@ const TABLE: Table<State, keyof typeof EVENTS> = {
     ...PASSED_OVER,
     open: { to: 'open.ready' },
     prompt: { refused: 'session_closed' },
+    delete: { to: 'closed' },
     cancel: 'ignored',
     close: { refused: 'session_closed' },
     suspend: 'ignored',
@@ -116,6 +126,7 @@ const TABLE: Table<State, keyof typeof EVENTS> = {
     ...PASSED_OVER,
     open: { refused: 'session_exists' },
     prompt: { to: 'open.busy.thinking' },
+    delete: { to: 'open.ready' },
     cancel: 'ignored',
     close: { to: 'closed' },
     suspend: 'ignored',

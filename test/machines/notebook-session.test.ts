@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { notebookSessionMachine, type SessionEvent, sessionStatus } from '#machines/notebook-session.ts';
+import { SeededRandom } from '#test/support/random.ts';
 import { leavesOf, outcome, type Table } from './chart-table.ts';
 import {
   cancel,
@@ -730,22 +731,23 @@ test('a session is resident exactly while it has a kernel', (t) => {
 test('whatever happens in whatever order, kernels, work and announcements stay in step', (t) => {
   const visited = new Set<string>();
   for (let seed = 1; seed <= 300; seed++) {
-    const random = randomFrom(seed);
+    const random = new SeededRandom(seed);
     const s = startSession(t);
     const taken: string[] = [];
     for (let step = 0; step < 60; step++) {
-      const what = random(14);
+      const what = random.below(14);
       const current = s.context().work?.id ?? 'run_0';
       const id = `run_${seed}_${step}`;
-      if (what === 0) s.kernel.breaks = random(8) === 0 ? 'start' : random(4) === 0 ? 'order' : null;
-      else if (what === 1) s.clock.increment([2_999, 3_000, 5_000, 60_000][random(4)]!);
+      if (what === 0)
+        s.kernel.breaks = random.below(8) === 0 ? 'start' : random.below(4) === 0 ? 'order' : null;
+      else if (what === 1) s.clock.increment(random.pick([2_999, 3_000, 5_000, 60_000]));
       else if (what === 2) s.send(execute(id));
-      else if (what === 3) s.send(cancel(random(3) === 0 ? 'run_0' : current));
-      else if (what === 4) s.send(done(random(3) === 0 ? 'run_0' : current));
-      else if (what === 5) s.send(exited(random(2) === 0 ? EARLY_MS : LATE_MS));
-      else if (what === 6 && random(3) > 0) s.send(open);
-      else if (what === 7 && random(4) === 0) s.send(close);
-      else if (what === 8 && random(4) === 0) s.send(random(2) === 0 ? suspend : hibernate);
+      else if (what === 3) s.send(cancel(random.below(3) === 0 ? 'run_0' : current));
+      else if (what === 4) s.send(done(random.below(3) === 0 ? 'run_0' : current));
+      else if (what === 5) s.send(exited(random.below(2) === 0 ? EARLY_MS : LATE_MS));
+      else if (what === 6 && random.below(3) > 0) s.send(open);
+      else if (what === 7 && random.below(4) === 0) s.send(close);
+      else if (what === 8 && random.below(4) === 0) s.send(random.below(2) === 0 ? suspend : hibernate);
       else if (what === 9) s.send(wake);
       else if (what === 10) s.send(open, ready, execute(id));
       else s.send(ready);
@@ -775,12 +777,4 @@ function assertInvariants(s: StartedSession, taken: readonly string[]): void {
   );
   const begun = s.notices.filter((notice) => notice.type === 'session.status' && notice.status === 'busy');
   assert.equal(accounted.length, begun.length, `S3 in ${state}: what was accepted is ended or still there`);
-}
-
-function randomFrom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
 }

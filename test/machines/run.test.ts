@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { createActor } from 'xstate';
 import { type RunEvent, type RunNotice, runMachine } from '#machines/run.ts';
+import type { Failure } from '#src/core/errors.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { leafOf, leavesOf, outcome, stored, type Table, tell } from './chart-table.ts';
 
 type State = 'running.active' | 'running.cancelling' | 'running.stale' | 'completed' | 'failed' | 'cancelled';
 type Sent = Exclude<RunEvent['type'], 'finish'> | 'finish completed' | 'finish failed' | 'finish cancelled';
 
-const DIVISION = { code: 'cell_failed', message: 'ZeroDivisionError: division by zero' };
+const DIVISION: Failure = { code: 'cell_failed', message: 'ZeroDivisionError: division by zero' };
 const cancel: RunEvent = { type: 'cancel' };
 const restored: RunEvent = { type: 'restored' };
 const completed: RunEvent = { type: 'finish', status: 'completed', error: null };
@@ -28,11 +29,13 @@ const STATES = Object.keys(WAY) as State[];
 const EVENTS: Record<Sent, RunEvent> = {
   cancel,
   restored,
+  delete: { type: 'delete' },
   'finish completed': completed,
   'finish failed': failed,
   'finish cancelled': cancelled,
 };
 
+const over = <const S extends State>(state: S) => ({ ...OVER, delete: { to: state } });
 const OVER = {
   cancel: { refused: 'run_finished' },
   restored: 'ignored',
@@ -44,6 +47,7 @@ const OVER = {
 const TABLE: Table<State, Sent> = {
   'running.active': {
     cancel: { to: 'running.cancelling' },
+    delete: { refused: 'run_in_progress' },
     restored: { to: 'running.stale' },
     'finish completed': { to: 'completed' },
     'finish failed': { to: 'failed' },
@@ -51,6 +55,7 @@ const TABLE: Table<State, Sent> = {
   },
   'running.cancelling': {
     cancel: { to: 'running.cancelling' },
+    delete: { refused: 'run_in_progress' },
     restored: { to: 'running.stale' },
     'finish completed': { to: 'completed' },
     'finish failed': { to: 'failed' },
@@ -58,14 +63,15 @@ const TABLE: Table<State, Sent> = {
   },
   'running.stale': {
     cancel: { to: 'cancelled' },
+    delete: { refused: 'run_in_progress' },
     restored: { to: 'running.stale' },
     'finish completed': 'ignored',
     'finish failed': 'ignored',
     'finish cancelled': 'ignored',
   },
-  completed: OVER,
-  failed: OVER,
-  cancelled: OVER,
+  completed: over('completed'),
+  failed: over('failed'),
+  cancelled: over('cancelled'),
 };
 
 for (const state of STATES) {

@@ -12,12 +12,13 @@ import {
   type Work,
   type WorkEnd,
 } from '#machines/notebook-session.ts';
+import type { Failure } from '#src/core/errors.ts';
 import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
 import { leafOf, stored } from './chart-table.ts';
 
 export const INPUT = { workspaceId: 'ws_1' as WorkspaceId, notebookId: 'nb_1' as NotebookId };
-export const OOM = { code: 'kernel_out_of_memory', message: 'The kernel ran out of memory.' };
-export const STOPPED = { code: 'server_stopped', message: 'The server was stopped.' };
+export const OOM: Failure = { code: 'kernel_out_of_memory', message: 'The kernel ran out of memory.' };
+export const STOPPED: Failure = { code: 'server_stopped', message: 'The server was stopped.' };
 export const EARLY_MS = 59_999;
 export const LATE_MS = 60_000;
 

@@ -1,0 +1,85 @@
+/** Pages of actors for operators: from memory, in the order of kind and id, with counts by kind and state. */
+import { type Inspectable, type InspectedActor, inspected } from './inspected-actor.ts';
+import { liesIn, statePath } from './state-path.ts';
+
+/** Which actors of a workspace to list. Absent members filter nothing. */
+export interface ActorQuery {
+  readonly kind?: string | undefined;
+  /** A path: also actors in a state within this one. */
+  readonly state?: string | undefined;
+  /** A part of an id of the actor, or of one that it has to do with, in any case. */
+  readonly q?: string | undefined;
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
+
+export interface ActorCount {
+  readonly kind: string;
+  readonly state: string;
+  readonly count: number;
+}
+
+export interface ActorPage {
+  readonly items: readonly InspectedActor[];
+  readonly nextCursor: string | null;
+  readonly counts: readonly ActorCount[];
+}
+
+/**
+ * Returns a page. The counts are of all actors that `q` matches, whatever their kind and state. Only the actors of the page
+ * are described, so its cost for each other actor is small.
+ */
+export function listActors(actors: Iterable<Inspectable>, query: ActorQuery): ActorPage {
+  const { kind, state, q, after, limit } = query;
+  const wanted = q?.toLowerCase();
+  const counts = new Map<string, { kind: string; state: string; count: number }>();
+  const page = new FirstByKey<Inspectable>(limit + 1);
+  for (const actor of actors) {
+    if (wanted !== undefined && !mentions(actor, wanted)) continue;
+    const path = statePath(actor.state);
+    const { kind: own, id } = actor.address;
+    const counted = counts.get(`${own} ${path}`);
+    if (counted === undefined) counts.set(`${own} ${path}`, { kind: own, state: path, count: 1 });
+    else counted.count++;
+    if (kind !== undefined && own !== kind) continue;
+    if (state !== undefined && !liesIn(path, state)) continue;
+    const key = `${own}/${id}`;
+    if (after === undefined || key > after) page.add(key, actor);
+  }
+  const found = page.entries.slice(0, limit);
+  return {
+    items: found.map(([, actor]) => inspected(actor)),
+    nextCursor: page.entries.length > limit ? found.at(-1)![0] : null,
+    counts: [...counts.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, count]) => count),
+  };
+}
+
+function mentions(actor: Inspectable, wanted: string): boolean {
+  return (
+    actor.address.id.toLowerCase().includes(wanted) ||
+    actor.shown().links.some(({ id }) => id.toLowerCase().includes(wanted))
+  );
+}
+
+/** Keeps the `limit` entries with the smallest keys of all that are added, in order. */
+class FirstByKey<T> {
+  readonly entries: [string, T][] = [];
+  readonly #limit: number;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(key: string, value: T): void {
+    const { entries } = this;
+    if (entries.length === this.#limit && key >= entries.at(-1)![0]) return;
+    let [low, high] = [0, entries.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (entries[middle]![0] < key) low = middle + 1;
+      else high = middle;
+    }
+    entries.splice(low, 0, [key, value]);
+    if (entries.length > this.#limit) entries.pop();
+  }
+}

@@ -1,0 +1,130 @@
+/** Statecharts as data: what operators see of them, and what a state takes and refuses. */
+import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
+import { CATALOGUE, isErrorCode } from '#src/core/errors.ts';
+
+export interface ChartTransition {
+  /** The type of the event, `after <delay>`, or empty for a transition that is taken at once. */
+  readonly event: string;
+  /** The ids of the states that it leads to; empty when it stays. */
+  readonly targets: readonly string[];
+  readonly guard: string | null;
+  readonly actions: readonly string[];
+}
+
+export interface ChartState {
+  readonly id: string;
+  readonly name: string;
+  readonly type: string;
+  readonly initial: string | null;
+  readonly tags: readonly string[];
+  /** The error codes with which it refuses events, by their type. */
+  readonly refuses: Readonly<Record<string, string>>;
+  readonly runs: readonly string[];
+  readonly transitions: readonly ChartTransition[];
+  readonly states: readonly ChartState[];
+}
+
+/** What a state takes and refuses. An event in both lists is decided by what it carries. */
+export interface Answers {
+  readonly takes: readonly string[];
+  readonly refuses: readonly {
+    readonly type: string;
+    readonly code: string;
+    readonly title: string;
+    readonly advice: string | null;
+  }[];
+}
+
+/** Returns the definition of a chart as JSON. */
+export function chartOf(machine: AnyStateMachine): ChartState {
+  return describe(machine.root);
+}
+
+/** Returns what the state takes and refuses, as the deepest active state that says something about an event decides. */
+export function answersOf(machine: AnyStateMachine, value: unknown): Answers {
+  const nodes = [...activeNodes(machine.root, value)].sort((a, b) => b.path.length - a.path.length);
+  const takes = new Set<string>();
+  const certain = new Set<string>();
+  for (const type of new Set(nodes.flatMap(({ transitions }) => [...transitions.keys()]))) {
+    if (type === '' || type.startsWith('xstate.')) continue;
+    const deciding = nodes.find(({ transitions }) => transitions.has(type));
+    const candidates = deciding?.transitions.get(type) ?? [];
+    if (candidates.some(changes)) takes.add(type);
+    if (candidates.some((candidate) => changes(candidate) && candidate.guard === undefined))
+      certain.add(type);
+  }
+  const refuses = new Map<string, string>();
+  for (const node of nodes) {
+    for (const [type, code] of Object.entries(refusalsOf(node))) {
+      if (!refuses.has(type) && !certain.has(type)) refuses.set(type, code);
+    }
+  }
+  return {
+    takes: [...takes].sort(),
+    refuses: [...refuses].map(([type, code]) => ({ type, code, ...adviceOf(code) })),
+  };
+}
+
+function* activeNodes(node: AnyStateNode, value: unknown): Generator<AnyStateNode> {
+  yield node;
+  if (typeof value === 'string') {
+    const child = node.states[value];
+    if (child !== undefined) yield child;
+    return;
+  }
+  for (const [name, below] of Object.entries(Object(value))) {
+    const child = node.states[name];
+    if (child !== undefined) yield* activeNodes(child, below);
+  }
+}
+
+/** A transition without a target or an action forbids its event. */
+function changes({ target, actions }: AnyTransitionDefinition): boolean {
+  return target !== undefined || actions.length > 0;
+}
+
+function adviceOf(code: string): { title: string; advice: string | null } {
+  if (!isErrorCode(code)) return { title: code, advice: null };
+  const { title, advice }: { title: string; advice?: string } = CATALOGUE[code];
+  return { title, advice: advice ?? null };
+}
+
+function refusalsOf(node: AnyStateNode): Readonly<Record<string, string>> {
+  const meta: { readonly refuse?: Readonly<Record<string, string>> } = Object(node.meta);
+  return meta.refuse ?? {};
+}
+
+function describe(node: AnyStateNode): ChartState {
+  const { id, key, type, tags, invoke } = node;
+  const transitions = [...node.transitions.values(), ...(node.always === undefined ? [] : [node.always])];
+  const initial = type === 'compound' ? node.initial.target[0]?.key : undefined;
+  return {
+    id,
+    name: key,
+    type,
+    initial: initial ?? null,
+    tags: [...tags],
+    refuses: refusalsOf(node),
+    runs: invoke.map(({ src }) => nameOf(src)),
+    transitions: transitions.flat().map((transition) => ({
+      event: eventName(transition.eventType),
+      targets: (transition.target ?? []).map((target: AnyStateNode) => target.id),
+      guard: transition.guard === undefined ? null : nameOf(transition.guard),
+      actions: transition.actions.map(nameOf),
+    })),
+    states: Object.values(node.states).map(describe),
+  };
+}
+
+/** Returns `after cancelGrace` for the event of that delay. XState adds the id of the state. */
+function eventName(type: string): string {
+  const [, delay] = /^xstate\.after\.([^.]+)\./.exec(type) ?? [];
+  return delay === undefined ? type : `after ${delay}`;
+}
+
+/** Returns the name of a guard, an action or an actor; `inline` for one that the chart does not name. */
+function nameOf(named: unknown): string {
+  if (typeof named === 'string') return named;
+  const { type }: { type?: unknown } = Object(named);
+  return typeof type === 'string' && type !== '' ? type : 'inline';
+}

@@ -1,0 +1,16 @@
+/** Returns the state of a chart as a path, such as `open.vacant`; parallel regions stand side by side, with a space between. */
+export function statePath(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value);
+  return Object.entries(value)
+    .flatMap(([name, below]) =>
+      statePath(below)
+        .split(' ')
+        .map((path) => (path === '' ? name : `${name}.${path}`)),
+    )
+    .join(' ');
+}
+
+/** Returns whether a path lies in a state: `live.busy.running` lies in `live`, in `live.busy` and in itself. */
+export function liesIn(path: string, state: string): boolean {
+  return path.split(' ').some((region) => region === state || region.startsWith(`${state}.`));
+}

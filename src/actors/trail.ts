@@ -1,0 +1,68 @@
+import { statePath } from './state-path.ts';
+
+/** One event that an actor received: by type only, because its members hold code and prompts. */
+export interface TrailEntry {
+  readonly type: string;
+  readonly at: string;
+  /** The states before and after, as paths. */
+  readonly from: string;
+  readonly to: string;
+  /** The code with which the state refused the event. */
+  readonly refused?: string;
+}
+
+const TRAIL_SLOTS = 32;
+
+/**
+ * What happened to one actor lately: its last 32 events, refused ones included. Noting one fills a slot of a ring and makes
+ * no object; texts are made when somebody reads.
+ */
+export class Trail {
+  readonly #types: string[] = [];
+  readonly #timesMs: number[] = [];
+  readonly #from: unknown[] = [];
+  readonly #to: unknown[] = [];
+  readonly #refused: (string | undefined)[] = [];
+  #state: unknown;
+  #count = 0;
+
+  /** Notes the state in which the actor is when it comes into memory. */
+  begin(state: unknown): void {
+    this.#state = state;
+  }
+
+  /** Notes an event that the actor took, and the state that it led to. */
+  move(type: string, to: unknown): void {
+    this.#add(type, to, undefined);
+    this.#state = to;
+  }
+
+  refuse(type: string, code: string): void {
+    this.#add(type, this.#state, code);
+  }
+
+  /** Returns the noted events, oldest first. */
+  list(): TrailEntry[] {
+    const from = Math.max(0, this.#count - TRAIL_SLOTS);
+    return Array.from({ length: this.#count - from }, (_, i) => {
+      const slot = (from + i) % TRAIL_SLOTS;
+      const refused = this.#refused[slot];
+      return {
+        type: this.#types[slot]!,
+        at: new Date(this.#timesMs[slot]!).toISOString(),
+        from: statePath(this.#from[slot]),
+        to: statePath(this.#to[slot]),
+        ...(refused === undefined ? {} : { refused }),
+      };
+    });
+  }
+
+  #add(type: string, to: unknown, refused: string | undefined): void {
+    const slot = this.#count++ % TRAIL_SLOTS;
+    this.#types[slot] = type;
+    this.#timesMs[slot] = Date.now();
+    this.#from[slot] = this.#state;
+    this.#to[slot] = to;
+    this.#refused[slot] = refused;
+  }
+}

@@ -1,0 +1,163 @@
+/** What operators see of actors and their statecharts. */
+import Type from 'typebox';
+import { closed, mapOf, nullable, oneOf, PageQuery, Timestamp, type Wire } from './shape.ts';
+
+const LinkSchema = Type.Object(
+  { kind: Type.String(), id: Type.String() },
+  { $id: 'ActorLink', ...closed, description: 'Another actor that this one has to do with.' },
+);
+
+const identity = {
+  kind: Type.String({ description: 'Such as `notebook-session` or `run`.' }),
+  id: Type.String(),
+  machine: Type.String({ description: 'The id of its statechart, for `GET /api/v3/charts/{machine}`.' }),
+  presence: oneOf(['live', 'stored', 'ended', 'failed'], {
+    description:
+      'Whether it is in memory, only in the store, in its final state, or was taken out of memory by an error of the server; ' +
+      'a failed one is restored by its next use.',
+  }),
+  state: Type.Unknown({ description: 'The state value of its statechart.' }),
+  path: Type.String({ description: 'The state as a path, such as `live.busy.running`.' }),
+  since: Type.String({ format: 'date-time', description: 'When it last changed its state.' }),
+  revision: Type.Integer({ description: 'How many transitions were stored.' }),
+  links: Type.Array(LinkSchema),
+};
+
+const ActorSchema = Type.Object(
+  {
+    ...identity,
+    lastEvents: Type.Array(
+      Type.Object({ type: Type.String(), at: Timestamp }, { $id: 'ActorEvent', ...closed }),
+    ),
+  },
+  { $id: 'Actor', ...closed },
+);
+export type Actor = Wire<typeof ActorSchema>;
+
+const filters = {
+  kind: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 100, description: 'Only actors of this kind, such as `run`.' }),
+  ),
+  state: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'Only actors in this state or one within it: `live` includes `live.busy.running`.',
+    }),
+  ),
+  q: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description:
+        'Only actors whose id, or the id of one that they have to do with, contains this text, in any case.',
+    }),
+  ),
+  ended: Type.Boolean({
+    default: false,
+    description:
+      'Whether to list also actors that ended or failed lately. The last 1,000 of the server are remembered.',
+  }),
+};
+
+export const ActorListQuery = Type.Object({ ...filters, ...PageQuery.properties }, closed);
+export interface ActorFilters {
+  readonly kind?: string | undefined;
+  readonly state?: string | undefined;
+  readonly q?: string | undefined;
+  readonly ended?: boolean | undefined;
+}
+
+export const ActorPageSchema = Type.Object(
+  {
+    items: Type.Array(ActorSchema),
+    nextCursor: nullable(
+      Type.String({ description: 'The `after` of the next page; null when there are no more items.' }),
+    ),
+    counts: Type.Array(
+      Type.Object(
+        { kind: Type.String(), state: Type.String(), count: Type.Integer() },
+        { $id: 'ActorCount', ...closed },
+      ),
+      {
+        description:
+          'How many actors there are of each kind in each state, whatever `kind` and `state` ask for.',
+      },
+    ),
+  },
+  { $id: 'ActorPage', ...closed },
+);
+export type ActorPage = Wire<typeof ActorPageSchema>;
+
+export const ActorDetailSchema = Type.Object(
+  {
+    ...identity,
+    createdAt: Timestamp,
+    context: mapOf(Type.Unknown(), {
+      description: 'Facts about it. Never code, prompts or credentials.',
+    }),
+    trail: Type.Array(
+      Type.Object(
+        {
+          at: Timestamp,
+          type: Type.String({ description: 'The type of the event.' }),
+          from: Type.String({ description: 'The state before, as a path.' }),
+          to: Type.String({ description: 'The state after.' }),
+          refused: Type.Optional(
+            Type.String({ description: 'The code of the error with which it was refused.' }),
+          ),
+        },
+        { $id: 'ActorTrailEntry', ...closed },
+      ),
+      { description: 'The last 32 events since it came into memory, oldest first.' },
+    ),
+    takes: Type.Array(Type.String(), {
+      description:
+        'The types of the events that its state takes. One that `refuses` has as well is decided by what it carries.',
+    }),
+    refuses: Type.Array(
+      Type.Object(
+        {
+          type: Type.String({ description: 'The type of the event.' }),
+          code: Type.String({ description: 'The code of the error.' }),
+          title: Type.String(),
+          advice: nullable(Type.String({ description: 'What the caller can do.' })),
+        },
+        { $id: 'ActorRefusal', ...closed },
+      ),
+      { description: 'What its state refuses, and why.' },
+    ),
+  },
+  { $id: 'ActorDetail', ...closed },
+);
+export type ActorDetail = Wire<typeof ActorDetailSchema>;
+
+export const ChartQuery = Type.Object(
+  {
+    version: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        description: 'The `version` of the chart: the answer may then be kept for ever.',
+      }),
+    ),
+  },
+  closed,
+);
+
+const ChartStateSchema = mapOf(Type.Unknown(), {
+  description:
+    'A state: `id`, `name`, `type` (`atomic`, `compound`, `parallel` or `final`), `initial`, `tags`, `refuses` (codes of errors by ' +
+    'event), `runs` (what works while it is active), `transitions` (`event`, `targets`, `guard`, `actions`), and `states`, which are ' +
+    'like this one.',
+});
+
+export const ChartSchema = Type.Object(
+  {
+    machine: Type.String(),
+    version: Type.String({ description: 'Changes with the chart.' }),
+    root: ChartStateSchema,
+  },
+  { $id: 'Chart', ...closed },
+);
+export type Chart = Wire<typeof ChartSchema>;
