@@ -3,12 +3,22 @@
  * kept apart and bounded: the oldest go when a workspace has more than it may. Nothing secret belongs in an entry.
  */
 import { timestamp } from '#src/core/clock.ts';
-import { newId, type WorkspaceId } from '#src/core/ids.ts';
+import { firstIdAt, isIdOf, newId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { type AuditRecord, auditedQueries, auditRecords } from '#storage/audit.ts';
 import type { RecordKind } from '#storage/codec.ts';
-import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
-import type { Entry, Store, Transaction } from '#storage/store.ts';
+import { workspaceRecords } from '#storage/identity.ts';
+import {
+  type CreationTimes,
+  checkCursor,
+  idBounds,
+  type Listing,
+  listingOf,
+  mergedEntries,
+  type PageRequest,
+  pageOf,
+} from '#storage/listing.ts';
+import type { Store, Transaction } from '#storage/store.ts';
 
 /** Who is at the other end of a request. */
 export interface AuditContext {
@@ -25,11 +35,28 @@ export interface AuditEntry extends AuditRecord {
 /** What was done; `detail` is null when absent. */
 export type AuditedChange = Pick<AuditRecord, 'action' | 'target' | 'outcome'> & { readonly detail?: string };
 
+/** Which entries to list, and in what order. */
+export interface AuditQuery extends PageRequest, CreationTimes {
+  readonly userId?: string | undefined;
+  /** What the action begins with, such as `token` or `token.create`. */
+  readonly action?: string | undefined;
+  readonly target?: string | undefined;
+}
+
+function matches(record: AuditRecord, { userId, action, target }: AuditQuery): boolean {
+  if (userId !== undefined && record.userId !== userId) return false;
+  if (target !== undefined && record.target !== target) return false;
+  return action === undefined || record.action.startsWith(action);
+}
+
 /** Most entries of a workspace, of each kind. */
 export const MAX_CHANGES = 20_000;
 export const MAX_QUERIES = 10_000;
 /** Entries beyond the most that are let be, so that they are removed many at a time. */
 const SLACK = 500;
+
+/** Entries of each kind that are deleted in one commit. */
+const MAX_DELETED = 200;
 
 /** The entries of one kind in one workspace. */
 interface Shelf {
@@ -62,26 +89,42 @@ export class AuditTrail {
     });
   }
 
-  /** Notes queries. */
+  /** Notes queries. Those in a workspace that was deleted since are left out: nobody would remove them. */
   noteQueries(entries: readonly { readonly workspaceId: string; readonly record: AuditRecord }[]): void {
     this.#store.write((tx) => {
       for (const { workspaceId, record } of entries)
-        this.#put(tx, auditedQueries, MAX_QUERIES, workspaceId, record);
+        if (tx.get(workspaceRecords, workspaceId) !== undefined)
+          this.#put(tx, auditedQueries, MAX_QUERIES, workspaceId, record);
     });
   }
 
-  /** The audit of a workspace, oldest first. Throws `invalid_cursor`. */
-  list(workspaceId: WorkspaceId, { after, limit }: PageRequest): Listing<AuditEntry> {
-    const isKnown = (kind: RecordKind<AuditRecord>, id: string) =>
-      this.#store.get(kind, workspaceId, id) !== undefined;
-    if (after !== undefined && !isKnown(auditRecords, after) && !isKnown(auditedQueries, after))
-      throw invalidCursor();
-    const page = { after, limit: limit + 1 };
-    const entries: Entry<AuditRecord>[] = [auditRecords, auditedQueries].flatMap((kind) => [
-      ...this.#store.list(kind, workspaceId, [], page),
-    ]);
-    entries.sort((a, b) => (a.id < b.id ? -1 : 1));
-    return listingOf(entries, limit, (record, id) => ({ id, ...record }));
+  /** Returns a page of a workspace's entries. Throws `invalid_cursor`. */
+  list(workspaceId: WorkspaceId, query: AuditQuery): Listing<AuditEntry> {
+    checkCursor(query.after, (text) => isIdOf('audit', text));
+    const page = pageOf(query, idBounds('audit', query));
+    const list = (kind: RecordKind<AuditRecord>) => this.#store.list(kind, workspaceId, [], page);
+    const entries = mergedEntries(list(auditRecords), list(auditedQueries), query.order);
+    return listingOf(entries, query.limit, (record, id) =>
+      matches(record, query) ? { id, ...record } : undefined,
+    );
+  }
+
+  /** Deletes some entries from before `ms` (since 1970), in one commit. Returns whether there may be more. */
+  deleteBefore(workspaceId: WorkspaceId, ms: number): boolean {
+    const page = { until: firstIdAt('audit', ms), limit: MAX_DELETED };
+    let hasMore = false;
+    this.#store.write((tx) => {
+      for (const kind of [auditRecords, auditedQueries]) {
+        const shelf = this.#shelves.get(shelfKey(kind, workspaceId));
+        const old = [...this.#store.list(kind, workspaceId, [], page)];
+        for (const { id } of old) {
+          tx.remove(kind, workspaceId, id);
+          if (shelf !== undefined) shelf.count--;
+        }
+        hasMore ||= old.length === MAX_DELETED;
+      }
+    });
+    return hasMore;
   }
 
   #put(
@@ -91,7 +134,7 @@ export class AuditTrail {
     workspaceId: string,
     record: AuditRecord,
   ): void {
-    const key = `${kind.name} ${workspaceId}`;
+    const key = shelfKey(kind, workspaceId);
     const shelf = this.#shelves.get(key) ?? {
       count: this.#count(kind, workspaceId, most),
       removedUpTo: undefined,
@@ -112,4 +155,8 @@ export class AuditTrail {
     for (const _ of this.#store.listKeys(kind, workspaceId, [], most + 2 * SLACK)) count++;
     return count;
   }
+}
+
+function shelfKey({ name }: RecordKind<AuditRecord>, workspaceId: string): string {
+  return `${name} ${workspaceId}`;
 }

@@ -4,8 +4,15 @@
  */
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
-import type { Auth, Principal, Requirements } from '#src/core/principal.ts';
-import { type AccessTokenRecord, accessTokenRecords, memberRecords, tokenHashes } from '#storage/identity.ts';
+import type { Auth, Principal, Requirements, TokenHolder } from '#src/core/principal.ts';
+import {
+  type AccessTokenRecord,
+  accessTokenRecords,
+  type MemberRecord,
+  memberRecords,
+  tokenHashes,
+  workspaceRecords,
+} from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Identity } from './identity.ts';
 import { ACTIONS, authorize } from './permissions.ts';
@@ -47,11 +54,20 @@ export class Authenticator implements Auth {
     return caller.principal;
   }
 
+  /** See `Auth`. */
+  identify(authorization: string): TokenHolder {
+    const token = bearerToken(authorization);
+    if (token === undefined) throw unauthenticated();
+    const { tokenId, record } = this.#validToken(tokenHash(token));
+    const { userId, scopes, workspaceId } = record;
+    return { tokenId, userId: userId as UserId, scopes, isBound: workspaceId !== null };
+  }
+
   /** Returns whether an earlier caller could still come in: the token is valid, and its user is still a member. */
   isStillValid({ tokenId, userId, workspaceId }: Principal): boolean {
     const token = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
     if (token === undefined || expiryOf(token) <= this.#identity.nowMs()) return false;
-    return this.#identity.store.get(memberRecords, workspaceId, userId) !== undefined;
+    return this.#member(workspaceId, userId) !== undefined;
   }
 
   /** Returns a test of whether callers could still come in now. It looks each caller up once, so use it at once. */
@@ -70,7 +86,7 @@ export class Authenticator implements Auth {
     const { tokenId, userId, workspaceId } = principal;
     const token = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
     if (token === undefined || expiryOf(token) <= this.#identity.nowMs()) return unauthenticated();
-    const member = this.#identity.store.get(memberRecords, workspaceId, userId);
+    const member = this.#member(workspaceId, userId);
     if (member === undefined) return notFound();
     try {
       authorize({ ...principal, role: member.role }, action);
@@ -95,27 +111,42 @@ export class Authenticator implements Auth {
   }
 
   #find(hash: string, workspaceHeader: string): Caller {
-    const { store } = this.#identity;
-    const tokenId = store.get(tokenHashes, SYSTEM, hash);
-    const token = tokenId === undefined ? undefined : store.get(accessTokenRecords, SYSTEM, tokenId);
-    if (tokenId === undefined || token === undefined) throw unauthenticated();
-    const expiresAtMs = expiryOf(token);
-    if (expiresAtMs <= this.#identity.nowMs()) throw unauthenticated();
+    const { tokenId, record: token } = this.#validToken(hash);
     if (workspaceHeader === '') {
       throw new AppError('missing_workspace', 'Name the workspace in the header Service-Workspace-Id.');
     }
     if (!PLAUSIBLE_WORKSPACE.test(workspaceHeader)) throw notFound();
     if (token.workspaceId !== null && token.workspaceId !== workspaceHeader) throw notFound();
-    const member = store.get(memberRecords, workspaceHeader, token.userId);
+    const member = this.#member(workspaceHeader, token.userId);
     if (member === undefined) throw notFound();
     const principal: Principal = Object.freeze({
       workspaceId: workspaceHeader as WorkspaceId,
       userId: token.userId as UserId,
-      tokenId: tokenId as TokenId,
+      tokenId,
       role: member.role,
       scopes: Object.freeze([...token.scopes]),
     });
-    return { principal, expiresAtMs };
+    return { principal, expiresAtMs: expiryOf(token) };
+  }
+
+  #validToken(hash: string): { readonly tokenId: TokenId; readonly record: AccessTokenRecord } {
+    const { store } = this.#identity;
+    const tokenId = store.get(tokenHashes, SYSTEM, hash);
+    const record = tokenId === undefined ? undefined : store.get(accessTokenRecords, SYSTEM, tokenId);
+    if (tokenId === undefined || record === undefined) throw unauthenticated();
+    if (expiryOf(record) <= this.#identity.nowMs()) throw unauthenticated();
+    // A token ends with the workspace that it is bound to.
+    const { workspaceId } = record;
+    if (workspaceId !== null && store.get(workspaceRecords, workspaceId) === undefined)
+      throw unauthenticated();
+    return { tokenId: tokenId as TokenId, record };
+  }
+
+  /** Returns what a user is in a workspace; undefined when they are no member, or it was deleted. */
+  #member(workspaceId: string, userId: string): MemberRecord | undefined {
+    const { store } = this.#identity;
+    if (store.get(workspaceRecords, workspaceId) === undefined) return undefined;
+    return store.get(memberRecords, workspaceId, userId);
   }
 
   #remember(key: string, caller: Caller): Caller {

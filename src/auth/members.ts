@@ -1,7 +1,7 @@
 /** The members of a workspace and their roles. A workspace always keeps an owner. */
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
-import type { UserId, WorkspaceId } from '#src/core/ids.ts';
+import { isPlausibleId, type UserId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal, Role } from '#src/core/principal.ts';
 import type { Member } from '#src/wire/identity.ts';
 import {
@@ -13,7 +13,7 @@ import {
   workspaceTokens,
 } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
-import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
+import { checkCursor, type Listing, listingOf, type PageRequest, pageOf } from '#storage/listing.ts';
 import type { Transaction } from '#storage/store.ts';
 import type { Identity } from './identity.ts';
 import { removeToken } from './tokens.ts';
@@ -23,6 +23,9 @@ export interface MemberFields {
   /** Null removes it. */
   readonly name?: string | null | undefined;
 }
+
+/** Throws when a member, who last changed then, is not in the state that a request asks for. */
+export type StateCheck = (updatedAt: string) => void;
 
 export class Members {
   readonly #identity: Identity;
@@ -71,17 +74,25 @@ export class Members {
   /** Returns a page of members, by user id. */
   list(workspaceId: WorkspaceId, { after, limit }: PageRequest): Listing<Member> {
     const { store } = this.#identity;
-    if (after !== undefined && store.get(memberRecords, workspaceId, after) === undefined)
-      throw invalidCursor();
-    const entries = store.list(memberRecords, workspaceId, [], { after, limit: limit + 1 });
+    checkCursor(after, isPlausibleId);
+    const entries = store.list(memberRecords, workspaceId, [], pageOf({ after }));
     return listingOf(entries, limit, (record, userId) => ({ userId, ...record }));
   }
 
-  /** Changes the given fields and returns the member. Throws `not_found`, and `last_owner` for the last owner's role. */
-  change(workspaceId: WorkspaceId, userId: string, fields: MemberFields): Member {
+  /**
+   * Changes the given fields and returns the member. Throws `not_found`, `last_owner` for the last owner's role, and what
+   * `checkState` throws.
+   */
+  change(
+    workspaceId: WorkspaceId,
+    userId: string,
+    fields: MemberFields,
+    checkState: StateCheck = () => {},
+  ): Member {
     return this.#identity.write((tx) => {
       const current = tx.get(memberRecords, workspaceId, userId);
       if (current === undefined) throw notFound();
+      checkState(current.updatedAt);
       const role = fields.role ?? current.role;
       if (role !== current.role) {
         if (role === 'owner') countOwners(tx, workspaceId, 1);
@@ -95,14 +106,18 @@ export class Members {
     });
   }
 
-  /** Removes a member and revokes their tokens that are bound to the workspace. Throws `not_found` and `last_owner`. */
-  remove(workspaceId: WorkspaceId, userId: string): void {
+  /**
+   * Removes a member and revokes their tokens that are bound to the workspace. Throws `not_found`, `last_owner`, and what
+   * `checkState` throws.
+   */
+  remove(workspaceId: WorkspaceId, userId: string, checkState: StateCheck = () => {}): void {
     const everything = { limit: Number.POSITIVE_INFINITY };
     const bound = [...this.#identity.store.list(workspaceTokens, workspaceId, [], everything)];
     this.#identity.write((tx) => {
       const current = tx.get(memberRecords, workspaceId, userId);
       if (current === undefined) throw notFound();
       if (current.role === 'owner') countOwners(tx, workspaceId, -1);
+      checkState(current.updatedAt);
       tx.remove(memberRecords, workspaceId, userId);
       tx.remove(userWorkspaces, SYSTEM, userId, workspaceId);
       for (const { id } of bound) removeToken(tx, id, (token) => token.userId === userId);

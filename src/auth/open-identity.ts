@@ -1,12 +1,16 @@
 /** Opens the identity plane: workspaces, members, access tokens, and who a request comes from. */
 import type { Principal } from '#src/core/principal.ts';
 import type { Secret } from '#src/core/secret.ts';
+import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import { Authenticator } from './authenticator.ts';
 import { type Bootstrapped, bootstrap } from './bootstrap.ts';
+import { EventTickets } from './event-tickets.ts';
 import { Identity } from './identity.ts';
 import { Members } from './members.ts';
+import { OwnAccounts } from './own-account.ts';
 import { AccessTokens } from './tokens.ts';
+import { WorkspaceDeletion, type WorkspaceOccupants } from './workspace-deletion.ts';
 import { Workspaces } from './workspaces.ts';
 
 export interface IdentityPlaneOptions {
@@ -20,7 +24,11 @@ export interface IdentityPlane {
   readonly authenticator: Authenticator;
   readonly members: Members;
   readonly workspaces: Workspaces;
+  /** Declares how what is left of deleted workspaces is removed, and returns what deletes them. */
+  openDeletion(removals: Removals, occupants: WorkspaceOccupants): WorkspaceDeletion;
   readonly tokens: AccessTokens;
+  readonly ownAccounts: OwnAccounts;
+  readonly tickets: EventTickets;
   readonly bootstrapped: Bootstrapped;
   /**
    * Calls `end` after every change of identity and once a second, with a test for callers who could no longer come
@@ -43,11 +51,16 @@ export async function openIdentity(options: IdentityPlaneOptions): Promise<Ident
     workspaceId: bootstrapWorkspace,
   });
   const authenticator = new Authenticator(identity);
+  const workspaces = new Workspaces(identity);
   return {
     authenticator,
     members: new Members(identity),
-    workspaces: new Workspaces(identity),
+    workspaces,
+    openDeletion: (removals, occupants) =>
+      new WorkspaceDeletion({ identity, workspaces, removals }, occupants),
     tokens: new AccessTokens(identity),
+    ownAccounts: new OwnAccounts(identity),
+    tickets: new EventTickets(authenticator),
     bootstrapped,
     onRevocation(end) {
       const check = () => {

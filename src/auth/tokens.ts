@@ -1,7 +1,7 @@
 /** Access tokens. The token itself leaves this file once, when it is created; only its hash is stored. */
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
-import { newId, type TokenId } from '#src/core/ids.ts';
+import { isIdOf, newId, type TokenId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Secret } from '#src/core/secret.ts';
 import type { AccessToken, NewAccessToken } from '#src/wire/identity.ts';
@@ -14,7 +14,14 @@ import {
   workspaceTokens,
 } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
-import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
+import {
+  checkCursor,
+  type Listing,
+  listingOf,
+  mergedEntries,
+  type PageRequest,
+  pageOf,
+} from '#storage/listing.ts';
 import type { Entry, Transaction } from '#storage/store.ts';
 import type { Identity } from './identity.ts';
 import { roleTooLow } from './permissions.ts';
@@ -37,16 +44,9 @@ export class AccessTokens {
     principal: Principal,
     request: NewAccessToken,
   ): { readonly token: AccessToken; readonly secret: Secret } {
+    this.checkCreation(principal, request);
     const { userId = principal.userId } = request;
     const forOther = userId !== principal.userId;
-    if (forOther && principal.role !== 'owner') throw roleTooLow(principal.role, 'owner');
-    const lacking = request.scopes.find((scope) => !principal.scopes.includes(scope));
-    if (lacking !== undefined) {
-      throw new AppError(
-        'missing_scope',
-        `You cannot give the scope ${lacking}: your access token lacks it.`,
-      );
-    }
     const { store } = this.#identity;
     if (store.get(memberRecords, principal.workspaceId, userId) === undefined) throw notFound('/userId');
     const token: AccessToken = {
@@ -57,11 +57,23 @@ export class AccessTokens {
       scopes: request.scopes,
       createdAt: this.#identity.timestamp(),
       createdBy: principal.userId,
-      expiresAt: request.expiresAt === undefined ? null : this.#futureTimestamp(request.expiresAt),
+      expiresAt: request.expiresAt == null ? null : this.#futureTimestamp(request.expiresAt),
     };
     const secret = newTokenSecret();
     this.#identity.write((tx) => putToken(tx, token, secret));
     return { token, secret };
+  }
+
+  /** Throws `role_too_low` or `missing_scope` when the caller may not create this token. */
+  checkCreation(principal: Principal, request: NewAccessToken): void {
+    const { userId, role, scopes } = principal;
+    const forOther = request.userId !== undefined && request.userId !== userId;
+    if (forOther && role !== 'owner') throw roleTooLow(role, 'owner');
+    const lacking = request.scopes.find(
+      (scope) => !scopes.includes(scope) && !(scope === 'server:observe' && this.#mayObserve(principal)),
+    );
+    if (lacking === undefined) return;
+    throw new AppError('missing_scope', `You cannot give the scope ${lacking}: your access token lacks it.`);
   }
 
   /** Returns a token. Throws `not_found`, also for a token that the caller may not see. */
@@ -73,7 +85,7 @@ export class AccessTokens {
 
   /** Returns a page of the tokens that the caller may see, oldest first. Throws `invalid_cursor`. */
   list(principal: Principal, { after, limit }: PageRequest): Listing<AccessToken> {
-    if (after !== undefined && this.#visible(principal, after) === undefined) throw invalidCursor();
+    checkCursor(after, (text) => isIdOf('token', text));
     return listingOf(this.#listVisible(principal, after), limit, (token) => token);
   }
 
@@ -99,15 +111,21 @@ export class AccessTokens {
     return isKnown ? shown(id, record) : undefined;
   }
 
-  *#listVisible(principal: Principal, after: string | undefined): Generator<Entry<AccessToken>> {
+  *#listVisible(principal: Principal, after: string | undefined): Generator<Entry<AccessToken | undefined>> {
     const { store } = this.#identity;
-    const page = { after, limit: Number.POSITIVE_INFINITY };
+    const page = pageOf({ after });
     const bound = store.list(workspaceTokens, principal.workspaceId, [], page);
     const free = store.list(userTokens, SYSTEM, [principal.userId], page);
-    for (const id of merged(ids(bound), ids(free))) {
-      const token = this.#visible(principal, id);
-      if (token !== undefined) yield { id, value: token };
-    }
+    for (const { id } of mergedEntries<unknown>(bound, free))
+      yield { id, value: this.#visible(principal, id) };
+  }
+
+  /**
+   * Whether the caller may give the scope that reads the metrics of the whole server: whoever may rotate its keyring. Stores
+   * that are older than the scope have no token with it.
+   */
+  #mayObserve(principal: Principal): boolean {
+    return principal.role === 'owner' && this.#boundTo(principal) === null;
   }
 
   #boundTo({ tokenId }: Principal): string | null {
@@ -151,27 +169,4 @@ export function removeToken(
 
 function shown(id: string, { hash: _, ...record }: AccessTokenRecord): AccessToken {
   return { id, ...record };
-}
-
-function* ids(entries: Iterable<Entry<null>>): Generator<string> {
-  for (const { id } of entries) yield id;
-}
-
-/** Merges two ascending sequences. Both are closed when the reader stops early, because an open one holds an LMDB snapshot. */
-function* merged(left: Generator<string>, right: Generator<string>): Generator<string> {
-  try {
-    let [a, b] = [left.next(), right.next()];
-    while (!a.done || !b.done) {
-      if (b.done || (!a.done && a.value < b.value)) {
-        if (!a.done) yield a.value;
-        a = left.next();
-      } else {
-        yield b.value;
-        b = right.next();
-      }
-    }
-  } finally {
-    left.return(undefined);
-    right.return(undefined);
-  }
 }

@@ -1,5 +1,5 @@
 import { AppError, notFound } from '#src/core/errors.ts';
-import { newId, type WorkspaceId } from '#src/core/ids.ts';
+import { isPlausibleId, newId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Workspace } from '#src/wire/identity.ts';
 import {
@@ -10,8 +10,8 @@ import {
   workspaceRecords,
 } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
-import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
-import type { Entry, Transaction } from '#storage/store.ts';
+import { checkCursor, type Listing, listingOf, type PageRequest, pageOf } from '#storage/listing.ts';
+import type { Transaction } from '#storage/store.ts';
 import type { Identity } from './identity.ts';
 
 /** Workspaces: creating them, and which ones a caller can enter. */
@@ -24,16 +24,20 @@ export class Workspaces {
 
   /** Creates a workspace whose owner is the caller. Throws `missing_scope` for a bound token, which could not enter it. */
   create(principal: Principal, name: string): Workspace {
-    if (this.#boundTo(principal) !== null) {
-      throw new AppError(
-        'missing_scope',
-        'This access token is bound to one workspace and cannot create another.',
-      );
-    }
+    this.checkCreation(principal);
     const id = newId<WorkspaceId>('workspace');
     const createdAt = this.#identity.timestamp();
     this.#identity.write((tx) => putWorkspace(tx, { id, name, createdAt, ownerId: principal.userId }));
     return { id, name, createdAt };
+  }
+
+  /** Throws `missing_scope` for a bound token. */
+  checkCreation(principal: Principal): void {
+    if (this.#boundTo(principal) === null) return;
+    throw new AppError(
+      'missing_scope',
+      'This access token is bound to one workspace and cannot create another.',
+    );
   }
 
   /** Returns a workspace. Throws `not_found` when the caller cannot enter it with this token. */
@@ -45,17 +49,12 @@ export class Workspaces {
 
   /** Returns a page of the workspaces that the caller can enter with this token, by id. */
   list(principal: Principal, { after, limit }: PageRequest): Listing<Workspace> {
-    if (after !== undefined && !this.#isVisible(principal, after)) throw invalidCursor();
-    return listingOf(this.#visible(principal, after), limit, (workspace) => workspace);
-  }
-
-  *#visible(principal: Principal, after: string | undefined): Generator<Entry<Workspace>> {
+    checkCursor(after, isPlausibleId);
     const { store } = this.#identity;
-    const page = { after, limit: Number.POSITIVE_INFINITY };
-    for (const { id } of store.list(userWorkspaces, SYSTEM, [principal.userId], page)) {
-      const workspace = this.#isVisible(principal, id) ? this.#load(id) : undefined;
-      if (workspace !== undefined) yield { id, value: workspace };
-    }
+    const entries = store.list(userWorkspaces, SYSTEM, [principal.userId], pageOf({ after }));
+    return listingOf(entries, limit, (_, id) =>
+      this.#isVisible(principal, id) ? this.#load(id) : undefined,
+    );
   }
 
   #load(id: string): Workspace | undefined {

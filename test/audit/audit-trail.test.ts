@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { type AuditContext, AuditTrail, MAX_CHANGES, MAX_QUERIES } from '#src/audit/audit-trail.ts';
+import { type TestContext, test } from 'node:test';
+import {
+  type AuditContext,
+  type AuditQuery,
+  AuditTrail,
+  MAX_CHANGES,
+  MAX_QUERIES,
+} from '#src/audit/audit-trail.ts';
 import { type EndedQuery, QueryAudit } from '#src/audit/query-audit.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
+import { workspaceRecords } from '#storage/identity.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;
@@ -27,6 +34,15 @@ const query: EndedQuery = {
   durationMs: 1.5,
 };
 
+/** Queries are kept only for a workspace that exists. */
+async function storeWithHome(t: TestContext) {
+  const temporary = await temporaryStore(t);
+  temporary.store.write((tx) =>
+    tx.put(workspaceRecords, { name: 'Home', createdAt: '2031-01-01T00:00:00.000Z', owners: 1 }, HOME),
+  );
+  return temporary;
+}
+
 function everything(audit: AuditTrail) {
   const items = [];
   for (let after: string | undefined; ; ) {
@@ -38,7 +54,7 @@ function everything(audit: AuditTrail) {
 }
 
 test('changes and queries are one list, in the order of time, page by page', async (t) => {
-  const { store } = await temporaryStore(t);
+  const { store } = await storeWithHome(t);
   const audit = new AuditTrail(store);
   for (let n = 0; n < 20; n++) {
     audit.noteAll(actor, [{ action: 'member.add', target: `${2 * n}`, outcome: 'done' }]);
@@ -55,8 +71,30 @@ test('changes and queries are one list, in the order of time, page by page', asy
   assert.deepEqual(audit.list('ws_other' as WorkspaceId, { limit: 5 }).items, []);
 });
 
+test('the audit can be asked by user, by the beginning of the action, by target and by time, in either order', async (t) => {
+  const { store } = await storeWithHome(t);
+  const audit = new AuditTrail(store);
+  const bob = { ...actor, principal: { ...actor.principal, userId: 'bob' as UserId } };
+  audit.noteAll(actor, [{ action: 'member.add', target: 'bob', outcome: 'done' }]);
+  audit.noteAll(bob, [{ action: 'token.create', target: 'tok_2', outcome: 'done' }]);
+  audit.noteAll(bob, [{ action: 'token.revoke', target: 'tok_2', outcome: 'done' }]);
+  const queries = new QueryAudit(audit);
+  queries.note(query);
+  queries[Symbol.dispose]();
+  await store.durable();
+  const actions = (filters: Partial<AuditQuery>) =>
+    audit.list(HOME, { limit: 10, ...filters }).items.map(({ action }) => action);
+  assert.deepEqual(actions({ userId: 'bob' }), ['token.create', 'token.revoke']);
+  assert.deepEqual(actions({ action: 'token.r' }), ['token.revoke']);
+  assert.deepEqual(actions({ target: 'bob' }), ['member.add']);
+  assert.deepEqual(actions({ userId: 'bob', order: 'desc' }), ['token.revoke', 'token.create']);
+  assert.deepEqual(actions({ order: 'desc' })[0], 'datasource.query');
+  assert.deepEqual(actions({ createdAfter: '2999-01-01T00:00:00Z' }), []);
+  assert.equal(actions({ createdAfter: '2000-01-01T00:00:00Z' }).length, 4);
+});
+
 test('queries that are alike are one entry, and others are not', async (t) => {
-  const { store } = await temporaryStore(t);
+  const { store } = await storeWithHome(t);
   const audit = new AuditTrail(store);
   const queries = new QueryAudit(audit);
   for (let n = 0; n < 1_000; n++) queries.note(query);
@@ -90,7 +128,7 @@ test('queries that are alike are one entry, and others are not', async (t) => {
 });
 
 test('any number of queries takes a bounded part of the store, and no change of a workspace', async (t) => {
-  const { store, reopen } = await temporaryStore(t);
+  const { store, reopen } = await storeWithHome(t);
   const first = new AuditTrail(store);
   first.noteAll(actor, [{ action: 'member.add', target: 'kept', outcome: 'done' }]);
   const note = async (audit: AuditTrail, count: number, from: number) => {
@@ -117,7 +155,7 @@ test('any number of queries takes a bounded part of the store, and no change of 
 });
 
 test('a workspace has a bounded number of changes, of which the oldest go', async (t) => {
-  const { store } = await temporaryStore(t);
+  const { store } = await storeWithHome(t);
   const audit = new AuditTrail(store);
   for (let n = 0; n < MAX_CHANGES + 2_000; n++) {
     audit.noteAll(actor, [{ action: 'token.create', target: `${n}`, outcome: 'done' }]);

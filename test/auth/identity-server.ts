@@ -1,21 +1,33 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
 import { accessTokenRoutes } from '#src/http/routes/access-tokens.ts';
 import { memberRoutes } from '#src/http/routes/members.ts';
 import { workspaceRoutes } from '#src/http/routes/workspaces.ts';
 import { createServer } from '#src/http/server.ts';
+import { Removals } from '#storage/removals.ts';
 import { openIdentity } from './identity-fixture.ts';
 
 /** The identity fixture behind a real server with the routes of identity alone. */
 export async function serveIdentity(t: TestContext) {
   const fixture = await openIdentity(t);
-  const { authenticator, store, workspaces, members, tokens } = fixture;
+  const { authenticator, store, identity, workspaces, members, tokens } = fixture;
+  const removals = new Removals(store, (error) => assert.ifError(error));
+  t.after(() => removals[Symbol.dispose]());
+  const deletion = new WorkspaceDeletion(
+    { identity, workspaces, removals },
+    { mayBeInUse: async () => false, isActive: () => false, forget: () => {}, unlink: () => {} },
+  );
   const server = await createServer({
     listen: { host: '127.0.0.1', port: 0 },
     auth: authenticator,
     log: { error: (fields, message) => assert.fail(`${message} ${JSON.stringify(fields)}`) },
     durable: () => store.durable(),
-    routes: [...workspaceRoutes(workspaces), ...memberRoutes(members), ...accessTokenRoutes(tokens)],
+    routes: [
+      ...workspaceRoutes(workspaces, deletion),
+      ...memberRoutes(members),
+      ...accessTokenRoutes(tokens),
+    ],
   });
   t.after(() => server[Symbol.asyncDispose]());
   return { ...fixture, baseUrl: `http://127.0.0.1:${server.port}` };

@@ -22,6 +22,7 @@ function allowed(role: Role): string[] {
 test('a viewer reads, governs datasources, and looks after their own tokens', () => {
   assert.deepEqual(allowed('viewer'), [
     'notebook.read',
+    'file.read',
     'environment.read',
     'session.read',
     'run.read',
@@ -45,15 +46,18 @@ test('an editor also writes', () => {
     [
       'notebook.write',
       'notebook.delete',
+      'file.write',
       'environment.write',
       'session.open',
       'session.close',
       'run.submit',
       'run.cancel',
+      'run.delete',
       'code.execute',
       'agent.open',
       'agent.prompt',
       'agent.close',
+      'agent.delete',
       'agent.share',
       'model.test',
       'datasource.create',

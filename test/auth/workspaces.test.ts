@@ -41,7 +41,7 @@ test('a workspace that one is no member of is not found', async (t) => {
       'not_found',
     );
     assert.equal(
-      refusalOf(() => workspaces.list(owner, { limit: 1, after: id })),
+      refusalOf(() => workspaces.list(owner, { limit: 1, after: `${id}/` })),
       'invalid_cursor',
     );
   }

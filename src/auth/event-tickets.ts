@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import { AppError } from '#src/core/errors.ts';
+import type { Principal } from '#src/core/principal.ts';
+import type { Authenticator } from './authenticator.ts';
+import { tokenHash } from './token-secret.ts';
+
+/** What a ticket opens: one stream, named by the action that following it needs and by its session. */
+export interface TicketPurpose {
+  readonly action: string;
+  readonly sessionId: string;
+}
+
+export interface IssuedTicket {
+  readonly ticket: string;
+  readonly expiresAtMs: number;
+}
+
+interface Ticket extends TicketPurpose {
+  readonly principal: Principal;
+  readonly expiresAtMs: number;
+}
+
+const LIFE_MS = 60_000;
+const RANDOM_BYTES = 32;
+/** How many tickets of one access token may be unused at once. */
+const MAX_PER_TOKEN = 100;
+
+/**
+ * Tickets with which a browser's `EventSource`, which sends no headers, opens one event stream: once, within a minute,
+ * as the caller who asked for the ticket, and only while that caller's token and membership are valid. They are in memory
+ * only, by their hashes, and gone after a restart.
+ */
+export class EventTickets {
+  readonly #authenticator: Authenticator;
+  /** By hash, in the order in which they expire. */
+  readonly #tickets = new Map<string, Ticket>();
+  readonly #countOf = new Map<string, number>();
+
+  constructor(authenticator: Authenticator) {
+    this.#authenticator = authenticator;
+  }
+
+  /** Returns a new ticket. Throws `quota_exceeded` when the caller's token has too many that are unused. */
+  issue(
+    principal: Principal,
+    { action, sessionId }: TicketPurpose,
+    nowMs: number = Date.now(),
+  ): IssuedTicket {
+    this.#dropExpired(nowMs);
+    const count = this.#countOf.get(principal.tokenId) ?? 0;
+    if (count >= MAX_PER_TOKEN) {
+      const detail = `An access token may have ${MAX_PER_TOKEN} unused tickets.`;
+      throw new AppError('quota_exceeded', detail, { headers: { 'retry-after': String(LIFE_MS / 1000) } });
+    }
+    const ticket = `tkt_${randomBytes(RANDOM_BYTES).toString('base64url')}`;
+    const expiresAtMs = nowMs + LIFE_MS;
+    this.#tickets.set(tokenHash(ticket), { principal, action, sessionId, expiresAtMs });
+    this.#countOf.set(principal.tokenId, count + 1);
+    return { ticket, expiresAtMs };
+  }
+
+  /**
+   * Returns the caller who asked for the ticket, which is used up, also when it is refused. Throws `unauthenticated` when
+   * there is no such ticket or it is for another stream, and what its caller would be refused with now.
+   */
+  redeem(text: string, { action, sessionId }: TicketPurpose, nowMs: number = Date.now()): Principal {
+    const hash = tokenHash(text);
+    const ticket = this.#tickets.get(hash);
+    if (ticket !== undefined) this.#drop(hash, ticket);
+    const isGood = ticket !== undefined && ticket.expiresAtMs > nowMs;
+    if (!isGood || ticket.action !== action || ticket.sessionId !== sessionId) {
+      throw new AppError('unauthenticated', 'The ticket was used, has expired, or is for another stream.');
+    }
+    const refusal = this.#authenticator.refusalNow(ticket.principal, action);
+    if (refusal !== undefined) throw refusal;
+    return ticket.principal;
+  }
+
+  #dropExpired(nowMs: number): void {
+    for (const [hash, ticket] of this.#tickets) {
+      if (ticket.expiresAtMs > nowMs) return;
+      this.#drop(hash, ticket);
+    }
+  }
+
+  #drop(hash: string, { principal }: Ticket): void {
+    this.#tickets.delete(hash);
+    const count = (this.#countOf.get(principal.tokenId) ?? 1) - 1;
+    if (count > 0) this.#countOf.set(principal.tokenId, count);
+    else this.#countOf.delete(principal.tokenId);
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * Deletes workspaces. The commit of a deletion removes the record without which nobody comes in; members, tokens that are
+ * bound to the workspace, and everything else in its partition of the store follow in bounded steps. Files are not touched.
+ */
+import { AppError } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Principal } from '#src/core/principal.ts';
+import { memberRecords, userWorkspaces, workspaceRecords, workspaceTokens } from '#storage/identity.ts';
+import { type Key, SYSTEM } from '#storage/keys.ts';
+import type { Removals } from '#storage/removals.ts';
+import type { Transaction } from '#storage/store.ts';
+import type { Identity } from './identity.ts';
+import { roleTooLow } from './permissions.ts';
+import { removeToken } from './tokens.ts';
+import type { Workspaces } from './workspaces.ts';
+
+/** Records that are removed in one commit at most. */
+const MAX_RECORDS = 200;
+
+const WORKSPACE = 'workspace';
+
+export interface WorkspaceDeletionOptions {
+  readonly identity: Identity;
+  readonly workspaces: Workspaces;
+  readonly removals: Removals;
+}
+
+/** What other planes do when a workspace is deleted. */
+export interface WorkspaceOccupants {
+  /** Resolves with whether a session is attached to an environment of the workspace. Takes as many turns as it needs. */
+  mayBeInUse(workspaceId: WorkspaceId): Promise<boolean>;
+  /** Whether something runs in the workspace now. */
+  isActive(workspaceId: WorkspaceId): boolean;
+  /** Takes everything of the workspace out of memory, with the commit of the deletion. */
+  forget(workspaceId: WorkspaceId): void;
+  /** Removes what lies elsewhere and belongs to a record of the workspace that is about to be removed. */
+  unlink(tx: Transaction, key: Key): void;
+}
+
+export class WorkspaceDeletion {
+  readonly #options: WorkspaceDeletionOptions;
+  readonly #occupants: WorkspaceOccupants;
+
+  constructor(options: WorkspaceDeletionOptions, occupants: WorkspaceOccupants) {
+    this.#options = options;
+    this.#occupants = occupants;
+    options.removals.define(WORKSPACE, (workspaceId) => this.#removeSome(workspaceId));
+  }
+
+  /**
+   * Deletes a workspace of which the caller is an owner. Rejects with `not_found`, `role_too_low`, `last_workspace` when the
+   * caller owns no other, and `workspace_in_use` while sessions are open in it.
+   */
+  async delete(principal: Principal, id: string): Promise<void> {
+    const { identity, removals } = this.#options;
+    const workspaceId = id as WorkspaceId;
+    this.#check(principal, id);
+    const isInUse = await this.#occupants.mayBeInUse(workspaceId);
+    this.#check(principal, id); // again: it may have been deleted meanwhile
+    if (isInUse || this.#occupants.isActive(workspaceId)) {
+      throw new AppError('workspace_in_use', 'Sessions are open in this workspace.');
+    }
+    this.#occupants.forget(workspaceId);
+    identity.write((tx) => {
+      tx.remove(workspaceRecords, id);
+      removals.add(tx, WORKSPACE, id, id);
+    });
+  }
+
+  #check(principal: Principal, id: string): void {
+    const { identity, workspaces } = this.#options;
+    const { userId } = principal;
+    workspaces.read(principal, id);
+    const role = identity.store.get(memberRecords, id, userId)?.role ?? 'viewer';
+    if (role !== 'owner') throw roleTooLow(role, 'owner');
+    const others = identity.store.list(userWorkspaces, SYSTEM, [userId], { limit: Number.POSITIVE_INFINITY });
+    for (const { id: other } of others) {
+      if (other === id || identity.store.get(workspaceRecords, other) === undefined) continue;
+      if (identity.store.get(memberRecords, other, userId)?.role === 'owner') return;
+    }
+    throw new AppError('last_workspace', 'You own no other workspace, and could not create one any more.');
+  }
+
+  #removeSome(workspaceId: string): boolean {
+    const { store } = this.#options.identity;
+    const keys = [...store.listPartition(workspaceId, MAX_RECORDS)];
+    store.write((tx) => {
+      for (const key of keys) this.#remove(tx, key);
+    });
+    return keys.length < MAX_RECORDS;
+  }
+
+  #remove(tx: Transaction, key: Key): void {
+    const [workspaceId, name, ...ids] = key;
+    const [id = ''] = ids;
+    this.#occupants.unlink(tx, key);
+    if (name === memberRecords.name) tx.remove(userWorkspaces, SYSTEM, id, workspaceId);
+    if (name === workspaceTokens.name) removeToken(tx, id);
+    tx.remove({ name, version: 1 }, workspaceId, ...ids);
+  }
+}
