@@ -2,6 +2,7 @@ import type { PromptBudget } from '#machines/agent-session.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
+import type { RunQuery } from '#src/runs/run-lists.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { ConversationRecord } from '#storage/conversations.ts';
 import type { JsonPage, PageRequest } from '#storage/listing.ts';
@@ -13,7 +14,7 @@ import { systemPrompt } from './instructions.ts';
 import type { LiveConversation } from './live-conversation.ts';
 import type { LiveConversations } from './live-conversations.ts';
 import type { Models } from './models/models.ts';
-import { PromptTurn } from './prompt-turn.ts';
+import { type AgentMetrics, PromptTurn } from './prompt-turn.ts';
 import type { DatasourceQueries } from './tools/datasource-tools.ts';
 import type { Notebooks } from './tools/notebook-access.ts';
 import type { Toolbox } from './tools/toolbox.ts';
@@ -36,6 +37,7 @@ export interface AgentPromptsOptions {
   readonly datasources: DatasourceQueries | undefined;
   readonly budget: PromptBudget;
   readonly silenceMs: number;
+  readonly metrics: AgentMetrics;
   readonly log: Log;
 }
 
@@ -64,7 +66,8 @@ export class AgentPrompts {
 
     const conversation = conversations.of(session);
     const { openToolbox, system } = this.#equip(caller, sessionId, record);
-    const runId = runs.begin(workspaceId, sessionId as SessionId, 'agent', { prompt });
+    const environmentId = agentActors.actors.peek(session)?.snapshot.context.environmentId ?? null;
+    const runId = runs.begin(workspaceId, sessionId as SessionId, 'agent', { prompt }, environmentId);
     mend(conversation, runId);
     const turn = new PromptTurn({ ...this.#options, runId, conversation, model, system, openToolbox });
     turn.ask(prompt);
@@ -72,10 +75,10 @@ export class AgentPrompts {
     return { runId, sessionId, status: 'running' };
   }
 
-  /** The prompts of a conversation as runs, oldest first. Throws `not_found` and `invalid_cursor`. */
-  list(caller: Principal, sessionId: string, { after, limit }: PageRequest): JsonPage {
+  /** The prompts of a conversation as runs. Throws `not_found` and `invalid_cursor`. */
+  list(caller: Principal, sessionId: string, page: PageRequest & Pick<RunQuery, 'include'>): JsonPage {
     this.#options.access.readable(caller, sessionId);
-    return this.#options.runs.list(caller.workspaceId, sessionId, after, limit, 'agent');
+    return this.#options.runs.list(caller.workspaceId, { ...page, sessionId, kind: 'agent' });
   }
 
   /** Asks for a prompt to be cancelled: the call to the provider is closed, tools are interrupted. */
@@ -87,8 +90,10 @@ export class AgentPrompts {
   #equip(caller: Principal, sessionId: string, { notebookSessionId, ...record }: ConversationRecord) {
     const { notebooks, datasources, log } = this.#options;
     const { workspaceId } = caller;
-    const { instructions, datasourceSlugs: slugs } = record;
+    const { instructions, datasourceSlugs } = record;
     const isBound = notebookSessionId !== null;
+    const selected = isBound ? notebooks.datasourceSlugs(workspaceId, sessionId) : [];
+    const slugs = [...new Set([...datasourceSlugs, ...selected])];
     const isEditable = isBound && notebooks.isEditable(workspaceId, sessionId);
     const hasDatasources = datasources !== undefined;
     // Loaded with the first prompt: starting the server must not pay for it.

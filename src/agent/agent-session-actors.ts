@@ -41,6 +41,21 @@ export class AgentActors {
       machineVersion: 1,
       machine: this.#provideMachine(),
       restored: { type: 'restored' },
+      shown: ({ environmentId, notebookSessionId, openedAt, run }) => ({
+        links: [
+          ...(environmentId === null ? [] : [{ kind: 'environment', id: environmentId }]),
+          ...(notebookSessionId === null ? [] : [{ kind: 'notebook-session', id: notebookSessionId }]),
+          ...(run === null ? [] : [{ kind: 'run', id: run.id }]),
+        ],
+        context: {
+          openedAt,
+          steps: run?.steps ?? null,
+          tokens: run?.tokens ?? null,
+          failures: run?.failures ?? null,
+          maxSteps: run?.maxSteps ?? null,
+          maxTokens: run?.maxTokens ?? null,
+        },
+      }),
     });
     const { conversations, runs } = options;
     this.plane = new SessionPlane({ actors: this.actors, live: conversations, runs, runKind: 'agent' });

@@ -2,12 +2,14 @@
 import { type AgentStatus, type agentSessionMachine, agentStatus } from '#machines/agent-session.ts';
 import type { Peek } from '#src/actors/actor-kind.ts';
 import type { ConversationRecord } from '#storage/conversations.ts';
+import { ownerOf } from './conversation-access.ts';
 import type { Entry } from './entry.ts';
 
 export interface AgentSessionSummary {
   readonly sessionId: string;
   readonly environmentId: string | null;
   readonly notebookSessionId: string | null;
+  readonly ownerId: string;
   readonly status: AgentStatus;
   /** In effect: what was asked for, or the default; null where there is none. */
   readonly config: { readonly model: string | null; readonly instructions: string | null };
@@ -41,6 +43,7 @@ export function agentSessionSummary(
     sessionId,
     environmentId: peek === undefined ? null : peek.snapshot.context.environmentId,
     notebookSessionId,
+    ownerId: ownerOf(record),
     status: isLost ? 'ready' : status,
     config: { model: model ?? defaultModel, instructions },
     context: { datasourceSlugs },

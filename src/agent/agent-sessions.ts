@@ -2,15 +2,23 @@
 import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
-import { type EnvironmentId, newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
+import { type EnvironmentId, isIdOf, newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane } from '#src/sessions/session-plane.ts';
 import type { Envelope } from '#src/wire/events.ts';
-import { type ConversationRecord, conversationRecords } from '#storage/conversations.ts';
-import { invalidCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
-import type { Entry, Store } from '#storage/store.ts';
+import { type ConversationRecord, conversationRecords, entryRecords } from '#storage/conversations.ts';
+import {
+  checkCursor,
+  type JsonPage,
+  jsonPageOf,
+  type Listing,
+  listingOf,
+  type PageRequest,
+  pageOf,
+} from '#storage/listing.ts';
+import type { Store, Transaction } from '#storage/store.ts';
 import type { AgentSessionActors } from './agent-session-actors.ts';
 import {
   type AgentSessionRecord,
@@ -27,8 +35,9 @@ import type { Notebooks } from './tools/notebook-access.ts';
 
 export interface OpenAgentRequest {
   readonly environmentId: string;
-  readonly notebookSessionId?: string;
-  readonly id?: string;
+  /** Null is the same as omitted, for this and for the id. */
+  readonly notebookSessionId?: string | null;
+  readonly id?: string | null;
   /** Omitted members stay what they are; null is the default. */
   readonly config?: { readonly model?: string | null; readonly instructions?: string | null };
   readonly context?: { readonly datasourceSlugs?: readonly string[] };
@@ -43,6 +52,8 @@ export interface AgentSessionsOptions {
   readonly conversations: LiveConversations;
   readonly models: Models;
   readonly notebooks: Notebooks;
+  /** Whether something is left of a conversation with this id that was deleted. */
+  readonly isBeingDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
 }
 
 export class AgentSessions {
@@ -54,7 +65,8 @@ export class AgentSessions {
 
   /**
    * Opens a new conversation or one that is saved; `isNew` is false when it was open already, in this environment with
-   * this binding. Throws `invalid_request`, `not_found`, `unknown_model`, `conversation_read_only`, `binding_differs`,
+   * this binding. Throws `invalid_request`, `not_found`, `unknown_model`, `conversation_read_only`,
+   * `conversation_not_shared`, `binding_differs`,
    * `notebook_not_ready`, `environment_differs`, `environment_closed` or `session_exists`; nothing has changed then.
    */
   open(
@@ -89,15 +101,32 @@ export class AgentSessions {
     return { record: this.#record(workspaceId, sessionId), isNew: !isSame };
   }
 
-  /** Returns the conversations that the caller may read, by id. */
-  list(principal: Principal, { after, limit }: PageRequest): Listing<AgentSessionSummary> {
-    const { store } = this.#options;
+  /** Throws the refusal of a caller who may not use the conversation that the request names. */
+  checkOpen(principal: Principal, request: OpenAgentRequest): void {
+    this.#saved(principal, this.#sessionIdOf(request), request);
+  }
+
+  /** Throws `not_found`, or `conversation_read_only`. */
+  checkUse(principal: Principal, sessionId: string): void {
+    this.#options.access.usable(principal, sessionId);
+  }
+
+  /** Makes a member the owner of a conversation. Throws what `ConversationAccess.handOver` throws. */
+  handOver(principal: Principal, sessionId: string, userId: string): AgentSessionSummary {
+    const record = this.#options.access.handOver(principal, sessionId, userId);
+    return this.#summary(principal.workspaceId, sessionId, record);
+  }
+
+  /** Returns a page of the conversations that the caller may read, by id. Throws `invalid_cursor`. */
+  list(principal: Principal, query: PageRequest): Listing<AgentSessionSummary> {
+    const { store, access } = this.#options;
     const { workspaceId } = principal;
-    if (after !== undefined && store.get(conversationRecords, workspaceId, after) === undefined) {
-      throw invalidCursor();
-    }
-    return listingOf(this.#readable(principal, after), limit, (record, id) =>
-      this.#summary(workspaceId, id, record),
+    checkCursor(query.after, (text) => isIdOf('conversation', text) || isIdOf('notebook', text));
+    return listingOf(
+      store.list(conversationRecords, workspaceId, [], pageOf(query)),
+      query.limit,
+      (record, id) =>
+        access.mayRead(principal, id, record) ? this.#summary(workspaceId, id, record) : undefined,
     );
   }
 
@@ -109,13 +138,47 @@ export class AgentSessions {
     return this.#record(principal.workspaceId, sessionId);
   }
 
-  /** Closes the session; its history stays. Throws `not_found`, `conversation_read_only` or `session_closed`. */
-  close(principal: Principal, sessionId: string): AgentSessionRecord {
+  /**
+   * Closes the session; its history stays. Throws `not_found`, `conversation_read_only`, `session_closed`, or what
+   * `checkState` throws for the session as it is.
+   */
+  close(
+    principal: Principal,
+    sessionId: string,
+    checkState: (record: () => AgentSessionRecord) => void = () => {},
+  ): AgentSessionRecord {
     const { access, actors } = this.#options;
     const { workspaceId } = principal;
+    const session = { workspaceId, id: sessionId };
     access.usable(principal, sessionId);
-    actors.ask({ workspaceId, id: sessionId }, { type: 'close' });
+    actors.check(session, { type: 'close' });
+    checkState(() => this.#record(workspaceId, sessionId));
+    actors.ask(session, { type: 'close' });
     return this.#record(workspaceId, sessionId);
+  }
+
+  /**
+   * Closes a session that is to be deleted and returns what erases it, in the same turn. Throws `session_busy` while a prompt
+   * runs in it; nothing has changed then.
+   */
+  prepareDeletion(session: ActorId): (tx: Transaction) => void {
+    const { actors, conversations } = this.#options;
+    this.#ensureAwake(session);
+    actors.checkStored(session, { type: 'delete' });
+    actors.tell(session, { type: 'close' });
+    return (tx) => {
+      actors.erase(tx, session);
+      conversations.forget(session);
+    };
+  }
+
+  /** Returns a page of the entries of a conversation. Throws `not_found` and `invalid_cursor`. */
+  entries(principal: Principal, sessionId: string, page: PageRequest): JsonPage {
+    const { access, store } = this.#options;
+    access.readable(principal, sessionId);
+    checkCursor(page.after, (text) => isIdOf('entry', text));
+    const entries = store.list(entryRecords, principal.workspaceId, [sessionId], pageOf(page));
+    return jsonPageOf(entries, page.limit, ({ document }) => document);
   }
 
   /** Closes the agent that is bound to this notebook session, if there is one. */
@@ -124,23 +187,25 @@ export class AgentSessions {
   }
 
   /**
-   * Returns what attaches a subscriber: snapshot, history, then live events. The stream of a closed session ends after the
-   * history. Throws `not_found` at once.
+   * Returns what attaches a subscriber, who gets the snapshot, what it has missed, the history, then live events;
+   * undefined when the session is closed. Throws `not_found` at once.
    */
-  subscribe(principal: Principal, sessionId: string, lastEventId: string): (sink: EventSink) => Subscription {
+  subscribe(
+    principal: Principal,
+    sessionId: string,
+    lastEventId: string,
+  ): ((sink: EventSink) => Subscription) | undefined {
     const { access, actors, plane } = this.#options;
     access.readable(principal, sessionId);
     const session = { workspaceId: principal.workspaceId, id: sessionId };
     this.#ensureAwake(session);
-    return plane.follow(session, {
-      lastEventId,
-      isClosed: () => statusOf(actors.peek(session)) === 'closed',
-      replay: () => this.#replay(session),
-    });
+    if (statusOf(actors.peek(session)) === 'closed') return undefined;
+    const attach = plane.follow(session, { lastEventId, replay: () => this.#replay(session) });
+    return access.followers.noted(principal, sessionId, attach);
   }
 
   #sessionIdOf({ id, notebookSessionId }: OpenAgentRequest): SessionId {
-    if (id !== undefined && notebookSessionId !== undefined && id !== notebookSessionId) {
+    if (id != null && notebookSessionId != null && id !== notebookSessionId) {
       throw new AppError('invalid_request', 'A bound conversation has the id of its notebook session.', {
         errors: [{ path: '/id', message: 'must be notebookSessionId when both are given' }],
       });
@@ -154,13 +219,20 @@ export class AgentSessions {
     sessionId: SessionId,
     { id, notebookSessionId }: OpenAgentRequest,
   ): ConversationRecord | undefined {
-    const { access, store } = this.#options;
+    const { access, store, isBeingDeleted } = this.#options;
     const isKnown = store.get(conversationRecords, principal.workspaceId, sessionId) !== undefined;
     if (!isKnown) {
-      if (id !== undefined && notebookSessionId === undefined) throw notFound('/id');
+      if (id != null && notebookSessionId == null) throw notFound('/id');
+      if (isBeingDeleted(principal.workspaceId, sessionId)) {
+        const detail = 'What was said here before is still being deleted. Try again in a moment.';
+        throw new AppError('unavailable', detail, { headers: { 'retry-after': '1' } });
+      }
       return undefined;
     }
-    const record = access.usable(principal, sessionId);
+    const record =
+      notebookSessionId == null
+        ? access.usable(principal, sessionId)
+        : access.usableInNotebook(principal, sessionId);
     if (record.notebookSessionId !== (notebookSessionId ?? null)) {
       const detail = `The conversation ${sessionId} is bound to the notebook session ${record.notebookSessionId}: name it.`;
       throw new AppError('binding_differs', detail);
@@ -177,7 +249,8 @@ export class AgentSessions {
     const now = timestamp();
     const { model, instructions } = config;
     const record: ConversationRecord = {
-      createdBy: before?.createdBy ?? userId,
+      createdBy: userId,
+      ...before,
       createdAt: before?.createdAt ?? now,
       updatedAt: now,
       notebookSessionId: notebookSessionId ?? null,
@@ -186,14 +259,6 @@ export class AgentSessions {
       datasourceSlugs: context.datasourceSlugs ?? before?.datasourceSlugs ?? [],
     };
     this.#options.store.write((tx) => tx.put(conversationRecords, record, workspaceId, sessionId));
-  }
-
-  *#readable(principal: Principal, after: string | undefined): Generator<Entry<ConversationRecord>> {
-    const { store, access } = this.#options;
-    const page = { after, limit: Number.POSITIVE_INFINITY };
-    for (const entry of store.list(conversationRecords, principal.workspaceId, [], page)) {
-      if (access.mayRead(principal, entry.id, entry.value)) yield entry;
-    }
   }
 
   /** Restores a session whose prompt a dead server left behind: it forgets the prompt before it does anything else. */

@@ -1,4 +1,7 @@
-/** Who may use a conversation: its creator and members with a grant. Owners of the workspace may read it. */
+/**
+ * Who may use a conversation: its owner and the members it is shared with. Owners of the workspace may read, share and hand
+ * over every conversation. Its first owner is its creator.
+ */
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
@@ -10,6 +13,7 @@ import {
 } from '#storage/conversations.ts';
 import { memberRecords } from '#storage/identity.ts';
 import type { Store } from '#storage/store.ts';
+import { ConversationFollowers } from './conversation-followers.ts';
 
 /** What a member was granted of a conversation, as it is served. */
 export interface Grant extends ConversationGrant {
@@ -17,6 +21,7 @@ export interface Grant extends ConversationGrant {
 }
 
 export class ConversationAccess {
+  readonly followers = new ConversationFollowers();
   readonly #store: Store;
 
   constructor(store: Store) {
@@ -37,7 +42,25 @@ export class ConversationAccess {
   /** Throws `not_found`, or `conversation_read_only` for an owner of the workspace whose it is not. */
   usable(principal: Principal, id: string): ConversationRecord {
     const record = this.readable(principal, id);
-    if (!this.#mayUse(principal, id, record)) throw readOnly();
+    if (!this.#mayUse(principal, id, record)) throw readOnly(record);
+    return record;
+  }
+
+  /**
+   * Throws as `usable` does, but `conversation_not_shared` instead of `not_found` for the conversation of a notebook: every
+   * editor can see that the notebook has one, and has to know whom to ask.
+   */
+  usableInNotebook(principal: Principal, id: string): ConversationRecord {
+    const record = this.#store.get(conversationRecords, principal.workspaceId, id);
+    const isBound = record !== undefined && record.notebookSessionId !== null;
+    if (isBound && !this.mayRead(principal, id, record)) throw notShared(record);
+    return this.usable(principal, id);
+  }
+
+  /** Throws `not_found`, or `conversation_read_only` when the caller may not share the conversation and hand it over. */
+  checkSharing(principal: Principal, id: string): ConversationRecord {
+    const record = this.readable(principal, id);
+    if (principal.role !== 'owner' && ownerOf(record) !== principal.userId) throw readOnly(record);
     return record;
   }
 
@@ -52,12 +75,8 @@ export class ConversationAccess {
   /** Lets a member use the conversation. Idempotent. Throws `invalid_request` for a user who is not a member. */
   grant(principal: Principal, id: string, userId: string): Grant {
     const { workspaceId } = principal;
-    this.#own(principal, id);
-    if (this.#store.get(memberRecords, workspaceId, userId) === undefined) {
-      throw new AppError('invalid_request', 'A conversation can be shared with members of its workspace.', {
-        errors: [{ path: '/userId', message: 'is no member of this workspace' }],
-      });
-    }
+    this.checkSharing(principal, id);
+    this.#requireMember(principal, userId);
     const known = this.#store.get(conversationGrants, workspaceId, id, userId);
     if (known !== undefined) return { userId, ...known };
     const grant = { grantedBy: principal.userId, createdAt: timestamp() };
@@ -65,24 +84,78 @@ export class ConversationAccess {
     return { userId, ...grant };
   }
 
-  /** Takes a grant back; a member may give up their own. Throws `not_found`. */
+  /** Takes a grant back, and ends the event streams that it allowed; a member may give up their own. Throws `not_found`. */
   revoke(principal: Principal, id: string, userId: string): void {
     const { workspaceId } = principal;
     if (userId === principal.userId) this.readable(principal, id);
-    else this.#own(principal, id);
+    else this.checkSharing(principal, id);
     if (this.#store.get(conversationGrants, workspaceId, id, userId) === undefined) throw notFound();
     this.#store.write((tx) => tx.remove(conversationGrants, workspaceId, id, userId));
+    this.#endStreams(workspaceId, id);
   }
 
-  #own(principal: Principal, id: string): void {
-    if (this.readable(principal, id).createdBy !== principal.userId) throw readOnly();
+  /**
+   * Makes a member the owner of the conversation, whether it is open or closed. The owner until then keeps the use of it,
+   * as a member it is shared with. Throws `invalid_request` for a user who is not a member.
+   */
+  handOver(principal: Principal, id: string, userId: string): ConversationRecord {
+    const { workspaceId } = principal;
+    const record = this.checkSharing(principal, id);
+    this.#requireMember(principal, userId);
+    const before = ownerOf(record);
+    if (before === userId) return record;
+    const now = timestamp();
+    const handedOver = { ...record, ownerId: userId, updatedAt: now };
+    this.#store.write((tx) => {
+      tx.put(conversationRecords, handedOver, workspaceId, id);
+      tx.remove(conversationGrants, workspaceId, id, userId);
+      if (tx.get(memberRecords, workspaceId, before) === undefined) return;
+      tx.put(conversationGrants, { grantedBy: principal.userId, createdAt: now }, workspaceId, id, before);
+    });
+    this.#endStreams(workspaceId, id);
+    return handedOver;
   }
 
-  #mayUse({ workspaceId, userId }: Principal, id: string, { createdBy }: ConversationRecord): boolean {
-    return createdBy === userId || this.#store.get(conversationGrants, workspaceId, id, userId) !== undefined;
+  #endStreams(workspaceId: string, id: string): void {
+    const record = this.#store.get(conversationRecords, workspaceId, id);
+    this.followers.endUnless(
+      workspaceId,
+      id,
+      (principal) => record !== undefined && this.mayRead(principal, id, record),
+    );
+  }
+
+  #requireMember({ workspaceId }: Principal, userId: string): void {
+    if (this.#store.get(memberRecords, workspaceId, userId) !== undefined) return;
+    throw new AppError('invalid_request', 'A conversation can be shared with members of its workspace.', {
+      errors: [{ path: '/userId', message: 'is not a member of this workspace' }],
+    });
+  }
+
+  #mayUse({ workspaceId, userId }: Principal, id: string, record: ConversationRecord): boolean {
+    return (
+      ownerOf(record) === userId || this.#store.get(conversationGrants, workspaceId, id, userId) !== undefined
+    );
   }
 }
 
-function readOnly(): AppError {
-  return new AppError('conversation_read_only', 'This conversation is somebody else’s: you may read it.');
+/** Returns the user whom the conversation belongs to. */
+export function ownerOf({ ownerId, createdBy }: ConversationRecord): string {
+  return ownerId ?? createdBy;
+}
+
+function readOnly(record: ConversationRecord): AppError {
+  const ownerId = ownerOf(record);
+  const detail =
+    `This conversation belongs to ${ownerId}. They and the owners of the workspace can share it, also with themselves, ` +
+    'and hand it over.';
+  return new AppError('conversation_read_only', detail, { members: { ownerId } });
+}
+
+function notShared(record: ConversationRecord): AppError {
+  const ownerId = ownerOf(record);
+  const detail =
+    `The agent conversation of this notebook belongs to ${ownerId}. Ask them, or an owner of the workspace, to share it ` +
+    'with you or to hand it over.';
+  return new AppError('conversation_not_shared', detail, { members: { ownerId } });
 }

@@ -48,7 +48,7 @@ export interface StoredEntry {
   readonly entry: Entry;
   /** The model that wrote it; null for what a person or a tool said. */
   readonly model: string | null;
-  /** One for each part of the content; empty when no part has any. */
+  /** What the provider wants back, part by part of the content; empty when it wants nothing back. */
   readonly provider: readonly ProviderData[];
 }
 

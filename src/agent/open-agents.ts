@@ -5,16 +5,21 @@ import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { StreamMaker } from '#src/sessions/live-sessions.ts';
+import { conversationRecords } from '#storage/conversations.ts';
+import type { Removals } from '#storage/removals.ts';
+import type { RunIndexEntry } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 import { AgentPrompts } from './agent-prompts.ts';
 import { AgentActors } from './agent-session-actors.ts';
 import { statusOf } from './agent-session-record.ts';
 import { AgentSessions } from './agent-sessions.ts';
 import { ConversationAccess } from './conversation-access.ts';
+import { CONVERSATION, ConversationDeletion, type RemovePrompts } from './conversation-deletion.ts';
 import { LiveConversations } from './live-conversations.ts';
 import { type KeyVault, ModelKeys } from './models/model-keys.ts';
 import { testModel } from './models/model-test.ts';
 import { type LocalModel, type ModelSettings, Models } from './models/models.ts';
+import type { AgentMetrics } from './prompt-turn.ts';
 import type { DatasourceQueries } from './tools/datasource-tools.ts';
 import type { Notebooks } from './tools/notebook-access.ts';
 
@@ -30,8 +35,11 @@ export interface AgentPlaneOptions {
   readonly runtime: ActorRuntime;
   readonly environments: EnvironmentActors;
   readonly runs: RunRepository;
+  readonly removals: Removals;
+  readonly removePrompts: RemovePrompts;
   readonly settings: AgentSettings;
   readonly log: Log;
+  readonly metrics: AgentMetrics;
   readonly makeStream: StreamMaker;
   readonly notebooks: Notebooks;
   /** Absent: agents are offered no tools for datasources. */
@@ -60,12 +68,21 @@ export function openAgents(options: AgentPlaneOptions) {
   });
   const { actors, plane } = agentActors;
   const shared = { store, access, conversations, models, notebooks };
+  const { removals, removePrompts } = options;
+  const sessions = new AgentSessions({
+    ...shared,
+    actors,
+    plane,
+    environments,
+    isBeingDeleted: (workspaceId, id) => removals.isPending(CONVERSATION, workspaceId, id),
+  });
   return {
     keys,
     models,
     access,
     plane,
-    sessions: new AgentSessions({ ...shared, actors, plane, environments }),
+    sessions,
+    deletion: new ConversationDeletion({ store, access, sessions, removals, removePrompts }),
     prompts: new AgentPrompts({
       ...shared,
       runs,
@@ -73,15 +90,26 @@ export function openAgents(options: AgentPlaneOptions) {
       datasources: options.datasources,
       budget: { maxSteps: settings.agentMaxSteps, maxTokens: settings.agentMaxTokens },
       silenceMs: settings.modelSilenceS * 1000,
+      metrics: options.metrics,
       log,
     }),
     testModel: (workspaceId: string, model: string | null, signal: AbortSignal) =>
       testModel(models, workspaceId, model, signal),
+    /** Returns whether the run may appear in lists of this caller. */
+    mayReadRun(
+      principal: Principal,
+      { kind, sessionId }: Pick<RunIndexEntry, 'kind' | 'sessionId'>,
+    ): boolean {
+      if (kind === 'notebook') return true;
+      const conversation = store.get(conversationRecords, principal.workspaceId, sessionId);
+      return conversation !== undefined && access.mayRead(principal, sessionId, conversation);
+    },
     /** Runs of notebooks are every member's; those of a conversation are for whom the conversation is. */
-    guardRun(principal: Principal, runId: string, wanted: 'read' | 'use'): void {
+    guardRun(principal: Principal, runId: string, wanted: 'read' | 'use' | 'delete'): void {
       const conversation = runs.conversationOf(principal.workspaceId, runId);
       if (conversation === undefined) return;
       if (wanted === 'use') access.usable(principal, conversation);
+      else if (wanted === 'delete') access.checkSharing(principal, conversation);
       else access.readable(principal, conversation);
     },
   };

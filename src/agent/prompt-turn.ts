@@ -11,6 +11,7 @@ import type { RunEnding } from '#machines/agent-session.ts';
 import type { Failure } from '#src/core/errors.ts';
 import { faultPoint } from '#src/core/fault-points.ts';
 import { type AssetId, newId, type RunId } from '#src/core/ids.ts';
+import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { TokenUsage } from '#src/runs/run-output.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { type AssetRecord, assetRecords } from '#storage/runs.ts';
@@ -36,7 +37,11 @@ export interface PromptTurnOptions {
   readonly silenceMs: number;
   readonly runs: RunRepository;
   readonly store: Store;
+  readonly metrics: AgentMetrics;
 }
+
+/** What is counted of agents. */
+export type AgentMetrics = Pick<ServerMetrics, 'modelCalls' | 'modelTokens' | 'toolCalls'>;
 
 export type StepReport =
   | { readonly type: 'step.done'; readonly calls: number; readonly tokens: number }
@@ -82,6 +87,7 @@ export class PromptTurn {
     const messages = this.#messages();
     const entryId = conversation.beginDraft(this.runId);
     let answer: ModelAnswer;
+    const startedAtMs = performance.now();
     try {
       answer = await askModel({
         target: await model.target(),
@@ -96,10 +102,12 @@ export class PromptTurn {
         onReasoning: (text) => this.#hear(signal, 'reasoning-delta', text),
       });
     } catch (error) {
+      this.#countCall(startedAtMs, errorTypeOf(error, signal));
       signal.throwIfAborted();
       if (error instanceof ModelFailure) return this.#failed(error);
       throw error;
     }
+    this.#countCall(startedAtMs, '', answer.usage);
     signal.throwIfAborted();
     return this.#take(entryId, answer);
   }
@@ -114,11 +122,15 @@ export class PromptTurn {
       openCalls(conversation.entries).map(async (call) => {
         const wrong = this.#invalid.get(call.callId);
         faultPoint('tool.called');
+        const startedAtMs = performance.now();
         const outcome: ToolOutcome =
           wrong === undefined
-            ? await toolbox.run(call, { callId: call.callId, signal })
+            ? await toolbox.run(call, { callId: call.callId, runId: this.runId, signal })
             : { status: 'failed', text: `The call of ${call.name} was not carried out: ${wrong}.` };
         faultPoint('tool.ran');
+        this.#options.metrics.toolCalls
+          .of(wrong === undefined && toolbox.knows(call.name) ? call.name : 'other', outcome.status)
+          .observe((performance.now() - startedAtMs) / 1000);
         this.#addResult(call, outcome);
       }),
     );
@@ -148,6 +160,15 @@ export class PromptTurn {
       output,
       assets: new Map(),
     });
+  }
+
+  #countCall(startedAtMs: number, errorType: string, usage?: ModelAnswer['usage']): void {
+    const { metrics, model } = this.#options;
+    const [provider = ''] = model.id.split('/', 1);
+    metrics.modelCalls.of('chat', provider, errorType).observe((performance.now() - startedAtMs) / 1000);
+    if (usage === undefined) return;
+    metrics.modelTokens.of('chat', provider, 'input').observe(usage.inputTokens);
+    metrics.modelTokens.of('chat', provider, 'output').observe(usage.outputTokens);
   }
 
   #messages() {
@@ -238,6 +259,12 @@ export class PromptTurn {
     if (known >= 0) this.#warnings.splice(known, 1);
     this.#warn(code, `The model no longer saw ${left.join(' and ')}: the history is longer than its window.`);
   }
+}
+
+/** Returns the kind of a failure: one of a few words. */
+function errorTypeOf(error: unknown, signal: AbortSignal): string {
+  if (signal.aborted) return 'cancelled';
+  return error instanceof ModelFailure ? error.failure.code : '_OTHER';
 }
 
 const REFUSED: Failure = { code: 'model_refused', message: 'The model refused to answer.' };

@@ -1,5 +1,5 @@
 /**
- * Where the protocols of the vendors keep the pieces of an answer's text. What is not known here is no mistake: it is left to
+ * Where the protocols of the vendors keep the pieces of an answer's text. What is not known here is left to
  * the AI SDK alone.
  */
 import type { ProviderName } from './model-id.ts';
@@ -14,9 +14,9 @@ export interface Piece {
 }
 
 export interface DeltaFormat {
-  /** The piece of an event that carries one and nothing else that matters. */
+  /** Returns the piece of an event that carries one and nothing else that matters. */
   read(event: Fields): Piece | undefined;
-  /** The event with another text in the piece's stead. */
+  /** Returns the event with another text in place of the piece. */
   write(event: Fields, text: string): Fields;
 }
 
@@ -28,7 +28,7 @@ const CHAT_KINDS: Readonly<Record<string, PieceKind>> = {
   reasoning: 'reasoning',
 };
 
-/** `choices[0].delta.content`, with members beside it that are empty. */
+/** `choices[0].delta.content`; the other members of the delta must be empty. */
 const chatCompletions: DeltaFormat = {
   read({ choices }) {
     if (!Array.isArray(choices) || choices.length !== 1) return undefined;
@@ -46,7 +46,7 @@ const chatCompletions: DeltaFormat = {
   },
 };
 
-/** The one member that says something; undefined when none does or several do. */
+/** Returns the one member that is not empty; undefined when none is or several are. */
 function keyOfPiece(delta: Fields): string | undefined {
   let found: string | undefined;
   for (const key in delta) {

@@ -78,7 +78,7 @@ export class DeltaTap {
   }
 }
 
-/** The object that is the last line of an event; undefined when it is something else. */
+/** Returns the object that is the last line of an event; undefined when it is something else. */
 function dataOf(event: string, from: number): Fields | undefined {
   if (event.indexOf('\n', from) >= 0) return undefined;
   try {

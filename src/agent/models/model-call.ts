@@ -192,7 +192,7 @@ async function collect(
         const { toolCallId: callId, toolName: name, providerMetadata } = part;
         const input = inputOf(part.input);
         blocks.push({
-          // What could not be read is kept as text for the person; the model is told what was wrong.
+          // What could not be read is kept as text for the person; the model gets a message that says what was wrong.
           part: { type: 'tool-call', callId, name, input: input === undefined ? part.input : input },
           provider: providerData(providerMetadata),
         });
@@ -225,7 +225,7 @@ function providerData(data: unknown): ProviderData {
   return typeof data === 'object' && data !== null ? { ...data } : null;
 }
 
-/** The arguments of a call; undefined when they are no JSON. None at all are an empty object. */
+/** Returns the arguments of a call; undefined when they are not JSON, an empty object when there are none. */
 function inputOf(text: string): unknown {
   if (text.trim() === '') return {};
   try {
@@ -235,7 +235,7 @@ function inputOf(text: string): unknown {
   }
 }
 
-/** What a provider does not say counts as none. */
+/** Returns the tokens that were used. What a provider does not report counts as none. */
 function usageOf({ inputTokens, outputTokens }: LanguageModelV3Usage): Usage {
   return {
     inputTokens: inputTokens.total ?? 0,

@@ -1,12 +1,13 @@
-/** Why a model gave no answer, told in our own words: what providers say holds prompts and keys. */
+/** Why a model gave no answer, in our own words: messages of providers can contain prompts and keys. */
 import type { APICallError } from '@ai-sdk/provider';
 import type { Failure } from '#src/core/errors.ts';
+import type { FailureCode } from '#src/core/failures.ts';
 
 export class ModelFailure extends Error {
   readonly failure: Failure;
   /** How long to wait before another attempt: null when another could not end otherwise, `undefined` when the provider does not say. */
   readonly retryMs: number | null | undefined;
-  constructor(code: string, message: string, retryMs: number | null | undefined) {
+  constructor(code: FailureCode, message: string, retryMs: number | null | undefined) {
     super(message);
     this.name = 'ModelFailure';
     this.failure = { code, message };
@@ -25,7 +26,7 @@ const REPEATED = 300;
 const CONTEXT_WORDS =
   /context[_ ](length|window|size)|prompt is too long|maximum context|too many tokens|exceeds the available context/i;
 
-/** What a failed call means. */
+/** Returns what a failed call means. */
 export function modelFailureOf(error: unknown, model: AskedModel): ModelFailure {
   if (error instanceof ModelFailure) return error;
   if (isApiCallError(error)) return ofCall(error, model);
@@ -34,12 +35,12 @@ export function modelFailureOf(error: unknown, model: AskedModel): ModelFailure 
   if (/overloaded/.test(kind)) return overloaded();
   if (/rate_limit/.test(kind)) return rateLimited(undefined);
   if (/JSONParse|TypeValidation|InvalidResponseData|NoOutputGenerated/.test(kind)) {
-    return new ModelFailure('model_answer_invalid', 'The model’s server sent what is no answer.', undefined);
+    return new ModelFailure('model_answer_invalid', 'The model’s server sent an invalid answer.', undefined);
   }
   return new ModelFailure('model_failed', 'The model’s server reported a failure.', undefined);
 }
 
-/** By its name: several copies of the SDK's classes are loaded, and none is before the first prompt. */
+/** Recognises the error by its name: several copies of the SDK's classes are loaded, and none before the first prompt. */
 function isApiCallError(error: unknown): error is APICallError {
   return error instanceof Error && error.name === 'AI_APICallError';
 }
@@ -78,7 +79,7 @@ function overloaded(hint?: number): ModelFailure {
   return new ModelFailure('model_overloaded', 'The model’s server is overloaded or fails.', hint);
 }
 
-/** `retry-after-ms`, or `retry-after` as seconds or as a date. */
+/** Returns the pause that `retry-after-ms` asks for, or `retry-after` as seconds or as a date. */
 function hintMs(headers: Readonly<Record<string, string>>): number | undefined {
   const exact = Number(headers['retry-after-ms'] ?? Number.NaN);
   if (exact >= 0) return exact;
@@ -90,7 +91,7 @@ function hintMs(headers: Readonly<Record<string, string>>): number | undefined {
   return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
 }
 
-/** The provider's own message, without what was sent to it. */
+/** Returns the provider's own message, without what was sent to it. */
 function words({ message, responseBody = '' }: APICallError, secrets: readonly string[]): string {
   let text = message;
   try {

@@ -22,7 +22,7 @@ export function parseModelId(text: string): ModelId {
   const name = text.slice(slash + 1);
   if (provider === undefined || slash < 0 || !/^\S{1,256}$/.test(name)) {
     const known = PROVIDERS.map((each) => `${each}/…`).join(', ');
-    throw new AppError('unknown_model', `${JSON.stringify(text)} is no model id. There are ${known}.`, {
+    throw new AppError('unknown_model', `${JSON.stringify(text)} is not a model id. There are ${known}.`, {
       errors: [{ path: '/config/model', message: `must be one of ${known}` }],
     });
   }

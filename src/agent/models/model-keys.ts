@@ -26,7 +26,7 @@ export class ModelKeys {
     return this.#store.get(modelKeyRecords, workspaceId, provider) !== undefined;
   }
 
-  /** For a request to the provider, never for an answer. */
+  /** Returns the key, which may only be used in a request to the provider, never in an answer. */
   open(workspaceId: string, provider: KeyedProvider): string | undefined {
     return this.has(workspaceId, provider) ? this.#vault.open(workspaceId, nameOf(provider)) : undefined;
   }
@@ -51,7 +51,7 @@ export class ModelKeys {
   }
 }
 
-/** No slug of a datasource has a colon, so the two cannot meet in the vault. */
+/** Returns a name that is never a datasource's: their slugs contain no colon. */
 function nameOf(provider: KeyedProvider): string {
   return `model-key:${provider}`;
 }

@@ -8,13 +8,13 @@ export interface ModelWireOptions {
   readonly dispatcher: Dispatcher;
   /** Called for every piece of an answer, before anything else is done with it. */
   readonly onByte: () => void;
-  /** Takes the bytes of an event stream; answers what of it goes to the SDK. */
+  /** Takes bytes of an event stream. Returns those that the SDK is to get. */
   readonly tap: { push(bytes: Uint8Array): string; end(): string };
 }
 
 let shared: Promise<Dispatcher> | undefined;
 
-/** What is used for all servers that have an address. Time limits are those of whoever asks. */
+/** The HTTP agent for all servers that have an address. Callers have time limits of their own. */
 export function sharedDispatcher(): Promise<Dispatcher> {
   shared ??= import('undici').then(
     ({ Agent }) => new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: 30_000 } }),
@@ -22,7 +22,7 @@ export function sharedDispatcher(): Promise<Dispatcher> {
   return shared;
 }
 
-/** A redirect is an answer like any other: keys are for the server that they were given for. */
+/** Returns a `fetch` that does not follow redirects, because keys are meant for one server only. */
 export function fetchThrough(options: ModelWireOptions): typeof fetch {
   return (input, init = {}) =>
     new Promise((resolve, reject) => {
@@ -36,7 +36,7 @@ export function fetchThrough(options: ModelWireOptions): typeof fetch {
     });
 }
 
-/** Of an answer that is no stream of events: a refusal, in words. */
+/** The most bytes of an answer that is not an event stream: a refusal, in words. */
 const MAX_PLAIN_BYTES = 1024 * 1024;
 const BODILESS = new Set([204, 205, 304]);
 
@@ -122,7 +122,7 @@ class WireRequest implements Dispatcher.DispatchHandlers {
     if (text !== '') this.#open()?.enqueue(Buffer.from(text));
   }
 
-  /** The answer is given with its first bytes: the SDK's streams take memory, and most of an answer does not need them. */
+  /** Gives the SDK the answer with its first bytes: its streams take memory, and most of an answer does not need them. */
   #open(): ReadableStreamDefaultController<Uint8Array> | undefined {
     if (this.#body !== undefined || this.#head === undefined) return this.#body;
     const stream = new ReadableStream<Uint8Array>({

@@ -30,9 +30,9 @@ export interface ModelSettings {
 
 /** A model file that this machine serves itself. */
 export interface LocalModel {
-  /** The model's name behind `local/`. */
+  /** The model's name after `local/`. */
   readonly name: string;
-  /** What has to be done before it can be used; undefined when nothing has to. */
+  /** Returns what has to be done before it can be used; undefined when nothing has to. */
   lacks(): string | undefined;
   /** Resolves once it can be asked; starts what is needed for it. Rejects with a line that says why it cannot. */
   connect(): Promise<{ readonly apiKey: string; readonly dispatcher: Dispatcher }>;
@@ -88,7 +88,7 @@ export class Models {
     this.#options = options;
   }
 
-  /** The model of a conversation that names none; null when there is none. */
+  /** Returns the model of a conversation that names none; null when there is none. */
   get defaultModel(): string | null {
     const { settings, local } = this.#options;
     return settings.defaultModel ?? (local === undefined ? null : `local/${local.name}`);
@@ -114,7 +114,7 @@ export class Models {
     };
   }
 
-  /** Every provider, and whether this workspace can use it. */
+  /** Returns every provider, and whether this workspace can use it. */
   states(workspaceId: string): ProviderState[] {
     return PROVIDERS.map((provider) => {
       const source = this.#source(workspaceId, provider);
@@ -124,7 +124,7 @@ export class Models {
     });
   }
 
-  /** A provider that takes a key; undefined when `text` names none. */
+  /** Returns a provider that takes a key; undefined when `text` names none. */
   keyedProvider(text: string): KeyedProvider | undefined {
     return KEYED_PROVIDERS.find((provider) => provider === text);
   }

@@ -27,14 +27,14 @@ const sends = new WeakMap<AbortSignal, Send>();
 /** To make one takes longer, and more memory, than to ask it. */
 const models = new Map<string, Promise<LanguageModelV3>>();
 
-/** The model of a target. `send` sends what is asked of it with `signal`. */
+/** Returns the model of a target. `send` sends the requests of calls that have `signal`. */
 export function openModel(target: ModelTarget, signal: AbortSignal, send: Send): Promise<LanguageModelV3> {
   sends.set(signal, send);
   const { provider, name, baseUrl, apiKey } = target;
   const key = JSON.stringify([provider, name, baseUrl, apiKey]);
   const model = models.get(key) ?? makeModel(target);
   models.delete(key);
-  models.set(key, model); // the one that was used last is the last to go
+  models.set(key, model); // the least recently used model is discarded first
   for (const oldest of models.keys()) if (models.size > MAX_MODELS) models.delete(oldest);
   return model;
 }

@@ -17,7 +17,7 @@ export interface DescribedTable {
 
 export interface Described {
   readonly tables: readonly DescribedTable[];
-  /** There are more columns than are told. */
+  /** Whether there are more columns than are listed. */
   readonly isCut: boolean;
 }
 
@@ -49,7 +49,7 @@ export interface QueryRequest {
  * read; when `signal` aborts, they stop what they have begun.
  */
 export interface DatasourceQueries {
-  /** Those of `slugs` that the caller may read. */
+  /** Returns those of `slugs` that the caller may read. */
   list(caller: Principal, slugs: readonly string[]): Promise<readonly DatasourceSummary[]>;
   /** Tables and columns as they were some minutes ago at most; as they are now with `refresh`. */
   describe(caller: Principal, slug: string, request: DescribeRequest): Promise<Described | Refused>;
@@ -69,7 +69,7 @@ const SHOWN_VALUE = 400;
 const slug = Type.String({ minLength: 1, maxLength: 120, description: 'A datasource of this conversation.' });
 const closed = { additionalProperties: false } as const;
 
-/** Read-only questions to the datasources that the conversation may use. */
+/** Returns tools that read the datasources which the conversation may use. */
 export function datasourceTools({ queries, caller, slugs }: DatasourceToolsOptions): Tool[] {
   const refusal = (asked: string) =>
     slugs.includes(asked)

@@ -21,7 +21,7 @@ const BLOCKS = new Set([
 ]);
 const SILENT = new Set(['script', 'style', 'svg', 'head']);
 
-/** What is to be read of HTML, as plain text: cells of a row with bars between them, marimo's tables as rows. */
+/** Returns the readable part of HTML as plain text: cells of a row with bars between them, marimo's tables as rows. */
 export function htmlText(html: string): string {
   const { Parser }: typeof import('htmlparser2') = require('htmlparser2');
   let text = '';
@@ -71,7 +71,7 @@ function rowsOf(attribute: string): Readonly<Record<string, unknown>>[] {
   return Array.isArray(rows) ? rows.map((row: unknown) => ({ ...Object(row) })) : [];
 }
 
-/** As Python writes it: NaN and the infinities are values there. */
+/** Reads JSON as Python writes it, with NaN and the infinities. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -22,6 +22,7 @@ export interface PythonResult {
   readonly output: NotebookOutput | null;
   readonly stdout: string;
   readonly stderr: string;
+  readonly media: readonly NotebookOutput[];
   readonly errors: readonly {
     readonly type: string;
     readonly message: string;
@@ -46,8 +47,10 @@ export interface CellsResult {
  * settles once the kernel has stopped.
  */
 export interface Notebooks {
-  /** Whether the session takes edits. */
+  /** Returns whether the session takes edits. */
   isEditable(workspaceId: WorkspaceId, sessionId: string): boolean;
+  /** Returns the datasources that are selected for the notebook. */
+  datasourceSlugs(workspaceId: WorkspaceId, sessionId: string): readonly string[];
   /** Throws `environment_differs` or `notebook_not_ready` when no agent of the environment can be bound to the session. */
   checkBinding(workspaceId: WorkspaceId, sessionId: string, environmentId: EnvironmentId): void;
   cells(workspaceId: WorkspaceId, sessionId: string): readonly NotebookCell[];

@@ -24,7 +24,7 @@ const LISTED_CODE = 800;
 const LISTED_OUTPUT = 400;
 const READ_OUTPUT = 4_000;
 
-/** The notebook that the conversation is bound to: read, run, and changed through code mode. */
+/** Returns tools that read and run the conversation's notebook, and change it through code mode. */
 export function notebookTools({
   notebooks,
   workspaceId,
@@ -84,7 +84,7 @@ export function notebookTools({
     defineTool({
       name: 'run_python',
       description:
-        'Run Python beside the notebook: it sees the variables of the cells, and its own names vanish. To add, change or ' +
+        'Run Python outside of the cells: it sees the variables of the cells, and its own names vanish. To add, change or ' +
         'remove cells use code mode in it:\n' +
         'import marimo._code_mode as cm\n' +
         'async with cm.get_context() as ctx:\n' +
@@ -113,8 +113,8 @@ function ofCells<T extends ToolOutcome | Promise<ToolOutcome>>(
   );
 }
 
-function pythonOutcome({ success, output, stdout, stderr, errors }: PythonResult): ToolOutcome {
-  const shown = outputsText([output]);
+function pythonOutcome({ success, output, stdout, stderr, media, errors }: PythonResult): ToolOutcome {
+  const shown = outputsText([...media, output]);
   const text = [
     section('stdout', stdout),
     section('stderr', stderr),
@@ -137,7 +137,8 @@ function cellsOutcome({ failure, cells }: CellsResult): ToolOutcome {
   const images: ToolImage[] = [];
   const text = cells.map(({ cellId, status, outputs, console }) => {
     const shown = outputsText(outputs);
-    images.push(...shown.images);
+    const figures = console.filter(({ channel }) => channel === 'media');
+    images.push(...figures.flatMap((entry) => shownOutput(entry).images), ...shown.images);
     return [`## ${cellId}: ${status}`, consoleText(console), cut(shown.text, READ_OUTPUT)]
       .filter(Boolean)
       .join('\n');

@@ -34,7 +34,7 @@ export function shownOutput({ mimetype, data }: TypedValue): ShownOutput {
   };
 }
 
-/** An error of marimo's as one line for each. */
+/** Returns marimo's errors, one on each line. */
 export function errorText(data: unknown): string {
   if (!Array.isArray(data)) return 'The cell failed.';
   return data

@@ -1,6 +1,7 @@
 /** What a model can do: named tools with a schema each. Wrong input and failures are results that the model reads. */
 import type { Static, TObject } from 'typebox';
 import { AppError } from '#src/core/errors.ts';
+import type { RunId } from '#src/core/ids.ts';
 import { SchemaCheck } from '#src/core/schema-check.ts';
 import type { ToolStatus } from '../entry.ts';
 
@@ -17,6 +18,8 @@ export interface ToolOutcome {
 
 export interface ToolCall {
   readonly callId: string;
+  /** The run of the prompt that the call belongs to. */
+  readonly runId: RunId;
   /** Aborts when the prompt is cancelled. */
   readonly signal: AbortSignal;
 }
@@ -27,7 +30,7 @@ export interface Tool {
   readonly schema: TObject;
   /** Whether it needs the notebook to itself: such calls run one after the other. */
   readonly exclusive: boolean;
-  /** Never rejects because of its input; a failure that the model may hear of is an outcome. */
+  /** Runs the tool. Never rejects because of its input: a failure that the model may see is an outcome. */
   run(input: unknown, call: ToolCall): Promise<ToolOutcome>;
 }
 
@@ -83,10 +86,10 @@ function cancelled(): ToolOutcome {
   return { status: 'cancelled', text: 'Cancelled before it was finished.' };
 }
 
-/** Of one output; the middle is left out of a longer one. */
+/** The most characters of one output. The middle of a longer one is left out. */
 const MAX_OUTPUT_CHARS = 16_000;
 
-/** The beginning and the end of a text that is too long, with a note between them. */
+/** Returns the beginning and the end of a text that is too long, with a note between them. */
 export function cut(text: string, limit = MAX_OUTPUT_CHARS): string {
   if (text.length <= limit) return text;
   const head = Math.floor(limit * 0.7);

@@ -18,7 +18,11 @@ export class Toolbox {
     return [...this.#tools.values()].map(({ name, description, schema }) => ({ name, description, schema }));
   }
 
-  /** Never rejects. */
+  knows(name: string): boolean {
+    return this.#tools.has(name);
+  }
+
+  /** Runs a tool. Never rejects. */
   async run({ name, input, callId }: ToolCallPart, call: ToolCall): Promise<ToolOutcome> {
     const tool = this.#tools.get(name);
     if (tool === undefined) {
@@ -37,7 +41,7 @@ export class Toolbox {
 
   #inLine<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#line.then(work);
-    this.#line = turn.catch(() => {}); // told to whoever waits for the turn
+    this.#line = turn.catch(() => {}); // the caller of `#inLine` handles it; the next turn must come all the same
     return turn;
   }
 }

@@ -1,0 +1,78 @@
+/**
+ * Deletes conversations. The commit of a deletion removes the record and the actor of a conversation: with them goes the right
+ * to read anything of it. Its entries, grants, prompts and their assets follow in bounded steps.
+ */
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Principal } from '#src/core/principal.ts';
+import { conversationGrants, conversationRecords, entryRecords } from '#storage/conversations.ts';
+import type { Removals } from '#storage/removals.ts';
+import type { Store, Transaction } from '#storage/store.ts';
+import type { AgentSessions } from './agent-sessions.ts';
+import type { ConversationAccess } from './conversation-access.ts';
+
+/** Records that are removed in one commit at most. */
+const MAX_RECORDS = 200;
+
+/** Removes some runs of a conversation, in one commit. Returns whether none was left. */
+export type RemovePrompts = (workspaceId: WorkspaceId, conversationId: string) => boolean;
+
+/** The kind of the removals. */
+export const CONVERSATION = 'conversation';
+
+export interface ConversationDeletionOptions {
+  readonly store: Store;
+  readonly access: ConversationAccess;
+  readonly sessions: AgentSessions;
+  readonly removals: Removals;
+  readonly removePrompts: RemovePrompts;
+}
+
+export class ConversationDeletion {
+  readonly #options: ConversationDeletionOptions;
+
+  constructor(options: ConversationDeletionOptions) {
+    this.#options = options;
+    options.removals.define(CONVERSATION, (workspaceId, id) =>
+      this.#removeSome(workspaceId as WorkspaceId, id),
+    );
+  }
+
+  /**
+   * Closes a conversation and deletes it with its prompts. Its owner and owners of the workspace may. Throws `not_found`,
+   * `conversation_read_only`, and `session_busy` while a prompt runs.
+   */
+  delete(principal: Principal, sessionId: string): void {
+    const { store, access } = this.#options;
+    access.checkSharing(principal, sessionId);
+    store.write(this.prepare(principal.workspaceId, sessionId));
+  }
+
+  /**
+   * Closes a conversation and returns what deletes it, in the same turn; there need not be one. Throws `session_busy` while
+   * a prompt runs.
+   */
+  prepare(workspaceId: WorkspaceId, sessionId: string): (tx: Transaction) => void {
+    const { store, sessions, removals } = this.#options;
+    if (store.get(conversationRecords, workspaceId, sessionId) === undefined) return () => {};
+    const eraseSession = sessions.prepareDeletion({ workspaceId, id: sessionId });
+    return (tx) => {
+      tx.remove(conversationRecords, workspaceId, sessionId);
+      eraseSession(tx);
+      removals.add(tx, CONVERSATION, workspaceId, sessionId);
+    };
+  }
+
+  #removeSome(workspaceId: WorkspaceId, id: string): boolean {
+    const { store, removePrompts } = this.#options;
+    if (!removePrompts(workspaceId, id)) return false;
+    for (const kind of [entryRecords, conversationGrants]) {
+      const keys = [...store.listKeys(kind, workspaceId, [id], MAX_RECORDS)];
+      if (keys.length === 0) continue;
+      store.write((tx) => {
+        for (const key of keys) tx.remove(kind, workspaceId, ...key);
+      });
+      return false;
+    }
+    return true;
+  }
+}
