@@ -1,5 +1,5 @@
+import { MAX_STEP_MS } from './activity-clock.ts';
 import { Listeners } from './listeners.ts';
-import { MOVING_WITHIN_MS } from './subscriber.ts';
 
 /**
  * Decides whether the producer of a stream should pause: above half the limit it pauses, below a quarter it goes on. While
@@ -35,6 +35,6 @@ export class Backpressure {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       this.#recheck();
-    }, MOVING_WITHIN_MS).unref();
+    }, MAX_STEP_MS).unref();
   }
 }

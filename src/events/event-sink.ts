@@ -1,3 +1,9 @@
+/**
+ * A comment without an empty line after it: that line would end an event, which is empty here, and some clients hand it to
+ * their user.
+ */
+export const HEARTBEAT = Buffer.from(':\n');
+
 /** Where a stream's bytes go: one subscriber's connection, seen from the stream. */
 export interface EventSink {
   /** Hands over bytes, of which the connection keeps what it cannot send. False: taken, but write no more until `Subscription.writable` is called. */

@@ -2,7 +2,8 @@
  * The event stream of one session. It lives as long as the session is loaded; subscribers come and go.
  *
  * A frame is encoded once. Frames published in one turn leave as one chunk: one write for each subscriber. Chunks are
- * kept in a ring that all subscribers share; a subscriber whose connection refuses bytes is a place in that ring.
+ * kept in a ring that all subscribers share; a subscriber whose connection refuses bytes is a place in that ring. This
+ * file makes the chunks; audience.ts gives them out.
  *
  * Invariants:
  * 1. Subscribers see events in the order of `publish`. An event that waits for its commit holds all after it.
@@ -13,20 +14,19 @@
  *    server take too much memory by those who lag, and it is among the furthest behind (stream-budget.ts).
  * 4. A subscriber that is cut off has seen no half event: within a frame its connection breaks instead of being ended.
  *
- * Event ids are `<epoch>-<seq>`, the epoch new with each stream object, so an id from before a restart asks for the
- * state again. So do the ids of the replay, which have a third part; that of `session.replayed` has none.
+ * Event ids are `<epoch>-<seq>`, the epoch new with each stream object, so an id from before a restart brings nothing but
+ * the state. What a subscriber gets before what is live is made in catch-up.ts.
  */
 import { randomBytes } from 'node:crypto';
-import type { Envelope } from '#src/wire/events.ts';
-import { Backpressure } from './backpressure.ts';
-import { placeAfter, stateFrames } from './catch-up.ts';
+import type { Envelope, ResyncReason } from '#src/wire/events.ts';
+import { Audience } from './audience.ts';
+import { type OpeningOptions, openingOf } from './catch-up.ts';
 import { ChunkRing } from './chunk-ring.ts';
 import { CommitGate } from './commit-gate.ts';
-import type { EventSink, Subscription } from './event-sink.ts';
-import { encodeFrame, joinFrames, PIECE_BYTES } from './frame.ts';
+import { type EventSink, HEARTBEAT, type Subscription } from './event-sink.ts';
+import { encodeFrame, PIECE_BYTES } from './frame.ts';
 import type { Heartbeats } from './heartbeats.ts';
-import { Listeners } from './listeners.ts';
-import type { ChargedStream, Laggard, StreamBudget } from './stream-budget.ts';
+import type { StreamBudget } from './stream-budget.ts';
 import { Subscriber } from './subscriber.ts';
 
 export interface SessionStreamOptions {
@@ -38,10 +38,12 @@ export interface SessionStreamOptions {
   readonly heartbeats?: Heartbeats;
   /** What is kept for those who lag counts into it. */
   readonly budget?: StreamBudget;
+  /** Called for each subscriber that is cut off. */
+  readonly onCutOff?: (reason: ResyncReason) => void;
 }
 
 export interface SubscribeOptions {
-  /** The value of the `Last-Event-ID` header; an empty or unknown id asks for the current state. */
+  /** The id of the last event that was received; with an empty or unknown id nothing counts as missed. */
   readonly lastEventId?: string;
   /**
    * The current state: `session.snapshot`, then what rebuilds notebook or conversation; `session.replayed` is added
@@ -51,9 +53,13 @@ export interface SubscribeOptions {
 }
 
 const DEFAULT_LIMIT_BYTES = 1024 * 1024;
-const MOVING_LIMIT_FACTOR = 4;
 const RESUME_SHARE = 1 / 8;
-const HEARTBEAT = Buffer.from(':\n\n');
+
+/** A subscriber that joins once everything published before it is out. */
+interface Newcomer {
+  readonly subscriber: Subscriber;
+  readonly opening: Pick<OpeningOptions, 'lastEventId' | 'seq' | 'state' | 'closing'>;
+}
 
 interface Frame {
   readonly text: string;
@@ -61,25 +67,17 @@ interface Frame {
   readonly isLast: boolean;
 }
 
-export class SessionStream implements ChargedStream {
+export class SessionStream {
   readonly sessionId: string;
-  readonly #limitBytes: number;
-  readonly #resumeBytes: number;
-  readonly #heartbeats: Heartbeats | undefined;
-  readonly #budget: StreamBudget | undefined;
-  #chargedBytes = 0;
   readonly #epoch = randomBytes(5).toString('hex');
   readonly #ring = new ChunkRing();
   /** Frames that wait for commits, and subscribers that join after them. */
-  readonly #gate = new CommitGate<Frame | Subscriber>({
+  readonly #gate = new CommitGate<Frame | Newcomer>({
     release: (item) => this.#release(item),
     drop: (item) => this.#drop(item),
-    advanced: () => (this.#isDeliveryDue ? this.#deliver() : this.settle()),
+    advanced: () => (this.#isDeliveryDue ? this.#deliver() : this.#audience.settle()),
   });
-  readonly #subscribers = new Set<Subscriber>();
-  readonly #blocked = new Set<Subscriber>();
-  readonly #backpressure: Backpressure;
-  readonly #empty = new Listeners<void>();
+  readonly #audience: Audience;
   #seq = 0;
   #gatedLength = 0;
   #batch: Frame[] = [];
@@ -94,17 +92,26 @@ export class SessionStream implements ChargedStream {
     resumeShare = RESUME_SHARE,
     heartbeats,
     budget,
+    onCutOff = () => {},
   }: SessionStreamOptions) {
     this.sessionId = sessionId;
-    this.#limitBytes = limitBytes;
-    this.#resumeBytes = limitBytes * resumeShare;
-    this.#heartbeats = heartbeats;
-    this.#budget = budget;
-    this.#backpressure = new Backpressure(limitBytes, () => this.settle());
+    this.#audience = new Audience({
+      ring: this.#ring,
+      limitBytes,
+      resumeBytes: limitBytes * resumeShare,
+      heartbeats,
+      budget,
+      gatedBytes: () => this.#gatedLength,
+      isEnded: () => this.#isEnded,
+      resyncFrame: (reason) => {
+        onCutOff(reason);
+        return this.#resyncFrame(reason);
+      },
+    });
   }
 
   get subscriberCount(): number {
-    return this.#subscribers.size;
+    return this.#audience.size;
   }
 
   /** Whether the last event is out. */
@@ -128,60 +135,45 @@ export class SessionStream implements ChargedStream {
   }
 
   /**
-   * Gives the sink what it has missed since `lastEventId` if that is still here, else the current state; then everything
-   * that is published from now on, until it is closed, cut off, or the stream ends. After `end` was called: the
-   * state, the last event, the end.
+   * Gives the sink the snapshot, what it has missed since `lastEventId` if that is still here, the current state, and
+   * then everything that is published from now on, until it is closed, cut off, or the stream ends. After `end` was
+   * called: the state, the last event, the end.
    */
   subscribe(sink: EventSink, { lastEventId = '', replay }: SubscribeOptions): Subscription {
     this.#seal();
-    const place = this.#closing === undefined ? placeAfter(this.#ring, this.#epoch, lastEventId) : undefined;
-    const subscriber = new Subscriber(sink, place?.rest ?? this.#state(replay()));
-    this.#subscribers.add(subscriber);
-    if (this.#subscribers.size === 1) this.#heartbeats?.add(this);
-    if (place === undefined) this.#gate.push(subscriber, undefined);
-    else {
-      subscriber.join(place.index);
-      this.#pump(subscriber);
-    }
-    if (subscriber.blocked) this.settle();
+    const subscriber = new Subscriber(sink);
+    const audience = this.#audience;
+    const opening = { lastEventId, seq: this.#seq, state: replay(), closing: this.#closing };
+    audience.add(subscriber);
+    this.#gate.push({ subscriber, opening }, undefined);
+    if (subscriber.blocked) audience.settle();
     return {
       probe: () => subscriber.takeByte() ?? HEARTBEAT,
       writable: () => {
-        if (!this.#subscribers.has(subscriber)) return;
+        if (!audience.has(subscriber)) return;
         subscriber.unblock();
-        this.#pump(subscriber);
-        this.settle();
+        audience.pump(subscriber);
+        audience.settle();
       },
       close: () => {
-        if (this.#remove(subscriber)) this.settle();
+        if (audience.remove(subscriber)) audience.settle();
       },
     };
   }
 
   /** Tells every subscriber to connect again for the current state, and ends it. The stream goes on. */
-  resync(reason: string): void {
-    for (const subscriber of this.#subscribers) this.#cutOff(subscriber, reason);
-    this.settle();
+  resync(reason: ResyncReason): void {
+    this.#audience.cutOffAll(reason);
   }
 
   /** Calls `listener` with true when the producer should pause and false when it may go on. Returns what ends this. */
   onPressure(listener: (paused: boolean) => void): () => void {
-    return this.#backpressure.listeners.add(listener);
+    return this.#audience.backpressure.listeners.add(listener);
   }
 
   /** Calls `listener` each time the last subscriber has left. Returns what ends this. */
   onEmpty(listener: () => void): () => void {
-    return this.#empty.add(listener);
-  }
-
-  /** Keeps the connections of one slot of subscribers alive. */
-  beat(slot: number, slots: number): void {
-    let place = 0;
-    for (const subscriber of this.#subscribers) {
-      if (place++ % slots !== slot || subscriber.blocked) continue;
-      subscriber.write(HEARTBEAT);
-      if (subscriber.blocked) this.#blocked.add(subscriber);
-    }
+    return this.#audience.empty.add(listener);
   }
 
   #enqueue(envelope: Envelope, after: Promise<unknown> | undefined, isLast: boolean): void {
@@ -189,14 +181,12 @@ export class SessionStream implements ChargedStream {
     const text = encodeFrame(`${this.#epoch}-${seq}`, envelope);
     this.#gatedLength += text.length;
     this.#gate.push({ text, seq, isLast }, after);
-    if (!this.#gate.isEmpty) this.settle();
+    if (!this.#gate.isEmpty) this.#audience.settle();
   }
 
-  #release(item: Frame | Subscriber): void {
-    if (item instanceof Subscriber) {
-      this.#seal();
-      item.join(this.#ring.nextIndex);
-      this.#pump(item);
+  #release(item: Frame | Newcomer): void {
+    if ('subscriber' in item) {
+      this.#admit(item);
       return;
     }
     this.#gatedLength -= item.text.length;
@@ -208,9 +198,17 @@ export class SessionStream implements ChargedStream {
     queueMicrotask(() => this.#deliver());
   }
 
+  #admit({ subscriber, opening }: Newcomer): void {
+    this.#seal();
+    const ring = this.#ring;
+    const { sessionId } = this;
+    subscriber.join(ring.nextIndex, openingOf({ ...opening, ring, sessionId, epoch: this.#epoch }));
+    this.#audience.pump(subscriber);
+  }
+
   /** Its commit failed, so it never happened. */
-  #drop(item: Frame | Subscriber): void {
-    if (item instanceof Subscriber) return;
+  #drop(item: Frame | Newcomer): void {
+    if ('subscriber' in item) return;
     this.#gatedLength -= item.text.length;
     if (item.isLast) this.#closing = undefined;
   }
@@ -231,81 +229,12 @@ export class SessionStream implements ChargedStream {
     if (!this.#isDeliveryDue) return;
     this.#isDeliveryDue = false;
     this.#seal();
-    for (const subscriber of this.#subscribers) if (!subscriber.blocked) this.#pump(subscriber);
-    this.settle();
+    this.#audience.pumpAll();
   }
 
-  #pump(subscriber: Subscriber): void {
-    if (!this.#subscribers.has(subscriber)) return;
-    subscriber.pump(this.#ring);
-    if (subscriber.blocked) this.#blocked.add(subscriber);
-    else this.#blocked.delete(subscriber);
-    if (this.#isEnded && subscriber.isCaughtUp(this.#ring)) {
-      this.#remove(subscriber);
-      subscriber.sink.end();
-    }
-  }
-
-  /** Cuts off subscribers that lag too far, discards what nobody needs, and pauses or resumes the producer. */
-  settle(): void {
-    let needed = this.#ring.nextIndex;
-    let worstBytes = this.#gatedLength;
-    let ownBytes = 0;
-    let furthestBytes = 0;
-    const nowMs = this.#blocked.size > 0 ? performance.now() : 0;
-    for (const subscriber of this.#blocked) {
-      const lagBytes = subscriber.lagBytes(this.#ring);
-      const isMoving = subscriber.isMoving(nowMs);
-      if (lagBytes > (isMoving ? this.#limitBytes * MOVING_LIMIT_FACTOR : this.#limitBytes)) {
-        this.#cutOff(subscriber, 'slow_subscriber');
-        continue;
-      }
-      if (isMoving) worstBytes = Math.max(worstBytes, lagBytes);
-      if (lagBytes > 0) needed = Math.min(needed, subscriber.next);
-      ownBytes += subscriber.ownBytes;
-      furthestBytes = Math.max(furthestBytes, lagBytes);
-    }
-    this.#ring.trim(needed, this.#resumeBytes);
-    this.#backpressure.update(worstBytes);
-    const chargedBytes = ownBytes + furthestBytes;
-    if (chargedBytes === this.#chargedBytes) return;
-    this.#chargedBytes = chargedBytes;
-    this.#budget?.charge(this, chargedBytes);
-  }
-
-  /** Those whose connection has not taken everything; for the budget. */
-  *laggards(): Generator<Laggard> {
-    for (const subscriber of this.#blocked) {
-      const { ownBytes } = subscriber;
-      const behindBytes = ownBytes + subscriber.lagBytes(this.#ring);
-      yield { behindBytes, ownBytes, cutOff: () => this.#cutOff(subscriber, 'slow_subscriber') };
-    }
-  }
-
-  #cutOff(subscriber: Subscriber, reason: string): void {
-    this.#remove(subscriber);
-    const envelope: Envelope = {
-      type: 'session.resync-required',
-      sessionId: this.sessionId,
-      data: { reason },
-    };
-    const last = Buffer.from(encodeFrame(`${this.#epoch}-${this.#seq}.0`, envelope));
-    subscriber.sink.cutOff([...subscriber.restOfFrame(), last]);
-  }
-
-  #state(envelopes: readonly Envelope[]): Iterator<Uint8Array, undefined> {
+  #resyncFrame(reason: ResyncReason): Uint8Array {
     const { sessionId } = this;
-    const replayed: Envelope = { type: 'session.replayed', sessionId, data: {} };
-    return joinFrames(stateFrames(`${this.#epoch}-${this.#seq}`, envelopes, replayed, this.#closing));
-  }
-
-  #remove(subscriber: Subscriber): boolean {
-    if (!this.#subscribers.delete(subscriber)) return false;
-    this.#blocked.delete(subscriber);
-    if (this.#subscribers.size === 0) {
-      this.#heartbeats?.delete(this);
-      this.#empty.tell();
-    }
-    return true;
+    const envelope: Envelope = { type: 'session.resync-required', sessionId, data: { reason } };
+    return Buffer.from(encodeFrame(`${this.#epoch}-${this.#seq}.0`, envelope));
   }
 }

@@ -1,9 +1,10 @@
+import type { Opening } from './catch-up.ts';
 import type { ChunkRing } from './chunk-ring.ts';
 import type { EventSink } from './event-sink.ts';
-import { PIECE_BYTES } from './frame.ts';
+import { joinFrames, PIECE_BYTES } from './frame.ts';
 
-/** A subscriber that took bytes this recently is moving: slow perhaps, but not stalled. */
-export const MOVING_WITHIN_MS = 100;
+/** A subscriber that took bytes this recently, by the activity clock, is moving: slow perhaps, but not stalled. */
+const MOVING_WITHIN_MS = 100;
 
 /**
  * One subscriber's place in a stream: what it is still to be given of the state it missed, then an index into the ring
@@ -22,17 +23,19 @@ export class Subscriber {
   #rest: Uint8Array | undefined;
   #isRestShared = false;
   #unsentBytes = 0;
+  #hasMoved = false;
+  #heldBytes = 0;
   #movedAtMs = 0;
 
-  /** `ahead` is written before anything of the ring and never counts as lag. */
-  constructor(sink: EventSink, ahead: Iterator<Uint8Array, undefined>) {
+  constructor(sink: EventSink) {
     this.sink = sink;
-    this.#ahead = ahead;
   }
 
-  /** Until then nothing is written to it. */
-  join(next: number): void {
+  /** Until then nothing is written to it. The opening is written before anything of the ring and never counts as lag. */
+  join(next: number, { frames, heldBytes }: Opening): void {
     this.next = next;
+    this.#ahead = joinFrames(frames);
+    this.#heldBytes = heldBytes;
     this.#joined = true;
   }
 
@@ -60,9 +63,9 @@ export class Subscriber {
     return ring.bytesFrom(this.next) + (this.#isRestShared ? (this.#rest?.byteLength ?? 0) : 0);
   }
 
-  /** What is in memory for this subscriber alone: what its connection may not have sent, and the frame it is in. */
+  /** What is in memory for this subscriber alone: what its connection may not have sent, the frame it is in, its opening. */
   get ownBytes(): number {
-    return this.#unsentBytes + (this.#isRestShared ? 0 : (this.#rest?.byteLength ?? 0));
+    return this.#heldBytes + this.#unsentBytes + (this.#isRestShared ? 0 : (this.#rest?.byteLength ?? 0));
   }
 
   /** Writes until the connection refuses or there is no more. */
@@ -71,8 +74,10 @@ export class Subscriber {
     if (this.#rest !== undefined) this.#writeRest();
     while (!this.blocked && this.#ahead !== undefined) {
       const { value } = this.#ahead.next();
-      if (value === undefined) this.#ahead = undefined;
-      else if (value.length <= PIECE_BYTES) this.write(value);
+      if (value === undefined) {
+        this.#ahead = undefined;
+        this.#heldBytes = 0;
+      } else if (value.length <= PIECE_BYTES) this.write(value);
       else this.#writeLarge(value, false);
     }
     while (!this.blocked && this.next < ring.nextIndex) {
@@ -86,14 +91,14 @@ export class Subscriber {
     if (this.sink.write(bytes)) return;
     this.blocked = true;
     this.#unsentBytes = bytes.byteLength;
-    this.#movedAtMs = performance.now();
+    this.#hasMoved = true;
   }
 
   /** The connection has taken everything it was given. */
   unblock(): void {
     this.blocked = false;
     this.#unsentBytes = 0;
-    this.#movedAtMs = performance.now();
+    this.#hasMoved = true;
   }
 
   /** Returns the next byte of the frame that is being written, which counts as written then; undefined between frames. */
@@ -104,7 +109,10 @@ export class Subscriber {
     return rest.subarray(0, 1);
   }
 
+  /** Whether it took bytes lately. `nowMs` is read from the activity clock of its stream. */
   isMoving(nowMs: number): boolean {
+    if (this.#hasMoved) this.#movedAtMs = nowMs;
+    this.#hasMoved = false;
     return nowMs - this.#movedAtMs < MOVING_WITHIN_MS;
   }
 

@@ -10,41 +10,43 @@ export type NotebookEvent = {
   [T in EventType]: { readonly type: T; readonly data: EventData<T> };
 }[EventType];
 
-/** Which members of a `cell-op` to give. A scratchpad has no cell: its activity is given as it came. */
-export interface CellEventParts {
-  readonly status?: boolean;
-  readonly stale?: boolean;
-  readonly output?: CellOutput | null;
-  readonly console?: readonly CellOutput[];
-  /** The console is given even when it is empty: it was cleared. */
-  readonly clearsConsole?: boolean;
-}
-
-export function cellEvent(
-  cell: ViewCell | { readonly id: string; readonly activity: string | undefined },
-  parts: CellEventParts,
-): NotebookEvent {
-  const status = 'code' in cell ? shownStatus(cell) : cell.activity;
+/** Returns all that a cell shows, but for what it has printed: its console is cleared. */
+export function stateEvent(cell: ViewCell): NotebookEvent {
   return {
     type: 'cell-op',
     data: {
       cellId: cell.id,
-      ...(parts.status === true && status !== undefined ? { status } : {}),
-      ...(parts.stale === true && 'code' in cell ? { stale: cell.stale } : {}),
-      ...(parts.output == null ? {} : { output: shown(parts.output) }),
-      ...((parts.console?.length ?? 0) > 0 || parts.clearsConsole === true
-        ? { console: (parts.console ?? []).map(shown) }
-        : {}),
+      status: shownStatus(cell),
+      stale: cell.stale,
+      ...(cell.output === null ? {} : { output: shown(cell.output) }),
+      ...(cell.console.isEmpty ? {} : { console: [] }),
     },
   };
 }
 
-function shown({ channel, mimetype, data }: CellOutput): {
-  channel: string;
-  mimetype: string;
-  data: unknown;
-} {
-  return { channel, mimetype, data };
+/** Returns what a cell has printed as events: one for each text, and cell operations for the rest. */
+export function consoleEvents(cellId: string, entries: readonly CellOutput[]): NotebookEvent[] {
+  return entries.map((entry) =>
+    isConsoleText(entry)
+      ? { type: 'console-output', data: { cellId, channel: entry.channel, text: entry.data } }
+      : { type: 'cell-op', data: { cellId, console: [shown(entry)] } },
+  );
+}
+
+/** Returns whether an entry of a console is printed text. */
+export function isConsoleText(
+  entry: CellOutput,
+): entry is CellOutput & { channel: 'stdout' | 'stderr'; data: string } {
+  return (
+    (entry.channel === 'stdout' || entry.channel === 'stderr') &&
+    entry.mimetype === 'text/plain' &&
+    typeof entry.data === 'string'
+  );
+}
+
+/** Returns an output as events give it. */
+export function shown({ timestamp: _, ...output }: CellOutput): EventData<'cell-op'>['output'] & object {
+  return output;
 }
 
 /** New or changed cells, and the order of all. */

@@ -9,6 +9,8 @@ export interface CodeCall {
   readonly code: string;
   /** Repeated in the `execution-completed` event. */
   readonly toolCallId: string | undefined;
+  /** The run of the agent that makes the call, which the events then carry. */
+  readonly runId?: string;
 }
 
 export interface CodeCallsOptions {
@@ -33,7 +35,7 @@ export class CodeCalls {
   execute(
     workspaceId: WorkspaceId,
     sessionId: string,
-    { code, toolCallId }: CodeCall,
+    { code, toolCallId, runId }: CodeCall,
     signal: AbortSignal,
   ): Promise<CodeResult> {
     const { store, sessions, work, liveNotebooks } = this.#options;
@@ -41,13 +43,14 @@ export class CodeCalls {
     work.check(session, 'code', true);
     const live = liveNotebooks.of(session);
     const publish = (result: CodeResult) => {
-      const data = { ...result, ...(toolCallId === undefined ? {} : { toolCallId }) };
-      live.stream.publish({ type: 'execution-completed', sessionId, data }, live.committed());
+      const ids = toolCallId === undefined ? {} : { tool_call_id: toolCallId, toolCallId };
+      const event = { type: 'execution-completed', sessionId, data: { ...result, ...ids } } as const;
+      live.stream.publish(runId === undefined ? event : { ...event, runId }, live.committed());
       return result;
     };
     return work
       .call<CodeResult>(session, { kind: 'code', edits: true, signal }, (id, resolve) =>
-        codeWork({ id, code, live, store, resolve }),
+        codeWork({ id, runId: runId ?? null, code, live, store, resolve }),
       )
       .then(publish);
   }

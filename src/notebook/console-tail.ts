@@ -2,10 +2,14 @@ import type { CellOutput } from '#src/kernel/messages.ts';
 
 /** Bytes (UTF-16 code units, a lower bound) that are kept at each end of a cell's console. */
 export const MAX_CONSOLE_END_CHARS = 32 * 1024;
+/** How many figures a cell may show among what it prints, and how large they may be together. */
+const MAX_MEDIA = 100;
+const MAX_MEDIA_CHARS = 16 * 2 ** 20;
 
 /**
  * What a cell printed, bounded: the beginning and the end are kept, the middle is only counted. Consecutive texts of
- * one channel are one entry.
+ * one channel are one entry. Figures, such as those of `plt.show()`, do not count as text: they have a limit of their own,
+ * and stay where they are between the texts.
  */
 export class ConsoleTail {
   readonly #head: CellOutput[] = [];
@@ -15,6 +19,9 @@ export class ConsoleTail {
   #headSize = 0;
   #tailSize = 0;
   #omitted = 0;
+  #mediaCount = 0;
+  #mediaSize = 0;
+  #omittedMedia = 0;
 
   readonly #endLimit: number;
 
@@ -23,7 +30,7 @@ export class ConsoleTail {
   }
 
   get isEmpty(): boolean {
-    return this.#head.length === 0 && this.#tailSize === 0;
+    return this.#head.length === 0 && this.#tail.length === 0;
   }
 
   /** Characters that were left out. */
@@ -31,7 +38,27 @@ export class ConsoleTail {
     return this.#omitted;
   }
 
-  add(entry: CellOutput): void {
+  /** Figures that were left out. */
+  get omittedMedia(): number {
+    return this.#omittedMedia;
+  }
+
+  /** Characters of the figures that are kept. */
+  get mediaSize(): number {
+    return this.#mediaSize;
+  }
+
+  /** The figures that are kept. */
+  media(): CellOutput[] {
+    return this.entries().filter(isMedia);
+  }
+
+  /** `mediaRoom`: how many characters of figures may be added. */
+  add(entry: CellOutput, mediaRoom = Number.POSITIVE_INFINITY): void {
+    if (isMedia(entry)) {
+      this.#addMedia(entry, mediaRoom);
+      return;
+    }
     const size = sizeOf(entry);
     if (this.#headSize + size <= this.#endLimit && this.#tailSize === 0) {
       append(this.#head, entry);
@@ -62,12 +89,29 @@ export class ConsoleTail {
     return [text(this.#head), text(this.#tail.slice(this.#gone))];
   }
 
+  #addMedia(entry: CellOutput, room: number): void {
+    const size = sizeOf(entry);
+    if (this.#mediaCount >= MAX_MEDIA || this.#mediaSize + size > MAX_MEDIA_CHARS || size > room) {
+      this.#omittedMedia++;
+      return;
+    }
+    this.#mediaCount++;
+    this.#mediaSize += size;
+    if (this.#tailSize === 0) this.#head.push(entry);
+    else this.#tail.push(entry);
+  }
+
   #keepLast(entry: CellOutput): void {
     this.#tail.push(entry);
     this.#tailSize += sizeOf(entry);
     let excess = this.#tailSize - this.#endLimit;
     while (excess > 0) {
       const first = this.#tail[this.#gone]!;
+      if (isMedia(first)) {
+        this.#head.push(first);
+        this.#gone++;
+        continue;
+      }
       const size = sizeOf(first);
       if (isText(first) && size > excess) {
         this.#tail[this.#gone] = { ...first, data: first.data.slice(excess) };
@@ -88,6 +132,11 @@ export class ConsoleTail {
     this.#tailSize -= size;
     this.#omitted += size;
   }
+}
+
+/** Anything shown that is not text: its channel is `media`. Notebook code can give it any MIME type. */
+function isMedia(entry: CellOutput): boolean {
+  return entry.channel === 'media';
 }
 
 function isText(entry: CellOutput): entry is CellOutput & { data: string } {

@@ -127,6 +127,13 @@ export function configOf(options: Readonly<Record<string, unknown>>): Required<C
   };
 }
 
+/** Returns the serialization with another title; undefined leaves it as it is, null removes it. */
+export function withTitle(serialization: Serialization, title: string | null | undefined): Serialization {
+  if (title === undefined) return serialization;
+  const { app_title: _, ...options } = serialization.app.options;
+  return { ...serialization, app: { options: title === null ? options : { ...options, app_title: title } } };
+}
+
 /** The title that the notebook's app options give it. */
 export function titleOf(serialization: Serialization): string | null {
   const title = serialization.app.options.app_title;

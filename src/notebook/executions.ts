@@ -1,11 +1,12 @@
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { ExecutionRequest } from '#src/wire/run.ts';
 import type { Store } from '#storage/store.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
 import {
-  type ExecutionRequest,
   editsNotebook,
+  executionOf,
   newCodes,
   refuseStructuralErrors,
   requestedCells,
@@ -45,11 +46,8 @@ export class Executions {
    * `session_not_editable`, …), `unknown_cell`, `duplicate_cell` or `structural_error`; nothing has changed then.
    * The kernel checks new code first; the session is busy meanwhile.
    */
-  async submit(
-    workspaceId: WorkspaceId,
-    sessionId: string,
-    request: ExecutionRequest,
-  ): Promise<SubmittedRun> {
+  async submit(workspaceId: WorkspaceId, sessionId: string, sent: ExecutionRequest): Promise<SubmittedRun> {
+    const request = executionOf(sent);
     const { sessions, work, liveNotebooks, runs, store, hint } = this.#options;
     const session = sessions.ensureAwake(workspaceId, sessionId);
     const edits = editsNotebook(request);
@@ -57,26 +55,30 @@ export class Executions {
     const live = liveNotebooks.of(session);
     const cellIds = requestedCells(request, live.view);
     const codes = newCodes(request, live.view);
-    if (codes.size === 0) {
+    const skipsBroken = request.structuralErrors === 'skip';
+    // With `skip` the kernel runs what can run, and says of the rest why it cannot.
+    if (codes.size === 0 && !skipsBroken) {
       const errorsOf = (cellId: string) => live.view.get(cellId)?.structural ?? [];
       refuseStructuralErrors(live.view.ancestors(cellIds), errorsOf);
-    } else {
-      const errors = await work.call<StructuralErrors>(
+    } else if (!skipsBroken) {
+      const errors = await work.call<StructuralErrors | null>(
         session,
         { kind: 'check', edits },
-        (_, resolve, reject) => structureWork({ codes: Object.fromEntries(codes), cellIds, resolve, reject }),
+        (_, resolve) => structureWork({ codes: Object.fromEntries(codes), cellIds, resolve }),
       );
-      refuseStructuralErrors(errors.keys(), (cellId) => errors.get(cellId) ?? []);
-      // The session may have taken other work meanwhile; from here to the end nothing can come between.
+      if (errors !== null) refuseStructuralErrors(errors.keys(), (cellId) => errors.get(cellId) ?? []);
+      // The session may have lost its kernel or taken other work meanwhile. From here to the end nothing can come between.
       work.check(session, 'run', edits);
+      if (errors === null) return this.submit(workspaceId, sessionId, sent); // it has a kernel again
     }
     runs.admit(workspaceId);
     const changes = request.type === 'cells' ? request.cells : [];
     if (edits) live.override(changes);
     const configured = changes.filter(({ config }) => config !== undefined).map(({ cellId }) => cellId);
-    const runId = runs.begin(workspaceId, sessionId as SessionId, 'notebook', request);
+    const environmentId = sessions.environmentOf(session);
+    const runId = runs.begin(workspaceId, sessionId as SessionId, 'notebook', request, environmentId);
     const cacheMode = request.cacheMode ?? 'default';
-    const plan = runWork({ runId, cellIds, configured, cacheMode, live, runs, store, hint });
+    const plan = runWork({ runId, cellIds, configured, cacheMode, skipsBroken, live, runs, store, hint });
     work.start(session, { kind: 'run', id: runId }, edits, plan);
     return { runId, sessionId, status: 'running' };
   }

@@ -29,9 +29,17 @@ export function resultsOf(
     }
     size += bytes;
     const output = record.output as CellOutput | null;
-    results.set(cellId, { output, console: record.console as readonly CellOutput[] });
+    results.set(cellId, {
+      output: output === null ? null : asMarimoHasIt(output),
+      console: (record.console as readonly CellOutput[]).map(asMarimoHasIt),
+    });
   }
   return Object.fromEntries(results);
+}
+
+/** The output without what the bridge has added to it. */
+function asMarimoHasIt({ text, table, ...output }: CellOutput): CellOutput {
+  return output;
 }
 
 function sizeOf({ output, console }: CellOutputRecord): number {

@@ -10,7 +10,14 @@ import type { Kernel } from '#src/kernel/kernel.ts';
 import type { BridgeDone, CellOutput, KernelMessage } from '#src/kernel/messages.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import type { CellOutputRecord } from '#storage/notebooks.ts';
-import { cellEvent, type NotebookEvent, registeredEvent, variablesEvent } from './cell-events.ts';
+import {
+  consoleEvents,
+  type NotebookEvent,
+  registeredEvent,
+  stateEvent,
+  variablesEvent,
+} from './cell-events.ts';
+import { CellFeed } from './cell-feed.ts';
 import { type CellConfig, configOf, type NotebookDocument, withConfig } from './document.ts';
 import { applyTransaction } from './document-changes.ts';
 import { NotebookView, type ViewCell } from './view.ts';
@@ -46,6 +53,8 @@ export class LiveNotebook {
   #kernel: Kernel | undefined;
   #revision = 0;
   #ends: readonly Envelope<'run-status'>[] = [];
+  readonly #feed = new CellFeed((event) => this.#publish(event));
+  #toldVariables = '[]';
   #isPressed = false;
   #mayPause = true;
   #usedAtMs = performance.now();
@@ -61,8 +70,7 @@ export class LiveNotebook {
     for (const [cellId, saved] of options.outputs) {
       const cell = this.view.get(cellId);
       if (cell === undefined) continue;
-      cell.output = saved.output as CellOutput | null;
-      for (const entry of saved.console) cell.console.add(entry as CellOutput);
+      this.view.restore(cell, saved.output as CellOutput | null, saved.console as readonly CellOutput[]);
     }
     this.stream.onPressure((isPressed) => {
       this.#isPressed = isPressed;
@@ -106,7 +114,8 @@ export class LiveNotebook {
     this.work.leave();
     this.#rest();
     this.view.kernelLost();
-    for (const cell of this.view.cells) this.#publish(cellEvent(cell, { status: true, stale: true }));
+    this.#tellVariables();
+    this.#tellCells(this.view.cells);
   }
 
   /** Ends a piece of work, as the session's chart has decided. */
@@ -140,6 +149,7 @@ export class LiveNotebook {
       this.work.follow(message);
       this.#applyOne(message);
     }
+    this.#feed.flush();
   }
 
   #applyOne(message: KernelMessage): void {
@@ -147,27 +157,12 @@ export class LiveNotebook {
       case 'cell-op': {
         const known = message.cellId === SCRATCH || this.view.applyCellOp(message) !== undefined;
         if (!known) return;
-        const cell = this.view.get(message.cellId);
-        const texts = (message.console ?? []).filter(isConsoleText);
-        for (const { channel, data } of texts) {
-          this.#publish({ type: 'console-output', data: { cellId: message.cellId, channel, text: data } });
-        }
-        const event = cellEvent(cell ?? { id: SCRATCH, activity: message.status ?? undefined }, {
-          status: message.status !== null,
-          stale: message.staleInputs !== null,
-          output: message.output,
-          console:
-            message.console?.length === 0
-              ? []
-              : (message.console?.filter((entry) => !isConsoleText(entry)) ?? []),
-          clearsConsole: message.console?.length === 0,
-        });
-        if (Object.keys(event.data).length > 1) this.#publish(event);
+        this.#feed.take(message, this.view.get(message.cellId));
         return;
       }
       case 'variables':
         this.view.setVariables(message.variables);
-        this.#publish(variablesEvent(message.variables));
+        this.#tellVariables();
         return;
       case 'notebook-document-transaction':
         if (message.source !== 'kernel') this.#edit(message.changes);
@@ -183,9 +178,7 @@ export class LiveNotebook {
   }
 
   takeVerdicts(done: BridgeDone): void {
-    for (const cell of this.view.applyVerdicts(done)) {
-      this.#publish(cellEvent(cell, { status: true, stale: true }));
-    }
+    this.#tellCells(this.view.applyVerdicts(done));
     if (this.#document.serialization.valid !== this.#isValid()) this.#saveCells();
   }
 
@@ -200,15 +193,19 @@ export class LiveNotebook {
     this.#saveCells();
     const touched = changes.flatMap(({ cellId }) => this.view.get(cellId) ?? []);
     this.#publishRegistered(touched);
+    this.#tellCells(touched);
   }
 
   #edit(changes: Parameters<typeof applyTransaction>[1]): void {
     const { registered, deleted, reordered } = applyTransaction(this.view, changes);
     if (registered.length === 0 && deleted.length === 0 && !reordered) return;
+    this.#feed.flush();
     this.#saveCells();
     const after = this.#committed();
+    for (const cellId of deleted) this.#feed.forget(cellId);
     if (deleted.length > 0) this.#publish({ type: 'cells-deleted', data: { cellIds: deleted } }, after);
     if (registered.length > 0 || reordered) this.#publishRegistered(registered);
+    for (const cell of registered) this.#feed.changed(cell);
   }
 
   #setAppOptions(options: Readonly<Record<string, unknown>>): void {
@@ -242,6 +239,21 @@ export class LiveNotebook {
     this.#publish(registeredEvent(cells, this.view.cells), this.#committed());
   }
 
+  /** Publishes what cells show, as far as it has changed. */
+  #tellCells(cells: readonly ViewCell[]): void {
+    for (const cell of cells) this.#feed.changed(cell);
+    this.#feed.flush();
+  }
+
+  /** Publishes the variables unless they are what was published last. */
+  #tellVariables(): void {
+    const { variables } = this.view;
+    const text = JSON.stringify(variables);
+    if (text === this.#toldVariables) return;
+    this.#toldVariables = text;
+    this.#publish(variablesEvent(variables));
+  }
+
   #publish(event: NotebookEvent, after?: Promise<void>): void {
     const { sessionId } = this;
     const { runId } = this.work;
@@ -259,19 +271,18 @@ export class LiveNotebook {
     return this.#ends;
   }
 
-  /** Returns the current state as events, from which a subscriber builds the notebook. */
+  /**
+   * Returns the current state as events, from which a subscriber builds the notebook. They replace what a subscriber may
+   * know already: consoles are cleared before they are told.
+   */
   replay(): Envelope[] {
     const events: NotebookEvent[] = [
       registeredEvent(this.view.cells, this.view.cells),
-      ...this.view.cells.map((cell) =>
-        cellEvent(cell, {
-          status: true,
-          stale: true,
-          output: cell.output,
-          console: cell.console.entries(),
-        }),
-      ),
-      ...(this.view.variables.length > 0 ? [variablesEvent(this.view.variables)] : []),
+      ...this.view.cells.flatMap((cell) => [
+        stateEvent(cell),
+        ...consoleEvents(cell.id, cell.console.entries()),
+      ]),
+      variablesEvent(this.view.variables),
     ];
     return events.map((event) => ({ ...event, sessionId: this.sessionId }));
   }
@@ -280,14 +291,4 @@ export class LiveNotebook {
   launchCells(): { cellId: string; code: string; config: CellConfig }[] {
     return this.view.cells.map(({ id, code, options }) => ({ cellId: id, code, config: configOf(options) }));
   }
-}
-
-function isConsoleText(
-  entry: CellOutput,
-): entry is CellOutput & { channel: 'stdout' | 'stderr'; data: string } {
-  return (
-    (entry.channel === 'stdout' || entry.channel === 'stderr') &&
-    entry.mimetype === 'text/plain' &&
-    typeof entry.data === 'string'
-  );
 }

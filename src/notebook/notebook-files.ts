@@ -2,9 +2,9 @@
  * Notebook files: a saved notebook made from one, or written as one. A converter does the reading and writing; this
  * decides what it is given and what its failures mean to the caller.
  */
-import { AppError, type Failure } from '#src/core/errors.ts';
+import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
-import type { ConvertRequest, ConvertResult } from '#src/kernel/convert.ts';
+import type { ConversionFailure, ConvertRequest, ConvertResult } from '#src/kernel/convert.ts';
 import type { Store } from '#storage/store.ts';
 import { type NotebookDocument, titleOf } from './document.ts';
 import { resultsOf } from './file-results.ts';
@@ -20,6 +20,20 @@ export interface Converter {
   isUp(): boolean;
   /** Never rejects. */
   convert(request: ConvertRequest): Promise<ConvertResult>;
+}
+
+/** A notebook file that was brought. */
+export interface NotebookText {
+  readonly format: ReadableFormat;
+  readonly content: string;
+  /** In place of the title that the file brings. */
+  readonly title?: string | undefined;
+}
+
+/** A notebook, as it was last read. */
+export interface ReplacedNotebook {
+  readonly notebookId: string;
+  readonly expectedUpdatedAt: string;
 }
 
 export interface NotebookFile {
@@ -54,16 +68,34 @@ export class NotebookFiles {
   /** A new notebook from the text of a file. Throws `unreadable_notebook`, which says where the file is broken. */
   async import(
     workspaceId: WorkspaceId,
-    format: ReadableFormat,
-    content: string,
+    file: NotebookText,
   ): Promise<{ document: NotebookDocument; json: Uint8Array }> {
+    return this.#notebooks.create(workspaceId, await this.#read(file));
+  }
+
+  /**
+   * Replaces the cells of a notebook by those of a file, and resolves with the notebook as it is served. Throws as `import`
+   * and as changing a notebook do.
+   */
+  async replace(
+    workspaceId: WorkspaceId,
+    replaced: ReplacedNotebook,
+    file: NotebookText,
+  ): Promise<Uint8Array> {
+    const { notebookId, expectedUpdatedAt } = replaced;
+    this.#notebooks.json(workspaceId, notebookId); // one that does not exist is refused before anything is read
+    const fields = await this.#read(file);
+    return (await this.#notebooks.patch(workspaceId, notebookId, expectedUpdatedAt, fields)).json;
+  }
+
+  async #read({ format, content, title }: NotebookText) {
     const result = await this.#convert({ direction: 'read', format, content });
     if (!result.ok) throw unreadable(format, result.error.message);
     const { serialization } = result;
     if (serialization === null) throw new Error('The converter wrote a file when it was to read one.');
     if (serialization.cells.length > MAX_CELLS)
       throw unreadable(format, `it has more than ${MAX_CELLS} cells`);
-    return this.#notebooks.create(workspaceId, { serialization });
+    return { serialization, ...(title === undefined ? {} : { title }) };
   }
 
   /** The saved notebook as a file, with the last outputs of its cells where the format has a place for them. */
@@ -102,7 +134,7 @@ export class NotebookFiles {
 }
 
 /** A conversion that broke off while its host went down is not the file's fault. */
-function isOfHost({ code }: Failure, converter: Converter): boolean {
+function isOfHost({ code }: ConversionFailure, converter: Converter): boolean {
   return code === 'kernel_host_failed' || (code === 'conversion_failed' && !converter.isUp());
 }
 

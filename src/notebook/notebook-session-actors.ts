@@ -13,9 +13,12 @@ import type { KernelLaunch } from '#src/kernel/kernel.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import { SessionPlane } from '#src/sessions/session-plane.ts';
+import { titleOf } from './document.ts';
+import { fileStem } from './file-stem.ts';
 import { type KernelRpcHandler, type Kernels, kernelDriver } from './kernel-driver.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
+import type { NotebookSessionPlaces } from './notebook-session-places.ts';
 
 export type NotebookSessionActors = ActorKind<typeof notebookSessionMachine>;
 
@@ -24,6 +27,7 @@ export interface SessionActorsOptions {
   readonly environments: EnvironmentActors;
   readonly runs: RunRepository;
   readonly liveNotebooks: LiveNotebooks;
+  readonly places: NotebookSessionPlaces;
   readonly kernels: Kernels;
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
   /** Returns the handler of what a session's notebook code asks of the server. */
@@ -45,13 +49,28 @@ export class SessionActors {
       machineVersion: 1,
       machine: this.#provideMachine(),
       restored: { type: 'restored' },
+      shown: ({ environmentId, work, mode, openedAt, openedBy, phases, failure, earlyDeaths }) => ({
+        links: [
+          ...(environmentId === null ? [] : [{ kind: 'environment', id: environmentId }]),
+          ...(work?.kind === 'run' ? [{ kind: 'run', id: work.id }] : []),
+        ],
+        context: {
+          mode,
+          openedAt,
+          openedBy: openedBy?.userId ?? null,
+          work: work?.kind ?? null,
+          phases,
+          failure: failure?.code ?? null,
+          earlyDeaths,
+        },
+      }),
     });
     const { liveNotebooks: live, runs } = options;
     this.plane = new SessionPlane({ actors: this.actors, live, runs, runKind: 'notebook' });
   }
 
   #provideMachine() {
-    const { environments, liveNotebooks, kernels, onClosing, log } = this.#options;
+    const { environments, liveNotebooks, kernels, onClosing, places, log } = this.#options;
     return notebookSessionMachine.provide({
       actors: {
         kernel: kernelDriver({
@@ -66,8 +85,9 @@ export class SessionActors {
         endWork: ({ context: { workspaceId, notebookId, work } }, end) => {
           if (work !== null) liveNotebooks.of({ workspaceId, id: notebookId }).endWork(work, end);
         },
-        release: ({ context: { workspaceId, notebookId, environmentId } }) => {
+        release: ({ context: { workspaceId, notebookId, environmentId, openedAt } }) => {
           faultPoint('session.released');
+          if (openedAt !== null) places.close(workspaceId, notebookId, openedAt);
           if (environmentId === null) return;
           const detach = { type: 'detachNotebook', sessionId: sessionIdOf(notebookId) } as const;
           environments.tell({ workspaceId, id: environmentId }, detach);
@@ -82,6 +102,7 @@ export class SessionActors {
     return {
       id: notebookId,
       cwd: this.#options.workspaceFiles(workspaceId),
+      fileName: `${fileStem(titleOf(serialization)) ?? notebookId}.py`,
       env: variables,
       cells: live.launchCells(),
       appOptions: serialization.app.options,

@@ -11,9 +11,11 @@ import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane } from '#src/sessions/session-plane.ts';
 import type { Envelope } from '#src/wire/events.ts';
+import type { Transaction } from '#storage/store.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
+import type { NotebookSessionPlaces } from './notebook-session-places.ts';
 import { type NotebookSessionRecord, sessionRecord, statusOf } from './notebook-session-record.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
 import { NotebookView } from './view.ts';
@@ -31,6 +33,7 @@ export interface NotebookSessionsOptions {
   readonly notebooks: SavedNotebooks;
   readonly liveNotebooks: LiveNotebooks;
   readonly plane: SessionPlane<LiveNotebook>;
+  readonly places: NotebookSessionPlaces;
   /** Facts about every kernel, shown in the session record: versions and limits. */
   readonly kernelFacts: () => Readonly<Record<string, unknown>>;
   /** How many sessions may have a kernel at once, in the server and in one workspace; 0 means no limit. */
@@ -53,7 +56,7 @@ export class NotebookSessions {
     workspaceId: WorkspaceId,
     { notebookId, environmentId, mode, by }: OpenRequest,
   ): NotebookSessionRecord {
-    const { actors, environments, notebooks } = this.#options;
+    const { actors, environments, notebooks, places } = this.#options;
     const environment = { workspaceId, id: environmentId };
     if (!notebooks.exists(workspaceId, notebookId)) throw notFound('/notebookId');
     if (environments.peek(environment) === undefined) throw notFound('/environmentId');
@@ -65,13 +68,20 @@ export class NotebookSessions {
     actors.check(session, open);
     this.#admit(workspaceId);
     environments.ask(environment, attach);
+    const openedBefore = actors.peek(session)?.snapshot.context.openedAt ?? null;
     actors.ask(session, open);
+    places.open(workspaceId, notebookId, open.at, openedBefore);
     return this.#record(session);
   }
 
   /** Returns the session as it is served. Wakes one that is not closed. Throws `not_found`. */
   record(workspaceId: WorkspaceId, sessionId: string): NotebookSessionRecord {
     return this.#record(this.ensureAwake(workspaceId, sessionId));
+  }
+
+  /** Returns the environment of a session. Throws `not_found`. */
+  environmentOf(session: ActorId): EnvironmentId | null {
+    return this.#peek(session).snapshot.context.environmentId;
   }
 
   /** Throws `not_found` unless a session was ever opened on this notebook. */
@@ -115,20 +125,26 @@ export class NotebookSessions {
   }
 
   /**
-   * Returns what attaches a subscriber: snapshot, replay, then live events. The stream of a closed session ends after the
-   * replay. Throws `not_found` at once.
+   * Returns what attaches a subscriber, who gets the snapshot, what it has missed, the state, then live events; undefined
+   * when the session is closed. Throws `not_found` at once.
    */
   subscribe(
     workspaceId: WorkspaceId,
     sessionId: string,
     lastEventId: string,
-  ): (sink: EventSink) => Subscription {
+  ): ((sink: EventSink) => Subscription) | undefined {
     const session = this.ensureAwake(workspaceId, sessionId);
-    return this.#options.plane.follow(session, {
-      lastEventId,
-      isClosed: () => statusOf(this.#peek(session)) === 'closed',
-      replay: () => this.#replay(session),
-    });
+    if (statusOf(this.#peek(session)) === 'closed') return undefined;
+    return this.#options.plane.follow(session, { lastEventId, replay: () => this.#replay(session) });
+  }
+
+  /** Removes the closed session of a notebook that is deleted, if there was one, and its places in lists. */
+  erase(tx: Transaction, workspaceId: WorkspaceId, notebookId: string): void {
+    const { actors, places } = this.#options;
+    const session = { workspaceId, id: notebookId };
+    const openedAt = actors.peek(session)?.snapshot.context.openedAt ?? null;
+    if (openedAt !== null) places.erase(tx, workspaceId, notebookId, openedAt);
+    actors.erase(tx, session);
   }
 
   /** Throws `session_open` while a session is open on the notebook, whether it is in memory or not. */

@@ -19,6 +19,8 @@ import type { SessionWork } from './work/session-work.ts';
 
 export interface AgentCall {
   readonly callId: string;
+  /** The agent's run: the events of what the call does carry it. */
+  readonly runId: string;
   readonly signal: AbortSignal;
 }
 
@@ -70,6 +72,11 @@ export class NotebooksForAgents {
     actors.check(session, { type: 'bindAgent' });
   }
 
+  /** The datasources that are selected for the notebook. */
+  datasourceSlugs(workspaceId: WorkspaceId, sessionId: string): readonly string[] {
+    return this.#live(workspaceId, sessionId).document.datasourceSlugs;
+  }
+
   cells(workspaceId: WorkspaceId, sessionId: string) {
     return this.#live(workspaceId, sessionId).view.cells.map((cell) => ({
       cellId: cell.id,
@@ -86,10 +93,10 @@ export class NotebooksForAgents {
     workspaceId: WorkspaceId,
     sessionId: string,
     code: string,
-    { callId, signal }: AgentCall,
+    { callId, runId, signal }: AgentCall,
   ): Promise<CodeResult> {
     await this.#whenFree(workspaceId, sessionId, signal);
-    const call = { code, toolCallId: callId };
+    const call = { code, toolCallId: callId, runId };
     return this.#options.codeCalls.execute(workspaceId, sessionId, call, signal);
   }
 
@@ -98,7 +105,7 @@ export class NotebooksForAgents {
     workspaceId: WorkspaceId,
     sessionId: string,
     asked: readonly string[],
-    { signal }: AgentCall,
+    { runId, signal }: AgentCall,
   ): Promise<RanCells> {
     const { work, store } = this.#options;
     const session = await this.#whenFree(workspaceId, sessionId, signal);
@@ -108,7 +115,7 @@ export class NotebooksForAgents {
     refuseStructuralErrors(live.view.ancestors(cellIds), (cellId) => live.view.get(cellId)?.structural ?? []);
     const keep = (ran: ReadonlySet<string>) => keepOutputs(store, live, ran);
     const end = await work.call<CellsEnd>(session, { kind: 'code', edits: false, signal }, (_, resolve) =>
-      cellWork({ cellIds, live, keep, resolve }),
+      cellWork({ runId, cellIds, live, keep, resolve }),
     );
     return ranCells(end, live);
   }

@@ -1,9 +1,17 @@
 /** Saved notebooks: created, read, listed, changed in parts, deleted. A port refuses changes while a session is open. */
-import { timestampAfter } from '#src/core/clock.ts';
+import { isSameInstant, timestamp, timestampAfter } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
-import { type NotebookId, newId, type WorkspaceId } from '#src/core/ids.ts';
-import { type JsonPage, jsonPageOf } from '#storage/listing.ts';
-import { type NotebookRecord, notebookRecords } from '#storage/notebooks.ts';
+import { isIdOf, type NotebookId, newId, timeOfId, type WorkspaceId } from '#src/core/ids.ts';
+import {
+  type CreationTimes,
+  checkCursor,
+  idBounds,
+  type JsonPage,
+  jsonPageOf,
+  type PageRequest,
+  pageOf,
+} from '#storage/listing.ts';
+import { type NotebookSummaryRecord, notebookRecords, notebookSummaries } from '#storage/notebooks.ts';
 import type { Store, Transaction } from '#storage/store.ts';
 import {
   type NotebookDocument,
@@ -11,13 +19,22 @@ import {
   type SavedCell,
   type SerializationInput,
   titleOf,
+  withTitle,
 } from './document.ts';
-import { removeOutputs } from './saved-outputs.ts';
+import { titleFilter } from './title-filter.ts';
 
 export interface NotebookFields {
+  /** Null removes it. It is stored with the app options of the serialization. */
+  readonly title?: string | null;
   readonly serialization?: SerializationInput;
   readonly datasourceSlugs?: readonly string[];
   readonly variables?: Readonly<Record<string, string>>;
+}
+
+/** Which notebooks of a workspace to list. Absent members filter nothing. */
+export interface NotebookQuery extends PageRequest, CreationTimes {
+  /** A part of the title, in any case. */
+  readonly title?: string | undefined;
 }
 
 /** Throws `session_open` while a session is open on the notebook, whether it is in memory or not. */
@@ -25,6 +42,14 @@ export type RefuseWhileOpen = (workspaceId: WorkspaceId, notebookId: string) => 
 
 /** Whether all of some code parses; at once when that is known. */
 export type AllParse = (codes: readonly string[]) => boolean | Promise<boolean>;
+
+/** Throws when the notebook, which last changed then, is not in the state that a request asks for. */
+export type StateCheck = (updatedAt: string) => void;
+
+export interface ServedNotebook {
+  readonly json: Uint8Array;
+  readonly updatedAt: string;
+}
 
 export interface SavedNotebooksOptions {
   readonly store: Store;
@@ -49,12 +74,14 @@ export class SavedNotebooks {
     fields: NotebookFields,
   ): Promise<{ document: NotebookDocument; json: Uint8Array }> {
     const valid = await this.#parses(fields);
-    const now = timestampAfter(undefined);
+    const id = newId<NotebookId>('notebook');
+    const now = timestamp(timeOfId(id)); // so that the order of ids is the order of times
+    const serialization = withTitle(normalizeSerialization(fields.serialization ?? {}, valid), fields.title);
     const document: NotebookDocument = {
-      id: newId<NotebookId>('notebook'),
+      id,
       createdAt: now,
       updatedAt: now,
-      serialization: normalizeSerialization(fields.serialization ?? {}, valid),
+      serialization,
       datasourceSlugs: fields.datasourceSlugs ?? [],
       variables: fields.variables ?? {},
     };
@@ -66,11 +93,15 @@ export class SavedNotebooks {
     return this.#store.get(notebookRecords, workspaceId, notebookId) !== undefined;
   }
 
-  /** The notebook as it is served. Throws `not_found`. */
-  json(workspaceId: WorkspaceId, notebookId: string): Uint8Array {
+  /** The notebook as it is served, and when it last changed. Throws `not_found`. */
+  served(workspaceId: WorkspaceId, notebookId: string): ServedNotebook {
     const record = this.#store.get(notebookRecords, workspaceId, notebookId);
     if (record === undefined) throw notFound();
-    return record.document;
+    return { json: record.document, updatedAt: record.updatedAt };
+  }
+
+  json(workspaceId: WorkspaceId, notebookId: string): Uint8Array {
+    return this.served(workspaceId, notebookId).json;
   }
 
   read(workspaceId: WorkspaceId, notebookId: string): NotebookDocument {
@@ -83,16 +114,22 @@ export class SavedNotebooks {
     return record === undefined ? [] : parse(record.document).serialization.cells;
   }
 
-  /** Summaries, oldest first. */
-  list(workspaceId: WorkspaceId, after: string | undefined, limit: number): JsonPage {
-    if (after !== undefined && this.#store.get(notebookRecords, workspaceId, after) === undefined) {
-      throw new AppError('invalid_cursor', `There is no notebook ${after} in this workspace.`);
-    }
-    return jsonPageOf(
-      this.#store.list(notebookRecords, workspaceId, [], { after, limit: limit + 1 }),
-      limit,
-      ({ summary }) => summary,
+  /** Returns a page of summaries in the order in which the notebooks were created. Throws `invalid_cursor`. */
+  list(workspaceId: WorkspaceId, query: NotebookQuery): JsonPage {
+    checkCursor(query.after, (text) => isIdOf('notebook', text));
+    const entries = this.#store.list(
+      notebookSummaries,
+      workspaceId,
+      [],
+      pageOf(query, idBounds('notebook', query)),
     );
+    const isWanted = titleFilter(query.title);
+    return jsonPageOf(entries, query.limit, ({ title, summary }) => (isWanted(title) ? summary : undefined));
+  }
+
+  /** Returns the title of a notebook; null when it has none, or is deleted. */
+  title(workspaceId: WorkspaceId, notebookId: string): string | null {
+    return this.#store.get(notebookSummaries, workspaceId, notebookId)?.title ?? null;
   }
 
   /**
@@ -104,13 +141,15 @@ export class SavedNotebooks {
     notebookId: string,
     expectedUpdatedAt: string,
     fields: NotebookFields,
-  ): Promise<Uint8Array> {
+    checkState: StateCheck = () => {},
+  ): Promise<ServedNotebook> {
     const valid = await this.#parses(fields);
     return this.#store.write((tx) => {
       const record = tx.get(notebookRecords, workspaceId, notebookId);
       if (record === undefined) throw notFound();
       this.#refuseWhileOpen(workspaceId, notebookId);
-      if (record.updatedAt !== expectedUpdatedAt) {
+      checkState(record.updatedAt);
+      if (!isSameInstant(record.updatedAt, expectedUpdatedAt)) {
         throw new AppError(
           'stale_update',
           `The notebook was last updated at ${record.updatedAt}. Reload it first.`,
@@ -120,16 +159,20 @@ export class SavedNotebooks {
         );
       }
       const current = parse(record.document);
-      return put(tx, workspaceId, {
+      const updatedAt = timestampAfter(record.updatedAt);
+      const json = put(tx, workspaceId, {
         ...current,
-        updatedAt: timestampAfter(record.updatedAt),
-        serialization:
+        updatedAt,
+        serialization: withTitle(
           fields.serialization === undefined
             ? current.serialization
             : normalizeSerialization(fields.serialization, valid),
+          fields.title,
+        ),
         datasourceSlugs: fields.datasourceSlugs ?? current.datasourceSlugs,
         variables: fields.variables ?? current.variables,
       });
+      return { json, updatedAt };
     });
   }
 
@@ -143,15 +186,17 @@ export class SavedNotebooks {
     });
   }
 
-  /** Removes the saved notebook and the last outputs of its cells. Runs stay: they are history. */
-  delete(workspaceId: WorkspaceId, notebookId: string): void {
-    this.#store.write((tx) => {
-      const record = tx.get(notebookRecords, workspaceId, notebookId);
-      if (record === undefined) throw notFound();
-      this.#refuseWhileOpen(workspaceId, notebookId);
-      tx.remove(notebookRecords, workspaceId, notebookId);
-      removeOutputs(this.#store, tx, workspaceId, notebookId, parse(record.document).serialization.cells);
-    });
+  /** Throws `not_found`, `session_open`, or what `checkState` throws, when the notebook may not be deleted. */
+  checkDeletion(workspaceId: WorkspaceId, notebookId: string, checkState: StateCheck): void {
+    const { updatedAt } = this.served(workspaceId, notebookId);
+    this.#refuseWhileOpen(workspaceId, notebookId);
+    checkState(updatedAt);
+  }
+
+  /** Removes the notebook itself, so that nobody finds it any more. */
+  erase(tx: Transaction, workspaceId: WorkspaceId, notebookId: string): void {
+    tx.remove(notebookRecords, workspaceId, notebookId);
+    tx.remove(notebookSummaries, workspaceId, notebookId);
   }
 
   #parses({ serialization }: NotebookFields): boolean | Promise<boolean> {
@@ -160,22 +205,19 @@ export class SavedNotebooks {
 }
 
 function put(tx: Transaction, workspaceId: WorkspaceId, notebook: NotebookDocument): Uint8Array {
+  const document = Buffer.from(JSON.stringify({ ...notebook, title: titleOf(notebook.serialization) }));
+  tx.put(notebookRecords, { updatedAt: notebook.updatedAt, document }, workspaceId, notebook.id);
+  tx.put(notebookSummaries, summaryOf(notebook), workspaceId, notebook.id);
+  return document;
+}
+
+/** Returns what lists show of a notebook. */
+function summaryOf(notebook: NotebookDocument): NotebookSummaryRecord {
   const { id, createdAt, updatedAt, serialization, datasourceSlugs } = notebook;
-  const summary = {
-    id,
-    title: titleOf(serialization),
-    cellCount: serialization.cells.length,
-    datasourceSlugs,
-    createdAt,
-    updatedAt,
-  };
-  const record: NotebookRecord = {
-    updatedAt,
-    summary: Buffer.from(JSON.stringify(summary)),
-    document: Buffer.from(JSON.stringify(notebook)),
-  };
-  tx.put(notebookRecords, record, workspaceId, id);
-  return record.document;
+  const title = titleOf(serialization);
+  const cellCount = serialization.cells.length;
+  const summary = { id, title, cellCount, datasourceSlugs, createdAt, updatedAt };
+  return { title, summary: Buffer.from(JSON.stringify(summary)) };
 }
 
 function parse(json: Uint8Array): NotebookDocument {

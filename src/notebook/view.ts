@@ -45,6 +45,8 @@ export class NotebookView {
   #codeLength = 0;
   readonly #outputLengths = new Map<string, number>();
   #outputLength = 0;
+  /** Of the figures that cells have shown among what they print. */
+  #mediaLength = 0;
 
   constructor(cells: readonly SavedCell[]) {
     for (const cell of cells) this.add(cell.cell_id, cell.code, cell.options);
@@ -84,6 +86,7 @@ export class NotebookView {
 
   remove(cellId: string): boolean {
     this.#codeLength -= this.#cells.get(cellId)?.code.length ?? 0;
+    this.#mediaLength -= this.#cells.get(cellId)?.console.mediaSize ?? 0;
     this.#noteOutput(cellId, 0);
     return this.#cells.delete(cellId);
   }
@@ -118,15 +121,30 @@ export class NotebookView {
     if (op.status !== null) cell.activity = op.status;
     if (op.staleInputs !== null) cell.stale = op.staleInputs;
     if (op.output !== null) cell.output = this.#admitOutput(op.cellId, op.output);
-    if (op.console?.length === 0) cell.console = new ConsoleTail();
-    for (const entry of op.console ?? []) cell.console.add(entry);
+    if (op.console?.length === 0) {
+      this.#mediaLength -= cell.console.mediaSize;
+      cell.console = new ConsoleTail();
+    }
+    for (const entry of op.console ?? []) this.#addToConsole(cell, entry);
     return cell;
+  }
+
+  /** Gives a cell what it showed when the notebook was open the last time. */
+  restore(cell: ViewCell, output: CellOutput | null, console: readonly CellOutput[]): void {
+    cell.output = output === null ? null : this.#admitOutput(cell.id, output);
+    for (const entry of console) this.#addToConsole(cell, entry);
+  }
+
+  #addToConsole({ console }: ViewCell, entry: CellOutput): void {
+    const before = console.mediaSize;
+    console.add(entry, MAX_OUTPUT_CHARS - this.#outputLength - this.#mediaLength);
+    this.#mediaLength += console.mediaSize - before;
   }
 
   #admitOutput(cellId: string, output: CellOutput): CellOutput {
     const length = typeof output.data === 'string' ? output.data.length : JSON.stringify(output.data).length;
     const others = this.#outputLength - (this.#outputLengths.get(cellId) ?? 0);
-    const isAdmitted = others + length <= MAX_OUTPUT_CHARS;
+    const isAdmitted = others + this.#mediaLength + length <= MAX_OUTPUT_CHARS;
     this.#noteOutput(cellId, isAdmitted ? length : 0);
     if (isAdmitted) return output;
     const data = `This output was not kept: all outputs of a notebook may have ${MAX_OUTPUT_CHARS / 2 ** 20} MiB.`;

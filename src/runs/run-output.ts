@@ -8,23 +8,32 @@ export const MAX_INLINE_BYTES = 64 * 1024;
 /** When the outputs in the record have this many bytes together, all further ones become assets. */
 export const MAX_INLINE_TOTAL_BYTES = 1024 * 1024;
 
+/** When the texts and tables in the record have this many bytes together, further outputs have none. */
+export const MAX_DESCRIBED_TOTAL_BYTES = 1024 * 1024;
+
+/** What an output is besides its value of marimo's own type. */
+interface Description {
+  /** As text. */
+  readonly text?: string;
+  /** The first rows, when it is a table. */
+  readonly table?: object;
+}
+
 /** An output: its value, or the asset that holds it. */
-export type ShownOutput =
+export type ShownOutput = (
   | { readonly mimetype: string; readonly data: unknown }
-  | { readonly mimetype: string; readonly assetId: AssetId };
+  | { readonly mimetype: string; readonly assetId: AssetId }
+) &
+  Description;
 
 /** A value as a kernel or a tool returns it: text, or an object for types like JSON. */
-export interface RawOutput {
+export interface RawOutput extends Description {
   readonly mimetype: string;
   readonly data: unknown;
 }
 
-/** One entry of a cell's console. */
-export interface ConsoleEntry {
-  readonly channel: string;
-  readonly mimetype: string;
-  readonly data: unknown;
-}
+/** One entry of a cell's console: text that it printed, or a figure that it showed meanwhile. */
+export type ConsoleEntry = { readonly channel: string } & ShownOutput;
 
 /** How a cell ended. */
 export type CellResultStatus = 'success' | 'error' | 'stopped' | 'cancelled' | 'interrupted' | 'disabled';
@@ -48,7 +57,7 @@ export type OutputPart =
       readonly status: 'completed' | 'failed' | 'cancelled';
     }
   | { readonly type: 'final-answer'; readonly markdown: string }
-  | { readonly type: 'warning'; readonly code: string; readonly message: string }
+  | { readonly type: 'warning'; readonly code: string; readonly message: string; readonly cellId?: string }
   | {
       readonly type: 'asset';
       readonly assetId: AssetId;
@@ -83,12 +92,31 @@ const MIMEBUNDLE = 'application/vnd.marimo+mimebundle';
 /** Collects outputs, and decides for each whether it is stored in the record or as an asset. */
 export class OutputShelf {
   readonly assets = new Map<AssetId, AssetRecord>();
+  readonly #keepsAssets: boolean;
   #inlineTotal = 0;
+  #describedTotal = 0;
+  #omitted = 0;
+
+  /** Without `keepsAssets` outputs that would become assets are left out: the disk is full. */
+  constructor(keepsAssets = true) {
+    this.#keepsAssets = keepsAssets;
+  }
 
   /** Returns a cell's output as a list: empty when it has no value, one entry for each type of a bundle. */
   shelve(output: RawOutput | null): ShownOutput[] {
     if (output === null || (output.mimetype === 'text/plain' && output.data === '')) return [];
-    return unbundle(output).map(({ mimetype, data }) => this.#place(mimetype, data));
+    const description = this.#describe(output);
+    return unbundle(output).flatMap(({ mimetype, data }) => {
+      const placed = this.#place(mimetype, data);
+      return placed === undefined ? [] : [{ ...placed, ...description }];
+    });
+  }
+
+  /** Returns an entry of a cell's console: text as it is, since it is bounded already, and a figure as an output is. */
+  shelveConsole({ channel, ...output }: RawOutput & { readonly channel: string }): ConsoleEntry[] {
+    const { mimetype, data } = output;
+    if (channel !== 'media') return [{ channel, mimetype, data, ...this.#describe(output) }];
+    return this.shelve(output).map((shown) => ({ channel, ...shown }));
   }
 
   /** Returns the parts that describe the assets. */
@@ -102,12 +130,30 @@ export class OutputShelf {
     }));
   }
 
-  #place(mimetype: string, data: unknown): ShownOutput {
+  #describe({ text, table }: Description): Description {
+    const size = Buffer.byteLength(text ?? '') + (table === undefined ? 0 : JSON.stringify(table).length);
+    if (this.#describedTotal + size > MAX_DESCRIBED_TOTAL_BYTES) return {};
+    this.#describedTotal += size;
+    return { ...(text === undefined ? {} : { text }), ...(table === undefined ? {} : { table }) };
+  }
+
+  /** Returns a warning when outputs were left out. */
+  warningParts(): OutputPart[] {
+    if (this.#omitted === 0) return [];
+    const message = `The disk of the server was full: ${this.#omitted} large outputs of this run were not kept.`;
+    return [{ type: 'warning', code: 'storage_full', message }];
+  }
+
+  #place(mimetype: string, data: unknown): ShownOutput | undefined {
     const text = typeof data === 'string' ? data : JSON.stringify(data);
     const size = Buffer.byteLength(text);
     if (size <= MAX_INLINE_BYTES && this.#inlineTotal + size <= MAX_INLINE_TOTAL_BYTES) {
       this.#inlineTotal += size;
       return { mimetype, data };
+    }
+    if (!this.#keepsAssets) {
+      this.#omitted++;
+      return undefined;
     }
     const assetId = newId<AssetId>('asset');
     const bytes = fromDataUrl(text) ?? Buffer.from(text);
@@ -116,7 +162,8 @@ export class OutputShelf {
   }
 }
 
-function unbundle(output: RawOutput): { mimetype: string; data: unknown }[] {
+/** Returns one value for each type of a bundle; any other output as it is. */
+export function unbundle(output: RawOutput): { mimetype: string; data: unknown }[] {
   const { mimetype, data } = output;
   if (mimetype !== MIMEBUNDLE) return [{ mimetype, data }];
   const bundle: unknown = typeof data === 'string' ? parseOr(data, null) : data;

@@ -3,39 +3,28 @@
  * decision means for its record, in the same turn of the event loop.
  */
 
-import { type RunKind, type RunStatus, runMachine, type TerminalStatus } from '#machines/run.ts';
+import { type RunKind, runMachine, type TerminalStatus } from '#machines/run.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { timestamp } from '#src/core/clock.ts';
-import { AppError, type Failure, notFound } from '#src/core/errors.ts';
+import { type Failure, notFound } from '#src/core/errors.ts';
 import { faultPoint } from '#src/core/fault-points.ts';
 import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
-import { newId } from '#src/core/ids.ts';
+import { newId, timeOfId } from '#src/core/ids.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
+import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { type JsonPage, jsonPageOf } from '#storage/listing.ts';
 import {
   type AssetRecord,
-  agentRuns,
   assetRecords,
+  type RunIndexEntry,
   type RunRecord,
   runRecords,
-  sessionRuns,
+  runSummaries,
 } from '#storage/runs.ts';
-import type { Store } from '#storage/store.ts';
-
-/** A run as the API returns it. */
-export interface RunDocument {
-  readonly id: RunId;
-  readonly kind: RunKind;
-  readonly sessionId: SessionId;
-  readonly status: RunStatus;
-  readonly input: unknown;
-  readonly output: unknown;
-  readonly error: Failure | null;
-  readonly createdAt: string;
-  readonly startedAt: string | null;
-  readonly finishedAt: string | null;
-}
+import type { Store, Transaction } from '#storage/store.ts';
+import { parse, type RunDocument, recordOf, summaryOf, withoutOutput } from './run-document.ts';
+import { addToIndex, findRuns, listOf, noteStatus, type RunQuery } from './run-lists.ts';
 
 /** How a run ended. */
 export interface RunEnd {
@@ -45,23 +34,45 @@ export interface RunEnd {
   readonly assets: ReadonlyMap<AssetId, AssetRecord>;
 }
 
+/** What is counted of runs. */
+export type RunMetrics = Pick<ServerMetrics, 'runs' | 'runDuration'>;
+
+export interface RunRepositoryOptions {
+  /** How many runs of a workspace may be in progress; 0 means no limit. */
+  readonly maxInFlight?: number;
+  readonly metrics?: RunMetrics;
+  /** Whether what this session belonged to was deleted; its runs are then found no more, though they may be there still. */
+  readonly isDeleted?: (workspaceId: WorkspaceId, sessionId: string) => boolean;
+}
+
 /** Begins, ends, reads, lists and cancels runs. Owns their records. */
 export class RunRepository {
   readonly #store: Store;
   /** The actors of runs. Their notices report when a run begins and ends. */
   readonly actors: ActorKind<typeof runMachine>;
   readonly #maxInFlight: number;
+  readonly #metrics: RunMetrics;
+  readonly #isDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
 
-  /** A workspace may have at most `maxInFlight` runs in progress; 0 means no limit. */
-  constructor(store: Store, runtime: ActorRuntime, maxInFlight = 0) {
+  constructor(
+    store: Store,
+    runtime: ActorRuntime,
+    { maxInFlight = 0, isDeleted = () => false, metrics = new ServerMetrics() }: RunRepositoryOptions = {},
+  ) {
+    this.#metrics = metrics;
     this.#store = store;
     this.actors = runtime.define({
       kind: 'run',
       machine: runMachine,
       machineVersion: 1,
       restored: { type: 'restored' },
+      shown: ({ kind, sessionId }) => ({
+        links: [{ kind: kind === 'agent' ? 'agent-session' : 'notebook-session', id: sessionId }],
+        context: { kind },
+      }),
     });
     this.#maxInFlight = maxInFlight;
+    this.#isDeleted = isDeleted;
   }
 
   /** Throws `quota_exceeded` when the workspace has its maximum of runs in progress. */
@@ -72,10 +83,16 @@ export class RunRepository {
   }
 
   /** Begins a run: writes its record, lists it in its session and starts its actor. Throws `quota_exceeded`. */
-  begin(workspaceId: WorkspaceId, sessionId: SessionId, kind: RunKind, input: unknown): RunId {
+  begin(
+    workspaceId: WorkspaceId,
+    sessionId: SessionId,
+    kind: RunKind,
+    input: unknown,
+    environmentId: string | null = null,
+  ): RunId {
     this.admit(workspaceId);
     const runId = newId<RunId>('run');
-    const now = timestamp();
+    const now = timestamp(timeOfId(runId)); // so that the order of ids is the order of times
     const run: RunDocument = {
       id: runId,
       kind,
@@ -90,7 +107,13 @@ export class RunRepository {
     };
     this.#store.write((tx) => {
       tx.put(runRecords, recordOf(run), workspaceId, runId);
-      tx.put(listOf(kind), null, workspaceId, sessionId, runId);
+      addToIndex(tx, workspaceId, runId, {
+        kind,
+        sessionId,
+        environmentId,
+        status: 'running',
+        createdAt: now,
+      });
     });
     this.actors.spawn({ workspaceId, id: runId }, { workspaceId, runId, sessionId, kind });
     faultPoint('run.begun');
@@ -101,13 +124,17 @@ export class RunRepository {
   finish(workspaceId: WorkspaceId, runId: RunId, end: RunEnd): void {
     const finish = { type: 'finish', status: end.status, error: end.error } as const;
     if (!this.actors.tell({ workspaceId, id: runId }, finish)) return;
-    this.#rewrite(workspaceId, runId, (run) => ({
-      ...run,
-      status: end.status,
-      output: end.output,
-      error: end.error,
-      finishedAt: timestamp(),
-    }));
+    this.#rewrite(workspaceId, runId, (run) => {
+      const nowMs = Date.now();
+      this.#metrics.runDuration.of(run.kind).observe((nowMs - Date.parse(run.createdAt)) / 1000);
+      return {
+        ...run,
+        status: end.status,
+        output: end.output,
+        error: end.error,
+        finishedAt: timestamp(nowMs),
+      };
+    });
     faultPoint('run.ended');
     if (end.assets.size === 0) return;
     this.#store.write((tx) => {
@@ -120,6 +147,7 @@ export class RunRepository {
    * an earlier server process ends at once; for any other, `stop` is called with its session.
    */
   cancel(workspaceId: WorkspaceId, runId: RunId, stop: (kind: RunKind, sessionId: SessionId) => void): void {
+    this.#record(workspaceId, runId);
     const snapshot = this.actors.ask({ workspaceId, id: runId }, { type: 'cancel' });
     const { kind, sessionId } = snapshot.context;
     if (snapshot.status === 'active') {
@@ -129,37 +157,71 @@ export class RunRepository {
     this.#rewrite(workspaceId, runId, (run) => ({ ...run, status: 'cancelled', finishedAt: timestamp() }));
   }
 
-  /** Returns the run as JSON, with `stale: true` when an earlier server process left it running. Throws `not_found`. */
-  json(workspaceId: WorkspaceId, runId: string): Uint8Array {
-    const record = this.#store.get(runRecords, workspaceId, runId);
-    if (record === undefined) throw notFound();
-    return this.#shown(workspaceId, runId, record);
+  /**
+   * Resolves with true once the run has ended, or is stale, and with false when `ms` have passed or the signal aborts first.
+   * Throws `not_found` at once.
+   */
+  ended(workspaceId: WorkspaceId, runId: string, ms: number, signal: AbortSignal): Promise<boolean> {
+    const record = this.#record(workspaceId, runId);
+    if (record.status !== 'running' || this.#isStale(workspaceId, runId)) return Promise.resolve(true);
+    if (signal.aborted) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const settle = (isOver: boolean) => {
+        stopWatching();
+        clearTimeout(timer);
+        signal.removeEventListener('abort', onAbort);
+        resolve(isOver);
+      };
+      const onAbort = () => settle(false);
+      const timer = setTimeout(onAbort, ms);
+      signal.addEventListener('abort', onAbort);
+      const stopWatching = this.actors.watch({ workspaceId, id: runId }, ({ status }) => {
+        if (status !== 'running') settle(true);
+      });
+    });
   }
 
-  /** Returns a page of the session's runs, oldest first. Executions and agent prompts are separate lists. */
+  /** Returns the run as JSON, with `stale: true` when an earlier server process left it running. Throws `not_found`. */
+  json(workspaceId: WorkspaceId, runId: string): Uint8Array {
+    return this.served(workspaceId, runId).json;
+  }
+
+  /** Returns what `json` returns, and its version: a run has one JSON as it runs, one if it is stale, and one at its end. */
+  served(workspaceId: WorkspaceId, runId: string): { readonly json: Uint8Array; readonly version: string } {
+    const record = this.#record(workspaceId, runId);
+    const json = this.#shown(workspaceId, runId, record);
+    if (json !== record.document) return { json, version: 'stale' };
+    return { json, version: record.isTrimmed === true ? `${record.status}-trimmed` : record.status };
+  }
+
+  /**
+   * Returns a page of the runs that the query describes and the caller may read. Only runs that are shown are read.
+   * Throws `invalid_cursor`.
+   */
   list(
     workspaceId: WorkspaceId,
-    sessionId: string,
-    after: string | undefined,
-    limit: number,
-    kind: RunKind = 'notebook',
+    query: RunQuery,
+    mayRead: (run: RunIndexEntry) => boolean = () => true,
   ): JsonPage {
-    const runsOfKind = listOf(kind);
-    if (after !== undefined && this.#store.get(runsOfKind, workspaceId, sessionId, after) === undefined) {
-      throw new AppError('invalid_cursor', `The session ${sessionId} has no run ${after}.`);
-    }
-    const entries = this.#store.list(runsOfKind, workspaceId, [sessionId], { after, limit: limit + 1 });
-    return jsonPageOf(entries, limit, (_, id) => {
+    return jsonPageOf(findRuns(this.#store, workspaceId, query), query.limit, (entry, id) => {
+      if (entry === undefined || this.#isDeleted(workspaceId, entry.sessionId) || !mayRead(entry)) {
+        return undefined;
+      }
+      const summary = query.include === 'none' ? this.#store.get(runSummaries, workspaceId, id) : undefined;
+      if (summary !== undefined) return summary;
       const record = this.#store.get(runRecords, workspaceId, id);
-      if (record === undefined) throw new Error(`The run ${id} is listed but has no record.`);
-      return this.#shown(workspaceId, id, record);
+      const json = record && this.#shown(workspaceId, id, record);
+      return json !== undefined && query.include === 'none' ? withoutOutput(json) : json;
     });
+  }
+
+  exists(workspaceId: WorkspaceId, runId: string): boolean {
+    return this.#find(workspaceId, runId) !== undefined;
   }
 
   /** Returns the conversation that an agent's run belongs to, `undefined` for other runs. Throws `not_found`. */
   conversationOf(workspaceId: WorkspaceId, runId: string): string | undefined {
-    const record = this.#store.get(runRecords, workspaceId, runId);
-    if (record === undefined) throw notFound();
+    const record = this.#record(workspaceId, runId);
     return record.kind === 'agent' ? record.sessionId : undefined;
   }
 
@@ -170,45 +232,66 @@ export class RunRepository {
     return asset;
   }
 
+  /** Returns whether a run has not ended; one that an earlier server process left behind has. */
+  isInProgress(workspaceId: WorkspaceId, runId: string): boolean {
+    const record = this.#store.get(runRecords, workspaceId, runId);
+    return record?.status === 'running' && !this.#isStale(workspaceId, runId);
+  }
+
+  /** Removes the output of a run that has ended from its record, as if it had not been stored. */
+  trim(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
+    const record = tx.get(runRecords, workspaceId, runId);
+    if (record === undefined) return;
+    const run = parse(record.document);
+    if (run.output === null) return;
+    const output = { ...Object(run.output), stored: false, parts: [] };
+    tx.put(runRecords, { ...recordOf({ ...run, output }), isTrimmed: true }, workspaceId, runId);
+    tx.remove(runSummaries, workspaceId, runId);
+  }
+
   /** Returns the newest run of a session, for a subscriber that may have missed its end. */
   latest(workspaceId: WorkspaceId, sessionId: string, kind: RunKind = 'notebook'): RunDocument | undefined {
-    for (const { id } of this.#store.list(listOf(kind), workspaceId, [sessionId], {
-      limit: 1,
-      reverse: true,
-    })) {
-      return parse(this.json(workspaceId, id));
+    const newestFirst = { limit: Number.POSITIVE_INFINITY, reverse: true };
+    for (const { id } of this.#store.list(listOf(kind), workspaceId, [sessionId], newestFirst)) {
+      const record = this.#store.get(runRecords, workspaceId, id);
+      if (record !== undefined) return parse(this.#shown(workspaceId, id, record));
     }
     return undefined;
   }
 
+  #find(workspaceId: WorkspaceId, runId: string): RunRecord | undefined {
+    const record = this.#store.get(runRecords, workspaceId, runId);
+    return record === undefined || this.#isDeleted(workspaceId, record.sessionId) ? undefined : record;
+  }
+
+  #record(workspaceId: WorkspaceId, runId: string): RunRecord {
+    const record = this.#find(workspaceId, runId);
+    if (record === undefined) throw notFound();
+    return record;
+  }
+
   #shown(workspaceId: WorkspaceId, runId: string, record: RunRecord): Uint8Array {
-    if (record.status !== 'running') return record.document;
-    const peek = this.actors.peek({ workspaceId, id: runId });
-    if (peek?.live === true && peek.snapshot.hasTag('resident')) return record.document;
+    if (record.status !== 'running' || !this.#isStale(workspaceId, runId)) return record.document;
     return Buffer.from(JSON.stringify({ ...parse(record.document), stale: true }));
+  }
+
+  /** Returns whether a run that reads as running was left behind by an earlier server process. */
+  #isStale(workspaceId: WorkspaceId, runId: string): boolean {
+    const peek = this.actors.peek({ workspaceId, id: runId });
+    return peek?.live !== true || !peek.snapshot.hasTag('resident');
   }
 
   #rewrite(workspaceId: WorkspaceId, runId: RunId, change: (run: RunDocument) => RunDocument): void {
     this.#store.write((tx) => {
       const record = tx.get(runRecords, workspaceId, runId);
       if (record === undefined) throw new Error(`The run ${runId} has no record.`);
-      tx.put(runRecords, recordOf(change(parse(record.document))), workspaceId, runId);
+      const run = change(parse(record.document));
+      if (run.status !== 'running') this.#metrics.runs.of(run.kind, run.status).add();
+      const changed = recordOf(run);
+      tx.put(runRecords, changed, workspaceId, runId);
+      const summary = summaryOf(run, changed);
+      if (summary !== undefined) tx.put(runSummaries, summary, workspaceId, runId);
+      noteStatus(tx, workspaceId, runId, changed.status);
     });
   }
-}
-
-/** Returns the list for a kind of run. A notebook and the agent that is bound to it share an id, so each has a list. */
-function listOf(kind: RunKind) {
-  return kind === 'agent' ? agentRuns : sessionRuns;
-}
-
-function recordOf(run: RunDocument): RunRecord {
-  const { sessionId, status, kind } = run;
-  return { sessionId, status, kind, document: Buffer.from(JSON.stringify(run)) };
-}
-
-function parse(json: Uint8Array): RunDocument {
-  return JSON.parse(
-    Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString('utf8'),
-  ) as RunDocument;
 }

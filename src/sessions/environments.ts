@@ -1,10 +1,34 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { environmentMachine, environmentStatus } from '#machines/environment.ts';
 import type { ActorKind, Peek } from '#src/actors/actor-kind.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { notFound } from '#src/core/errors.ts';
-import { type EnvironmentId, newId, type WorkspaceId } from '#src/core/ids.ts';
+import { type EnvironmentId, isIdOf, newId, type WorkspaceId } from '#src/core/ids.ts';
+import { actorSnapshots } from '#storage/actor-snapshots.ts';
+import {
+  type CreationTimes,
+  checkCursor,
+  idBounds,
+  type Listing,
+  listingOf,
+  type PageRequest,
+  pageOf,
+} from '#storage/listing.ts';
+import { openEnvironments } from '#storage/sessions.ts';
+import type { Entry, Store } from '#storage/store.ts';
 
 export type EnvironmentActors = ActorKind<typeof environmentMachine>;
+
+/** Which environments of a workspace to list. Absent members filter nothing. */
+export interface EnvironmentQuery extends PageRequest, CreationTimes {
+  readonly status?: 'open' | 'closed' | undefined;
+}
+
+/** The kind of their actors. */
+const ENVIRONMENT = 'environment';
+
+/** Environments that are looked at in one turn of the event loop. */
+const MAX_PEEKED = 100;
 
 /** An execution environment as it is served. */
 export interface EnvironmentRecord {
@@ -19,14 +43,28 @@ export interface EnvironmentRecord {
 /** Execution environments: created, read, closed. Sessions attach to them by way of their actors. */
 export class Environments {
   readonly actors: EnvironmentActors;
+  readonly #store: Store;
 
-  constructor(runtime: ActorRuntime) {
-    this.actors = runtime.define({ kind: 'environment', machine: environmentMachine, machineVersion: 1 });
+  constructor(runtime: ActorRuntime, store: Store) {
+    this.#store = store;
+    this.actors = runtime.define({
+      kind: ENVIRONMENT,
+      machine: environmentMachine,
+      machineVersion: 1,
+      shown: ({ notebookSessionId, agentSessionIds }) => ({
+        links: [
+          ...(notebookSessionId === null ? [] : [{ kind: 'notebook-session', id: notebookSessionId }]),
+          ...agentSessionIds.map((id) => ({ kind: 'agent-session', id })),
+        ],
+        context: { agentSessions: agentSessionIds.length },
+      }),
+    });
   }
 
   create(workspaceId: WorkspaceId): EnvironmentRecord {
     const environmentId = newId<EnvironmentId>('environment');
     this.actors.spawn({ workspaceId, id: environmentId }, { workspaceId, environmentId });
+    this.#store.write((tx) => tx.put(openEnvironments, null, workspaceId, environmentId));
     return this.record(workspaceId, environmentId);
   }
 
@@ -37,9 +75,40 @@ export class Environments {
     return recordOf(peek);
   }
 
+  /** Returns a page of environments, which it does not restore. Throws `invalid_cursor`. */
+  list(workspaceId: WorkspaceId, query: EnvironmentQuery): Listing<EnvironmentRecord> {
+    checkCursor(query.after, (text) => isIdOf('environment', text));
+    const page = pageOf(query, idBounds('environment', query));
+    const entries: Iterable<Entry<unknown>> =
+      query.status === 'open'
+        ? this.#store.list(openEnvironments, workspaceId, [], page)
+        : this.#store.list(actorSnapshots, workspaceId, [ENVIRONMENT], page);
+    return listingOf(entries, query.limit, (_, id) => {
+      const peek = this.actors.peek({ workspaceId, id });
+      const record = peek === undefined ? undefined : recordOf(peek);
+      return query.status === undefined || record?.status === query.status ? record : undefined;
+    });
+  }
+
+  /** Resolves with whether a session is attached to an environment of the workspace. Looks at some in each turn. */
+  async areInUse(workspaceId: WorkspaceId): Promise<boolean> {
+    for (let after: string | undefined; ; await nextTurn()) {
+      const page = { after, limit: MAX_PEEKED };
+      const ids = [...this.#store.list(openEnvironments, workspaceId, [], page)].map(({ id }) => id);
+      for (const id of ids) {
+        const context = this.actors.peek({ workspaceId, id })?.snapshot.context;
+        if (context === undefined) continue;
+        if (context.notebookSessionId !== null || context.agentSessionIds.length > 0) return true;
+      }
+      if (ids.length < MAX_PEEKED) return false;
+      after = ids.at(-1);
+    }
+  }
+
   /** Throws `environment_in_use` while sessions are attached, `environment_closed` when it already is. */
   close(workspaceId: WorkspaceId, environmentId: string): EnvironmentRecord {
     this.actors.ask({ workspaceId, id: environmentId }, { type: 'close' });
+    this.#store.write((tx) => tx.remove(openEnvironments, workspaceId, environmentId));
     return this.record(workspaceId, environmentId);
   }
 }

@@ -64,13 +64,6 @@ export abstract class LiveSessions<Live extends LiveSession> {
     return this.#live.values();
   }
 
-  /** Returns a stream that says nothing but that the session is closed, and belongs to no session in memory. */
-  closedStream(session: ActorId): SessionStream {
-    const stream = this.#streamOf(session);
-    stream.end(closedEvent(session));
-    return stream;
-  }
-
   #streamOf({ id }: ActorId): SessionStream {
     return this.#makeStream(id as SessionId);
   }

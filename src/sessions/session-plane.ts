@@ -1,10 +1,11 @@
 import type { SessionNotice } from '#machines/any-session.ts';
 import type { RunKind } from '#machines/run.ts';
 import type { ActorId } from '#src/actors/address.ts';
+import { timestamp } from '#src/core/clock.ts';
 import type { Failure } from '#src/core/errors.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
-import type { Envelope } from '#src/wire/events.ts';
+import type { Envelope, ResyncReason } from '#src/wire/events.ts';
 import { closedEvent, type LiveSession, type LiveSessions } from './live-sessions.ts';
 
 /** The actors of one kind of session, as far as all kinds are alike. */
@@ -24,8 +25,6 @@ export interface SessionPlaneOptions<Live extends LiveSession> {
 
 export interface FollowOptions {
   readonly lastEventId: string;
-  /** Whether the session is closed at the moment. */
-  readonly isClosed: () => boolean;
   /** The current state of the session, as `SessionStream.subscribe` takes it. */
   readonly replay: () => readonly Envelope[];
 }
@@ -44,31 +43,24 @@ export class SessionPlane<Live extends LiveSession> {
     actors.on((session, notice, committed) => this.#publish(session, notice, committed));
     runs.actors.on(({ workspaceId }, { kind, sessionId, runId, status, error }, committed) => {
       if (kind !== runKind) return;
-      const event = runStatusEvent(sessionId, runId, status, error);
+      const event = runStatusEvent(sessionId, runId, status, error, timestamp());
       live.peek({ workspaceId, id: sessionId })?.publishRunStatus(event, committed);
     });
   }
 
-  /**
-   * Returns what attaches a subscriber: snapshot, replay, then live events. The stream of a closed session ends after the
-   * replay.
-   */
-  follow(
-    session: ActorId,
-    { lastEventId, isClosed, replay }: FollowOptions,
-  ): (sink: EventSink) => Subscription {
+  /** Returns what attaches a subscriber to the stream of a session that is not closed. */
+  follow(session: ActorId, { lastEventId, replay }: FollowOptions): (sink: EventSink) => Subscription {
     const { live } = this.#options;
-    return (sink) =>
-      isClosed()
-        ? live.closedStream(session).subscribe(sink, { replay })
-        : live.of(session).stream.subscribe(sink, { lastEventId, replay });
+    return (sink) => live.of(session).stream.subscribe(sink, { lastEventId, replay });
   }
 
   /** Returns the status of the newest run as an event, so that a subscriber who was away learns of its end. */
   latestRunStatus({ workspaceId, id }: ActorId): Envelope<'run-status'> | undefined {
     const { runs, runKind } = this.#options;
     const run = runs.latest(workspaceId, id, runKind);
-    return run === undefined ? undefined : runStatusEvent(id, run.id, run.status, run.error);
+    if (run === undefined) return undefined;
+    const event = runStatusEvent(id, run.id, run.status, run.error, run.finishedAt ?? run.createdAt);
+    return run.stale === true ? { ...event, data: { ...event.data, stale: true } } : event;
   }
 
   /** Ends what every session does, because the server ends; the sessions stay open. */
@@ -78,7 +70,7 @@ export class SessionPlane<Live extends LiveSession> {
   }
 
   /** Tells every subscriber to connect again, and ends its stream. */
-  resyncAll(reason: string): void {
+  resyncAll(reason: ResyncReason): void {
     for (const { stream } of this.#options.live.all()) stream.resync(reason);
   }
 
@@ -99,7 +91,8 @@ function runStatusEvent(
   runId: string,
   status: string,
   error: Failure | null,
+  time: string,
 ): Envelope<'run-status'> {
   const data = { runId, status, ...(error === null ? {} : { error }) };
-  return { type: 'run-status', sessionId, runId, data };
+  return { type: 'run-status', sessionId, runId, time, data };
 }

@@ -2,12 +2,31 @@
 import Type from 'typebox';
 import { UserIdSchema } from './identity.ts';
 import { DatasourceSlugsSchema } from './notebook.ts';
-import { closed, listSchema, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+import {
+  closed,
+  listSchema,
+  nullable,
+  oneOf,
+  optionalOrNull,
+  Timestamp,
+  taggedUnion,
+  type Wire,
+} from './shape.ts';
 
-const EntryPartSchema = Type.Union(
+/** How a tool call ended. */
+export const ToolStatusSchema = oneOf(['completed', 'failed', 'cancelled']);
+
+const EntryPartSchema = taggedUnion(
+  'type',
   [
-    Type.Object({ type: Type.Literal('text'), text: Type.String({ description: 'Markdown.' }) }, closed),
-    Type.Object({ type: Type.Literal('reasoning'), text: Type.String() }, closed),
+    Type.Object(
+      { type: Type.Literal('text'), text: Type.String({ description: 'Markdown.' }) },
+      { $id: 'TextPart', ...closed },
+    ),
+    Type.Object(
+      { type: Type.Literal('reasoning'), text: Type.String() },
+      { $id: 'ReasoningPart', ...closed },
+    ),
     Type.Object(
       {
         type: Type.Literal('tool-call'),
@@ -15,14 +34,14 @@ const EntryPartSchema = Type.Union(
         name: Type.String(),
         input: Type.Unknown({ description: 'An object, or text when the model did not write valid JSON.' }),
       },
-      closed,
+      { $id: 'ToolCallPart', ...closed },
     ),
     Type.Object(
       {
         type: Type.Literal('tool-result'),
         callId: Type.String(),
         name: Type.String(),
-        status: oneOf(['completed', 'failed', 'cancelled']),
+        status: ToolStatusSchema,
         output: Type.String(),
         images: Type.Array(
           Type.Object(
@@ -30,17 +49,17 @@ const EntryPartSchema = Type.Union(
               mimetype: Type.String(),
               assetId: Type.String({ description: 'The id of an asset of the run.' }),
             },
-            closed,
+            { $id: 'ToolImage', ...closed },
           ),
         ),
       },
-      closed,
+      { $id: 'ToolResultPart', ...closed },
     ),
   ],
   { $id: 'AgentEntryPart' },
 );
 
-const AgentEntrySchema = Type.Object(
+export const AgentEntrySchema = Type.Object(
   {
     id: Type.String(),
     role: oneOf(['user', 'assistant', 'tool']),
@@ -52,13 +71,16 @@ const AgentEntrySchema = Type.Object(
 );
 export type AgentEntry = Wire<typeof AgentEntrySchema>;
 
+export const AgentSessionStatusSchema = oneOf(['ready', 'busy', 'closed']);
+
 const summary = {
   sessionId: Type.String({
     description: 'The id of the conversation, or of its notebook when it is bound to one.',
   }),
   environmentId: nullable(Type.String()),
   notebookSessionId: nullable(Type.String()),
-  status: oneOf(['ready', 'busy', 'closed']),
+  ownerId: Type.String({ description: 'The user it belongs to: its creator until it is handed over.' }),
+  status: AgentSessionStatusSchema,
   config: Type.Object(
     {
       model: nullable(
@@ -66,9 +88,18 @@ const summary = {
       ),
       instructions: nullable(Type.String()),
     },
-    closed,
+    { $id: 'AgentConfig', ...closed },
   ),
-  context: Type.Object({ datasourceSlugs: Type.Array(Type.String()) }, closed),
+  context: Type.Object(
+    {
+      datasourceSlugs: Type.Array(Type.String(), {
+        description:
+          'The datasources that the agent may query, with the rights of whoever prompts it. An agent that is bound to a ' +
+          'notebook may also query those that are selected for the notebook.',
+      }),
+    },
+    { $id: 'AgentContext', ...closed },
+  ),
   currentRunId: nullable(Type.String()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
@@ -88,10 +119,10 @@ const identifier = (description: string) => Type.String({ minLength: 1, maxLengt
 export const OpenAgentSessionSchema = Type.Object(
   {
     environmentId: identifier('The execution environment to open it in.'),
-    notebookSessionId: Type.Optional(
+    notebookSessionId: optionalOrNull(
       identifier('A ready notebook session of the same environment, for the agent to work in.'),
     ),
-    id: Type.Optional(identifier('The id of a saved conversation to open again.')),
+    id: optionalOrNull(identifier('The id of a saved conversation to open again.')),
     config: Type.Optional(
       Type.Object(
         {
@@ -106,12 +137,31 @@ export const OpenAgentSessionSchema = Type.Object(
           ),
           instructions: Type.Optional(nullable(Type.String({ maxLength: 100_000 }))),
         },
-        { ...closed, description: 'Members that are omitted keep their saved values.' },
+        {
+          $id: 'NewAgentConfig',
+          ...closed,
+          description: 'Members that are omitted keep their saved values.',
+        },
       ),
     ),
-    context: Type.Optional(Type.Object({ datasourceSlugs: Type.Optional(DatasourceSlugsSchema) }, closed)),
+    context: Type.Optional(
+      Type.Object(
+        { datasourceSlugs: Type.Optional(DatasourceSlugsSchema) },
+        { $id: 'NewAgentContext', ...closed },
+      ),
+    ),
   },
-  closed,
+  {
+    $id: 'OpenAgentSession',
+    ...closed,
+    examples: [
+      {
+        environmentId: 'env_01k6gq0000bbbbbbbbbbbbbbbb',
+        config: { instructions: 'Answer in one sentence.' },
+        context: { datasourceSlugs: ['sales'] },
+      },
+    ],
+  },
 );
 export type OpenAgentSession = Wire<typeof OpenAgentSessionSchema>;
 
@@ -124,4 +174,7 @@ export type AgentSessionGrant = Wire<typeof AgentSessionGrantSchema>;
 export const AgentSessionGrantListSchema = listSchema('AgentSessionGrantList', AgentSessionGrantSchema);
 export type AgentSessionGrantList = Wire<typeof AgentSessionGrantListSchema>;
 
-export const NewAgentSessionGrantSchema = Type.Object({ userId: UserIdSchema }, closed);
+export const NewAgentSessionGrantSchema = Type.Object(
+  { userId: UserIdSchema },
+  { $id: 'NewAgentSessionGrant', ...closed, examples: [{ userId: 'ada@example.com' }] },
+);

@@ -27,7 +27,7 @@ export const AuditEntrySchema = Type.Object(
             description: 'How many milliseconds they took in total, until the last row was read.',
           }),
         },
-        { ...closed, description: 'Present for `datasource.query`.' },
+        { $id: 'AuditedQuery', ...closed, description: 'Present for `datasource.query`.' },
       ),
     ),
   },

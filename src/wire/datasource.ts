@@ -8,8 +8,9 @@ const SlugSchema = Type.String({
   description: 'Case-sensitive; starts with a letter or a digit.',
 });
 
-/** The connector of its kind checks it further: see `GET /api/v3/datasource-connections/schema`. */
+/** The connector of its kind checks it further; the OpenAPI document has the schemas of all connectors in its place. */
 export const ConnectionSchema = Type.Unsafe<Readonly<Record<string, unknown>>>({
+  $id: 'DatasourceConnection',
   type: 'object',
   required: ['kind'],
   writeOnly: true,
@@ -30,11 +31,29 @@ const fields = {
   ),
 };
 
-export const NewDatasourceSchema = Type.Object({ slug: SlugSchema, ...fields }, closed);
+const CONNECTION_EXAMPLE = { kind: 'sqlite', path: 'sales.sqlite' };
+
+export const NewDatasourceSchema = Type.Object(
+  { slug: SlugSchema, ...fields },
+  {
+    $id: 'NewDatasource',
+    ...closed,
+    examples: [{ slug: 'sales', name: 'Sales', connection: CONNECTION_EXAMPLE }],
+  },
+);
 export type NewDatasource = Wire<typeof NewDatasourceSchema>;
 
-export const DatasourceReplacementSchema = Type.Object(fields, closed);
+export const DatasourceReplacementSchema = Type.Object(fields, {
+  $id: 'DatasourceReplacement',
+  ...closed,
+  examples: [{ connection: CONNECTION_EXAMPLE }],
+});
 export type DatasourceReplacement = Wire<typeof DatasourceReplacementSchema>;
+
+export const ConnectionTestRequestSchema = Type.Object(
+  { connection: ConnectionSchema },
+  { $id: 'ConnectionTestRequest', ...closed, examples: [{ connection: CONNECTION_EXAMPLE }] },
+);
 
 export const DatasourceSchema = Type.Object(
   {
@@ -92,5 +111,5 @@ export const NewDatasourceGrantSchema = Type.Object(
       }),
     ),
   },
-  closed,
+  { $id: 'NewDatasourceGrant', ...closed, examples: [{ subject: 'role:editor' }] },
 );

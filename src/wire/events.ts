@@ -1,39 +1,45 @@
 /** What the event streams of sessions carry: one envelope per event, which its `type` tells apart. */
 import Type, { type TSchema } from 'typebox';
-import type { AgentEntry, AgentSession } from './agent.ts';
-import type { RunStatus } from './run.ts';
-import type { NotebookSession } from './session.ts';
-import { closed, nullable, oneOf, type Wire } from './shape.ts';
-
-/** An object whose members are described elsewhere: a record that a GET returns, or one of marimo's own objects. */
-const record = <T extends object>(description: string) => Type.Unsafe<T>({ type: 'object', description });
+import { AgentEntrySchema, AgentSessionSchema, AgentSessionStatusSchema, ToolStatusSchema } from './agent.ts';
+import { descriptionOfOutput } from './output.ts';
+import { RunStatusSchema } from './run.ts';
+import {
+  CellStatusSchema,
+  CodeResultSchema,
+  FailureSchema,
+  NotebookSessionSchema,
+  SessionStatusSchema,
+} from './session.ts';
+import { closed, nullable, oneOf, Timestamp, taggedUnion, type Wire } from './shape.ts';
 
 const OutputSchema = Type.Object(
   {
-    channel: Type.Optional(Type.String({ description: 'stdout, stderr, output, media or marimo-error.' })),
+    channel: Type.Optional(
+      Type.Unsafe<string>(oneOf(['stdout', 'stderr', 'stdin', 'pdb', 'output', 'media', 'marimo-error'])),
+    ),
     mimetype: Type.String(),
-    data: Type.Optional(Type.Unknown()),
+    data: Type.Optional(Type.Unknown({ description: 'Text, or JSON when the media type says so.' })),
     assetId: Type.Optional(Type.String({ description: 'Instead of `data` when it is large.' })),
+    ...descriptionOfOutput,
   },
   { $id: 'StreamedOutput', ...closed },
 );
 export type StreamedOutput = Wire<typeof OutputSchema>;
-
-const RunErrorSchema = Type.Object(
-  {
-    code: Type.String(),
-    message: Type.String(),
-    cells: Type.Optional(Type.Array(Type.Unsafe<string>({}))),
-  },
-  { $id: 'StreamedRunError', ...closed },
-);
 
 const RegisteredCellSchema = Type.Object(
   {
     cellId: Type.String(),
     name: nullable(Type.String()),
     code: Type.String(),
-    config: record<Record<string, unknown>>('The configuration of the cell.'),
+    config: Type.Object(
+      {
+        disabled: Type.Boolean(),
+        hideCode: Type.Boolean(),
+        column: nullable(Type.Integer()),
+        expandOutput: Type.Boolean(),
+      },
+      { $id: 'CellSettings', ...closed },
+    ),
     version: Type.Integer({ description: 'Increases with every change of its code.' }),
   },
   { $id: 'RegisteredCell', ...closed },
@@ -45,30 +51,37 @@ const VariableSchema = Type.Object(
   { $id: 'StreamedVariable', ...closed },
 );
 
-const nothing = Type.Object({}, closed);
-const reason = Type.Object({ reason: Type.String() }, closed);
+const ResyncReasonSchema = oneOf(['slow_subscriber', 'server_stopping']);
+export type ResyncReason = Wire<typeof ResyncReasonSchema>;
 
 /** The events of both kinds of stream. */
 const SESSION_EVENTS = {
-  'session.replayed': nothing,
-  'session.status': Type.Object({ status: Type.String(), reason: Type.Optional(Type.String()) }, closed),
-  'session.resync-required': reason,
-  'session.closed': reason,
+  'session.replayed': Type.Object({}, closed),
+  'session.resync-required': Type.Object({ reason: ResyncReasonSchema }, closed),
+  'session.closed': Type.Object({ reason: oneOf(['closed']) }, closed),
   'run-status': Type.Object(
     {
       runId: Type.String(),
-      status: Type.Unsafe<RunStatus>(Type.String()),
-      error: Type.Optional(nullable(RunErrorSchema)),
+      status: RunStatusSchema,
+      stale: Type.Optional(
+        Type.Literal(true, { description: 'The server died during the run. Only cancelling ends it.' }),
+      ),
+      error: Type.Optional(nullable(FailureSchema)),
     },
     closed,
   ),
 } as const;
 
-const SNAPSHOT = 'The session as GET returns it.';
+const REASON = Type.Optional(
+  Type.String({ description: 'A code in snake_case, when there is more to say.' }),
+);
+
+const TOOL_CALL_ID = Type.Optional(Type.String({ description: 'As the request gave it.' }));
 
 const NOTEBOOK_EVENTS = {
   ...SESSION_EVENTS,
-  'session.snapshot': record<NotebookSession>(SNAPSHOT),
+  'session.snapshot': NotebookSessionSchema,
+  'session.status': Type.Object({ status: SessionStatusSchema, reason: REASON }, closed),
   'cells-registered': Type.Object(
     {
       cells: Type.Array(RegisteredCellSchema),
@@ -80,7 +93,7 @@ const NOTEBOOK_EVENTS = {
   'cell-op': Type.Object(
     {
       cellId: Type.String({ description: '`__scratch__` for scratchpad activity.' }),
-      status: Type.Optional(Type.String()),
+      status: Type.Optional(CellStatusSchema),
       stale: Type.Optional(Type.Boolean()),
       output: Type.Optional(nullable(OutputSchema)),
       console: Type.Optional(
@@ -99,28 +112,22 @@ const NOTEBOOK_EVENTS = {
   ),
   variables: Type.Object({ variables: Type.Array(VariableSchema) }, closed),
   'execution-completed': Type.Object(
-    {
-      success: Type.Boolean(),
-      output: Type.Unknown(),
-      stdout: Type.String(),
-      stderr: Type.String(),
-      errors: Type.Array(Type.Unknown()),
-      toolCallId: Type.Optional(Type.String()),
-    },
+    { ...CodeResultSchema.properties, tool_call_id: TOOL_CALL_ID, toolCallId: TOOL_CALL_ID },
     closed,
   ),
-  'notebook.saved': Type.Object({ updatedAt: Type.String({ format: 'date-time' }) }, closed),
+  'notebook.saved': Type.Object({ updatedAt: Timestamp }, closed),
 } as const;
 
 const AGENT_EVENTS = {
   ...SESSION_EVENTS,
-  'session.snapshot': record<AgentSession>(SNAPSHOT),
-  'agent-entry': record<AgentEntry>('A complete saved entry of the conversation.'),
+  'session.snapshot': AgentSessionSchema,
+  'session.status': Type.Object({ status: AgentSessionStatusSchema, reason: REASON }, closed),
+  'agent-entry': AgentEntrySchema,
   'text-delta': Type.Object({ entryId: Type.String(), text: Type.String() }, closed),
   'reasoning-delta': Type.Object({ entryId: Type.String(), text: Type.String() }, closed),
   'tool-call': Type.Object({ callId: Type.String(), name: Type.String(), input: Type.Unknown() }, closed),
   'tool-result': Type.Object(
-    { callId: Type.String(), output: Type.Unknown(), status: Type.String() },
+    { callId: Type.String(), output: Type.String(), status: ToolStatusSchema },
     closed,
   ),
 } as const;
@@ -132,8 +139,12 @@ export type NotebookEvents = {
 export type AgentEvents = { readonly [T in keyof typeof AGENT_EVENTS]: Wire<(typeof AGENT_EVENTS)[T]> };
 
 /** The data of each event, as the server sends it: what is stored in the form in which it is served has looser types. */
-type ServedEvents = Omit<NotebookEvents & AgentEvents, 'session.snapshot' | 'agent-entry' | 'run-status'> & {
+type ServedEvents = Omit<
+  NotebookEvents & AgentEvents,
+  'session.snapshot' | 'session.status' | 'agent-entry' | 'run-status'
+> & {
   readonly 'session.snapshot': object;
+  readonly 'session.status': { readonly status: string; readonly reason?: string };
   readonly 'agent-entry': object;
   readonly 'run-status': Omit<NotebookEvents['run-status'], 'status'> & { readonly status: string };
 };
@@ -142,34 +153,72 @@ export type EventType = keyof ServedEvents;
 export type EventData<T extends EventType> = ServedEvents[T];
 
 /** One event of one session. `runId` is present only when a run caused it. */
-export type EventOf<Events, Type extends keyof Events = keyof Events> = Type extends keyof Events
+export type EventOf<Events, Marks, Type extends keyof Events = keyof Events> = Type extends keyof Events
   ? {
       readonly type: Type;
       readonly sessionId: string;
       readonly runId?: string;
       readonly data: Events[Type];
-    }
+    } & Marks
   : never;
 
-export type Envelope<T extends EventType = EventType> = EventOf<ServedEvents, T>;
-export type NotebookStreamEvent = EventOf<NotebookEvents>;
-export type AgentStreamEvent = EventOf<AgentEvents>;
+/** What an event carries besides what has happened. */
+interface Marks {
+  /** When it happened; of an event that tells the current state, when it was sent. */
+  readonly time: string;
+  /** Whether it happened while the subscriber was away, after the event that it named. */
+  readonly missed?: true;
+  /** Of a snapshot: whether everything follows, marked as missed, that happened while the subscriber was away. */
+  readonly resumed?: true;
+}
+
+/** An event as it is published. The stream adds the time unless it is known. */
+export type Envelope<T extends EventType = EventType> = EventOf<
+  ServedEvents,
+  { readonly time?: string; readonly resumed?: true },
+  T
+>;
+export type NotebookStreamEvent = EventOf<NotebookEvents, Marks>;
+export type AgentStreamEvent = EventOf<AgentEvents, Marks>;
 export type StreamEvent = NotebookStreamEvent | AgentStreamEvent;
 
-const eventSchemas = (events: Readonly<Record<string, TSchema>>) =>
+/** Events whose data the two kinds of stream do not have in common. */
+const OWN = ['session.snapshot', 'session.status'];
+
+const MISSED = Type.Optional(
+  Type.Literal(true, { description: 'It happened while you were away, after the event that you named.' }),
+);
+const RESUMED = Type.Optional(
+  Type.Literal(true, {
+    description: 'What you have missed follows, marked with `missed`; only then comes the current state.',
+  }),
+);
+
+/** Returns one schema for each event. Those that the streams have in common get the same name. */
+const eventSchemas = (stream: string, events: Readonly<Record<string, TSchema>>) =>
   Object.entries(events).map(([type, data]) =>
     Type.Object(
-      { type: Type.Literal(type), sessionId: Type.String(), runId: Type.Optional(Type.String()), data },
-      { ...closed, title: type },
+      {
+        type: Type.Literal(type),
+        sessionId: Type.String(),
+        runId: Type.Optional(Type.String()),
+        time: Timestamp,
+        ...(type === 'session.snapshot' ? { resumed: RESUMED } : { missed: MISSED }),
+        data,
+      },
+      { ...closed, $id: `${OWN.includes(type) ? stream : ''}${inPascalCase(type)}Event` },
     ),
   );
 
+const inPascalCase = (type: string) =>
+  type.replace(/(?:^|[.-])(\w)/g, (_, letter: string) => letter.toUpperCase());
+
 /** The JSON of each `data:` line of a notebook session's stream. */
-export const NotebookStreamEventSchema = Type.Union(eventSchemas(NOTEBOOK_EVENTS), {
+export const NotebookStreamEventSchema = taggedUnion('type', eventSchemas('Notebook', NOTEBOOK_EVENTS), {
   $id: 'NotebookStreamEvent',
 });
 
 /** The JSON of each `data:` line of an agent session's stream. */
-export const AgentStreamEventSchema = Type.Union(eventSchemas(AGENT_EVENTS), {
+export const AgentStreamEventSchema = taggedUnion('type', eventSchemas('Agent', AGENT_EVENTS), {
   $id: 'AgentStreamEvent',
 });

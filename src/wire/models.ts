@@ -1,6 +1,6 @@
 /** Model providers and the keys of workspaces for them. */
 import Type from 'typebox';
-import { closed, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+import { closed, nullable, oneOf, optionalOrNull, Timestamp, type Wire } from './shape.ts';
 
 const ModelProviderSchema = Type.Object(
   {
@@ -13,7 +13,7 @@ const ModelProviderSchema = Type.Object(
       description: 'The models that are known without asking the provider.',
     }),
   },
-  closed,
+  { $id: 'ModelProvider', ...closed },
 );
 export type ModelProvider = Wire<typeof ModelProviderSchema>;
 
@@ -39,11 +39,16 @@ export const ModelKeySchema = Type.Object(
 export type ModelKey = Wire<typeof ModelKeySchema>;
 
 export const ModelTestRequestSchema = Type.Object(
-  { model: Type.Optional(Type.String({ minLength: 1, maxLength: 300 })) },
-  { ...closed, description: 'The default model is tested when none is named.' },
+  { model: optionalOrNull(Type.String({ minLength: 1, maxLength: 300 })) },
+  {
+    $id: 'ModelTestRequest',
+    ...closed,
+    description: 'The default model is tested when none is named.',
+    examples: [{ model: 'anthropic/claude-sonnet-4-5' }],
+  },
 );
 
 export const ModelKeyRequestSchema = Type.Object(
   { key: Type.String({ minLength: 1, maxLength: 4096, pattern: '^[\\x21-\\x7e]+$', writeOnly: true }) },
-  closed,
+  { $id: 'NewModelKey', ...closed, examples: [{ key: 'sk-example' }] },
 );

@@ -1,21 +1,24 @@
 /** Saved notebooks. */
 import Type from 'typebox';
-import { closed, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+import { closed, mapOf, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
 
-const OptionsSchema = Type.Record(Type.String(), Type.Unknown());
+const OptionsSchema = mapOf(Type.Unknown());
 
 /** `__scratch__` is the kernel's name for code that belongs to no cell. */
 export const CellIdSchema = Type.String({
   minLength: 1,
   maxLength: 128,
-  pattern: '^(?!__scratch__$)[^\\u0000-\\u001f\\u007f]+$',
-  description: 'Unique within the notebook; without control characters.',
+  pattern: '^[^\\x00-\\x1f\\x7f]+$',
+  not: { const: '__scratch__' },
+  description: 'Unique within the notebook; without control characters, and not `__scratch__`.',
 });
 
 const SerializationInputSchema = Type.Object(
   {
     version: Type.Optional(Type.String({ maxLength: 64, default: '1' })),
-    app: Type.Optional(Type.Object({ options: Type.Optional(OptionsSchema) }, closed)),
+    app: Type.Optional(
+      Type.Object({ options: Type.Optional(OptionsSchema) }, { $id: 'NewNotebookApp', ...closed }),
+    ),
     cells: Type.Optional(
       Type.Array(
         Type.Object(
@@ -24,15 +27,15 @@ const SerializationInputSchema = Type.Object(
             code: Type.String({ description: 'Python.' }),
             options: Type.Optional(OptionsSchema),
           },
-          closed,
+          { $id: 'NewCell', ...closed },
         ),
         { maxItems: 10_000 },
       ),
     ),
     valid: Type.Optional(Type.Boolean({ description: 'Ignored: the server computes it.' })),
-    ui_values: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    ui_values: Type.Optional(mapOf(Type.Unknown())),
   },
-  closed,
+  { $id: 'NewSerialization', ...closed },
 );
 
 export const DatasourceSlugsSchema = Type.Array(
@@ -45,29 +48,69 @@ export const DatasourceSlugsSchema = Type.Array(
 );
 
 const fields = {
+  title: Type.Optional(
+    nullable(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        pattern: '^[^\\x00-\\x1f\\x7f]+$',
+        description:
+          'Stored as `app_title` in the app options of the serialization, which marimo shows as well. Null removes it.',
+      }),
+    ),
+  ),
   serialization: Type.Optional(SerializationInputSchema),
   datasourceSlugs: Type.Optional(DatasourceSlugsSchema),
   variables: Type.Optional(
-    Type.Record(
-      Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }),
-      Type.String({ maxLength: 65_536, pattern: '^[^\\u0000]*$' }),
-      { description: "Environment variables of the notebook's kernel.", additionalProperties: false },
-    ),
+    mapOf(Type.String({ maxLength: 65_536, pattern: '^[^\\x00]*$' }), {
+      propertyNames: Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }),
+      description: "Environment variables of the notebook's kernel.",
+    }),
   ),
 };
 
-export const NotebookFieldsSchema = Type.Object(fields, closed);
+export const NotebookFieldsSchema = Type.Object(fields, {
+  $id: 'NewNotebook',
+  ...closed,
+  examples: [
+    {},
+    {
+      serialization: {
+        cells: [
+          { cell_id: 'numbers', code: 'numbers = [1, 2, 3]' },
+          { cell_id: 'total', code: 'total = sum(numbers)', options: { hide_code: true } },
+        ],
+      },
+      datasourceSlugs: ['sales'],
+      variables: { REGION: 'eu' },
+    },
+  ],
+});
 export type NotebookFields = Wire<typeof NotebookFieldsSchema>;
 
 export const NotebookChangeSchema = Type.Object(
-  { expectedUpdatedAt: Type.String({ minLength: 1, maxLength: 64 }), ...fields },
-  closed,
+  {
+    expectedUpdatedAt: Type.String({
+      format: 'date-time',
+      maxLength: 64,
+      description:
+        'The `updatedAt` of your last read. Any RFC 3339 spelling of that instant will do: another offset, or more or fewer ' +
+        'zeros after the milliseconds.',
+    }),
+    ...fields,
+  },
+  {
+    $id: 'NotebookChange',
+    ...closed,
+    examples: [{ expectedUpdatedAt: '2026-01-31T12:00:00.000Z', variables: { REGION: 'us' } }],
+  },
 );
 export type NotebookChange = Wire<typeof NotebookChangeSchema>;
 
 export const NotebookSchema = Type.Object(
   {
     id: Type.String(),
+    title: nullable(Type.String()),
     createdAt: Timestamp,
     updatedAt: Type.String({
       format: 'date-time',
@@ -76,17 +119,20 @@ export const NotebookSchema = Type.Object(
     serialization: Type.Object(
       {
         version: Type.String(),
-        app: Type.Object({ options: OptionsSchema }, closed),
+        app: Type.Object({ options: OptionsSchema }, { $id: 'NotebookApp', ...closed }),
         cells: Type.Array(
-          Type.Object({ cell_id: Type.String(), code: Type.String(), options: OptionsSchema }, closed),
+          Type.Object(
+            { cell_id: Type.String(), code: Type.String(), options: OptionsSchema },
+            { $id: 'Cell', ...closed },
+          ),
         ),
         valid: Type.Boolean({ description: 'False when a cell is not valid Python.' }),
-        ui_values: Type.Record(Type.String(), Type.Unknown()),
+        ui_values: mapOf(Type.Unknown()),
       },
-      closed,
+      { $id: 'Serialization', ...closed },
     ),
     datasourceSlugs: Type.Array(Type.String()),
-    variables: Type.Record(Type.String(), Type.String()),
+    variables: mapOf(Type.String()),
   },
   { $id: 'Notebook', ...closed },
 );
@@ -110,15 +156,45 @@ const FileFormatSchema = oneOf(['py', 'ipynb', 'md']);
 export type NotebookFileFormat = Wire<typeof FileFormatSchema>;
 
 export const NotebookImportSchema = Type.Object(
-  { format: FileFormatSchema, content: Type.String({ description: 'The whole file.' }) },
-  closed,
+  {
+    format: FileFormatSchema,
+    content: Type.String({ description: 'The whole file.' }),
+    title: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        pattern: '^[^\\x00-\\x1f\\x7f]+$',
+        description: 'The title of the notebook, in place of the one that the file brings.',
+      }),
+    ),
+    replaces: Type.Optional(
+      Type.Object(
+        {
+          notebookId: Type.String({ minLength: 1, maxLength: 200 }),
+          expectedUpdatedAt: Type.String({
+            format: 'date-time',
+            maxLength: 64,
+            description: 'The `updatedAt` of your last read.',
+          }),
+        },
+        {
+          ...closed,
+          description:
+            'The notebook whose cells the file replaces. Its datasources and variables stay. Omitted: a new notebook.',
+        },
+      ),
+    ),
+  },
+  { $id: 'NotebookImport', ...closed, examples: [{ format: 'py', content: 'print("Hello")\n' }] },
 );
+
+export type NotebookImport = Wire<typeof NotebookImportSchema>;
 
 export const NotebookExportQuery = Type.Object(
   {
     format: oneOf(['py', 'ipynb', 'md', 'html']),
     frontEnd: Type.Optional(
-      Type.Union([Type.Literal('server'), Type.Literal('cdn')], {
+      oneOf(['server', 'cdn'], {
         default: 'server',
         description: 'Where an `html` page loads its front end from: this server, or a public CDN.',
       }),

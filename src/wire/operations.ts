@@ -1,6 +1,6 @@
-/** What operators see of the server: health, actors and the keyring. */
+/** What operators see of the server: health and the keyring. */
 import Type from 'typebox';
-import { closed, listSchema, Timestamp, type Wire } from './shape.ts';
+import { closed, listSchema, type Wire } from './shape.ts';
 
 export const HealthSchema = Type.Object({ status: Type.Literal('ok') }, { $id: 'Health', ...closed });
 export type Health = Wire<typeof HealthSchema>;
@@ -9,27 +9,16 @@ export const ReadinessSchema = Type.Object(
   {
     ready: Type.Boolean(),
     reason: Type.Optional(Type.String({ description: 'Why the server is not ready.' })),
+    warnings: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'What an operator should look at although the server is ready, such as a disk that is nearly full.',
+      }),
+    ),
   },
   { $id: 'Readiness', ...closed },
 );
 export type Readiness = Wire<typeof ReadinessSchema>;
-
-const LiveActorSchema = Type.Object(
-  {
-    kind: Type.String(),
-    id: Type.String(),
-    machine: Type.String(),
-    state: Type.Unknown({ description: 'The state value of its statechart.' }),
-    since: Type.String({ format: 'date-time', description: 'When it last changed its state.' }),
-    revision: Type.Integer({ description: 'How many transitions were stored.' }),
-    lastEvents: Type.Array(Type.Object({ type: Type.String(), at: Timestamp }, closed)),
-  },
-  { $id: 'Actor', ...closed },
-);
-export type LiveActor = Wire<typeof LiveActorSchema>;
-
-export const ActorListSchema = listSchema('ActorList', LiveActorSchema);
-export type ActorList = Wire<typeof ActorListSchema>;
 
 const KeySchema = Type.Object(
   {
@@ -37,7 +26,7 @@ const KeySchema = Type.Object(
     active: Type.Boolean({ description: 'Whether it encrypts new connections.' }),
     sealed: Type.Integer({ description: 'How many connections it encrypts.' }),
   },
-  closed,
+  { $id: 'Key', ...closed },
 );
 export type Key = Wire<typeof KeySchema>;
 

@@ -1,8 +1,9 @@
 /** Executions of cells, prompts of agents, and the runs that record both. */
 import Type from 'typebox';
 import { CellIdSchema } from './notebook.ts';
+import { descriptionOfOutput } from './output.ts';
 import { FailureSchema } from './session.ts';
-import { closed, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+import { closed, nullable, oneOf, optionalOrNull, Timestamp, taggedUnion, type Wire } from './shape.ts';
 
 const CacheModeSchema = oneOf(['default', 'no-cache', 'no-store'], {
   description:
@@ -11,19 +12,39 @@ const CacheModeSchema = oneOf(['default', 'no-cache', 'no-store'], {
 });
 export type CacheMode = Wire<typeof CacheModeSchema>;
 
+const StructuralErrorsSchema = oneOf(['refuse', 'skip'], {
+  description:
+    'What becomes of a request whose cells, or what they depend on, have structural errors: names that several cells ' +
+    'define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the cells that can run do; those with an ' +
+    'error, and those that need them, end as `error`, with the reason as their output.',
+});
+
 const CellConfigSchema = Type.Object(
   {
     disabled: Type.Optional(Type.Boolean()),
     hideCode: Type.Optional(Type.Boolean()),
     column: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: 10_000 }))),
-    name: Type.Optional(Type.String({ maxLength: 128, pattern: '^([A-Za-z_][A-Za-z0-9_]*)?$' })),
+    name: optionalOrNull(Type.String({ maxLength: 128, pattern: '^([A-Za-z_][A-Za-z0-9_]*)?$' })),
+    expandOutput: Type.Optional(Type.Boolean()),
   },
-  { ...closed, description: "Changes the cell's settings. They are saved with the notebook." },
+  {
+    $id: 'CellConfig',
+    ...closed,
+    description: "Changes the cell's settings. They are saved with the notebook.",
+  },
 );
 
-export const ExecutionRequestSchema = Type.Union(
+export const ExecutionRequestSchema = taggedUnion(
+  'type',
   [
-    Type.Object({ type: Type.Literal('all'), cacheMode: Type.Optional(CacheModeSchema) }, closed),
+    Type.Object(
+      {
+        type: Type.Literal('all'),
+        cacheMode: Type.Optional(CacheModeSchema),
+        structuralErrors: Type.Optional(StructuralErrorsSchema),
+      },
+      { $id: 'ExecuteAll', ...closed },
+    ),
     Type.Object(
       {
         type: Type.Literal('cells'),
@@ -31,53 +52,84 @@ export const ExecutionRequestSchema = Type.Union(
           Type.Object(
             {
               cellId: CellIdSchema,
-              code: Type.Optional(
+              code: optionalOrNull(
                 Type.String({ description: "Replaces the cell's code, and is saved with the notebook." }),
               ),
-              config: Type.Optional(CellConfigSchema),
+              config: optionalOrNull(CellConfigSchema),
             },
-            closed,
+            { $id: 'CellExecution', ...closed },
           ),
           { maxItems: 10_000 },
         ),
         cacheMode: Type.Optional(CacheModeSchema),
+        structuralErrors: Type.Optional(StructuralErrorsSchema),
       },
-      closed,
+      { $id: 'ExecuteCells', ...closed },
     ),
   ],
-  { $id: 'ExecutionRequest' },
+  {
+    $id: 'ExecutionRequest',
+    examples: [
+      { type: 'all' },
+      { type: 'cells', cells: [{ cellId: 'total', code: 'total = 6' }], cacheMode: 'no-cache' },
+    ],
+  },
 );
 export type ExecutionRequest = Wire<typeof ExecutionRequestSchema>;
 
 export const PromptRequestSchema = Type.Object(
   { prompt: Type.String({ minLength: 1, maxLength: 500_000 }) },
-  closed,
+  { $id: 'PromptRequest', ...closed, examples: [{ prompt: 'Plot the sales of last month.' }] },
 );
+
+const OutputInRunSchema = Type.Union([
+  Type.Object(
+    { mimetype: Type.String(), data: Type.Unknown(), ...descriptionOfOutput },
+    { $id: 'InlineOutput', ...closed },
+  ),
+  Type.Object(
+    { mimetype: Type.String(), assetId: Type.String(), ...descriptionOfOutput },
+    { $id: 'AssetOutput', ...closed },
+  ),
+]);
 
 const CellResultSchema = Type.Object(
   {
     type: Type.Literal('cell-result'),
     cellId: Type.String(),
     status: oneOf(['success', 'error', 'stopped', 'cancelled', 'interrupted', 'disabled']),
-    outputs: Type.Array(
-      Type.Union([
-        Type.Object({ mimetype: Type.String(), data: Type.Unknown() }, closed),
-        Type.Object({ mimetype: Type.String(), assetId: Type.String() }, closed),
-      ]),
-    ),
+    outputs: Type.Array(OutputInRunSchema),
     console: Type.Array(
-      Type.Object({ channel: Type.String(), mimetype: Type.String(), data: Type.Unknown() }, closed),
+      Type.Union([
+        Type.Object(
+          { channel: Type.String(), mimetype: Type.String(), data: Type.Unknown(), ...descriptionOfOutput },
+          { $id: 'ConsoleOutput', ...closed },
+        ),
+        Type.Object(
+          { channel: Type.String(), mimetype: Type.String(), assetId: Type.String(), ...descriptionOfOutput },
+          { $id: 'ConsoleAsset', ...closed },
+        ),
+      ]),
+      {
+        description:
+          'What the cell printed (`stdout`, `stderr`), and the figures that it showed meanwhile (`media`), in order. ' +
+          'A figure that is large is an asset.',
+      },
     ),
     durationMs: nullable(Type.Number()),
   },
-  closed,
+  { $id: 'CellResult', ...closed },
 );
 export type CellResult = Wire<typeof CellResultSchema>;
 
-const OutputPartSchema = Type.Union(
+const OutputPartSchema = taggedUnion(
+  'type',
   [
     CellResultSchema,
-    Type.Object({ type: Type.Literal('assistant-message'), text: Type.String() }, closed),
+    Type.Object(
+      { type: Type.Literal('assistant-message'), text: Type.String() },
+      { $id: 'AssistantMessage', ...closed },
+    ),
     Type.Object(
       {
         type: Type.Literal('tool-call'),
@@ -86,10 +138,27 @@ const OutputPartSchema = Type.Union(
         output: Type.String(),
         status: oneOf(['completed', 'failed', 'cancelled']),
       },
-      closed,
+      { $id: 'ToolCall', ...closed },
     ),
-    Type.Object({ type: Type.Literal('final-answer'), markdown: Type.String() }, closed),
-    Type.Object({ type: Type.Literal('warning'), code: Type.String(), message: Type.String() }, closed),
+    Type.Object(
+      { type: Type.Literal('final-answer'), markdown: Type.String() },
+      { $id: 'FinalAnswer', ...closed },
+    ),
+    Type.Object(
+      {
+        type: Type.Literal('warning'),
+        code: Type.String({
+          description:
+            'A stable code: `console_truncated`, `figures_left_out`, `output_lost`, `missing_packages` or ' +
+            '`history_compacted`. Later versions may add codes.',
+        }),
+        message: Type.String(),
+        cellId: Type.Optional(
+          Type.String({ description: 'The cell that the warning is about, if it is about one.' }),
+        ),
+      },
+      { $id: 'RunWarning', ...closed },
+    ),
     Type.Object(
       {
         type: Type.Literal('asset'),
@@ -98,7 +167,7 @@ const OutputPartSchema = Type.Union(
         bytes: Type.Integer(),
         sha256: Type.String(),
       },
-      closed,
+      { $id: 'RunAsset', ...closed },
     ),
   ],
   { $id: 'OutputPart' },
@@ -112,10 +181,10 @@ const TokenUsageSchema = Type.Object(
     outputTokens: Type.Integer(),
     reasoningTokens: Type.Integer({ description: 'How many of the output tokens were spent on reasoning.' }),
   },
-  { ...closed, description: "The provider's own counts; 0 where it gives none." },
+  { $id: 'TokenUsage', ...closed, description: "The provider's own counts; 0 where it gives none." },
 );
 
-const RunStatusSchema = oneOf(['running', 'completed', 'failed', 'cancelled']);
+export const RunStatusSchema = oneOf(['running', 'completed', 'failed', 'cancelled']);
 export type RunStatus = Wire<typeof RunStatusSchema>;
 
 export const RunSchema = Type.Object(
@@ -131,13 +200,16 @@ export const RunSchema = Type.Object(
     output: nullable(
       Type.Object(
         {
-          stored: Type.Boolean({ description: 'False for `no-store`: `parts` is then empty.' }),
+          stored: Type.Boolean({
+            description:
+              'False for `no-store`, and once the output was deleted because of its age (`TROUPE_KEEP_OUTPUTS_DAYS`): `parts` is then empty.',
+          }),
           parts: Type.Array(OutputPartSchema),
           model: Type.Optional(Type.String({ description: 'The model that answered the prompt.' })),
           steps: Type.Optional(Type.Integer({ description: 'How many times the model was asked.' })),
           usage: Type.Optional(TokenUsageSchema),
         },
-        closed,
+        { $id: 'RunOutput', ...closed },
       ),
     ),
     error: nullable(FailureSchema),
@@ -146,6 +218,24 @@ export const RunSchema = Type.Object(
     finishedAt: nullable(Timestamp),
   },
   { $id: 'Run', ...closed },
+);
+
+/** The longest time that a request may wait for the end of a run. */
+const MAX_WAIT_S = 300;
+
+/** The query of requests that can wait for the end of a run. */
+export const WaitQuery = Type.Object(
+  {
+    wait: Type.Integer({
+      minimum: 0,
+      maximum: MAX_WAIT_S,
+      default: 0,
+      description:
+        'How many seconds to wait for the end of the run. Nothing is sent meanwhile: behind a proxy, wait for less than ' +
+        'its timeout.',
+    }),
+  },
+  closed,
 );
 
 type RunOf<Kind, Input> = Omit<Wire<typeof RunSchema>, 'kind' | 'input'> & {
@@ -164,7 +254,12 @@ export const SubmittedRunSchema = Type.Object(
 export type SubmittedRun = Wire<typeof SubmittedRunSchema>;
 
 export const CancellationSchema = Type.Object(
-  { runId: Type.String(), status: Type.Literal('cancelling') },
+  {
+    runId: Type.String(),
+    status: Type.Literal('cancelling', {
+      description: 'Not a status of the run: the run reads `running` until it has ended.',
+    }),
+  },
   { $id: 'CancellationAccepted', ...closed },
 );
 export type Cancellation = Wire<typeof CancellationSchema>;

@@ -1,11 +1,15 @@
 /** Execution environments, notebook sessions, and code that is run in a session. */
 import Type from 'typebox';
-import { closed, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+import { descriptionOfOutput } from './output.ts';
+import { closed, mapOf, nullable, oneOf, optionalOrNull, Timestamp, type Wire } from './shape.ts';
+
+/** The OpenAPI document lists the codes in its place. It is no enum: clients must bear codes that later versions add. */
+const FailureCodeSchema = Type.String({ $id: 'FailureCode' });
 
 export const FailureSchema = Type.Object(
   {
-    code: Type.String({ description: 'A stable code in snake_case.' }),
-    message: Type.String(),
+    code: FailureCodeSchema,
+    message: Type.String({ description: 'One sentence for people.' }),
     cells: Type.Optional(Type.Array(Type.String(), { description: 'The ids of the cells at fault.' })),
   },
   { $id: 'Failure', ...closed },
@@ -24,7 +28,20 @@ export const EnvironmentSchema = Type.Object(
 );
 export type Environment = Wire<typeof EnvironmentSchema>;
 
-const SessionModeSchema = oneOf(['edit', 'run']);
+export const SessionModeSchema = oneOf(['edit', 'run']);
+
+export const SessionStatusSchema = oneOf([
+  'starting',
+  'ready',
+  'busy',
+  'restoring',
+  'failed',
+  'closing',
+  'closed',
+]);
+
+/** What a cell shows of its state. */
+export const CellStatusSchema = oneOf(['idle', 'queued', 'running', 'stale', 'disabled', 'error']);
 
 export const NotebookSessionSchema = Type.Object(
   {
@@ -32,8 +49,8 @@ export const NotebookSessionSchema = Type.Object(
     notebookId: Type.String(),
     environmentId: nullable(Type.String()),
     mode: SessionModeSchema,
-    status: oneOf(['starting', 'ready', 'busy', 'restoring', 'failed', 'closing', 'closed']),
-    phases: Type.Record(Type.String(), Type.Number(), {
+    status: SessionStatusSchema,
+    phases: mapOf(Type.Number(), {
       description: 'How many milliseconds each step of the last kernel start took.',
     }),
     currentRunId: nullable(Type.String()),
@@ -42,15 +59,13 @@ export const NotebookSessionSchema = Type.Object(
         {
           cellId: Type.String(),
           name: Type.String(),
-          status: oneOf(['idle', 'queued', 'running', 'stale', 'disabled', 'error']),
+          status: CellStatusSchema,
           stale: Type.Boolean(),
         },
-        closed,
+        { $id: 'SessionCell', ...closed },
       ),
     ),
-    kernel: nullable(
-      Type.Record(Type.String(), Type.Unknown(), { description: 'Facts about the running kernel.' }),
-    ),
+    kernel: nullable(mapOf(Type.Unknown(), { description: 'Facts about the running kernel.' })),
     error: nullable(FailureSchema),
     createdAt: Timestamp,
     updatedAt: Timestamp,
@@ -63,35 +78,54 @@ export const OpenNotebookSessionSchema = Type.Object(
   {
     notebookId: Type.String({ minLength: 1, maxLength: 200 }),
     environmentId: Type.String({ minLength: 1, maxLength: 200 }),
-    mode: Type.Optional(
-      Type.Union([Type.Literal('edit'), Type.Literal('run')], {
+    mode: optionalOrNull(
+      oneOf(['edit', 'run'], {
         default: 'edit',
-        description: 'In `run` mode cells can be executed but not edited.',
+        description: 'In `run` mode cells can be executed but not edited. Null means the default.',
       }),
     ),
   },
-  closed,
+  {
+    $id: 'OpenNotebookSession',
+    ...closed,
+    examples: [
+      { notebookId: 'nb_01k6gq0000aaaaaaaaaaaaaaaa', environmentId: 'env_01k6gq0000bbbbbbbbbbbbbbbb' },
+    ],
+  },
 );
 export type OpenNotebookSession = Wire<typeof OpenNotebookSessionSchema>;
 
 export const CodeRequestSchema = Type.Object(
   {
     code: Type.String({ description: 'Python; `await` is allowed at the top level.' }),
-    tool_call_id: Type.Optional(
+    tool_call_id: optionalOrNull(
       Type.String({ maxLength: 256, description: 'Returned in the `execution-completed` event.' }),
     ),
   },
-  closed,
+  { $id: 'CodeRequest', ...closed, examples: [{ code: '1 + 1' }] },
 );
 
 export const CodeResultSchema = Type.Object(
   {
     success: Type.Boolean({ description: 'False when the code, a cell it ran, or the kernel failed.' }),
-    output: nullable(Type.Object({ mimetype: Type.String(), data: Type.Unknown() }, closed)),
+    output: nullable(
+      Type.Object(
+        { mimetype: Type.String(), data: Type.Unknown(), ...descriptionOfOutput },
+        { $id: 'CodeOutput', ...closed },
+      ),
+    ),
     stdout: Type.String({
       description: 'What the code and the cells it ran printed. The middle of a very long text is left out.',
     }),
     stderr: Type.String(),
+    media: Type.Array(
+      Type.Object({ mimetype: Type.String(), data: Type.Unknown() }, { $id: 'CodeFigure', ...closed }),
+      {
+        description:
+          'The figures that the code and the cells it ran showed while they ran, such as those of `plt.show()`: at most ' +
+          '100, with 16 MiB together.',
+      },
+    ),
     errors: Type.Array(
       Type.Object(
         {
@@ -99,7 +133,7 @@ export const CodeResultSchema = Type.Object(
           message: Type.String(),
           cellId: nullable(Type.String({ description: 'Null for an error of the code itself.' })),
         },
-        closed,
+        { $id: 'CodeError', ...closed },
       ),
     ),
   },

@@ -3,14 +3,17 @@
  * the server checks requests against it and documents it, and the types of the server, the client and the tests are
  * derived from it. The client imports the types alone, so that it loads no schema library.
  */
-import Type, { type Static, type TSchema } from 'typebox';
+import Type, { type Static, type TObject, type TSchema } from 'typebox';
 
 /** The type of the values that a schema describes. They are read-only: nobody changes what was received or will be sent. */
 export type Wire<Schema extends TSchema> = DeepReadonly<Static<Schema>>;
 
 export type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
 
-/** An object without members other than those declared. */
+/**
+ * An object without members other than those declared. It holds for what is received; the OpenAPI document leaves it out
+ * of what is sent, so that members can be added.
+ */
 export const closed = { additionalProperties: false } as const;
 
 export const Timestamp = Type.String({
@@ -23,37 +26,77 @@ export function nullable<T extends TSchema>(schema: T) {
   return Type.Union([schema, Type.Null()]);
 }
 
+/** Returns the schema of a member that may be left out; null means the same, because answers show null for what is not set. */
+export function optionalOrNull<T extends TSchema>(schema: T) {
+  return Type.Optional(nullable(schema));
+}
+
 /** Returns the schema of one of several words. */
 export function oneOf<const Words extends readonly string[]>(
   words: Words,
-  options: { description?: string } = {},
+  options: { $id?: string; description?: string; default?: Words[number] } = {},
 ) {
-  const union = Type.Union(
-    words.map((word) => Type.Literal(word)),
-    options,
-  );
-  return Type.Unsafe<Words[number]>(union);
+  return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options });
+}
+
+/** Returns the schema of an object whose members the caller names. */
+export function mapOf<T extends TSchema>(
+  value: T,
+  options: { description?: string; propertyNames?: TSchema } = {},
+) {
+  return Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: value, ...options });
+}
+
+/** Returns the schema of a union whose variants are told apart by the constant in `tag`. Each variant has an `$id`. */
+export function taggedUnion<const Variants extends TObject[]>(
+  tag: string,
+  variants: readonly [...Variants],
+  options: { $id: string; description?: string; examples?: unknown[] },
+) {
+  return Type.Union([...variants], { ...options, discriminator: { propertyName: tag } });
 }
 
 /** The body of requests that need none: an empty object. */
-export const EmptyBodySchema = Type.Object({}, closed);
+export const EmptyBodySchema = Type.Object({}, { $id: 'EmptyBody', ...closed, examples: [{}] });
 
-/** The query of every list. */
+const After = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 200,
+    description:
+      'The `nextCursor` of the page before; omitted for the first page. The item that it names may be gone: the list ' +
+      'goes on after its place.',
+  }),
+);
+
+/** The query of a list that comes in pages. */
 export const PageQuery = Type.Object(
   {
-    after: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 200,
-        description: 'The `nextCursor` of the page before; omitted for the first page.',
-      }),
-    ),
+    after: After,
     limit: Type.Integer({
       minimum: 1,
       maximum: 100,
       default: 50,
       description: 'The largest number of items to return.',
     }),
+  },
+  closed,
+);
+
+/** The most items of a list that comes whole: its memory and the time to read it are bounded. */
+export const MAX_WHOLE_LIST = 10_000;
+
+/** The query of a list that comes whole unless a page is asked for. */
+export const WholeListQuery = Type.Object(
+  {
+    after: After,
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 100,
+        description: 'The largest number of items to return. Omitted: all, up to 10,000.',
+      }),
+    ),
   },
   closed,
 );
@@ -71,7 +114,7 @@ export function pageSchema<T extends TSchema>(name: string, item: T) {
   );
 }
 
-/** Returns the schema of a list that always comes whole. */
+/** Returns the schema of a list that is not split into pages. */
 export function listSchema<T extends TSchema>(name: string, item: T) {
   return Type.Object({ items: Type.Array(item) }, { $id: name, ...closed });
 }

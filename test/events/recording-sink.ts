@@ -3,6 +3,8 @@ import type { Envelope } from '#src/wire/events.ts';
 
 export interface ReceivedFrame {
   readonly id: string;
+  readonly time: string;
+  /** The event without its time. */
   readonly event: Envelope;
 }
 
@@ -48,12 +50,14 @@ export class RecordingSink implements EventSink {
 
 export function parseFrames(text: string): ReceivedFrame[] {
   return text
+    .replace(/^(:|retry: \d+)\n/gm, '')
     .split('\n\n')
-    .filter((block) => block !== '' && !block.startsWith(':'))
+    .filter((block) => block !== '')
     .map((block) => {
       const match = /^id: (\S+)\ndata: (.*)$/.exec(block);
       if (match === null) throw new Error(`no whole frame: ${JSON.stringify(block.slice(0, 200))}`);
-      return { id: match[1]!, event: JSON.parse(match[2]!) };
+      const { time, ...event } = JSON.parse(match[2]!);
+      return { id: match[1]!, time, event };
     });
 }
 

@@ -121,7 +121,14 @@ test('a subscriber that joins within a turn misses nothing of it and sees nothin
   assert.deepEqual(sink.story, ['session.snapshot', 'session.replayed', 'live']);
 });
 
-test('a subscriber that comes back gets exactly what it missed', async () => {
+/** The frames of a subscriber as words: what is marked as missed has a `?`, a resumed snapshot a `+`. */
+const marked = (sink: RecordingSink) =>
+  sink.frames.map(({ event: { resumed, ...event } }, i) => {
+    const isMissed = 'missed' in event && event.missed === true;
+    return `${sink.story[i]}${isMissed ? '?' : ''}${resumed === true ? '+' : ''}`;
+  });
+
+test('a subscriber that comes back gets the snapshot, exactly what it missed, the state, and what is live', async () => {
   const stream = open();
   const { sink, subscription } = subscribe(stream);
   for (const words of ['1', '2', '3', '4']) stream.publish(text(words));
@@ -129,18 +136,65 @@ test('a subscriber that comes back gets exactly what it missed', async () => {
   stream.publish(text('5'));
   await delivered();
   subscription.close();
-  const stories = sink.frames.slice(1).map(({ id }) => subscribe(stream, id).sink);
+  const state = [snapshot, text('state')];
+  const stories = sink.frames.slice(1).map(({ id }) => subscribe(stream, id, state).sink);
   stream.publish(text('6'));
   await delivered();
+  const missed = ['1?', '2?', '3?', '4?', '5?'];
   assert.deepEqual(
-    stories.map((back) => back.story),
+    stories.map(marked),
+    [0, 1, 2, 3, 4, 5].map((count) => [
+      'session.snapshot+',
+      ...missed.slice(count),
+      'state',
+      'session.replayed',
+      '6',
+    ]),
+  );
+});
+
+test('a subscriber that is cut off while it catches up continues there, wherever it was', async () => {
+  const stream = open();
+  const first = subscribe(stream);
+  for (const words of ['1', '2', '3']) stream.publish(text(words));
+  await delivered();
+  const { id } = first.sink.frames[2]!;
+  const { frames } = subscribe(stream, id, [snapshot, text('a'), text('b')]).sink;
+  const ids = frames.map((frame) => frame.id);
+  assert.equal(new Set(ids).size, ids.length);
+  const missedAfter = (lastEventId: string) =>
+    marked(subscribe(stream, lastEventId).sink).filter((word) => word.endsWith('?'));
+  assert.deepEqual(ids.map(missedAfter), [['2?', '3?'], ['3?'], [], [], [], []]);
+  assert.ok(ids.every((one) => marked(subscribe(stream, one).sink)[0] === 'session.snapshot+'));
+});
+
+test('what is held for its commit when a subscriber comes back counts as missed', async () => {
+  const stream = open();
+  const { id } = subscribe(stream).sink.frames[1]!;
+  const held = commit();
+  stream.publish(text('held'), held.promise);
+  const { sink } = subscribe(stream, id);
+  stream.publish(text('after'));
+  held.settle();
+  await delivered();
+  assert.deepEqual(marked(sink), ['session.snapshot+', 'held?', 'session.replayed', 'after']);
+});
+
+test('every event has the time of its publication, or the time that it brings', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: Date.UTC(2026, 0, 2) });
+  const stream = open();
+  const { sink } = subscribe(stream);
+  t.mock.timers.tick(5);
+  stream.publish(text('a'));
+  stream.publish({ ...text('b'), time: '2025-01-01T00:00:00.000Z' });
+  await delivered();
+  assert.deepEqual(
+    sink.frames.map(({ time }) => time),
     [
-      ['1', '2', '3', '4', '5', '6'],
-      ['2', '3', '4', '5', '6'],
-      ['3', '4', '5', '6'],
-      ['4', '5', '6'],
-      ['5', '6'],
-      ['6'],
+      '2026-01-02T00:00:00.000Z',
+      '2026-01-02T00:00:00.000Z',
+      '2026-01-02T00:00:00.005Z',
+      '2025-01-01T00:00:00.000Z',
     ],
   );
 });
@@ -150,9 +204,10 @@ test('an id that is not known here asks for the state again', async () => {
   const stream = open();
   const known = subscribe(stream).sink.frames;
   const foreign = subscribe(earlier).sink.frames;
-  const ids = [foreign[1]!.id, known[0]!.id, `${known[1]!.id}9`, 'x', '-', `${known[1]!.id}-1`];
+  const { id } = known[1]!;
+  const ids = [foreign[1]!.id, known[0]!.id, `${id}9`, 'x', '-', `${id}-1`, `${id}.0`, `${id}.1.1`, ` ${id}`];
   assert.deepEqual(
-    ids.map((id) => subscribe(stream, id).sink.story),
+    ids.map((one) => marked(subscribe(stream, one).sink)),
     ids.map(() => ['session.snapshot', 'session.replayed']),
   );
 });
@@ -177,8 +232,8 @@ test('a stalled subscriber is cut off at the limit and the others are not distur
   stalled.sink.open = false;
   stream.publish(text('first'));
   await delivered();
-  nowMs += 100;
   for (let i = 0; i < 8; i++) {
+    nowMs += 25;
     stream.publish(text('x'.repeat(1000)));
     await delivered();
   }
@@ -251,10 +306,32 @@ test('a stalled subscriber does not hold the producer', async (t) => {
     await delivered();
   }
   assert.deepEqual(told, [true]);
-  nowMs += 100;
-  t.mock.timers.tick(100);
+  for (let i = 0; i < 4; i++) {
+    nowMs += 25;
+    t.mock.timers.tick(25);
+  }
   assert.deepEqual(told, [true, false]);
   assert.equal(sink.ended, false);
+});
+
+test('time in which the server stood still makes no subscriber look stalled', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => nowMs);
+  const stream = open(10_000);
+  const { sink, subscription } = subscribe(stream);
+  sink.open = false;
+  for (let i = 0; i < 3; i++) {
+    nowMs += 5000; // what was printed meanwhile comes before the connection is seen to be writable
+    for (let n = 0; n < 15; n++) stream.publish(text('x'.repeat(1000)));
+    t.mock.timers.tick(5000);
+    await delivered();
+    subscription.writable();
+  }
+  assert.equal(sink.ended, false);
+  sink.open = true;
+  subscription.writable();
+  assert.equal(sink.story.length, 2 + 45);
 });
 
 test('events that are held for long pause the producer too', async () => {

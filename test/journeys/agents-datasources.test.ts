@@ -5,6 +5,8 @@ import test from 'node:test';
 import type { Client } from '#src/client/client.ts';
 import type { Run } from '#src/wire/run.ts';
 import { httpStandIn } from '#test/datasource/http-stand-in.ts';
+import { addMember } from '#test/support/members.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { writeSqlite } from '#test/support/python-databases.ts';
 import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
@@ -60,6 +62,49 @@ test('an agent lists, describes and queries the datasources of its conversation,
     ['describe_datasource', 'completed', 'item(id INTEGER, name TEXT)'],
     ['query_datasource', 'failed', 'The datasource secret is not among those of this conversation: sales.'],
   ]);
+});
+
+test('a bound agent may use the datasources of its notebook and its own, as far as its caller may read them', async () => {
+  const nora = await addMember(server, 'nora', 'editor');
+  const connection = { kind: 'sqlite', path: 'sales.db' };
+  for (const slug of ['of-notebook', 'of-agent', 'of-neither', 'private']) {
+    await client.datasources.create({ slug, connection });
+    if (slug !== 'private') await client.datasources.grant(slug, 'user:nora');
+  }
+  const notebook = await openNotebook(
+    server,
+    {},
+    { datasourceSlugs: ['of-notebook', 'private', 'of-agent'] },
+  );
+  const { context } = await nora.client.agentSessions.open({
+    environmentId: notebook.environmentId,
+    notebookSessionId: notebook.id,
+    context: { datasourceSlugs: ['of-agent'] },
+  });
+  assert.deepEqual(context, { datasourceSlugs: ['of-agent'] });
+  const ask = (slug: string) => ['query_datasource', { slug, sql: 'SELECT 1 AS one' }] as [string, object];
+  model.script(
+    (exchange) =>
+      exchange
+        .calls(
+          ['list_datasources', {}],
+          ask('of-notebook'),
+          ask('of-agent'),
+          ask('private'),
+          ask('of-neither'),
+        )
+        .end('tool_calls'),
+    (exchange) => exchange.text('Done.').end(),
+  );
+  const { runId } = await nora.client.agentSessions.prompt(notebook.id, 'Look.');
+  const said = calls(await nora.client.waitForRun(runId));
+  assert.deepEqual(said.slice(0, 3), [
+    ['list_datasources', 'completed', 'of-agent (sqlite)\nof-notebook (sqlite)'],
+    ['query_datasource', 'completed', 'one\n1'],
+    ['query_datasource', 'completed', 'one\n1'],
+  ]);
+  assert.match(String(said[3]), /^query_datasource,failed,not_found/);
+  assert.match(String(said[4]), /^query_datasource,failed,The datasource of-neither is not among those/);
 });
 
 /** What the tool says when an agent of this caller describes the datasource `remote`. */

@@ -126,7 +126,7 @@ test('a prompt without a model is refused before a run exists, and the error say
   assert.deepEqual((await client.agentSessions.get(sessionId)).entries, []);
 });
 
-test('a closed session can be read, and its stream sends the history and ends', async () => {
+test('a closed session can be read, and has no stream', async () => {
   const environmentId = await environment();
   const { sessionId } = await client.agentSessions.open({ environmentId, config: { model: MODEL } });
   model.script((exchange) => exchange.text('Bye.').end());
@@ -134,14 +134,8 @@ test('a closed session can be read, and its stream sends the history and ends', 
   await client.agentSessions.close(sessionId);
   const types: string[] = [];
   for await (const event of client.agentSessions.follow(sessionId)) types.push(event.type);
-  assert.deepEqual(types, [
-    'session.snapshot',
-    'agent-entry',
-    'agent-entry',
-    'run-status',
-    'session.replayed',
-    'session.closed',
-  ]);
+  assert.deepEqual(types, []);
+  assert.equal((await client.agentSessions.get(sessionId)).entries.length, 2);
   const reopened = await client.agentSessions.open({ environmentId, id: sessionId });
   assert.deepEqual(
     reopened.entries.map(({ role }) => role),
@@ -169,7 +163,7 @@ test('pages of prompts are oldest first and accept only cursors of the same list
   );
 });
 
-test('a conversation belongs to its creator and those it is shared with; owners may read it; to others it does not exist', async () => {
+test('a conversation belongs to its creator and those it is shared with; owners may read and share it; to others it does not exist', async () => {
   const member = async (userId: string, role: 'owner' | 'editor' | 'viewer'): Promise<Client> => {
     await client.members.create({ userId, role });
     const { token } = await client.accessTokens.create({
@@ -219,7 +213,7 @@ test('a conversation belongs to its creator and those it is shared with; owners 
   const readOnly = '403 conversation_read_only';
   assert.deepEqual(await outcomes(client, every), {
     ...{ read: 'ok', runs: 'ok', run: 'ok', grants: 'ok' },
-    ...{ open: readOnly, prompt: readOnly, cancel: readOnly, share: readOnly, close: readOnly },
+    ...{ open: readOnly, prompt: readOnly, cancel: readOnly, share: 'ok', close: readOnly },
   });
   assert.deepEqual((await bob.agentSessions.list()).items, []);
   assert.deepEqual(
@@ -233,7 +227,7 @@ test('a conversation belongs to its creator and those it is shared with; owners 
     (await ann.agentSessions.grants(sessionId)).items.map(({ userId, grantedBy }) => [userId, grantedBy]),
     [
       ['bob', 'ann'],
-      ['eve', 'ann'],
+      ['eve', 'owner'],
     ],
   );
   model.script((exchange) => exchange.text('Hello, Bob.').end());

@@ -29,6 +29,7 @@ test('a new conversation is empty, has the default model and is attached to its 
     sessionId,
     environmentId,
     notebookSessionId: null,
+    ownerId: 'owner',
     status: 'ready',
     config: { model: 'openai-compatible/scripted', instructions: null },
     context: { datasourceSlugs: [] },
@@ -126,6 +127,12 @@ test('a cell that a bound agent creates and runs is in the notebook, on its stre
   const cell = saved.serialization.cells[1]!;
   assert.equal(cell.code, 'total = sum(numbers)\ntotal');
   assert.ok(notebookLog.types.includes('cells-registered'));
+  const live = notebookLog.events.slice(notebookLog.types.indexOf('session.replayed'));
+  for (const type of ['cells-registered', 'cell-op', 'execution-completed'] as const) {
+    const caused = live.filter((event) => event.type === type);
+    assert.ok(caused.length > 0, type);
+    assert.deepEqual([...new Set(caused.map((event) => event.runId))], [runId], type);
+  }
   assert.ok(
     notebookLog.dataOf('cell-op').some((op) => op.cellId === cell.cell_id && op.output?.data !== undefined),
   );
@@ -168,6 +175,21 @@ test('a cell that a bound agent creates and runs is in the notebook, on its stre
     ],
   );
   assert.deepEqual((await client.executions.list(notebook.id)).items, []);
+});
+
+test('cells that a bound agent runs send events with the run of its prompt', async () => {
+  const notebook = await openNotebook(server, { hello: 'print("hello")' });
+  await using notebookLog = await notebook.events();
+  const { environmentId, id } = notebook;
+  await client.agentSessions.open({ environmentId, notebookSessionId: id });
+  model.script(
+    (exchange) => exchange.calls(['run_cells', { cellIds: ['hello'] }]).end('tool_calls'),
+    (exchange) => exchange.text('It says hello.').end(),
+  );
+  const { runId } = await client.agentSessions.prompt(id, 'Run it.');
+  await client.waitForRun(runId);
+  const printed = await notebookLog.until(({ type }) => type === 'console-output');
+  assert.equal(printed.runId, runId);
 });
 
 test('closing the notebook session closes its agent and cancels its prompt', async () => {

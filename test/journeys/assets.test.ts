@@ -27,7 +27,14 @@ const notebook = await openNotebook(server, {
 Shown('image/png', 'data:image/png;base64,' + base64.b64encode((b'not really a picture' * 3_000)).decode())`,
   page: `Shown('text/html', '<script>alert(1)</script>' * 4_000)`,
   drawing: `Shown('image/svg+xml', '<svg onload="alert(1)"/>' * 4_000)`,
-  forged: `Shown('${FORGED}', 'x' * 70_000)`,
+  // The kernel refuses such a type; code in its process can send it all the same.
+  forged: `from marimo._messaging.notification_utils import CellNotificationUtils as _Utils
+_truncate = _Utils.maybe_truncate_output
+def _forge(mimetype, data):
+    _Utils.maybe_truncate_output = staticmethod(_truncate)
+    return '${FORGED}', data
+_Utils.maybe_truncate_output = staticmethod(_forge)
+Shown('text/plain', 'x' * 70_000)`,
   parameters: `Shown('image/png; name="x"', 'x' * 70_000)`,
   large: `Shown('text/plain', 'z' * 7_500_000)`,
 });

@@ -167,7 +167,7 @@ test('a malformed id is not found, on every path', async () => {
 
 test('an unknown path is not found, and an unknown method lists the allowed ones', async () => {
   for (const path of [
-    '/',
+    '/nothing',
     '/api',
     '/api/v3',
     '/api/v3/',
@@ -181,7 +181,7 @@ test('an unknown path is not found, and an unknown method lists the allowed ones
   const cases: [string, string, string][] = [
     ['DELETE', '/api/v3/notebooks', 'GET, HEAD, OPTIONS, POST'],
     ['PUT', `/api/v3/notebooks/${notebook.id}`, 'DELETE, GET, HEAD, OPTIONS, PATCH'],
-    ['POST', `/api/v3/runs/${run.id}`, 'GET, HEAD, OPTIONS'],
+    ['POST', `/api/v3/runs/${run.id}`, 'DELETE, GET, HEAD, OPTIONS'],
     ['GET', `/api/v3/runs/${run.id}/cancel`, 'OPTIONS, POST'],
     ['PATCH', `/api/v3/notebook-sessions/${notebook.id}`, 'DELETE, GET, HEAD, OPTIONS'],
     ['DELETE', `/api/v3/notebook-sessions/${notebook.id}/executions`, 'GET, HEAD, OPTIONS, POST'],
@@ -256,7 +256,7 @@ test('bytes that are not HTTP do no harm', async () => {
     'POST /api/v3/notebooks HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n',
     'POST /api/v3/notebooks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
     `GET /${'a'.repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
-    `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(100_000)}\r\n\r\n`,
+    `GET /nothing HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(100_000)}\r\n\r\n`,
   ];
   for (const bytes of attempts) {
     const text = await sendBytes(server.baseUrl, bytes);

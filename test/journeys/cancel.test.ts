@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { callCode } from '#test/support/code-call.ts';
 import {
   type OpenNotebook,
   openNotebook,
@@ -23,6 +24,11 @@ async function begin(notebook: OpenNotebook, cellIds: readonly string[], cellId:
   await events[Symbol.asyncDispose]();
   return runId;
 }
+
+const RUN_THE_LOOP = `import marimo._code_mode as cm
+async with cm.get_context() as ctx:
+    ctx.run_cell("loop")
+while True: pass`;
 
 const ENDLESS = {
   'a cell that sleeps': 'import time\nprint("begun", flush=True)\ntime.sleep(600)',
@@ -148,6 +154,37 @@ test('a cancel at the moment its run ends leaves a terminal run and a ready sess
   }
   assert.equal((await notebook.run(['a'])).status, 'completed');
   await notebook.close();
+});
+
+test('a cancel or a client that leaves, however soon after its request, ends the work and keeps the variables', async () => {
+  const notebook = await openNotebook(server, { kept: 'kept = 41', loop: 'while True: pass' });
+  await notebook.run(['kept']);
+  const blocks = [
+    'while True: pass',
+    'import asyncio\nawait asyncio.sleep(0)\nwhile True: pass',
+    RUN_THE_LOOP,
+  ];
+  for (let round = 0; round < 3; round++) {
+    const runId = await notebook.submit(['loop']);
+    await runs.cancel(runId);
+    assert.equal((await server.client.waitForRun(runId)).status, 'cancelled');
+    for (const code of blocks) {
+      const left = new AbortController();
+      const events = await notebook.events();
+      const busy = events.next(({ type, data }) => type === 'session.status' && data.status === 'busy');
+      const call = callCode(server.client, notebook.id, code, { signal: left.signal });
+      await busy;
+      left.abort(new Error('left'));
+      await assert.rejects(call, /left/);
+      await events.until(({ type, data }) => type === 'session.status' && data.status === 'ready');
+      assert.deepEqual(
+        events.dataOf('session.status').map(({ status }) => status),
+        ['busy', 'ready'],
+      );
+      await events[Symbol.asyncDispose]();
+    }
+  }
+  assert.match(String((await callCode(server.client, notebook.id, 'kept + 1')).output?.data), /42/);
 });
 
 test('closing a session cancels its run', async () => {

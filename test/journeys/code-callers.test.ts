@@ -30,7 +30,12 @@ async function callInTurn(notebook: OpenNotebook, session: number, from: number,
     if ('code' in answer && answer.code === 'session_busy') continue;
     assert.deepEqual(answer, {
       success: true,
-      output: { mimetype: 'text/html', data: `<pre class='text-xs'>&#x27;value ${marker}&#x27;</pre>` },
+      output: {
+        mimetype: 'text/html',
+        data: `<pre class='text-xs'>&#x27;value ${marker}&#x27;</pre>`,
+        text: `'value ${marker}'`,
+      },
+      media: [],
       stdout: `out ${session} ${marker}\n`,
       stderr: `err ${marker}\n`,
       errors: [],

@@ -16,7 +16,11 @@ test('the terminal event contains the result and repeats tool_call_id', async ()
   const notebook = await openNotebook(server, { a: '1' });
   await using events = await notebook.events();
   const answer = await client.code.execute(notebook.id, 'print("hi")\n1 / 0', { toolCallId: 'call 1/é' });
-  assert.deepEqual((await completed(events, 'call 1/é')).data, { ...answer, toolCallId: 'call 1/é' });
+  assert.deepEqual((await completed(events, 'call 1/é')).data, {
+    ...answer,
+    tool_call_id: 'call 1/é',
+    toolCallId: 'call 1/é',
+  });
   assert.equal(answer.success, false);
   const silent = await client.code.execute(notebook.id, '2');
   await client.code.execute(notebook.id, '3', { toolCallId: '' });

@@ -10,9 +10,9 @@ const { client } = server;
 const notebook = await openNotebook(server, { a: 'x = 41\nitems = [1]', b: 'y = x + 1' });
 await notebook.run(['a', 'b']);
 const run = (code: string) => callCode(client, notebook.id, code);
-const SILENT = { success: true, output: null, stdout: '', stderr: '', errors: [] };
+const SILENT = { success: true, output: null, stdout: '', stderr: '', media: [], errors: [] };
 
-test('every call returns the same five members', async () => {
+test('every call returns the same six members', async () => {
   const answer = await server.request('POST', '/api/cee/kernel/execute', {
     headers: { 'service-session-id': notebook.id },
     body: { code: 'import sys\nprint("out")\nprint("err", file=sys.stderr)\nx + 1' },
@@ -20,9 +20,10 @@ test('every call returns the same five members', async () => {
   assert.equal(answer.status, 200);
   assert.deepEqual(answer.body, {
     success: true,
-    output: { mimetype: 'text/html', data: "<pre class='text-xs'>42</pre>" },
+    output: { mimetype: 'text/html', data: "<pre class='text-xs'>42</pre>", text: '42' },
     stdout: 'out\n',
     stderr: 'err\n',
+    media: [],
     errors: [],
   });
 });

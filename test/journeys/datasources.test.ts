@@ -65,6 +65,18 @@ test('a datasource is created with revision 1, and its metadata never contains t
   assert.deepEqual(Object(listed.body).items, [detail.body]);
 });
 
+test('the list has every datasource unless a page is asked for', async (t) => {
+  const { client: other } = await startServer(t);
+  const slugs = Array.from({ length: 103 }, (_, i) => `s-${String(i).padStart(3, '0')}`);
+  await Promise.all(slugs.map((slug) => other.datasources.create({ slug, connection: DATABASE })));
+  const all = await other.datasources.list();
+  assert.deepEqual([all.items.map(({ slug }) => slug), all.nextCursor], [slugs, null]);
+  const page = await other.datasources.list({ limit: 2 });
+  assert.deepEqual([page.items.map(({ slug }) => slug), page.nextCursor], [['s-000', 's-001'], 's-001']);
+  const rest = await other.datasources.list({ after: 's-100' });
+  assert.deepEqual([rest.items.map(({ slug }) => slug), rest.nextCursor], [['s-101', 's-102'], null]);
+});
+
 test('a slug that exists is refused, and of fifty creations at once exactly one succeeds', async () => {
   const answers = await Promise.all(Array.from({ length: 50 }, () => create('contested')));
   const statuses = answers.map(({ status }) => status).sort();

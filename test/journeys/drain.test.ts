@@ -162,3 +162,19 @@ test('a server that was started by npm ends when npm receives a signal', async (
   await exited;
   await gone(children, LIMIT_MS);
 });
+
+test('a server that is told to stop goes on answering for the drain time, while it says that it is not ready', async (t) => {
+  const server = await startChildServer(t, { TROUPE_DRAIN_S: '2' });
+  const { id } = await server.client.notebooks.create({ serialization: { cells: [] } });
+  const ended = server.end('SIGTERM');
+  let status = 200;
+  while (status === 200) ({ status } = await fetch(`${server.baseUrl}/readyz`));
+  assert.equal(status, 503);
+  assert.equal((await server.client.notebooks.get(id)).id, id);
+  assert.deepEqual(await ended, { code: 0, signal: null });
+});
+
+test('SIGHUP drains', async (t) => {
+  const server = await startChildServer(t);
+  assert.deepEqual(await server.end('SIGHUP'), { code: 0, signal: null });
+});

@@ -11,6 +11,15 @@ const { client } = server;
 
 const eventsPath = (sessionId: string) => `/api/v3/notebook-sessions/${sessionId}/events`;
 
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/** Returns the event without its time and without the mark of what was missed. */
+function bare(event: NotebookStreamEvent): object {
+  const { time, missed, ...rest } = event;
+  assert.match(time, RFC_3339);
+  return rest;
+}
+
 /** Type and data, and the run where there is one. */
 function brief({ type, data, runId }: NotebookStreamEvent): unknown[] {
   return runId === undefined ? [type, data] : [type, data, runId];
@@ -21,7 +30,7 @@ test('a stream sends a snapshot, the current state, session.replayed, and then l
   const events = await notebook.events();
   const config = { disabled: false, hideCode: false, column: null, expandOutput: false };
   const [snapshot, ...replay] = events.events;
-  assert.deepEqual(snapshot, {
+  assert.deepEqual(bare(snapshot!), {
     type: 'session.snapshot',
     sessionId: notebook.id,
     data: await notebook.record(),
@@ -74,7 +83,7 @@ test('a stream sends a snapshot, the current state, session.replayed, and then l
   const outputs = live.flatMap((event) =>
     event.type === 'cell-op' && event.data.output ? [event.data.output.data] : [],
   );
-  assert.deepEqual(outputs, ['', "<pre class='text-xs'>2</pre>"]);
+  assert.deepEqual(outputs, ["<pre class='text-xs'>2</pre>"]);
 });
 
 test('the start of a session is observed through its stream', async () => {
@@ -108,20 +117,24 @@ test('frames are an id and one line of data, and the headers forbid proxies to b
   await notebook.run(['a']);
   await notebook.close();
   await stream.ended;
-  const frames = stream.text.split('\n\n').filter((frame) => frame !== '' && !frame.startsWith(':'));
+  assert.match(stream.text, /^retry: \d+\n/);
+  const frames = stream.text
+    .replace(/^(retry: \d+|:)\n/gm, '')
+    .split('\n\n')
+    .filter((frame) => frame !== '');
   assert.ok(frames.length > 5);
   for (const frame of frames) assert.match(frame, /^id: [0-9a-f]{10}-[0-9.]+\ndata: \{[^\n\r]*\}$/);
   const ids = frames.map((frame) => frame.slice(4, frame.indexOf('\n')));
   assert.equal(new Set(ids).size, ids.length);
 });
 
-test('heartbeats are sent as comments', async () => {
+test('heartbeats are comments that end no event', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const stream = await openStream(server, eventsPath(notebook.id));
   await stream.until('session.replayed');
   const before = stream.text.length;
   await stream.untilText((text) => (text.slice(before).match(/^:/gm) ?? []).length >= 3);
-  assert.equal(stream.text.slice(before).replaceAll(':\n\n', ''), '');
+  assert.equal(stream.text.slice(before).replaceAll(':\n', ''), '');
   stream.close();
   await notebook.close();
 });
@@ -200,27 +213,31 @@ test('a subscriber that joins after a run gets its outputs, its console and its 
         status: 'idle',
         stale: false,
         output: "<pre class='text-xs'>7</pre>",
-        console: [['stdout', 'kept\n']],
+        console: [],
       },
     ],
   );
+  assert.deepEqual(events.dataOf('console-output'), [{ cellId: 'a', channel: 'stdout', text: 'kept\n' }]);
   assert.deepEqual(events.dataOf('run-status'), [{ runId: run.id, status: 'completed' }]);
   await events[Symbol.asyncDispose]();
   await notebook.close();
 });
 
-test('a subscriber of a closed session gets its snapshot and session.closed, and the stream ends', async () => {
+test('the stream of a closed session is 204 and no stream, so that EventSource does not come back', async () => {
   const notebook = await openNotebook(server, { a: '1' });
-  await notebook.close();
-  const events = await notebook.events();
-  await events.ended;
-  const [first] = events.events;
-  assert.deepEqual(first, {
-    type: 'session.snapshot',
-    sessionId: notebook.id,
-    data: await notebook.record(),
+  const { lastEventId } = await openStream(server, eventsPath(notebook.id)).then(async (stream) => {
+    await stream.until('session.replayed');
+    return stream;
   });
-  assert.deepEqual(events.types.at(-1), 'session.closed');
+  await notebook.close();
+  for (const headers of [{}, { 'last-event-id': lastEventId }]) {
+    const stream = await openStream(server, eventsPath(notebook.id), headers);
+    await stream.ended;
+    assert.deepEqual([stream.status, stream.headers['content-type'], stream.text], [204, undefined, '']);
+  }
+  const events = new EventLog(client, notebook.id);
+  await events.ended;
+  assert.deepEqual(events.events, []);
   assert.equal((await notebook.record()).status, 'closed');
 });
 
@@ -230,11 +247,11 @@ test('all subscribers see the same frames', async () => {
   await notebook.run(['a']);
   await notebook.close();
   await Promise.all(logs.map(({ ended }) => ended));
-  const [first, ...others] = logs.map(({ events, ids }) => [events, ids]);
+  const [first, ...others] = logs.map(({ events, ids }) => [events.map(bare), ids]);
   for (const other of others) assert.deepEqual(other, first);
 });
 
-test('a subscriber that returns with its last event id gets exactly what it missed', async () => {
+test('a client that returns with its last event id continues there, and gets nothing twice', async () => {
   const notebook = await openNotebook(server, { a: 'print("one")', b: 'print("two")' });
   const all = await notebook.events();
   const first = await openStream(server, eventsPath(notebook.id));
@@ -250,10 +267,64 @@ test('a subscriber that returns with its last event id gets exactly what it miss
   await notebook.close();
   await Promise.all([all.ended, resumed.ended, fromStart.ended]);
   const at = (id: string) => all.ids.indexOf(id) + 1;
-  assert.deepEqual(resumed.events, all.events.slice(at(first.lastEventId)));
-  assert.deepEqual(fromStart.events, all.events.slice(at(replayedId)));
+  assert.deepEqual(resumed.events.map(bare), all.events.slice(at(first.lastEventId)).map(bare));
+  assert.deepEqual(fromStart.events.map(bare), all.events.slice(at(replayedId)).map(bare));
   assert.ok(resumed.events.length > 0 && fromStart.events.length > resumed.events.length);
 });
+
+for (const way of ['header', 'query'] as const) {
+  test(`with the last event id as ${way} a stream is: snapshot, what was missed, the state, session.replayed`, async () => {
+    const notebook = await openNotebook(server, { a: 'print("one"); 7' });
+    const first = await openStream(server, eventsPath(notebook.id));
+    await first.until('session.replayed');
+    first.close();
+    const run = await notebook.run(['a']);
+    const id = first.lastEventId;
+    const again = await openStream(
+      server,
+      `${eventsPath(notebook.id)}${way === 'query' ? `?lastEventId=${id}` : ''}`,
+      way === 'header' ? { 'last-event-id': id } : {},
+    );
+    await again.until('session.replayed');
+    again.close();
+    const events = again.text
+      .split('\n')
+      .filter((line) => line.startsWith('data: '))
+      .map((line) => JSON.parse(line.slice('data: '.length)) as NotebookStreamEvent);
+    const [snapshot, ...rest] = events;
+    assert.deepEqual([snapshot!.type, snapshot!.resumed], ['session.snapshot', true]);
+    const missed = rest.filter((event) => event.missed === true);
+    const state = rest.slice(missed.length);
+    assert.ok(state.every((event) => event.missed === undefined));
+    const texts = (of: readonly NotebookStreamEvent[]) =>
+      of.flatMap(({ type, data }) => (type === 'console-output' ? [data.text] : []));
+    assert.deepEqual([texts(missed), texts(state)], [['one\n'], ['one\n']]);
+    const statuses = missed.flatMap(({ type, data }) => (type === 'run-status' ? [data.status] : []));
+    assert.deepEqual(statuses, ['running', 'completed']);
+    assert.deepEqual(state.map(brief).slice(1), [
+      [
+        'cell-op',
+        {
+          cellId: 'a',
+          status: 'idle',
+          stale: false,
+          output: {
+            channel: 'output',
+            mimetype: 'text/html',
+            data: "<pre class='text-xs'>7</pre>",
+            text: '7',
+          },
+          console: [],
+        },
+      ],
+      ['console-output', { cellId: 'a', channel: 'stdout', text: 'one\n' }],
+      ['variables', { variables: [] }],
+      ['run-status', { runId: run.id, status: 'completed' }, run.id],
+      ['session.replayed', {}],
+    ]);
+    await notebook.close();
+  });
+}
 
 test('an unknown event id is answered with the current state', async () => {
   const notebook = await openNotebook(server, { a: '1' });
@@ -276,7 +347,7 @@ test('a subscriber that stops reading is asked to reconnect, and neither the ker
   stalled.resume();
   await stalled.ended;
   const last = stalled.text.trimEnd().split('\n').at(-1)!;
-  assert.deepEqual(JSON.parse(last.slice('data: '.length)), {
+  assert.deepEqual(bare(JSON.parse(last.slice('data: '.length))), {
     type: 'session.resync-required',
     sessionId: notebook.id,
     data: { reason: 'slow_subscriber' },
@@ -318,7 +389,7 @@ test('a stopping server asks subscribers to reconnect', async (t) => {
     ['run-status', { runId, status: 'running' }, runId],
     ['run-status', { runId, status: 'failed', error }, runId],
   ]);
-  assert.deepEqual(told.at(-1), {
+  assert.deepEqual(bare(told.at(-1)!), {
     type: 'session.resync-required',
     sessionId: notebook.id,
     data: { reason: 'server_stopping' },
@@ -326,4 +397,41 @@ test('a stopping server asks subscribers to reconnect', async (t) => {
   const run = await after.client.runs.get(runId);
   assert.deepEqual([run.status, run.error], ['failed', error]);
   await after.client.notebookSessions.close(notebook.id);
+});
+
+test('a run of a hundred cells is told in as few events as it has states, and nothing twice', async (t) => {
+  const codes = Object.fromEntries(
+    Array.from({ length: 100 }, (_, i) => [`c${i}`, i === 0 ? 'x0 = 0' : `x${i} = x${i - 1} + 1\nx${i}`]),
+  );
+  const notebook = await openNotebook(server, codes);
+  const stream = await openStream(server, eventsPath(notebook.id));
+  await stream.until('session.replayed');
+  const before = stream.text.length;
+  const run = await notebook.run([]);
+  assert.equal(run.status, 'completed');
+  await stream.until('"status":"completed"');
+  stream.close();
+  const text = stream.text.slice(before);
+  const events = (text.match(/^data: .*$/gm) ?? []).map(
+    (line) => JSON.parse(line.slice('data: '.length)) as NotebookStreamEvent,
+  );
+  t.diagnostic(`${events.length} frames, ${text.length} bytes`);
+  for (const cellId of Object.keys(codes)) {
+    const ops = events.flatMap(({ type, data }) =>
+      type === 'cell-op' && data.cellId === cellId ? [data] : [],
+    );
+    assert.deepEqual(
+      ops.flatMap(({ status }) => (status === undefined ? [] : [status])),
+      ['queued', 'running', 'idle'],
+    );
+    assert.deepEqual(
+      ops.flatMap(({ stale }) => (stale === undefined ? [] : [stale])),
+      [false],
+    );
+    // Three states, and an output that comes between two batches of the kernel.
+    assert.ok(ops.length <= 4, JSON.stringify(ops));
+  }
+  assert.ok(events.length <= 410, `${events.length} events`);
+  assert.equal(events.filter(({ type }) => type === 'variables').length, 0);
+  await notebook.close();
 });

@@ -40,7 +40,7 @@ test('an accepted execution returns 202 with its run, which is running or has en
       {
         cellId: 'b',
         status: 'success',
-        outputs: [{ mimetype: 'text/html', data: "<pre class='text-xs'>2</pre>" }],
+        outputs: [{ mimetype: 'text/html', data: "<pre class='text-xs'>2</pre>", text: '2' }],
       },
     ],
   );
@@ -258,7 +258,7 @@ test('two cells that define one name are refused until one is corrected', async 
 
 test('cells that depend on each other in a cycle are refused until one is corrected', async () => {
   const notebook = await openNotebook(server, { a: 'x = y', b: 'y = x', c: 'z = 1' });
-  const message = 'the cells depend on each other in a cycle';
+  const message = 'the cells depend on each other in a cycle (a → b by x; b → a by y)';
   const { code, body } = await problemOf(notebook.submit(['a']));
   assert.equal(code, 'structural_error');
   assert.deepEqual((body as { cells: unknown }).cells, [
@@ -402,7 +402,7 @@ test('a malformed execution is refused with the place of the mistake', async () 
     [{ type: 'cells' }, '/cells'],
     [{ type: 'cells', cells: ['a'] }, '/cells/0'],
     [{ type: 'cells', cells: [{ cellId: 1 }] }, '/cells/0/cellId'],
-    [{ type: 'cells', cells: [{ cellId: 'a', code: null }] }, '/cells/0/code'],
+    [{ type: 'cells', cells: [{ cellId: 'a', code: 1 }] }, '/cells/0/code'],
     [{ type: 'cells', cells: [{ cellId: 'a', source: '1' }] }, '/cells/0/source'],
     [{ type: 'cells', cells: [{ cellId: 'a', config: { name: 'not a name' } }] }, '/cells/0/config/name'],
     [{ type: 'cells', cells: [{ cellId: 'a', config: { column: -1 } }] }, '/cells/0/config/column'],

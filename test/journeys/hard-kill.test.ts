@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { startChildServer } from '#test/support/child-server.ts';
+import { EventLog } from '#test/support/event-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { descendants, eventually, gone } from '#test/support/processes.ts';
 
@@ -73,6 +74,9 @@ test('after kill -9 everything that was acknowledged is still there, and session
   const left = await after.client.runs.get(running);
   assert.deepEqual([left.status, left.stale, left.finishedAt], ['running', true, null]);
   assert.deepEqual(await after.client.waitForRun(running), left, 'nobody waits for what nothing will end');
+  const late = await EventLog.open(after.client, notebook.id);
+  assert.deepEqual(late.dataOf('run-status'), [{ runId: running, status: 'running', stale: true }]);
+  await late[Symbol.asyncDispose]();
   await after.client.runs.cancel(running);
   assert.equal((await after.client.waitForRun(running)).status, 'cancelled');
   const { runId } = await after.client.executions.submit(notebook.id, {

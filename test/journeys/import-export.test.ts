@@ -123,7 +123,7 @@ test('a malformed import is refused before the file is parsed', async () => {
   assert.deepEqual(await post({ format: 'html', content: '' }), [400, 'invalid_request']);
   assert.deepEqual(await post({ format: 'py' }), [400, 'invalid_request']);
   assert.deepEqual(await post({ format: 'py', content: 1 }), [400, 'invalid_request']);
-  assert.deepEqual(await post({ format: 'py', content: '', title: 'x' }), [400, 'invalid_request']);
+  assert.deepEqual(await post({ format: 'py', content: '', name: 'x' }), [400, 'invalid_request']);
   assert.deepEqual(await refusalOf(notebooks.export('nb_nothing', 'py')), '404 not_found');
   const asked = await server.request('GET', `/api/v3/notebooks/${saved.id}/export?format=pdf`);
   assert.equal(asked.status, 400);
@@ -203,7 +203,7 @@ test('exported files contain the saved outputs, during a session and after it, b
   assert.equal(await refusalOf(notebooks.export(notebook.id, 'ipynb')), '404 not_found');
 });
 
-test('a closed session shows the saved cells until the notebook is deleted', async () => {
+test('a closed session shows the saved cells, and is deleted with the notebook', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'x' }, { options: { b: { name: 'shown' } } });
   await notebook.run([]);
   const stale = [
@@ -213,7 +213,7 @@ test('a closed session shows the saved cells until the notebook is deleted', asy
   assert.deepEqual((await notebook.close()).cells, stale);
   assert.deepEqual((await notebook.record()).cells, stale);
   await notebooks.delete(notebook.id);
-  assert.deepEqual((await notebook.record()).cells, []);
+  assert.equal(await refusalOf(notebook.record()), '404 not_found');
 });
 
 test('options that converters do not know are kept, and change nothing else', async () => {

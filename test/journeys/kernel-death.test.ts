@@ -55,6 +55,26 @@ test('cells that ran before the kernel died or the session closed are in the run
   assert.deepEqual(statuses(closed), { first: 'success', endless: 'interrupted' });
 });
 
+test('an execution whose kernel dies while it checks new code is refused as the session is then', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  const fatal = `from marimo._lint.validate_graph import check_for_errors
+check_for_errors.__code__ = (lambda *_: __import__('os')._exit(3)).__code__`;
+  await callCode(client, notebook.id, fatal);
+  const refused = notebook.submit({ type: 'cells', cells: [{ cellId: 'a', code: '2' }] });
+  assert.equal(await refusalOf(refused), '409 session_not_ready');
+  await sessions.waitUntilReady(notebook.id);
+  assert.equal((await notebook.run(['a'])).status, 'completed');
+});
+
+test('when the kernel cannot check new code the execution is taken, and its run says what is wrong', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  const broken = `from marimo._lint.validate_graph import check_for_errors
+check_for_errors.__code__ = (lambda *_: {}['nothing']).__code__`;
+  await callCode(client, notebook.id, broken);
+  const run = await notebook.run({ type: 'cells', cells: [{ cellId: 'a', code: '2' }] });
+  assert.deepEqual([run.status, /KeyError/.test(run.error?.message ?? '')], ['failed', true]);
+});
+
 for (const [how, [code, cause, detail]] of Object.entries(DEATHS)) {
   test(`a kernel that ${how} fails its run with the cause, and is replaced`, async () => {
     const notebook = await openNotebook(server, { kept: 'kept = 7', a: code });
@@ -254,4 +274,28 @@ test('a hanging kernel can still be closed', async (t) => {
   assert.ok(performance.now() - startedAt < 4_000);
   assert.equal((await child.client.runs.get(runId)).status, 'cancelled');
   await eventually('its process is gone', () => descendants(child.pid).length < below);
+});
+
+test('readyz says that the kernel host does not respond, until it does again', async (t) => {
+  const server = await startChildServer(t);
+  const { zygote } = kernelHostOf(server.pid);
+  const readiness = async () => {
+    const response = await fetch(`${server.baseUrl}/readyz`);
+    return { status: response.status, body: await response.json() };
+  };
+  process.kill(zygote, 'SIGSTOP');
+  const found = await eventually(
+    'the server is not ready',
+    async () => {
+      const now = await readiness();
+      return now.status !== 200 && now;
+    },
+    8_000,
+  );
+  assert.deepEqual(found, {
+    status: 503,
+    body: { ready: false, reason: 'The kernel host does not respond.' },
+  });
+  process.kill(zygote, 'SIGCONT');
+  await eventually('the server is ready', async () => (await readiness()).status === 200, 8_000);
 });

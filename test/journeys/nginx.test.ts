@@ -150,6 +150,39 @@ for (const way of WAYS) {
   });
 }
 
+/** The lines of the README for a `location` of nginx. */
+function documentedLocation(port: string): string {
+  const readme = readFileSync('README.md', 'utf8');
+  const [, lines] = /```nginx\s+location \/ \{([\s\S]*?)\}\s+```/.exec(readme) ?? [];
+  assert.ok(lines?.includes('127.0.0.1:8787') === true, 'the README shows how');
+  return lines.replace('127.0.0.1:8787', `127.0.0.1:${port}`);
+}
+
+test('behind nginx as the README sets it up, a page of the address in front may change datasources', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const baseUrl = await startNginx(t, documentedLocation(new URL(server.baseUrl).port));
+  const create = (slug: string, origin: string) =>
+    fetch(`${baseUrl}/api/v3/datasources`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${OWNER.token}`,
+        'service-workspace-id': OWNER.workspaceId,
+        'content-type': 'application/json',
+        origin,
+      },
+      body: JSON.stringify({ slug, connection: { kind: 'sqlite', path: 'a.db' } }),
+    });
+  assert.equal((await create('near', baseUrl)).status, 201);
+  assert.equal((await create('far', 'https://elsewhere.example')).status, 403);
+  const { client } = server;
+  const { id } = await client.notebooks.create();
+  const headers = { authorization: `Bearer ${OWNER.token}`, 'service-workspace-id': OWNER.workspaceId };
+  const page = await fetch(`${baseUrl}/api/v3/notebooks/${id}/export?format=html`, { headers });
+  assert.ok((await page.text()).includes(baseUrl), 'links begin with the address in front');
+});
+
 /** The body without what differs from request to request. */
 async function stable(response: Response): Promise<string> {
   return (await response.text()).replace(/"requestId":"[^"]+"/, '');

@@ -11,6 +11,7 @@ const { notebooks } = server.client;
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 const EMPTY = {
+  title: null,
   serialization: { version: '1', app: { options: {} }, cells: [], valid: true, ui_values: {} },
   datasourceSlugs: [],
   variables: {},
@@ -50,7 +51,7 @@ test('a notebook is read with the content that it was created with', async () =>
     variables: { REGION: 'north', _empty: '' },
   };
   const created = await notebooks.create(fields);
-  assert.deepEqual(content(created), fields);
+  assert.deepEqual(content(created), { ...fields, title: 'Weather' });
   assert.deepEqual(await notebooks.get(created.id), created);
 });
 
@@ -121,6 +122,7 @@ test('a PATCH replaces the members that it names and keeps the rest', async () =
     datasourceSlugs: [],
   });
   assert.deepEqual(content(third), {
+    title: null,
     serialization: { ...EMPTY.serialization, cells: cellsOf({ b: '2' }) },
     datasourceSlugs: [],
     variables: { B: '2' },
@@ -164,11 +166,29 @@ test('a PATCH with a stale expectedUpdatedAt is refused until the notebook is re
     '409 stale_update',
   );
   const nonsense = { expectedUpdatedAt: 'yesterday', variables: { A: '2' } };
-  assert.equal(await refusalOf(notebooks.update(id, nonsense)), '409 stale_update');
+  assert.equal(await refusalOf(notebooks.update(id, nonsense)), '400 invalid_request');
   const reloaded = await notebooks.get(id);
   assert.deepEqual(reloaded, changed);
   const again = await notebooks.update(id, { ...change, expectedUpdatedAt: reloaded.updatedAt });
   assert.deepEqual(again.variables, { A: '1' });
+});
+
+test('expectedUpdatedAt names an instant, in any spelling of RFC 3339', async () => {
+  const { id, updatedAt } = await notebooks.create({});
+  const spellings: readonly ((ms: number, zulu: string) => string)[] = [
+    (_, zulu) => zulu.replace('Z', '+00:00'),
+    (_, zulu) => zulu.replace('Z', '000Z'),
+    (_, zulu) => zulu.replace(/0*Z$/, 'Z').replace('.Z', 'Z'),
+    (ms) => `${new Date(ms + 5.5 * 3_600_000).toISOString().slice(0, -1)}+05:30`,
+  ];
+  let latest = updatedAt;
+  for (const [i, spell] of spellings.entries()) {
+    const expectedUpdatedAt = spell(Date.parse(latest), latest);
+    latest = (await notebooks.update(id, { expectedUpdatedAt, variables: { I: String(i) } })).updatedAt;
+  }
+  const after = latest.replace('Z', '001Z');
+  const change = { expectedUpdatedAt: after, variables: {} };
+  assert.equal(await refusalOf(notebooks.update(id, change)), '409 stale_update');
 });
 
 test('of fifty PATCHes of one version exactly one succeeds', async () => {
@@ -191,7 +211,7 @@ test('an open notebook can be neither patched nor deleted until its session is c
   assert.equal(await refusalOf(notebooks.get(id)), '404 not_found');
 });
 
-test('a deleted notebook is gone, but its runs can still be read', async () => {
+test('a deleted notebook is gone with its runs and its session', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const run = await notebook.run(['a']);
   await notebook.close();
@@ -199,7 +219,9 @@ test('a deleted notebook is gone, but its runs can still be read', async () => {
   assert.deepEqual({ status, text }, { status: 204, text: '' });
   assert.equal(await refusalOf(notebooks.get(notebook.id)), '404 not_found');
   assert.equal(await refusalOf(notebooks.delete(notebook.id)), '404 not_found');
-  assert.deepEqual(await server.client.runs.get(run.id), run);
+  assert.equal(await refusalOf(server.client.runs.get(run.id)), '404 not_found');
+  assert.equal(await refusalOf(server.client.notebookSessions.get(notebook.id)), '404 not_found');
+  assert.deepEqual((await server.client.runs.list({ sessionId: notebook.id })).items, []);
   const opening = server.client.notebookSessions.open({
     notebookId: notebook.id,
     environmentId: notebook.environmentId,
@@ -239,9 +261,10 @@ test('the list has a summary of each notebook, oldest first, in pages', async ()
   assert.deepEqual(all, expected);
 });
 
-test('a cursor that is not a notebook of the workspace, and a bad limit, are refused', async () => {
-  const { id } = await server.clientOf(await server.stranger()).notebooks.create({});
-  assert.equal(await refusalOf(notebooks.list({ after: id })), '400 invalid_cursor');
+test('a cursor that is not the id of a notebook, and a bad limit, are refused', async () => {
+  for (const after of ['nb_none', 'run_00000000000000000000000000', 'nb_0000000000000000000000000u', '%00']) {
+    assert.equal(await refusalOf(notebooks.list({ after })), '400 invalid_cursor', after);
+  }
   for (const limit of [0, 101, -1, 1.5]) {
     assert.equal(await refusalOf(notebooks.list({ limit })), '400 invalid_request', String(limit));
   }

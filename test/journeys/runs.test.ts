@@ -23,7 +23,7 @@ async function runOf(code: string, setUp = ''): Promise<Run> {
 async function outputsOf(code: string, setUp?: string) {
   const run = await runOf(code, setUp);
   assert.equal(run.status, 'completed', JSON.stringify(run.error));
-  return results(run)[0]!.outputs;
+  return results(run)[0]!.outputs.map(({ text: _, table: __, ...output }) => output);
 }
 
 function partsOf<T extends OutputPart['type']>(run: Run, type: T): Extract<OutputPart, { type: T }>[] {
@@ -65,7 +65,9 @@ test('a run is first running without output, then terminal with everything it pr
         type: 'cell-result',
         cellId: 'b',
         status: 'success',
-        outputs: [{ mimetype: 'text/html', data: "<pre class='text-xs'>&#x27;shown&#x27;</pre>" }],
+        outputs: [
+          { mimetype: 'text/html', data: "<pre class='text-xs'>&#x27;shown&#x27;</pre>", text: "'shown'" },
+        ],
         console: [{ channel: 'stdout', mimetype: 'text/plain', data: 'hello\n' }],
         durationMs: durations[1],
       },
@@ -99,12 +101,13 @@ test('the runs of a session are listed oldest first in pages, and none is repeat
   await notebook.close();
 });
 
-test('a cursor that is not a run of the session, and a bad limit or parameter, are refused', async () => {
+test('a cursor that is not the id of a run, and a bad limit or parameter, are refused', async () => {
   const [one, other] = [await openNotebook(server, { a: '1' }), await openNotebook(server, { a: '1' })];
   const { id } = await other.run(['a']);
-  for (const after of [id, one.id, 'run_00000000000000000000000000', 'x', '%']) {
+  for (const after of [one.id, `${id}0`, 'run_1', 'x', '%']) {
     assert.equal(await refusalOf(executions.list(one.id, { after })), '400 invalid_cursor', after);
   }
+  assert.deepEqual(await executions.list(one.id, { after: id }), { items: [], nextCursor: null });
   for (const query of [
     'limit=0',
     'limit=101',
@@ -201,6 +204,7 @@ test('an exception fails the run: its text is the error, and its traceback is in
               traceback: null,
             },
           ],
+          text: 'ValueError: a\nb ünï',
         },
       ],
     ],
@@ -253,7 +257,9 @@ test('an output above 64 KiB becomes an asset of the run, and a smaller one is s
   const [asset] = partsOf(run, 'asset');
   const { assetId } = asset!;
   assert.match(assetId, /^asset_[0-9a-z]{26}$/);
-  assert.deepEqual(results(run)[0]!.outputs, [{ mimetype: 'text/html', assetId }]);
+  const [placed] = results(run)[0]!.outputs;
+  assert.ok(placed !== undefined && 'assetId' in placed && placed.assetId === assetId);
+  assert.match(placed.text ?? '', /^ü{16000}\n… \d+ more characters$/);
   const bytes = Buffer.from('ü'.repeat(40 * 1024));
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   assert.deepEqual(partsOf(run, 'asset'), [
@@ -272,6 +278,7 @@ test('of ten megabytes of text the record keeps beginning and end, and a warning
     {
       type: 'warning',
       code: 'console_truncated',
+      cellId: 'cell',
       message: `The cell cell printed ${10_000_000 - 64 * 1024} more characters between the beginning and the end kept here.`,
     },
   ]);

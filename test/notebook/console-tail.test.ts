@@ -11,6 +11,30 @@ test('what fits is kept whole, neighbours of one channel as one entry', () => {
   assert.deepEqual([tail.entries(), tail.omitted], [[stdout('ab'), stderr('c'), stdout('d')], 0]);
 });
 
+test('figures do not count as text, and stay where they are when text around them is left out', () => {
+  const figure = {
+    channel: 'media',
+    mimetype: 'image/png',
+    data: 'f'.repeat(3 * LIMIT),
+    timestamp: 1,
+  } as const;
+  const tail = tailOf(stdout('h'.repeat(LIMIT)), stdout('m'), figure, stdout('t'.repeat(LIMIT)), figure);
+  assert.deepEqual(
+    [tail.entries(), tail.omitted, tail.mediaSize],
+    [[stdout('h'.repeat(LIMIT)), figure, stdout('t'.repeat(LIMIT)), figure], 1, 6 * LIMIT],
+  );
+});
+
+test('of more figures than are kept the number is known', () => {
+  const figure = { channel: 'media', mimetype: 'image/png', data: 'f', timestamp: 1 } as const;
+  const many = tailOf(...Array.from({ length: 103 }, () => figure));
+  const large = tailOf({ ...figure, data: 'f'.repeat(17 * 2 ** 20) });
+  assert.deepEqual(
+    [many.entries().length, many.omittedMedia, large.isEmpty, large.omittedMedia],
+    [100, 3, true, 1],
+  );
+});
+
 test('twice the limit is kept to the last character', () => {
   const text = 'h'.repeat(LIMIT) + 't'.repeat(LIMIT);
   const tail = tailOf(stdout(text));
@@ -47,21 +71,6 @@ test('a great many small pieces are kept and left out as one big one would be', 
   const expected = (from: number) => Array.from({ length: LIMIT }, (_, i) => (from + i) % 10).join('');
   assert.equal(textOf(tail), expected(0) + expected(pieces - LIMIT));
   assert.equal(tail.omitted, pieces - 2 * LIMIT);
-});
-
-test('what is not text is kept or left out as a whole', () => {
-  const image = (letter: string, size: number): CellOutput => ({
-    channel: 'media',
-    mimetype: 'image/png',
-    data: letter.repeat(size),
-    timestamp: 1,
-  });
-  const fits = tailOf(image('a', LIMIT), image('b', LIMIT));
-  assert.deepEqual([fits.entries(), fits.omitted], [[image('a', LIMIT), image('b', LIMIT)], 0]);
-  const tooMuch = tailOf(image('a', LIMIT), image('b', LIMIT), image('c', 1));
-  assert.deepEqual([tooMuch.entries(), tooMuch.omitted], [[image('a', LIMIT), image('c', 1)], LIMIT]);
-  const tooLarge = tailOf(image('a', 1), image('b', LIMIT + 1), image('c', 2));
-  assert.deepEqual([tooLarge.entries(), tooLarge.omitted], [[image('a', 1), image('c', 2)], LIMIT + 1]);
 });
 
 test('what was left out leaves no empty entry behind', () => {

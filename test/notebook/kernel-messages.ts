@@ -47,7 +47,6 @@ export function done(
   return {
     op: 'bridge-done',
     seq: 1,
-    token: null,
     type: 'execute',
     error: null,
     interrupted: false,

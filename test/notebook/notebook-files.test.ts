@@ -13,7 +13,6 @@ import { cellOutputRecords } from '#storage/notebooks.ts';
 import { openStore } from '#storage/open-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;
-const ELSEWHERE = 'ws_elsewhere' as WorkspaceId;
 
 /** Saved notebooks in a real store, and files by a converter that answers what it is told to. */
 async function open(t: TestContext, answer: (request: ConvertRequest) => ConvertResult) {
@@ -68,7 +67,7 @@ async function refusal(call: Promise<unknown>) {
 
 test('a file that cannot be read is refused in words that say where', async (t) => {
   const { files } = await open(t, failing('unreadable_notebook', 'line 2, column 5:\n  invalid syntax'));
-  assert.deepEqual(await refusal(files.import(HOME, 'py', '')), {
+  assert.deepEqual(await refusal(files.import(HOME, { format: 'py', content: '' })), {
     code: 'unreadable_notebook',
     detail: 'Not readable as .py: line 2, column 5: invalid syntax.',
     errors: [{ path: '/content', message: 'line 2, column 5: invalid syntax.' }],
@@ -78,7 +77,7 @@ test('a file that cannot be read is refused in words that say where', async (t) 
 
 test('a converter that does not survive a file blames the file', async (t) => {
   const { files } = await open(t, failing('conversion_failed', 'The converter ended without an answer.'));
-  const { code, detail } = await refusal(files.import(HOME, 'ipynb', ''));
+  const { code, detail } = await refusal(files.import(HOME, { format: 'ipynb', content: '' }));
   assert.deepEqual(
     [code, detail],
     ['unreadable_notebook', 'Not readable as .ipynb: The converter ended without an answer.'],
@@ -96,7 +95,7 @@ test('without a host, nothing is begun and the caller may come again', async (t)
   const { files, notebooks, converter, requests } = await open(t, written);
   converter.up = false;
   const { document } = await notebooks.create(HOME, {});
-  assert.deepEqual(await refusal(files.import(HOME, 'py', '')), GONE);
+  assert.deepEqual(await refusal(files.import(HOME, { format: 'py', content: '' })), GONE);
   assert.deepEqual(
     await refusal(files.export(HOME, document.id, { format: 'py', assetUrl: undefined })),
     GONE,
@@ -106,7 +105,7 @@ test('without a host, nothing is begun and the caller may come again', async (t)
 
 test('a host that ends during a conversion is not the fault of the file', async (t) => {
   const lost = await open(t, failing('kernel_host_failed', 'The kernel host ended during the conversion.'));
-  assert.deepEqual(await refusal(lost.files.import(HOME, 'py', '')), GONE);
+  assert.deepEqual(await refusal(lost.files.import(HOME, { format: 'py', content: '' })), GONE);
   const cut = await open(t, () => {
     cut.converter.up = false;
     return {
@@ -114,7 +113,7 @@ test('a host that ends during a conversion is not the fault of the file', async 
       error: { code: 'conversion_failed', message: 'The converter ended without an answer.' },
     };
   });
-  assert.deepEqual(await refusal(cut.files.import(HOME, 'py', '')), GONE);
+  assert.deepEqual(await refusal(cut.files.import(HOME, { format: 'py', content: '' })), GONE);
 });
 
 test('what was read is saved as a new notebook is, up to ten thousand cells', async (t) => {
@@ -124,11 +123,11 @@ test('what was read is saved as a new notebook is, up to ten thousand cells', as
     serialization: { version: '1', app: { options: {} }, cells: cellsOf(count) },
     content: null,
   }));
-  const { document, json } = await files.import(HOME, 'py', '');
+  const { document, json } = await files.import(HOME, { format: 'py', content: '' });
   assert.equal(document.serialization.cells.length, 10_000);
   assert.deepEqual(Buffer.from(notebooks.json(HOME, document.id)), Buffer.from(json));
   count++;
-  const { code, detail } = await refusal(files.import(HOME, 'py', ''));
+  const { code, detail } = await refusal(files.import(HOME, { format: 'py', content: '' }));
   assert.deepEqual(
     [code, detail],
     ['unreadable_notebook', 'Not readable as .py: it has more than 10000 cells.'],
@@ -196,38 +195,4 @@ test('outputs that do not fit into one file say that they are left out', async (
     ['c1', '[2 KiB of output are left out: the noteboo'],
     ['c2', 'c'.repeat(10)],
   ]);
-});
-
-test('deleting a notebook removes the outputs of all its cells, today’s and earlier ones, and no others', async (t) => {
-  const { store, notebooks, keep } = await open(t, written);
-  const create = () => notebooks.create(HOME, { serialization: { cells: cellsOf(2) } });
-  const mine = (await create()).document.id;
-  const other = (await create()).document.id;
-  keep(mine, 'earlier', 'y', 'of a deleted cell');
-  keep(other, 'c0', 'x0 = 0', 'of another notebook');
-  keep(mine, 'c0', 'x0 = 0', 'of another workspace', ELSEWHERE);
-  await store.durable();
-  keep(mine, 'c0', 'x0 = 0', 'not committed yet');
-  notebooks.delete(HOME, mine);
-  await store.durable();
-  const left = [HOME, ELSEWHERE].flatMap((workspaceId) =>
-    [...store.listKeys(cellOutputRecords, workspaceId, [], 10)].map((ids) => [workspaceId, ...ids]),
-  );
-  assert.deepEqual(left, [
-    [HOME, other, 'c0'],
-    [ELSEWHERE, mine, 'c0'],
-  ]);
-});
-
-test('saved outputs of deleted cells whose ids are emoji go away with their notebook', async (t) => {
-  const { store, notebooks, keep } = await open(t, written);
-  const { document } = await notebooks.create(HOME, { serialization: { cells: cellsOf(1) } });
-  const cellIds = ['\uffff', '😀', '🧮 sum', '\u{10ffff}'];
-  const saved = () =>
-    cellIds.filter((id) => store.get(cellOutputRecords, HOME, document.id, id) !== undefined);
-  for (const cellId of cellIds) keep(document.id, cellId, 'y', 'of a deleted cell');
-  await store.durable();
-  assert.deepEqual(saved(), cellIds);
-  notebooks.delete(HOME, document.id);
-  assert.deepEqual(saved(), []);
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import test from 'node:test';
 import {
+  MAX_DESCRIBED_TOTAL_BYTES,
   MAX_INLINE_BYTES,
   MAX_INLINE_TOTAL_BYTES,
   OutputShelf,
@@ -61,6 +62,17 @@ test('a bundle becomes one output for each of its types, whether it is an object
   for (const data of ['{oops', '[1]', 'null']) {
     assert.deepEqual(new OutputShelf().shelve({ mimetype, data }), [{ mimetype, data }]);
   }
+});
+
+test('an output that is an asset keeps its text and table in the record, until these are too many', () => {
+  const shelf = new OutputShelf();
+  const table = { columns: [], rows: [], rowCount: 0, columnCount: 0 };
+  const large = { mimetype: 'text/html', data: 'x'.repeat(MAX_INLINE_BYTES + 1), text: 'words', table };
+  const [placed] = shelf.shelve(large);
+  assert.deepEqual([placed?.text, placed?.table, 'data' in placed!], ['words', table, false]);
+  const filling = shelf.shelve({ ...text('1'), text: 'x'.repeat(MAX_DESCRIBED_TOTAL_BYTES - 100) });
+  assert.equal(filling[0]?.text?.length, MAX_DESCRIBED_TOTAL_BYTES - 100);
+  assert.deepEqual(shelf.shelve({ ...text('1'), text: 'y'.repeat(100) }), [text('1')]);
 });
 
 test('a large data URL is stored as the bytes that it encodes', () => {

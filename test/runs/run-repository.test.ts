@@ -4,7 +4,8 @@ import type { RunKind } from '#machines/run.ts';
 import { ActorRuntime } from '#src/actors/runtime.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
-import { type RunDocument, type RunEnd, RunRepository } from '#src/runs/run-repository.ts';
+import type { RunDocument } from '#src/runs/run-document.ts';
+import { type RunEnd, RunRepository } from '#src/runs/run-repository.ts';
 import type { Store } from '#storage/store.ts';
 import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 
@@ -109,6 +110,31 @@ test('a run of an earlier server process is stale, also after it was read, and o
   assert.deepEqual(notices, ['cancelled']);
 });
 
+test('who waits for a run learns of its end once that is on disk, or that the time is over or they have left', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { book } = openBook(t, store);
+  const runId = book.begin(WORKSPACE, SESSION, 'notebook', {});
+  const { signal } = new AbortController();
+  assert.equal(await book.ended(WORKSPACE, runId, 1, signal), false);
+  const leaving = new AbortController();
+  const left = book.ended(WORKSPACE, runId, 60_000, leaving.signal);
+  leaving.abort();
+  assert.equal(await left, false);
+  assert.equal(await book.ended(WORKSPACE, runId, 60_000, leaving.signal), false, 'left before');
+  let isOver = false;
+  const waiting = book.ended(WORKSPACE, runId, 60_000, signal).then((over) => {
+    isOver = over;
+    return store.durable();
+  });
+  await store.durable();
+  book.finish(WORKSPACE, runId, COMPLETED);
+  await Promise.resolve();
+  assert.equal(isOver, false);
+  assert.equal(await waiting, undefined, 'the end is on disk');
+  assert.deepEqual([isOver, await book.ended(WORKSPACE, runId, 60_000, signal)], [true, true]);
+  assert.throws(() => book.ended(WORKSPACE, 'run_0', 1, signal), refusedWith('not_found'));
+});
+
 test('the runs of a session are listed oldest first in pages, without those of other sessions', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
@@ -118,7 +144,7 @@ test('the runs of a session are listed oldest first in pages, without those of o
   await store.durable();
   const page = (after: string | undefined, limit: number) => {
     const { items, nextCursor } = JSON.parse(
-      Buffer.from(book.list(WORKSPACE, SESSION, after, limit)).toString(),
+      Buffer.from(book.list(WORKSPACE, { sessionId: SESSION, kind: 'notebook', after, limit })).toString(),
     );
     return [items.map(({ id }: RunDocument) => ids.indexOf(id)), ids.indexOf(nextCursor)];
   };
@@ -132,7 +158,8 @@ test('the runs of a session are listed oldest first in pages, without those of o
   );
   assert.equal(book.latest(WORKSPACE, SESSION)?.id, ids[3]);
   assert.equal(book.latest(WORKSPACE, 'nb_2'), undefined);
-  assert.throws(() => page(ids[2], 2), refusedWith('invalid_cursor'));
+  assert.deepEqual(page(ids[2], 2), [[3], -1], 'a cursor is a place, of whatever session');
+  assert.throws(() => page('nb_1', 2), refusedWith('invalid_cursor'));
 });
 
 function openBook(t: TestContext, store: Store) {

@@ -103,5 +103,5 @@ export function statuses(run: Run): Record<string, string> {
 
 /** Returns what a cell printed. */
 export function printed(result: CellResult): string {
-  return result.console.map(({ data }) => String(data)).join('');
+  return result.console.map((entry) => ('data' in entry ? String(entry.data) : '')).join('');
 }

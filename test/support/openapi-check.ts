@@ -25,7 +25,7 @@ export type AnswerCheck = (answer: Answer) => void;
 export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats.default(ajv);
-  ajv.addSchema(document, 'openapi');
+  ajv.addSchema(withClosedSchemas(document), 'openapi');
   const templates = Object.keys(document.paths).map((path) => ({ path, segments: path.split('/') }));
   const validators = new Map<string, ValidateFunction>();
 
@@ -62,12 +62,37 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
     const media = memberOf(content, range);
     if (media === undefined) fail(answer, `the media type ${mediaType || '(none)'} is not declared`);
     if (isHead) return;
-    const place = [...pointer, 'content', range];
-    if (mediaType !== 'text/event-stream') {
-      if (memberOf(media, 'schema') !== undefined) matches([...place, 'schema'], answer.body, answer);
-    } else
-      for (const event of eventsOf(String(answer.body))) matches([...place, 'x-event-schema'], event, answer);
+    const schema = [...pointer, 'content', range, 'schema'];
+    if (mediaType === 'text/event-stream')
+      for (const event of eventsOf(String(answer.body))) matches(schema, event, answer);
+    else if (mediaType.endsWith('json') && mediaType !== 'application/x-ipynb+json')
+      matches(schema, answer.body, answer);
+    if (mediaType !== 'application/problem+json') return;
+    const code = memberOf(answer.body, 'code');
+    const codes = memberOf(response, 'x-error-codes');
+    if (!Array.isArray(codes) || !codes.includes(code))
+      fail(answer, `the code ${String(code)} is not declared`);
   };
+}
+
+/**
+ * Returns the document with all schemas closed: it allows further members in responses, so that later versions can add
+ * some, but this version must declare what it sends.
+ */
+export function withClosedSchemas(document: OpenApiDocument): OpenApiDocument {
+  const schemas = Object.entries(document.components.schemas ?? {});
+  const { Problem: open, ...rest } = Object.fromEntries(schemas);
+  const components = { ...document.components, schemas: { ...closeAll(rest), Problem: open } };
+  return { ...document, paths: closeAll(document.paths), components };
+}
+
+function closeAll<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(closeAll) as T;
+  const members = Object.entries(value).map(([name, member]): [string, unknown] => [name, closeAll(member)]);
+  const copy: Record<string, unknown> = Object.fromEntries(members);
+  if (copy.type === 'object' && copy.properties !== undefined) copy.additionalProperties ??= false;
+  return copy as T;
 }
 
 /** Returns the template that the path matches; of several, the one with the longest fixed beginning. */
@@ -79,12 +104,21 @@ function findTemplate(
   const isParam = (segment: string) => segment.startsWith('{');
   const candidates = templates.filter(
     (template) =>
-      template.segments.length === segments.length &&
-      template.segments.every((part, i) => part === segments[i] || (isParam(part) && segments[i] !== '')),
+      (template.segments.length === segments.length || isOpenEnded(template.path, segments)) &&
+      template.segments.every(
+        (part, i) => part === segments[i] || part === OPEN_END || (isParam(part) && segments[i] !== ''),
+      ),
   );
   const rank = (segmentsOf: readonly string[]) =>
     segmentsOf.map((part) => (isParam(part) ? '1' : '0')).join('');
   return candidates.sort((a, b) => (rank(a.segments) < rank(b.segments) ? -1 : 1))[0]?.path;
+}
+
+/** The parameter that takes the rest of the path, slashes included. */
+const OPEN_END = '{path}';
+
+function isOpenEnded(template: string, segments: readonly string[]): boolean {
+  return template.endsWith(`/${OPEN_END}`) && segments.length >= template.split('/').length;
 }
 
 function eventsOf(text: string): unknown[] {

@@ -10,6 +10,8 @@ export interface CellsEnd extends WorkEnd {
 }
 
 export interface CellWorkOptions {
+  /** The agent's run that the events belong to. */
+  readonly runId: string;
   readonly cellIds: readonly string[];
   readonly live: LiveNotebook;
   /** Saves the outputs of the cells that ran. */
@@ -18,10 +20,10 @@ export interface CellWorkOptions {
 }
 
 /** Returns work that runs cells without a run record: what an agent does is in the record of its prompt. */
-export function cellWork({ cellIds, live, keep, resolve }: CellWorkOptions): WorkPlan {
+export function cellWork({ runId, cellIds, live, keep, resolve }: CellWorkOptions): WorkPlan {
   const recorder = new RunRecorder(cellIds, true);
   return {
-    runId: null,
+    runId,
     steps: [
       (kernel) =>
         kernel.execute({

@@ -1,4 +1,5 @@
 import type { CellError, CellOp, CellOutput } from '#src/kernel/messages.ts';
+import { unbundle } from '#src/runs/run-output.ts';
 import type { Store } from '#storage/store.ts';
 import { ConsoleTail } from '../console-tail.ts';
 import { configOf } from '../document.ts';
@@ -18,10 +19,12 @@ export interface CodeError {
 export interface CodeResult {
   readonly success: boolean;
   /** The value of the last expression; null when it has none. */
-  readonly output: { readonly mimetype: string; readonly data: unknown } | null;
+  readonly output: Omit<CellOutput, 'channel' | 'timestamp'> | null;
   /** What the block and the cells that it ran printed, in order. */
   readonly stdout: string;
   readonly stderr: string;
+  /** The figures that the block and the cells that it ran have shown while they ran, such as those of `plt.show()`. */
+  readonly media: readonly { readonly mimetype: string; readonly data: unknown }[];
   readonly errors: readonly CodeError[];
 }
 
@@ -30,6 +33,8 @@ const MAX_PRINTED_END_CHARS = 512 * 1024;
 
 export interface CodeWorkOptions {
   readonly id: string;
+  /** The agent's run that the events belong to; null for a call of the API. */
+  readonly runId: string | null;
   readonly code: string;
   readonly live: LiveNotebook;
   readonly store: Store;
@@ -41,9 +46,10 @@ export interface CodeWorkOptions {
  * or task of an earlier command prints carries the earlier id. Errors that cells had before are sent again with every
  * change of the graph; they count only when the code asked for those cells.
  */
-export function codeWork({ id, code, live, store, resolve }: CodeWorkOptions): WorkPlan {
+export function codeWork({ id, runId, code, live, store, resolve }: CodeWorkOptions): WorkPlan {
   const stdout = new ConsoleTail(MAX_PRINTED_END_CHARS);
   const stderr = new ConsoleTail(MAX_PRINTED_END_CHARS);
+  const media = new ConsoleTail();
   const errors: CodeError[] = [];
   const known = new Map(live.view.cells.map((cell) => [cell.id, JSON.stringify(cell.structural)]));
   const ran = new Set<string>();
@@ -54,6 +60,7 @@ export function codeWork({ id, code, live, store, resolve }: CodeWorkOptions): W
     for (const entry of op.console ?? []) {
       if (entry.channel === 'stdout') stdout.add(entry);
       else if (entry.channel === 'stderr') stderr.add(entry);
+      else if (entry.channel === 'media') media.add(entry);
     }
     if (op.output === null) return;
     const isScratch = op.cellId === SCRATCH;
@@ -63,7 +70,7 @@ export function codeWork({ id, code, live, store, resolve }: CodeWorkOptions): W
     } else if (isScratch) output = op.output;
   };
   return {
-    runId: null,
+    runId,
     steps: [(kernel) => kernel.scratchpad({ code, runId: id, ...documentOf(live) })],
     follow: (message) => {
       if (message.op === 'cell-op') followCell(message);
@@ -84,6 +91,7 @@ export function codeWork({ id, code, live, store, resolve }: CodeWorkOptions): W
         output: errors.length === 0 ? shownValue(output) : null,
         stdout: printed(stdout),
         stderr: printed(stderr),
+        media: media.media().flatMap(unbundle),
         errors,
       });
     },
@@ -119,7 +127,8 @@ function describeErrors(output: CellOutput, cellId: string | null): CodeError[] 
 
 function shownValue(output: CellOutput | null): CodeResult['output'] {
   if (output === null || (output.mimetype === 'text/plain' && output.data === '')) return null;
-  return { mimetype: output.mimetype, data: output.data };
+  const { channel, timestamp, ...value } = output;
+  return value;
 }
 
 function printed(console: ConsoleTail): string {

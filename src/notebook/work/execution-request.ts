@@ -1,6 +1,7 @@
 /** Execution requests, read against the notebook as it is known: what they change, which cells they run. */
 import { AppError, type Violation } from '#src/core/errors.ts';
 import type { CellError } from '#src/kernel/messages.ts';
+import type { ExecutionRequest as SentExecution } from '#src/wire/run.ts';
 import { type CellConfig, configOf } from '../document.ts';
 import { errorText } from '../error-text.ts';
 import type { NotebookView } from '../view.ts';
@@ -13,9 +14,32 @@ export interface RequestedCell {
   readonly config?: CellConfig;
 }
 
-export type ExecutionRequest =
-  | { readonly type: 'all'; readonly cacheMode?: CacheMode }
-  | { readonly type: 'cells'; readonly cells: readonly RequestedCell[]; readonly cacheMode?: CacheMode };
+interface ExecutionModes {
+  readonly cacheMode?: CacheMode;
+  /** `skip`: cells with structural errors do not run, and the others do. */
+  readonly structuralErrors?: 'refuse' | 'skip';
+}
+
+export type ExecutionRequest = ExecutionModes &
+  ({ readonly type: 'all' } | { readonly type: 'cells'; readonly cells: readonly RequestedCell[] });
+
+/** Returns the request without the members that are null: null stands for a member that is left out. */
+export function executionOf(sent: SentExecution): ExecutionRequest {
+  if (sent.type === 'all') return sent;
+  const cells = sent.cells.map(({ cellId, code, config }) => ({
+    cellId,
+    ...(code == null ? {} : { code }),
+    ...(config == null ? {} : { config: cellConfigOf(config) }),
+  }));
+  return { ...sent, cells };
+}
+
+type SentConfig = NonNullable<Extract<SentExecution, { type: 'cells' }>['cells'][number]['config']>;
+
+/** The column keeps its null, which says that the cell is in none. */
+function cellConfigOf({ name, ...config }: SentConfig): CellConfig {
+  return name == null ? config : { ...config, name };
+}
 
 /** Whether a request changes the notebook, which only a session in edit mode may do. */
 export function editsNotebook(request: ExecutionRequest): boolean {
@@ -55,7 +79,7 @@ export function requestedCells(request: ExecutionRequest, view: NotebookView): s
 }
 
 /** Errors of one cell that does not compile. They are not errors of structure: the run fails at that cell. */
-const OF_ONE_CELL: ReadonlySet<string> = new Set(['syntax', 'import-star']);
+export const OF_ONE_CELL: ReadonlySet<string> = new Set(['syntax', 'import-star']);
 
 /** Returns the code that a request brings and the notebook does not have yet, by cell id. */
 export function newCodes(request: ExecutionRequest, view: NotebookView): ReadonlyMap<string, string> {
@@ -65,6 +89,9 @@ export function newCodes(request: ExecutionRequest, view: NotebookView): Readonl
   }
   return codes;
 }
+
+/** How many cells the detail of a refusal names; its members name all. */
+const MAX_NAMED_CELLS = 10;
 
 /** Throws `structural_error` when any of `cellIds` (what is to run and what that depends on) has one. */
 export function refuseStructuralErrors(
@@ -76,8 +103,11 @@ export function refuseStructuralErrors(
     return errors.length === 0 ? [] : [{ cellId, errors: errors.map(describe) }];
   });
   if (broken.length === 0) return;
-  const names = broken.map(({ cellId }) => cellId).join(', ');
-  throw new AppError('structural_error', `These cells must be corrected first: ${names}.`, {
+  const named = broken
+    .slice(0, MAX_NAMED_CELLS)
+    .map(({ cellId, errors: [first] }) => `${cellId} (${first?.message})`);
+  const more = broken.length > MAX_NAMED_CELLS ? `, and ${broken.length - MAX_NAMED_CELLS} more` : '';
+  throw new AppError('structural_error', `These cells must be corrected first: ${named.join(', ')}${more}.`, {
     members: { cells: broken },
   });
 }

@@ -2,9 +2,24 @@
 
 import type { TerminalStatus } from '#machines/run.ts';
 import type { Failure } from '#src/core/errors.ts';
-import type { BridgeDone, CellError, CellStatus, KernelMessage } from '#src/kernel/messages.ts';
-import { type CellResultStatus, type OutputPart, OutputShelf, type RunOutput } from '#src/runs/run-output.ts';
+import type {
+  BridgeDone,
+  BridgeWarning,
+  CellError,
+  CellStatus,
+  KernelMessage,
+} from '#src/kernel/messages.ts';
+import {
+  type CellResultStatus,
+  type OutputPart,
+  OutputShelf,
+  type RawOutput,
+  type RunOutput,
+} from '#src/runs/run-output.ts';
+import { configOf } from '../document.ts';
+import { errorText } from '../error-text.ts';
 import type { NotebookView, ViewCell } from '../view.ts';
+import { OF_ONE_CELL } from './execution-request.ts';
 
 /** A run's failure; `cells` are the ones at fault. */
 export interface RunFailure extends Failure {
@@ -29,6 +44,10 @@ const RESULT_OF: Readonly<Record<NonNullable<CellStatus>, CellResultStatus>> = {
   disabled: 'disabled',
 };
 
+/** How many lost outputs are named; a cell can lose one with each `mo.output.append`. */
+const MAX_LOST = 100;
+const MAX_REASON_CHARS = 500;
+
 export class RunRecorder {
   readonly #requested: readonly string[];
   readonly #stored: boolean;
@@ -36,8 +55,11 @@ export class RunRecorder {
   readonly #planned = new Set<string>();
   readonly #timings = new Map<string, Timing>();
   readonly #missing = new Set<string>();
+  readonly #lost: BridgeWarning[] = [];
   #hasVerdicts = false;
   cancelRequested = false;
+  /** Cells with structural errors were asked for as well: they, and what needs them, end with the reason. */
+  skipsBroken = false;
   /** True until the kernel is asked to run cells: a run that ends before has run none. */
   isPreparing = false;
 
@@ -60,6 +82,8 @@ export class RunRecorder {
       }
     } else if (message.op === 'missing-package-alert') {
       for (const name of message.packages) this.#missing.add(name);
+    } else if (message.op === 'bridge-warning') {
+      if (this.#lost.length < MAX_LOST) this.#lost.push(message);
     }
   }
 
@@ -89,8 +113,7 @@ export class RunRecorder {
   }
 
   /** Returns the parts to save, in the order in which the cells ran, and the assets that they name. */
-  output(view: NotebookView): { output: RunOutput; shelf: OutputShelf } {
-    const shelf = new OutputShelf();
+  output(view: NotebookView, shelf = new OutputShelf()): { output: RunOutput; shelf: OutputShelf } {
     if (!this.#stored) return { output: { stored: false, parts: [] }, shelf };
     const results: OutputPart[] = [];
     const warnings: OutputPart[] = [];
@@ -98,28 +121,38 @@ export class RunRecorder {
       const cell = view.get(id);
       if (cell === undefined) continue;
       const timing = this.#timings.get(id);
+      const broken = this.#brokenOutput(cell, view);
+      const shown = timing === undefined && cell.output?.channel !== 'marimo-error' ? null : cell.output;
       results.push({
         type: 'cell-result',
         cellId: id,
-        status: this.#resultStatus(cell),
-        outputs:
-          timing === undefined && cell.output?.channel !== 'marimo-error' ? [] : shelf.shelve(cell.output),
+        status: broken === undefined ? this.#resultStatus(cell) : 'error',
+        outputs: shelf.shelve(broken ?? shown),
         console:
-          timing === undefined
-            ? []
-            : cell.console.entries().map(({ channel, mimetype, data }) => ({ channel, mimetype, data })),
+          timing === undefined ? [] : cell.console.entries().flatMap((entry) => shelf.shelveConsole(entry)),
         durationMs: timing?.durationMs ?? null,
       });
-      if (timing !== undefined && cell.console.omitted > 0) {
-        const message = `The cell ${id} printed ${cell.console.omitted} more characters between the beginning and the end kept here.`;
-        warnings.push({ type: 'warning', code: 'console_truncated', message });
+      if (timing !== undefined && cell.console.omittedMedia > 0) {
+        const message = `The cell ${labelOf(cell)} showed ${cell.console.omittedMedia} more figures than are kept here.`;
+        warnings.push({ type: 'warning', code: 'figures_left_out', message, cellId: id });
       }
+      if (timing !== undefined && cell.console.omitted > 0) {
+        const message = `The cell ${labelOf(cell)} printed ${cell.console.omitted} more characters between the beginning and the end kept here.`;
+        warnings.push({ type: 'warning', code: 'console_truncated', message, cellId: id });
+      }
+    }
+    for (const { cellId, what, reason } of this.#lost) {
+      const cell = view.get(cellId);
+      if (cell === undefined) continue;
+      const message = `${what} of the cell ${labelOf(cell)} is not shown, because ${reason.slice(0, MAX_REASON_CHARS)}`;
+      warnings.push({ type: 'warning', code: 'output_lost', message, cellId });
     }
     if (this.#missing.size > 0) {
       const message = `Not installed: ${[...this.#missing].join(', ')}.`;
       warnings.push({ type: 'warning', code: 'missing_packages', message });
     }
-    return { output: { stored: true, parts: [...results, ...warnings, ...shelf.assetParts()] }, shelf };
+    const parts = [...results, ...warnings, ...shelf.warningParts(), ...shelf.assetParts()];
+    return { output: { stored: true, parts }, shelf };
   }
 
   /**
@@ -131,6 +164,22 @@ export class RunRecorder {
     return [...new Set([...this.#timings.keys(), ...planned, ...this.#requested])];
   }
 
+  /** Says why a cell could not run that has a structural error, or needs one that has; `undefined` for all others. */
+  #brokenOutput(cell: ViewCell, view: NotebookView): RawOutput | undefined {
+    if (!this.skipsBroken || this.isPreparing || cell.ended === 'success' || cell.ended === 'stopped')
+      return undefined;
+    const label = (id: string) => labelOf(view.get(id) ?? { id, options: {} });
+    const own = structureErrors(cell);
+    if (own.length > 0) return errorOutput(own, own.map((error) => errorText(error, label)).join('\n'));
+    for (const id of view.ancestors([cell.id])) {
+      const [cause] = structureErrors(view.get(id));
+      if (cause === undefined) continue;
+      const msg = `This needs the cell ${label(id)}, which cannot run: ${errorText(cause, label)}`;
+      return errorOutput([{ type: 'ancestor-prevented', msg, raising_cell: id }], msg);
+    }
+    return undefined;
+  }
+
   #resultStatus(cell: ViewCell): CellResultStatus {
     if (this.isPreparing) return 'cancelled';
     if (cell.structural.length > 0) return 'error';
@@ -139,6 +188,22 @@ export class RunRecorder {
     if (timing === undefined) return 'cancelled';
     return this.#hasVerdicts || timing.durationMs === null ? 'interrupted' : shownEnd(cell);
   }
+}
+
+/** Returns the errors that lie in how cells depend on each other. One that does not compile fails by itself. */
+function structureErrors(cell: ViewCell | undefined): readonly CellError[] {
+  return cell?.structural.filter(({ type }) => !OF_ONE_CELL.has(type)) ?? [];
+}
+
+/** Returns the output of a cell that could not run, in the shape in which marimo says so. */
+function errorOutput(data: readonly CellError[], text: string): RawOutput {
+  return { mimetype: 'application/vnd.marimo+error', data, text };
+}
+
+/** Returns what people call the cell: its name, or else its id. */
+function labelOf({ id, options }: Pick<ViewCell, 'id' | 'options'>): string {
+  const { name } = configOf(options);
+  return name === '' || name === '_' ? id : name;
 }
 
 /** Returns how a cell ended that finished before its kernel was lost without giving verdicts. */
@@ -160,9 +225,11 @@ function describe(cell: ViewCell, hint: ErrorHint): string {
   const shown =
     cell.output?.channel === 'marimo-error' && Array.isArray(cell.output.data) ? cell.output.data : [];
   const error: CellError | undefined = cell.structural[0] ?? (shown[0] as CellError | undefined);
-  if (error === undefined) return `The cell ${cell.id} failed.`;
+  if (error === undefined) return `The cell ${labelOf(cell)} failed.`;
+  if (cell.structural.length > 0 && error.msg === undefined)
+    return `The cell ${labelOf(cell)} cannot run: ${errorText(error)}.`;
   const kind = error.exception_type ?? error.type;
-  if (error.msg === undefined) return `The cell ${cell.id} has an error: ${kind}.`;
+  if (error.msg === undefined) return `The cell ${labelOf(cell)} has an error: ${kind}.`;
   const [line, more] = [`${kind}: ${error.msg}`, hint(kind, error.msg)];
   return more === '' ? line : `${line} (${more})`;
 }

@@ -1,5 +1,6 @@
 import type { RunId } from '#src/core/ids.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
+import { OutputShelf } from '#src/runs/run-output.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { cellOutputRecords } from '#storage/notebooks.ts';
 import type { Store } from '#storage/store.ts';
@@ -15,6 +16,8 @@ export interface RunWorkOptions {
   /** Cells whose settings came with the request; the kernel gets them before anything runs. */
   readonly configured: readonly string[];
   readonly cacheMode: CacheMode;
+  /** Cells with structural errors were asked for as well: they, and what needs them, end with the reason. */
+  readonly skipsBroken: boolean;
   readonly live: LiveNotebook;
   readonly runs: RunRepository;
   readonly store: Store;
@@ -23,8 +26,9 @@ export interface RunWorkOptions {
 
 /** Returns the work of a durable run of cells. Its end writes the run's record and the last outputs of what ran. */
 export function runWork(options: RunWorkOptions): WorkPlan {
-  const { runId, cellIds, configured, cacheMode, live, runs, store, hint } = options;
+  const { runId, cellIds, configured, cacheMode, skipsBroken, live, runs, store, hint } = options;
   const recorder = new RunRecorder(cellIds, cacheMode !== 'no-store', hint);
+  recorder.skipsBroken = skipsBroken;
   recorder.isPreparing = configured.length > 0;
   const cellsOf = (ids: readonly string[]) => ids.flatMap((id) => live.view.get(id) ?? []);
   const configure = (kernel: Kernel) =>
@@ -48,15 +52,16 @@ export function runWork(options: RunWorkOptions): WorkPlan {
       recorder.cancelRequested = true;
     },
     ended({ status, failure }) {
-      const { output, shelf } = recorder.output(live.view);
+      const { output, shelf } = recorder.output(live.view, new OutputShelf(!store.isFull));
       runs.finish(live.workspaceId, runId, { status, error: failure, output, assets: shelf.assets });
       if (output.stored) keepOutputs(store, live, recorder.ran);
     },
   };
 }
 
-/** Saves the last outputs of the cells that ran, so that they show when the notebook is opened again. */
+/** Saves the last outputs of the cells that ran, so that they show when the notebook is opened again. Not on a full disk. */
 export function keepOutputs(store: Store, live: LiveNotebook, ran: ReadonlySet<string>): void {
+  if (store.isFull) return;
   store.write((tx) => {
     for (const cell of live.view.cells) {
       if (!ran.has(cell.id)) continue;

@@ -1,4 +1,3 @@
-import { AppError } from '#src/core/errors.ts';
 import type { CellError } from '#src/kernel/messages.ts';
 import type { WorkPlan } from './work-plan.ts';
 
@@ -9,28 +8,24 @@ export interface StructureWorkOptions {
   /** New code of cells, by cell id. */
   readonly codes: Readonly<Record<string, string>>;
   readonly cellIds: readonly string[];
-  readonly resolve: (errors: StructuralErrors) => void;
-  /** Called with `session_not_ready` when the kernel is lost before it has answered. */
-  readonly reject: (error: Error) => void;
+  /** Called with null when the kernel is lost before it has finished. */
+  readonly resolve: (errors: StructuralErrors | null) => void;
 }
 
 /** Returns work that asks the kernel which structural errors other code would bring. The notebook does not change. */
-export function structureWork({ codes, cellIds, resolve, reject }: StructureWorkOptions): WorkPlan {
-  let errors: StructuralErrors | undefined;
+export function structureWork({ codes, cellIds, resolve }: StructureWorkOptions): WorkPlan {
+  let errors: StructuralErrors | null = null;
   return {
     runId: null,
-    steps: [(kernel) => kernel.command('edit-cells', { codes, configs: {}, deleteIds: [], judge: cellIds })],
+    steps: [(kernel) => kernel.findErrors({ codes, cellIds })],
     follow: (message) => {
       if (message.op === 'bridge-judged') errors = message.errors;
     },
-    conclude: () => ({ status: 'completed', failure: null }),
-    cancelRequested: () => undefined,
-    ended: ({ failure }) => {
-      if (errors !== undefined) resolve(errors);
-      else {
-        const detail = failure?.message ?? 'The kernel was lost while it checked the code.';
-        reject(new AppError('session_not_ready', detail));
-      }
+    conclude: () => {
+      errors ??= new Map(); // the kernel could not say; if something is wrong, the run will
+      return { status: 'completed', failure: null };
     },
+    cancelRequested: () => undefined,
+    ended: () => resolve(errors),
   };
 }

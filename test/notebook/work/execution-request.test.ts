@@ -68,7 +68,8 @@ test('structural errors refuse a run and name their cells; a cell that does not 
         [error.code, error.message, error.extras.members],
         [
           'structural_error',
-          'These cells must be corrected first: a, b, off.',
+          'These cells must be corrected first: a (x is also defined in b, c), b (the cells depend on each other in a ' +
+            'cycle), off (the setup cell depends on other cells).',
           {
             cells: [
               { cellId: 'a', errors: [{ type: 'multiple-defs', message: 'x is also defined in b, c' }] },

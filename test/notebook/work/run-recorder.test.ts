@@ -53,7 +53,11 @@ const VERDICTS: readonly Case[] = [
     cells: { a: verdict(null, true, [CYCLE]), b: verdict('success') },
     end: {
       status: 'failed',
-      failure: { code: 'cell_failed', message: 'The cell a has an error: cycle.', cells: ['a'] },
+      failure: {
+        code: 'cell_failed',
+        message: 'The cell a cannot run: the cells depend on each other in a cycle.',
+        cells: ['a'],
+      },
     },
   },
   {
@@ -292,6 +296,7 @@ test('what was cut off, what is missing and what is kept apart is said behind th
     {
       type: 'warning',
       code: 'console_truncated',
+      cellId: 'a',
       message: `The cell a printed ${70_000 - 65_536} more characters between the beginning and the end kept here.`,
     },
     { type: 'warning', code: 'missing_packages', message: 'Not installed: polars, torch.' },

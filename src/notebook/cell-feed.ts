@@ -1,0 +1,145 @@
+import type { CellOp, CellOutput } from '#src/kernel/messages.ts';
+import { isConsoleText, type NotebookEvent, shown } from './cell-events.ts';
+import { type ShownStatus, shownStatus, type ViewCell } from './view.ts';
+
+/** What is known of a cell operation that has not been told. */
+interface PendingOp {
+  readonly type: 'cell-op';
+  readonly cellId: string;
+  /** What the kernel said that the cell does; another activity is another event. */
+  activity: CellOp['status'];
+  status: ShownStatus | undefined;
+  stale: boolean | undefined;
+  output: CellOutput | undefined;
+  clearsConsole: boolean;
+  console: CellOutput[];
+}
+
+interface PendingText {
+  readonly type: 'console-output';
+  readonly cellId: string;
+  readonly channel: 'stdout' | 'stderr';
+  text: string;
+}
+
+interface Told {
+  status: ShownStatus | undefined;
+  stale: boolean | undefined;
+  hasOutput: boolean;
+}
+
+/**
+ * Turns what happens to the cells of a notebook into as few events as tell it: one for each state of a cell, with what
+ * has changed since the last one. What happens until `flush` is told together, in its order for each cell.
+ *
+ * Every change of a cell that subscribers can see must pass through here, or a later change could seem to be none.
+ */
+export class CellFeed {
+  readonly #publish: (event: NotebookEvent) => void;
+  readonly #told = new Map<string, Told>();
+  #pending: (PendingOp | PendingText)[] = [];
+  /** The last pending item of each cell. */
+  readonly #last = new Map<string, PendingOp | PendingText>();
+
+  constructor(publish: (event: NotebookEvent) => void) {
+    this.#publish = publish;
+  }
+
+  /** Takes an operation that the kernel has sent. The view has applied it; a scratchpad has no cell. */
+  take(op: CellOp, cell: ViewCell | undefined): void {
+    for (const entry of op.console ?? []) this.#print(op.cellId, entry);
+    const clearsConsole = op.console?.length === 0;
+    if (op.status === null && op.staleInputs === null && op.output === null && !clearsConsole) return;
+    const pending = this.#pendingOp(op.cellId, op.status, clearsConsole);
+    if (op.status !== null) pending.activity = op.status;
+    if (op.output !== null) pending.output = op.output;
+    if (clearsConsole) pending.clearsConsole = true;
+    if (cell !== undefined) setState(pending, cell);
+    else if (op.status !== null)
+      pending.status = op.status === 'disabled-transitively' ? 'disabled' : op.status;
+  }
+
+  /** Takes a cell that may have changed other than by an operation. */
+  changed(cell: ViewCell): void {
+    setState(this.#pendingOp(cell.id, null, false), cell);
+  }
+
+  /** Notes that a cell has an output from before, so that subscribers learn when it loses it. */
+  hasOutput(cellId: string): void {
+    this.#told.set(cellId, { status: undefined, stale: undefined, hasOutput: true });
+  }
+
+  /** Forgets a cell that was deleted. */
+  forget(cellId: string): void {
+    this.#told.delete(cellId);
+  }
+
+  /** Publishes what has been taken. */
+  flush(): void {
+    const pending = this.#pending;
+    if (pending.length === 0) return;
+    this.#pending = [];
+    this.#last.clear();
+    for (const item of pending) {
+      if (item.type === 'console-output') {
+        const { cellId, channel, text } = item;
+        this.#publish({ type: 'console-output', data: { cellId, channel, text } });
+      } else this.#tell(item);
+    }
+  }
+
+  #tell({ cellId, status, stale, output, clearsConsole, console }: PendingOp): void {
+    const told = this.#told.get(cellId) ?? { status: undefined, stale: undefined, hasOutput: false };
+    this.#told.set(cellId, told);
+    const isNewOutput = output !== undefined && (told.hasOutput || output.data !== '');
+    const data = {
+      ...(status === undefined || status === told.status ? {} : { status }),
+      ...(stale === undefined || stale === told.stale ? {} : { stale }),
+      ...(isNewOutput ? { output: shown(output) } : {}),
+      ...(clearsConsole || console.length > 0 ? { console: console.map(shown) } : {}),
+    };
+    told.status = status ?? told.status;
+    told.stale = stale ?? told.stale;
+    if (isNewOutput) told.hasOutput = output.data !== '';
+    if (Object.keys(data).length > 0) this.#publish({ type: 'cell-op', data: { cellId, ...data } });
+  }
+
+  #print(cellId: string, entry: CellOutput): void {
+    if (!isConsoleText(entry)) {
+      this.#pendingOp(cellId, null, false).console.push(entry);
+      return;
+    }
+    const { channel, data: text } = entry;
+    const last = this.#last.get(cellId);
+    if (last?.type === 'console-output' && last.channel === channel) last.text += text;
+    else this.#push({ type: 'console-output', cellId, channel, text });
+  }
+
+  /** Returns the operation that the next change of a cell belongs to. */
+  #pendingOp(cellId: string, activity: CellOp['status'], clearsConsole: boolean): PendingOp {
+    const last = this.#last.get(cellId);
+    const isSame = last?.type === 'cell-op' && !(clearsConsole && last.console.length > 0);
+    if (isSame && (activity === null || last.activity === null || activity === last.activity)) return last;
+    return this.#push({
+      type: 'cell-op',
+      cellId,
+      activity: null,
+      status: undefined,
+      stale: undefined,
+      output: undefined,
+      clearsConsole: false,
+      console: [],
+    });
+  }
+
+  #push<Item extends PendingOp | PendingText>(item: Item): Item {
+    this.#pending.push(item);
+    this.#last.set(item.cellId, item);
+    return item;
+  }
+}
+
+function setState(pending: PendingOp, cell: ViewCell): void {
+  pending.status = shownStatus(cell);
+  pending.stale = cell.stale;
+}

@@ -1,0 +1,62 @@
+/**
+ * Deletes notebooks. The commit of a deletion removes the notebook, its session and its conversation, so that nobody finds
+ * them or a run of theirs any more. The saved outputs of its cells and its runs with their assets follow in bounded steps.
+ */
+import type { WorkspaceId } from '#src/core/ids.ts';
+import { cellOutputRecords } from '#storage/notebooks.ts';
+import type { Removals } from '#storage/removals.ts';
+import type { Store, Transaction } from '#storage/store.ts';
+import type { NotebookSessions } from './notebook-sessions.ts';
+import type { SavedNotebooks, StateCheck } from './saved-notebooks.ts';
+
+/** Outputs that are removed in one commit at most. */
+const MAX_OUTPUTS = 200;
+
+/** The kind of the removals. */
+export const NOTEBOOK = 'notebook';
+
+export interface NotebookDeletionOptions {
+  readonly store: Store;
+  readonly removals: Removals;
+  readonly notebooks: SavedNotebooks;
+  readonly sessions: Pick<NotebookSessions, 'erase'>;
+  /** Removes some runs of a notebook that was deleted, in one commit. Returns whether none was left. */
+  readonly removeRuns: (workspaceId: WorkspaceId, notebookId: string) => boolean;
+  /** Closes the conversation of a notebook and returns what deletes it, in the same turn. */
+  readonly prepareConversation: (workspaceId: WorkspaceId, notebookId: string) => (tx: Transaction) => void;
+}
+
+export class NotebookDeletion {
+  readonly #options: NotebookDeletionOptions;
+
+  constructor(options: NotebookDeletionOptions) {
+    this.#options = options;
+    options.removals.define(NOTEBOOK, (workspaceId, id) => this.#removeSome(workspaceId as WorkspaceId, id));
+  }
+
+  /**
+   * Deletes a notebook with everything that was made of it. Throws `not_found`, `session_open`, or what `checkState`
+   * throws.
+   */
+  delete(workspaceId: WorkspaceId, notebookId: string, checkState: StateCheck = () => {}): void {
+    const { store, removals, notebooks, sessions, prepareConversation } = this.#options;
+    notebooks.checkDeletion(workspaceId, notebookId, checkState);
+    const eraseConversation = prepareConversation(workspaceId, notebookId);
+    store.write((tx) => {
+      notebooks.erase(tx, workspaceId, notebookId);
+      sessions.erase(tx, workspaceId, notebookId);
+      eraseConversation(tx);
+      removals.add(tx, NOTEBOOK, workspaceId, notebookId);
+    });
+  }
+
+  #removeSome(workspaceId: WorkspaceId, id: string): boolean {
+    const { store, removeRuns } = this.#options;
+    const outputs = [...store.listKeys(cellOutputRecords, workspaceId, [id], MAX_OUTPUTS)];
+    if (outputs.length === 0) return removeRuns(workspaceId, id);
+    store.write((tx) => {
+      for (const key of outputs) tx.remove(cellOutputRecords, workspaceId, ...key);
+    });
+    return false;
+  }
+}

@@ -1,0 +1,97 @@
+/** Lists notebook sessions by the time at which they were last opened. Listing restores and wakes nothing. */
+import type { SessionMode, SessionStatus } from '#machines/notebook-session.ts';
+import { isIdOf, timeText, type WorkspaceId } from '#src/core/ids.ts';
+import {
+  type CreationTimes,
+  checkCursor,
+  type Listing,
+  listingOf,
+  type PageRequest,
+  pageOf,
+  timeBounds,
+} from '#storage/listing.ts';
+import { openSessionPlaces, sessionPlaces } from '#storage/sessions.ts';
+import type { Store } from '#storage/store.ts';
+import type { NotebookSessionActors } from './notebook-session-actors.ts';
+import { idAt } from './notebook-session-places.ts';
+import { statusOf } from './notebook-session-record.ts';
+import { titleFilter } from './title-filter.ts';
+
+export interface NotebookSessionSummary {
+  readonly sessionId: string;
+  readonly notebookId: string;
+  /** Of the notebook; null when it has none, or is deleted. */
+  readonly title: string | null;
+  readonly environmentId: string | null;
+  readonly mode: SessionMode;
+  readonly status: SessionStatus;
+  readonly currentRunId: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+/** Which sessions of a workspace to list. Absent members filter nothing. */
+export interface NotebookSessionQuery extends PageRequest, CreationTimes {
+  /** `open` is every status but `closed`. */
+  readonly status?: SessionStatus | 'open' | undefined;
+  readonly environmentId?: string | undefined;
+  readonly notebookId?: string | undefined;
+  /** A part of the notebook's title, in any case. */
+  readonly title?: string | undefined;
+}
+
+export interface NotebookSessionListOptions {
+  readonly store: Store;
+  readonly actors: NotebookSessionActors;
+  readonly titleOf: (workspaceId: WorkspaceId, notebookId: string) => string | null;
+}
+
+export class NotebookSessionList {
+  readonly #options: NotebookSessionListOptions;
+
+  constructor(options: NotebookSessionListOptions) {
+    this.#options = options;
+  }
+
+  /** Returns a page of sessions. Throws `invalid_cursor`. */
+  page(workspaceId: WorkspaceId, query: NotebookSessionQuery): Listing<NotebookSessionSummary> {
+    const { store, titleOf } = this.#options;
+    checkCursor(query.after, (text) => isIdOf('notebook', idAt(text)));
+    const { status, notebookId } = query;
+    const places = status === undefined || status === 'closed' ? sessionPlaces : openSessionPlaces;
+    const isTitled = titleFilter(query.title);
+    const entries = store.list(places, workspaceId, [], pageOf(query, timeBounds(query, timeText)));
+    return listingOf(entries, query.limit, (_, place) => {
+      const id = idAt(place);
+      if (notebookId !== undefined && id !== notebookId) return undefined;
+      const title = titleOf(workspaceId, id);
+      const summary = isTitled(title) ? this.#summary(workspaceId, id, title) : undefined;
+      return summary !== undefined && matches(summary, query) ? summary : undefined;
+    });
+  }
+
+  #summary(workspaceId: WorkspaceId, id: string, title: string | null): NotebookSessionSummary | undefined {
+    const peek = this.#options.actors.peek({ workspaceId, id });
+    if (peek === undefined) return undefined;
+    const { environmentId, mode, work, openedAt } = peek.snapshot.context;
+    // Live in a server that is gone: as with a session that sleeps, its next use starts a kernel.
+    const isLost = !peek.live && peek.snapshot.hasTag('resident');
+    return {
+      sessionId: id,
+      notebookId: id,
+      title,
+      environmentId,
+      mode,
+      status: isLost ? 'ready' : statusOf(peek),
+      currentRunId: work?.kind === 'run' && !isLost ? work.id : null,
+      createdAt: openedAt ?? peek.createdAt,
+      updatedAt: peek.updatedAt,
+    };
+  }
+}
+
+function matches({ status, environmentId }: NotebookSessionSummary, query: NotebookSessionQuery): boolean {
+  if (query.environmentId !== undefined && environmentId !== query.environmentId) return false;
+  if (query.status === undefined) return true;
+  return query.status === 'open' ? status !== 'closed' : status === query.status;
+}

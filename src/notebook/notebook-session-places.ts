@@ -1,0 +1,46 @@
+/**
+ * The indexes of notebook sessions by the time at which they were last opened. They are written in the commit that opens or
+ * closes a session.
+ */
+import { timeText, type WorkspaceId } from '#src/core/ids.ts';
+import { openSessionPlaces, sessionPlaces } from '#storage/sessions.ts';
+import type { Store, Transaction } from '#storage/store.ts';
+
+const TIME_CHARACTERS = timeText(0).length;
+
+export class NotebookSessionPlaces {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** Notes that a session is opened. `before` is when it was opened the last time; null for a new one. */
+  open(workspaceId: WorkspaceId, id: string, at: string, before: string | null): void {
+    this.#store.write((tx) => {
+      if (before !== null) tx.remove(sessionPlaces, workspaceId, placeOf(before, id));
+      tx.put(sessionPlaces, null, workspaceId, placeOf(at, id));
+      tx.put(openSessionPlaces, null, workspaceId, placeOf(at, id));
+    });
+  }
+
+  /** Notes that a session that was opened at `at` is closed. */
+  close(workspaceId: WorkspaceId, id: string, at: string): void {
+    this.#store.write((tx) => tx.remove(openSessionPlaces, workspaceId, placeOf(at, id)));
+  }
+
+  /** Removes a closed session that was opened at `at` from the lists. */
+  erase(tx: Transaction, workspaceId: WorkspaceId, id: string, at: string): void {
+    tx.remove(sessionPlaces, workspaceId, placeOf(at, id));
+  }
+}
+
+/** Returns the id of the session at a place. */
+export function idAt(place: string): string {
+  return place.slice(TIME_CHARACTERS);
+}
+
+/** Returns the place of a session in the lists, which are sorted by text. */
+function placeOf(openedAt: string, id: string): string {
+  return timeText(Date.parse(openedAt)) + id;
+}

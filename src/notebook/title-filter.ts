@@ -1,0 +1,10 @@
+/** Returns a test of titles: whether they contain `part`, whatever the case. Without a part everything passes. */
+export function titleFilter(part: string | undefined): (title: string | null) => boolean {
+  if (part === undefined) return () => true;
+  const wanted = folded(part);
+  return (title) => title !== null && folded(title).includes(wanted);
+}
+
+function folded(text: string): string {
+  return text.normalize('NFKC').toLowerCase();
+}

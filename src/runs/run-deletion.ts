@@ -1,0 +1,125 @@
+/**
+ * Deletes runs and their assets. The commit of a deletion removes the record, its places in lists and its actor, so that
+ * nobody finds the run any more; assets follow in bounded steps.
+ */
+import type { RunKind } from '#machines/run.ts';
+import { notFound } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Removals } from '#storage/removals.ts';
+import { assetRecords, runRecords, runSummaries } from '#storage/runs.ts';
+import type { Store, Transaction } from '#storage/store.ts';
+import { listOf, removeFromIndex } from './run-lists.ts';
+import type { RunRepository } from './run-repository.ts';
+
+/** Removed in one commit at most. */
+const MAX_ASSETS = 100;
+const MAX_RUNS = 20;
+
+const RUN = 'run';
+
+export class RunDeletion {
+  readonly #store: Store;
+  readonly #runs: RunRepository;
+  readonly #removals: Removals;
+
+  constructor(store: Store, runs: RunRepository, removals: Removals) {
+    this.#store = store;
+    this.#runs = runs;
+    this.#removals = removals;
+    removals.define(RUN, (workspaceId, runId) => this.#removeAssets(workspaceId, runId));
+  }
+
+  /** Deletes a run that has ended. Throws `not_found` and `run_in_progress`. */
+  delete(workspaceId: WorkspaceId, runId: string): void {
+    this.#check(workspaceId, runId);
+    this.#store.write((tx) => this.#erase(tx, workspaceId, runId));
+  }
+
+  /** Deletes an asset of a run that has ended; the run still names it. Throws `not_found` and `run_in_progress`. */
+  deleteAsset(workspaceId: WorkspaceId, runId: string, assetId: string): void {
+    this.#check(workspaceId, runId);
+    this.#store.write((tx) => {
+      if (tx.get(assetRecords, workspaceId, runId, assetId) === undefined) throw notFound();
+      tx.remove(assetRecords, workspaceId, runId, assetId);
+    });
+  }
+
+  /** Removes some runs of a session that was deleted, with their assets, in one commit. Returns whether none was left. */
+  removeRuns(kind: RunKind, workspaceId: WorkspaceId, sessionId: string): boolean {
+    const keys = [...this.#store.listKeys(listOf(kind), workspaceId, [sessionId], MAX_RUNS)];
+    this.#removeWhole(
+      workspaceId,
+      keys.map((key) => key.at(-1) ?? ''),
+    );
+    return keys.length === 0;
+  }
+
+  /** Removes runs whose assets are all committed, the first ones whole, until the commit is large enough. */
+  #removeWhole(workspaceId: WorkspaceId, runIds: readonly string[]): void {
+    let room = MAX_ASSETS;
+    this.#store.write((tx) => {
+      for (const runId of runIds) {
+        const assets = [...this.#store.listKeys(assetRecords, workspaceId, [runId], room)];
+        for (const key of assets) tx.remove(assetRecords, workspaceId, ...key);
+        room -= assets.length;
+        if (room === 0) return;
+        this.#forget(tx, workspaceId, runId);
+      }
+    });
+  }
+
+  /** Deletes those of the runs that have ended, in one commit. */
+  deleteEnded(workspaceId: WorkspaceId, runIds: readonly string[]): void {
+    this.#store.write((tx) => {
+      for (const runId of runIds) {
+        if (this.#runs.isInProgress(workspaceId, runId)) continue;
+        if (this.#hasAssets(workspaceId, runId)) this.#erase(tx, workspaceId, runId);
+        else this.#forget(tx, workspaceId, runId);
+      }
+    });
+  }
+
+  /** Deletes the outputs of runs up to the first that is in progress, in one commit. Returns how many runs that were. */
+  deleteOutputs(workspaceId: WorkspaceId, runIds: readonly string[]): number {
+    const first = runIds.findIndex((runId) => this.#runs.isInProgress(workspaceId, runId));
+    const ended = first === -1 ? runIds : runIds.slice(0, first);
+    this.#store.write((tx) => {
+      for (const runId of ended) {
+        this.#runs.trim(tx, workspaceId, runId);
+        if (this.#hasAssets(workspaceId, runId)) this.#removals.add(tx, RUN, workspaceId, runId);
+      }
+    });
+    return ended.length;
+  }
+
+  /** Returns whether a run that has ended, and is committed, has assets. */
+  #hasAssets(workspaceId: WorkspaceId, runId: string): boolean {
+    return [...this.#store.listKeys(assetRecords, workspaceId, [runId], 1)].length > 0;
+  }
+
+  #check(workspaceId: WorkspaceId, runId: string): void {
+    if (!this.#runs.exists(workspaceId, runId)) throw notFound();
+    this.#runs.actors.checkStored({ workspaceId, id: runId }, { type: 'delete' });
+  }
+
+  #erase(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
+    this.#forget(tx, workspaceId, runId);
+    this.#removals.add(tx, RUN, workspaceId, runId);
+  }
+
+  /** Removes all of a run but its assets. */
+  #forget(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
+    tx.remove(runRecords, workspaceId, runId);
+    tx.remove(runSummaries, workspaceId, runId);
+    removeFromIndex(tx, workspaceId, runId);
+    this.#runs.actors.erase(tx, { workspaceId, id: runId });
+  }
+
+  #removeAssets(workspaceId: string, runId: string): boolean {
+    const keys = [...this.#store.listKeys(assetRecords, workspaceId, [runId], MAX_ASSETS)];
+    this.#store.write((tx) => {
+      for (const key of keys) tx.remove(assetRecords, workspaceId, ...key);
+    });
+    return keys.length < MAX_ASSETS;
+  }
+}

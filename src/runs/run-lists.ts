@@ -1,0 +1,128 @@
+/**
+ * The indexes of the runs of a workspace: they are written in the commit that changes a run, and a list reads the one that
+ * leaves the fewest entries to look at. No list reads a run that it does not show.
+ */
+import type { RunKind, RunStatus } from '#machines/run.ts';
+import { isIdOf, type WorkspaceId } from '#src/core/ids.ts';
+import {
+  type CreationTimes,
+  checkCursor,
+  idBounds,
+  mergedEntries,
+  type PageRequest,
+  pageOf,
+} from '#storage/listing.ts';
+import {
+  agentRuns,
+  environmentRuns,
+  type RunIndexEntry,
+  runIndex,
+  sessionRuns,
+  statusRuns,
+} from '#storage/runs.ts';
+import type { Entry, Page, Store, Transaction } from '#storage/store.ts';
+
+/** Which runs of a workspace to list. Absent members filter nothing. */
+export interface RunQuery extends PageRequest, CreationTimes {
+  /** A notebook and the agent that is bound to it may share this id. */
+  readonly sessionId?: string | undefined;
+  readonly kind?: RunKind | undefined;
+  readonly environmentId?: string | undefined;
+  readonly status?: RunStatus | undefined;
+  /** `none`: the outputs are left out. */
+  readonly include?: 'output' | 'none' | undefined;
+}
+
+/** Returns the list of a session's runs of one kind. A notebook and its agent may share an id, so each has a list. */
+export function listOf(kind: RunKind) {
+  return kind === 'agent' ? agentRuns : sessionRuns;
+}
+
+/** Lists a new run. */
+export function addToIndex(
+  tx: Transaction,
+  workspaceId: WorkspaceId,
+  runId: string,
+  entry: RunIndexEntry,
+): void {
+  const { kind, sessionId, environmentId, status } = entry;
+  tx.put(runIndex, entry, workspaceId, runId);
+  tx.put(listOf(kind), null, workspaceId, sessionId, runId);
+  tx.put(statusRuns, null, workspaceId, status, runId);
+  if (environmentId !== null) tx.put(environmentRuns, null, workspaceId, environmentId, runId);
+}
+
+/** Notes the new status of a listed run. */
+export function noteStatus(tx: Transaction, workspaceId: WorkspaceId, runId: string, status: string): void {
+  const entry = tx.get(runIndex, workspaceId, runId);
+  if (entry === undefined || entry.status === status) return;
+  tx.remove(statusRuns, workspaceId, entry.status, runId);
+  tx.put(statusRuns, null, workspaceId, status, runId);
+  tx.put(runIndex, { ...entry, status }, workspaceId, runId);
+}
+
+/** Removes a run from every list. */
+export function removeFromIndex(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
+  const entry = tx.get(runIndex, workspaceId, runId);
+  if (entry === undefined) return;
+  const { kind, sessionId, environmentId, status } = entry;
+  tx.remove(runIndex, workspaceId, runId);
+  tx.remove(listOf(kind), workspaceId, sessionId, runId);
+  tx.remove(statusRuns, workspaceId, status, runId);
+  if (environmentId !== null) tx.remove(environmentRuns, workspaceId, environmentId, runId);
+}
+
+/**
+ * Yields the runs that may match the query, in its order; the value is undefined for one that does not match. Throws
+ * `invalid_cursor` at once.
+ */
+export function findRuns(
+  store: Store,
+  workspaceId: WorkspaceId,
+  query: RunQuery,
+): Iterable<Entry<RunIndexEntry | undefined>> {
+  checkCursor(query.after, (text) => isIdOf('run', text));
+  return entriesOf(store, workspaceId, query, pageOf(query, idBounds('run', query)));
+}
+
+function* entriesOf(
+  store: Store,
+  workspaceId: WorkspaceId,
+  query: RunQuery,
+  page: Page,
+): Generator<Entry<RunIndexEntry | undefined>> {
+  for (const id of idsOf(store, workspaceId, query, page)) {
+    const entry = store.get(runIndex, workspaceId, id);
+    yield { id, value: entry !== undefined && matches(entry, query) ? entry : undefined };
+  }
+}
+
+/** Yields the ids of the narrowest index, in its order. */
+function idsOf(
+  store: Store,
+  workspaceId: WorkspaceId,
+  { sessionId, kind, environmentId, status, order }: RunQuery,
+  page: Page,
+): Generator<string> {
+  if (sessionId !== undefined) {
+    const list = (of: RunKind) => store.list(listOf(of), workspaceId, [sessionId], page);
+    return ids(kind === undefined ? mergedEntries(list('notebook'), list('agent'), order) : list(kind));
+  }
+  if (environmentId !== undefined)
+    return ids(store.list(environmentRuns, workspaceId, [environmentId], page));
+  if (status !== undefined) return ids(store.list(statusRuns, workspaceId, [status], page));
+  return ids(store.list(runIndex, workspaceId, [], page));
+}
+
+function matches(run: RunIndexEntry, { sessionId, kind, environmentId, status }: RunQuery): boolean {
+  return (
+    (sessionId === undefined || run.sessionId === sessionId) &&
+    (kind === undefined || run.kind === kind) &&
+    (environmentId === undefined || run.environmentId === environmentId) &&
+    (status === undefined || run.status === status)
+  );
+}
+
+function* ids(entries: Iterable<Entry<unknown>>): Generator<string> {
+  for (const { id } of entries) yield id;
+}

@@ -1,0 +1,128 @@
+/** How the lists of a workspace are ordered and filtered. */
+import Type, { type TSchema } from 'typebox';
+import { RunStatusSchema } from './run.ts';
+import { SessionModeSchema, SessionStatusSchema } from './session.ts';
+import { closed, nullable, oneOf, PageQuery, Timestamp, type Wire } from './shape.ts';
+
+const page = {
+  ...PageQuery.properties,
+  order: Type.Optional(
+    oneOf(['asc', 'desc'], {
+      default: 'asc',
+      description: '`asc` begins with the oldest item, `desc` with the newest.',
+    }),
+  ),
+};
+
+const instant = (description: string) =>
+  Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
+
+const creationTimes = {
+  createdAfter: instant('Only what was created after this time.'),
+  createdBefore: instant('Only what was created before this time.'),
+};
+
+const title = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 200,
+    description:
+      'Only titles that contain this text, in any case. A page may have fewer items than `limit`, even none, and still ' +
+      'a `nextCursor`, because a limited number of titles is compared for each page.',
+  }),
+);
+
+const identifier = (description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 200, description }));
+
+/** What a client may ask of a list, apart from the page. */
+type Filters<Query extends TSchema> = {
+  readonly [Name in Exclude<keyof Wire<Query>, 'after' | 'limit'>]?: Wire<Query>[Name] | undefined;
+};
+
+/** The query of a list that can begin with the newest item. */
+export const OrderedPageQuery = Type.Object(page, closed);
+
+export const NotebookListQuery = Type.Object({ ...page, ...creationTimes, title }, closed);
+export type NotebookFilters = Filters<typeof NotebookListQuery>;
+
+export const NotebookSessionListQuery = Type.Object(
+  {
+    ...page,
+    ...creationTimes,
+    status: Type.Optional(
+      oneOf(['open', 'starting', 'ready', 'busy', 'restoring', 'failed', 'closing', 'closed'], {
+        description: 'Only sessions with this status; `open` is every status but `closed`.',
+      }),
+    ),
+    notebookId: identifier('Only the session of this notebook.'),
+    environmentId: identifier('Only sessions that were last opened in this environment.'),
+    title,
+  },
+  closed,
+);
+export type NotebookSessionFilters = Filters<typeof NotebookSessionListQuery>;
+
+export const NotebookSessionSummarySchema = Type.Object(
+  {
+    sessionId: Type.String({ description: "The notebook's id." }),
+    notebookId: Type.String(),
+    title: nullable(Type.String({ description: 'The title of the notebook.' })),
+    environmentId: nullable(Type.String()),
+    mode: SessionModeSchema,
+    status: SessionStatusSchema,
+    currentRunId: nullable(Type.String()),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  { $id: 'NotebookSessionSummary', ...closed },
+);
+export type NotebookSessionSummary = Wire<typeof NotebookSessionSummarySchema>;
+
+export const AuditListQuery = Type.Object(
+  {
+    ...page,
+    ...creationTimes,
+    userId: identifier('Only what this user did.'),
+    action: identifier('Only actions that begin with this text, such as `token` or `datasource.query`.'),
+    target: identifier('Only what was done to this id or slug.'),
+  },
+  closed,
+);
+export type AuditFilters = Filters<typeof AuditListQuery>;
+
+export const EnvironmentListQuery = Type.Object(
+  { ...page, ...creationTimes, status: Type.Optional(oneOf(['open', 'closed'])) },
+  closed,
+);
+export type EnvironmentFilters = Filters<typeof EnvironmentListQuery>;
+
+const includeWith = (byDefault: 'output' | 'none') =>
+  Type.Optional(
+    oneOf(['output', 'none'], {
+      default: byDefault,
+      description:
+        'Whether each run comes with its `output`, which may be large. With `none` it is null; `GET /api/v3/runs/{runId}` ' +
+        'always has it.',
+    }),
+  );
+
+/** The query of the runs of one session. */
+export const SessionRunsQuery = Type.Object({ ...page, include: includeWith('output') }, closed);
+export type SessionRunsFilters = Filters<typeof SessionRunsQuery>;
+
+export const RunListQuery = Type.Object(
+  {
+    ...page,
+    include: includeWith('none'),
+    ...creationTimes,
+    status: Type.Optional(RunStatusSchema),
+    kind: Type.Optional(
+      oneOf(['notebook', 'agent'], { description: 'Executions of notebooks, or prompts of agents.' }),
+    ),
+    sessionId: identifier("Only runs of this session. A notebook's session has the notebook's id."),
+    environmentId: identifier('Only runs in this environment.'),
+  },
+  closed,
+);
+export type RunFilters = Filters<typeof RunListQuery>;

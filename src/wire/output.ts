@@ -1,0 +1,37 @@
+/** What is said of every output besides its value: the same in runs, events and results of code. */
+import Type from 'typebox';
+import { closed } from './shape.ts';
+
+const OutputTableSchema = Type.Object(
+  {
+    columns: Type.Array(
+      Type.Object(
+        {
+          name: Type.String(),
+          type: Type.String({ description: "The library's own name, such as `int64`." }),
+        },
+        { $id: 'OutputTableColumn', ...closed },
+      ),
+    ),
+    rows: Type.Array(Type.Array(Type.Unknown()), {
+      description:
+        'The first rows, at most 100. Integers beyond 2^53, decimals, dates and times are text; missing values are null.',
+    }),
+    rowCount: Type.Integer({ description: 'Of the whole table.' }),
+    columnCount: Type.Integer({
+      description: 'Of the whole table; `columns` has at most 100 and the index.',
+    }),
+  },
+  { $id: 'OutputTable', ...closed },
+);
+
+/** What an output is besides its value of marimo's own type. */
+export const descriptionOfOutput = {
+  text: Type.Optional(
+    Type.String({
+      description:
+        'What the output is as text (`text/plain`), such as the `repr` of the value; its beginning, if it is long.',
+    }),
+  ),
+  table: Type.Optional(OutputTableSchema),
+} as const;

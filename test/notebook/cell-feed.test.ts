@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { CellOp } from '#src/kernel/messages.ts';
+import type { NotebookEvent } from '#src/notebook/cell-events.ts';
+import { CellFeed } from '#src/notebook/cell-feed.ts';
+import { NotebookView } from '#src/notebook/view.ts';
+import { cellOp, done, output, stderr, stdout, verdict } from './kernel-messages.ts';
+
+/** A notebook of two cells whose feed is flushed after each batch. */
+function follow() {
+  const view = new NotebookView(['a', 'b'].map((cell_id) => ({ cell_id, code: '1', options: {} })));
+  let events: NotebookEvent[] = [];
+  const feed = new CellFeed((event) => events.push(event));
+  const told = () => {
+    feed.flush();
+    const data = events.map((event) => event.data);
+    events = [];
+    return data;
+  };
+  const batch = (...ops: readonly CellOp[]) => {
+    for (const op of ops) feed.take(op, view.applyCellOp(op));
+    return told();
+  };
+  return { view, feed, batch, told };
+}
+
+test('each state of a cell is one event, with all that is new in it', () => {
+  const { batch } = follow();
+  const html = output('text/html', '<b>7</b>');
+  const events = batch(
+    cellOp('a', { status: 'queued' }),
+    cellOp('a', { status: 'running', console: [] }),
+    cellOp('a', { output: output('text/plain', '') }),
+    cellOp('a', { console: [stdout('x')] }),
+    cellOp('a', { console: [stdout('y')] }),
+    cellOp('a', { console: [stderr('z')] }),
+    cellOp('a', { output: html }),
+    cellOp('a', { status: 'idle' }),
+    cellOp('a', { staleInputs: false }),
+  );
+  assert.deepEqual(events, [
+    { cellId: 'a', status: 'queued', stale: true },
+    { cellId: 'a', status: 'running', console: [] },
+    { cellId: 'a', channel: 'stdout', text: 'xy' },
+    { cellId: 'a', channel: 'stderr', text: 'z' },
+    {
+      cellId: 'a',
+      status: 'idle',
+      stale: false,
+      output: { channel: 'output', mimetype: 'text/html', data: '<b>7</b>' },
+    },
+  ]);
+});
+
+test('what changes nothing is not told, in the same batch or later', () => {
+  const { batch, view, feed, told } = follow();
+  batch(cellOp('a', { status: 'idle', staleInputs: false }));
+  assert.deepEqual(batch(cellOp('a', { staleInputs: false }), cellOp('a', { status: 'idle' })), []);
+  assert.deepEqual(batch(cellOp('a', { output: output('text/plain', '') })), []);
+  for (const cell of view.applyVerdicts(done({ a: verdict('success') }))) feed.changed(cell);
+  for (const cell of view.cells) if (cell.id === 'a') feed.changed(cell);
+  assert.deepEqual(told(), []);
+});
+
+test('an output that goes away is told, also one from before the session', () => {
+  const { batch, feed } = follow();
+  feed.hasOutput('b');
+  const nothing = output('text/plain', '');
+  const { timestamp: _, ...shown } = nothing;
+  batch(cellOp('a', { status: 'idle', staleInputs: false, output: output('text/html', '1') }));
+  assert.deepEqual(batch(cellOp('a', { output: nothing })), [{ cellId: 'a', output: shown }]);
+  assert.deepEqual(batch(cellOp('a', { output: nothing })), []);
+  assert.deepEqual(batch(cellOp('b', { output: nothing })), [
+    { cellId: 'b', status: 'stale', stale: true, output: shown },
+  ]);
+});
+
+test('a cell that runs twice in one batch shows both runs', () => {
+  const { batch } = follow();
+  const run = ['queued', 'running', 'idle'].map((status) =>
+    cellOp('a', { status: status as NonNullable<CellOp['status']> }),
+  );
+  const statuses = batch(...run, ...run).map((data) => ('status' in data ? data.status : undefined));
+  assert.deepEqual(statuses, ['queued', 'running', 'stale', 'queued', 'running', 'stale']);
+});
+
+test('a scratchpad has no state but what the kernel says of it', () => {
+  const { feed, told } = follow();
+  feed.take(cellOp('__scratch__', { status: 'running' }), undefined);
+  feed.take(cellOp('__scratch__', { console: [stdout('1')] }), undefined);
+  feed.take(cellOp('__scratch__', { status: 'idle' }), undefined);
+  assert.deepEqual(told(), [
+    { cellId: '__scratch__', status: 'running' },
+    { cellId: '__scratch__', channel: 'stdout', text: '1' },
+    { cellId: '__scratch__', status: 'idle' },
+  ]);
+});

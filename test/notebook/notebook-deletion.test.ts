@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { ActorRuntime } from '#src/actors/runtime.ts';
+import { type AssetId, newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
+import { NOTEBOOK, NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
+import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { RunDeletion } from '#src/runs/run-deletion.ts';
+import { RunRepository } from '#src/runs/run-repository.ts';
+import { cellOutputRecords } from '#storage/notebooks.ts';
+import { Removals } from '#storage/removals.ts';
+import { assetRecords, runIndex, runRecords } from '#storage/runs.ts';
+import type { Store } from '#storage/store.ts';
+import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
+
+const HOME = 'ws_home' as WorkspaceId;
+const ELSEWHERE = 'ws_elsewhere' as WorkspaceId;
+
+function open(store: Store) {
+  const removals = new Removals(store, (error) => assert.ifError(error));
+  const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
+  const actors = new ActorRuntime(store, rememberingLog().log);
+  const runs = new RunRepository(store, actors, {
+    isDeleted: (workspaceId, id) => removals.isPending(NOTEBOOK, workspaceId, id),
+  });
+  const runDeletion = new RunDeletion(store, runs, removals);
+  const deletion = new NotebookDeletion({
+    store,
+    removals,
+    notebooks,
+    sessions: { erase: () => undefined },
+    removeRuns: (workspaceId, id) => runDeletion.removeRuns('notebook', workspaceId, id),
+    prepareConversation: () => () => undefined,
+  });
+  const keep = (notebookId: string, cellId: string, workspaceId = HOME) =>
+    store.write((tx) =>
+      tx.put(cellOutputRecords, { output: null, console: [], code: 'x' }, workspaceId, notebookId, cellId),
+    );
+  const run = (notebookId: string, assets: number) => {
+    const runId = runs.begin(HOME, notebookId as SessionId, 'notebook', {});
+    const asset = { mimetype: 'text/plain', sha256: '', bytes: Buffer.from('x') };
+    runs.finish(HOME, runId, {
+      status: 'completed',
+      error: null,
+      output: { stored: true, parts: [] },
+      assets: new Map(Array.from({ length: assets }, () => [newId<AssetId>('asset'), asset] as const)),
+    });
+    return runId;
+  };
+  return { removals, notebooks, runs, deletion, keep, run };
+}
+
+/** Waits until nothing of the notebook is left. Returns how many turns of the event loop that took; each has one step. */
+async function removed(store: Store, removals: Removals, id: string): Promise<number> {
+  let turns = 0;
+  for (; removals.isPending(NOTEBOOK, HOME, id); turns++) {
+    await new Promise(setImmediate);
+    await store.durable();
+  }
+  removals[Symbol.dispose]();
+  return turns;
+}
+
+test('deleting a notebook removes the outputs of all its cells, today’s and earlier ones, and no others', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { removals, notebooks, deletion, keep } = open(store);
+  const mine = (await notebooks.create(HOME, {})).document.id;
+  const other = (await notebooks.create(HOME, {})).document.id;
+  for (const cellId of ['c0', 'earlier', '\uffff', '😀', '🧮 sum', '\u{10ffff}']) keep(mine, cellId);
+  keep(other, 'c0');
+  keep(mine, 'c0', ELSEWHERE);
+  await store.durable();
+  keep(mine, 'not committed yet');
+  deletion.delete(HOME, mine);
+  await removed(store, removals, mine);
+  const left = [HOME, ELSEWHERE].flatMap((workspaceId) =>
+    [...store.listKeys(cellOutputRecords, workspaceId, [], 10)].map((ids) => [workspaceId, ...ids]),
+  );
+  assert.deepEqual(left, [
+    [HOME, other, 'c0'],
+    [ELSEWHERE, mine, 'c0'],
+  ]);
+});
+
+test('the runs of a deleted notebook are found no more from the moment of the deletion, and removed in small steps', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { removals, notebooks, runs, deletion, run } = open(store);
+  const mine = (await notebooks.create(HOME, {})).document.id;
+  const other = (await notebooks.create(HOME, {})).document.id;
+  const gone = [run(mine, 250), run(mine, 0), run(mine, 3)];
+  const kept = run(other, 1);
+  await store.durable();
+  deletion.delete(HOME, mine);
+  const nothing = Buffer.from('{"items":[],"nextCursor":null}');
+  for (const runId of gone) {
+    assert.throws(() => runs.json(HOME, runId), { code: 'not_found' });
+    assert.equal(runs.exists(HOME, runId), false);
+  }
+  assert.deepEqual(Buffer.from(runs.list(HOME, { sessionId: mine, limit: 10 })), nothing);
+  const all = JSON.parse(Buffer.from(runs.list(HOME, { limit: 10 })).toString());
+  assert.deepEqual(
+    all.items.map(({ id }: { id: string }) => id),
+    [kept],
+  );
+  assert.ok((await removed(store, removals, mine)) > 3, 'not all in one turn');
+  const ids = (kind: typeof runRecords | typeof runIndex | typeof assetRecords) =>
+    [...store.listKeys(kind, HOME, [], 1000)].map(([runId]) => runId);
+  assert.deepEqual([ids(runRecords), ids(runIndex), ids(assetRecords)], [[kept], [kept], [kept]]);
+});
+
+test('a deletion that is noted while the last commit of the one before is awaited is worked off as well', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { removals, notebooks, deletion, keep } = open(store);
+  const made = await Promise.all(Array.from({ length: 20 }, () => notebooks.create(HOME, {})));
+  for (const { document } of made) keep(document.id, 'c0');
+  await store.durable();
+  for (const { document } of made) {
+    deletion.delete(HOME, document.id);
+    await new Promise(setImmediate);
+  }
+  while (made.some(({ document }) => removals.isPending(NOTEBOOK, HOME, document.id))) {
+    await new Promise(setImmediate);
+    await store.durable();
+  }
+  removals[Symbol.dispose]();
+  assert.deepEqual([...store.listKeys(cellOutputRecords, HOME, [], 100)], []);
+});

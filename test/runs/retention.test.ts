@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import test, { type TestContext } from 'node:test';
+import { ActorRuntime } from '#src/actors/runtime.ts';
+import { Retention } from '#src/app/retention.ts';
+import { AuditTrail } from '#src/audit/audit-trail.ts';
+import { type AssetId, newId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
+import type { Principal } from '#src/core/principal.ts';
+import { RunDeletion } from '#src/runs/run-deletion.ts';
+import { RunRepository } from '#src/runs/run-repository.ts';
+import { RunRetention } from '#src/runs/run-retention.ts';
+import { auditedQueries, auditRecords } from '#storage/audit.ts';
+import { Removals } from '#storage/removals.ts';
+import { assetRecords, runIndex, runRecords, runSummaries } from '#storage/runs.ts';
+import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
+
+const DAY_MS = 86_400_000;
+const SESSION = 'nb_1' as SessionId;
+const WORKSPACES = ['ws_1', 'ws_10', 'ws_2'] as WorkspaceId[];
+const FOREVER = { keepRunsDays: 0, keepOutputsDays: 0, keepAuditDays: 0 };
+const PARTS = [{ type: 'final-answer', markdown: 'x'.repeat(10_000) }];
+
+/** Runs and audit entries of now, and a server's retention some days later. */
+async function open(t: TestContext, settings: Partial<typeof FOREVER>) {
+  const { store } = await temporaryStore(t);
+  const removals = new Removals(store, (error) => assert.ifError(error));
+  const runs = new RunRepository(store, new ActorRuntime(store, rememberingLog().log));
+  const deletion = new RunDeletion(store, runs, removals);
+  const audit = new AuditTrail(store);
+  const clock = { days: 0 };
+  const retention = new Retention({
+    settings: { ...FOREVER, ...settings },
+    store,
+    runs: new RunRetention(store, deletion),
+    audit,
+    onFault: (error) => assert.ifError(error),
+    now: () => Date.now() + clock.days * DAY_MS,
+  });
+  const finish = (workspaceId: WorkspaceId, runId: RunId, assets = 0) => {
+    const asset = { mimetype: 'text/plain', sha256: '', bytes: Buffer.from('x') };
+    const named = Array.from({ length: assets }, () => [newId<AssetId>('asset'), asset] as const);
+    const output = { stored: true, parts: PARTS };
+    runs.finish(workspaceId, runId, { status: 'completed', error: null, output, assets: new Map(named) });
+    return runId;
+  };
+  const begin = (workspaceId: WorkspaceId) => runs.begin(workspaceId, SESSION, 'notebook', {});
+  const shown = (runId: RunId) => JSON.parse(Buffer.from(runs.json(WORKSPACES[0]!, runId)).toString());
+  const sweepAfter = async (days: number) => {
+    clock.days = days;
+    await retention.sweep();
+    for (const workspaceId of WORKSPACES)
+      for (const [runId = ''] of [...store.listKeys(assetRecords, workspaceId, [], 1000)])
+        while (removals.isPending('run', workspaceId, runId)) {
+          await new Promise(setImmediate);
+          await store.durable();
+        }
+    await store.durable();
+  };
+  return { store, removals, runs, audit, begin, finish, shown, sweepAfter };
+}
+
+test('runs that have ended are deleted some days after their submission, in every workspace, and others stay', async (t) => {
+  const { store, removals, runs, begin, finish, sweepAfter } = await open(t, { keepRunsDays: 7 });
+  const going = begin(WORKSPACES[0]!);
+  for (const workspaceId of WORKSPACES)
+    for (let i = 0; i < 50; i++) finish(workspaceId, begin(workspaceId), i % 3);
+  await store.durable();
+  await sweepAfter(6.9);
+  assert.equal([...store.listKeys(runRecords, WORKSPACES[1]!, [], 1000)].length, 50);
+  await sweepAfter(7.1);
+  for (const kind of [runRecords, runIndex, runSummaries, assetRecords]) {
+    const left = WORKSPACES.flatMap((one) => [...store.listKeys(kind, one, [], 1000)]).flat();
+    assert.deepEqual(left, kind === runRecords || kind === runIndex ? [going] : [], kind.name);
+  }
+  assert.equal(runs.exists(WORKSPACES[0]!, going), true);
+  removals[Symbol.dispose]();
+});
+
+test('outputs of runs are deleted by themselves: the run says so, has another entity tag, and is not looked at again', async (t) => {
+  const { store, removals, runs, begin, finish, shown, sweepAfter } = await open(t, { keepOutputsDays: 7 });
+  const [workspaceId] = WORKSPACES;
+  const old = Array.from({ length: 30 }, () => finish(workspaceId!, begin(workspaceId!), 2));
+  const going = begin(workspaceId!);
+  const after = finish(workspaceId!, begin(workspaceId!));
+  await store.durable();
+  const before = runs.served(workspaceId!, old[0]!).version;
+  await sweepAfter(8);
+  for (const runId of old) assert.deepEqual(shown(runId).output, { stored: false, parts: [] });
+  assert.notEqual(runs.served(workspaceId!, old[0]!).version, before);
+  assert.deepEqual([...store.listKeys(assetRecords, workspaceId!, [], 10)], []);
+  assert.deepEqual(shown(after).output.parts, PARTS, 'an older run is in progress');
+  finish(workspaceId!, going);
+  await store.durable();
+  await sweepAfter(8);
+  for (const runId of [going, after]) assert.deepEqual(shown(runId).output, { stored: false, parts: [] });
+  removals[Symbol.dispose]();
+});
+
+test('entries of the audit are deleted after some days', async (t) => {
+  const { store, removals, audit, sweepAfter } = await open(t, { keepAuditDays: 30 });
+  const [workspaceId] = WORKSPACES;
+  const principal: Principal = JSON.parse(JSON.stringify({ workspaceId, userId: 'ada', tokenId: 'tok_1' }));
+  const change = { action: 'member.add', target: 'bob', outcome: 'done' } as const;
+  for (let i = 0; i < 500; i++) audit.noteAll({ principal, address: '', requestId: '' }, [change]);
+  await store.durable();
+  const count = () =>
+    [auditRecords, auditedQueries].flatMap((kind) => [...store.listKeys(kind, workspaceId!, [], 1000)])
+      .length;
+  await sweepAfter(29);
+  assert.equal(count(), 500);
+  await sweepAfter(31);
+  assert.equal(count(), 0);
+  removals[Symbol.dispose]();
+});
+
+test('nothing is deleted because of its age unless a setting says so', async (t) => {
+  const { store, removals, begin, finish, shown, sweepAfter } = await open(t, {});
+  const runId = finish(WORKSPACES[0]!, begin(WORKSPACES[0]!), 1);
+  await store.durable();
+  await sweepAfter(36_500);
+  assert.deepEqual(shown(runId).output.parts, PARTS);
+  removals[Symbol.dispose]();
+});
