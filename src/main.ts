@@ -38,13 +38,13 @@ async function main(): Promise<void> {
       onFatal: (error) => {
         log.fatal(
           { err: error },
-          'the store cannot be written; the server ends, because its memory is ahead of the disk',
+          `${error.message} The server ends, because its memory is ahead of the disk; what it has acknowledged is stored.`,
         );
         log.flush();
         process.exit(1);
       },
     });
-    drainOnSignal(app, log.flush);
+    drainOnSignal(app, log.flush, config.drainS * 1000 + DRAIN_DEADLINE_MS);
     announce(app, config.host);
     const { confinement } = await app.kernelsReady;
     say(`  kernels are confined ${confinement}`);
@@ -64,13 +64,13 @@ function load(): ReturnType<typeof loadConfig> {
   }
 }
 
-/** The first signal drains the server. A second one, or a drain that takes too long, ends the process at once. */
-function drainOnSignal(app: AsyncDisposable, flush: () => void): void {
+/** The first signal (SIGTERM, SIGINT or SIGHUP) drains the server. A second one, or a drain that takes too long, ends the process at once. */
+function drainOnSignal(app: AsyncDisposable, flush: () => void, deadlineMs: number): void {
   let draining = false;
   const onSignal = (signal: NodeJS.Signals): void => {
     if (draining) process.exit(signal === 'SIGINT' ? 130 : 143);
     draining = true;
-    setTimeout(() => process.exit(1), DRAIN_DEADLINE_MS).unref();
+    setTimeout(() => process.exit(1), deadlineMs).unref();
     app[Symbol.asyncDispose]().then(
       () => {
         flush();
@@ -81,6 +81,7 @@ function drainOnSignal(app: AsyncDisposable, flush: () => void): void {
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
+  process.on('SIGHUP', onSignal); // a terminal that closes, or a service manager that expects a reload
 }
 
 /** Prints what a person needs to see at start to stderr, because standard output is the log. */

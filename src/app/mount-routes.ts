@@ -3,9 +3,14 @@ import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { openAgents } from '#src/agent/open-agents.ts';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { IdentityPlane } from '#src/auth/open-identity.ts';
+import type { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
 import { VERSION } from '#src/core/version.ts';
-import { connectionSchemaDocument } from '#src/datasource/connectors/connection-schema.ts';
+import {
+  connectionComponent,
+  connectionSchemaDocument,
+} from '#src/datasource/connectors/connection-schema.ts';
 import type { DatasourcePlane } from '#src/datasource/open-datasources.ts';
+import type { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import type { Route } from '#src/http/route.ts';
 import { accessTokenRoutes } from '#src/http/routes/access-tokens.ts';
 import { actorRoutes } from '#src/http/routes/actors.ts';
@@ -14,23 +19,34 @@ import { agentSessionRoutes } from '#src/http/routes/agent-sessions.ts';
 import { auditRoutes } from '#src/http/routes/audit.ts';
 import { withAudit } from '#src/http/routes/audited-routes.ts';
 import { codeRoutes } from '#src/http/routes/code.ts';
+import { conversationEntryRoutes } from '#src/http/routes/conversation-entries.ts';
 import { datasourceConnectionRoutes } from '#src/http/routes/datasource-connections.ts';
 import { datasourceGrantRoutes } from '#src/http/routes/datasource-grants.ts';
 import { datasourceRoutes } from '#src/http/routes/datasources.ts';
+import { deletionRoutes } from '#src/http/routes/deletions.ts';
+import { eventTicketRoutes } from '#src/http/routes/event-tickets.ts';
 import { executionEnvironmentRoutes } from '#src/http/routes/execution-environments.ts';
 import { executionRoutes } from '#src/http/routes/executions.ts';
+import { fileRoutes } from '#src/http/routes/files.ts';
 import { frontEndRoutes } from '#src/http/routes/front-end.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
 import { keyRoutes } from '#src/http/routes/keys.ts';
+import { landingPageRoute } from '#src/http/routes/landing-page.ts';
+import { meRoutes } from '#src/http/routes/me.ts';
 import { memberRoutes } from '#src/http/routes/members.ts';
+import { metricsRoutes } from '#src/http/routes/metrics.ts';
 import { modelRoutes } from '#src/http/routes/models.ts';
 import { notebookFileRoutes } from '#src/http/routes/notebook-files.ts';
 import { notebookSessionRoutes } from '#src/http/routes/notebook-sessions.ts';
 import { notebookRoutes } from '#src/http/routes/notebooks.ts';
 import { withOpenApi } from '#src/http/routes/openapi.ts';
 import { runAssetRoutes } from '#src/http/routes/run-assets.ts';
+import { RunWaiting } from '#src/http/routes/run-waiting.ts';
 import { runRoutes } from '#src/http/routes/runs.ts';
+import { workspaceListRoutes } from '#src/http/routes/workspace-lists.ts';
 import { workspaceRoutes } from '#src/http/routes/workspaces.ts';
+import type { Registry } from '#src/metrics/registry.ts';
+import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { Environments } from '#src/sessions/environments.ts';
 import type { Readiness } from '#src/wire/operations.ts';
@@ -40,12 +56,17 @@ export interface Planes {
   readonly actors: ActorRuntime;
   readonly audit: AuditTrail;
   readonly runs: RunRepository;
+  readonly runDeletion: RunDeletion;
   readonly environments: Environments;
   readonly identity: IdentityPlane;
+  readonly workspaceDeletion: WorkspaceDeletion;
   readonly notebooks: NotebookPlane;
   readonly agents: ReturnType<typeof openAgents>;
   readonly datasources: DatasourcePlane;
+  readonly files: WorkspaceFiles;
+  readonly maxFileBytes: number;
   readonly readiness: () => Readiness;
+  readonly metrics: Registry;
   /** The address at which browsers reach this server, when it is configured. */
   readonly publicUrl: string | undefined;
 }
@@ -55,16 +76,29 @@ export function mountRoutes(planes: Planes): readonly Route[] {
   const { actors, audit, runs, identity, notebooks, agents, datasources } = planes;
   const { authenticator } = identity;
   const { files, frontEnd, sessions, executions } = notebooks;
+  const waiting = new RunWaiting(runs, agents.guardRun);
   const routes = [
     ...healthRoutes(planes.readiness),
-    ...notebookRoutes(notebooks.notebooks),
+    ...metricsRoutes(planes.metrics),
+    ...notebookRoutes(notebooks.notebooks, notebooks.deletion),
     ...notebookFileRoutes({ files, frontEnd, publicUrl: planes.publicUrl }),
+    ...fileRoutes(planes.files, planes.maxFileBytes),
     ...frontEndRoutes(frontEnd),
     ...executionEnvironmentRoutes(planes.environments),
     ...notebookSessionRoutes(sessions),
-    ...executionRoutes(executions, sessions, runs),
+    ...executionRoutes(executions, sessions, runs, waiting),
+    ...workspaceListRoutes({
+      runs,
+      sessions: notebooks.sessionList,
+      environments: planes.environments,
+      mayReadRun: (principal, run) => agents.mayReadRun(principal, run),
+    }),
     ...codeRoutes(notebooks.codeCalls),
-    ...agentSessionRoutes(agents.sessions, agents.prompts),
+    ...agentSessionRoutes(agents.sessions, agents.prompts, waiting),
+    ...eventTicketRoutes(identity.tickets, {
+      notebook: ({ workspaceId }, sessionId) => sessions.known(workspaceId, sessionId),
+      agent: (principal, sessionId) => agents.access.readable(principal, sessionId),
+    }),
     ...agentSessionGrantRoutes(agents.access),
     ...modelRoutes({ models: agents.models, keys: agents.keys, test: agents.testModel }),
     ...runAssetRoutes(runs, agents.guardRun),
@@ -73,20 +107,25 @@ export function mountRoutes(planes: Planes): readonly Route[] {
       (kind, workspaceId, sessionId, runId) =>
         (kind === 'agent' ? agents.prompts : executions).cancel(workspaceId, sessionId, runId),
       agents.guardRun,
+      waiting,
     ),
+    ...deletionRoutes({ runs: planes.runDeletion, conversations: agents.deletion, guard: agents.guardRun }),
+    ...conversationEntryRoutes(agents.sessions),
     ...actorRoutes(actors),
     ...datasourceRoutes(datasources.datasources),
     ...datasourceConnectionRoutes(datasources.datasources, connectionSchemaDocument),
     ...datasourceGrantRoutes(datasources.grants),
     ...auditRoutes(audit),
     ...keyRoutes(datasources.keys, (principal) => authenticator.isBound(principal)),
-    ...workspaceRoutes(identity.workspaces),
+    ...meRoutes(identity.ownAccounts),
+    ...workspaceRoutes(identity.workspaces, planes.workspaceDeletion),
     ...memberRoutes(identity.members),
     ...accessTokenRoutes(identity.tokens),
   ];
   const audited = withAudit(routes, (context, changes) => audit.noteAll(context, changes));
-  return withOpenApi(audited, {
+  return withOpenApi([landingPageRoute({ version: VERSION, routes: audited }), ...audited], {
     version: VERSION,
+    schemas: { DatasourceConnection: connectionComponent },
     requirements: (action) => authenticator.requirements(action),
   });
 }

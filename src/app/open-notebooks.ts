@@ -15,16 +15,21 @@ import { Executions } from '#src/notebook/executions.ts';
 import { FrontEndFiles } from '#src/notebook/front-end-files.ts';
 import { IdleSessions } from '#src/notebook/idle-sessions.ts';
 import { LiveNotebooks } from '#src/notebook/live-notebooks.ts';
+import { NOTEBOOK, NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
 import { NotebookFiles } from '#src/notebook/notebook-files.ts';
 import { SessionActors } from '#src/notebook/notebook-session-actors.ts';
+import { NotebookSessionList } from '#src/notebook/notebook-session-list.ts';
+import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts';
 import { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import { NotebooksForAgents } from '#src/notebook/notebooks-for-agents.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { SessionWork } from '#src/notebook/work/session-work.ts';
 import type { Prerequisites } from '#src/prerequisites.ts';
+import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
-import type { Store } from '#storage/store.ts';
+import type { Removals } from '#storage/removals.ts';
+import type { Store, Transaction } from '#storage/store.ts';
 
 export interface NotebookPlaneOptions {
   readonly config: Config;
@@ -33,6 +38,8 @@ export interface NotebookPlaneOptions {
   readonly runtime: ActorRuntime;
   readonly environments: EnvironmentActors;
   readonly runs: RunRepository;
+  readonly runDeletion: RunDeletion;
+  readonly removals: Removals;
   readonly prerequisites: Prerequisites;
   readonly members: Members;
   /** Runs the statements of notebook code. */
@@ -40,7 +47,15 @@ export interface NotebookPlaneOptions {
   readonly makeStream: (sessionId: SessionId) => SessionStream;
   /** Called when a notebook session closes: what is bound to it has to close as well. */
   readonly onSessionClosing: (workspaceId: WorkspaceId, sessionId: string) => void;
+  /** Closes the conversation of a notebook and returns what deletes it, in the same turn. */
+  readonly prepareConversationDeletion: (
+    workspaceId: WorkspaceId,
+    notebookId: string,
+  ) => (tx: Transaction) => void;
 }
+
+/** The kind of the removals of notebooks. */
+export { NOTEBOOK };
 
 export type NotebookPlane = ReturnType<typeof openNotebooks>;
 
@@ -55,7 +70,9 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     allParse: (codes) => syntax.allParse(codes),
   });
   const liveNotebooks = new LiveNotebooks({ store, notebooks, makeStream });
+  const places = new NotebookSessionPlaces(store);
   const sessionActors = new SessionActors({
+    places,
     runtime,
     environments,
     runs,
@@ -77,6 +94,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
   const sessions: NotebookSessions = new NotebookSessions({
     actors,
     plane,
+    places,
     environments,
     notebooks,
     liveNotebooks,
@@ -91,10 +109,24 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
   stack.use(new IdleSessions({ actors, liveNotebooks, timeoutMs: config.idleTimeoutS * 1000 }));
   const work = new SessionWork(actors, liveNotebooks);
   const codeCalls = new CodeCalls({ store, sessions, work, liveNotebooks });
+  const deletion = new NotebookDeletion({
+    store,
+    removals: options.removals,
+    notebooks,
+    sessions,
+    removeRuns: (workspaceId, id) => options.runDeletion.removeRuns('notebook', workspaceId, id),
+    prepareConversation: options.prepareConversationDeletion,
+  });
   return {
     notebooks,
+    deletion,
     plane,
     sessions,
+    sessionList: new NotebookSessionList({
+      store,
+      actors,
+      titleOf: (workspaceId, notebookId) => notebooks.title(workspaceId, notebookId),
+    }),
     codeCalls,
     executions: new Executions({
       store,

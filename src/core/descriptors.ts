@@ -1,5 +1,5 @@
 /** The open files of this process. Those above standard error belong to it alone: no program that it starts has them. */
-import { closeSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, fstatSync, readdirSync, readFileSync } from 'node:fs';
 
 const STDERR = 2;
 const O_CLOEXEC = 0o2000000;
@@ -33,13 +33,7 @@ export async function loadCloseOnExec(): Promise<() => void> {
 
 /** Returns the descriptors above standard error that a program started now would have; none without /proc. */
 export function inheritable(): number[] {
-  let names: string[];
-  try {
-    names = readdirSync('/proc/self/fd');
-  } catch {
-    return [];
-  }
-  return names.map(Number).filter((descriptor) => descriptor > STDERR && isInheritable(descriptor));
+  return openDescriptors().filter((descriptor) => descriptor > STDERR && isInheritable(descriptor));
 }
 
 function isInheritable(descriptor: number): boolean {
@@ -49,5 +43,25 @@ function isInheritable(descriptor: number): boolean {
     return flags !== undefined && (Number.parseInt(flags, 8) & O_CLOEXEC) === 0;
   } catch {
     return false; // the one that read the list
+  }
+}
+
+/** Returns the descriptor with which this process has a file open; undefined when it has not, and without /proc. */
+export function descriptorOf(device: number, inode: number): number | undefined {
+  return openDescriptors().find((descriptor) => {
+    try {
+      const { dev, ino } = fstatSync(descriptor);
+      return dev === device && ino === inode;
+    } catch {
+      return false; // the one that read the list
+    }
+  });
+}
+
+function openDescriptors(): number[] {
+  try {
+    return readdirSync('/proc/self/fd').map(Number);
+  } catch {
+    return [];
   }
 }

@@ -1,3 +1,5 @@
+import type { FailureCode } from './failures.ts';
+
 /** What all errors with one code have in common. */
 export interface CatalogueEntry {
   readonly status: number;
@@ -9,7 +11,7 @@ export interface CatalogueEntry {
 const ENTRIES = {
   malformed_json: { status: 400, title: 'The body is not valid JSON' },
   invalid_request: { status: 400, title: 'The request does not match the schema' },
-  invalid_cursor: { status: 400, title: 'The cursor is not the id of an item of this list' },
+  invalid_cursor: { status: 400, title: 'The cursor is not one of this list' },
   missing_workspace: { status: 400, title: 'The Service-Workspace-Id header is missing' },
   missing_session: { status: 400, title: 'The Service-Session-Id header is missing' },
   duplicate_cell: { status: 400, title: 'A cell id appears twice' },
@@ -20,6 +22,10 @@ const ENTRIES = {
   missing_scope: { status: 403, title: 'The access token lacks a required scope' },
   role_too_low: { status: 403, title: 'Your role in this workspace does not allow this' },
   conversation_read_only: { status: 403, title: 'You may read this conversation, but not change it' },
+  conversation_not_shared: {
+    status: 403,
+    title: 'The conversation of this notebook is not shared with you',
+  },
   cross_origin: { status: 403, title: 'A request from another origin may not change this' },
   not_found: { status: 404, title: 'The resource does not exist, or you may not see it' },
   method_not_allowed: { status: 405, title: 'The resource does not support this method' },
@@ -93,22 +99,45 @@ const ENTRIES = {
     title: 'The run has already finished',
     advice: 'A GET of it shows how it ended.',
   },
+  run_in_progress: {
+    status: 409,
+    title: 'The run has not ended yet',
+    advice: 'Cancel it first, or wait until it has ended.',
+  },
   datasource_changed: { status: 409, title: 'Another request changed the datasource meanwhile' },
   already_exists: { status: 409, title: 'A datasource or a member with this name already exists' },
   unwritable_notebook: { status: 409, title: 'The notebook cannot be written in this format' },
+  workspace_in_use: {
+    status: 409,
+    title: 'Sessions are open in the workspace',
+    advice: 'Close them first.',
+  },
+  last_workspace: {
+    status: 409,
+    title: 'You own no other workspace',
+    advice: 'Create another one first.',
+  },
   last_owner: { status: 409, title: 'A workspace must keep at least one owner' },
   idempotency_key_reused: { status: 409, title: 'The idempotency key was used with another request' },
   idempotency_in_progress: {
     status: 409,
     title: 'The first request with this idempotency key is still running',
   },
+  not_a_file: { status: 409, title: 'There is something else than a file at this path' },
+  file_inaccessible: { status: 409, title: 'The permissions of the file do not allow this' },
+  precondition_failed: {
+    status: 412,
+    title: 'The resource is not in the state that If-Match or If-None-Match asks for',
+  },
   body_too_large: { status: 413, title: 'The request body is too large' },
   unsupported_media_type: { status: 415, title: 'The request body must be application/json' },
-  range_not_satisfiable: { status: 416, title: 'The requested range lies outside of the asset' },
+  range_not_satisfiable: { status: 416, title: 'The requested range lies outside of the content' },
   too_many_attempts: { status: 429, title: 'Too many wrong access tokens' },
   quota_exceeded: { status: 429, title: 'The workspace has reached a quota' },
   internal: { status: 500, title: 'The server failed to process the request' },
+  record_damaged: { status: 500, title: 'What was stored is damaged on the disk' },
   unavailable: { status: 503, title: 'The server cannot accept this request now' },
+  storage_full: { status: 507, title: 'The disk of the server is full' },
   at_capacity: { status: 503, title: 'The server has reached its session limit' },
 } as const satisfies Readonly<Record<string, CatalogueEntry>>;
 
@@ -163,7 +192,7 @@ export class AppError extends Error {
 
 /** A failure as plain data, without a stack: inside actors, in records, and between processes. */
 export interface Failure {
-  readonly code: string;
+  readonly code: FailureCode;
   readonly message: string;
 }
 

@@ -29,9 +29,12 @@ const PREFIXES = {
   audit: 'aud',
 } as const;
 
+export type IdKind = keyof typeof PREFIXES;
+
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const TIME_DIGITS = 10;
 const RANDOM_DIGITS = 16;
+const MAX_TIME_MS = 32 ** TIME_DIGITS - 1;
 
 let lastMs = 0;
 const tail = new Uint8Array(RANDOM_DIGITS);
@@ -40,7 +43,7 @@ const tail = new Uint8Array(RANDOM_DIGITS);
  * Returns a new id such as `run_01jd3v…`: a prefix, 48 bits of time, and 79 random bits, in base 32. The alphabet is in
  * byte order, and the ids of one process strictly increase, so sorting ids sorts resources by age.
  */
-export function newId<T extends string>(kind: keyof typeof PREFIXES, nowMs = Date.now()): T {
+export function newId<T extends string>(kind: IdKind, nowMs = Date.now()): T {
   if (nowMs > lastMs) {
     lastMs = nowMs;
     const random = randomBytes(RANDOM_DIGITS);
@@ -50,12 +53,42 @@ export function newId<T extends string>(kind: keyof typeof PREFIXES, nowMs = Dat
   } else {
     for (let i = RANDOM_DIGITS - 1; i >= 0 && ++tail[i]! === 32; i--) tail[i] = 0;
   }
-  let text = '';
-  for (let i = 0, rest = lastMs; i < TIME_DIGITS; i++, rest = Math.floor(rest / 32)) {
-    text = ALPHABET[rest % 32] + text;
-  }
+  let text = timeText(lastMs);
   for (let i = 0; i < RANDOM_DIGITS; i++) text += ALPHABET[tail[i]!];
   return `${PREFIXES[kind]}_${text}` as T;
+}
+
+/** Returns the time of an id that `newId` made, in milliseconds since 1970. */
+export function timeOfId(id: string): number {
+  const start = id.indexOf('_') + 1;
+  return [...id.slice(start, start + TIME_DIGITS)].reduce(
+    (ms, digit) => ms * 32 + ALPHABET.indexOf(digit),
+    0,
+  );
+}
+
+/** Returns a text that sorts before every id of this kind that was made at `ms` or later, and after all earlier ones. */
+export function firstIdAt(kind: IdKind, ms: number): string {
+  return `${PREFIXES[kind]}_${timeText(ms)}`;
+}
+
+/** Returns a time in milliseconds since 1970 as text of fixed width, which sorts by time. */
+export function timeText(ms: number): string {
+  let text = '';
+  for (
+    let i = 0, rest = Math.min(Math.max(ms, 0), MAX_TIME_MS);
+    i < TIME_DIGITS;
+    i++, rest = Math.floor(rest / 32)
+  ) {
+    text = ALPHABET[rest % 32] + text;
+  }
+  return text;
+}
+
+/** Returns whether the text has the form of the ids of this kind. */
+export function isIdOf(kind: IdKind, text: string): boolean {
+  const prefix = `${PREFIXES[kind]}_`;
+  return text.startsWith(prefix) && /^[0-9a-hjkmnp-tv-z]{26}$/.test(text.slice(prefix.length));
 }
 
 /** Returns whether a path segment could be an id. Others get a 404 without a look into the store. */

@@ -8,6 +8,8 @@ import { write, writeSync } from 'node:fs';
 /** Characters that may wait to be written. */
 const MAX_HELD_CHARACTERS = 4 * 1024 * 1024;
 const RETRY_MS = 10;
+/** Errors that end: the reader of a pipe is slow, or the disk of a file is full. */
+const PASSING = new Set(['EAGAIN', 'EBUSY', 'ENOSPC', 'EDQUOT']);
 /** How long `flushSync` waits for a reader, in total. */
 const MAX_FLUSH_WAIT_MS = 500;
 const NOTHING = new Uint8Array();
@@ -85,10 +87,10 @@ export class LogOutput {
     return chunk;
   }
 
-  /** Keeps the chunk for a retry when the pipe is full. After any other error the reader is gone, and the output ends. */
+  /** Keeps the chunk for a retry when the pipe or the disk is full. After any other error the output ends. */
   #fail(error: unknown, chunk: Uint8Array): void {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    this.#isBroken = code !== 'EAGAIN' && code !== 'EBUSY';
+    this.#isBroken = typeof code !== 'string' || !PASSING.has(code);
     this.#rest = this.#isBroken ? NOTHING : Buffer.concat([chunk, this.#rest]);
     if (this.#isBroken) this.#lines = [];
   }

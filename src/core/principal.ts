@@ -12,6 +12,13 @@ export interface Principal {
   readonly scopes: readonly string[];
 }
 
+/** Whose access token came with a request that names no workspace. */
+export interface TokenHolder extends Pick<Principal, 'userId' | 'tokenId'> {
+  readonly scopes: readonly string[];
+  /** Whether the token is for one workspace only. */
+  readonly isBound: boolean;
+}
+
 /** What an action requires of its caller. It is checked, and shown in the documentation of the operation. */
 export interface Requirements {
   readonly scopes: readonly string[];
@@ -26,6 +33,8 @@ export interface Auth {
    * missing. Throws `unauthenticated`, `missing_workspace`, or `not_found` when the caller is not a member.
    */
   authenticate(authorization: string, workspaceHeader: string): Principal;
+  /** Returns the holder of the token in the header `Authorization`. Throws `unauthenticated`. */
+  identify(authorization: string): TokenHolder;
   /** Throws `missing_scope` or `role_too_low` when the caller may not do this. */
   authorize(principal: Principal, action: string): void;
   /** Returns what an action requires; `undefined` for an unknown action, which keeps the server from starting. */

@@ -41,11 +41,19 @@ export function describeSchemaError(error: SchemaError, path: string, parent = `
       return error.params.additionalProperties.map((name) => member(name, 'is not a known member'));
     case 'required':
       return error.params.requiredProperties.map((name) => member(name, 'is required'));
+    case 'enum':
+      return [{ path, message: `must be one of ${error.params.allowedValues.map(quoted).join(', ')}` }];
+    case 'not':
+      return [{ path, message: 'is a reserved name' }];
     case 'boolean': // The validator reports a member that is not allowed twice: as this and as an additional property.
       return [];
     default:
       return [{ path, message: error.message }];
   }
+}
+
+function quoted(value: unknown): string {
+  return JSON.stringify(value);
 }
 
 function escapePointer(name: string): string {

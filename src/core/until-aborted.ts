@@ -15,7 +15,7 @@ export function untilAborted<T>(
   return new Promise((resolve, reject) => {
     const abort = () => {
       reject(reason());
-      if (discard !== undefined) promise.then(discard).catch(() => {});
+      if (discard !== undefined) promise.then(discard).catch(() => {}); // nobody waits for it any more
     };
     if (signal.aborted) abort();
     else signal.addEventListener('abort', abort, { once: true });

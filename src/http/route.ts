@@ -4,15 +4,16 @@
  */
 import type { Static, TObject, TSchema, TUndefined } from 'typebox';
 import type { ErrorCode } from '#src/core/errors.ts';
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal, TokenHolder } from '#src/core/principal.ts';
 import type { Wire } from '#src/wire/shape.ts';
-import type { Reply } from './reply/reply.ts';
+import type { BytesReply, EmptyReply, Reply } from './reply/reply.ts';
 
 /** The body limit of routes that set none of their own. */
 export const DEFAULT_BODY_LIMIT_BYTES = 1024 * 1024;
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-export type Access = 'public' | { readonly action: string };
+/** `token`: every holder of a valid access token, whatever the workspace. */
+export type Access = 'public' | 'token' | { readonly action: string };
 
 export interface ResponseSpec {
   readonly description: string;
@@ -23,15 +24,32 @@ export interface ResponseSpec {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** The schema of a query: an object, whose properties may all be optional. */
+export type QuerySchema = Omit<TObject, 'required'> & { readonly required: readonly string[] | undefined };
+
 /** A request as its handler sees it. Everything is copied, so it outlives the connection. */
-export interface RouteRequest<Params extends string, Headers extends string, Query, Body, Caller> {
+export interface RouteRequest<
+  Params extends string,
+  Headers extends string,
+  Query,
+  Body,
+  Caller,
+  Holder = undefined,
+> {
   readonly principal: Caller;
-  /** The parameters of the path: percent-decoded, and with the characters and length of an id. */
+  /** The caller of a route whose access is `token`. */
+  readonly holder: Holder;
+  /**
+   * The parameters of the path: percent-decoded, and with the characters and length of an id. One that ends in `*` in the
+   * path is all that follows, slashes included, and any text.
+   */
   readonly params: Readonly<Record<Params, string>>;
   /** The request headers that the route declares; a missing one is the empty string. */
   readonly headers: Readonly<Record<Headers, string>>;
   readonly query: Query;
   readonly body: Body;
+  /** The body of a route that takes bytes, as it arrives; it can be read once. Nothing for other routes. */
+  readonly content: AsyncIterable<Uint8Array>;
   /** Whether the request is HEAD: the length of the body is sent, the body is not. */
   readonly headOnly: boolean;
   readonly requestId: string;
@@ -42,7 +60,14 @@ export interface RouteRequest<Params extends string, Headers extends string, Que
 }
 
 /** The request of any route, without the types of its own schemas. */
-export type AnyRouteRequest = RouteRequest<string, string, unknown, unknown, Principal | undefined>;
+export type AnyRouteRequest = RouteRequest<
+  string,
+  string,
+  unknown,
+  unknown,
+  Principal | undefined,
+  TokenHolder | undefined
+>;
 
 interface Declaration<Path extends string, A extends Access, Headers extends string> {
   readonly method: Method;
@@ -54,6 +79,10 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
   readonly access: A;
   /** Request headers the handler reads, lower case, each with its description. */
   readonly headers?: Readonly<Record<Headers, string>>;
+  /** Those headers without which the handler refuses the request. */
+  readonly requiredHeaders?: readonly NoInfer<Headers>[];
+  /** Whether the body is bytes of any type, which the handler reads as they arrive, in place of JSON. */
+  readonly takesBytes?: boolean;
   /** A larger body is refused with 413 and not parsed. Defaults to 1 MiB. */
   readonly bodyLimitBytes?: number;
   /** Whether browsers may call it only from a page of this server. */
@@ -64,7 +93,12 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
   readonly secretAnswer?: boolean;
   /** Whether it is answered while the server drains. */
   readonly whileDraining?: boolean;
-  /** The error codes it can answer with, in addition to those of admission. */
+  /**
+   * Whether it is carried out while the disk is full, as every GET and DELETE is: it stores nothing new, or it ends
+   * something. Other requests are refused with 507.
+   */
+  readonly whileFull?: boolean;
+  /** Codes of the errors that the handler may throw. Admission adds its own. */
   readonly errors?: readonly ErrorCode[];
 }
 
@@ -78,22 +112,42 @@ export interface RouteSpec<
   Responses extends Readonly<Record<number, ResponseSpec>>,
 > extends Declaration<Path, A, Headers> {
   /** An object of strings, integers, booleans and enums. A property with a `default` may be omitted. */
-  readonly query?: Query & TObject;
+  readonly query?: Query & QuerySchema;
   readonly body?: Body;
   /** Whether the body may be omitted; the handler then gets `undefined`. */
   readonly optionalBody?: Optional;
   /** By status. The JSON that the handler returns must match the schema of one of them: the compiler checks it. */
   readonly responses: Responses;
+  /**
+   * Throws when the caller may not use the object that the request names. It is called before a stored reply to an earlier
+   * request is looked up, because the caller may have lost the right since then. Handlers check for themselves.
+   */
+  checkAccess?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): void;
+  /**
+   * Returns what a retry with the same idempotency key is answered with, when that is not simply `first`, the reply to the
+   * first request. The request has done its work already.
+   */
+  resume?(request: RequestOf<Path, A, Headers, Query, Body, Optional>, first: BytesReply | EmptyReply): Reply;
   handle(
-    request: RouteRequest<
-      ParamNames<Path>,
-      Headers,
-      Static<Query>,
-      Static<Body> | (Optional extends true ? undefined : never),
-      A extends 'public' ? undefined : Principal
-    >,
+    request: RequestOf<Path, A, Headers, Query, Body, Optional>,
   ): Reply<BodyOf<Responses>> | Promise<Reply<BodyOf<Responses>>>;
 }
+
+type RequestOf<
+  Path extends string,
+  A extends Access,
+  Headers extends string,
+  Query extends TSchema,
+  Body extends TSchema,
+  Optional extends boolean,
+> = RouteRequest<
+  ParamNames<Path>,
+  Headers,
+  Static<Query>,
+  Static<Body> | (Optional extends true ? undefined : never),
+  A extends 'public' | 'token' ? undefined : Principal,
+  A extends 'token' ? TokenHolder : undefined
+>;
 
 /** The JSON bodies that the responses describe; unknown when none has a schema. */
 type BodyOf<Responses> = [DescribedBody<Responses>] extends [never] ? unknown : DescribedBody<Responses>;
@@ -106,17 +160,21 @@ type DescribedBody<Responses> = {
 
 /** A declared operation, without the types of its own schemas. */
 export interface Route extends Declaration<string, Access, string> {
-  readonly query?: TObject;
+  readonly query?: QuerySchema;
   readonly body?: TSchema;
   readonly optionalBody?: boolean;
   readonly responses: Readonly<Record<number, ResponseSpec>>;
+  checkAccess?(request: AnyRouteRequest): void;
+  resume?(request: AnyRouteRequest, first: BytesReply | EmptyReply): Reply;
   handle(request: AnyRouteRequest): Reply | Promise<Reply>;
 }
 
 type ParamNames<Path extends string> = Path extends `${string}:${infer Rest}`
   ? Rest extends `${infer Name}/${infer Tail}`
     ? Name | ParamNames<Tail>
-    : Rest
+    : Rest extends `${infer Name}*`
+      ? Name
+      : Rest
   : never;
 
 /** Returns the names of the parameters of a path, in order. */
@@ -124,9 +182,15 @@ export function paramNamesOf(path: string): string[] {
   return [...path.matchAll(/:(\w+)/g)].map((match) => match[1]!);
 }
 
+/** Returns the part of a path before the parameter that takes all that follows; undefined when there is none. */
+export function openEndOf(path: string): { readonly name: string; readonly before: string } | undefined {
+  const [, before, name] = /^(.*):(\w+)\*$/.exec(path) ?? [];
+  return before === undefined || name === undefined ? undefined : { name, before };
+}
+
 /** Returns a path with its parameters filled in. A parameter that is missing becomes empty. */
 export function pathWith(path: string, params: Readonly<Record<string, string>>): string {
-  return path.replace(/:(\w+)/g, (_, name: string) => encodeURI(params[name] ?? ''));
+  return path.replace(/:(\w+)\*?/g, (_, name: string) => encodeURI(params[name] ?? ''));
 }
 
 /** Declares one operation. The type of the handler's request follows from the path and the schemas. */
@@ -140,4 +204,9 @@ export function defineRoute<
   const Responses extends Readonly<Record<number, ResponseSpec>> = Readonly<Record<number, ResponseSpec>>,
 >(spec: RouteSpec<Path, A, Headers, Query, Body, Optional, Responses>): Route {
   return spec;
+}
+
+/** Returns whether the operation is refused while the disk is full. */
+export function needsRoom({ method, whileFull }: Pick<Route, 'method' | 'whileFull'>): boolean {
+  return method !== 'GET' && method !== 'DELETE' && whileFull !== true;
 }

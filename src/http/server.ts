@@ -7,13 +7,16 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { AdmittedRequest, prepareRoute } from './edge/admission.ts';
 import { AuthThrottle } from './edge/auth-throttle.ts';
+import { createClientAddress } from './edge/client-address.ts';
 import { ConnectionLimit, limitConnections } from './edge/connection-limit.ts';
+import { createAllowedOrigins, preflightHeaders } from './edge/cors.ts';
 import { HttpExchange } from './edge/exchange.ts';
 import type { HttpContext, HttpDependencies } from './edge/http-context.ts';
 import { framingOf, requestIdFor } from './edge/request-head.ts';
+import { RequestLog } from './edge/request-log.ts';
 import { OpenStreams } from './reply/event-stream.ts';
 import { problemReply } from './reply/problem.ts';
-import { type EncodedReply, writeWhole } from './reply/write-reply.ts';
+import { type EncodedReply, type ReplyStamp, writeWhole } from './reply/write-reply.ts';
 import type { Method, Route } from './route.ts';
 import { listenOn, loadUws } from './uws.ts';
 
@@ -30,6 +33,8 @@ export interface Server extends AsyncDisposable {
   readonly port: number;
   /** Refuses new connections; open ones go on. Idempotent. */
   stopListening(): void;
+  /** How many event streams are open, and how many requests have no answer yet. */
+  load(): { readonly streams: number; readonly requests: number };
   /** Ends the event streams whose caller matches, such as those of a revoked token. */
   endStreams(matches: (caller: Principal | undefined) => boolean): void;
   /** Ends the deferred replies whose caller may no longer make the request: `refusal` returns why, or undefined. */
@@ -58,19 +63,26 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     durable: options.durable ?? (() => undefined),
     observe: options.observe ?? ((read) => ({ result: read(), uncommitted: undefined })),
     draining: options.draining ?? (() => false),
+    full: options.full ?? (() => false),
     streamsPerWorkspace: options.streamsPerWorkspace ?? 0,
     heartbeatMs: options.heartbeatMs ?? DEFAULT_HEARTBEAT_MS,
     idempotency: options.idempotency,
+    metrics: options.metrics,
+    publicUrl: options.publicUrl,
     streams: new OpenStreams(),
     inFlight: new Set(),
     pendingAnswers: new Set(),
     authThrottle: new AuthThrottle(),
+    requestLog: options.requestLog ?? RequestLog.silent(),
+    clientAddress: createClientAddress(options.trustedProxies ?? []),
+    redeemTicket: options.redeemTicket ?? refuseTicket,
+    allowedOrigin: createAllowedOrigins(options.corsOrigins ?? []),
   };
   const app = uws.App();
   limitConnections(app, options.connections ?? new ConnectionLimit());
   mount(app, options.routes, context);
   const { host } = options.listen;
-  const socket = listenOn(app, host, options.listen.port);
+  const socket = await listenOn(app, host, options.listen.port);
   const port = uws.us_socket_local_port(socket);
 
   let isListening = true;
@@ -91,6 +103,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     host,
     port,
     stopListening,
+    load: () => ({ streams: context.streams.size, requests: context.inFlight.size }),
     endStreams(matches) {
       for (const stream of context.streams) if (matches(stream.principal)) stream.end();
     },
@@ -114,57 +127,65 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 function mount(app: TemplatedApp, routes: readonly Route[], context: HttpContext): void {
   const methodsOf = new Map<string, Set<string>>();
   for (const route of routes) {
-    if (route.access !== 'public' && context.auth.requirements(route.access.action) === undefined) {
+    if (typeof route.access !== 'string' && context.auth.requirements(route.access.action) === undefined) {
       throw new Error(`${route.operationId} needs the action ${route.access.action}, which is not declared`);
     }
     const methods = methodsOf.get(route.path) ?? new Set();
     if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
     methodsOf.set(route.path, methods.add(route.method));
-    app[MOUNT[route.method]](route.path, handlerOf(route, context, false));
-    if (route.method === 'GET') app.head(route.path, handlerOf(route, context, true));
+    const pattern = patternOf(route.path);
+    app[MOUNT[route.method]](pattern, handlerOf(route, context, false));
+    if (route.method === 'GET') app.head(pattern, handlerOf(route, context, true));
   }
   for (const [path, methods] of methodsOf) {
     if (methods.has('GET')) methods.add('HEAD');
     const allow = [...methods.add('OPTIONS')].sort().join(', ');
-    app.options(path, (res, req) => {
-      answer(
-        res,
-        req,
-        { kind: 'empty', status: 204, headers: { allow } },
-        requestIdFor(req.getHeader('x-request-id')),
-      );
+    const preflight = preflightHeaders(allow);
+    app.options(patternOf(path), (res, req) => {
+      const stamp = stampOf(context, req);
+      const headers = stamp.allowedOrigin ? { allow, ...preflight } : { allow };
+      answer(res, req, { kind: 'empty', status: 204, headers }, stamp);
     });
-    app.any(path, (res, req) => {
+    app.any(patternOf(path), (res, req) => {
       const error = new AppError('method_not_allowed', `Only ${allow} are supported here.`, {
         headers: { allow },
       });
-      refuse(res, req, error);
+      refuse(context, res, req, error);
     });
   }
-  app.any('/*', (res, req) => refuse(res, req, notFound()));
+  app.any('/*', (res, req) => refuse(context, res, req, notFound()));
+}
+
+/** Returns the path as uWebSockets.js spells it. */
+function patternOf(path: string): string {
+  return path.replace(/:\w+\*$/, '*');
 }
 
 /** Returns what answers the requests of one route. With `headOnly` (for HEAD) it sends no bodies. */
 function handlerOf(route: Route, context: HttpContext, headOnly: boolean) {
-  const prepared = prepareRoute(route);
+  const prepared = prepareRoute(route, context.metrics);
   return (res: HttpResponse, req: HttpRequest): void => {
-    const request = new AdmittedRequest(requestIdFor(req.getHeader('x-request-id')), headOnly);
+    const request = new AdmittedRequest(stampOf(context, req), headOnly);
     new HttpExchange(prepared, context, res, request).receive(req);
   };
 }
 
-function refuse(res: HttpResponse, req: HttpRequest, error: AppError): void {
-  const requestId = requestIdFor(req.getHeader('x-request-id'));
-  answer(res, req, problemReply(error, { requestId, instance: req.getUrl() }), requestId);
+function stampOf({ allowedOrigin }: HttpContext, req: HttpRequest): ReplyStamp {
+  return { requestId: requestIdFor(req.getHeader('x-request-id')), allowedOrigin: allowedOrigin(req) };
+}
+
+function refuse(context: HttpContext, res: HttpResponse, req: HttpRequest, error: AppError): void {
+  const stamp = stampOf(context, req);
+  answer(res, req, problemReply(error, { requestId: stamp.requestId, instance: req.getUrl() }), stamp);
 }
 
 /**
  * Answers a request that no route takes. When the bytes after it cannot be trusted, the connection ends with the answer,
  * in the next turn: see `HttpExchange`.
  */
-function answer(res: HttpResponse, req: HttpRequest, reply: EncodedReply, requestId: string): void {
+function answer(res: HttpResponse, req: HttpRequest, reply: EncodedReply, stamp: ReplyStamp): void {
   const close = framingOf(req) !== 'plain';
-  const options = { requestId, headOnly: req.getMethod() === 'head', close, isCorked: !close };
+  const options = { ...stamp, headOnly: req.getMethod() === 'head', close, isCorked: !close };
   if (!close) {
     writeWhole(res, reply, options);
     return;
@@ -176,6 +197,10 @@ function answer(res: HttpResponse, req: HttpRequest, reply: EncodedReply, reques
   setImmediate(() => {
     if (!isGone) writeWhole(res, reply, options);
   });
+}
+
+function refuseTicket(): never {
+  throw new AppError('unauthenticated', 'This server knows no tickets.');
 }
 
 function later(ms: number): Promise<void> {

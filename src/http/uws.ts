@@ -1,5 +1,6 @@
 /** The native HTTP library: loading it, and listening with it. */
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
+import { listenFailure, probeListening } from '#src/core/listen-failure.ts';
 
 export type Uws = typeof import('uWebSockets.js');
 
@@ -31,15 +32,13 @@ export async function loadUws(): Promise<Uws> {
   }
 }
 
-/** Returns the listening socket. Throws when the port is taken or the address does not belong to this machine. */
-export function listenOn(app: TemplatedApp, host: string, port: number): us_listen_socket {
+/** Resolves with the listening socket. Rejects with one line that says why it cannot listen, and what to do. */
+export async function listenOn(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
   let listening: us_listen_socket | false = false;
   app.listen(host, port, EXCLUSIVE_PORT, (socket) => {
     listening = socket;
   });
-  if (listening === false)
-    throw new Error(
-      `cannot listen on ${host}:${port}: the port is taken or the address is not of this machine`,
-    );
-  return listening;
+  if (listening !== false) return listening;
+  // uWebSockets.js does not say why: Node.js is asked to listen in its place.
+  throw new Error(listenFailure(await probeListening(host, port), { host, port }, 'TROUPE_PORT'));
 }

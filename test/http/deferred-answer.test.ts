@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { AppError } from '#src/core/errors.ts';
-import { defer, type Reply } from '#src/http/reply/reply.ts';
+import { defer, json, ok, type PlainReply, type Reply, waiting } from '#src/http/reply/reply.ts';
 import { type AnyRouteRequest, defineRoute } from '#src/http/route.ts';
 import type { ServerOptions } from '#src/http/server.ts';
 import { deferred, GOOD, RawConnection, send, serve } from './test-server.ts';
@@ -148,4 +148,50 @@ test('a late answer to a body in chunks is whole, and its connection ends with i
   assert.match(connection.text, /^HTTP\/1.1 200 OK\r\n/);
   assert.match(connection.text, /\r\nconnection: close\r\n/i);
   assert.ok(connection.text.endsWith('\r\n\r\n{"success":true}'));
+});
+
+test('a reply that waits sends nothing meanwhile, and what it accepted is stored with the idempotency key at once', async (t) => {
+  const value = deferred<PlainReply>();
+  const stored: string[] = [];
+  const server = await serveLate(t, () => waiting(json(202, { run: 1 }), value.promise), {
+    idempotency: {
+      begin: () => ({
+        kind: 'proceed',
+        complete: ({ status, bytes }) => stored.push(`${status} ${Buffer.from(bytes)}`),
+        abandon: () => stored.push('abandoned'),
+      }),
+    },
+  });
+  const connection = new RawConnection(server);
+  connection.write(REQUEST.replace('host: x', 'host: x\r\nidempotency-key: k'));
+  await send(server, '/nothing'); // a whole exchange later
+  assert.deepEqual(stored, ['202 {"run":1}']);
+  await new Promise((resolve) => setTimeout(resolve, 60)); // in which a deferred reply would have sent white space
+  assert.equal(connection.text, '');
+  value.resolve(ok({ run: 1, status: 'completed' }));
+  await connection.until((text) => text.endsWith('"completed"}'));
+  assert.match(connection.text, /^HTTP\/1.1 200 OK\r\n/);
+  assert.deepEqual(stored, ['202 {"run":1}']);
+  connection.leave();
+});
+
+test('a reply that waits is released when its client leaves', async (t) => {
+  const left = deferred();
+  const begun = deferred();
+  const server = await serveLate(t, ({ signal }) => {
+    begun.resolve();
+    const reply = new Promise<PlainReply>((resolve) => {
+      signal.addEventListener('abort', () => resolve(ok({})));
+    });
+    return waiting(ok({}), reply.finally(left.resolve));
+  });
+  const connection = new RawConnection(server);
+  connection.write(REQUEST);
+  await begun.promise;
+  connection.leave();
+  await left.promise;
+  const before = Date.now();
+  await server.close(60_000);
+  assert.ok(Date.now() - before < 30_000, 'nothing is in flight any more');
+  assert.deepEqual(server.logged, []);
 });

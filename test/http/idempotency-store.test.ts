@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { UserId, WorkspaceId } from '#src/core/ids.ts';
 import type { IdempotentRequest, StoredReply } from '#src/http/idempotency/idempotency.ts';
 import { IdempotencyStore } from '#src/http/idempotency/idempotency-store.ts';
 import { idempotencyExpiries } from '#storage/idempotency.ts';
@@ -15,6 +15,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 const request = (over: Partial<IdempotentRequest> = {}, body = 'body'): IdempotentRequest => ({
   workspaceId: 'ws_1' as WorkspaceId,
+  userId: 'ada' as UserId,
   method: 'POST',
   path: '/api/v3/notebooks',
   key: 'key',
@@ -88,12 +89,13 @@ test('a receipt is given again, also after the store was opened anew', async (t)
   );
 });
 
-test('another body is refused; another workspace, method, path or key is another request', async (t) => {
+test('another body is refused; another workspace, user, method, path or key is another request', async (t) => {
   const { book } = await openBook(t);
   complete(book, request(), reply('one'));
   assert.throws(() => book.begin(request({}, 'other')), { code: 'idempotency_key_reused' });
   for (const other of [
     request({ workspaceId: 'ws_2' as WorkspaceId }),
+    request({ userId: 'bob' as UserId }),
     request({ method: 'PUT' }),
     request({ path: '/api/v3/members' }),
     request({ key: 'key2' }),
@@ -117,7 +119,7 @@ test('a receipt ends after a day, not before, and its key is then as new', async
   complete(kept.book, request(), reply('one'));
   await kept.store.durable();
   kept.clock.ms += DAY_MS - 1;
-  kept.book.sweep();
+  await kept.book.sweep();
   assert.equal(replayed(kept.book, request()), 'one');
   kept.clock.ms += 1;
   complete(kept.book, request({}, 'other'), reply('two'));
@@ -131,7 +133,7 @@ test('what has ended is swept away, and what was used again since is not', async
   kept.clock.ms += DAY_MS;
   complete(kept.book, request({ key: 'again' }), reply('two'));
   await kept.store.durable();
-  kept.book.sweep();
+  await kept.book.sweep();
   await kept.store.durable();
   assert.equal([...kept.store.listKeys(idempotencyExpiries, SYSTEM, [], 10)].length, 1);
   assert.equal(replayed(kept.book, request()), undefined);
@@ -153,4 +155,19 @@ test('a sealed receipt opens for its caller alone, and is nowhere in the clear',
   for (const file of readdirSync(kept.path)) {
     assert.equal(readFileSync(join(kept.path, file)).includes(canary), false, file);
   }
+});
+
+test('a sweep takes all that has ended, in small commits', async (t) => {
+  const kept = await openBook(t);
+  for (let i = 0; i < 2_500; i++) complete(kept.book, request({ key: `key${i}` }), reply('one'));
+  kept.clock.ms += DAY_MS;
+  complete(kept.book, request({ key: 'later' }), reply('two'));
+  await kept.store.durable();
+  const left = () => [...kept.store.listKeys(idempotencyExpiries, SYSTEM, [], 10_000)].length;
+  const sweep = kept.book.sweep();
+  await kept.store.durable();
+  assert.equal(left(), 2_301);
+  await sweep;
+  await kept.store.durable();
+  assert.equal(left(), 1);
 });

@@ -84,7 +84,7 @@ test('the same key and body gets the first answer again and does nothing', async
   assert.equal((await post(server, 'key', 'n', '/things/2')).text, '{"count":4}');
 });
 
-test('the store sees workspace, method, path, key and the raw body hashed with the key', async (t) => {
+test('the store sees workspace, user, method, path, key and the raw body hashed with the key', async (t) => {
   const idempotency = new MemoryReceipts();
   const server = await serve(t, [thing(() => ok({}))], { idempotency });
   await post(server, 'key', 'ä', '/things/a%40b?');
@@ -96,6 +96,7 @@ test('the store sees workspace, method, path, key and the raw body hashed with t
     [
       {
         workspaceId: 'ws_1',
+        userId: 'ada',
         method: 'POST',
         path: '/things/a@b',
         key: 'key',

@@ -150,9 +150,9 @@ test('a refusal says which members a change may have, and whom a token cannot be
 });
 
 for (const list of ['/workspaces', '/members', '/access-tokens']) {
-  test(`${list} refuses a cursor that is none of its ids, and a limit beyond 100`, async (t) => {
+  test(`${list} refuses a cursor that cannot be one of its ids, and a limit beyond 100`, async (t) => {
     const { codeOf } = await serve(t);
-    assert.deepEqual(await codeOf('GET', `${list}?after=other`), [400, 'invalid_cursor']);
+    assert.deepEqual(await codeOf('GET', `${list}?after=other/one`), [400, 'invalid_cursor']);
     for (const query of ['limit=0', 'limit=101', 'limit=x', 'after=', 'page=2']) {
       assert.deepEqual(await codeOf('GET', `${list}?${query}`), [400, 'invalid_request'], query);
     }

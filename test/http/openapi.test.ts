@@ -118,12 +118,11 @@ test('an operation says all that its route does', () => {
 });
 
 test('the codes of an operation are its own and those of the edge', () => {
-  const codes: Record<string, unknown> = {};
-  every(document.paths['/things']?.post?.responses, ({ code }) => {
-    if (typeof code === 'object' && code !== null && 'enum' in code && Array.isArray(code.enum))
-      for (const each of code.enum) codes[each] = true;
+  const codes: unknown[] = [];
+  every(document.paths['/things']?.post?.responses, (response) => {
+    if (Array.isArray(response['x-error-codes'])) codes.push(...response['x-error-codes']);
   });
-  assert.deepEqual(Object.keys(codes).sort(), [
+  assert.deepEqual(codes.sort(), [
     'already_exists',
     'body_too_large',
     'cross_origin',
@@ -135,7 +134,9 @@ test('the codes of an operation are its own and those of the edge', () => {
     'missing_scope',
     'missing_workspace',
     'not_found',
+    'record_damaged',
     'role_too_low',
+    'storage_full',
     'too_many_attempts',
     'unauthenticated',
     'unavailable',
@@ -146,18 +147,45 @@ test('the codes of an operation are its own and those of the edge', () => {
 test('a named schema is there once and referred to everywhere', () => {
   assert.deepEqual(
     Object.keys(document.components.schemas ?? {}).filter((name) => /Thing|Part/.test(name)),
-    ['Part', 'Thing'],
+    ['Part', 'PartOutput', 'Thing'],
   );
   assert.deepEqual(document.components.schemas?.Thing, {
     type: 'object',
     required: ['thingId', 'parts'],
     properties: {
       thingId: { type: 'string' },
-      part: { $ref: '#/components/schemas/Part' },
-      parts: { type: 'array', items: { $ref: '#/components/schemas/Part' } },
+      part: { $ref: '#/components/schemas/PartOutput' },
+      parts: { type: 'array', items: { $ref: '#/components/schemas/PartOutput' } },
     },
-    additionalProperties: false,
   });
+});
+
+test('what clients send may have no further members, what they receive may', () => {
+  const { Part, PartOutput } = Object.fromEntries(Object.entries(document.components.schemas ?? {}));
+  const member = { type: 'object', required: ['partId'], properties: { partId: { type: 'string' } } };
+  assert.deepEqual(Part, { ...member, additionalProperties: false });
+  assert.deepEqual(PartOutput, member);
+});
+
+test('a header without which the handler refuses the request is required, others are not', () => {
+  const route = defineRoute({
+    method: 'GET',
+    path: '/things/:thingId',
+    operationId: 'getThing',
+    summary: 's',
+    tags,
+    access: use,
+    headers: { 'thing-session': 'Which session.', 'thing-hint': 'A hint.' },
+    requiredHeaders: ['thing-session'],
+    responses: { 200: { description: 'd' } },
+    handle: () => noContent(),
+  });
+  const made = createOpenApi([route], { version: '1', requirements: auth.requirements });
+  const parameters = made.paths['/things/{thingId}']?.get?.parameters as
+    | readonly { readonly name: string; readonly required?: boolean }[]
+    | undefined;
+  const required = (name: string) => parameters?.find((parameter) => parameter.name === name)?.required;
+  assert.deepEqual([required('Thing-Session'), required('Thing-Hint')], [true, undefined]);
 });
 
 test('two schemas of one name are refused', () => {
@@ -174,7 +202,7 @@ test('two schemas of one name are refused', () => {
   });
   assert.throws(
     () => createOpenApi([...things, clash], { version: '1', requirements: auth.requirements }),
-    /two different schemas are named Part/,
+    /two different schemas are named PartOutput/,
   );
 });
 
@@ -207,16 +235,26 @@ test('the document is sound: every reference resolves, every schema compiles, ev
 });
 
 test('the envelopes of both streams are described event by event', () => {
-  const titles = (union: { readonly anyOf: readonly object[] }) =>
-    union.anyOf.map((schema) => 'title' in schema && schema.title);
-  assert.ok(
-    titles(NotebookStreamEventSchema).includes('cell-op') &&
-      !titles(NotebookStreamEventSchema).includes('text-delta'),
-  );
-  assert.ok(
-    titles(AgentStreamEventSchema).includes('text-delta') &&
-      !titles(AgentStreamEventSchema).includes('cell-op'),
-  );
+  const names = (union: { readonly anyOf: readonly object[] }) =>
+    union.anyOf.map((schema) => '$id' in schema && schema.$id);
+  const [ofNotebook, ofAgent] = [names(NotebookStreamEventSchema), names(AgentStreamEventSchema)];
+  assert.ok(ofNotebook.includes('CellOpEvent') && !ofNotebook.includes('TextDeltaEvent'));
+  assert.ok(ofAgent.includes('TextDeltaEvent') && !ofAgent.includes('CellOpEvent'));
+  const { examples: _, ...union }: Record<string, unknown> = {
+    ...Object(document.components.schemas?.NotebookStreamEvent),
+  };
+  assert.deepEqual(union, {
+    oneOf: ofNotebook.map((name) => ({ $ref: `#/components/schemas/${name}` })),
+    discriminator: {
+      propertyName: 'type',
+      mapping: Object.fromEntries(
+        NotebookStreamEventSchema.anyOf.map((schema) => [
+          schema.properties.type?.const,
+          `#/components/schemas/${'$id' in schema && schema.$id}`,
+        ]),
+      ),
+    },
+  });
 });
 
 test('the document is served to anyone, itself included', async (t) => {
@@ -271,7 +309,8 @@ test('the check takes what is declared', () => {
     }),
   );
   const frame = (event: unknown) => `id: a-1\ndata: ${JSON.stringify(event)}\n\n`;
-  const body = `:\n\n${frame({ type: 'session.replayed', sessionId: 's', data: {} })}id: a-2\nda`;
+  const time = '2026-01-02T03:04:05.678Z';
+  const body = `:\n${frame({ type: 'session.replayed', sessionId: 's', time, data: {} })}id: a-2\nda`;
   check(
     answer({
       method: 'GET',
@@ -281,6 +320,37 @@ test('the check takes what is declared', () => {
       body,
     }),
   );
+});
+
+test('the data of every event is checked like the body of a reply', () => {
+  const check = createAnswerCheck(document);
+  const time = '2026-01-02T03:04:05.678Z';
+  const events: readonly [object, RegExp][] = [
+    [{ type: 'session.replayed', sessionId: 's', data: {} }, /required property 'time'/],
+    [
+      { type: 'session.snapshot', sessionId: 's', time, data: { sessionId: 's' } },
+      /required property 'notebookId'/,
+    ],
+    [
+      { type: 'cell-op', sessionId: 's', time, data: { cellId: 'a', status: 'sleeping' } },
+      /data\/status must be equal to/,
+    ],
+    [
+      { type: 'run-status', sessionId: 's', time, data: { runId: 'r', status: 'starting' } },
+      /data\/status must be equal to/,
+    ],
+    [{ type: 'cell-op', sessionId: 's', time, missed: false, data: { cellId: 'a' } }, /missed must be equal/],
+  ];
+  for (const [event, why] of events) {
+    const body = `id: a-1\ndata: ${JSON.stringify(event)}\n\n`;
+    const given = {
+      method: 'GET',
+      path: '/things/t_1/events',
+      status: 200,
+      contentType: 'text/event-stream',
+    };
+    assert.throws(() => check(answer({ ...given, body })), why);
+  }
 });
 
 test('the check refuses what is not declared', () => {
@@ -293,7 +363,7 @@ test('the check refuses what is not declared', () => {
     [{ body: { thingId: 't_1', parts: [{ partId: 1 }] } }, /parts\/0\/partId must be string/],
     [
       { status: 409, contentType: 'application/problem+json', body: problem('session_busy', 409) },
-      /code must be equal to one of/,
+      /the code session_busy is not declared/,
     ],
     [{ path: '/nothing' }, /no such operation, so it should be 404/],
     [{ method: 'PUT' }, /no such operation, so it should be 405/],

@@ -167,6 +167,7 @@ test('only a page of this server may change what is guarded against other origin
   assert.equal(await attempt({ origin: `http://${own}` }), 201);
   assert.equal(await attempt({ origin: 'https://troupe.example', host: 'troupe.example' }), 201);
   assert.equal(await attempt({ 'sec-fetch-site': 'same-origin' }), 201);
+  assert.equal(await attempt({ 'sec-fetch-site': 'same-origin', origin: 'https://troupe.example' }), 201);
   assert.equal(await attempt({ 'sec-fetch-site': 'none' }), 201);
   const refused = [
     { origin: 'null' },
@@ -177,7 +178,28 @@ test('only a page of this server may change what is guarded against other origin
     { origin: 'http://' },
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site', origin: `http://${own}` },
+    { 'sec-fetch-site': 'none', origin: 'https://evil.example' },
   ];
   for (const headers of refused)
     assert.equal(await attempt(headers), 'cross_origin', JSON.stringify(headers));
+});
+
+test('a page of the public address may change what is guarded, whatever host the proxy sends', async (t) => {
+  const server = await serve(t, thingRoutes, { publicUrl: 'https://troupe.example/below' });
+  const attempt = async (origin: string) => {
+    const headers = { ...JSON_BODY, origin, host: 'upstream' };
+    const answer = await send(server, '/things', { method: 'POST', headers, body: '{"name":"n"}' });
+    return answer.code ?? answer.status;
+  };
+  assert.equal(await attempt('https://troupe.example'), 201);
+  assert.equal(await attempt('https://TROUPE.example'), 201);
+  for (const origin of [
+    'http://troupe.example',
+    'https://troupe.example:8443',
+    'https://evil.example',
+    'null',
+    'https://troupe.example.evil.example',
+  ]) {
+    assert.equal(await attempt(origin), 'cross_origin', origin);
+  }
 });

@@ -15,7 +15,7 @@ test('a port that is taken is refused in one line', async (t) => {
   const server = await serve(t, []);
   const taken = { host: '127.0.0.1', port: server.port };
   await assert.rejects(createServer({ routes: [], auth, log, listen: taken }), {
-    message: `cannot listen on 127.0.0.1:${server.port}: the port is taken or the address is not of this machine`,
+    message: `Cannot listen on 127.0.0.1:${server.port}: another program uses the port. Stop that program (ss -ltnp shows it), or set TROUPE_PORT to another port.`,
   });
 });
 

@@ -23,6 +23,10 @@ export const auth: Auth = {
     if (workspaceHeader !== 'ws_1') throw notFound();
     return principal;
   },
+  identify(authorization) {
+    if (authorization !== 'Bearer good') throw new AppError('unauthenticated', 'Send a valid token.');
+    return { ...principal, isBound: false };
+  },
   authorize(_, action) {
     if (action === 'forbidden') throw new AppError('role_too_low', 'You may not.');
   },

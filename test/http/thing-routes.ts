@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { created, ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
+import { mapOf } from '#src/wire/shape.ts';
 
 const docs = { summary: 's', tags: ['Things'], responses: { 200: { description: 'd' } } } as const;
 const use = { action: 'thing.use' } as const;
@@ -20,9 +21,7 @@ const Thing = Type.Object(
         ]),
       ),
     ),
-    labels: Type.Optional(
-      Type.Record(Type.String({ pattern: '^[a-z]+$' }), Type.String(), { additionalProperties: false }),
-    ),
+    labels: Type.Optional(mapOf(Type.String(), { propertyNames: Type.String({ pattern: '^[a-z]+$' }) })),
     anything: Type.Optional(Type.Unknown()),
   },
   { additionalProperties: false },

@@ -1,15 +1,26 @@
 /**
  * Admission: everything that can refuse a request before its body is read, and the copy of what its handler needs.
  *
- * Order of the checks: draining, framing, caller, permission, path, origin, idempotency key, query, media type, announced
+ * Order of the checks: draining, framing, caller, permission, disk space, path, origin, idempotency key, query, media type, announced
  * length. The order is part of the contract: an unauthenticated caller learns nothing of what exists.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal, TokenHolder } from '#src/core/principal.ts';
+import { RouteDurations } from '#src/metrics/route-durations.ts';
+import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { admitStream } from '../reply/event-stream.ts';
-import { type AnyRouteRequest, DEFAULT_BODY_LIMIT_BYTES, paramNamesOf, type Route } from '../route.ts';
+import type { ReplyStamp } from '../reply/write-reply.ts';
+import {
+  type AnyRouteRequest,
+  DEFAULT_BODY_LIMIT_BYTES,
+  needsRoom,
+  openEndOf,
+  paramNamesOf,
+  type Route,
+} from '../route.ts';
+import { NO_CONTENT } from './body-stream.ts';
 import type { HttpContext } from './http-context.ts';
 import { requireSameOrigin } from './origin.ts';
 import { createQueryParser, type QueryParser } from './query.ts';
@@ -31,40 +42,52 @@ const NONE: Readonly<Record<string, string>> = Object.freeze({});
 export interface PreparedRoute {
   readonly route: Route;
   readonly paramNames: readonly string[];
+  /** The parameter that takes all that follows in the path. */
+  readonly openEnd: ReturnType<typeof openEndOf>;
   readonly headerNames: readonly string[];
   readonly action: string | undefined;
   readonly isMutation: boolean;
   readonly isStream: boolean;
+  /** Whether it is refused while the disk is full. */
+  readonly needsRoom: boolean;
   readonly limitBytes: number;
   readonly parseQuery: QueryParser;
   /** Undefined when the route takes no body. */
   readonly checkBody: Check | undefined;
+  readonly durations: RouteDurations | undefined;
 }
 
 /** Precomputes what admission needs to know of a route. */
-export function prepareRoute(route: Route): PreparedRoute {
+export function prepareRoute(route: Route, metrics?: ServerMetrics): PreparedRoute {
   return {
     route,
     paramNames: paramNamesOf(route.path),
+    openEnd: openEndOf(route.path),
     headerNames: Object.keys(route.headers ?? {}),
-    action: route.access === 'public' ? undefined : route.access.action,
+    action: typeof route.access === 'string' ? undefined : route.access.action,
     isMutation: route.method !== 'GET',
     isStream: Object.values(route.responses).some(({ contentType }) => contentType === 'text/event-stream'),
+    needsRoom: needsRoom(route),
     limitBytes: route.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES,
     parseQuery: createQueryParser(route.query),
     checkBody: route.body === undefined ? undefined : createCheck(route.body),
+    durations: metrics && new RouteDurations(metrics, route.method, route.path),
   };
 }
 
 /** The copy of one request that its handler sees. It outlives the connection; `admit` fills it in. */
 export class AdmittedRequest implements AnyRouteRequest {
   readonly requestId: string;
+  /** See `ReplyStamp`. */
+  readonly allowedOrigin: string | undefined;
   readonly headOnly: boolean;
   principal: Principal | undefined;
+  holder: TokenHolder | undefined;
   params = NONE;
   headers = NONE;
   query: unknown;
   body: unknown;
+  content: AsyncIterable<Uint8Array> = NO_CONTENT;
   remoteAddress = '';
   idempotencyKey: string | undefined;
   /** The `Authorization` header, when the reply holds a secret that its idempotency record is to be sealed with. */
@@ -77,8 +100,9 @@ export class AdmittedRequest implements AnyRouteRequest {
   #abort: AbortController | undefined;
   #isAbandoned = false;
 
-  constructor(requestId: string, headOnly: boolean) {
+  constructor({ requestId, allowedOrigin }: ReplyStamp, headOnly: boolean) {
     this.requestId = requestId;
+    this.allowedOrigin = allowedOrigin;
     this.headOnly = headOnly;
   }
 
@@ -109,7 +133,8 @@ export function admit(
   req: HttpRequest,
 ): boolean {
   const { route, paramNames, headerNames, action } = prepared;
-  if (paramNames.length > 0) request.params = copyParams(req, paramNames);
+  if (paramNames.length > 0) request.params = copyParams(req, paramNames, prepared.openEnd);
+  if (context.requestLog.logsAll) request.remoteAddress = context.clientAddress(res, req);
   if (context.draining() && route.whileDraining !== true) {
     request.endsConnection = true;
     throw new AppError('unavailable', 'The server is stopping.', { headers: { 'retry-after': '5' } });
@@ -118,46 +143,91 @@ export function admit(
   if (framing !== 'plain') request.endsConnection = true;
   requireSoundFraming(framing);
   if (action !== undefined) {
-    const principal = authenticate(context, res, req);
+    const principal = callerOf(context, prepared, request, res, req);
     request.principal = principal;
     context.auth.authorize(principal, action);
     if (prepared.isStream) admitStream(context.streams, context.streamsPerWorkspace, principal.workspaceId);
   }
-  for (const name of paramNames) if (!isPlausibleId(request.params[name]!)) throw notFound();
+  if (route.access === 'token') {
+    const authorization = req.getHeader('authorization');
+    request.holder = asCaller(context, res, req, authorization, () => context.auth.identify(authorization));
+  }
+  if (prepared.needsRoom && context.full()) throw storageFull();
+  for (const name of paramNames)
+    if (name !== prepared.openEnd?.name && !isPlausibleId(request.params[name]!)) throw notFound();
   if (route.sameOrigin === true) {
-    requireSameOrigin(req.getHeader('origin'), req.getHeader('sec-fetch-site'), req.getHeader('host'));
+    const [origin, fetchSite] = [req.getHeader('origin'), req.getHeader('sec-fetch-site')];
+    requireSameOrigin({ origin, fetchSite, host: req.getHeader('host') }, context.publicUrl);
   }
   if (route.method === 'POST') request.idempotencyKey = readIdempotencyKey(req);
-  if (route.audited === true) request.remoteAddress = Buffer.from(res.getRemoteAddressAsText()).toString();
+  if (route.audited === true && request.remoteAddress === '')
+    request.remoteAddress = context.clientAddress(res, req);
   if (route.secretAnswer === true) request.credential = req.getHeader('authorization');
   request.query = prepared.parseQuery(req.getQuery());
   if (headerNames.length > 0) request.headers = copyHeaders(req, headerNames);
+  if (route.takesBytes === true) {
+    requireLength(request, prepared, req);
+    return announcesBody(req);
+  }
   return prepared.checkBody !== undefined && expectsBody(request, prepared, req);
 }
 
-function authenticate({ auth, authThrottle }: HttpContext, res: HttpResponse, req: HttpRequest): Principal {
+/** Returns the caller: the one of the headers, or of the ticket in the query of an event stream. */
+function callerOf(
+  context: HttpContext,
+  { isStream, action = '' }: PreparedRoute,
+  { params }: AdmittedRequest,
+  res: HttpResponse,
+  req: HttpRequest,
+): Principal {
   const authorization = req.getHeader('authorization');
+  const ticket = isStream && authorization === '' ? req.getQuery('ticket') : undefined;
+  if (ticket !== undefined && ticket !== '') {
+    const purpose = { action, sessionId: params.sessionId ?? '' };
+    return asCaller(context, res, req, ticket, () => context.redeemTicket(ticket, purpose));
+  }
+  const workspace = req.getHeader('service-workspace-id');
+  return asCaller(context, res, req, authorization, () =>
+    context.auth.authenticate(authorization, workspace),
+  );
+}
+
+/** Returns what `find` makes of a credential. Counts a wrong one against the address that it comes from. */
+function asCaller<Caller>(
+  { authThrottle, clientAddress }: HttpContext,
+  res: HttpResponse,
+  req: HttpRequest,
+  credential: string,
+  find: () => Caller,
+): Caller {
   try {
-    return auth.authenticate(authorization, req.getHeader('service-workspace-id'));
+    return find();
   } catch (error) {
-    const isGuess = error instanceof AppError && error.code === 'unauthenticated' && authorization !== '';
+    const isGuess = error instanceof AppError && error.code === 'unauthenticated' && credential !== '';
     if (!isGuess) throw error;
-    throw authThrottle.recordFailure(new Uint8Array(res.getRemoteAddress()), error);
+    throw authThrottle.recordFailure(clientAddress(res, req), error);
   }
 }
 
 /** Returns whether a body follows. Throws when its media type or its announced length already refuses it. */
-function expectsBody(
-  request: AdmittedRequest,
-  { route, limitBytes }: PreparedRoute,
-  req: HttpRequest,
-): boolean {
-  if (!announcesBody(req) && route.optionalBody === true) return false;
+function expectsBody(request: AdmittedRequest, prepared: PreparedRoute, req: HttpRequest): boolean {
+  if (!announcesBody(req) && prepared.route.optionalBody === true) return false;
   requireJson(req.getHeader('content-type'));
-  const lengthBytes = Number(req.getHeader('content-length'));
-  if (lengthBytes > limitBytes) {
-    if (!isDiscarded(lengthBytes, limitBytes)) request.endsConnection = true;
-    throw bodyTooLarge(limitBytes);
-  }
+  requireLength(request, prepared, req);
   return true;
+}
+
+/** Throws `body_too_large` when the announced length is above the limit. */
+function requireLength(request: AdmittedRequest, { limitBytes }: PreparedRoute, req: HttpRequest): void {
+  const lengthBytes = Number(req.getHeader('content-length'));
+  if (lengthBytes <= limitBytes) return;
+  if (!isDiscarded(lengthBytes, limitBytes)) request.endsConnection = true;
+  throw bodyTooLarge(limitBytes);
+}
+
+function storageFull(): AppError {
+  return new AppError(
+    'storage_full',
+    'The disk of the server is full, so nothing new can be stored. Reading, cancelling and deleting still work. Whoever runs the server has to free disk space; then requests like this one are accepted again.',
+  );
 }

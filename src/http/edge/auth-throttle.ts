@@ -6,11 +6,11 @@
  * The throttle remembers at most 10,000 addresses and forgets those first whose last wrong token is the oldest.
  */
 import { AppError } from '#src/core/errors.ts';
+import { parseAddress } from '#src/core/ip-address.ts';
 
 const MAX_FREE_ATTEMPTS = 50;
 const MAX_WAIT_S = 60;
 const MAX_ADDRESSES = 10_000;
-const IPV4_MAPPED_PREFIX = '00000000000000000000ffff';
 
 interface Bucket {
   readonly level: number;
@@ -32,10 +32,10 @@ export class AuthThrottle {
   }
 
   /**
-   * Counts a wrong token from `address` (4 or 16 bytes) and returns the error to answer with: `refusal`, or
+   * Counts a wrong token from `address`, an IP address as text, and returns the error to answer with: `refusal`, or
    * `too_many_attempts` once the address has used up its free attempts.
    */
-  recordFailure(address: Uint8Array, refusal: AppError): AppError {
+  recordFailure(address: string, refusal: AppError): AppError {
     const key = networkOf(address);
     const atS = this.#nowS();
     const last = this.#buckets.get(key);
@@ -57,8 +57,6 @@ export class AuthThrottle {
 }
 
 /** Returns the IPv4 address, or the first 64 bits of an IPv6 address: one client usually owns all of the rest. */
-function networkOf(address: Uint8Array): string {
-  const bytes = Buffer.from(address);
-  const isMapped = bytes.length === 16 && bytes.subarray(0, 12).toString('hex') === IPV4_MAPPED_PREFIX;
-  return (isMapped ? bytes.subarray(12) : bytes.subarray(0, 8)).toString('hex');
+function networkOf(address: string): string {
+  return parseAddress(address)?.bytes.slice(0, 8).join('.') ?? '';
 }

@@ -6,6 +6,7 @@
  *       │                      ▲       ├─▶ streaming ─▶ over
  *       └──────────────────────┘       └─▶ deferred ──▶ over
  *
+ *   A reply that waits for something stays in `handling`, and its idempotency record is stored before.
  *   Any phase after `callback` becomes `gone` when the client leaves. Work that has begun goes on then, because others
  *   may depend on it; only its answer is dropped.
  *
@@ -14,25 +15,20 @@
  * - A GET whose handler returns at once is answered within the callback of uWebSockets.js: no promise, no abort handler.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AppError } from '#src/core/errors.ts';
 import { beginIdempotent, type IdempotentAttempt } from '../idempotency/idempotency.ts';
-import { DeferredAnswer } from '../reply/deferred-answer.ts';
-import { EventStream, STREAM_HEADERS } from '../reply/event-stream.ts';
+import { DeferredAnswer, whilePending } from '../reply/deferred-answer.ts';
 import { problemReply, toAppError } from '../reply/problem.ts';
-import { type DeferredReply, ok, type PlainReply, type Reply, type StreamReply } from '../reply/reply.ts';
-import {
-  type EncodedReply,
-  encodeReply,
-  isLarge,
-  writeHead,
-  writeInPieces,
-  writeWhole,
-} from '../reply/write-reply.ts';
+import { type DeferredReply, ok, type PlainReply, type Reply, type WaitingReply } from '../reply/reply.ts';
+import { type EncodedReply, encodeReply } from '../reply/write-reply.ts';
 import { pathWith } from '../route.ts';
 import { type AdmittedRequest, admit, type PreparedRoute } from './admission.ts';
-import { CALLBACK, GONE, HANDLING, OVER, type Phase, RECEIVING, SENDING } from './exchange-phase.ts';
+import { BodyStream } from './body-stream.ts';
+import { ExchangeState, HANDLING, type Phase, RECEIVING } from './exchange-state.ts';
 import type { HttpContext } from './http-context.ts';
 import { parseJsonBody } from './json-body.ts';
+import { ReplySender } from './reply-sender.ts';
 import { readBody } from './request-body.ts';
 
 const NO_BODY = Buffer.alloc(0);
@@ -42,7 +38,8 @@ export class HttpExchange {
   readonly #context: HttpContext;
   readonly #res: HttpResponse;
   readonly #request: AdmittedRequest;
-  #phase: Phase = CALLBACK;
+  readonly #state: ExchangeState;
+  readonly #sender: ReplySender;
   #attempt: IdempotentAttempt | undefined;
   /** Resolves once everything that the handler of a GET has read is on disk. */
   #observed: Promise<void> | undefined;
@@ -52,10 +49,17 @@ export class HttpExchange {
     this.#context = context;
     this.#res = res;
     this.#request = request;
+    this.#state = new ExchangeState(res, request, context.inFlight);
+    this.#sender = new ReplySender(prepared, context, res, request, this.#state);
+  }
+
+  get #phase(): Phase {
+    return this.#state.phase;
   }
 
   /** Takes the request. uWebSockets.js reuses `req` when this returns. */
   receive(req: HttpRequest): void {
+    this.#state.receive(req);
     let expectsBody: boolean;
     try {
       expectsBody = admit(this.#request, this.#prepared, this.#context, this.#res, req);
@@ -63,14 +67,32 @@ export class HttpExchange {
       this.#refuse(error);
       return;
     }
-    if (expectsBody) {
-      this.#enter(RECEIVING);
+    if (this.#prepared.route.takesBytes === true) void this.#handleContent(expectsBody);
+    else if (expectsBody) {
+      this.#state.enter(RECEIVING);
       readBody(this.#res, this.#prepared.limitBytes, (body, isEnd) => this.#receiveBody(body, isEnd));
     } else this.#handleInTurn(NO_BODY);
   }
 
+  /** Runs a handler that reads the body as it arrives. What it has left unread is read before the reply is sent. */
+  async #handleContent(expectsBody: boolean): Promise<void> {
+    const request = this.#request;
+    const content = expectsBody ? new BodyStream(this.#res, this.#prepared.limitBytes) : undefined;
+    if (content !== undefined) {
+      request.content = content;
+      request.signal.addEventListener('abort', () => content.abandon());
+    }
+    this.#state.enter(HANDLING);
+    const attempt = async () => this.#replayOrRun(NO_BODY);
+    const reply = await attempt().catch((error: unknown) => this.#problem(error));
+    if ((await content?.discard()) === false) request.endsConnection = true;
+    if (request.endsConnection) await nextTurn(); // for the reason that `#refuse` gives
+    this.#finish(reply);
+  }
+
   #receiveBody(body: Buffer | AppError, isEnd: boolean): void {
     const request = this.#request;
+    this.#sender.restartClock();
     if (!isEnd) request.endsConnection = true;
     try {
       if (!Buffer.isBuffer(body)) throw body;
@@ -91,15 +113,15 @@ export class HttpExchange {
   #refuse(error: unknown): void {
     const reply = this.#problem(error);
     if (this.#request.endsConnection) {
-      this.#enter(RECEIVING);
-      setImmediate(() => this.#send(reply));
-    } else this.#send(reply);
+      this.#state.enter(RECEIVING);
+      setImmediate(() => this.#sender.send(reply));
+    } else this.#sender.send(reply);
   }
 
   /** Runs the handler; in the next turn when the connection is to end, for the reason that `#refuse` gives. */
   #handleInTurn(body: Buffer): void {
     if (this.#request.endsConnection) {
-      this.#enter(HANDLING);
+      this.#state.enter(HANDLING);
       setImmediate(() => this.#handle(body));
     } else this.#handle(body);
   }
@@ -115,7 +137,7 @@ export class HttpExchange {
       this.#finish(reply);
       return;
     }
-    this.#enter(HANDLING);
+    this.#state.enter(HANDLING);
     reply.then(
       (value) => this.#finish(value),
       (error: unknown) => this.#finish(this.#problem(error)),
@@ -128,8 +150,10 @@ export class HttpExchange {
     const { principal, idempotencyKey, headers, credential } = request;
     const { idempotency, observe } = this.#context;
     if (idempotencyKey !== undefined && idempotency !== undefined && principal !== undefined) {
+      route.checkAccess?.(request);
       const attempt = beginIdempotent(idempotency, {
         workspaceId: principal.workspaceId,
+        userId: principal.userId,
         method: route.method,
         path: this.#path(),
         key: idempotencyKey,
@@ -137,7 +161,7 @@ export class HttpExchange {
         headers,
         body,
       });
-      if (attempt.kind === 'replay') return attempt.reply;
+      if (attempt.kind === 'replay') return route.resume?.(request, attempt.reply) ?? attempt.reply;
       this.#attempt = attempt;
     }
     if (isMutation) return route.handle(request);
@@ -148,8 +172,11 @@ export class HttpExchange {
 
   /** Runs in the turn that made the reply, so that the idempotency record joins the commit of what the request did. */
   #finish(reply: Reply): void {
-    if (reply.kind === 'stream') this.#openStream(reply);
+    if (reply.kind === 'stream') this.#sender.openStream(reply);
     else if (reply.kind === 'deferred') this.#defer(reply);
+    else if (reply.kind === 'waiting') this.#wait(reply);
+    else if (reply.kind === 'file')
+      this.#sender.sendFile(reply, this.#observed, (error) => this.#problem(error));
     else this.#sendOnceCommitted(reply);
   }
 
@@ -161,17 +188,17 @@ export class HttpExchange {
       this.#attempt?.settle(encoded);
       committed = this.#prepared.isMutation ? this.#context.durable() : this.#observed;
     } catch (error) {
-      this.#send(this.#problem(error));
+      this.#sender.send(this.#problem(error));
       return;
     }
     if (committed === undefined) {
-      this.#send(encoded);
+      this.#sender.send(encoded);
       return;
     }
-    if (this.#phase.name !== 'deferred') this.#enter(HANDLING);
+    if (this.#phase.name !== 'deferred') this.#state.enter(HANDLING);
     committed.then(
-      () => this.#send(encoded),
-      (error: unknown) => this.#send(this.#problem(error)),
+      () => this.#sender.send(encoded),
+      (error: unknown) => this.#sender.send(this.#problem(error)),
     );
   }
 
@@ -184,103 +211,45 @@ export class HttpExchange {
   }
 
   #defer({ value, failed }: DeferredReply): void {
-    const { requestId, endsConnection, principal } = this.#request;
-    const { heartbeatMs, pendingAnswers } = this.#context;
-    this.#enter(HANDLING); // registers the abort handler, without which the timer could outlive the client
+    const { endsConnection } = this.#request;
+    const { heartbeatMs } = this.#context;
+    this.#state.enter(HANDLING); // registers the abort handler, without which the timer could outlive the client
     if (this.#phase.name !== 'gone') {
-      const answer = new DeferredAnswer(this.#res, requestId, heartbeatMs, endsConnection);
-      this.#enter({ name: 'deferred', answer, failed });
+      const answer = new DeferredAnswer(this.#res, this.#request, heartbeatMs, endsConnection);
+      this.#state.enter({ name: 'deferred', answer, failed });
     }
-    const { action } = this.#prepared;
-    const pending = { caller: principal, action, revoke: (error: AppError) => this.#revoke(error) };
-    pendingAnswers.add(pending);
-    value
-      .finally(() => pendingAnswers.delete(pending))
-      .then(
-        (result) => this.#finish(ok(result)),
-        (error: unknown) => this.#finish(this.#problem(error)),
-      );
+    this.#whilePending(value).then(
+      (result) => this.#finish(ok(result)),
+      (error: unknown) => this.#finish(this.#problem(error)),
+    );
   }
 
-  /** Ends a deferred reply whose caller has lost the right to it. The rest is as if the client had left. */
+  #wait({ accepted, reply }: WaitingReply): void {
+    this.#attempt?.settle(this.#encode(accepted));
+    this.#attempt = undefined;
+    this.#state.enter(HANDLING);
+    this.#whilePending(reply).then(
+      (value) => {
+        this.#observed = this.#context.durable(); // it may tell of what was read just now
+        this.#finish(value);
+      },
+      (error: unknown) => this.#finish(this.#problem(error)),
+    );
+  }
+
+  /** Resolves with the value. Until then the exchange is answered at once when its caller loses the right to it. */
+  #whilePending<T>(value: Promise<T>): Promise<T> {
+    const { action } = this.#prepared;
+    const { principal: caller } = this.#request;
+    const pending = { caller, action, revoke: (error: AppError) => this.#revoke(error) };
+    return whilePending(this.#context.pendingAnswers, pending, value);
+  }
+
+  /** Ends a deferred or waiting reply whose caller has lost the right to it. The rest is as if the client had left. */
   #revoke(error: AppError): void {
     if (this.#phase.name === 'gone') return;
-    this.#send(this.#problem(error));
-    this.#phase = GONE;
-    this.#request.abandon();
-  }
-
-  #send(reply: EncodedReply): void {
-    const phase = this.#phase;
-    if (phase.name === 'gone') {
-      this.#release();
-      return;
-    }
-    const { requestId, headOnly, endsConnection } = this.#request;
-    if (phase.name === 'deferred') {
-      phase.answer.stop();
-      if (phase.answer.hasBegun && reply.kind === 'bytes') {
-        this.#conclude();
-        phase.answer.end(reply.bytes);
-        return;
-      }
-    }
-    if (!headOnly && !endsConnection && isLarge(reply)) {
-      this.#enter(SENDING);
-      writeInPieces(this.#res, reply, requestId, () => this.#conclude());
-      return;
-    }
-    const isCorked = phase.name === 'callback';
-    this.#conclude();
-    writeWhole(this.#res, reply, { requestId, headOnly, close: endsConnection, isCorked });
-  }
-
-  #openStream({ open }: StreamReply): void {
-    const res = this.#res;
-    this.#enter(HANDLING);
-    this.#release();
-    if (this.#phase.name === 'gone') return;
-    const { requestId, headOnly, principal } = this.#request;
-    res.cork(() => {
-      writeHead(res, 200, requestId, STREAM_HEADERS);
-      if (headOnly) {
-        this.#phase = OVER;
-        res.endWithoutBody();
-        return;
-      }
-      const stream = new EventStream(res, principal, this.#context.streams);
-      this.#enter({ name: 'streaming', stream });
-      stream.start(open);
-    });
-  }
-
-  /** Goes to another phase, unless the client has left. Leaving `callback` registers the abort handler. */
-  #enter(phase: Phase): void {
-    const { name } = this.#phase;
-    if (name === 'gone') return;
-    this.#phase = phase;
-    if (name !== 'callback') return;
-    this.#context.inFlight.add(this);
-    this.#res.onAborted(() => this.#abandon());
-  }
-
-  /** Releases what the phase owns: the client has left. A handler that is at work keeps its place in `inFlight`. */
-  #abandon(): void {
-    const phase = this.#phase;
-    this.#phase = GONE;
-    this.#request.abandon();
-    if (phase.name === 'receiving' || phase.name === 'sending') this.#release();
-    else if (phase.name === 'deferred') phase.answer.stop();
-    else if (phase.name === 'streaming') phase.stream.close();
-  }
-
-  #conclude(): void {
-    if (this.#phase.name !== 'callback') this.#release();
-    this.#phase = OVER;
-  }
-
-  #release(): void {
-    this.#context.inFlight.delete(this);
+    this.#sender.send(this.#problem(error));
+    this.#state.leave();
   }
 
   #problem(error: unknown): EncodedReply {

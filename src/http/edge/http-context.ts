@@ -1,9 +1,13 @@
-import type { Auth } from '#src/core/principal.ts';
+import type { Auth, Principal } from '#src/core/principal.ts';
+import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import type { PendingAnswer } from '../reply/deferred-answer.ts';
 import type { OpenStreams } from '../reply/event-stream.ts';
 import type { ErrorLog } from '../reply/problem.ts';
 import type { AuthThrottle } from './auth-throttle.ts';
+import type { ClientAddressOf } from './client-address.ts';
+import type { AllowedOriginOf } from './cors.ts';
+import type { RequestLog } from './request-log.ts';
 
 /** What the HTTP server needs from the rest of the server. */
 export interface HttpDependencies {
@@ -20,20 +24,44 @@ export interface HttpDependencies {
     readonly uncommitted: Promise<void> | undefined;
   };
   readonly idempotency?: Idempotency;
+  /** The address at which browsers reach this server, if it is configured. */
+  readonly publicUrl?: string | undefined;
   /** While it returns true, every route but the health checks answers 503. Open event streams go on. */
   readonly draining?: () => boolean;
+  /** While it returns true, requests that would store something new answer 507. */
+  readonly full?: () => boolean;
   /** How many event streams one workspace may have open at once; 0 means any number. */
   readonly streamsPerWorkspace?: number;
   /** The interval at which a deferred reply sends white space while its value is awaited. */
   readonly heartbeatMs?: number;
+  /** Nothing is logged of requests when absent, but for failures that nobody expected. */
+  readonly requestLog?: RequestLog;
+  /** Where requests are counted, if anywhere. */
+  readonly metrics?: ServerMetrics | undefined;
+  /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies?: readonly string[];
+  /** Returns the caller of a ticket for an event stream and uses it up. Throws `unauthenticated`. Absent: there are none. */
+  readonly redeemTicket?: (
+    ticket: string,
+    purpose: { readonly action: string; readonly sessionId: string },
+  ) => Principal;
+  /** Origins whose pages may read answers, such as `https://app.example`. */
+  readonly corsOrigins?: readonly string[];
 }
 
 /** The dependencies with their defaults, and what all requests of one server share. */
-export interface HttpContext extends Required<Omit<HttpDependencies, 'idempotency'>> {
+export interface HttpContext
+  extends Required<
+    Omit<HttpDependencies, 'idempotency' | 'metrics' | 'publicUrl' | 'trustedProxies' | 'corsOrigins'>
+  > {
   readonly idempotency: Idempotency | undefined;
+  readonly metrics: ServerMetrics | undefined;
+  readonly publicUrl: string | undefined;
   readonly streams: OpenStreams;
   /** One entry for each request that has not been answered yet. */
   readonly inFlight: Set<unknown>;
   readonly pendingAnswers: Set<PendingAnswer>;
   readonly authThrottle: AuthThrottle;
+  readonly clientAddress: ClientAddressOf;
+  readonly allowedOrigin: AllowedOriginOf;
 }

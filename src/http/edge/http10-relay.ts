@@ -12,6 +12,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError } from '#src/core/errors.ts';
+import { listenFailure } from '#src/core/listen-failure.ts';
 import { problemReply } from '../reply/problem.ts';
 import { GENERAL_HEADERS } from '../reply/write-reply.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
@@ -87,7 +88,7 @@ export async function openHttp10Relay(options: Http10RelayOptions): Promise<Http
   });
   server.listen(port, host);
   await once(server, 'listening').catch((cause: NodeJS.ErrnoException) => {
-    throw new Error(`Cannot listen on ${host}, port ${port}, for HTTP/1.0: ${cause.message}`, { cause });
+    throw new Error(listenFailure(cause.code, { host, port }, 'TROUPE_HTTP10_PORT'), { cause });
   });
   const address = server.address();
   return {

@@ -4,13 +4,25 @@ import { invalidRequest } from './violations.ts';
 
 const HOST = /^(?:[a-z0-9](?:[a-z0-9._-]{0,253})|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
 
+/** The headers by which a browser says where a request comes from, and the host that it asked for; empty when missing. */
+export interface RequestOrigin {
+  readonly origin: string;
+  readonly fetchSite: string;
+  readonly host: string;
+}
+
 /**
  * Throws `cross_origin` when a browser says that a page of another origin sends the request. Requests that do not come
- * from a browser carry neither header and pass.
+ * from a browser carry neither header and pass. `publicUrl` is the address at which browsers reach this server, if it is
+ * configured: a proxy in front may have replaced the host.
  */
-export function requireSameOrigin(origin: string, fetchSite: string, host: string): void {
-  if (fetchSite !== '' && fetchSite !== 'same-origin' && fetchSite !== 'none') refuse();
-  if (origin !== '' && hostOf(origin) !== host.toLowerCase()) refuse();
+export function requireSameOrigin(from: RequestOrigin, publicUrl: string | undefined): void {
+  const { origin, fetchSite, host } = from;
+  // Pages cannot set `Sec-Fetch-Site`: the browser has compared the origins itself, before any proxy.
+  if (fetchSite === 'same-origin') return;
+  if (fetchSite !== '' && fetchSite !== 'none') refuse();
+  if (origin === '' || hostOf(origin) === host.toLowerCase()) return;
+  if (publicUrl === undefined || new URL(publicUrl).origin !== origin.toLowerCase()) refuse();
 }
 
 /**

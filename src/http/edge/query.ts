@@ -1,5 +1,6 @@
-import type { TObject, TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
 import type { Violation } from '#src/core/errors.ts';
+import type { QuerySchema } from '../route.ts';
 import { createCheck, invalidRequest } from './violations.ts';
 
 const MAX_VIOLATIONS = 8;
@@ -11,7 +12,7 @@ export type QueryParser = (text: string | undefined) => unknown;
  * Returns a strict parser: it throws `invalid_request` for unknown and repeated parameters and for values that do not
  * match. Without a schema every parameter is unknown.
  */
-export function createQueryParser(schema: TObject | undefined): QueryParser {
+export function createQueryParser(schema: QuerySchema | undefined): QueryParser {
   const properties = schema?.properties ?? {};
   const check = schema === undefined ? undefined : createCheck(schema, 'query/');
   const defaults = Object.freeze(defaultsOf(properties));

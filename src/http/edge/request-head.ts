@@ -3,6 +3,7 @@ import type { HttpRequest } from 'uWebSockets.js';
 import { randomBytes } from 'node:crypto';
 import { AppError } from '#src/core/errors.ts';
 import { parseIdempotencyKey } from '../idempotency/idempotency.ts';
+import type { openEndOf } from '../route.ts';
 
 const MAX_REQUEST_ID_CHARACTERS = 128;
 const processId = randomBytes(6).toString('hex');
@@ -15,22 +16,28 @@ export function requestIdFor(header: string): string {
   return isUsable ? header : `req_${processId}${(++requestCount).toString(36)}`;
 }
 
-/** Returns the parameters of the path, percent-decoded. */
-export function copyParams(req: HttpRequest, names: readonly string[]): Record<string, string> {
+/** Returns the parameters of the path, percent-decoded. `openEnd` is the one that takes all that follows. */
+export function copyParams(
+  req: HttpRequest,
+  names: readonly string[],
+  openEnd: ReturnType<typeof openEndOf>,
+): Record<string, string> {
   const params: Record<string, string> = {};
   for (let i = 0; i < names.length; i++) {
-    const text = req.getParameter(i);
-    params[names[i]!] = text.includes('%') ? decode(text) : text;
+    const isOpen = names[i] === openEnd?.name;
+    const text = isOpen ? req.getUrl().slice(openEnd?.before.length) : req.getParameter(i);
+    // An id with a `%` is implausible, but a file may have such a name: there, nothing is what stands for no text.
+    params[names[i]!] = text.includes('%') ? (decode(text) ?? (isOpen ? '' : text)) : text;
   }
   return params;
 }
 
-/** Returns a segment that cannot be decoded unchanged; its `%` then makes it an implausible id. */
-function decode(text: string): string {
+/** Returns undefined for a text that cannot be decoded. */
+function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text;
+    return undefined;
   }
 }
 
@@ -44,8 +51,22 @@ export function readIdempotencyKey(req: HttpRequest): string | undefined {
 /** Returns the named headers; one that is missing is the empty string. */
 export function copyHeaders(req: HttpRequest, names: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = {};
-  for (const name of names) headers[name] = req.getHeader(name);
+  for (const name of names) {
+    const value = req.getHeader(name);
+    headers[name] = value !== '' && LISTS.has(name) ? joinLines(req, name) : value;
+  }
   return headers;
+}
+
+/** Headers whose value is a list, so that it may be sent in several lines (RFC 9110, section 5.3). */
+const LISTS: ReadonlySet<string> = new Set(['if-match', 'if-none-match']);
+
+function joinLines(req: HttpRequest, wanted: string): string {
+  const lines: string[] = [];
+  req.forEach((name, value) => {
+    if (name === wanted) lines.push(value);
+  });
+  return lines.join(', ');
 }
 
 /** Returns whether the headers announce a body. */

@@ -68,25 +68,14 @@ function describe(error: SchemaError, schema: TSchema, prefix: string): Violatio
     const names = Object.keys(schemaAt(schema, error.schemaPath)?.properties ?? {});
     return [{ path, message: `must have at least one of ${names.join(', ')}` }];
   }
-  const violations = describeSchemaError(error, path, path + separator);
-  const pattern =
-    error.keyword === 'additionalProperties' ? namePattern(schema, error.schemaPath) : undefined;
-  if (pattern === undefined) return violations;
-  return violations.map((violation) => ({
-    ...violation,
-    message: `is not an allowed name: it must match ${pattern}`,
-  }));
-}
-
-/** Returns the pattern for the names of an object whose members the caller names. */
-function namePattern(schema: TSchema, schemaPath: string): string | undefined {
-  const patterns = schemaAt(schema, schemaPath)?.patternProperties;
-  return patterns === undefined ? undefined : Object.keys(patterns).join(' or ');
+  if (error.keyword === 'propertyNames') return []; // The validator also reports what is wrong with each name.
+  if (error.schemaPath.endsWith('/propertyNames') && error.keyword === 'pattern')
+    return [{ path, message: `is not an allowed name: it must match ${error.params.pattern}` }];
+  return describeSchemaError(error, path, path + separator);
 }
 
 interface ObjectSchema {
   readonly properties?: object;
-  readonly patternProperties?: object;
 }
 
 function schemaAt(schema: TSchema, schemaPath: string): ObjectSchema | undefined {
@@ -108,8 +97,7 @@ function withoutLosingBranches(errors: readonly SchemaError[]): readonly SchemaE
     for (const error of errorsWithin(union, errors)) {
       const branch = branchOf(union, error);
       const isTag =
-        (error.keyword === 'const' || error.keyword === 'enum') &&
-        /^(\/properties\/[^/]+)?$/.test(error.schemaPath.slice(branch.length));
+        error.keyword === 'const' && /^(\/properties\/[^/]+)?$/.test(error.schemaPath.slice(branch.length));
       if (isTag || (error.keyword === 'type' && error.instancePath === union.instancePath))
         losing.set(`${union.instancePath} ${branch}`, { place: union.instancePath, schemaPath: branch });
     }

@@ -3,6 +3,7 @@
  * after a crash either both exist or neither. Keys whose first request is still running are known in memory only.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import nacl from 'tweetnacl';
 import { AppError } from '#src/core/errors.ts';
 import { type IdempotencyRecord, idempotencyExpiries, idempotencyRecords } from '#storage/idempotency.ts';
@@ -11,21 +12,27 @@ import type { Store } from '#storage/store.ts';
 import type { Idempotency, IdempotentRequest, IdempotentStart, StoredReply } from './idempotency.ts';
 
 const RETENTION_MS = 24 * 60 * 60 * 1000;
-const SWEEP_INTERVAL_MS = 10 * 60 * 1000;
-const MAX_SWEPT_RECORDS = 1_000;
+const SWEEP_INTERVAL_MS = 60 * 1000;
+/** Records that are removed in one commit. */
+const SWEEP_BATCH = 200;
+/** A sweep that takes longer ends; the next one goes on. */
+const MAX_SWEEP_MS = 30 * 1000;
 const TIME_DIGITS = 15;
 
 export class IdempotencyStore implements Idempotency, Disposable {
   readonly #store: Store;
   readonly #now: () => number;
   readonly #running = new Set<string>();
-  readonly #sweep: NodeJS.Timeout;
+  readonly #timer: NodeJS.Timeout;
+  #isSweeping = false;
+  #isClosed = false;
 
   /** `now` returns milliseconds since 1970. */
   constructor(store: Store, now: () => number = Date.now) {
     this.#store = store;
     this.#now = now;
-    this.#sweep = setInterval(() => this.sweep(), SWEEP_INTERVAL_MS).unref();
+    // A sweep fails only when a commit does, which ends the server.
+    this.#timer = setInterval(() => void this.sweep().catch(() => {}), SWEEP_INTERVAL_MS).unref();
   }
 
   /** Claims the key for a request. Throws `idempotency_key_reused` or `idempotency_in_progress`. */
@@ -58,13 +65,29 @@ export class IdempotencyStore implements Idempotency, Disposable {
     };
   }
 
-  /** Removes expired records, at most 1,000 at a time. */
-  sweep(): void {
+  /** Removes all expired records, a batch for each commit, however fast they come. Resolves when it is over. */
+  async sweep(): Promise<void> {
+    if (this.#isSweeping) return;
+    this.#isSweeping = true;
+    const endMs = performance.now() + MAX_SWEEP_MS;
+    try {
+      while (!this.#isClosed && this.#sweepBatch() && performance.now() < endMs) {
+        await nextTurn();
+        await this.#store.durable();
+      }
+    } finally {
+      this.#isSweeping = false;
+    }
+  }
+
+  /** Returns whether there may be more. */
+  #sweepBatch(): boolean {
     const now = timeText(this.#now());
-    const due = [...this.#store.listKeys(idempotencyExpiries, SYSTEM, [], MAX_SWEPT_RECORDS)];
+    const due = [...this.#store.listKeys(idempotencyExpiries, SYSTEM, [], SWEEP_BATCH)].filter(
+      ([time = now]) => time <= now,
+    );
     this.#store.write((tx) => {
-      for (const [time, workspaceId, digest] of due) {
-        if (time === undefined || workspaceId === undefined || digest === undefined || time > now) return;
+      for (const [time = '', workspaceId = '', digest = ''] of due) {
         const record = tx.get(idempotencyRecords, workspaceId, digest);
         // The key may have been used again since then; the newer record has an expiry of its own.
         if (record !== undefined && timeText(record.expiresAtMs) <= now) {
@@ -73,10 +96,12 @@ export class IdempotencyStore implements Idempotency, Disposable {
         tx.remove(idempotencyExpiries, SYSTEM, time, workspaceId, digest);
       }
     });
+    return due.length === SWEEP_BATCH;
   }
 
   [Symbol.dispose](): void {
-    clearInterval(this.#sweep);
+    clearInterval(this.#timer);
+    this.#isClosed = true;
   }
 
   #put(request: IdempotentRequest, digest: string, reply: StoredReply): void {
@@ -96,8 +121,8 @@ export class IdempotencyStore implements Idempotency, Disposable {
   }
 }
 
-function digestOf({ method, path, key }: IdempotentRequest): string {
-  return createHash('sha256').update(`${method}\n${path}\n${key}`).digest('base64url');
+function digestOf({ userId, method, path, key }: IdempotentRequest): string {
+  return createHash('sha256').update(`${userId}\n${method}\n${path}\n${key}`).digest('base64url');
 }
 
 /** Returns a time in milliseconds as text of fixed width, so that keys sort by time. */

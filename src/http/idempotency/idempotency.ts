@@ -4,8 +4,8 @@
  */
 import { createHmac } from 'node:crypto';
 import { AppError } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Reply } from '../reply/reply.ts';
+import type { UserId, WorkspaceId } from '#src/core/ids.ts';
+import type { BytesReply, EmptyReply } from '../reply/reply.ts';
 import type { EncodedReply } from '../reply/write-reply.ts';
 
 /** A reply as it is stored with its key, ready to be sent again. */
@@ -19,6 +19,8 @@ export interface StoredReply {
 
 export interface IdempotentRequest {
   readonly workspaceId: WorkspaceId;
+  /** A key belongs to one user: others who send it make another request. */
+  readonly userId: UserId;
   readonly method: string;
   /** The path as requested, without the query. */
   readonly path: string;
@@ -69,7 +71,7 @@ export function beginIdempotent(
     readonly body: Uint8Array;
     readonly headers: Readonly<Record<string, string>>;
   },
-): IdempotentAttempt | { readonly kind: 'replay'; readonly reply: Reply } {
+): IdempotentAttempt | { readonly kind: 'replay'; readonly reply: BytesReply | EmptyReply } {
   const { body, headers, ...rest } = request;
   const hash = createHmac('sha256', rest.key).update(body);
   for (const [name, value] of Object.entries(headers)) hash.update(`\n${name}: ${value}`);
@@ -91,7 +93,7 @@ function stored(reply: EncodedReply): StoredReply {
   return { status, headers, contentType: reply.contentType, bytes };
 }
 
-function replayed({ status, headers, contentType, bytes }: StoredReply): Reply {
+function replayed({ status, headers, contentType, bytes }: StoredReply): BytesReply | EmptyReply {
   const marked = { ...headers, 'idempotency-replayed': 'true' };
   if (contentType === '') return { kind: 'empty', status, headers: marked };
   return { kind: 'bytes', status, contentType, bytes, headers: marked };

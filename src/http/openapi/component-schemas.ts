@@ -2,41 +2,148 @@ import { isDeepStrictEqual } from 'node:util';
 
 type Json = Readonly<Record<string, unknown>>;
 
-const COMPONENTS = '#/components/schemas/';
+/** Whether a schema describes what clients send or what they receive. */
+export type Direction = 'request' | 'response';
 
-/** The named schemas of an OpenAPI document. A schema with an `$id` is listed here once and referenced elsewhere. */
+const COMPONENTS = '#/components/schemas/';
+/** Keywords whose value is a schema, a list of schemas, or a map of schemas. All others are copied as they are. */
+const WITH_SCHEMA = new Set(['items', 'additionalProperties', 'propertyNames', 'not']);
+const WITH_LIST = new Set(['anyOf', 'oneOf', 'allOf']);
+const WITH_MAP = new Set(['properties', 'patternProperties']);
+
+/**
+ * The named schemas of an OpenAPI document. A schema with an `$id` is listed here once and referenced elsewhere. Schemas
+ * are written as code generators understand them:
+ *
+ * - What clients receive may have further members, so that members can be added; what they send may not.
+ * - A union whose variants a member tells apart is `oneOf` with a `discriminator`.
+ * - A group of members of which one is required is left to the description, so is a default, and a secret is a
+ *   `password`. Titles are labels for forms, of which generators would make names.
+ *
+ * All request schemas are converted before the response schemas. A schema that differs between the two is named
+ * `…Output` where clients receive it.
+ */
 export class ComponentSchemas {
-  readonly #schemas: Record<string, Json> = {};
+  readonly #replacements: Readonly<Record<string, object>>;
+  readonly #examples: Json;
+  readonly #requests: Record<string, Json> = {};
+  readonly #responses: Record<string, Json> = {};
+
+  /**
+   * `replacements` are used in place of schemas with these names, for shapes that others than `src/wire` own. `examples` are
+   * values by the names of response schemas.
+   */
+  constructor(replacements: Readonly<Record<string, object>> = {}, examples: Json = {}) {
+    this.#replacements = replacements;
+    this.#examples = examples;
+  }
 
   /** All schemas, sorted by name. */
   get all(): Json {
-    return Object.fromEntries(Object.entries(this.#schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
+    const schemas = Object.entries({ ...this.#requests, ...this.#responses });
+    return Object.fromEntries(schemas.sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** Adds a schema. Throws when a different schema has this name. */
-  add(name: string, schema: Json): void {
-    const known = this.#schemas[name];
+  /** Adds a schema and returns its name. Throws when a different schema of this direction has the name. */
+  add(name: string, schema: Json, direction: Direction): string {
+    const requested = this.#requests[name];
+    if (direction === 'response' && requested !== undefined) {
+      if (isDeepStrictEqual(requested, schema)) return name;
+      return this.#addTo(this.#responses, `${name}Output`, schema);
+    }
+    return this.#addTo(direction === 'request' ? this.#requests : this.#responses, name, schema);
+  }
+
+  #addTo(schemas: Record<string, Json>, name: string, schema: Json): string {
+    const known = schemas[name];
     if (known !== undefined && !isDeepStrictEqual(known, schema))
       throw new Error(`two different schemas are named ${name}`);
-    this.#schemas[name] = schema;
+    schemas[name] = schema;
+    return name;
   }
 
   /** Returns the schema as plain JSON, with references in place of named schemas. */
-  convert(schema: object): Json {
-    const copy: Record<string, unknown> = {};
-    for (const [keyword, value] of Object.entries(schema)) copy[keyword] = this.#convertValue(value);
-    const { $id, $ref, ...rest } = copy;
+  convert(schema: object, direction: Direction): Json {
+    const { $id, $ref, ...rest } = schema as Json;
     if (typeof $id === 'string') {
-      this.add($id, rest);
-      return { $ref: COMPONENTS + $id };
+      const example = direction === 'response' && $id in this.#examples ? [this.#examples[$id]] : undefined;
+      const named = {
+        ...this.#convertKeywords(this.#replacements[$id] ?? rest, direction),
+        ...(example && { examples: example }),
+      };
+      return { $ref: COMPONENTS + this.add($id, named, direction) };
     }
-    if (typeof $ref === 'string' && !$ref.startsWith('#')) return { ...rest, $ref: COMPONENTS + $ref };
-    return copy;
+    if (typeof $ref === 'string') return { ...rest, $ref: $ref.startsWith('#') ? $ref : COMPONENTS + $ref };
+    return this.#convertKeywords(rest, direction);
   }
 
-  #convertValue(value: unknown): unknown {
-    if (Array.isArray(value)) return value.map((item) => this.#convertValue(item));
-    if (value instanceof RegExp) return value.source;
-    return typeof value === 'object' && value !== null ? this.convert(value) : value;
+  #convertKeywords(schema: object, direction: Direction): Json {
+    const converted: Record<string, unknown> = {};
+    for (const [keyword, value] of Object.entries(schema)) {
+      if (keyword === 'title' || (keyword === 'anyOf' && isGroupOfRequired(value))) continue;
+      converted[keyword] = this.#convertValue(keyword, value, direction);
+    }
+    writeTags(schema as Json, converted);
+    writeOpenness(converted, direction);
+    if (converted.writeOnly === true) {
+      delete converted.writeOnly;
+      if (converted.type === 'string') converted.format ??= 'password';
+    }
+    return converted;
   }
+
+  #convertValue(keyword: string, value: unknown, direction: Direction): unknown {
+    if (value instanceof RegExp) return value.source;
+    if (WITH_SCHEMA.has(keyword) && isObject(value)) return this.convert(value, direction);
+    if (WITH_LIST.has(keyword) && Array.isArray(value))
+      return value.map((one: object) => this.convert(one, direction));
+    if (!WITH_MAP.has(keyword) || !isObject(value)) return value;
+    const members = Object.entries(value).map(([name, member]) => [
+      name,
+      isObject(member) ? describeDefault(this.convert(member, direction)) : member,
+    ]);
+    return Object.fromEntries(members);
+  }
+}
+
+/** Moves a member's default into its description: openapi-typescript takes members with a default for required ones. */
+function describeDefault(member: Json): Json {
+  if (!('default' in member)) return member;
+  const { default: value, description = '', ...rest } = member;
+  return { ...rest, description: `${String(description)} Default: \`${String(value)}\`.`.trim() };
+}
+
+/** Writes a union with a `discriminator` as `oneOf`, with the variant of each tag. */
+function writeTags(schema: Json, converted: Record<string, unknown>): void {
+  const { discriminator, anyOf } = schema;
+  if (!isObject(discriminator) || !Array.isArray(anyOf) || !Array.isArray(converted.anyOf)) return;
+  const references: readonly Json[] = converted.anyOf;
+  const tag = String(discriminator.propertyName);
+  const mapping = anyOf.map((variant: Json, index) => [tagOf(variant, tag), references[index]?.$ref]);
+  delete converted.anyOf;
+  converted.oneOf = references;
+  converted.discriminator = { propertyName: tag, mapping: Object.fromEntries(mapping) };
+}
+
+function tagOf({ properties }: Json, tag: string): string {
+  const member = isObject(properties) ? properties[tag] : undefined;
+  if (!isObject(member) || member.const === undefined) throw new Error(`a variant has no constant ${tag}`);
+  return String(member.const);
+}
+
+/** Lets objects that clients receive have further members, and says of objects without members that they may have any. */
+function writeOpenness(converted: Record<string, unknown>, direction: Direction): void {
+  if (converted.type !== 'object') return;
+  if (direction === 'response' && converted.additionalProperties === false)
+    delete converted.additionalProperties;
+  if (converted.properties === undefined) converted.additionalProperties ??= true;
+}
+
+function isGroupOfRequired(branches: unknown): boolean {
+  const isRequired = (branch: unknown) => isObject(branch) && Object.keys(branch).join() === 'required';
+  return Array.isArray(branches) && branches.every(isRequired);
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

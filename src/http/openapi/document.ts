@@ -1,16 +1,23 @@
 /** The OpenAPI 3.1 document. It is made from the route declarations alone. */
 import type { TSchema } from 'typebox';
 import { CATALOGUE, type ErrorCode } from '#src/core/errors.ts';
-import type { Auth } from '#src/core/principal.ts';
-import { paramNamesOf, type ResponseSpec, type Route } from '../route.ts';
+import type { Auth, Requirements } from '#src/core/principal.ts';
+import type { ResponseSpec, Route } from '../route.ts';
 import { ComponentSchemas } from './component-schemas.ts';
+import { ERROR_SCHEMAS, FAILURE_SCHEMAS } from './error-schemas.ts';
+import { usualHeaderName } from './header-names.ts';
 import { errorsByStatus } from './operation-errors.ts';
+import { parametersOf } from './parameters.ts';
+import { RESPONSE_EXAMPLES } from './response-examples.ts';
+import { TAGS } from './tags.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
 export interface OpenApiOptions {
   readonly version: string;
   readonly requirements: Auth['requirements'];
+  /** Schemas by the names of those that they replace: shapes that others than `src/wire` own. */
+  readonly schemas?: Readonly<Record<string, object>>;
 }
 
 export interface OpenApiDocument {
@@ -23,11 +30,12 @@ export interface OpenApiDocument {
 
 /** Returns the document for these routes. Throws when two different schemas have the same name. */
 export function createOpenApi(routes: readonly Route[], options: OpenApiOptions): OpenApiDocument {
-  const schemas = new ComponentSchemas();
-  schemas.add('Problem', PROBLEM);
+  const schemas = new ComponentSchemas({ ...FAILURE_SCHEMAS, ...options.schemas }, RESPONSE_EXAMPLES);
+  for (const { body } of routes) if (body !== undefined) schemas.convert(body, 'request');
+  for (const [name, schema] of Object.entries(ERROR_SCHEMAS)) schemas.add(name, schema, 'response');
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
-    const path = route.path.replace(/:(\w+)/g, '{$1}');
+    const path = route.path.replace(/:(\w+)\*?/g, '{$1}');
     paths[path] ??= {};
     paths[path][route.method.toLowerCase()] = operation(route, options, schemas);
   }
@@ -41,7 +49,7 @@ export function createOpenApi(routes: readonly Route[], options: OpenApiOptions)
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    tags: [...new Set(routes.flatMap((route) => route.tags))].map((name) => ({ name })),
+    tags: [...new Set(routes.flatMap((route) => route.tags))].map(describeTag),
     paths,
     components: {
       schemas: schemas.all,
@@ -63,8 +71,13 @@ export function createOpenApi(routes: readonly Route[], options: OpenApiOptions)
   };
 }
 
+function describeTag(name: string): Json {
+  const description = TAGS[name];
+  return description === undefined ? { name } : { name, description };
+}
+
 function operation(route: Route, { requirements }: OpenApiOptions, schemas: ComponentSchemas): Json {
-  const needs = route.access === 'public' ? undefined : requirements(route.access.action);
+  const needs = typeof route.access === 'string' ? undefined : requirements(route.access.action);
   const role = needs === undefined ? '' : `Role: ${needs.role} or higher.`;
   const description = [route.description ?? '', role].filter((part) => part !== '').join('\n\n');
   return {
@@ -72,40 +85,30 @@ function operation(route: Route, { requirements }: OpenApiOptions, schemas: Comp
     summary: route.summary,
     ...(description === '' ? {} : { description }),
     tags: route.tags,
-    security: needs === undefined ? [] : [{ bearer: needs.scopes, workspace: [] }],
-    parameters: parameters(route, schemas),
+    security: securityOf(route, needs),
+    parameters: parametersOf(route, schemas),
     ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, route, schemas) }),
+    ...(route.takesBytes === true && { requestBody: BYTES }),
     responses: responses(route, schemas),
   };
 }
 
-function parameters(route: Route, schemas: ComponentSchemas): Json[] {
-  const text = { type: 'string' };
-  return [
-    ...paramNamesOf(route.path).map((name) => ({ name, in: 'path', required: true, schema: text })),
-    ...Object.entries(route.query?.properties ?? {}).map(([name, schema]) => ({
-      name,
-      in: 'query',
-      required: (route.query?.required.includes(name) ?? false) && !('default' in schema),
-      schema: schemas.convert(schema),
-    })),
-    ...Object.entries(route.headers ?? {}).map(([name, description]) => ({
-      name,
-      in: 'header',
-      description,
-      schema: text,
-    })),
-    ...(route.method === 'POST' && route.access !== 'public' ? [IDEMPOTENCY_KEY] : []),
-    REQUEST_ID,
-  ];
+function securityOf({ access }: Route, needs: Requirements | undefined): Json[] {
+  if (access === 'token') return [{ bearer: [] }];
+  return needs === undefined ? [] : [{ bearer: needs.scopes, workspace: [] }];
 }
 
 function requestBody(body: TSchema, route: Route, schemas: ComponentSchemas): Json {
   return {
     required: route.optionalBody !== true,
-    content: { 'application/json': { schema: schemas.convert(body) } },
+    content: { 'application/json': { schema: schemas.convert(body, 'request') } },
   };
 }
+
+const BYTES: Json = {
+  required: true,
+  content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
+};
 
 function responses(route: Route, schemas: ComponentSchemas): Record<string, Json> {
   const byStatus: Record<string, Json> = {};
@@ -115,7 +118,7 @@ function responses(route: Route, schemas: ComponentSchemas): Record<string, Json
     const declared = route.responses[status];
     const codes = problems.get(status) ?? [];
     byStatus[status] = {
-      description: [declared?.description ?? '', describeCodes(codes)]
+      description: [declared?.description ?? '', describeStream(declared), describeCodes(codes)]
         .filter((part) => part !== '')
         .join('\n\n'),
       headers: {
@@ -124,8 +127,10 @@ function responses(route: Route, schemas: ComponentSchemas): Record<string, Json
           schema: { type: 'string' },
         },
         ...headers(declared),
+        ...(status === 429 || status === 503 ? RETRY_AFTER : {}),
       },
       ...content(declared, codes, schemas),
+      ...(codes.length > 0 && { 'x-error-codes': codes }),
     };
   }
   return byStatus;
@@ -138,86 +143,47 @@ function content(
 ): Json {
   const types: Record<string, Json> = {};
   if (declared !== undefined && (declared.schema !== undefined || declared.contentType !== undefined)) {
-    const { contentType = 'application/json' } = declared;
-    for (const type of typeof contentType === 'string' ? [contentType] : contentType) {
-      types[type] = mediaType(type, declared.schema, schemas);
+    const { schema, contentType = 'application/json' } = declared;
+    for (const type of typeof contentType === 'string' ? mediaTypesFor(contentType) : contentType) {
+      types[type] = { schema: schema === undefined ? fileSchema(type) : schemas.convert(schema, 'response') };
     }
   }
-  if (codes.length > 0) {
-    const code = { properties: { code: { enum: codes } } };
-    types['application/problem+json'] = {
-      schema: { allOf: [{ $ref: '#/components/schemas/Problem' }, code] },
-    };
-  }
+  if (codes.length > 0)
+    types['application/problem+json'] = { schema: { $ref: '#/components/schemas/Problem' } };
   return Object.keys(types).length === 0 ? {} : { content: types };
 }
 
-/** OpenAPI 3.1 cannot describe the items of a stream, so the schema of each `data:` line is an extension. */
-function mediaType(contentType: string, schema: TSchema | undefined, schemas: ComponentSchemas): Json {
-  const converted = schema === undefined ? {} : { schema: schemas.convert(schema) };
-  if (contentType !== 'text/event-stream') return converted;
-  return {
-    schema: {
-      type: 'string',
-      description: 'Server-sent events: an `id:` line, then one `data:` line of JSON.',
-    },
-    'x-event-schema': converted.schema ?? {},
-  };
+/** Returns the media types to list. Generators that know no ranges take a file of any type for bytes. */
+function mediaTypesFor(contentType: string): readonly string[] {
+  return contentType === '*/*' ? ['application/octet-stream', '*/*'] : [contentType];
+}
+
+/** Returns the schema of a response that is a file. */
+function fileSchema(contentType: string): Json {
+  return contentType.startsWith('text/') ? { type: 'string' } : { type: 'string', format: 'binary' };
 }
 
 function headers(declared: ResponseSpec | undefined): Json {
   const named = Object.entries(declared?.headers ?? {});
   return Object.fromEntries(
-    named.map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
+    named.map(([name, description]) => [usualHeaderName(name), { description, schema: { type: 'string' } }]),
   );
+}
+
+const RETRY_AFTER: Json = {
+  'Retry-After': {
+    description: 'How many seconds to wait before the request is repeated.',
+    required: true,
+    schema: { type: 'integer', minimum: 1 },
+  },
+};
+
+/** OpenAPI 3.1 cannot describe the items of a stream: the schema of the media type is that of each item. */
+function describeStream(declared: ResponseSpec | undefined): string {
+  if (declared?.contentType !== 'text/event-stream') return '';
+  return 'Server-sent events. The schema is that of the JSON in the `data:` line of each event.';
 }
 
 function describeCodes(codes: readonly ErrorCode[]): string {
   return codes.map((code) => `- \`${code}\`: ${CATALOGUE[code].title}`).join('\n');
 }
-
-const REQUEST_ID: Json = {
-  name: 'X-Request-Id',
-  in: 'header',
-  description: 'Returned with the response. The server generates one when it is missing.',
-  schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
-};
-
-const IDEMPOTENCY_KEY: Json = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  description:
-    'A request that is repeated with the same key and body within 24 hours takes effect once; the repetition gets the ' +
-    'first response again.',
-  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
-};
-
-const PROBLEM: Json = {
-  type: 'object',
-  description: 'A problem document (RFC 9457). Some codes have additional members.',
-  required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'requestId'],
-  properties: {
-    type: { type: 'string', format: 'uri' },
-    title: { type: 'string' },
-    status: { type: 'integer' },
-    detail: { type: 'string' },
-    instance: { type: 'string' },
-    code: { type: 'string', enum: Object.keys(CATALOGUE) },
-    requestId: { type: 'string' },
-    errors: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['path', 'message'],
-        properties: {
-          path: {
-            type: 'string',
-            description: 'JSON pointer into the body, or `query/<name>`, `header/<name>`.',
-          },
-          message: { type: 'string' },
-        },
-        additionalProperties: false,
-      },
-    },
-  },
-};

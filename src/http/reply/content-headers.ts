@@ -29,6 +29,50 @@ export function describeUntrusted(mimetype: string): {
   };
 }
 
+/** The media types of files whose names end so. What is not here is bytes of an unknown type. */
+const TYPES_OF_ENDINGS: Readonly<Record<string, string>> = {
+  avif: 'image/avif',
+  css: 'text/css',
+  csv: 'text/csv',
+  gif: 'image/gif',
+  gz: 'application/gzip',
+  htm: 'text/html',
+  html: 'text/html',
+  ipynb: 'application/x-ipynb+json',
+  jpeg: 'image/jpeg',
+  jpg: 'image/jpeg',
+  js: 'text/javascript',
+  json: 'application/json',
+  jsonl: 'application/x-ndjson',
+  log: 'text/plain',
+  md: 'text/markdown',
+  mp3: 'audio/mpeg',
+  mp4: 'video/mp4',
+  parquet: 'application/vnd.apache.parquet',
+  pdf: 'application/pdf',
+  png: 'image/png',
+  py: 'text/x-python',
+  svg: 'image/svg+xml',
+  toml: 'application/toml',
+  tsv: 'text/tab-separated-values',
+  txt: 'text/plain',
+  wav: 'audio/wav',
+  webp: 'image/webp',
+  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+  xml: 'application/xml',
+  yaml: 'application/yaml',
+  yml: 'application/yaml',
+  zip: 'application/zip',
+};
+
+/** Returns the headers for a file whose name and content are untrusted. */
+export function describeFile(name: string): ReturnType<typeof describeUntrusted> {
+  const ending = /\.([a-z0-9]+)$/i.exec(name)?.[1]?.toLowerCase() ?? '';
+  return describeUntrusted(
+    Object.hasOwn(TYPES_OF_ENDINGS, ending) ? TYPES_OF_ENDINGS[ending]! : UNKNOWN_TYPE,
+  );
+}
+
 /**
  * Returns a `Content-Disposition` that saves the body as `fileName`, which may be any text: once as quoted ASCII for old
  * clients, with `_` for other characters, and once in full (RFC 5987).

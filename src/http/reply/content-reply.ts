@@ -1,10 +1,11 @@
 /** Replies with content whose hash is known: all of it, one range of it, or 304 when the caller already has it. */
 import { AppError } from '#src/core/errors.ts';
-import { type BytesReply, type EmptyReply, raw } from './reply.ts';
+import { isKnown, READ_CONDITION } from './entity-tag.ts';
+import { type BytesReply, type EmptyReply, type FileReply, raw } from './reply.ts';
 
 /** The request headers that `contentReply` reads, with their documentation, for a route to declare. */
 export const CONTENT_HEADERS = {
-  'if-none-match': 'Entity tags of what the caller has. The reply is 304 when one of them is current.',
+  ...READ_CONDITION,
   range: 'One range of bytes. The whole content is sent when several are requested.',
   'if-range': 'An entity tag. The range is ignored unless the tag is current.',
 } as const;
@@ -22,27 +23,78 @@ export interface ByteRange {
   readonly last: number;
 }
 
+type RequestedContent = Readonly<Record<keyof typeof CONTENT_HEADERS, string>>;
+
 /** Returns the reply to a GET or, without honouring ranges, to a HEAD. Throws `range_not_satisfiable`. */
 export function contentReply(
   { bytes, sha256, contentType, headers }: Content,
-  requested: Readonly<Record<keyof typeof CONTENT_HEADERS, string>>,
+  requested: RequestedContent,
   headOnly: boolean,
 ): BytesReply | EmptyReply {
   const etag = `"${sha256}"`;
   const described = { ...headers, etag, 'accept-ranges': 'bytes' };
-  if (matches(requested['if-none-match'], etag)) return { kind: 'empty', status: 304, headers: described };
-  const honoursRange = !headOnly && (requested['if-range'] === '' || requested['if-range'] === etag);
+  if (isKnown(requested['if-none-match'], etag)) return { kind: 'empty', status: 304, headers: described };
   const size = bytes.byteLength;
-  const range = honoursRange ? parseByteRange(requested.range, size) : 'whole';
+  const range = rangeFor(requested, { etag, size }, headOnly);
   if (range === 'whole') return raw(contentType, bytes, described);
-  if (range === 'unsatisfiable') {
-    throw new AppError('range_not_satisfiable', `There are ${size} bytes.`, {
-      headers: { 'content-range': `bytes */${size}` },
-    });
-  }
   const { first, last } = range;
   const partHeaders = { ...described, 'content-range': `bytes ${first}-${last}/${size}` };
   return raw(contentType, bytes.subarray(first, last + 1), partHeaders, 206);
+}
+
+/** Content that is read while it is sent. `close` is called once. */
+export type FileContent = Omit<FileReply, 'kind' | 'status'> & {
+  readonly etag: string;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** Returns the reply to a GET of a file, or to a HEAD. Rejects with `range_not_satisfiable`. */
+export async function fileReply(
+  { etag, headers, ...content }: FileContent,
+  requested: RequestedContent,
+  headOnly: boolean,
+): Promise<FileReply | BytesReply | EmptyReply> {
+  const described = { ...headers, etag, 'accept-ranges': 'bytes' };
+  const { sizeBytes: size, contentType, read, close } = content;
+  const body = (range: ByteRange, status: number, head: FileContent['headers']): FileReply => ({
+    kind: 'file',
+    status,
+    contentType,
+    sizeBytes: range.last - range.first + 1,
+    read: (offset, length) => read(range.first + offset, length),
+    close,
+    headers: head,
+  });
+  let reply: FileReply | BytesReply | EmptyReply | undefined;
+  try {
+    if (isKnown(requested['if-none-match'], etag)) reply = { kind: 'empty', status: 304, headers: described };
+    else if (size === 0) reply = raw(contentType, '', described);
+    else {
+      const range = rangeFor(requested, { etag, size }, headOnly);
+      if (range === 'whole') return body({ first: 0, last: size - 1 }, 200, described);
+      const part = `bytes ${range.first}-${range.last}/${size}`;
+      return body(range, 206, { ...described, 'content-range': part });
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  await close();
+  return reply;
+}
+
+/** Returns the range to send; `whole` also for HEAD. Throws `range_not_satisfiable`. */
+function rangeFor(
+  requested: RequestedContent,
+  { etag, size }: { readonly etag: string; readonly size: number },
+  headOnly: boolean,
+): ByteRange | 'whole' {
+  const honoursRange = !headOnly && (requested['if-range'] === '' || requested['if-range'] === etag);
+  const range = honoursRange ? parseByteRange(requested.range, size) : 'whole';
+  if (range !== 'unsatisfiable') return range;
+  throw new AppError('range_not_satisfiable', `There are ${size} bytes.`, {
+    headers: { 'content-range': `bytes */${size}` },
+  });
 }
 
 /**
@@ -63,12 +115,4 @@ export function parseByteRange(header: string, size: number): ByteRange | 'whole
 function lastBytes(length: number, size: number): ByteRange | 'unsatisfiable' {
   if (length === 0 || size === 0) return 'unsatisfiable';
   return { first: Math.max(0, size - length), last: size - 1 };
-}
-
-/** Compares entity tags weakly, as RFC 9110 requires for `If-None-Match`. */
-function matches(ifNoneMatch: string, etag: string): boolean {
-  return ifNoneMatch.split(',').some((word) => {
-    const tag = word.trim();
-    return tag === '*' || tag === etag || tag === `W/${etag}`;
-  });
 }

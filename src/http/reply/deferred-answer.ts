@@ -7,15 +7,25 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import type { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
-import { writeHead } from './write-reply.ts';
+import { type ReplyStamp, writeHead } from './write-reply.ts';
 
-/** A request whose reply is deferred: its caller may lose the right to it in the meantime. */
+/** A request whose reply is deferred or waits: its caller may lose the right to it in the meantime. */
 export interface PendingAnswer {
   readonly caller: Principal | undefined;
   /** What the request does, as an action of the permission table. */
   readonly action: string | undefined;
   /** Answers with `error` at once and aborts the work, as if the client had left. */
   revoke(error: AppError): void;
+}
+
+/** Resolves with the value. Until then `answer` is one of those that are pending. */
+export function whilePending<T>(
+  all: Set<PendingAnswer>,
+  answer: PendingAnswer,
+  value: Promise<T>,
+): Promise<T> {
+  all.add(answer);
+  return value.finally(() => all.delete(answer));
 }
 
 const HEADERS: Readonly<Record<string, string>> = {
@@ -25,7 +35,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 
 export class DeferredAnswer {
   readonly #res: HttpResponse;
-  readonly #requestId: string;
+  readonly #stamp: ReplyStamp;
   readonly #timer: NodeJS.Timeout | undefined;
   #hasBegun = false;
 
@@ -33,9 +43,9 @@ export class DeferredAnswer {
    * The abort handler of `res` must call `stop`. With `endsConnection` nothing is sent before the value: once a body has
    * begun, uWebSockets.js 20 would write the `connection: close` header into it.
    */
-  constructor(res: HttpResponse, requestId: string, intervalMs: number, endsConnection: boolean) {
+  constructor(res: HttpResponse, stamp: ReplyStamp, intervalMs: number, endsConnection: boolean) {
     this.#res = res;
-    this.#requestId = requestId;
+    this.#stamp = stamp;
     if (!endsConnection) this.#timer = setInterval(() => this.#beat(), intervalMs);
   }
 
@@ -59,7 +69,7 @@ export class DeferredAnswer {
 
   #beat(): void {
     this.#res.cork(() => {
-      if (!this.#hasBegun) writeHead(this.#res, 200, this.#requestId, HEADERS);
+      if (!this.#hasBegun) writeHead(this.#res, 200, this.#stamp, HEADERS);
       this.#hasBegun = true;
       this.#res.write(' ');
     });

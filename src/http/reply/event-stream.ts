@@ -21,7 +21,10 @@ export const STREAM_HEADERS: Readonly<Record<string, string>> = {
   'x-accel-buffering': 'no',
 };
 
-const COMMENT = Buffer.from(':\n\n');
+/** No empty line follows, which would end an event: it is empty here, and some clients hand it to their user. */
+const COMMENT = Buffer.from(':\n');
+
+const MIN_RETRY_MS = 1000;
 
 /** How long a lagging client has to take the event that says that it is cut off. */
 const LEAVING_MS = 10_000;
@@ -72,7 +75,7 @@ export class EventStream implements EventSink {
       else if (this.write(this.#subscription?.probe() ?? COMMENT)) this.#subscription?.writable();
       return true;
     });
-    this.write(COMMENT);
+    this.write(retryField());
     this.#subscription = open(this);
     if (this.#over) this.#subscription.close();
   }
@@ -160,4 +163,12 @@ export class EventStream implements EventSink {
     this.#streams.delete(this);
     this.#subscription?.close();
   }
+}
+
+/**
+ * Returns the first line of a stream: how long `EventSource` waits before it reconnects. No empty line follows, for the
+ * reason that `COMMENT` gives. The time differs, so that the clients of a restarted server do not all come at once.
+ */
+function retryField(): Buffer {
+  return Buffer.from(`retry: ${MIN_RETRY_MS + Math.floor(Math.random() * MIN_RETRY_MS)}\n`);
 }

@@ -1,5 +1,6 @@
 import { AppError, CATALOGUE } from '#src/core/errors.ts';
 import type { Log } from '#src/core/log.ts';
+import { DamagedRecord } from '#storage/codec.ts';
 import type { BytesReply } from './reply.ts';
 
 /** What a problem document shows of its request. */
@@ -38,6 +39,7 @@ export function problemReply(error: AppError, { requestId, instance }: ProblemCo
 function requiredHeaders(status: number): Record<string, string> {
   if (status === 401) return { 'www-authenticate': 'Bearer realm="troupe"' };
   if (status === 429 || status === 503) return { 'retry-after': '1' };
+  if (status === 507) return { 'retry-after': '30' };
   return {};
 }
 
@@ -47,6 +49,11 @@ function requiredHeaders(status: number): Record<string, string> {
  */
 export function toAppError(error: unknown, log: ErrorLog, context: ProblemContext): AppError {
   if (error instanceof AppError) return error;
+  if (error instanceof DamagedRecord)
+    return new AppError(
+      'record_damaged',
+      'Whoever runs the server finds the record in its log; it can be restored from a backup.',
+    );
   log.error(
     { err: error, requestId: context.requestId, path: context.instance },
     'a request failed unexpectedly',

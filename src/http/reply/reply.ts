@@ -5,7 +5,12 @@ import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 type Headers = Readonly<Record<string, string>>;
 
 /** `Value` is the type of JSON bodies; bodies that are bytes already are not checked against it. */
-export type Reply<Value = unknown> = PlainReply<Value> | DeferredReply<Value> | StreamReply;
+export type Reply<Value = unknown> =
+  | PlainReply<Value>
+  | WaitingReply<Value>
+  | DeferredReply<Value>
+  | FileReply
+  | StreamReply;
 
 /** A reply that is complete. */
 export type PlainReply<Value = unknown> = JsonReply<Value> | BytesReply | EmptyReply;
@@ -40,6 +45,30 @@ export interface DeferredReply<Value = unknown> {
   readonly kind: 'deferred';
   readonly value: Promise<Value>;
   readonly failed: (error: AppError) => Value;
+}
+
+/**
+ * A reply to a request that has done its work and waits to tell more, such as how a run ended. Nothing is sent meanwhile.
+ * The promise must settle soon after the signal of the request aborts.
+ */
+export interface WaitingReply<Value = unknown> {
+  readonly kind: 'waiting';
+  /** What the request has done so far. It is stored with the idempotency key in the commit of what the request did. */
+  readonly accepted: PlainReply<Value>;
+  readonly reply: Promise<PlainReply<Value>>;
+}
+
+/** A body that is read piece by piece while it is sent. `close` is called once, whatever becomes of the reply. */
+export interface FileReply {
+  readonly kind: 'file';
+  readonly status: number;
+  readonly contentType: string;
+  /** How many bytes there are to send. */
+  readonly sizeBytes: number;
+  /** Resolves with up to `length` bytes from `offset`, with fewer when the file has become shorter. */
+  readonly read: (offset: number, length: number) => Promise<Uint8Array>;
+  readonly close: () => Promise<void>;
+  readonly headers?: Headers;
 }
 
 /** An event stream. `open` is called after the headers; its subscription is closed when the client leaves. */
@@ -96,6 +125,14 @@ export function defer<const Value>(
   failed: (error: AppError) => Value,
 ): DeferredReply<Value> {
   return { kind: 'deferred', value, failed };
+}
+
+/** Returns a reply that is sent when `reply` resolves; `accepted` tells what the request has done already. */
+export function waiting<const Value>(
+  accepted: PlainReply<Value>,
+  reply: Promise<PlainReply<Value>>,
+): WaitingReply<Value> {
+  return { kind: 'waiting', accepted, reply };
 }
 
 /** Returns an event stream. */

@@ -9,8 +9,14 @@ import type { BytesReply, EmptyReply, PlainReply } from './reply.ts';
 /** A reply whose body is bytes or nothing: ready to be written or stored. */
 export type EncodedReply = BytesReply | EmptyReply;
 
-export interface WriteOptions {
+/** What every answer says of its request. */
+export interface ReplyStamp {
   readonly requestId: string;
+  /** The origin whose pages may read the answer; empty for none, undefined when pages of no other origin ever may. */
+  readonly allowedOrigin: string | undefined;
+}
+
+export interface WriteOptions extends ReplyStamp {
   /** The request was HEAD: the length of the body is sent, the body is not. */
   readonly headOnly: boolean;
   /** Whether the connection ends with this reply, if it has a body. */
@@ -37,6 +43,9 @@ const GENERAL_BLOCK = Object.entries(GENERAL_HEADERS)
   .join('\r\n')
   .slice('cache-control: '.length);
 
+/** The headers of answers that a page may read in addition to the few that every page may. */
+const EXPOSED_HEADERS = 'content-disposition, content-range, etag, location, retry-after, x-request-id';
+
 const STATUS_LINES = new Map(
   Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]),
 );
@@ -59,11 +68,12 @@ export function encodeReply(reply: PlainReply): EncodedReply {
 export function writeHead(
   res: HttpResponse,
   status: number,
-  requestId: string,
+  { requestId, allowedOrigin }: ReplyStamp,
   headers: Readonly<Record<string, string>> | undefined,
 ): void {
   if (status !== 200) res.writeStatus(STATUS_LINES.get(status) ?? String(status));
   res.writeHeader('x-request-id', requestId);
+  if (allowedOrigin !== undefined) writeAllowedOrigin(res, allowedOrigin);
   if (headers === undefined) {
     res.writeHeader('cache-control', GENERAL_BLOCK);
     return;
@@ -95,7 +105,7 @@ export function isLarge(reply: EncodedReply): reply is BytesReply {
 export function writeInPieces(
   res: HttpResponse,
   { status, headers, contentType, bytes }: BytesReply,
-  requestId: string,
+  stamp: ReplyStamp,
   done: () => void,
 ): void {
   const body = typeof bytes === 'string' ? Buffer.from(bytes) : bytes;
@@ -106,14 +116,14 @@ export function writeInPieces(
   };
   res.onWritable(offer);
   res.cork(() => {
-    writeHead(res, status, requestId, headers);
+    writeHead(res, status, stamp, headers);
     res.writeHeader('content-type', contentType);
     offer(0);
   });
 }
 
 function writeNow(res: HttpResponse, reply: EncodedReply, options: WriteOptions): void {
-  writeHead(res, reply.status, options.requestId, reply.headers);
+  writeHead(res, reply.status, options, reply.headers);
   if (reply.kind === 'empty') {
     res.endWithoutBody();
     return;
@@ -126,6 +136,13 @@ function writeNow(res: HttpResponse, reply: EncodedReply, options: WriteOptions)
     return;
   }
   res.end(reply.bytes, options.close);
+}
+
+function writeAllowedOrigin(res: HttpResponse, origin: string): void {
+  res.writeHeader('vary', 'origin');
+  if (origin === '') return;
+  res.writeHeader('access-control-allow-origin', origin);
+  res.writeHeader('access-control-expose-headers', EXPOSED_HEADERS);
 }
 
 function writeGeneralExcept(res: HttpResponse, headers: Readonly<Record<string, string>>): void {

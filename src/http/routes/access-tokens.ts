@@ -28,6 +28,7 @@ export function accessTokenRoutes(tokens: AccessTokens): readonly Route[] {
         },
       },
       errors: ['not_found'],
+      checkAccess: ({ principal, body }) => tokens.checkCreation(principal, body),
       handle({ principal, body }) {
         const { token, secret } = tokens.create(principal, body);
         return created({ ...token, token: secret.reveal() }, `/api/v3/access-tokens/${token.id}`);

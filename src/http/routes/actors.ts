@@ -1,9 +1,19 @@
+import { createHash } from 'node:crypto';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
-import { ActorListSchema } from '#src/wire/operations.ts';
-import { ok } from '../reply/reply.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
+import {
+  ActorDetailSchema,
+  ActorListQuery,
+  ActorPageSchema,
+  ChartQuery,
+  ChartSchema,
+} from '#src/wire/actor.ts';
+import { json, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-/** The live actors, for operators. */
+const CURSOR = /^[\w-]+\/[\w-]+$/;
+
+/** The actors of a workspace and their statecharts, for operators. Looking restores and wakes nothing. */
 export function actorRoutes(actors: ActorRuntime): readonly Route[] {
   return [
     defineRoute({
@@ -12,20 +22,65 @@ export function actorRoutes(actors: ActorRuntime): readonly Route[] {
       operationId: 'inspectActors',
       summary: 'List the live actors of the workspace',
       description:
-        'The environments, sessions and runs that are in memory, with their state and the last events they received.',
+        'The environments, sessions and runs that are in memory, by kind and id, with their state and the last events they ' +
+        'received.',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
+      query: ActorListQuery,
+      responses: { 200: { description: 'A page of actors.', schema: ActorPageSchema } },
+      errors: ['invalid_cursor'],
+      handle({ principal, query }) {
+        if (query.after !== undefined && !CURSOR.test(query.after)) {
+          throw new AppError('invalid_cursor', 'Pass the `nextCursor` of a page of this list.');
+        }
+        const { items, nextCursor, counts } = actors.list(principal.workspaceId, query);
+        return ok({ items: items.map(({ workspaceId: _, ...actor }) => actor), nextCursor, counts });
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/v3/actors/:kind/:id',
+      operationId: 'inspectActor',
+      summary: 'Read what an actor is doing, and what it takes and refuses',
+      description:
+        'Reading restores and wakes nothing. Events are shown by type, never with what they carried.',
+      tags: ['Operations'],
+      access: { action: 'inspect.read' },
+      responses: { 200: { description: 'The actor.', schema: ActorDetailSchema } },
+      handle({ principal, params }) {
+        const detail = actors.detail(params.kind, { workspaceId: principal.workspaceId, id: params.id });
+        if (detail === undefined) throw notFound();
+        const { workspaceId: _, ...actor } = detail;
+        return ok(actor);
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/v3/charts/:machine',
+      operationId: 'getChart',
+      summary: 'Read the statechart of a kind of actor',
+      description:
+        'A request that names the `version` of the chart gets an answer that caches may keep for ever.',
+      tags: ['Operations'],
+      access: { action: 'inspect.read' },
+      query: ChartQuery,
       responses: {
         200: {
-          description: 'All live actors.',
-          schema: ActorListSchema,
+          description: 'The statechart.',
+          schema: ChartSchema,
+          headers: { 'cache-control': 'How long the chart may be kept.' },
         },
       },
-      handle({ principal }) {
-        const items = [...actors.inspect()]
-          .filter((actor) => actor.workspaceId === principal.workspaceId)
-          .map(({ workspaceId: _, ...actor }) => actor);
-        return ok({ items });
+      handle({ params: { machine }, query }) {
+        const root = actors.chart(machine);
+        if (root === undefined) throw notFound();
+        const version = createHash('sha256').update(JSON.stringify(root)).digest('hex').slice(0, 16);
+        const isLasting = query.version === version;
+        return json(
+          200,
+          { machine, version, root: { ...root } },
+          { 'cache-control': isLasting ? 'private, max-age=31536000, immutable' : 'no-cache' },
+        );
       },
     }),
   ];

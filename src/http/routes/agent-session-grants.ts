@@ -17,7 +17,8 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
       path: '/api/v3/agent-sessions/:sessionId/grants',
       operationId: 'listAgentSessionGrants',
       summary: 'List the members a conversation is shared with',
-      description: 'In addition to them, its creator can use it, and owners of the workspace can read it.',
+      description:
+        'In addition to them, its owner can use it. Owners of the workspace can read, share and hand it over.',
       tags,
       access: { action: 'agent.read' },
       responses: {
@@ -34,7 +35,8 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
       operationId: 'grantAgentSession',
       summary: 'Share a conversation with a member',
       description:
-        'The member can then read, prompt and close the conversation. Only its creator can share it.',
+        'The member can then read, prompt and close the conversation, with its whole history. Its owner and the owners of the ' +
+        'workspace can share it.',
       tags,
       access: { action: 'agent.share' },
       body: NewAgentSessionGrantSchema,
@@ -46,6 +48,7 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
         },
       },
       errors: ['conversation_read_only'],
+      checkAccess: ({ principal, params }) => access.checkSharing(principal, params.sessionId),
       handle({ principal, params: { sessionId }, body }) {
         const grant = access.grant(principal, sessionId, body.userId);
         const userId = encodeURIComponent(grant.userId);
@@ -57,7 +60,7 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
       path: '/api/v3/agent-sessions/:sessionId/grants/:userId',
       operationId: 'revokeAgentSessionGrant',
       summary: 'Stop sharing a conversation',
-      description: 'Its creator can do this, and the member it is shared with.',
+      description: 'Those who can share it can do this, and the member it is shared with.',
       tags,
       access: { action: 'agent.read' },
       responses: { 204: { description: 'The conversation is no longer shared.' } },

@@ -1,16 +1,44 @@
 import type { AgentPrompts } from '#src/agent/agent-prompts.ts';
 import type { AgentSessions } from '#src/agent/agent-sessions.ts';
-import { AgentSessionSchema, AgentSessionSummarySchema, OpenAgentSessionSchema } from '#src/wire/agent.ts';
+import {
+  AgentSessionSchema,
+  AgentSessionSummarySchema,
+  NewAgentSessionGrantSchema,
+  OpenAgentSessionSchema,
+} from '#src/wire/agent.ts';
 import { AgentStreamEventSchema } from '#src/wire/events.ts';
-import { PromptRequestSchema, RunSchema, SubmittedRunSchema } from '#src/wire/run.ts';
-import { PageQuery, pageSchema } from '#src/wire/shape.ts';
-import { accepted, created, encodedJson, ok, stream } from '../reply/reply.ts';
+import { OrderedPageQuery, SessionRunsQuery } from '#src/wire/finding.ts';
+import { PromptRequestSchema, RunSchema, SubmittedRunSchema, WaitQuery } from '#src/wire/run.ts';
+import { pageSchema } from '#src/wire/shape.ts';
+import {
+  contentTag,
+  ETAG_HEADER,
+  NOT_MODIFIED,
+  READ_CONDITION,
+  requireState,
+  unlessKnown,
+  WRITE_CONDITIONS,
+} from '../reply/entity-tag.ts';
+import { accepted, created, encodedJson, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
+import {
+  lastEventIdOf,
+  STREAM_DESCRIPTION,
+  STREAM_HEADERS_READ,
+  StreamQuery,
+  streamReply,
+  streamResponses,
+} from './event-streams.ts';
+import type { RunWaiting } from './run-waiting.ts';
 
 const tags = ['Agent sessions'];
 
 /** Conversations with agents. */
-export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompts): readonly Route[] {
+export function agentSessionRoutes(
+  sessions: AgentSessions,
+  prompts: AgentPrompts,
+  waiting: RunWaiting,
+): readonly Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -19,7 +47,8 @@ export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompt
       summary: 'Open an agent conversation',
       description:
         'Opens a new conversation, or a saved one again. With `notebookSessionId` the agent works in that notebook and the ' +
-        'conversation has its id; this binding never changes. `config` and `context` are saved; members that are omitted ' +
+        'conversation has its id; this binding never changes. A notebook has one conversation: others than its owner can ' +
+        'use it when it is shared with them, and `conversation_not_shared` says who can do that. `config` and `context` are saved; members that are omitted ' +
         'keep their saved values.',
       tags,
       access: { action: 'agent.open' },
@@ -39,6 +68,7 @@ export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompt
         'unknown_model',
         'not_found',
         'conversation_read_only',
+        'conversation_not_shared',
         'notebook_not_ready',
         'binding_differs',
         'environment_differs',
@@ -47,6 +77,7 @@ export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompt
         'at_capacity',
         'quota_exceeded',
       ],
+      checkAccess: ({ principal, body }) => sessions.checkOpen(principal, body),
       handle({ principal, body }) {
         const { record, isNew } = sessions.open(principal, body);
         return isNew ? created(record, `/api/v3/agent-sessions/${record.sessionId}`) : ok(record);
@@ -56,10 +87,10 @@ export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompt
       method: 'GET',
       path: '/api/v3/agent-sessions',
       operationId: 'listAgentSessions',
-      summary: 'List the conversations you can read, oldest first',
+      summary: 'List the conversations you can read, oldest first unless the order says otherwise',
       tags,
       access: { action: 'agent.read' },
-      query: PageQuery,
+      query: OrderedPageQuery,
       responses: {
         200: {
           description: 'A page of conversations.',
@@ -76,8 +107,15 @@ export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompt
       summary: 'Read a conversation with its entries, configuration and context',
       tags,
       access: { action: 'agent.read' },
-      responses: { 200: { description: 'The conversation.', schema: AgentSessionSchema } },
-      handle: ({ principal, params }) => ok(sessions.record(principal, params.sessionId)),
+      headers: READ_CONDITION,
+      responses: {
+        200: { description: 'The conversation.', schema: AgentSessionSchema, headers: ETAG_HEADER },
+        304: NOT_MODIFIED,
+      },
+      handle({ principal, params, headers }) {
+        const json = JSON.stringify(sessions.record(principal, params.sessionId));
+        return unlessKnown(encodedJson(json), contentTag(json), headers);
+      },
     }),
     defineRoute({
       method: 'DELETE',
@@ -87,9 +125,33 @@ export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompt
       description: 'The history is kept. A notebook session that the conversation is bound to stays open.',
       tags,
       access: { action: 'agent.close' },
+      headers: WRITE_CONDITIONS,
       responses: { 200: { description: 'The closed session.', schema: AgentSessionSchema } },
-      errors: ['session_closed', 'conversation_read_only'],
-      handle: ({ principal, params }) => ok(sessions.close(principal, params.sessionId)),
+      errors: ['session_closed', 'conversation_read_only', 'precondition_failed'],
+      handle({ principal, params, headers }) {
+        const closed = sessions.close(principal, params.sessionId, (record) =>
+          requireState(headers, () => contentTag(JSON.stringify(record()))),
+        );
+        return ok(closed);
+      },
+    }),
+    defineRoute({
+      method: 'PUT',
+      path: '/api/v3/agent-sessions/:sessionId/owner',
+      operationId: 'handOverAgentSession',
+      summary: 'Hand a conversation over to another member',
+      description:
+        'The member becomes its owner, with its whole history. The owner until then can still use it, as if it were shared ' +
+        'with them. Its owner and the owners of the workspace can do this, also when the conversation is closed.',
+      tags,
+      access: { action: 'agent.share' },
+      body: NewAgentSessionGrantSchema,
+      responses: {
+        200: { description: 'The conversation, without its entries.', schema: AgentSessionSummarySchema },
+      },
+      errors: ['conversation_read_only'],
+      handle: ({ principal, params, body }) =>
+        ok(sessions.handOver(principal, params.sessionId, body.userId)),
     }),
     defineRoute({
       method: 'POST',
@@ -99,11 +161,14 @@ export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompt
       description:
         'Returns 202 as soon as the run is stored. What the agent writes and does is sent on the event stream and stored ' +
         'with the run. Follow `run-status` on the event stream, or read `GET /api/v3/runs/{runId}`, to learn how it ended. ' +
-        'A prompt that was interrupted by the death of the server is never run again.',
+        'A prompt that was interrupted by the death of the server is never run again. With `wait` the response is the run, ' +
+        'once it has ended: 200, or 202 when the time is over. Disconnecting does not cancel the run.',
       tags,
       access: { action: 'agent.prompt' },
       body: PromptRequestSchema,
+      query: WaitQuery,
       responses: {
+        200: { description: 'The run, which has ended within `wait` seconds.', schema: RunSchema },
         202: {
           description: 'The run was stored and has started.',
           schema: SubmittedRunSchema,
@@ -120,19 +185,23 @@ export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompt
         'at_capacity',
         'quota_exceeded',
       ],
-      handle({ principal, params, body }) {
+      checkAccess: ({ principal, params }) => sessions.checkUse(principal, params.sessionId),
+      handle(request) {
+        const { principal, params, body } = request;
         const submitted = prompts.submit(principal, params.sessionId, body.prompt);
-        return accepted(submitted, `/api/v3/runs/${submitted.runId}`);
+        const { runId } = submitted;
+        return waiting.submitted(request, runId, accepted(submitted, `/api/v3/runs/${runId}`));
       },
+      resume: (request, first) => waiting.resumed(request, first),
     }),
     defineRoute({
       method: 'GET',
       path: '/api/v3/agent-sessions/:sessionId/runs',
       operationId: 'listPrompts',
-      summary: "List a conversation's prompts, oldest first",
+      summary: "List a conversation's prompts, oldest first unless the order says otherwise",
       tags,
       access: { action: 'agent.read' },
-      query: PageQuery,
+      query: SessionRunsQuery,
       responses: { 200: { description: 'A page of runs.', schema: pageSchema('RunPage', RunSchema) } },
       errors: ['invalid_cursor'],
       handle: ({ principal, params, query }) => encodedJson(prompts.list(principal, params.sessionId, query)),
@@ -143,22 +212,17 @@ export function agentSessionRoutes(sessions: AgentSessions, prompts: AgentPrompt
       operationId: 'followAgentSession',
       summary: 'Follow an agent session',
       description:
-        'Sends server-sent events: `session.snapshot`, the history as `agent-entry` events, the text so far of an answer ' +
-        'in progress as deltas, `session.replayed`, and then live events. Each delta names the entry it belongs to. When ' +
-        'that entry never arrives, the agent gave up the answer.',
+        `Sends server-sent events. ${STREAM_DESCRIPTION} The state is the history as \`agent-entry\` events and the text so ` +
+        'far of an answer in progress as deltas. Each delta names the entry it belongs to. When that entry never arrives, ' +
+        'the agent gave up the answer.',
       tags,
       access: { action: 'agent.read' },
-      headers: { 'last-event-id': 'The id of the last event you received, to continue after it.' },
-      responses: {
-        200: {
-          description: 'The event stream.',
-          schema: AgentStreamEventSchema,
-          contentType: 'text/event-stream',
-        },
-      },
+      headers: STREAM_HEADERS_READ,
+      query: StreamQuery,
+      responses: streamResponses(AgentStreamEventSchema),
       errors: ['quota_exceeded'],
-      handle: ({ principal, params, headers }) =>
-        stream(sessions.subscribe(principal, params.sessionId, headers['last-event-id'])),
+      handle: ({ principal, params, headers, query }) =>
+        streamReply(sessions.subscribe(principal, params.sessionId, lastEventIdOf(headers, query))),
     }),
   ];
 }

@@ -1,6 +1,7 @@
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import { AuditEntrySchema } from '#src/wire/audit.ts';
-import { PageQuery, pageSchema } from '#src/wire/shape.ts';
+import { AuditListQuery } from '#src/wire/finding.ts';
+import { pageSchema } from '#src/wire/shape.ts';
 import { ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -11,7 +12,7 @@ export function auditRoutes(audit: AuditTrail): readonly Route[] {
       method: 'GET',
       path: '/api/v3/audit',
       operationId: 'listAudit',
-      summary: 'List who did what in the workspace, oldest first',
+      summary: 'List who did what in the workspace',
       description:
         'Records changes of members, roles, tokens, workspaces, keys, datasources and of what is shared, and queries of ' +
         'datasources. Similar queries within one second are one entry, which never contains their text. The oldest entries ' +
@@ -19,7 +20,7 @@ export function auditRoutes(audit: AuditTrail): readonly Route[] {
         'second.',
       tags: ['Operations'],
       access: { action: 'audit.read' },
-      query: PageQuery,
+      query: AuditListQuery,
       responses: {
         200: { description: 'A page of entries.', schema: pageSchema('AuditPage', AuditEntrySchema) },
       },

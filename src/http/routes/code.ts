@@ -12,6 +12,7 @@ function unfinished({ code, message }: AppError): CodeResult {
     output: null,
     stdout: '',
     stderr: '',
+    media: [],
     errors: [{ type: code, message, cellId: null }],
   };
 }
@@ -32,7 +33,9 @@ export function codeRoutes(calls: CodeCalls): readonly Route[] {
         'intervals, so that proxies keep the connection open; the body is still valid JSON.',
       tags: ['Live editing'],
       access: { action: 'code.execute' },
+      whileFull: true, // it is how files of a workspace are deleted
       headers: { 'service-session-id': 'The id of the notebook session.' },
+      requiredHeaders: ['service-session-id'],
       body: CodeRequestSchema,
       responses: { 200: { description: 'The result of the code.', schema: CodeResultSchema } },
       errors: [
@@ -52,7 +55,7 @@ export function codeRoutes(calls: CodeCalls): readonly Route[] {
           throw new AppError('missing_session', 'Name the session in the header Service-Session-Id.');
         }
         if (!isPlausibleId(sessionId)) throw notFound();
-        const call = { code: body.code, toolCallId: body.tool_call_id };
+        const call = { code: body.code, toolCallId: body.tool_call_id ?? undefined };
         return defer(calls.execute(principal.workspaceId, sessionId, call, signal), unfinished);
       },
     }),

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { Datasources } from '#src/datasource/datasources.ts';
-import { ConnectionSchema, ConnectionTestSchema } from '#src/wire/datasource.ts';
+import { ConnectionTestRequestSchema, ConnectionTestSchema } from '#src/wire/datasource.ts';
 import { encodedJson } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { auditContextOf } from './audited-routes.ts';
@@ -20,7 +20,11 @@ export function datasourceConnectionRoutes(datasources: Datasources, schema: obj
       responses: {
         200: {
           description: 'A JSON Schema 2020-12 document that covers every kind.',
-          schema: Type.Unsafe<object>({ type: 'object', required: ['$schema', 'oneOf'] }),
+          schema: Type.Unsafe<object>({
+            type: 'object',
+            required: ['$schema', 'oneOf'],
+            examples: [{ $schema: 'https://json-schema.org/draft/2020-12/schema', oneOf: [] }],
+          }),
         },
       },
       handle: () => encodedJson(document),
@@ -35,7 +39,7 @@ export function datasourceConnectionRoutes(datasources: Datasources, schema: obj
       audited: true,
       sameOrigin: true,
       bodyLimitBytes: DATASOURCE_BODY_LIMIT_BYTES,
-      body: Type.Object({ connection: ConnectionSchema }, { additionalProperties: false }),
+      body: ConnectionTestRequestSchema,
       responses: {
         200: { description: 'The connection works.', schema: ConnectionTestSchema },
         400: { description: 'The connection does not work.', schema: ConnectionTestSchema },

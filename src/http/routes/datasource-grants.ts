@@ -45,6 +45,7 @@ export function datasourceGrantRoutes(grants: DatasourceGrants): readonly Route[
           headers: { location: 'The path of the grant.' },
         },
       },
+      checkAccess: ({ principal, params }) => grants.checkSharing(principal, params.slug),
       handle(request) {
         const { slug } = request.params;
         const grant = grants.add(auditContextOf(request), slug, request.body.subject);

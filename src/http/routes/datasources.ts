@@ -7,7 +7,17 @@ import {
   DeletedDatasourceSchema,
   NewDatasourceSchema,
 } from '#src/wire/datasource.ts';
-import { EmptyBodySchema, PageQuery, pageSchema } from '#src/wire/shape.ts';
+import { EmptyBodySchema, MAX_WHOLE_LIST, pageSchema, WholeListQuery } from '#src/wire/shape.ts';
+import {
+  ETAG_HEADER,
+  NOT_MODIFIED,
+  READ_CONDITION,
+  requireState,
+  tagged,
+  unlessKnown,
+  versionTag,
+  WRITE_CONDITIONS,
+} from '../reply/entity-tag.ts';
 import { created, type JsonReply, json, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { auditContextOf } from './audited-routes.ts';
@@ -28,17 +38,21 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       path: '/api/v3/datasources',
       operationId: 'listDatasources',
       summary: 'List the datasources you can use, by slug',
+      description:
+        'Returns all of them, unless `limit` asks for a page. Of more than 10,000 the first 10,000 are returned, and ' +
+        '`nextCursor` says where to go on.',
       tags: ['Datasources'],
       access: { action: 'datasource.read' },
-      query: PageQuery,
+      query: WholeListQuery,
       responses: {
         200: {
-          description: 'A page of datasources.',
+          description: 'The datasources.',
           schema: pageSchema('DatasourcePage', DatasourceSchema),
         },
       },
       errors: ['invalid_cursor'],
-      handle: ({ principal, query }) => ok(datasources.list(principal, query)),
+      handle: ({ principal, query: { after, limit = MAX_WHOLE_LIST } }) =>
+        ok(datasources.list(principal, { after, limit })),
     }),
     defineRoute({
       method: 'POST',
@@ -56,7 +70,7 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
         201: {
           description: 'The datasource was created.',
           schema: DatasourceSchema,
-          headers: { location: 'The path of the datasource.' },
+          headers: { location: 'The path of the datasource.', ...ETAG_HEADER },
         },
         400: TEST_FAILED,
       },
@@ -73,8 +87,15 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       summary: 'Read the metadata of a datasource',
       tags: ['Datasources'],
       access: { action: 'datasource.read' },
-      responses: { 200: { description: 'The metadata.', schema: DatasourceSchema } },
-      handle: ({ principal, params }) => ok(datasources.get(principal, params.slug)),
+      headers: READ_CONDITION,
+      responses: {
+        200: { description: 'The metadata.', schema: DatasourceSchema, headers: ETAG_HEADER },
+        304: NOT_MODIFIED,
+      },
+      handle({ principal, params, headers }) {
+        const metadata = datasources.get(principal, params.slug);
+        return unlessKnown(ok(metadata), tagOf(metadata), headers);
+      },
     }),
     defineRoute({
       method: 'PUT',
@@ -89,14 +110,18 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       audited: true,
       sameOrigin: true,
       bodyLimitBytes: DATASOURCE_BODY_LIMIT_BYTES,
+      headers: WRITE_CONDITIONS,
       body: DatasourceReplacementSchema,
       responses: {
-        200: { description: 'The connection was replaced.', schema: DatasourceSchema },
+        200: { description: 'The connection was replaced.', schema: DatasourceSchema, headers: ETAG_HEADER },
         400: TEST_FAILED,
       },
-      errors: ['datasource_changed'],
+      errors: ['datasource_changed', 'precondition_failed'],
       async handle(request) {
-        const saved = await datasources.replace(auditContextOf(request), request.params.slug, request.body);
+        const { params, body, headers } = request;
+        const saved = await datasources.replace(auditContextOf(request), params.slug, body, (current) =>
+          requireState(headers, () => tagOf(current)),
+        );
         return savedReply(saved, (metadata) => ok(metadata));
       },
     }),
@@ -110,15 +135,19 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       access: { action: 'datasource.delete' },
       audited: true,
       sameOrigin: true,
+      headers: WRITE_CONDITIONS,
       responses: {
         200: {
           description: 'The datasource was deleted.',
           schema: DeletedDatasourceSchema,
         },
       },
+      errors: ['precondition_failed'],
       handle(request) {
         const { slug } = request.params;
-        datasources.delete(auditContextOf(request), slug);
+        datasources.delete(auditContextOf(request), slug, (current) =>
+          requireState(request.headers, () => tagOf(current)),
+        );
         return ok({ slug, deleted: true });
       },
     }),
@@ -138,10 +167,16 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
         400: { description: 'The connection does not work.', schema: ConnectionTestSchema },
       },
       errors: ['datasource_changed'],
+      checkAccess: ({ principal, params }) => void datasources.readable(principal, params.slug),
       handle: async (request) =>
         probeReply(await datasources.test(auditContextOf(request), request.params.slug)),
     }),
   ];
+}
+
+/** A slug may be used again after a deletion, so the revision alone does not name a state. */
+function tagOf({ id, revision }: { readonly id: string; readonly revision: number }): string {
+  return versionTag(`${id}.${revision}`);
 }
 
 /** Returns 200 for a test that succeeded and 400 for one that failed, with the same body. */
@@ -153,5 +188,5 @@ function savedReply<Value>(
   saved: Saved,
   reply: (metadata: Extract<Saved, { saved: true }>['metadata']) => JsonReply<Value>,
 ): JsonReply<Value | ProbeResult> {
-  return saved.saved ? reply(saved.metadata) : probeReply(saved.probe);
+  return saved.saved ? tagged(reply(saved.metadata), tagOf(saved.metadata)) : probeReply(saved.probe);
 }

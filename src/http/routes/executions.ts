@@ -1,16 +1,19 @@
 import type { Executions } from '#src/notebook/executions.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
-import { ExecutionRequestSchema, RunSchema, SubmittedRunSchema } from '#src/wire/run.ts';
-import { PageQuery, pageSchema } from '#src/wire/shape.ts';
+import { SessionRunsQuery } from '#src/wire/finding.ts';
+import { ExecutionRequestSchema, RunSchema, SubmittedRunSchema, WaitQuery } from '#src/wire/run.ts';
+import { pageSchema } from '#src/wire/shape.ts';
 import { accepted, encodedJson } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
+import type { RunWaiting } from './run-waiting.ts';
 
 /** Executions of cells. */
 export function executionRoutes(
   executions: Executions,
   sessions: NotebookSessions,
   runs: RunRepository,
+  waiting: RunWaiting,
 ): readonly Route[] {
   return [
     defineRoute({
@@ -21,12 +24,15 @@ export function executionRoutes(
       description:
         'Executes all cells, or the named cells and the stale cells that they depend on. Code and configuration in the ' +
         'request are saved with the notebook. Returns 202 as soon as the run is stored. Follow `run-status` on the event ' +
-        'stream, or read `GET /api/v3/runs/{runId}`, to learn how it ended.',
+        'stream, or read `GET /api/v3/runs/{runId}`, to learn how it ended. With `wait` the response is the run, once it ' +
+        'has ended: 200, or 202 when the time is over. Disconnecting does not cancel the run.',
       tags: ['Executions'],
       access: { action: 'run.submit' },
       bodyLimitBytes: 16 * 1024 * 1024,
       body: ExecutionRequestSchema,
+      query: WaitQuery,
       responses: {
+        200: { description: 'The run, which has ended within `wait` seconds.', schema: RunSchema },
         202: {
           description: 'The run was stored and has started.',
           schema: SubmittedRunSchema,
@@ -45,24 +51,28 @@ export function executionRoutes(
         'at_capacity',
         'quota_exceeded',
       ],
-      async handle({ principal, params, body }) {
+      async handle(request) {
+        const { principal, params, body } = request;
         const submitted = await executions.submit(principal.workspaceId, params.sessionId, body);
-        return accepted(submitted, `/api/v3/runs/${submitted.runId}`);
+        const { runId } = submitted;
+        return waiting.submitted(request, runId, accepted(submitted, `/api/v3/runs/${runId}`));
       },
+      resume: (request, first) => waiting.resumed(request, first),
     }),
     defineRoute({
       method: 'GET',
       path: '/api/v3/notebook-sessions/:sessionId/executions',
       operationId: 'listExecutions',
-      summary: "List a session's executions, oldest first",
+      summary: "List a session's executions, oldest first unless the order says otherwise",
       tags: ['Executions'],
       access: { action: 'run.read' },
-      query: PageQuery,
+      query: SessionRunsQuery,
       responses: { 200: { description: 'A page of runs.', schema: pageSchema('RunPage', RunSchema) } },
       errors: ['invalid_cursor'],
       handle({ principal, params, query }) {
         sessions.known(principal.workspaceId, params.sessionId);
-        return encodedJson(runs.list(principal.workspaceId, params.sessionId, query.after, query.limit));
+        const { sessionId } = params;
+        return encodedJson(runs.list(principal.workspaceId, { ...query, sessionId, kind: 'notebook' }));
       },
     }),
   ];

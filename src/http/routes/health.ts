@@ -21,7 +21,8 @@ export function healthRoutes(readiness: () => Readiness): readonly Route[] {
       path: '/readyz',
       operationId: 'getReadiness',
       summary: 'Check whether the server is ready for requests',
-      description: 'The server is not ready while it starts (store, kernel host) and while it drains.',
+      description:
+        'The server is not ready while it starts (store, kernel host), while the kernel host does not respond, and while it drains.',
       tags: ['Server'],
       access: 'public',
       whileDraining: true,

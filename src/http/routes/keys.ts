@@ -39,6 +39,7 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
       access: { action: 'keys.manage' },
       body: EmptyBodySchema,
       optionalBody: true,
+      checkAccess: ({ principal }) => requireUnbound(principal),
       responses: { 200: { description: 'The keys after the change.', schema: KeyListSchema } },
       async handle({ principal }) {
         requireUnbound(principal);
@@ -57,6 +58,7 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
       access: { action: 'keys.manage' },
       body: EmptyBodySchema,
       optionalBody: true,
+      checkAccess: ({ principal }) => requireUnbound(principal),
       responses: { 200: { description: 'The keys after the change.', schema: KeyListSchema } },
       async handle({ principal }) {
         requireUnbound(principal);

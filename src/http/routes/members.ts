@@ -1,6 +1,16 @@
 import type { Members } from '#src/auth/members.ts';
 import { MemberChangeSchema, MemberSchema, NewMemberSchema } from '#src/wire/identity.ts';
 import { PageQuery, pageSchema } from '#src/wire/shape.ts';
+import {
+  ETAG_HEADER,
+  NOT_MODIFIED,
+  READ_CONDITION,
+  requireState,
+  tagged,
+  unlessKnown,
+  versionTag,
+  WRITE_CONDITIONS,
+} from '../reply/entity-tag.ts';
 import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -20,13 +30,14 @@ export function memberRoutes(members: Members): readonly Route[] {
         201: {
           description: 'The member was added.',
           schema: MemberSchema,
-          headers: { location: 'The path of the member.' },
+          headers: { location: 'The path of the member.', ...ETAG_HEADER },
         },
       },
       errors: ['already_exists'],
       handle({ principal, body: { userId, ...fields } }) {
         const member = members.add(principal.workspaceId, userId, fields);
-        return created(member, `/api/v3/members/${encodeURIComponent(userId)}`);
+        const reply = created(member, `/api/v3/members/${encodeURIComponent(userId)}`);
+        return tagged(reply, versionTag(member.updatedAt));
       },
     }),
     defineRoute({
@@ -50,8 +61,15 @@ export function memberRoutes(members: Members): readonly Route[] {
       summary: 'Read a member',
       tags: ['Identity'],
       access: { action: 'member.read' },
-      responses: { 200: { description: 'The member.', schema: MemberSchema } },
-      handle: ({ principal, params }) => ok(members.read(principal.workspaceId, params.userId)),
+      headers: READ_CONDITION,
+      responses: {
+        200: { description: 'The member.', schema: MemberSchema, headers: ETAG_HEADER },
+        304: NOT_MODIFIED,
+      },
+      handle({ principal, params, headers }) {
+        const member = members.read(principal.workspaceId, params.userId);
+        return unlessKnown(ok(member), versionTag(member.updatedAt), headers);
+      },
     }),
     defineRoute({
       method: 'PATCH',
@@ -60,10 +78,16 @@ export function memberRoutes(members: Members): readonly Route[] {
       summary: "Change a member's role or name",
       tags: ['Identity'],
       access: { action: 'member.write' },
+      headers: WRITE_CONDITIONS,
       body: MemberChangeSchema,
-      responses: { 200: { description: 'The changed member.', schema: MemberSchema } },
-      errors: ['last_owner'],
-      handle: ({ principal, params, body }) => ok(members.change(principal.workspaceId, params.userId, body)),
+      responses: { 200: { description: 'The changed member.', schema: MemberSchema, headers: ETAG_HEADER } },
+      errors: ['last_owner', 'precondition_failed'],
+      handle({ principal, params, headers, body }) {
+        const changed = members.change(principal.workspaceId, params.userId, body, (updatedAt) =>
+          requireState(headers, () => versionTag(updatedAt)),
+        );
+        return tagged(ok(changed), versionTag(changed.updatedAt));
+      },
     }),
     defineRoute({
       method: 'DELETE',
@@ -73,10 +97,13 @@ export function memberRoutes(members: Members): readonly Route[] {
       description: "Takes effect at once. The member's tokens that are bound to this workspace are revoked.",
       tags: ['Identity'],
       access: { action: 'member.write' },
+      headers: WRITE_CONDITIONS,
       responses: { 204: { description: 'The member was removed.' } },
-      errors: ['last_owner'],
-      handle({ principal, params }) {
-        members.remove(principal.workspaceId, params.userId);
+      errors: ['last_owner', 'precondition_failed'],
+      handle({ principal, params, headers }) {
+        members.remove(principal.workspaceId, params.userId, (updatedAt) =>
+          requireState(headers, () => versionTag(updatedAt)),
+        );
         return noContent();
       },
     }),

@@ -28,7 +28,7 @@ export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileO
       method: 'POST',
       path: '/api/v3/notebooks/import',
       operationId: 'importNotebook',
-      summary: 'Create a notebook from a file',
+      summary: 'Create a notebook from a file, or replace the cells of one',
       description:
         'Accepts a marimo notebook or any Python script (`py`), a Jupyter notebook (`ipynb`), or Markdown with Python ' +
         'blocks (`md`). Nothing in the file is run. For a file that cannot be read, `errors` says what is wrong where.',
@@ -37,15 +37,18 @@ export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileO
       bodyLimitBytes: 16 * 1024 * 1024,
       body: NotebookImportSchema,
       responses: {
+        200: { description: 'The notebook was changed.', schema: NotebookSchema },
         201: {
           description: 'The notebook was created.',
           schema: NotebookSchema,
           headers: { location: 'The path of the notebook.' },
         },
       },
-      errors: ['unreadable_notebook'],
-      async handle({ principal, body: { format, content } }) {
-        const { document, json } = await files.import(principal.workspaceId, format, content);
+      errors: ['unreadable_notebook', 'duplicate_cell', 'stale_update', 'session_open'],
+      async handle({ principal: { workspaceId }, body }) {
+        if (body.replaces !== undefined)
+          return encodedJson(await files.replace(workspaceId, body.replaces, body));
+        const { document, json } = await files.import(workspaceId, body);
         return encodedJson(json, 201, { location: `/api/v3/notebooks/${document.id}` });
       },
     }),

@@ -2,8 +2,16 @@ import type { EnvironmentId, NotebookId } from '#src/core/ids.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import { NotebookStreamEventSchema } from '#src/wire/events.ts';
 import { NotebookSessionSchema, OpenNotebookSessionSchema } from '#src/wire/session.ts';
-import { accepted, ok, stream } from '../reply/reply.ts';
+import { accepted, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
+import {
+  lastEventIdOf,
+  STREAM_DESCRIPTION,
+  STREAM_HEADERS_READ,
+  StreamQuery,
+  streamReply,
+  streamResponses,
+} from './event-streams.ts';
 
 /** Notebook sessions. */
 export function notebookSessionRoutes(sessions: NotebookSessions): readonly Route[] {
@@ -80,23 +88,17 @@ export function notebookSessionRoutes(sessions: NotebookSessions): readonly Rout
       path: '/api/v3/notebook-sessions/:sessionId/events',
       operationId: 'followNotebookSession',
       summary: 'Follow a notebook session',
-      description:
-        'Sends server-sent events: `session.snapshot`, the current state as events, `session.replayed`, and then live ' +
-        'events. With `Last-Event-ID` the stream continues after that event if the server still has what followed. ' +
-        'Heartbeats are comments.',
+      description: `Sends server-sent events. ${STREAM_DESCRIPTION}`,
       tags: ['Notebook sessions'],
       access: { action: 'session.read' },
-      headers: { 'last-event-id': 'The id of the last event you received, to continue after it.' },
-      responses: {
-        200: {
-          description: 'The event stream.',
-          schema: NotebookStreamEventSchema,
-          contentType: 'text/event-stream',
-        },
-      },
+      headers: STREAM_HEADERS_READ,
+      query: StreamQuery,
+      responses: streamResponses(NotebookStreamEventSchema),
       errors: ['at_capacity', 'quota_exceeded'],
-      handle: ({ principal, params, headers }) =>
-        stream(sessions.subscribe(principal.workspaceId, params.sessionId, headers['last-event-id'])),
+      handle: ({ principal, params, headers, query }) =>
+        streamReply(
+          sessions.subscribe(principal.workspaceId, params.sessionId, lastEventIdOf(headers, query)),
+        ),
     }),
   ];
 }

@@ -1,19 +1,31 @@
 import { AppError } from '#src/core/errors.ts';
+import type { NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
 import type { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { NotebookListQuery } from '#src/wire/finding.ts';
 import {
   NotebookChangeSchema,
   NotebookFieldsSchema,
   NotebookSchema,
   NotebookSummarySchema,
 } from '#src/wire/notebook.ts';
-import { PageQuery, pageSchema } from '#src/wire/shape.ts';
+import { pageSchema } from '#src/wire/shape.ts';
+import {
+  ETAG_HEADER,
+  NOT_MODIFIED,
+  READ_CONDITION,
+  requireState,
+  tagged,
+  unlessKnown,
+  versionTag,
+  WRITE_CONDITIONS,
+} from '../reply/entity-tag.ts';
 import { encodedJson, noContent } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
 const BODY_LIMIT_BYTES = 16 * 1024 * 1024;
 
 /** Saved notebooks. */
-export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
+export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDeletion): readonly Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -29,23 +41,24 @@ export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
         201: {
           description: 'The notebook was created.',
           schema: NotebookSchema,
-          headers: { location: 'The path of the notebook.' },
+          headers: { location: 'The path of the notebook.', ...ETAG_HEADER },
         },
       },
       errors: ['duplicate_cell'],
       async handle({ principal, body }) {
         const { document, json } = await notebooks.create(principal.workspaceId, body);
-        return encodedJson(json, 201, { location: `/api/v3/notebooks/${document.id}` });
+        const reply = encodedJson(json, 201, { location: `/api/v3/notebooks/${document.id}` });
+        return tagged(reply, versionTag(document.updatedAt));
       },
     }),
     defineRoute({
       method: 'GET',
       path: '/api/v3/notebooks',
       operationId: 'listNotebooks',
-      summary: 'List notebooks, oldest first',
+      summary: 'List notebooks, by the time at which they were created',
       tags: ['Notebooks'],
       access: { action: 'notebook.read' },
-      query: PageQuery,
+      query: NotebookListQuery,
       responses: {
         200: {
           description: 'A page of summaries.',
@@ -53,8 +66,7 @@ export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
         },
       },
       errors: ['invalid_cursor'],
-      handle: ({ principal, query }) =>
-        encodedJson(notebooks.list(principal.workspaceId, query.after, query.limit)),
+      handle: ({ principal, query }) => encodedJson(notebooks.list(principal.workspaceId, query)),
     }),
     defineRoute({
       method: 'GET',
@@ -63,9 +75,15 @@ export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
       summary: 'Read a notebook',
       tags: ['Notebooks'],
       access: { action: 'notebook.read' },
-      responses: { 200: { description: 'The saved notebook.', schema: NotebookSchema } },
-      handle: ({ principal, params }) =>
-        encodedJson(notebooks.json(principal.workspaceId, params.notebookId)),
+      headers: READ_CONDITION,
+      responses: {
+        200: { description: 'The saved notebook.', schema: NotebookSchema, headers: ETAG_HEADER },
+        304: NOT_MODIFIED,
+      },
+      handle({ principal, params, headers }) {
+        const { json, updatedAt } = notebooks.served(principal.workspaceId, params.notebookId);
+        return unlessKnown(encodedJson(json), versionTag(updatedAt), headers);
+      },
     }),
     defineRoute({
       method: 'PATCH',
@@ -73,20 +91,26 @@ export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
       operationId: 'updateNotebook',
       summary: 'Change a notebook',
       description:
-        'Replaces the members that are given: at least one of `serialization`, `datasourceSlugs` and `variables`. ' +
+        'Replaces the members that are given: at least one of `title`, `serialization`, `datasourceSlugs` and ' +
+        '`variables`. ' +
         '`expectedUpdatedAt` is the `updatedAt` of your last read. Refused while a session is open on the notebook: send ' +
         'changed code with an execution instead.',
       tags: ['Notebooks'],
       access: { action: 'notebook.write' },
       bodyLimitBytes: BODY_LIMIT_BYTES,
+      headers: WRITE_CONDITIONS,
       body: NotebookChangeSchema,
-      responses: { 200: { description: 'The changed notebook.', schema: NotebookSchema } },
-      errors: ['duplicate_cell', 'stale_update', 'session_open'],
-      async handle({ principal, params, body: { expectedUpdatedAt, ...fields } }) {
+      responses: {
+        200: { description: 'The changed notebook.', schema: NotebookSchema, headers: ETAG_HEADER },
+      },
+      errors: ['duplicate_cell', 'stale_update', 'session_open', 'precondition_failed'],
+      async handle({ principal, params, headers, body: { expectedUpdatedAt, ...fields } }) {
         if (Object.keys(fields).length === 0) throw nothingToChange();
-        return encodedJson(
-          await notebooks.patch(principal.workspaceId, params.notebookId, expectedUpdatedAt, fields),
-        );
+        const { workspaceId } = principal;
+        const { notebookId } = params;
+        const checkState = (updatedAt: string) => requireState(headers, () => versionTag(updatedAt));
+        const changed = await notebooks.patch(workspaceId, notebookId, expectedUpdatedAt, fields, checkState);
+        return tagged(encodedJson(changed.json), versionTag(changed.updatedAt));
       },
     }),
     defineRoute({
@@ -94,13 +118,18 @@ export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
       path: '/api/v3/notebooks/:notebookId',
       operationId: 'deleteNotebook',
       summary: 'Delete a notebook',
-      description: 'Its runs can still be read. Files of the workspace are not touched.',
+      description:
+        'Deletes the notebook for ever, with its session, its conversation, and its runs with their outputs and assets. Files of ' +
+        'the workspace are not touched. Refused while a session is open on it.',
       tags: ['Notebooks'],
       access: { action: 'notebook.delete' },
+      headers: WRITE_CONDITIONS,
       responses: { 204: { description: 'The notebook was deleted.' } },
-      errors: ['session_open'],
-      handle({ principal, params }) {
-        notebooks.delete(principal.workspaceId, params.notebookId);
+      errors: ['session_open', 'precondition_failed'],
+      handle({ principal, params, headers }) {
+        deletion.delete(principal.workspaceId, params.notebookId, (updatedAt) =>
+          requireState(headers, () => versionTag(updatedAt)),
+        );
         return noContent();
       },
     }),
@@ -108,7 +137,7 @@ export function notebookRoutes(notebooks: SavedNotebooks): readonly Route[] {
 }
 
 function nothingToChange(): AppError {
-  const message = 'name at least one of serialization, datasourceSlugs, variables';
+  const message = 'name at least one of title, serialization, datasourceSlugs, variables';
   return new AppError('invalid_request', `Nothing is to change: ${message}.`, {
     errors: [{ path: '', message }],
   });

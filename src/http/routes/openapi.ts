@@ -18,7 +18,11 @@ export function withOpenApi(routes: readonly Route[], options: OpenApiOptions): 
       responses: {
         200: {
           description: 'The OpenAPI document.',
-          schema: Type.Unsafe<object>({ type: 'object', required: ['openapi', 'paths'] }),
+          schema: Type.Unsafe<object>({
+            type: 'object',
+            required: ['openapi', 'paths'],
+            examples: [{ openapi: '3.1.0', info: { title: 'Troupe', version: options.version }, paths: {} }],
+          }),
         },
       },
       handle() {

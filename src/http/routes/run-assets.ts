@@ -2,7 +2,7 @@ import type { RunRepository } from '#src/runs/run-repository.ts';
 import { describeUntrusted } from '../reply/content-headers.ts';
 import { CONTENT_HEADERS, contentReply } from '../reply/content-reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import type { GuardRun } from './runs.ts';
+import type { GuardRun } from './run-waiting.ts';
 
 /** The assets of runs. */
 export function runAssetRoutes(runs: RunRepository, guard: GuardRun): readonly Route[] {

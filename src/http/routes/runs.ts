@@ -1,39 +1,47 @@
 import type { RunKind } from '#machines/run.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
-import { CancellationSchema, RunSchema } from '#src/wire/run.ts';
+import { CancellationSchema, RunSchema, WaitQuery } from '#src/wire/run.ts';
 import { EmptyBodySchema } from '#src/wire/shape.ts';
-import { accepted, encodedJson } from '../reply/reply.ts';
+import { ETAG_HEADER, NOT_MODIFIED, READ_CONDITION } from '../reply/entity-tag.ts';
+import { accepted } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
+import type { GuardRun, RunWaiting } from './run-waiting.ts';
 
 /** Interrupts what a run is doing: in a kernel, or in an agent. */
 export type StopRun = (kind: RunKind, workspaceId: WorkspaceId, sessionId: SessionId, runId: RunId) => void;
 
-/** Throws when the run belongs to a conversation that the caller may not read, or with `use` may not prompt. */
-export type GuardRun = (principal: Principal, runId: string, access: 'read' | 'use') => void;
-
 /** Runs. */
-export function runRoutes(runs: RunRepository, stop: StopRun, guard: GuardRun): readonly Route[] {
+export function runRoutes(
+  runs: RunRepository,
+  stop: StopRun,
+  guard: GuardRun,
+  waiting: RunWaiting,
+): readonly Route[] {
   return [
     defineRoute({
       method: 'GET',
       path: '/api/v3/runs/:runId',
       operationId: 'getRun',
       summary: 'Read a run',
-      description: 'Runs can still be read after their sessions have closed.',
+      description:
+        'Runs can still be read after their sessions have closed. With `wait` the response comes when the run has ended, or ' +
+        'when the time is over. A run that is `stale` is not waited for.',
       tags: ['Runs'],
       access: { action: 'run.read' },
-      responses: { 200: { description: 'The run.', schema: RunSchema } },
-      handle({ principal, params }) {
-        guard(principal, params.runId, 'read');
-        return encodedJson(runs.json(principal.workspaceId, params.runId));
+      headers: READ_CONDITION,
+      query: WaitQuery,
+      responses: {
+        200: { description: 'The run.', schema: RunSchema, headers: ETAG_HEADER },
+        304: NOT_MODIFIED,
       },
+      handle: (request) => waiting.read(request, request.params.runId),
     }),
     defineRoute({
       method: 'POST',
       path: '/api/v3/runs/:runId/cancel',
       operationId: 'cancelRun',
+      whileFull: true,
       summary: 'Cancel a run',
       description:
         'Returns 202 when the cancellation has begun. Follow `run-status` on the event stream, or read the run, to learn ' +
@@ -50,6 +58,7 @@ export function runRoutes(runs: RunRepository, stop: StopRun, guard: GuardRun): 
         },
       },
       errors: ['run_finished', 'conversation_read_only'],
+      checkAccess: ({ principal, params }) => guard(principal, params.runId, 'use'),
       handle({ principal, params }) {
         const runId = params.runId as RunId;
         guard(principal, runId, 'use');

@@ -1,11 +1,15 @@
+import type { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
 import type { Workspaces } from '#src/auth/workspaces.ts';
 import { NewWorkspaceSchema, WorkspaceSchema } from '#src/wire/identity.ts';
 import { PageQuery, pageSchema } from '#src/wire/shape.ts';
-import { created, ok } from '../reply/reply.ts';
+import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
 /** Workspaces. */
-export function workspaceRoutes(workspaces: Workspaces): readonly Route[] {
+export function workspaceRoutes(
+  workspaces: Workspaces,
+  deletion: Pick<WorkspaceDeletion, 'delete'>,
+): readonly Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -23,6 +27,7 @@ export function workspaceRoutes(workspaces: Workspaces): readonly Route[] {
           headers: { location: 'The path of the workspace.' },
         },
       },
+      checkAccess: ({ principal }) => workspaces.checkCreation(principal),
       handle({ principal, body }) {
         const workspace = workspaces.create(principal, body.name);
         return created(workspace, `/api/v3/workspaces/${workspace.id}`);
@@ -51,6 +56,25 @@ export function workspaceRoutes(workspaces: Workspaces): readonly Route[] {
       access: { action: 'workspace.read' },
       responses: { 200: { description: 'The workspace.', schema: WorkspaceSchema } },
       handle: ({ principal, params }) => ok(workspaces.read(principal, params.workspaceId)),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/v3/workspaces/:workspaceId',
+      operationId: 'deleteWorkspace',
+      summary: 'Delete a workspace',
+      description:
+        'Deletes the workspace for ever with everything in it: notebooks, runs, conversations, datasources, keys of models, ' +
+        'members, the access tokens that are bound to it, and its audit. Only its files stay on the disk of the server. You must ' +
+        'be an owner of it and of another workspace, and all of its sessions must be closed. The deletion is noted in the audit ' +
+        'of the workspace that `Service-Workspace-Id` names, if that is another one, and in the log of the server.',
+      tags: ['Identity'],
+      access: { action: 'workspace.delete' },
+      responses: { 204: { description: 'The workspace was deleted.' } },
+      errors: ['workspace_in_use', 'last_workspace'],
+      async handle({ principal, params }) {
+        await deletion.delete(principal, params.workspaceId);
+        return noContent();
+      },
     }),
   ];
 }

@@ -1,0 +1,87 @@
+/** Opens the store, and watches the room that it has to grow. */
+import type { Config } from '#src/config.ts';
+import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import type { Log } from '#src/core/log.ts';
+import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
+import type { DataDirectory } from '#storage/data-directory.ts';
+import { openStore } from '#storage/open-store.ts';
+import type { Store } from '#storage/store.ts';
+import { type RoomState, StoreRoom } from '#storage/store-room.ts';
+
+const MIB = 1024 * 1024;
+const HOUR_MS = 3_600_000;
+/** Damaged records that are logged and counted; each is logged once. */
+const MAX_DAMAGED = 1000;
+
+export interface StorageOptions {
+  readonly config: Pick<Config, 'diskReserveMb' | 'diskWarnMb' | 'backupDir' | 'backupEveryH' | 'backupKeep'>;
+  readonly directory: DataDirectory;
+  readonly log: Log;
+  /** Called when a commit failed for good. */
+  readonly onFatal: (error: Error) => void;
+}
+
+export interface Storage {
+  readonly store: Store;
+  /** Returns what an operator should know of the disk; empty while all is well. */
+  readonly warnings: () => readonly string[];
+}
+
+/** Rejects when the store cannot be used. `stack` takes ownership. */
+export async function openStorage(options: StorageOptions, stack: AsyncDisposableStack): Promise<Storage> {
+  const { config, directory, log, onFatal } = options;
+  let room: StoreRoom | undefined;
+  const prepare = async (store: Store) => {
+    room = await StoreRoom.open({
+      store,
+      path: directory.storePath,
+      reserveBytes: config.diskReserveMb * MIB,
+      warnBytes: config.diskWarnMb * MIB,
+      onChange: (state) => report(log, directory.root, state),
+    });
+  };
+  const store = stack.use(await openStore(directory.storePath, onFatal, undefined, prepare));
+  const damaged = new Set<string>();
+  store.onDamage((key, problem) => {
+    const text = key.join('/');
+    if (damaged.has(text) || damaged.size === MAX_DAMAGED) return;
+    damaged.add(text);
+    log.error({ key: text, problem }, 'a stored record is damaged: restore it from a backup');
+  });
+  stack.defer(() => room?.[Symbol.dispose]());
+  if (config.backupDir !== undefined) {
+    const schedule = new BackupSchedule({
+      directory: config.backupDir,
+      everyMs: config.backupEveryH * HOUR_MS,
+      keep: config.backupKeep,
+      dataDir: directory.root,
+      copyStore: (to, compact) => store.copyTo(to, compact),
+      log,
+    });
+    stack.use(schedule);
+  }
+  return {
+    store,
+    warnings: () => [
+      ...(room === undefined ? [] : warningsOf(directory.root, room.state)),
+      ...(damaged.size === 0 ? [] : [`${damaged.size} stored records are damaged: run troupe verify.`]),
+    ],
+  };
+}
+
+function report(log: Log, root: string, state: RoomState): void {
+  const { level, freeBytes, reservedBytes, stalled } = state;
+  const fields = { level, freeBytes, reservedBytes, stalled };
+  if (level === 'ample') log.info(fields, 'the disk has enough space again');
+  else log.warn(fields, warningsOf(root, state).join(' '));
+}
+
+function warningsOf(root: string, { level, freeBytes, stalled }: RoomState): string[] {
+  const free = `${(freeBytes / MIB).toFixed(0)} MiB are free at ${root}`;
+  if (level === 'low') return [`The disk is nearly full: ${free}. Free some disk space.`];
+  if (level === 'ample') return [];
+  const waiting = stalled ? ' What was accepted before waits for space.' : '';
+  return [
+    `The disk is full: ${free}. Nothing new is accepted until there is space; reads, cancellations and deletions go on.${waiting}`,
+  ];
+}

@@ -1,0 +1,94 @@
+/** Deletes what is older than the settings allow: once an hour, workspace by workspace, a small commit in each turn. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { AuditTrail } from '#src/audit/audit-trail.ts';
+import type { Config } from '#src/config.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { RunRetention } from '#src/runs/run-retention.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import type { Store } from '#storage/store.ts';
+
+const DAY_MS = 86_400_000;
+const INTERVAL_MS = 3_600_000;
+
+export interface RetentionOptions {
+  readonly settings: Pick<Config, 'keepRunsDays' | 'keepOutputsDays' | 'keepAuditDays'>;
+  readonly store: Store;
+  readonly runs: RunRetention;
+  readonly audit: AuditTrail;
+  /** Called when a sweep fails; the next one tries again. */
+  readonly onFault: (error: unknown) => void;
+  /** Returns milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+export class Retention implements Disposable {
+  readonly #options: RetentionOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #isSweeping = false;
+  #isClosed = false;
+
+  constructor(options: RetentionOptions) {
+    this.#options = options;
+  }
+
+  /** Sweeps now and once an hour, if anything is to be deleted at all. */
+  start(): void {
+    const { keepRunsDays, keepOutputsDays, keepAuditDays } = this.#options.settings;
+    if (keepRunsDays === 0 && keepOutputsDays === 0 && keepAuditDays === 0) return;
+    const sweep = () => void this.sweep().catch(this.#options.onFault);
+    this.#timer = setInterval(sweep, INTERVAL_MS).unref();
+    sweep();
+  }
+
+  /** Deletes all that is too old now. Resolves at once when a sweep is under way. */
+  async sweep(): Promise<void> {
+    if (this.#isSweeping) return;
+    this.#isSweeping = true;
+    try {
+      let partition: string | undefined;
+      for (;;) {
+        partition = this.#options.store.nextPartition(partition);
+        if (partition === undefined || this.#isClosed) return;
+        if (partition !== SYSTEM) await this.#sweepWorkspace(partition as WorkspaceId);
+        await nextTurn();
+      }
+    } finally {
+      this.#isSweeping = false;
+    }
+  }
+
+  async #sweepWorkspace(workspaceId: WorkspaceId): Promise<void> {
+    const { settings, runs, audit } = this.#options;
+    const { keepRunsDays, keepOutputsDays, keepAuditDays } = settings;
+    if (keepRunsDays > 0) {
+      let after: string | undefined;
+      await this.#repeat(() => {
+        after = runs.deleteRuns(workspaceId, this.#before(keepRunsDays), after);
+        return after !== undefined;
+      });
+    }
+    if (keepOutputsDays > 0)
+      await this.#repeat(() => runs.deleteOutputs(workspaceId, this.#before(keepOutputsDays)));
+    if (keepAuditDays > 0)
+      await this.#repeat(() => audit.deleteBefore(workspaceId, this.#before(keepAuditDays)));
+  }
+
+  /** Takes one step in each turn until there is no more to do. */
+  async #repeat(step: () => boolean): Promise<void> {
+    while (!this.#isClosed && step()) {
+      await nextTurn();
+      await this.#options.store.durable();
+    }
+  }
+
+  #before(days: number): number {
+    const { now = Date.now } = this.#options;
+    return now() - days * DAY_MS;
+  }
+
+  /** Takes no further step. */
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+    this.#isClosed = true;
+  }
+}

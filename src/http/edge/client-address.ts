@@ -1,0 +1,44 @@
+/**
+ * Who is at the other end of a request: the address of the connection or, when that is a trusted proxy, the address that
+ * the proxy saw. Proxies append to `X-Forwarded-For`, so the list is read from its end: the first address in it that is
+ * not a trusted proxy is the client. What a client wrote into the header itself lies before that and is not read.
+ */
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { type IpAddress, parseAddress } from '#src/core/ip-address.ts';
+import { contains, networks } from '#src/core/ip-networks.ts';
+
+/** The proxies that are passed over. A longer chain ends at the last one that was looked at. */
+const MAX_PROXIES = 16;
+
+export type ClientAddressOf = (res: HttpResponse, req: HttpRequest) => string;
+
+/** Returns a function that finds the client of a request. `trusted` are addresses and networks such as `10.0.0.0/8`. */
+export function createClientAddress(trusted: readonly string[]): ClientAddressOf {
+  const ofConnection = (res: HttpResponse) =>
+    parseAddress(Buffer.from(res.getRemoteAddressAsText()).toString('latin1'));
+  if (trusted.length === 0) return (res) => ofConnection(res)?.text ?? '';
+  const proxies = networks(trusted);
+  const isProxy = (address: IpAddress) => contains(proxies, address);
+  return (res, req) => {
+    const peer = ofConnection(res);
+    if (peer === undefined) return '';
+    return isProxy(peer) ? forwardedFor(peer, req.getHeader('x-forwarded-for'), isProxy).text : peer.text;
+  };
+}
+
+/** Returns the client that a chain of proxies names; the last proxy whose word is understood when none is named. */
+function forwardedFor(peer: IpAddress, header: string, isProxy: (address: IpAddress) => boolean): IpAddress {
+  let nearest = peer;
+  for (const entry of header.split(',', -1).slice(-MAX_PROXIES).reverse()) {
+    const address = parseAddress(withoutPort(entry.trim()));
+    if (address === undefined) break;
+    nearest = address;
+    if (!isProxy(address)) break;
+  }
+  return nearest;
+}
+
+/** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function withoutPort(entry: string): string {
+  return entry.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');
+}

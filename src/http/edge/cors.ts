@@ -1,0 +1,49 @@
+/**
+ * Cross-origin access for the pages of an allow-list (the Fetch standard's CORS protocol). Without a list nothing is sent
+ * and no header is read. It lets pages read answers; it gives no rights: every request still needs its token, and what
+ * only pages of this server may do stays refused.
+ */
+import type { HttpRequest } from 'uWebSockets.js';
+
+/** The request headers that the API reads, and that pages may set. */
+const REQUEST_HEADERS = [
+  'authorization',
+  'content-type',
+  'idempotency-key',
+  'if-match',
+  'if-none-match',
+  'if-range',
+  'last-event-id',
+  'range',
+  'service-session-id',
+  'service-workspace-id',
+  'x-request-id',
+].join(', ');
+
+/** How long a browser may remember the answer to a preflight request. Chromium caps it at two hours. */
+const PREFLIGHT_MAX_AGE_S = 7200;
+
+/**
+ * Returns the origin of the request if its pages may read the answer; empty when they may not, or when no page asks;
+ * undefined when there is no allow-list.
+ */
+export type AllowedOriginOf = (req: HttpRequest) => string | undefined;
+
+/** Returns the test for a list of origins such as `https://app.example`. */
+export function createAllowedOrigins(origins: readonly string[]): AllowedOriginOf {
+  if (origins.length === 0) return () => undefined;
+  const allowed = new Set(origins);
+  return (req) => {
+    const origin = req.getHeader('origin');
+    return allowed.has(origin) ? origin : '';
+  };
+}
+
+/** Returns the headers, beyond those of every answer, that allow a request which a browser asks about first. */
+export function preflightHeaders(methods: string): Readonly<Record<string, string>> {
+  return {
+    'access-control-allow-methods': methods,
+    'access-control-allow-headers': REQUEST_HEADERS,
+    'access-control-max-age': String(PREFLIGHT_MAX_AGE_S),
+  };
+}

@@ -1,0 +1,102 @@
+/**
+ * The phase of one exchange, and what has to be released when the client leaves in it. The exchange decides which phase
+ * comes next; the abort handler of the response belongs to this file alone.
+ */
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import type { DeferredAnswer } from '../reply/deferred-answer.ts';
+import type { EventStream } from '../reply/event-stream.ts';
+import type { DeferredReply } from '../reply/reply.ts';
+
+/** The phases of an exchange: see `exchange.ts`. Each owns what has to be released when the client leaves. */
+export type Phase =
+  /** Within the callback of uWebSockets.js: the client cannot have left, and every write is corked. */
+  | { readonly name: 'callback' }
+  /** The body is being read, or the refusal waits for the next turn. */
+  | { readonly name: 'receiving' }
+  /** The handler, or the commit of what it wrote, is awaited. */
+  | { readonly name: 'handling' }
+  /** As `handling`, with white space sent meanwhile. `failed` makes the body of a failure that comes too late for a status. */
+  | { readonly name: 'deferred'; readonly answer: DeferredAnswer; readonly failed: DeferredReply['failed'] }
+  /** A large body is being sent. */
+  | { readonly name: 'sending' }
+  | { readonly name: 'streaming'; readonly stream: EventStream }
+  /** The client has left; a handler may still be at work. */
+  | { readonly name: 'gone' }
+  /** The reply was handed over. */
+  | { readonly name: 'over' };
+
+const CALLBACK: Phase = { name: 'callback' };
+export const RECEIVING: Phase = { name: 'receiving' };
+export const HANDLING: Phase = { name: 'handling' };
+export const SENDING: Phase = { name: 'sending' };
+const GONE: Phase = { name: 'gone' };
+const OVER: Phase = { name: 'over' };
+
+export class ExchangeState {
+  readonly #res: HttpResponse;
+  readonly #request: { abandon(): void };
+  readonly #inFlight: Set<unknown>;
+  #phase: Phase = CALLBACK;
+  /** Only within the callback of the request. */
+  #req: HttpRequest | undefined;
+  #encodings: string | undefined;
+
+  /** `inFlight` has one entry for each exchange that outlives its callback, until its reply was handed over. */
+  constructor(res: HttpResponse, request: { abandon(): void }, inFlight: Set<unknown>) {
+    this.#res = res;
+    this.#request = request;
+    this.#inFlight = inFlight;
+  }
+
+  get phase(): Phase {
+    return this.#phase;
+  }
+
+  /** Returns the `Accept-Encoding` header, which is read when it is needed or when `req` is about to be reused. */
+  get acceptedEncodings(): string {
+    return this.#encodings ?? this.#req?.getHeader('accept-encoding') ?? '';
+  }
+
+  /** Begins the callback of the request, for the duration of which `req` can be read. */
+  receive(req: HttpRequest): void {
+    this.#req = req;
+  }
+
+  /** Goes to another phase, unless the client has left. Leaving `callback` registers the abort handler. */
+  enter(phase: Phase): void {
+    const { name } = this.#phase;
+    if (name === 'gone') return;
+    this.#phase = phase;
+    if (name !== 'callback') return;
+    this.#encodings = this.#req?.getHeader('accept-encoding');
+    this.#req = undefined;
+    this.#inFlight.add(this);
+    this.#res.onAborted(() => this.#abandon());
+  }
+
+  /** Goes on as if the client had left: the reply was sent already, or will not be. */
+  leave(): void {
+    this.#phase = GONE;
+    this.#request.abandon();
+  }
+
+  /** Ends the exchange: the reply is about to be handed over whole, or its last byte was. */
+  conclude(): void {
+    if (this.#phase.name !== 'callback') this.release();
+    this.#phase = OVER;
+  }
+
+  /** Says that nobody has to wait for this exchange any more. */
+  release(): void {
+    this.#inFlight.delete(this);
+  }
+
+  /** Releases what the phase owns: the client has left. A handler that is at work keeps its place in `inFlight`. */
+  #abandon(): void {
+    const phase = this.#phase;
+    this.leave();
+    if (phase.name === 'receiving' || phase.name === 'sending') this.release();
+    else if (phase.name === 'deferred') phase.answer.stop();
+    else if (phase.name === 'streaming') phase.stream.close();
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * The lines that the log has of requests: at `debug` one for each; at `warn` one for each that took longer than
+ * `slowMs` on the server; at `info` one for those that a limit refused, at most one each second, which says how many
+ * others there were. The time that a client takes to send its body or to read its answer does not count as slow.
+ */
+import type { Log } from '#src/core/log.ts';
+import type { Principal } from '#src/core/principal.ts';
+
+/** What the log shows of a request. */
+export interface LoggedRequest {
+  readonly requestId: string;
+  readonly principal: Principal | undefined;
+  /** The empty string when it was not looked at. */
+  readonly remoteAddress: string;
+  readonly query: unknown;
+}
+
+/** The operation that was asked for. */
+export interface LoggedRoute {
+  readonly method: string;
+  /** The path with the names of its parameters. */
+  readonly path: string;
+}
+
+/** What became of a request. */
+export interface RequestOutcome {
+  readonly status: number;
+  /** Bytes of the body, before compression. */
+  readonly bytes: number;
+  /** Milliseconds since the server had the whole request. */
+  readonly ms: number;
+  /** Whether the reply takes as long as its cause does: an event stream, a call of code. */
+  readonly mayTakeLong: boolean;
+  /** Whether the client left before its reply. */
+  readonly hasLeft: boolean;
+}
+
+const LIMIT_STATUSES = new Set([429, 503, 507]);
+const LIMIT_INTERVAL_MS = 1000;
+
+export interface RequestLogOptions {
+  readonly log: Pick<Log, 'debug' | 'info' | 'warn'>;
+  /** Whether there is a line for each request. */
+  readonly logsAll: boolean;
+  /** 0 means that no request counts as slow. */
+  readonly slowMs: number;
+  /** A clock that never goes back; `performance.now` when absent. */
+  readonly nowMs?: () => number;
+}
+
+export class RequestLog {
+  readonly logsAll: boolean;
+  readonly #log: RequestLogOptions['log'];
+  readonly #slowMs: number;
+  readonly #nowMs: () => number;
+  #limitsLoggedAtMs = Number.NEGATIVE_INFINITY;
+  #unloggedLimits = 0;
+
+  constructor({ log, logsAll, slowMs, nowMs = () => performance.now() }: RequestLogOptions) {
+    this.#nowMs = nowMs;
+    this.#log = log;
+    this.logsAll = logsAll;
+    this.#slowMs = slowMs === 0 ? Number.POSITIVE_INFINITY : slowMs;
+  }
+
+  /** Returns a log that writes nothing. */
+  static silent(): RequestLog {
+    const nothing = () => {};
+    return new RequestLog({
+      log: { debug: nothing, info: nothing, warn: nothing },
+      logsAll: false,
+      slowMs: 0,
+    });
+  }
+
+  /** Writes the lines of a request that has its reply now. */
+  replied(route: LoggedRoute, request: LoggedRequest, outcome: RequestOutcome): void {
+    const isSlow = outcome.ms > this.#slowMs && !outcome.mayTakeLong && !asksToWait(request.query);
+    const isLimited = LIMIT_STATUSES.has(outcome.status);
+    if (!isSlow && !isLimited && !this.logsAll) return;
+    const fields = fieldsOf(route, request, outcome);
+    if (isSlow) this.#log.warn(fields, 'a request was slow');
+    else if (this.logsAll) this.#log.debug(fields, 'request');
+    if (isLimited) this.#logLimit(fields);
+  }
+
+  #logLimit(fields: ReturnType<typeof fieldsOf>): void {
+    const nowMs = this.#nowMs();
+    if (nowMs - this.#limitsLoggedAtMs < LIMIT_INTERVAL_MS) {
+      this.#unloggedLimits++;
+      return;
+    }
+    const others = this.#unloggedLimits;
+    this.#limitsLoggedAtMs = nowMs;
+    this.#unloggedLimits = 0;
+    this.#log.info({ ...fields, others }, 'a limit refused a request');
+  }
+}
+
+/** Whether the client asked the server to wait for something (`?wait=`). */
+function asksToWait(query: unknown): boolean {
+  return typeof query === 'object' && query !== null && 'wait' in query && query.wait !== 0;
+}
+
+function fieldsOf(
+  route: LoggedRoute,
+  { principal, requestId, remoteAddress }: LoggedRequest,
+  { status, bytes, ms, hasLeft }: RequestOutcome,
+) {
+  const durationMs = Math.round(ms * 10) / 10;
+  return {
+    request: { method: route.method, route: route.path, status, durationMs, bytes, requestId },
+    ...(remoteAddress === '' ? {} : { address: remoteAddress }),
+    ...(hasLeft ? { hasLeft } : {}),
+    ...(principal === undefined
+      ? {}
+      : { workspaceId: principal.workspaceId, userId: principal.userId, tokenId: principal.tokenId }),
+  };
+}

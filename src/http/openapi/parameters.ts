@@ -1,0 +1,64 @@
+import { openEndOf, paramNamesOf, type Route } from '../route.ts';
+import type { ComponentSchemas } from './component-schemas.ts';
+import { usualHeaderName } from './header-names.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Request headers that HTTP clients and proxies set by themselves, so that no caller passes them. */
+const OF_TRANSPORT: ReadonlySet<string> = new Set(['host', 'x-forwarded-proto']);
+const TEXT: Json = { type: 'string' };
+
+/** Returns the parameters of an operation: path, query and headers. */
+export function parametersOf(route: Route, schemas: ComponentSchemas): Json[] {
+  return [
+    ...paramNamesOf(route.path).map((name) => ({
+      name,
+      in: 'path',
+      required: true,
+      description:
+        openEndOf(route.path)?.name === name
+          ? `${describePathParameter(name)} It may contain slashes, as they are or percent-encoded.`
+          : describePathParameter(name),
+      schema: TEXT,
+    })),
+    ...Object.entries(route.query?.properties ?? {}).map(([name, schema]) => ({
+      name,
+      in: 'query',
+      required: (route.query?.required?.includes(name) ?? false) && !('default' in schema),
+      schema: schemas.convert(schema, 'request'),
+    })),
+    ...Object.entries(route.headers ?? {})
+      .filter(([name]) => !OF_TRANSPORT.has(name))
+      .map(([name, description]) => ({
+        name: usualHeaderName(name),
+        in: 'header',
+        description,
+        ...(route.requiredHeaders?.includes(name) && { required: true }),
+        schema: TEXT,
+      })),
+    ...(route.method === 'POST' && route.access !== 'public' ? [IDEMPOTENCY_KEY] : []),
+    REQUEST_ID,
+  ];
+}
+
+/** Returns `The slug.` for `slug` and `The id of the run.` for `runId`. */
+function describePathParameter(name: string): string {
+  const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return words.endsWith(' id') ? `The id of the ${words.slice(0, -' id'.length)}.` : `The ${words}.`;
+}
+
+const REQUEST_ID: Json = {
+  name: 'X-Request-Id',
+  in: 'header',
+  description: 'Returned with the response. The server generates one when it is missing.',
+  schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
+};
+
+const IDEMPOTENCY_KEY: Json = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'A request that is repeated with the same key and body within 24 hours takes effect once; the repetition gets the ' +
+    'first response again.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
+};

@@ -1,0 +1,47 @@
+/** Compression of large answers for callers who ask for it. Small ones are left alone: they fit into a packet or two. */
+import { constants, gzip } from 'node:zlib';
+import type { BytesReply } from './reply.ts';
+import type { EncodedReply } from './write-reply.ts';
+
+/** Below this size an answer is sent sooner than it is compressed. */
+export const MIN_COMPRESSED_BYTES = 8 * 1024;
+/** Above this size a body is sent as it is, in pieces: its compressed copy would be in memory as well. */
+const MAX_COMPRESSED_BYTES = 32 * 1024 * 1024;
+/** JSON of this API becomes a tenth at any level; the highest ones take several times as long. */
+const LEVEL = constants.Z_BEST_SPEED + 3;
+
+const COMPRESSIBLE = /^(?:text\/|application\/(?:[\w.+-]*json|javascript|xml)\b|image\/svg\+xml)/;
+
+/**
+ * Returns whether the answer is worth compressing. One whose bytes can be asked for in ranges is not: a range is one of the
+ * bytes that are sent.
+ */
+export function isCompressible(reply: EncodedReply): reply is BytesReply {
+  if (reply.kind !== 'bytes') return false;
+  const { length } = reply.bytes;
+  if (length < MIN_COMPRESSED_BYTES || length > MAX_COMPRESSED_BYTES) return false;
+  const { 'accept-ranges': ranges, 'content-encoding': encoding } = reply.headers ?? {};
+  return ranges === undefined && encoding === undefined && COMPRESSIBLE.test(reply.contentType);
+}
+
+/** Returns whether an `Accept-Encoding` header asks for gzip (RFC 9110, 12.5.3). */
+export function acceptsGzip(header: string): boolean {
+  let others = false;
+  for (const part of header.toLowerCase().split(',')) {
+    const [coding = '', ...parameters] = part.split(';').map((word) => word.trim());
+    const isRefused = parameters.some((parameter) => /^q\s*=\s*0(?:\.0*)?$/.test(parameter));
+    if (coding === 'gzip' || coding === 'x-gzip') return !isRefused;
+    if (coding === '*') others = !isRefused;
+  }
+  return others;
+}
+
+/** Resolves with the compressed answer, made on another thread. An answer that cannot be compressed stays as it is. */
+export function compress(reply: BytesReply): Promise<BytesReply> {
+  return new Promise((resolve) => {
+    gzip(reply.bytes, { level: LEVEL }, (error, bytes) => {
+      const headers = { ...reply.headers, 'content-encoding': 'gzip', vary: 'accept-encoding' };
+      resolve(error === null ? { ...reply, bytes, headers } : reply);
+    });
+  });
+}

@@ -1,0 +1,120 @@
+/**
+ * Entity tags and the conditions that requests put on them (RFC 9110, sections 8.8.3 and 13.1). A tag names the state of a
+ * record: who has read it can ask for it only if it has changed, and can change it only if it has not.
+ */
+import { createHash } from 'node:crypto';
+import { AppError } from '#src/core/errors.ts';
+import { invalidRequest } from '../edge/violations.ts';
+import type { BytesReply, EmptyReply, JsonReply } from './reply.ts';
+
+/** The request headers that `unlessKnown` reads, for a route to declare. */
+export const READ_CONDITION = {
+  'if-none-match': 'Entity tags of what the caller has. The reply is 304 when one of them is current.',
+} as const;
+
+/** The request headers that `requireState` reads, for a route to declare. */
+export const WRITE_CONDITIONS = {
+  'if-match':
+    'Entity tags of what the caller has read. The reply is 412, and nothing has changed, unless one of them is current.',
+  'if-none-match': 'Entity tags. The reply is 412, and nothing has changed, when one of them is current.',
+} as const;
+
+/** The response header that carries the tag, for a route to declare. */
+export const ETAG_HEADER = {
+  etag: 'The entity tag of this state, for `If-None-Match` and `If-Match`.',
+} as const;
+
+/** The response of a route that reads `READ_CONDITION`. */
+export const NOT_MODIFIED = { description: 'The caller already has this state.', headers: ETAG_HEADER };
+
+/** Returns the tag of a record that has a version. It must be visible ASCII without quotes. */
+export function versionTag(version: string): string {
+  return `"${version}"`;
+}
+
+/** Returns the tag of a record without a version, made from the bytes with which it is served. */
+export function contentTag(bytes: Uint8Array | string): string {
+  return `"${createHash('sha256').update(bytes).digest('base64url')}"`;
+}
+
+/** Returns the reply with its tag. */
+export function tagged<R extends JsonReply | BytesReply>(reply: R, etag: string): R {
+  return { ...reply, headers: { ...reply.headers, etag } };
+}
+
+/** Returns the reply to a GET with its tag, or 304 when the caller already has this state. */
+export function unlessKnown<R extends JsonReply | BytesReply>(
+  reply: R,
+  etag: string,
+  { 'if-none-match': known }: Readonly<Record<keyof typeof READ_CONDITION, string>>,
+): R | EmptyReply {
+  return isKnown(known, etag) ? { kind: 'empty', status: 304, headers: { etag } } : tagged(reply, etag);
+}
+
+/** Returns whether an `If-None-Match` header names this tag. What is not a list of tags names none. */
+export function isKnown(ifNoneMatch: string, etag: string): boolean {
+  if (ifNoneMatch === '') return false;
+  const tags = parseTags(ifNoneMatch);
+  return tags === '*' || (tags?.some(({ opaque }) => opaque === etag) ?? false);
+}
+
+/**
+ * Throws `precondition_failed` unless the record is in the state that the headers of a write ask for, and `invalid_request`
+ * for a header that is not a list of tags. `tagOf` returns the current tag, which is strong, or undefined when there is no such
+ * record; it is called only when there is a condition.
+ * Call it after everything that refuses the request whatever its body says: such a refusal goes before a condition.
+ */
+export function requireState(
+  headers: Readonly<Record<keyof typeof WRITE_CONDITIONS, string>>,
+  tagOf: () => string | undefined,
+): void {
+  const { 'if-match': wanted, 'if-none-match': unwanted } = headers;
+  if (wanted === '' && unwanted === '') return;
+  const etag = tagOf();
+  if (wanted !== '') {
+    const tags = requireTags('if-match', wanted);
+    const isNamed = tags === '*' || tags.some(({ isWeak, opaque }) => !isWeak && opaque === etag);
+    const isCurrent = etag !== undefined && isNamed;
+    if (!isCurrent) throw preconditionFailed('If-Match names no tag that is current.', etag);
+  }
+  if (unwanted !== '') {
+    requireTags('if-none-match', unwanted);
+    if (etag !== undefined && isKnown(unwanted, etag))
+      throw preconditionFailed('If-None-Match names the current tag.', etag);
+  }
+}
+
+interface EntityTag {
+  readonly isWeak: boolean;
+  /** With its quotes. */
+  readonly opaque: string;
+}
+
+/** One element of the list, which may be empty, and the comma after it. */
+const ELEMENT = /[ \t]*(?:(W\/)?("[^"\p{Cc} ]*"))?[ \t]*(,|$)/uy;
+
+/** Returns the tags of a header, `*` for any, or undefined when the header is neither. */
+function parseTags(header: string): readonly EntityTag[] | '*' | undefined {
+  if (header.trim() === '*') return '*';
+  const tags: EntityTag[] = [];
+  ELEMENT.lastIndex = 0;
+  for (;;) {
+    const match = ELEMENT.exec(header);
+    if (match === null) return undefined;
+    const [, weak, opaque, end] = match;
+    if (opaque !== undefined) tags.push({ isWeak: weak !== undefined, opaque });
+    if (end === '') return tags;
+  }
+}
+
+function requireTags(name: string, header: string): readonly EntityTag[] | '*' {
+  const tags = parseTags(header);
+  if (tags !== undefined) return tags;
+  const message = 'must be *, or entity tags in quotes with commas between them';
+  throw invalidRequest([{ path: `header/${name}`, message }]);
+}
+
+function preconditionFailed(detail: string, etag: string | undefined): AppError {
+  const headers = etag === undefined ? {} : { etag };
+  return new AppError('precondition_failed', `${detail} Read the resource again.`, { headers });
+}

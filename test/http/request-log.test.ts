@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import test, { type TestContext } from 'node:test';
+import Type from 'typebox';
+import { RequestLog } from '#src/http/edge/request-log.ts';
+import { ok } from '#src/http/reply/reply.ts';
+import { defineRoute } from '#src/http/route.ts';
+import { type Answer, GOOD, JSON_BODY, send, serve } from './test-server.ts';
+
+const docs = { summary: 's', tags: [], responses: { 200: { description: 'd' } } } as const;
+const access = { action: 'thing.use' } as const;
+
+/** Resolves after that time has passed on the clock that requests are measured with. */
+async function pass(ms: number): Promise<void> {
+  const until = performance.now() + ms;
+  while (performance.now() < until) await new Promise(setImmediate);
+}
+
+const ROUTES = [
+  defineRoute({
+    ...docs,
+    method: 'GET',
+    path: '/things/:thingId',
+    operationId: 'getThing',
+    access,
+    audited: true,
+    handle: ({ remoteAddress }) => ok({ remoteAddress }),
+  }),
+  defineRoute({
+    ...docs,
+    method: 'POST',
+    path: '/slow',
+    operationId: 'slow',
+    access,
+    body: Type.Object({ ms: Type.Number() }),
+    handle: async ({ body }) => {
+      await pass(body.ms);
+      return ok({});
+    },
+  }),
+];
+
+interface Line {
+  readonly level: string;
+  readonly fields: Readonly<Record<string, unknown>> & {
+    readonly request: Readonly<Record<string, unknown>>;
+  };
+  readonly message: string;
+}
+
+async function startLogged(
+  t: TestContext,
+  { logsAll = false, slowMs = 0, trustedProxies = [] as readonly string[] },
+) {
+  const lines: Line[] = [];
+  const at = (level: string) => (fields: object, message: string) => {
+    lines.push({ level, fields: fields as Line['fields'], message });
+  };
+  const log = { debug: at('debug'), info: at('info'), warn: at('warn') };
+  const requestLog = new RequestLog({ log, logsAll, slowMs });
+  return { lines, server: await serve(t, ROUTES, { requestLog, trustedProxies }) };
+}
+
+test('at level debug each request has a line that says what it was, whose, how it ended and how long it took', async (t) => {
+  const { lines, server } = await startLogged(t, { logsAll: true });
+  await send(server, '/things/a', { headers: { ...GOOD, 'x-request-id': 'mine' } });
+  await send(server, '/things/a', { headers: {} });
+  const [served, refused] = lines;
+  const { durationMs, bytes, ...request } = served!.fields.request;
+  assert.deepEqual(request, { method: 'GET', route: '/things/:thingId', status: 200, requestId: 'mine' });
+  assert.ok(Number(durationMs) >= 0 && Number(bytes) > 0);
+  const { workspaceId, userId, tokenId, address } = served!.fields;
+  assert.deepEqual([workspaceId, userId, tokenId, address], ['ws_1', 'ada', 'tok_1', '127.0.0.1']);
+  assert.deepEqual([refused!.level, refused!.fields.request.status], ['debug', 401]);
+  assert.equal('userId' in refused!.fields, false);
+});
+
+const LOGGED = { requestId: 'mine', principal: undefined, remoteAddress: '', query: {} };
+const SLOW_ROUTE = { method: 'POST', path: '/things' };
+
+function logOf(nowMs: () => number) {
+  const lines: unknown[] = [];
+  const write = (fields: object, message: string) => {
+    const { request, others } = fields as Line['fields'];
+    lines.push([message, request.status, request.durationMs, ...(others === undefined ? [] : [others])]);
+  };
+  const log = { debug: write, info: write, warn: write };
+  return { lines, log: new RequestLog({ log, logsAll: false, slowMs: 20, nowMs }) };
+}
+
+test('above level debug a request has a line only when it took longer on the server than it may', () => {
+  const { lines, log } = logOf(() => 0);
+  const outcome = { status: 200, bytes: 2, mayTakeLong: false, hasLeft: false };
+  for (const ms of [0, 20, 21]) log.replied(SLOW_ROUTE, LOGGED, { ...outcome, ms });
+  log.replied(SLOW_ROUTE, LOGGED, { ...outcome, ms: 100, mayTakeLong: true });
+  log.replied(SLOW_ROUTE, { ...LOGGED, query: { wait: 30 } }, { ...outcome, ms: 100 });
+  log.replied(SLOW_ROUTE, { ...LOGGED, query: { wait: 0 } }, { ...outcome, ms: 22 });
+  assert.deepEqual(lines, [
+    ['a request was slow', 200, 21],
+    ['a request was slow', 200, 22],
+  ]);
+});
+
+test('of the requests that a limit refuses within a second one is logged, and the next line counts the others', () => {
+  const clock = { nowMs: 0 };
+  const { lines, log } = logOf(() => clock.nowMs);
+  const refuse = () =>
+    log.replied(SLOW_ROUTE, LOGGED, {
+      ms: 0,
+      status: 429,
+      bytes: 2,
+      mayTakeLong: false,
+      hasLeft: false,
+    });
+  for (let count = 0; count < 5; count++) refuse();
+  clock.nowMs = 999;
+  refuse();
+  clock.nowMs = 1000;
+  refuse();
+  assert.deepEqual(lines, [
+    ['a limit refused a request', 429, 0, 0],
+    ['a limit refused a request', 429, 0, 5],
+  ]);
+});
+
+test('the time that a handler takes is in the line of its request', async (t) => {
+  const { lines, server } = await startLogged(t, { slowMs: 100_000, logsAll: true });
+  const body = JSON.stringify({ ms: 5 });
+  await send(server, '/slow', { method: 'POST', headers: JSON_BODY, body });
+  assert.ok(Number(lines[0]?.fields.request.durationMs) >= 5);
+});
+
+const addressIn = ({ json }: Answer) => (json as { remoteAddress: string }).remoteAddress;
+const CHAINS: readonly (readonly [forwardedFor: string, client: string])[] = [
+  ['', '127.0.0.1'],
+  ['192.0.2.7', '192.0.2.7'],
+  ['6.6.6.6, 192.0.2.7', '192.0.2.7'],
+  ['6.6.6.6, 192.0.2.7, 10.1.2.3', '192.0.2.7'],
+  ['10.1.2.3', '10.1.2.3'],
+  ['192.0.2.7:4711', '192.0.2.7'],
+  ['[2001:db8::1]:4711, 10.0.0.1', '2001:db8::1'],
+  ['6.6.6.6, unknown', '127.0.0.1'],
+  ['6.6.6.6, <script>, 10.0.0.1', '10.0.0.1'],
+  [`6.6.6.6${', 10.0.0.1'.repeat(100)}`, '10.0.0.1'],
+];
+for (const [forwardedFor, client] of CHAINS) {
+  const shown = forwardedFor.length > 60 ? `${forwardedFor.slice(0, 30)}…` : forwardedFor;
+  test(`behind trusted proxies the client of "${shown}" is ${client}`, async (t) => {
+    const { server } = await startLogged(t, { trustedProxies: ['127.0.0.1', '10.0.0.0/8'] });
+    const headers = { ...GOOD, ...(forwardedFor === '' ? {} : { 'x-forwarded-for': forwardedFor }) };
+    assert.equal(addressIn(await send(server, '/things/a', { headers })), client);
+  });
+}
+
+test('a proxy that is not trusted cannot name another client', async (t) => {
+  const { server } = await startLogged(t, { trustedProxies: ['10.0.0.0/8'] });
+  const headers = { ...GOOD, 'x-forwarded-for': '192.0.2.7' };
+  assert.equal(addressIn(await send(server, '/things/a', { headers })), '127.0.0.1');
+});
+
+test('wrong tokens are counted for the client that a trusted proxy names', async (t) => {
+  const { server } = await startLogged(t, { trustedProxies: ['127.0.0.1'] });
+  const from = (client: string) => ({ ...GOOD, authorization: 'Bearer wrong', 'x-forwarded-for': client });
+  const statuses = new Set<number>();
+  for (let count = 0; count < 51; count++) {
+    const { status } = await send(server, '/things/a', { headers: from('192.0.2.7') });
+    statuses.add(status);
+  }
+  assert.deepEqual([...statuses], [401, 429]);
+  assert.equal((await send(server, '/things/a', { headers: from('192.0.2.8') })).status, 401);
+});

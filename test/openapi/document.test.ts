@@ -1,0 +1,192 @@
+/** Rules that the whole OpenAPI document keeps, so that code generators understand it. */
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { CATALOGUE } from '#src/core/errors.ts';
+import { FAILURES } from '#src/core/failures.ts';
+import { CONNECTORS } from '#src/datasource/connectors/registry.ts';
+import { withClosedSchemas } from '#test/support/openapi-check.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+import {
+  asObject,
+  bodySchemaOf,
+  everyObject,
+  type Json,
+  operationsOf,
+  readDocument,
+  resolved,
+} from './real-document.ts';
+
+const server = await startServer(test);
+const document = await readDocument(server);
+const operations = operationsOf(document);
+const schemas = asObject(document.components.schemas);
+const ajv = new Ajv2020({ strict: false });
+addFormats.default(ajv);
+ajv.addSchema(document, 'openapi');
+
+/** Returns the schemas that an operation has for what clients receive, without those of problems. */
+function responseSchemasOf({ operation }: (typeof operations)[number]): Json[] {
+  return Object.values(asObject(operation.responses)).flatMap((response) =>
+    Object.entries(asObject(asObject(response).content)).flatMap(([type, media]) =>
+      type.endsWith('/json') || type === 'text/event-stream' ? [asObject(asObject(media).schema)] : [],
+    ),
+  );
+}
+
+/** Returns the names of the components that a value refers to, directly and through other components. */
+function reachableFrom(value: unknown, found = new Set<string>()): Set<string> {
+  everyObject(value, ({ $ref }) => {
+    const name = String($ref ?? '').replace('#/components/schemas/', '');
+    if (name === '' || found.has(name)) return;
+    found.add(name);
+    reachableFrom(schemas[name], found);
+  });
+  return found;
+}
+
+/** Returns whether the body is bytes in place of JSON. */
+function takesBytes({ operation }: (typeof operations)[number]): boolean {
+  return JSON.stringify(operation.requestBody ?? {}).includes('application/octet-stream');
+}
+
+test('every request body is a named component with an example that its schema and the server accept', async () => {
+  const bodies = operations.filter((one) => one.operation.requestBody !== undefined && !takesBytes(one));
+  assert.ok(bodies.length > 15);
+  for (const one of bodies) {
+    const schema = bodySchemaOf(one);
+    assert.match(String(schema?.$ref), /^#\/components\/schemas\/[A-Z]\w+$/, one.path);
+    const { examples } = resolved(document, schema ?? {});
+    assert.ok(Array.isArray(examples) && examples.length > 0, `${String(schema?.$ref)} has no example`);
+    for (const example of examples) {
+      assert.ok(ajv.validate(`openapi${String(schema?.$ref)}`, example), ajv.errorsText());
+      const path = one.path.replace(/\{\w+\}/g, 'placeholder');
+      const { status, body } = await server.request(one.method.toUpperCase(), path, {
+        headers: { 'Service-Session-Id': 'placeholder' },
+        body: JSON.stringify(example),
+      });
+      const { code } = asObject(body);
+      assert.ok(status < 500 && code !== 'invalid_request', `${one.path}: ${JSON.stringify(body)}`);
+    }
+  }
+});
+
+test('every JSON response has an example that its schema accepts, also when it allows no further members', () => {
+  const strict = new Ajv2020({ strict: false });
+  addFormats.default(strict);
+  strict.addSchema(withClosedSchemas(document), 'openapi');
+  for (const one of operations)
+    for (const schema of responseSchemasOf(one)) {
+      const { examples } = resolved(document, schema);
+      assert.ok(Array.isArray(examples) && examples.length > 0, `${one.path} ${JSON.stringify(schema)}`);
+      for (const example of examples) {
+        const place = '$ref' in schema ? `openapi${String(schema.$ref)}` : schema;
+        assert.ok(strict.validate(place, example), `${one.path}: ${strict.errorsText()}`);
+      }
+    }
+});
+
+test('one of several words is an enum, and an object whose members the caller names has additionalProperties', () => {
+  everyObject(document, ({ anyOf, oneOf, patternProperties }, pointer) => {
+    assert.equal(patternProperties, undefined, pointer);
+    for (const choice of [anyOf, oneOf])
+      if (Array.isArray(choice)) assert.ok(choice.filter((one) => 'const' in one).length < 2, pointer);
+  });
+});
+
+test('every variant of a union of objects is a component, and a constant that tells them apart is the discriminator', () => {
+  let unions = 0;
+  everyObject(document, ({ anyOf, oneOf, discriminator }, pointer) => {
+    const variants: readonly Json[] = [anyOf, oneOf].find((choice) => Array.isArray(choice)) ?? [];
+    const objects = variants.filter((one) => resolved(document, one).type === 'object');
+    if (objects.length < 2) return;
+    for (const one of objects) assert.ok('$ref' in one, pointer);
+    const tags = objects.map((one) => {
+      const members = Object.entries(asObject(resolved(document, one).properties));
+      return members.find(([, member]) => 'const' in asObject(member))?.[0];
+    });
+    if (tags.includes(undefined)) return;
+    unions++;
+    const { propertyName, mapping } = asObject(discriminator);
+    assert.deepEqual([propertyName, new Set(tags)], [tags[0], new Set([tags[0]])], pointer);
+    assert.deepEqual(
+      Object.values(asObject(mapping)),
+      objects.map(({ $ref }) => $ref),
+      pointer,
+    );
+  });
+  assert.ok(unions >= 6);
+});
+
+test('what clients receive may have further members, what they send may not', () => {
+  const received = reachableFrom(operations.map(responseSchemasOf));
+  for (const name of received) {
+    assert.notEqual(asObject(schemas[name]).additionalProperties, false, name);
+  }
+  const sent = reachableFrom(operations.map((one) => bodySchemaOf(one) ?? {}));
+  for (const name of sent) {
+    const { type, additionalProperties } = asObject(schemas[name]);
+    if (type === 'object') assert.equal(additionalProperties, false, name);
+  }
+});
+
+test('a connection is the union of all kinds, told apart by kind', () => {
+  const { discriminator, oneOf } = asObject(schemas.DatasourceConnection);
+  const kinds = CONNECTORS.map(({ kind }) => kind);
+  assert.deepEqual(Object.keys(asObject(asObject(discriminator).mapping)), kinds);
+  assert.equal(Array.isArray(oneOf) && oneOf.length, kinds.length);
+  assert.deepEqual(asObject(schemas.NewDatasource).properties, {
+    ...asObject(asObject(schemas.NewDatasource).properties),
+    connection: { $ref: '#/components/schemas/DatasourceConnection' },
+  });
+});
+
+test('the operations that stream refer to the schema of every event, and every component is used', () => {
+  for (const [path, event] of [
+    ['/api/v3/notebook-sessions/{sessionId}/events', 'CellOpEvent'],
+    ['/api/v3/agent-sessions/{sessionId}/events', 'TextDeltaEvent'],
+  ] as const) {
+    assert.ok(reachableFrom(document.paths[path]).has(event), path);
+  }
+  const used = reachableFrom(document.paths);
+  for (const name of Object.keys(schemas)) assert.ok(used.has(name), `${name} is not used`);
+});
+
+test('every 429 and 503 has Retry-After, every tag a description, and no parameter is the transport’s', () => {
+  for (const { path, operation } of operations) {
+    for (const [status, response] of Object.entries(asObject(operation.responses))) {
+      const { 'Retry-After': retryAfter } = asObject(asObject(response).headers);
+      if (status === '429' || status === '503') assert.equal(asObject(retryAfter).required, true, path);
+    }
+    const names = (Array.isArray(operation.parameters) ? operation.parameters : []).map(({ name }) => name);
+    for (const name of names) assert.doesNotMatch(name, /^(host|x-forwarded-|authorization)/i, path);
+  }
+  const tags: readonly Json[] = Array.isArray(document.tags) ? document.tags : [];
+  for (const { name, description } of tags) assert.equal(typeof description, 'string', String(name));
+});
+
+test('every code of an error and of a failed run is listed, and none is an enum', () => {
+  const { Problem, ErrorCode, Failure, FailureCode } = schemas;
+  for (const [schema, name] of [
+    [Problem, 'ErrorCode'],
+    [Failure, 'FailureCode'],
+  ] as const) {
+    const { code } = asObject(asObject(schema).properties);
+    assert.deepEqual(code, { $ref: `#/components/schemas/${name}` });
+  }
+  for (const [schema, codes] of [
+    [ErrorCode, Object.keys(CATALOGUE)],
+    [FailureCode, Object.keys(FAILURES)],
+  ] as const) {
+    const { enum: closed, 'x-extensible-enum': listed, description } = asObject(schema);
+    assert.deepEqual([closed, listed], [undefined, codes]);
+    for (const code of codes) assert.ok(String(description).includes(`\`${code}\`: `), code);
+  }
+});
+
+test('a header that a route cannot do without is required', () => {
+  const { parameters } = document.paths['/api/cee/kernel/execute']?.post ?? {};
+  const named = Array.isArray(parameters) ? parameters : [];
+  assert.equal(named.find(({ name }) => name === 'Service-Session-Id')?.required, true);
+});
