@@ -4,16 +4,26 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { settingsTable } from './config/report.ts';
 import { CATALOGUE } from './core/errors.ts';
+import { FAILURES } from './core/failures.ts';
 import { PACKAGE_ROOT } from './core/package-root.ts';
 
 /** Markdown by the name of the markers it stands between: `<!-- name -->` and `<!-- /name -->`. */
-export const TABLES: Readonly<Record<string, () => string>> = { settings: settingsTable, errors: errorTable };
+export const TABLES: Readonly<Record<string, () => string>> = {
+  settings: settingsTable,
+  errors: errorTable,
+  failures: failureTable,
+};
 
 function errorTable(): string {
   const rows = Object.entries(CATALOGUE).map(
     ([code, { status, title }]) => `| ${status} | \`${code}\` | ${title} |`,
   );
   return ['| Status | Code | Meaning |', '| --- | --- | --- |', ...rows, ''].join('\n');
+}
+
+function failureTable(): string {
+  const rows = Object.entries(FAILURES).map(([code, meaning]) => `| \`${code}\` | ${meaning} |`);
+  return ['| Code | Meaning |', '| --- | --- |', ...rows, ''].join('\n');
 }
 
 /** `text` with every table in its place. Throws when a marker is missing. */

@@ -5,23 +5,34 @@
  */
 import { resolve } from 'node:path';
 import { DataDirectory } from '#storage/data-directory.ts';
+import { requireExpectedStore } from '#storage/store-place.ts';
 import { CONFIG_FILE } from './config/file.ts';
 import type { Config } from './config.ts';
 import type { Log } from './core/log.ts';
 import { KernelHost } from './kernel/kernel-host.ts';
 import { limitsOf } from './kernel/limits.ts';
+import { ServerMetrics } from './metrics/server-metrics.ts';
 
 export interface Prerequisites extends AsyncDisposable {
+  /** What the whole server counts. */
+  readonly metrics: ServerMetrics;
   readonly directory: DataDirectory;
   readonly host: KernelHost;
   /** Resolves when kernels can be started; rejects when this Python cannot run them. */
   readonly kernelsReady: Promise<{ readonly confinement: string }>;
 }
 
-/** Rejects with an error of one line when another server has claimed the data directory. Disposing is idempotent. */
+/**
+ * Rejects with an error of one line when another server has claimed the data directory, or when the store is missing that
+ * must have been in it. Disposing is idempotent.
+ */
 export async function openPrerequisites(config: Config, log: Log): Promise<Prerequisites> {
-  const directory = await DataDirectory.claim(config.dataDir);
+  const directory = await DataDirectory.claim(config.dataDir, (root) => {
+    if (!config.newStore) requireExpectedStore(root, config.keyringFile);
+  });
+  const metrics = new ServerMetrics();
   const host = new KernelHost({
+    metrics,
     python: config.python,
     runDir: directory.runPath,
     preload: config.preload,
@@ -40,6 +51,7 @@ export async function openPrerequisites(config: Config, log: Log): Promise<Prere
   });
   kernelsReady.catch(() => {}); // it may fail before anything awaits it
   return {
+    metrics,
     directory,
     host,
     kernelsReady,

@@ -13,7 +13,8 @@ import { CommandFailure, EXIT } from './exit-code.ts';
 export interface Access {
   readonly baseUrl: string;
   readonly accessToken: Secret;
-  readonly workspaceId: string;
+  /** Absent only where none is needed. */
+  readonly workspaceId: string | undefined;
 }
 
 /** Where access is looked for. */
@@ -22,10 +23,17 @@ export interface AccessRequest {
   readonly cwd: string;
   /** The workspace that the command line names. */
   readonly workspaceId?: string | undefined;
+  /** Whether a workspace must be named; it must unless this is false. */
+  readonly needsWorkspace?: boolean | undefined;
 }
 
 /** Returns the access. Throws `CommandFailure` that says what to set, or `ConfigError`. */
-export function resolveAccess({ env, cwd, workspaceId: asked }: AccessRequest): Access {
+export function resolveAccess({
+  env,
+  cwd,
+  workspaceId: asked,
+  needsWorkspace = true,
+}: AccessRequest): Access {
   const given = readServiceAccess(env);
   const givenWorkspace = asked ?? given.workspaceId;
   if (given.baseUrl !== undefined && given.accessToken !== undefined && givenWorkspace !== undefined) {
@@ -38,7 +46,7 @@ export function resolveAccess({ env, cwd, workspaceId: asked }: AccessRequest): 
   const accessToken = given.accessToken ?? local?.accessToken;
   const workspaceId = givenWorkspace ?? local?.workspaceId;
   if (accessToken === undefined) throw missing('SERVICE_ACCESS_TOKEN', config);
-  if (workspaceId === undefined) throw missing('SERVICE_WORKSPACE_ID', config);
+  if (workspaceId === undefined && needsWorkspace) throw missing('SERVICE_WORKSPACE_ID', config);
   return { baseUrl, accessToken, workspaceId };
 }
 

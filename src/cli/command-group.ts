@@ -9,8 +9,11 @@ export interface CliContext {
   readonly input: Input;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Returns a client for the server that environment and options name. Throws `CommandFailure` when they name none. */
-  connect(command: Command): Client;
+  /**
+   * Returns a client for the server and the workspace that environment and options name. Throws `CommandFailure` when they
+   * name no server or, unless `needsWorkspace` is false, no workspace.
+   */
+  connect(command: Command, options?: { readonly needsWorkspace: boolean }): Client;
   /** Returns whether the output of `command` must be JSON. */
   wantsJson(command: Command): boolean;
 }

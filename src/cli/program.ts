@@ -9,6 +9,7 @@ import type { CliContext, CommandGroup } from './command-group.ts';
 import { actors } from './commands/actors.ts';
 import { agent } from './commands/agent.ts';
 import { audit } from './commands/audit.ts';
+import { backup } from './commands/backup.ts';
 import { code } from './commands/code.ts';
 import { completeIds } from './commands/complete-ids.ts';
 import { completion } from './commands/completion.ts';
@@ -17,6 +18,7 @@ import { datasources } from './commands/datasources.ts';
 import { doctor } from './commands/doctor.ts';
 import { environments } from './commands/environments.ts';
 import { exitCodes } from './commands/exit-codes.ts';
+import { files } from './commands/files.ts';
 import { help } from './commands/help.ts';
 import { keys } from './commands/keys.ts';
 import { members } from './commands/members.ts';
@@ -27,6 +29,7 @@ import { runs } from './commands/runs.ts';
 import { serve } from './commands/serve.ts';
 import { sessions } from './commands/sessions.ts';
 import { tokens } from './commands/tokens.ts';
+import { whoami } from './commands/whoami.ts';
 import { workspaces } from './commands/workspaces.ts';
 import { CommandEnd, CommandFailure, EXIT, EXIT_CODES_TEXT, type ExitCode } from './exit-code.ts';
 import type { Input } from './input.ts';
@@ -37,6 +40,7 @@ const GROUPS: readonly CommandGroup[] = [
   serve,
   run,
   notebooks,
+  files,
   environments,
   sessions,
   runs,
@@ -48,8 +52,10 @@ const GROUPS: readonly CommandGroup[] = [
   workspaces,
   members,
   tokens,
+  whoami,
   config,
   doctor,
+  backup,
   actors,
   audit,
   completion,
@@ -103,9 +109,9 @@ function createProgram({ terminal: device, input, env, cwd }: Surroundings): Com
     input,
     env,
     cwd,
-    connect(command) {
+    connect(command, options) {
       const { workspace } = command.optsWithGlobals<{ workspace?: string }>();
-      return createClient(resolveAccess({ env, cwd, workspaceId: workspace }));
+      return createClient(resolveAccess({ env, cwd, workspaceId: workspace, ...options }));
     },
     wantsJson: (command) => command.optsWithGlobals<{ json?: boolean }>().json === true,
   };

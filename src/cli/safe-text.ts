@@ -52,6 +52,38 @@ export function safeJson(json: string): string {
   );
 }
 
+/** How much of an open line is held back until it ends. */
+const MAX_HELD_CHARS = 64 * 1024;
+
+/**
+ * What a program prints, as it is written to a file or another program: of a line that was begun again with carriage
+ * returns, as progress bars do, only what it said last, and without escape sequences.
+ */
+export class FoldedText {
+  #line = '';
+
+  /** Returns the lines that are complete. The open one is held back: it may be begun again. */
+  take(text: string): string {
+    const whole = this.#line + text;
+    const end = whole.lastIndexOf('\n') + 1;
+    this.#line = whole.slice(end);
+    const lines = end === 0 ? '' : whole.slice(0, end).split('\n').map(folded).join('\n');
+    return this.#line.length > MAX_HELD_CHARS ? lines + this.flush() : lines;
+  }
+
+  /** Returns the open line. */
+  flush(): string {
+    const line = folded(this.#line);
+    this.#line = '';
+    return line;
+  }
+}
+
+function folded(line: string): string {
+  const shown = line.replace(/\r+$/, '');
+  return safeText(shown.slice(shown.lastIndexOf('\r') + 1), { colors: false });
+}
+
 /**
  * Makes what a program prints safe, piece by piece: a sequence or a line end that is cut between two pieces is put together
  * again. A carriage return alone begins the line again, as progress bars do, which is written as `restart`.

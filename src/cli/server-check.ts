@@ -24,8 +24,15 @@ export async function* checkServer(
   const { baseUrl, workspaceId } = access;
   const client = createClient(access);
   try {
-    await client.readiness();
+    const { warnings = [] } = await client.readiness();
     yield { check: 'server', status: 'ok', detail: `${baseUrl} is ready`, advice: null };
+    for (const detail of warnings)
+      yield {
+        check: 'server',
+        status: 'warning',
+        detail,
+        advice: 'Look into the log of the server, and at its disk.',
+      };
   } catch (error) {
     yield unreachable(baseUrl, error);
     if (error instanceof ConnectionError) return;

@@ -1,4 +1,4 @@
-import { PrintedText, safeJson, safeText } from './safe-text.ts';
+import { FoldedText, PrintedText, safeJson, safeText } from './safe-text.ts';
 import { table } from './table.ts';
 
 /** The two streams of a command: results go to `out`, everything else to `err`. */
@@ -20,11 +20,17 @@ export interface TerminalDevice {
 
 /**
  * Where a command writes. Whatever a terminal shows goes through `safeText` here, so no command can forget it. Files and
- * programs get every byte as it is, as from git and cargo: what was printed can be compared, and `less` shows it safely.
+ * programs get what commands write as it is, and of what programs print the text: lines as they were shown last, without
+ * escape sequences.
  */
 export interface Terminal extends Omit<TerminalDevice, 'screens'> {
-  /** Writes what a program printed. Where a terminal shows it, a carriage return begins the line again. */
+  /**
+   * Writes what a program printed. Where a terminal shows it, a carriage return begins the line again; elsewhere an open line is
+   * held back until it ends, something else is written, or `flush` is called.
+   */
   printed(stream: StreamName, text: string): void;
+  /** Writes what `printed` holds back. */
+  flush(): void;
   /** Takes back the line that is open on `err`; for a terminal that is `live`. */
   eraseLine(): void;
 }
@@ -38,7 +44,15 @@ export function terminalOn(device: TerminalDevice): Terminal {
   const printed = (name: StreamName) =>
     new PrintedText(colors[name] ? ERASE_LINE : '\r', { colors: colors[name] });
   const open = { out: printed('out'), err: printed('err') };
+  const held = { out: new FoldedText(), err: new FoldedText() };
+  const flush = () => {
+    for (const name of ['out', 'err'] as const) {
+      const rest = held[name].flush();
+      if (rest !== '') device[name](rest);
+    }
+  };
   const write = (name: StreamName) => (text: string) => {
+    flush();
     open[name].drop();
     device[name](screens[name] ? safeText(text, { colors: colors[name] }) : text);
   };
@@ -49,9 +63,10 @@ export function terminalOn(device: TerminalDevice): Terminal {
     columns: columns === undefined || columns < 1 ? undefined : columns,
     live,
     printed(name, text) {
-      const shown = screens[name] ? open[name].take(text) : text;
+      const shown = screens[name] ? open[name].take(text) : held[name].take(text);
       if (shown !== '') device[name](shown);
     },
+    flush,
     eraseLine: () => device.err(ERASE_LINE),
   };
 }

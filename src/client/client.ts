@@ -7,7 +7,8 @@ import { datasources, keys } from './datasources.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
 import { executionEnvironments } from './execution-environments.ts';
 import { executions } from './executions.ts';
-import { accessTokens, members, workspaces } from './identity.ts';
+import { files } from './files.ts';
+import { accessTokens, members, ownAccount, workspaces } from './identity.ts';
 import { models } from './models.ts';
 import { notebookSessions } from './notebook-sessions.ts';
 import { notebooks } from './notebooks.ts';
@@ -21,6 +22,7 @@ export function createClient(options: ClientOptions) {
   return {
     ...operations(connection),
     notebooks: notebooks(connection),
+    files: files(connection),
     executionEnvironments: executionEnvironments(connection),
     notebookSessions: notebookSessions(connection),
     executions: executions(connection),
@@ -30,6 +32,8 @@ export function createClient(options: ClientOptions) {
     runs: allRuns,
     datasources: datasources(connection),
     keys: keys(connection),
+    /** Resolves with the user, the token, and a page of the workspaces that they give access to. */
+    me: ownAccount(connection),
     workspaces: workspaces(connection),
     members: members(connection),
     accessTokens: accessTokens(connection),

@@ -20,13 +20,40 @@ export interface PostOptions extends RequestOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-export interface OutgoingRequest extends PostOptions {
+/** Within the usual timeouts of proxies. */
+export const DEFAULT_WAIT_S = 50;
+
+export interface WaitOptions extends RequestOptions {
+  /** How many seconds to wait for the end of a run: at most 300. Behind a proxy, less than its timeout. */
+  readonly wait?: number | undefined;
+}
+
+export interface WriteOptions extends RequestOptions {
+  /** The entity tag of what was read. The call is rejected with `precondition_failed` when the record has changed since. */
+  readonly ifMatch?: string | undefined;
+}
+
+export interface ReadOptions extends RequestOptions {
+  /** The entity tag of what the caller has: `value` is then undefined if nothing has changed. */
+  readonly ifNoneMatch?: string | undefined;
+}
+
+/** What was read, with the entity tag that names this state of it. */
+export interface Tagged<T> {
+  readonly etag: string;
+  /** Undefined when the caller already has this state. */
+  readonly value: T | undefined;
+}
+
+export interface OutgoingRequest extends PostOptions, WriteOptions, ReadOptions {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** The path, including `/api/v3`. */
   readonly path: string;
-  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** Sent as JSON. */
   readonly body?: unknown;
+  /** Bytes that are sent as they are, in place of `body`. */
+  readonly content?: Uint8Array | ReadableStream<Uint8Array> | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -55,6 +82,14 @@ export class Connection {
     return (text === '' ? undefined : JSON.parse(text)) as T;
   }
 
+  /** Resolves with the decoded body and its entity tag. */
+  async tagged<T>(request: OutgoingRequest): Promise<Tagged<T>> {
+    const response = await this.open(request);
+    const text = await this.#read(request, () => response.text());
+    const value = response.status === 304 ? undefined : (JSON.parse(text) as T);
+    return { etag: response.headers.get('etag') ?? '', value };
+  }
+
   /** Resolves with the body as bytes, and its media type. */
   async bytes(request: OutgoingRequest): Promise<{ contentType: string; bytes: Uint8Array }> {
     const response = await this.open(request);
@@ -62,9 +97,9 @@ export class Connection {
     return { contentType: response.headers.get('content-type') ?? '', bytes };
   }
 
-  /** Resolves with a 2xx response once its head has arrived. The caller reads or cancels the body. */
+  /** Resolves with a 2xx or 304 response once its head has arrived. The caller reads or cancels the body. */
   async open(request: OutgoingRequest): Promise<Response> {
-    const { method, body, signal, idempotencyKey } = request;
+    const { method, body, content, signal, idempotencyKey, ifMatch, ifNoneMatch } = request;
     const url = this.baseUrl + request.path + queryOf(request.query);
     const response = await this.#read(request, () =>
       this.#fetch(url, {
@@ -73,13 +108,17 @@ export class Connection {
           ...this.#headers,
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+          ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+          ...(ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch }),
           ...request.headers,
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        // A stream is sent while it is read: `duplex` is the standard's word for that.
+        ...(content === undefined ? {} : { body: content, duplex: 'half' }),
         ...(signal === undefined ? {} : { signal }),
       }),
     );
-    if (response.ok) return response;
+    if (response.ok || response.status === 304) return response;
     const text = await this.#read(request, () => response.text());
     throw new ApiError(response.status, response.headers, parsed(text));
   }

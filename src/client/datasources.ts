@@ -10,7 +10,14 @@ import type {
 import type { KeyList } from '#src/wire/operations.ts';
 import type { Page } from '#src/wire/shape.ts';
 import { ApiError } from './api-error.ts';
-import { type Connection, type PostOptions, path, type RequestOptions } from './connection.ts';
+import {
+  type Connection,
+  type PostOptions,
+  path,
+  type ReadOptions,
+  type RequestOptions,
+  type WriteOptions,
+} from './connection.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
 const ROOT = '/api/v3/datasources';
@@ -26,11 +33,13 @@ export function datasources(connection: Connection) {
     each: (options: PageOptions = {}) => eachItem(list, options),
     get: (slug: string, options: RequestOptions = {}) =>
       connection.json<Datasource>({ method: 'GET', path: ROOT + path`/${slug}`, ...options }),
+    getTagged: (slug: string, options: ReadOptions = {}) =>
+      connection.tagged<Datasource>({ method: 'GET', path: ROOT + path`/${slug}`, ...options }),
     create: (datasource: NewDatasource, options: PostOptions = {}) =>
       post<Datasource>(ROOT, datasource, options),
-    replace: (slug: string, body: DatasourceReplacement, options: RequestOptions = {}) =>
+    replace: (slug: string, body: DatasourceReplacement, options: WriteOptions = {}) =>
       connection.json<Datasource>({ method: 'PUT', path: ROOT + path`/${slug}`, body, ...options }),
-    delete: (slug: string, options: RequestOptions = {}) =>
+    delete: (slug: string, options: WriteOptions = {}) =>
       connection.json<void>({ method: 'DELETE', path: ROOT + path`/${slug}`, ...options }),
     /** Resolves also when the test fails: check `ok`. */
     test: (slug: string, options: PostOptions = {}) =>

@@ -1,10 +1,11 @@
 /**
  * Follows a session's events across connections. A lost connection, silence for more than three heartbeats, and
- * `session.resync-required` lead to a new connection with the last event's id; `session.closed` ends the stream. A
- * refusal by the server (4xx) is thrown.
+ * `session.resync-required` lead to a new connection with the last event's id; `session.closed` ends the stream, and so
+ * does the answer that the session is closed. A refusal by the server (4xx) is thrown.
  *
- * After a reconnect the server either continues after the last event or begins again with `session.snapshot`. A reader
- * that rebuilds its state at every snapshot is therefore always right.
+ * After a reconnect the stream either continues after the last event or begins again with `session.snapshot`. A reader
+ * that rebuilds its state at every snapshot is therefore always right: when the server has everything that was missed,
+ * the reader gets that and never sees the second snapshot.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,7 +15,7 @@ import type { Connection, RequestOptions } from './connection.ts';
 import { EventParser } from './event-parser.ts';
 
 export interface FollowOptions extends RequestOptions {
-  /** Continue after this event, if the server still has what followed it. */
+  /** Continue after this event, if the server still has what followed it; its state is then not told again. */
   readonly lastEventId?: string | undefined;
   /** How long a connection may be silent before it counts as lost. */
   readonly silenceMs?: number;
@@ -44,17 +45,25 @@ export async function* followEvents<Event extends StreamEvent = StreamEvent>(
   let pauseMs = 0;
   for (;;) {
     let leastPauseMs = 0;
+    /** Whether what is not marked as missed tells a state that the reader has. */
+    let isContinuing = false;
     const subscription = new Subscription(connection, path, { ...options, lastEventId });
     try {
       for await (const { id, event } of subscription.events()) {
         aliveAt = performance.now();
         pauseMs = 0;
         lastEventId = id;
+        if (event.type === 'session.snapshot' && event.resumed === true) isContinuing = true;
+        if (isContinuing && event.missed !== true) {
+          if (event.type === 'session.replayed') isContinuing = false;
+          continue;
+        }
         options.onEventId?.(id);
         yield event as Event;
         if (event.type === 'session.closed') return;
         if (event.type === 'session.resync-required') break;
       }
+      if (subscription.isClosed) return;
     } catch (error) {
       signal?.throwIfAborted();
       if (aliveAt === undefined || !isTransient(error)) throw error;
@@ -87,6 +96,8 @@ class Subscription {
   readonly #connection: Connection;
   readonly #path: string;
   readonly #options: FollowOptions;
+  /** Whether the server has said that the session is closed, instead of opening a stream. */
+  isClosed = false;
 
   constructor(connection: Connection, path: string, options: FollowOptions) {
     this.#connection = connection;
@@ -114,6 +125,7 @@ class Subscription {
         },
         signal: both,
       });
+      this.isClosed = response.status === 204;
       if (response.body === null) return;
       const parser = new EventParser();
       for await (const bytes of response.body as AsyncIterable<Uint8Array>) {

@@ -1,15 +1,16 @@
+import type { SessionRunsFilters } from '#src/wire/finding.ts';
 import type { ExecutionRequest, NotebookRun, SubmittedRun } from '#src/wire/run.ts';
 import type { Page } from '#src/wire/shape.ts';
-import { type Connection, type PostOptions, path } from './connection.ts';
+import { type Connection, DEFAULT_WAIT_S, type PostOptions, path, type WaitOptions } from './connection.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
 /** Executions of cells in a notebook session. */
 export function executions(connection: Connection) {
-  const list = (sessionId: string, { after, limit, signal }: PageOptions = {}) =>
+  const list = (sessionId: string, { signal, ...query }: PageOptions & SessionRunsFilters = {}) =>
     connection.json<Page<NotebookRun>>({
       method: 'GET',
       path: path`/api/v3/notebook-sessions/${sessionId}/executions`,
-      query: { after, limit },
+      query,
       signal,
     });
   return {
@@ -21,8 +22,21 @@ export function executions(connection: Connection) {
         body: request,
         ...options,
       }),
+    /** Executes and resolves with the run once it has ended; with the accepted submission when `wait` seconds have passed. */
+    run: (
+      sessionId: string,
+      request: ExecutionRequest,
+      { wait = DEFAULT_WAIT_S, ...options }: PostOptions & WaitOptions = {},
+    ) =>
+      connection.json<NotebookRun | SubmittedRun>({
+        method: 'POST',
+        path: path`/api/v3/notebook-sessions/${sessionId}/executions`,
+        query: { wait },
+        body: request,
+        ...options,
+      }),
     list,
-    each: (sessionId: string, options: PageOptions = {}) =>
-      eachItem((page) => list(sessionId, page), options),
+    each: (sessionId: string, options: PageOptions & SessionRunsFilters = {}) =>
+      eachItem((page: PageOptions & SessionRunsFilters) => list(sessionId, page), options),
   };
 }

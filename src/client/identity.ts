@@ -6,10 +6,18 @@ import type {
   NewAccessToken,
   NewMember,
   NewWorkspace,
+  OwnAccount,
   Workspace,
 } from '#src/wire/identity.ts';
 import type { Page } from '#src/wire/shape.ts';
-import { type Connection, type PostOptions, path, type RequestOptions } from './connection.ts';
+import {
+  type Connection,
+  type PostOptions,
+  path,
+  type ReadOptions,
+  type RequestOptions,
+  type WriteOptions,
+} from './connection.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
 /** Returns the calls that every collection at `root` has. */
@@ -28,15 +36,23 @@ function collection<Item>(connection: Connection, root: string) {
   };
 }
 
+/** Returns the call that says who the caller is. It needs no workspace. */
+export function ownAccount(connection: Connection) {
+  return ({ signal, ...query }: PageOptions = {}) =>
+    connection.json<OwnAccount>({ method: 'GET', path: '/api/v3/me', query, signal });
+}
+
 /** Workspaces that the caller belongs to. */
 export function workspaces(connection: Connection) {
-  const { list, each, get, create } = collection<Workspace>(connection, '/api/v3/workspaces');
+  const { list, each, get, create, delete: remove } = collection<Workspace>(connection, '/api/v3/workspaces');
   return {
     list,
     each,
     get,
     /** Creates a workspace whose owner is the caller. */
     create: (workspace: NewWorkspace, options: PostOptions = {}) => create<Workspace>(workspace, options),
+    /** Deletes a workspace for ever, with everything but its files. */
+    delete: remove,
   };
 }
 
@@ -46,7 +62,11 @@ export function members(connection: Connection) {
   return {
     ...all,
     create: (member: NewMember, options: PostOptions = {}) => all.create<Member>(member, options),
-    update: (userId: string, change: MemberChange, options: RequestOptions = {}) =>
+    getTagged: (userId: string, options: ReadOptions = {}) =>
+      connection.tagged<Member>({ method: 'GET', path: path`/api/v3/members/${userId}`, ...options }),
+    delete: (userId: string, options: WriteOptions = {}) =>
+      connection.json<void>({ method: 'DELETE', path: path`/api/v3/members/${userId}`, ...options }),
+    update: (userId: string, change: MemberChange, options: WriteOptions = {}) =>
       connection.json<Member>({
         method: 'PATCH',
         path: path`/api/v3/members/${userId}`,

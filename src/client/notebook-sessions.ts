@@ -1,7 +1,11 @@
+import type { EventTicket } from '#src/wire/event-ticket.ts';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import type { NotebookSessionFilters, NotebookSessionSummary } from '#src/wire/finding.ts';
 import type { NotebookSession, OpenNotebookSession } from '#src/wire/session.ts';
+import type { Page } from '#src/wire/shape.ts';
 import { type Connection, type PostOptions, path, type RequestOptions } from './connection.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
+import { eachItem, type PageOptions } from './paging.ts';
 
 /** Notebook sessions: notebooks that are open, with a kernel. */
 export function notebookSessions(connection: Connection) {
@@ -17,7 +21,17 @@ export function notebookSessions(connection: Connection) {
       path`/api/v3/notebook-sessions/${sessionId}/events`,
       options,
     );
+  const list = ({ signal, ...query }: PageOptions & NotebookSessionFilters = {}) =>
+    connection.json<Page<NotebookSessionSummary>>({
+      method: 'GET',
+      path: '/api/v3/notebook-sessions',
+      query,
+      signal,
+    });
   return {
+    /** Resolves with a page of the workspace's sessions, by the time at which they were opened. Starts no kernel. */
+    list,
+    each: (options: PageOptions & NotebookSessionFilters = {}) => eachItem(list, options),
     /** Resolves while the session starts; `waitUntilReady` waits until it is ready. */
     open: (request: OpenNotebookSession, options: PostOptions = {}) =>
       connection.json<NotebookSession>({
@@ -32,6 +46,13 @@ export function notebookSessions(connection: Connection) {
       connection.json<NotebookSession>({
         method: 'DELETE',
         path: path`/api/v3/notebook-sessions/${sessionId}`,
+        ...options,
+      }),
+    /** Returns a ticket with which a browser's `EventSource` opens the session's stream, once. */
+    eventTicket: (sessionId: string, options: PostOptions = {}) =>
+      connection.json<EventTicket>({
+        method: 'POST',
+        path: path`/api/v3/notebook-sessions/${sessionId}/event-tickets`,
         ...options,
       }),
     /** Yields the current state as events and then live events, across reconnects, until the session closes. */

@@ -1,44 +1,55 @@
+import type { NotebookFilters } from '#src/wire/finding.ts';
 import type {
   Notebook,
   NotebookChange,
   NotebookFields,
   NotebookFileFormat,
+  NotebookImport,
   NotebookSummary,
 } from '#src/wire/notebook.ts';
 import type { Page } from '#src/wire/shape.ts';
-import { type Connection, type PostOptions, path, type RequestOptions } from './connection.ts';
+import {
+  type Connection,
+  type PostOptions,
+  path,
+  type ReadOptions,
+  type RequestOptions,
+  type WriteOptions,
+} from './connection.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
 const NOTEBOOKS = '/api/v3/notebooks';
 
 /** Saved notebooks. */
 export function notebooks(connection: Connection) {
-  const list = ({ after, limit, signal }: PageOptions = {}) =>
-    connection.json<Page<NotebookSummary>>({
-      method: 'GET',
-      path: NOTEBOOKS,
-      query: { after, limit },
-      signal,
-    });
+  const list = ({ signal, ...query }: PageOptions & NotebookFilters = {}) =>
+    connection.json<Page<NotebookSummary>>({ method: 'GET', path: NOTEBOOKS, query, signal });
   return {
     create: (fields: NotebookFields = {}, options: PostOptions = {}) =>
       connection.json<Notebook>({ method: 'POST', path: NOTEBOOKS, body: fields, ...options }),
     get: (notebookId: string, options: RequestOptions = {}) =>
       connection.json<Notebook>({ method: 'GET', path: path`/api/v3/notebooks/${notebookId}`, ...options }),
+    /** Resolves with the notebook and its entity tag; without the notebook when it is still the one of `ifNoneMatch`. */
+    getTagged: (notebookId: string, options: ReadOptions = {}) =>
+      connection.tagged<Notebook>({
+        method: 'GET',
+        path: path`/api/v3/notebooks/${notebookId}`,
+        ...options,
+      }),
     list,
-    each: (options: PageOptions = {}) => eachItem(list, options),
-    /** Rejects with `session_open` while a session is open on it, and with `stale_update` when it has changed since it was read. */
-    update: (notebookId: string, change: NotebookChange, options: RequestOptions = {}) =>
+    each: (options: PageOptions & NotebookFilters = {}) => eachItem(list, options),
+    /** Rejects with `session_open` while the notebook has a session, and with `stale_update` if someone else changed it first. */
+    update: (notebookId: string, change: NotebookChange, options: WriteOptions = {}) =>
       connection.json<Notebook>({
         method: 'PATCH',
         path: path`/api/v3/notebooks/${notebookId}`,
         body: change,
         ...options,
       }),
-    delete: (notebookId: string, options: RequestOptions = {}) =>
+    delete: (notebookId: string, options: WriteOptions = {}) =>
       connection.json<void>({ method: 'DELETE', path: path`/api/v3/notebooks/${notebookId}`, ...options }),
-    /** Creates a notebook from the text of a file. */
-    import: (file: { format: NotebookFileFormat; content: string }, options: PostOptions = {}) =>
+    /** Creates a notebook from the text of a file, or replaces the cells of one. */
+    import: (file: NotebookImport, options: PostOptions = {}) =>
       connection.json<Notebook>({ method: 'POST', path: `${NOTEBOOKS}/import`, body: file, ...options }),
     /** Resolves with the file. An `html` page loads its front end from the server, or from a public CDN with `cdn`. */
     export: (

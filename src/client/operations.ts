@@ -1,29 +1,30 @@
+import type { Actor, ActorDetail, ActorFilters, ActorPage, Chart } from '#src/wire/actor.ts';
 import type { AuditEntry } from '#src/wire/audit.ts';
-import type { ActorList, Health, Readiness } from '#src/wire/operations.ts';
+import type { AuditFilters } from '#src/wire/finding.ts';
+import type { Health, Readiness } from '#src/wire/operations.ts';
 import type { Page } from '#src/wire/shape.ts';
-import type { Connection, RequestOptions } from './connection.ts';
+import { type Connection, path, type RequestOptions } from './connection.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
 /** The server as a whole. */
 export function operations(connection: Connection) {
-  const audit = ({ after, limit, signal }: PageOptions = {}) =>
-    connection.json<Page<AuditEntry>>({
-      method: 'GET',
-      path: '/api/v3/audit',
-      query: { after, limit },
-      signal,
-    });
+  const audit = ({ signal, ...query }: PageOptions & AuditFilters = {}) =>
+    connection.json<Page<AuditEntry>>({ method: 'GET', path: '/api/v3/audit', query, signal });
+  const actors = ({ signal, ...query }: PageOptions & ActorFilters = {}) =>
+    connection.json<ActorPage>({ method: 'GET', path: '/api/v3/actors', query, signal });
   return {
     /** Resolves with a page of the workspace's audit entries. Only owners may read them. */
     audit,
-    eachAudited: (options?: PageOptions) => eachItem(audit, options),
-    /** Resolves with the environments, sessions and runs of the workspace that are in memory. */
-    actors: (options: RequestOptions = {}) =>
-      connection.json<ActorList>({
-        method: 'GET',
-        path: '/api/v3/actors',
-        ...options,
-      }),
+    eachAudited: (options: PageOptions & AuditFilters = {}) => eachItem(audit, options),
+    /** Resolves with a page of the environments, sessions and runs of the workspace that are in memory. */
+    actors,
+    eachActor: (options: PageOptions & ActorFilters = {}) =>
+      eachItem<Actor, PageOptions & ActorFilters>(actors, options),
+    /** Resolves with what an actor does, takes and refuses. Restores and wakes nothing. */
+    actor: (kind: string, id: string, options: RequestOptions = {}) =>
+      connection.json<ActorDetail>({ method: 'GET', path: path`/api/v3/actors/${kind}/${id}`, ...options }),
+    chart: (machine: string, options: RequestOptions = {}) =>
+      connection.json<Chart>({ method: 'GET', path: path`/api/v3/charts/${machine}`, ...options }),
     openapi: (options: RequestOptions = {}) =>
       connection.json<Readonly<Record<string, unknown>>>({
         method: 'GET',

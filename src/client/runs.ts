@@ -1,18 +1,45 @@
+import type { RunFilters } from '#src/wire/finding.ts';
 import type { Cancellation, Run } from '#src/wire/run.ts';
-import { type Connection, type PostOptions, path, type RequestOptions } from './connection.ts';
+import type { Page } from '#src/wire/shape.ts';
+import {
+  type Connection,
+  type PostOptions,
+  path,
+  type ReadOptions,
+  type RequestOptions,
+  type WaitOptions,
+} from './connection.ts';
 import { followEvents } from './event-stream.ts';
+import { eachItem, type PageOptions } from './paging.ts';
 
 /** Runs, of notebooks and of agents. */
 export function runs(connection: Connection) {
-  const get = (runId: string, options: RequestOptions = {}) =>
-    connection.json<Run>({ method: 'GET', path: path`/api/v3/runs/${runId}`, ...options });
+  /** Resolves with the run, with `wait` once it has ended or that many seconds have passed. */
+  const get = (runId: string, { signal, wait }: WaitOptions = {}) =>
+    connection.json<Run>({ method: 'GET', path: path`/api/v3/runs/${runId}`, query: { wait }, signal });
+  const list = ({ signal, ...query }: PageOptions & RunFilters = {}) =>
+    connection.json<Page<Run>>({ method: 'GET', path: '/api/v3/runs', query, signal });
   return {
     get,
+    /** Resolves with a page of the runs of the whole workspace that the caller may read. */
+    list,
+    each: (options: PageOptions & RunFilters = {}) => eachItem(list, options),
+    getTagged: (runId: string, options: ReadOptions = {}) =>
+      connection.tagged<Run>({ method: 'GET', path: path`/api/v3/runs/${runId}`, ...options }),
     /** Resolves when the cancellation has begun; `wait` tells when the run has ended. */
     cancel: (runId: string, options: PostOptions = {}) =>
       connection.json<Cancellation>({
         method: 'POST',
         path: path`/api/v3/runs/${runId}/cancel`,
+        ...options,
+      }),
+    /** Deletes a run that has ended, with its output and its assets. */
+    delete: (runId: string, options: RequestOptions = {}) =>
+      connection.json<void>({ method: 'DELETE', path: path`/api/v3/runs/${runId}`, ...options }),
+    deleteAsset: (runId: string, assetId: string, options: RequestOptions = {}) =>
+      connection.json<void>({
+        method: 'DELETE',
+        path: path`/api/v3/runs/${runId}/assets/${assetId}`,
         ...options,
       }),
     asset: (runId: string, assetId: string, options: RequestOptions = {}) =>

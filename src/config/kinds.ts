@@ -132,6 +132,33 @@ export const host: Kind<string> = {
   parse: (text) => (isHost(text) ? text : undefined),
 };
 
+/** A list of IP addresses and networks separated by commas; `none` is the empty list. */
+export const addresses: Kind<readonly string[]> = {
+  expectation: 'IP addresses or networks such as 10.0.0.0/8, separated by commas, or none',
+  parse: (text) => {
+    if (text === 'none') return Object.freeze([]);
+    const entries = text.split(',').map((entry) => entry.trim());
+    return entries.every((entry) => isIP(entry) !== 0 || isNetwork(entry))
+      ? Object.freeze(entries)
+      : undefined;
+  },
+};
+
+/** A list of web origins separated by commas; `none` is the empty list. */
+export const origins: Kind<readonly string[]> = {
+  expectation: 'origins such as https://app.example, separated by commas, or none',
+  parse: (text) => {
+    if (text === 'none') return Object.freeze([]);
+    const entries = text.split(',').map((entry) => entry.trim());
+    const isOrigin = (entry: string) => /^https?:/.test(entry) && originOf(entry) === entry;
+    return entries.every(isOrigin) ? Object.freeze(entries) : undefined;
+  },
+};
+
+function originOf(text: string): string | undefined {
+  return URL.canParse(text) ? new URL(text).origin : undefined;
+}
+
 /** A list of hosts and networks separated by commas; `none` is the empty list. */
 export const targets: Kind<readonly string[]> = {
   expectation: 'host names, IP addresses or networks such as 10.0.0.0/8, separated by commas, or none',

@@ -1,7 +1,8 @@
 /** The settings as `troupe config` and the documentation show them. Secrets are never shown. */
 import type { LoadedConfig, Source } from '#src/config.ts';
 import { Secret } from '#src/core/secret.ts';
-import { SETTING_NAMES, SETTINGS, type Setting, type SettingName } from './settings.ts';
+import type { Setting } from './setting.ts';
+import { SETTING_NAMES, SETTINGS, type SettingName } from './settings.ts';
 
 /** One setting and its value, without secrets. */
 export interface EffectiveSetting {

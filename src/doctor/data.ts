@@ -1,14 +1,19 @@
 /** Checks of the data directory, of the files in it, of the disk and of the port. */
-import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { dirname } from 'node:path';
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Config } from '#src/config.ts';
+import { explainListening, probeListening } from '#src/core/listen-failure.ts';
+import { OperatorError } from '#src/core/operator-error.ts';
+import { readKeyring } from '#src/datasource/keys/keyring.ts';
+import { requireFittingKeyring } from '#src/datasource/keys/keyring-store.ts';
 import { DataDirectory } from '#storage/data-directory.ts';
+import { keyChecks } from '#storage/datasources.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { openStoreReader, type StoreReader } from '#storage/open-store.ts';
+import { DATA_FILE, requireExpectedStore } from '#storage/store-place.ts';
 import { type Finding, messageOf, ok, problem, warning } from './finding.ts';
 
 const MIB = 1024 * 1024;
-const LITTLE_BYTES = 1024 * MIB;
-const TOO_LITTLE_BYTES = 100 * MIB;
 
 /** Checks that the data directory can be written, is private, and whether a server is using it. */
 export async function checkDataDirectory(path: string): Promise<Finding[]> {
@@ -34,50 +39,85 @@ export async function checkDataDirectory(path: string): Promise<Finding[]> {
   return [rights, ok(lock, isHeld ? 'held by a running server' : 'free')];
 }
 
-/** Checks that the keyring, if there is one, is readable and private. */
-export function checkKeyring(path: string): Finding {
-  const name = 'keyring';
-  if (!existsSync(path)) return ok(name, `${path} will be created when it is needed`);
-  try {
-    const { active } = { active: undefined, ...Object(JSON.parse(readFileSync(path, 'utf8'))) };
-    if (typeof active !== 'string') throw new Error('it does not name an active key');
-  } catch (error) {
-    const why = error instanceof SyntaxError ? 'it is not valid JSON' : messageOf(error);
-    return problem(name, `${path} cannot be used: ${why}`, 'Restore it from its backup.');
+/** Checks that the store and the keyring can be used, and that they belong together. A server may be using them. */
+export async function checkStoreAndKeyring({ dataDir, keyringFile, newStore }: Config): Promise<Finding[]> {
+  const path = join(dataDir, 'store');
+  if (!existsSync(join(path, DATA_FILE))) {
+    const keyring = existsSync(keyringFile)
+      ? () => describeKeyring(keyringFile)
+      : () => ok('keyring', `${keyringFile} will be created when it is needed`);
+    return [
+      finding('store', () => {
+        if (!newStore && existsSync(dataDir)) requireExpectedStore(dataDir, keyringFile);
+        return ok('store', `${path} will be created at the first start`);
+      }),
+      finding('keyring', keyring),
+    ];
   }
-  if ((statSync(path).mode & 0o077) === 0) return ok(name, path);
-  return warning(name, `${path} can be read by other users`, `Run: chmod 600 ${path}`);
+  let store: StoreReader;
+  try {
+    store = await openStoreReader(path);
+  } catch (error) {
+    return [failed('store', error), finding('keyring', () => describeKeyring(keyringFile))];
+  }
+  await using opened = store;
+  const megabytes = (statSync(join(path, DATA_FILE)).size / MIB).toFixed(1);
+  return [
+    ok('store', `${path}, ${megabytes} MiB, can be read`),
+    finding('keyring', () => {
+      const [isNeeded] = opened.listKeys(keyChecks, SYSTEM, [], 1);
+      if (isNeeded === undefined && !existsSync(keyringFile))
+        return ok('keyring', `${keyringFile} will be created when it is needed`);
+      requireFittingKeyring(opened, keyringFile, readKeyring(keyringFile));
+      return describeKeyring(keyringFile);
+    }),
+  ];
 }
 
-/** Checks how much space is left for the data directory. */
-export function checkDisk(dataDir: string): Finding {
+function describeKeyring(path: string): Finding {
+  readKeyring(path);
+  if ((statSync(path).mode & 0o077) === 0) return ok('keyring', path);
+  return warning('keyring', `${path} can be read by other users`, `Run: chmod 600 ${path}`);
+}
+
+function finding(check: string, examine: () => Finding): Finding {
+  try {
+    return examine();
+  } catch (error) {
+    return failed(check, error);
+  }
+}
+
+function failed(check: string, error: unknown): Finding {
+  if (error instanceof OperatorError) return problem(check, error.problem, error.advice);
+  return problem(check, messageOf(error), 'Restore the latest backup (troupe restore).');
+}
+
+/** Checks how much space is left for the data directory, besides what the server has set aside. */
+export function checkDisk({ dataDir, diskReserveMb, diskWarnMb }: Config): Finding {
   const place = firstExisting(dataDir);
   const { bavail, bsize } = statfsSync(place);
-  const free = bavail * bsize;
-  const shown = `${(free / MIB / 1024).toFixed(1)} GiB free at ${place}`;
-  if (free < TOO_LITTLE_BYTES)
-    return problem('disk', shown, 'Free some disk space: the server stops when it cannot write.');
-  return free < LITTLE_BYTES ? warning('disk', shown, 'Free some disk space soon.') : ok('disk', shown);
+  const free = (bavail * bsize) / MIB;
+  const shown = `${(free / 1024).toFixed(1)} GiB free at ${place}`;
+  if (free < diskReserveMb)
+    return problem(
+      'disk',
+      shown,
+      'Free some disk space: the server accepts nothing new when the disk is full.',
+    );
+  return free < diskWarnMb ? warning('disk', shown, 'Free some disk space soon.') : ok('disk', shown);
 }
 
 /** Checks that the server can listen on its port. A port in use is fine if the data directory is in use as well. */
 export async function checkPort({ host, port, dataDir }: Config): Promise<Finding> {
   const shown = `${host}:${port}`;
   if (port === 0) return ok('port', 'the system chooses a free one at each start');
-  const code = await new Promise<string | undefined>((resolve) => {
-    const server = createServer();
-    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-    server.listen(port, host, () => server.close(() => resolve(undefined)));
-  });
+  const code = await probeListening(host, port);
   if (code === undefined) return ok('port', `${shown} is free`);
-  if (code === 'EADDRINUSE') {
-    const isOurs = existsSync(dataDir) && (await DataDirectory.isClaimed(dataDir));
-    if (isOurs) return ok('port', `${shown} is in use, as is the data directory: the server is running`);
-    const advice = 'Set TROUPE_PORT to another port, or stop the program that uses this one.';
-    return problem('port', `${shown} is in use by another program`, advice);
-  }
-  const advice = 'Set TROUPE_HOST and TROUPE_PORT to an address and a port that this user may listen on.';
-  return problem('port', `the server cannot listen on ${shown}: ${code}`, advice);
+  if (code === 'EADDRINUSE' && existsSync(dataDir) && (await DataDirectory.isClaimed(dataDir)))
+    return ok('port', `${shown} is in use, as is the data directory: the server is running`);
+  const { why, advice } = explainListening(code, { host, port }, 'TROUPE_PORT');
+  return problem('port', `the server cannot listen on ${shown}: ${why}`, advice);
 }
 
 function isWritable(path: string): boolean {

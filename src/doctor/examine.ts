@@ -1,5 +1,5 @@
 import type { Config } from '#src/config.ts';
-import { checkDataDirectory, checkDisk, checkKeyring, checkPort } from './data.ts';
+import { checkDataDirectory, checkDisk, checkPort, checkStoreAndKeyring } from './data.ts';
 import type { Finding } from './finding.ts';
 import { checkPython } from './python.ts';
 import { checkBinaries, checkNode } from './runtime.ts';
@@ -10,7 +10,7 @@ export async function* examine(config: Config): AsyncGenerator<Finding, void, un
   yield* await checkBinaries();
   yield* await checkPython(config);
   yield* await checkDataDirectory(config.dataDir);
-  yield checkKeyring(config.keyringFile);
-  yield checkDisk(config.dataDir);
+  yield* await checkStoreAndKeyring(config);
+  yield checkDisk(config);
   yield await checkPort(config);
 }

@@ -14,10 +14,13 @@ export const ROOT = realpathSync(fileURLToPath(new URL('../../', import.meta.url
 
 const OLDEST_NODE = [20, 12];
 
-/** Performs the steps that are missing, and prints each with its time. Idempotent. Rejects with a `SetupError`. */
-export async function setUp(root = ROOT) {
+/**
+ * Performs the steps that are missing, and prints each with its time. `further` are steps that depend on no other one.
+ * Idempotent. Rejects with a `SetupError`.
+ */
+export async function setUp(root = ROOT, further = []) {
   requireNode(process.versions.node);
-  const steps = [nodePackages, pythonEnvironment, build];
+  const steps = [nodePackages, pythonEnvironment, build, ...further];
   if (steps.every((step) => step.pending(root) === undefined)) return;
   await endingWithUs(() =>
     holdingLock(root, async (lock) => {
@@ -25,7 +28,8 @@ export async function setUp(root = ROOT) {
       const packagesAndBuild = performIfPending(nodePackages, root, lock).then(() =>
         performIfPending(build, root, lock),
       );
-      await Promise.all([packagesAndBuild, performIfPending(pythonEnvironment, root, lock)]);
+      const independent = [pythonEnvironment, ...further].map((step) => performIfPending(step, root, lock));
+      await Promise.all([packagesAndBuild, ...independent]);
     }),
   );
 }

@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
+import * as clientGenerators from './client-generators.mjs';
 import { reporting, SetupError, say } from './console.mjs';
 import { ROOT, setUp } from './setup.mjs';
 import { filesBelow } from './stamps.mjs';
@@ -12,9 +13,16 @@ import { filesBelow } from './stamps.mjs';
 const FAILED_FILES = new URL('failed-files.mjs', import.meta.url).href;
 const FILE_TIMEOUT_MS = 300_000;
 const PYTHON_TESTS = 'test/kernel-host';
+/** The tests that need packages of other clients. */
+const CLIENT_TESTS = ['generated-clients', 'stream-clients'].map(
+  (name) => `dist/test/openapi/${name}.test.js`,
+);
+const generatorsIfPossible = { ...clientGenerators, perform: installGeneratorsIfPossible };
 
-await reporting(setUp);
 const { nodeTests, pythonTests, flags, everything } = await reporting(() => select(process.argv.slice(2)));
+await reporting(() =>
+  setUp(ROOT, CLIENT_TESTS.some((file) => nodeTests.includes(file)) ? [generatorsIfPossible] : []),
+);
 const results = [];
 if (everything) await stage('lint', join(ROOT, 'node_modules', '.bin', 'biome'), ['check', '.']);
 for (const file of pythonTests) {
@@ -48,8 +56,18 @@ for (const { name, ok, flaky, seconds } of results) {
   say(`${ok ? 'passed' : flaky ? 'FLAKY ' : 'FAILED'}  ${name} (${seconds} s)`);
 }
 if (results.some(({ flaky }) => flaky))
-  say('a test is flaky because of a mistake in it or in the code; with FLAKY_TESTS=fail it fails the run');
+  say('a test is flaky because of a mistake in it or in the code; with CI=true it fails the run');
 process.exitCode = results.every(({ ok, flaky }) => ok || flaky) ? 0 : 1;
+
+/** Reports generators that cannot be installed, and goes on: only the tests that need them fail then. */
+async function installGeneratorsIfPossible(root, keepOpen) {
+  try {
+    await clientGenerators.perform(root, keepOpen);
+  } catch (error) {
+    if (!(error instanceof SetupError)) throw error;
+    say(error.message);
+  }
+}
 
 /** Returns what the arguments select; everything when there are none. */
 function select(args) {
@@ -70,13 +88,13 @@ function select(args) {
 
 /**
  * Runs a stage. Failed files run once more, alone: if they pass then, the stage is reported as flaky, with both results.
- * With `FLAKY_TESTS=fail` a failure is final.
+ * With `CI=true` a failure is final, because the load that made the test fail would be gone.
  */
 async function stageOrFlaky(name, commandFor) {
   const [command, args] = commandFor(false);
   await stage(name, command, args);
   const first = results.at(-1);
-  if (first.ok || process.env.FLAKY_TESTS === 'fail') return;
+  if (first.ok || process.env.CI === 'true') return;
   say(`${name}: something failed; the failed files run once more, alone, to see whether they always fail`);
   const [again, againArgs] = commandFor(true);
   await stage(`${name}, second try`, again, againArgs);

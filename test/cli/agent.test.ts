@@ -127,3 +127,13 @@ test('Ctrl-C during an answer in a chat cancels only that answer', async (t) => 
   const { exitCode, out } = await program.ended;
   assert.deepEqual([exitCode, out], [0, 'One\nTwo.\n']);
 });
+
+test('a conversation is shared and handed over, and the list shows whose it is', async () => {
+  const id = await newConversation();
+  await server.client.members.create({ userId: 'ada', role: 'editor' });
+  assert.equal((await cli(['agent', 'share', id, 'ada'])).out, `${id} is shared with ada.\n`);
+  const revoked = await cli(['agent', 'share', id, 'ada', '--revoke', '--json']);
+  assert.deepEqual(JSON.parse(revoked.out), { sessionId: id, userId: 'ada', shared: false });
+  assert.equal((await cli(['agent', 'hand-over', id, 'ada'])).out, `${id} belongs to ada.\n`);
+  assert.match((await cli(['agent', 'list'])).out, new RegExp(`${id} .* ada +\\d{4}-`));
+});

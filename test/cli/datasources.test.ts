@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import type { Datasource } from '#src/wire/datasource.ts';
 import type { Key } from '#src/wire/operations.ts';
+import { addMember } from '#test/support/members.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { Shell } from './troupe-process.ts';
 
@@ -34,6 +35,25 @@ test('a connection is read from standard input or a file, stored, replaced, shar
   assert.match(await shell.text(['datasources', 'show', 'sales']), /role:viewer/);
   assert.equal(await shell.text(['datasources', 'delete', 'sales']), 'sales is deleted.');
   assert.equal((await shell.troupe(['datasources', 'show', 'sales'])).exitCode, 1);
+});
+
+test('a reader with a grant is shown a datasource without its grants, and editors and owners with them', async () => {
+  await server.client.datasources.create({ slug: 'stock', connection: { kind: 'sqlite', path: 'stock.db' } });
+  const vera = await addMember(server, 'vera', 'viewer');
+  const env = { SERVICE_ACCESS_TOKEN: vera.token };
+  assert.equal((await shell.troupe(['datasources', 'show', 'stock'], { env })).exitCode, 1);
+  await server.client.datasources.grant('stock', 'user:vera');
+  const { exitCode, out, err } = await shell.troupe(['datasources', 'show', 'stock'], { env });
+  assert.equal(exitCode, 0, err);
+  assert.match(out, /^SLUG +KIND +NAME +REVISION\nstock +sqlite/);
+  assert.match(err, /With whom it is shared is shown to editors and owners\./);
+  const grants = (options: object) =>
+    shell.json<{ grants: readonly { subject: string }[] | null }>(['datasources', 'show', 'stock'], options);
+  assert.equal((await grants({ env })).grants, null);
+  assert.deepEqual(
+    (await grants({})).grants?.map(({ subject }) => subject),
+    ['user:vera'],
+  );
 });
 
 test('a failed connection test prints the reason and exits with 1, and shows nothing of the connection', async () => {

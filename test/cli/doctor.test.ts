@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -44,6 +44,7 @@ test('the doctor approves of a healthy machine and of the server that runs on it
       'databases',
       'data directory',
       'data directory lock',
+      'store',
       'keyring',
       'disk',
       'port',
@@ -53,6 +54,7 @@ test('the doctor approves of a healthy machine and of the server that runs on it
     ],
   );
   assert.equal(find(report, 'data directory lock').detail, 'held by a running server');
+  assert.match(find(report, 'store').detail, /\/store, \d+\.\d MiB, can be read$/);
   assert.match(find(report, 'confinement').detail, /^(full|partial|none): /);
   assert.equal(find(report, 'token').detail, 'accepted in the workspace ws_home');
   const { status, detail, advice } = find(report, 'model');
@@ -111,6 +113,7 @@ test('the doctor says for each problem what to do, and exits with 1', async (t) 
   assert.deepEqual(found, [
     'Python problem',
     'data directory warning',
+    'store problem',
     'keyring problem',
     'port problem',
     'server warning',
@@ -121,6 +124,43 @@ test('the doctor says for each problem what to do, and exits with 1', async (t) 
   assert.match(
     people.out,
     /^✗ Python +Cannot start Python at \/nowhere\/python: .*\n +→ Run npm run setup, /m,
+  );
+});
+
+test('the doctor opens the store and the keyring, changes neither, and says what is wrong with them', async () => {
+  const shell = new Shell(test);
+  const data = join(shell.cwd, 'copy');
+  cpSync(server.dataDir, data, { recursive: true, filter: (path) => !path.endsWith('.sock') });
+  const env = { TROUPE_DATA_DIR: data, TROUPE_PYTHON: '/nowhere/python', TROUPE_PORT: '0' };
+  const keyring = join(data, 'keyring.json');
+  const store = join(data, 'store', 'data.mdb');
+  const examine = async (check: string) => {
+    const before = [keyring, store].map((path) => (existsSync(path) ? readFileSync(path) : undefined));
+    const { out } = await shell.troupe(['doctor', '--json'], { env });
+    const after = [keyring, store].map((path) => (existsSync(path) ? readFileSync(path) : undefined));
+    assert.deepEqual(after, before);
+    const { status, detail, advice } = find(JSON.parse(out), check);
+    return `${status}: ${detail} ${advice}`;
+  };
+  assert.match(await examine('store'), /^ok: /);
+  assert.match(await examine('keyring'), /^ok: /);
+  writeFileSync(keyring, `{"active": "a", "keys": {"a": "${'A'.repeat(43)}="}}`);
+  assert.match(
+    await examine('keyring'),
+    /^problem: .* does not fit this data directory: .* Restore the keyring/,
+  );
+  rmSync(keyring);
+  assert.match(await examine('keyring'), /^problem: .* is missing, but this store has data that it seals\. /);
+  writeFileSync(store, readFileSync(store).subarray(0, 9000));
+  assert.match(
+    await examine('store'),
+    /^problem: .* the file is cut short: \d+ pages are missing .* Restore it/,
+  );
+  rmSync(store);
+  writeFileSync(join(data, 'bootstrap.json'), '{}');
+  assert.match(
+    await examine('store'),
+    /^problem: There is no store at .* set TROUPE_NEW_STORE=true for one start/,
   );
 });
 

@@ -51,7 +51,7 @@ test('a token is printed alone, so that a script can store it, and works until i
     [
       {
         name: 'bootstrap',
-        scopes: ['workspaceRuntime:connect', 'datasource:read', 'workspace:manage'],
+        scopes: ['workspaceRuntime:connect', 'datasource:read', 'workspace:manage', 'server:observe'],
         expiresAt: null,
       },
       { name: 'ci', scopes: ['workspace:manage'], expiresAt: '2031-01-31T12:00:00.000Z' },
@@ -113,4 +113,18 @@ test('an expiry is an absolute time or a time from now', () => {
   assert.ok(inTwoDays >= before && inTwoDays <= Date.now());
   assert.equal(parseExpiry('2031-01-31T13:00:00+01:00'), '2031-01-31T12:00:00.000Z');
   for (const text of ['tomorrow', '2d5h', '2031-13-01T00:00:00Z', '']) assert.throws(() => parseExpiry(text));
+});
+
+test('a workspace is deleted only when that is confirmed', async (t) => {
+  const { cli } = await serve(t);
+  const id = (await cli('workspace create Doomed')).out.trim();
+  const { exitCode, err } = await cli(`workspace delete ${id}`);
+  assert.notEqual(exitCode, 0);
+  assert.match(err, /--yes/);
+  assert.deepEqual(await cli(`workspace delete ${id} --yes`), {
+    exitCode: 0,
+    out: `The workspace ${id} is deleted.\n`,
+    err: '',
+  });
+  assert.match((await cli(`workspace delete ${id} --yes`)).err, /no such resource/i);
 });

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
+import type { Actor } from '#src/wire/actor.ts';
 import type { Notebook, NotebookSummary } from '#src/wire/notebook.ts';
-import type { LiveActor } from '#src/wire/operations.ts';
 import type { Environment, NotebookSession } from '#src/wire/session.ts';
 import { cellsOf } from '#test/support/notebook-fixture.ts';
 import { startServer } from '#test/support/server-fixture.ts';
@@ -131,7 +131,7 @@ test('when opening a session fails, the environment that was created for it is c
   const { exitCode, out, err } = await troupe(['sessions', 'open', 'nb_unknown']);
   assert.deepEqual([exitCode, out], [1, '']);
   assert.match(err, /not_found/);
-  const actors = await json<LiveActor[]>(['actors']);
+  const actors = await json<Actor[]>(['actors']);
   const open = actors.filter(({ kind, state }) => kind === 'environment' && state !== 'closed');
   assert.deepEqual(open, []);
 });
@@ -160,7 +160,7 @@ test('the events of a session are printed as one JSON document per line until it
 
 test('the actors of the workspace are printed as a table or as JSON', async () => {
   const environmentId = await text(['environments', 'create']);
-  const items = await json<LiveActor[]>(['actors']);
+  const items = await json<Actor[]>(['actors']);
   assert.ok(items.some(({ kind, id }) => kind === 'environment' && id === environmentId));
   assert.match(
     await text(['actors']),
@@ -172,7 +172,11 @@ test('the actors of the workspace are printed as a table or as JSON', async () =
 test('shell completion offers the ids that the server knows', async () => {
   const { id } = await client.notebooks.create({});
   assert.ok((await text(['complete-ids', 'notebook'])).split('\n').includes(id));
-  assert.equal(await text(['complete-ids', 'run']), '');
+  const { items: runs } = await client.runs.list({ order: 'desc' });
+  assert.deepEqual(
+    (await text(['complete-ids', 'run'])).split('\n').filter(Boolean),
+    runs.map((run) => run.id),
+  );
 });
 
 test('no command prints the token or accepts one on its command line', async () => {
@@ -184,4 +188,26 @@ test('no command prints the token or accepts one on its command line', async () 
   assert.equal(refused.exitCode, 1);
   assert.match(refused.err, /unauthenticated/);
   assert.doesNotMatch(refused.err, /not-the-right-one/);
+});
+
+test('an export to a file of another kind is refused before anything is written', async () => {
+  const { exitCode, err } = await troupe(['notebooks', 'export', 'nb_any', '-o', 'report.pdf']);
+  assert.equal(exitCode, 2);
+  assert.match(err, /cannot be written as \.pdf, only as \.py, \.ipynb, \.md, \.html/);
+});
+
+test('a file that is not UTF-8 is refused, and stored outputs of a Jupyter notebook are not sent', async () => {
+  writeFileSync(join(shell.cwd, 'latin.py'), Buffer.from('# caf\xe9\nx = 1\n', 'latin1'));
+  const refused = await troupe(['notebooks', 'import', 'latin.py']);
+  assert.equal(refused.exitCode, 2);
+  assert.match(refused.err, /latin\.py is not UTF-8 text; iconv -f latin1 -t utf-8 latin\.py/);
+  const data = { 'image/png': 'x'.repeat(60_000_000) };
+  const outputs = [{ output_type: 'display_data', data, metadata: {} }];
+  const cell = { cell_type: 'code', source: 'x = 41', metadata: {}, outputs, execution_count: 1 };
+  writeFileSync(
+    join(shell.cwd, 'large.ipynb'),
+    JSON.stringify({ cells: [cell], metadata: {}, nbformat: 4, nbformat_minor: 5 }),
+  );
+  const [notebook] = await json<Notebook[]>(['notebooks', 'import', 'large.ipynb']);
+  assert.ok(notebook?.serialization.cells.some(({ code }) => code === 'x = 41'));
 });

@@ -77,9 +77,9 @@ test('the version is that of the package', async () => {
 });
 
 test('a usage error points to the help', async () => {
-  const { exitCode, err } = await troupe(['sessions', 'lst']);
+  const { exitCode, err } = await troupe(['sessions', 'vanish']);
   assert.equal(exitCode, 2);
-  assert.match(err, /unknown command 'lst'\n {2}Add --help to see commands and options\./);
+  assert.match(err, /unknown command 'vanish'\n {2}Add --help to see commands and options\./);
 });
 
 test('the help lists the commands and the exit codes', async () => {
@@ -116,7 +116,7 @@ test('config shows values and their sources, and hides the secrets', async (t) =
   const lines = out.split('\n').map((line) => line.replace(/ +/g, ' '));
   assert.equal(lines[0], 'SETTING VALUE FROM');
   assert.ok(lines.includes('TROUPE_PORT 9000 environment'));
-  assert.ok(lines.includes('TROUPE_HEARTBEAT_S 5 s default'));
+  assert.ok(lines.includes('TROUPE_HEARTBEAT_S 2.5 s default'));
   assert.ok(lines.includes('OPENAI_API_KEY [secret] environment'));
   assert.ok(lines.includes('ANTHROPIC_API_KEY - default'));
   const json = JSON.parse((await troupe(['config', '--json'], { env, cwd })).out);

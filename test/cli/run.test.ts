@@ -143,7 +143,7 @@ test('images are saved, and their paths are printed', async () => {
   assert.equal(exitCode, 0, err);
   const [, path = ''] = /^image saved: (\.\/troupe-output\/run_\w+\/picture-1\.png)$/m.exec(out) ?? [];
   assert.deepEqual(readFileSync(join(shell.cwd, path)).toString('base64'), PNG_BASE64);
-  const { files, run } = await json<Finished>(['run', '--rm', '--output-dir', 'pictures', name]);
+  const { files, run } = await json<Finished>(['run', '--output-dir', 'pictures', name]);
   const saved = join(shell.cwd, 'pictures', 'picture-1.png');
   assert.deepEqual(
     files.map(({ mimetype, path: at }) => [mimetype, at, existsSync(at)]),
@@ -154,7 +154,7 @@ test('images are saved, and their paths are printed', async () => {
 });
 
 test('a large output is fetched from its asset', async () => {
-  const { run } = await json<Finished>(['run', '--rm', file('large.py', { large: '"word " * 20_000' })]);
+  const { run } = await json<Finished>(['run', file('large.py', { large: '"word " * 20_000' })]);
   const [part] = run.output?.parts ?? [];
   assert.ok(part?.type === 'cell-result' && part.outputs.every((output) => 'assetId' in output));
   assert.ok((await text(['runs', 'show', run.id])).includes('word '.repeat(1000)));
@@ -268,4 +268,53 @@ test('a missing or unknown notebook file is a usage error', async () => {
   ] as const) {
     assert.deepEqual(await troupe(args), { exitCode: 2, out: '', err: `troupe: ${message}\n` });
   }
+});
+
+test('cells that cannot run say why by the names of cells, the others run, and --strict refuses all', async () => {
+  const name = file('double.py', { one: 'x = 1', two: 'x = 2', fine: 'print("ran")' });
+  const { exitCode, out } = await troupe(['run', name]);
+  assert.equal(exitCode, 1);
+  for (const line of [/^ran$/m, /^✗ .*one {2}x = 1$/m, /^x is also defined in two$/m, /1 done, 2 failed/]) {
+    assert.match(out, line);
+  }
+  const strict = await troupe(['run', '--strict', name]);
+  assert.deepEqual([strict.exitCode, strict.out.includes('ran')], [1, false]);
+  assert.match(strict.err, /x is also defined in/);
+});
+
+test("marimo's own elements are shown as text, and what they hold is saved", async () => {
+  const name = file('elements.py', {
+    mo: 'import marimo as mo',
+    stat: 'mo.stat(5, label="Orders", caption="today")',
+    tabs: 'mo.ui.tabs({"One": mo.md("first *page*"), "Two": "second page"})',
+    accordion: 'mo.accordion({"Why": mo.md("because")})',
+    mermaid: 'mo.mermaid("graph TD\\nA-->B")',
+    load: 'mo.download(b"a,b", filename="data.csv", mimetype="text/csv", label="the data")',
+    sound: 'mo.audio(b"RIFF0000WAVEfmt ")',
+    plot: 'import altair as alt\nalt.Chart(alt.Data(values=[])).mark_bar()',
+  });
+  const { exitCode, out } = await troupe(['run', '--output-dir', 'elements', name]);
+  assert.equal(exitCode, 0);
+  for (const shown of [
+    /^Orders: 5 \(today\)$/m,
+    /^One:\n+first page\n+Two:\n+second page$/m,
+    /^Why:\n+because$/m,
+    /^graph TD\nA-->B$/m,
+    /^data\.csv: text\/csv saved: .*load-1\.csv$/m,
+    /^audio saved: .*sound-1\.wav$/m,
+  ]) {
+    assert.match(out, shown);
+  }
+  assert.equal(readFileSync(join(shell.cwd, 'elements', 'load-1.csv'), 'utf8'), 'a,b');
+});
+
+test('redirected output has of a progress bar what it said last, and no escape sequences', async () => {
+  const name = file('progress.py', {
+    bar: `for n in (10, 50, 100): print("\\r\\x1b[32m%3d%%\\x1b[0m" % n, end="", flush=True)
+print()
+print("done", end="")`,
+  });
+  const { out } = await troupe(['run', name]);
+  assert.match(out, /^100%\ndone\n✓/m);
+  assert.ok(!out.includes('\r') && !out.includes('\u001b'));
 });

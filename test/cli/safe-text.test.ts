@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PrintedText, safeJson, safeLine, safeText } from '#src/cli/safe-text.ts';
+import { FoldedText, PrintedText, safeJson, safeLine, safeText } from '#src/cli/safe-text.ts';
 import { terminalOn } from '#src/cli/terminal.ts';
 
 const ESC = '\u001b';
@@ -83,13 +83,28 @@ test('what one cell left unfinished does not reach into other text', () => {
   assert.equal(sent.join(''), 'a2J said by the command line\n2Jb');
 });
 
-test('a file or a program gets every byte as it is', () => {
+test('a file or a program gets what commands write as it is, and of what programs print the text', () => {
   const sent: string[] = [];
   const terminal = terminalOn({ out: (text) => sent.push(text), err: () => {}, color: false });
   const text = `${ESC}]0;title\u0007\r\u009b2J`;
   terminal.out(text);
-  terminal.printed('out', text);
-  assert.deepEqual(sent, [text, text]);
+  terminal.printed('out', `${text}printed`);
+  terminal.flush();
+  assert.deepEqual(sent, [text, 'printed']);
+});
+
+test('a line that is begun again is written once, as it was shown last, however it arrives', () => {
+  const text = 'a\r\nb 1%\rb 2%\u001b[32m done\u001b[0m\nlast\rline\r';
+  for (const size of [1, 3, text.length]) {
+    const folded = new FoldedText();
+    const pieces = text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
+    const shown = pieces.map((piece) => folded.take(piece)).join('') + folded.flush();
+    assert.equal(shown, 'a\nb 2% done\nline', `in pieces of ${size}`);
+  }
+});
+
+test('a line without an end is not held back for ever', () => {
+  assert.equal(new FoldedText().take('x'.repeat(100_000)).length, 100_000);
 });
 
 test('each stream is judged by itself: results in a file, messages on a terminal', () => {

@@ -161,17 +161,58 @@ test('durations are told in the unit that fits', () => {
 
 test('an event is one line', () => {
   const style = styleOf(false);
+  const time = '2026-01-02T03:04:05.678Z';
   const lines = [
     eventLine(
-      { type: 'console-output', sessionId: 's', data: { cellId: 'a', channel: 'stdout', text: 'x\ny' } },
+      {
+        type: 'console-output',
+        sessionId: 's',
+        time,
+        data: { cellId: 'a', channel: 'stdout', text: 'x\ny' },
+      },
       style,
     ),
-    eventLine({ type: 'run-status', sessionId: 's', data: { runId: 'run_1', status: 'completed' } }, style),
-    eventLine({ type: 'session.replayed', sessionId: 's', data: {} }, style),
+    eventLine(
+      { type: 'run-status', sessionId: 's', time, data: { runId: 'run_1', status: 'completed' } },
+      style,
+    ),
+    eventLine({ type: 'session.replayed', sessionId: 's', time, data: {} }, style),
   ];
   assert.deepEqual(lines, [
     'console-output  a stdout "x\\ny"',
     'run-status  run_1 completed',
     'session.replayed',
   ]);
+});
+
+test('an integer beyond 2^53 is shown as the number that it is, in tables and in trees', () => {
+  const data =
+    '&quot;[{\\&quot;n\\&quot;:{\\&quot;$bigint\\&quot;:\\&quot;1152921504606846976\\&quot;}}]&quot;';
+  const table = `<marimo-table data-data='${data}' data-total-rows='1' data-field-types='[[&quot;n&quot;,[&quot;integer&quot;,&quot;i64&quot;]]]'></marimo-table>`;
+  assert.match(html(table), /^ *n\n1152921504606846976$/);
+  const tree = show({ mimetype: 'application/json', data: '[1, "text/plain+bigint:1152921504606846976"]' });
+  assert.equal(tree.text, '[1,1152921504606846976]');
+});
+
+test('a page that only scripts fill is saved, as is a page within a page', () => {
+  const bokeh = '<div id="plot"></div><script>draw("plot")</script>';
+  const saved = show({ mimetype: 'text/html', data: bokeh });
+  assert.deepEqual([saved.text, saved.files.map(({ bytes }) => String(bytes))], ['<text/html>', [bokeh]]);
+  const framed = show({ mimetype: 'text/html', data: '<iframe srcdoc="&lt;p&gt;inner&lt;/p&gt;"></iframe>' });
+  assert.deepEqual(
+    framed.files.map(({ bytes }) => String(bytes)),
+    ['<p>inner</p>'],
+  );
+  assert.equal(html('<iframe src="https://x.example/"></iframe>'), '[page https://x.example/]');
+});
+
+test('a chart of plotly is saved as its JSON, under its title', () => {
+  const figure =
+    '{&quot;data&quot;:[],&quot;layout&quot;:{&quot;title&quot;:{&quot;text&quot;:&quot;Sales&quot;}}}';
+  const { text, files } = show({
+    mimetype: 'text/html',
+    data: `<marimo-plotly data-figure='${figure}'></marimo-plotly>`,
+  });
+  assert.equal(text, 'Sales: <application/vnd.plotly.v1+json>');
+  assert.deepEqual(JSON.parse(String(files[0]?.bytes)), { data: [], layout: { title: { text: 'Sales' } } });
 });

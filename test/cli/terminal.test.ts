@@ -43,12 +43,11 @@ async function onTerminal(columns: number, ...args: readonly string[]): Promise<
   return stdout.replaceAll('\r\n', '\n'); // the terminal itself adds the carriage returns
 }
 
-const HOSTILE = String.raw`import sys, time
+const HOSTILE = String.raw`import sys
 print("\x1b]0;owned\x07\x1b]52;c;cm0=\x07\x1b[2J\x1b[H\x1b[31mred\x1b[0m \u009b2J\u202etext")
 for n in range(3):
     sys.stderr.write(f"\r step {n}")
     sys.stderr.flush()
-    time.sleep(0.15)
 "\x1b[2Jvalue"`;
 
 for (const columns of [80, 1, 0]) {

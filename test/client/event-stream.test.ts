@@ -82,6 +82,46 @@ test('session.resync-required is given, and followed by a new connection', async
   assert.deepEqual(ids, ['0', '1.0']);
 });
 
+const marked = (id: string, type: string, mark: object) =>
+  `id: ${id}\ndata: ${JSON.stringify({ type, sessionId: 's', ...mark, data: {} })}\n\n`;
+
+test('of a stream that continues, the reader gets what it has missed, and not the state that it has', async (t) => {
+  const { client, ids } = await serve(
+    t,
+    stream(frame('1', 'a')),
+    stream(
+      marked('1.0.1', 'session.snapshot', { resumed: true }) +
+        marked('2', 'b', { missed: true }) +
+        frame('2.0.2', 'cell-op') +
+        frame('2.0.3', 'session.replayed') +
+        frame('3', 'c'),
+    ),
+    stream(frame('4.1', 'session.snapshot') + frame('4', 'session.replayed')),
+    CLOSED,
+  );
+  const given: string[] = [];
+  const events = client.followEvents('/e', { onEventId: (id) => given.push(id) });
+  assert.deepEqual(await typesOf(events), [
+    'a',
+    'b',
+    'c',
+    'session.snapshot',
+    'session.replayed',
+    'session.closed',
+  ]);
+  assert.deepEqual(ids, [undefined, '1', '3', '4']);
+  assert.deepEqual(given, ['1', '2', '3', '4.1', '4', '9']);
+});
+
+test('the answer that the session is closed ends the stream, at once and after a cut', async (t) => {
+  const closed: Answer = (response) => response.writeHead(204).end();
+  const first = await serve(t, closed);
+  assert.deepEqual(await typesOf(first.client.followEvents('/e')), []);
+  const later = await serve(t, stream(frame('1', 'a')), closed);
+  assert.deepEqual(await typesOf(later.client.followEvents('/e')), ['a']);
+  assert.equal(later.ids.length, 2);
+});
+
 test('silence is a cut, heartbeats are not silence', async (t) => {
   const heartbeats: Answer = (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -133,19 +173,21 @@ test('a first connection that fails is not tried again', async (t) => {
 
 test('an abort ends it with its reason, while it reads and while it waits', async (t) => {
   const reason = new Error('enough');
-  for (const [answers, after] of [
-    [[stream(frame('1', 'a'), hold)], 'a'],
-    [[stream(frame('1', 'a')), problem(503, { 'retry-after': '30' })], 'a'],
-  ] as const) {
-    const { client } = await serve(t, ...answers);
+  for (const answers of [
+    [stream(frame('1', 'a'), hold)],
+    [stream(frame('1', 'a')), problem(503, { 'retry-after': '30' }), problem(404)],
+  ]) {
+    const { client, ids } = await serve(t, ...answers);
     const abort = new AbortController();
-    const following = (async () => {
-      for await (const { type } of client.followEvents('/e', { signal: abort.signal })) {
-        assert.equal(type, after);
-        setTimeout(() => abort.abort(reason), 100);
-      }
-    })();
-    await assert.rejects(following, reason);
+    const events = client.followEvents('/e', { signal: abort.signal });
+    assert.equal((await events.next()).value?.type, 'a');
+    const next = events.next();
+    if (answers.length > 1) {
+      while (ids.length < 2) await new Promise(setImmediate);
+      await assert.rejects(client.health(), { status: 404 }); // which comes after the 503: by now the client waits
+    }
+    abort.abort(reason);
+    await assert.rejects(next, reason);
   }
 });
 
@@ -167,10 +209,13 @@ test('leaving the loop closes the connection', async (t) => {
 
 test('a reader that takes its time does not count as silence', async (t) => {
   const { client, ids } = await serve(t, stream(frame('1', 'a') + frame('2', 'session.closed'), hold));
-  for await (const _ of client.followEvents('/e', { silenceMs: 300 })) {
-    await new Promise((resolve) => setTimeout(resolve, 500));
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const types: string[] = [];
+  for await (const { type } of client.followEvents('/e', { silenceMs: 10_000 })) {
+    t.mock.timers.tick(20_000);
+    types.push(type);
   }
-  assert.equal(ids.length, 1);
+  assert.deepEqual([types, ids.length], [['a', 'session.closed'], 1]);
 });
 
 test('a refusal has all that the problem document says', async (t) => {

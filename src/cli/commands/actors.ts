@@ -1,12 +1,13 @@
-import type { LiveActor } from '#src/wire/operations.ts';
+import { InvalidArgumentError } from 'commander';
+import type { Actor, ActorDetail, ActorFilters } from '#src/wire/actor.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
-import { type Column, printList } from '../terminal.ts';
+import { type Column, printJson, printList, type Terminal } from '../terminal.ts';
 
-const COLUMNS: readonly Column<LiveActor>[] = [
+const COLUMNS: readonly Column<Actor>[] = [
   { title: 'kind', of: ({ kind }) => kind },
   { title: 'id', of: ({ id }) => id },
-  { title: 'state', of: ({ state }) => stateText(state) },
+  { title: 'state', of: ({ path }) => path },
   { title: 'since', of: ({ since }) => since },
   { title: 'revision', of: ({ revision }) => String(revision) },
   {
@@ -19,27 +20,92 @@ const COLUMNS: readonly Column<LiveActor>[] = [
   },
 ];
 
-/** `troupe actors`: lists the live actors of the workspace. */
+const DEFAULT_LIMIT = 1_000;
+
+/** `troupe actors`: lists the live actors of the workspace, and shows one with what it takes and refuses. */
 export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) => {
-  const command = program
+  const group = program
     .command('actors')
     .summary('list the live actors of the workspace')
-    .description('list the live actors of the workspace: the environments, sessions and runs in memory')
-    .action(async (_, command) => {
-      const { items } = await connect(command).actors();
+    .description('list the live actors of the workspace: the environments, sessions and runs in memory');
+  const list = group
+    .command('list', { isDefault: true })
+    .description('list the live actors of the workspace')
+    .option('--kind <kind>', 'only of this kind: environment, notebook-session, agent-session or run')
+    .option('--state <path>', 'only in this state or one within it, such as live.busy')
+    .option(
+      '--find <text>',
+      'only those whose id, or that of an actor they have to do with, contains the text',
+    )
+    .option('--ended', 'also those that ended lately')
+    .option('--limit <count>', 'at most this many', positive, DEFAULT_LIMIT)
+    .action(async ({ find: q, limit, ...filters }: ListOptions, command) => {
+      const items: Actor[] = [];
+      let isAll = true;
+      for await (const actor of connect(command).eachActor({ ...filters, q, limit: Math.min(limit, 100) })) {
+        isAll = items.length < limit;
+        if (!isAll) break;
+        items.push(actor);
+      }
       printList(terminal, items, COLUMNS, wantsJson(command));
+      if (!isAll) terminal.err(`These are the first ${limit}; --limit shows more.\n`);
     });
-  examples(command, ['troupe actors', 'troupe actors --json | jq \'.[] | select(.kind == "run")\'']);
+  examples(list, [
+    'troupe actors',
+    'troupe actors --kind run --state running',
+    'troupe actors --json | jq \'.[] | select(.kind == "run")\'',
+  ]);
+
+  const show = group
+    .command('show')
+    .description('show what an actor is doing, what it takes and refuses, and its last events; wakes nothing')
+    .argument('<kind>', 'environment, notebook-session, agent-session or run')
+    .argument('<id>', 'id of the actor')
+    .action(async (kind: string, id: string, _, command) => {
+      const actor = await connect(command).actor(kind, id);
+      if (wantsJson(command)) printJson(terminal, actor);
+      else printActor(terminal, actor);
+    });
+  examples(show, ['troupe actors show notebook-session nb_01…']);
 };
 
-/** Returns the state of a chart as a path, such as `open.vacant`, and parallel regions side by side. */
-function stateText(state: unknown): string {
-  if (typeof state !== 'object' || state === null) return String(state);
-  const regions = Object.entries(state).map(([name, below]) =>
-    stateText(below)
-      .split(' ')
-      .map((path) => `${name}.${path}`)
-      .join(' '),
-  );
-  return regions.join(' ');
+interface ListOptions extends Omit<ActorFilters, 'q'> {
+  readonly find?: string;
+  readonly limit: number;
+}
+
+function positive(text: string): number {
+  const count = Number(text);
+  if (!Number.isSafeInteger(count) || count < 1)
+    throw new InvalidArgumentError('It must be a number from 1 on.');
+  return count;
+}
+
+function printActor(terminal: Terminal, actor: ActorDetail): void {
+  const facts = Object.entries({
+    state: `${actor.path} since ${actor.since}`,
+    presence: actor.presence,
+    created: actor.createdAt,
+    links: actor.links.map(({ kind, id }) => `${kind} ${id}`).join(', ') || '-',
+    ...Object.fromEntries(
+      Object.entries(actor.context).map(([name, value]) => [
+        name,
+        typeof value === 'string' ? value : JSON.stringify(value),
+      ]),
+    ),
+    takes: actor.takes.join(' ') || '-',
+  });
+  terminal.out(`${actor.kind} ${actor.id}\n`);
+  for (const [name, value] of facts) terminal.out(`  ${name.padEnd(12)}  ${value}\n`);
+  if (actor.refuses.length > 0) terminal.out('\nRefused in this state:\n');
+  for (const { type, code, title, advice } of actor.refuses) {
+    terminal.out(`  ${type}: ${title} (${code}).${advice === null ? '' : ` ${advice}`}\n`);
+  }
+  if (actor.trail.length > 0) terminal.out('\nLast events:\n');
+  for (const { at, type, from, to, refused } of actor.trail) {
+    const move = from === to ? to : `${from} → ${to}`;
+    terminal.out(
+      `  ${at}  ${type}  ${refused === undefined ? move : `refused with ${refused} in ${from}`}\n`,
+    );
+  }
 }

@@ -23,6 +23,7 @@ const COLUMNS: readonly Column<AgentSessionSummary>[] = [
   { title: 'status', of: ({ status }) => status },
   { title: 'model', of: ({ config }) => config.model },
   { title: 'environment', of: ({ environmentId }) => environmentId },
+  { title: 'owner', of: ({ ownerId }) => ownerId },
   { title: 'changed', of: ({ updatedAt }) => updatedAt },
 ];
 
@@ -101,6 +102,53 @@ export const agent: CommandGroup = (program, context) => {
       printList(terminal, await collect(connect(command).agentSessions.each()), COLUMNS, wantsJson(command));
     });
   examples(list, ['troupe agent list']);
+
+  const share = group
+    .command('share')
+    .description('share a conversation with a member, who can then read, prompt and close it')
+    .argument('<conversation>', 'id of the conversation')
+    .argument('<user>', 'id of the member')
+    .option('--revoke', 'stop sharing it')
+    .action(async (sessionId: string, userId: string, { revoke }: { revoke?: boolean }, command) => {
+      const { agentSessions } = connect(command);
+      if (revoke === true) await agentSessions.revoke(sessionId, userId);
+      else await agentSessions.grant(sessionId, userId);
+      const shared = revoke !== true;
+      if (wantsJson(command)) return printJson(terminal, { sessionId, userId, shared });
+      terminal.out(`${sessionId} is ${shared ? 'shared' : 'no longer shared'} with ${userId}.\n`);
+    });
+  examples(share, ['troupe agent share nb_01… ada', 'troupe agent share nb_01… ada --revoke']);
+
+  const handOver = group
+    .command('hand-over')
+    .description('make another member the owner of a conversation; its owner and owners of the workspace can')
+    .argument('<conversation>', 'id of the conversation')
+    .argument('<user>', 'id of the member')
+    .action(async (sessionId: string, userId: string, _, command) => {
+      const session = await connect(command).agentSessions.handOver(sessionId, userId);
+      if (wantsJson(command)) return printJson(terminal, session);
+      terminal.out(`${sessionId} belongs to ${session.ownerId}.\n`);
+    });
+  examples(handOver, ['troupe agent hand-over nb_01… ada']);
+
+  const deleting = group
+    .command('delete')
+    .description('close conversations and delete them for ever, with their prompts')
+    .argument('<conversation...>', 'ids of the conversations')
+    .action(async (ids: readonly string[], _, command) => {
+      const client = connect(command);
+      for (const id of ids) {
+        await client.agentSessions.delete(id);
+        if (!wantsJson(command)) terminal.out(`${id} is deleted.\n`);
+      }
+      if (wantsJson(command)) {
+        printJson(
+          terminal,
+          ids.map((id) => ({ id, deleted: true })),
+        );
+      }
+    });
+  examples(deleting, ['troupe agent delete conv_01…']);
 
   const close = group
     .command('close')

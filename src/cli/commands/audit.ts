@@ -4,6 +4,14 @@ import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { type Column, printList } from '../terminal.ts';
 
+interface Options {
+  readonly user?: string;
+  readonly action?: string;
+  readonly target?: string;
+  readonly since?: string;
+  readonly newest?: boolean;
+}
+
 const COLUMNS: readonly Column<AuditEntry>[] = [
   { title: 'when', of: ({ at }) => at },
   { title: 'who', of: ({ userId }) => userId },
@@ -16,15 +24,22 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
 export const audit: CommandGroup = (program, { terminal, connect, wantsJson }) => {
   const command = program
     .command('audit')
-    .description('who did what in the workspace, oldest first; for its owners')
+    .description('who did what in the workspace; for its owners')
     .option('--user <id>', 'only what this user did')
     .option('--action <prefix>', 'only actions that begin so, such as member or datasource.query')
-    .action(async ({ user, action = '' }: { user?: string; action?: string }, cmd) => {
-      const all = await collect(connect(cmd).eachAudited({ limit: 100 }));
-      const chosen = all.filter(
-        (entry) => (user === undefined || entry.userId === user) && entry.action.startsWith(action),
-      );
-      printList(terminal, chosen, COLUMNS, wantsJson(cmd));
+    .option('--target <id>', 'only what was done to this id or slug')
+    .option('--since <time>', 'only what was done after this time, such as 2026-01-31T12:00:00Z')
+    .option('--newest', 'the newest first')
+    .action(async ({ user, action, target, since, newest }: Options, cmd) => {
+      const filters = {
+        ...(user === undefined ? {} : { userId: user }),
+        ...(action === undefined ? {} : { action }),
+        ...(target === undefined ? {} : { target }),
+        ...(since === undefined ? {} : { createdAfter: since }),
+        ...(newest === true ? { order: 'desc' as const } : {}),
+      };
+      const entries = await collect(connect(cmd).eachAudited({ limit: 100, ...filters }));
+      printList(terminal, entries, COLUMNS, wantsJson(cmd));
     });
   examples(command, [
     'troupe audit',

@@ -34,7 +34,7 @@ export const code: CommandGroup = (program, context) => {
     .option('-c, --code <code>', 'the code itself')
     .option('--session <id>', 'id of the session (default: SERVICE_SESSION_ID)')
     .option('--tool-call-id <id>', 'id that the execution-completed event repeats')
-    .option('--output-dir <directory>', 'directory for an image that the code returns')
+    .option('--output-dir <directory>', 'directory for images that the code shows or returns')
     .action(async (file: string | undefined, options: ExecOptions, command) => {
       const client = connect(command);
       const sessionId = sessionOf(options.session, context);
@@ -81,19 +81,23 @@ function print(result: CodeResult, terminal: Terminal, cwd: string, directory: s
   const style = styleOf(terminal.color);
   terminal.printed('out', result.stdout);
   terminal.printed('err', result.stderr);
+  terminal.flush();
   for (const { type, message, cellId } of result.errors) {
     const line = message.startsWith(type) ? message : `${type}: ${message}`;
     // A traceback in stderr already ends with the message.
     if (result.stderr.trimEnd().endsWith(message.trimEnd())) continue;
     terminal.err(`${style.red(line)}${cellId === null ? '' : ` (in cell ${cellId})`}\n`);
   }
-  if (result.output === null) return;
+  const values = [...result.media, ...(result.output === null ? [] : [result.output])];
+  if (values.length === 0) return;
   const files = new OutputFiles(directory ?? cwd, cwd);
   const options = showOptions(terminal, (file) => {
     const what = describe(file.mimetype);
     if (directory === undefined) return `[${what}, ${file.bytes.length} bytes; --output-dir saves it]`;
     return `${what} saved: ${files.keep('', 'output', file)}`;
   });
-  const text = outputText(result.output, options);
-  if (text !== '') terminal.out(`${text}\n`);
+  for (const value of values) {
+    const text = outputText(value, options);
+    if (text !== '') terminal.out(`${text}\n`);
+  }
 }

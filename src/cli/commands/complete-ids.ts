@@ -3,26 +3,25 @@ import type { Client } from '#src/client/client.ts';
 import type { CommandGroup } from '../command-group.ts';
 
 const TIMEOUT_MS = 1500;
-const MAX_IDS = 100;
+const NEWEST = { limit: 100, order: 'desc' } as const;
 
 type ListIds = (client: Client, signal: AbortSignal) => Promise<readonly string[]>;
 
-const live =
-  (kind: string): ListIds =>
-  async (client, signal) => {
-    const { items } = await client.actors({ signal });
-    return items.filter((actor) => actor.kind === kind && actor.state !== 'closed').map(({ id }) => id);
-  };
-
-/** By the name of an argument: lists the ids that it can be. */
+/** By the name of an argument: lists the ids that it can be, the newest first. */
 export const ID_KINDS: Readonly<Record<string, ListIds>> = {
   notebook: async (client, signal) =>
-    (await client.notebooks.list({ limit: MAX_IDS, signal })).items.map(({ id }) => id),
-  session: live('notebook-session'),
-  environment: live('environment'),
-  run: live('run'),
+    (await client.notebooks.list({ ...NEWEST, signal })).items.map(({ id }) => id),
+  session: async (client, signal) =>
+    (await client.notebookSessions.list({ ...NEWEST, status: 'open', signal })).items.map(
+      ({ sessionId }) => sessionId,
+    ),
+  environment: async (client, signal) =>
+    (await client.executionEnvironments.list({ ...NEWEST, status: 'open', signal })).items.map(
+      ({ environmentId }) => environmentId,
+    ),
+  run: async (client, signal) => (await client.runs.list({ ...NEWEST, signal })).items.map(({ id }) => id),
   conversation: async (client, signal) =>
-    (await client.agentSessions.list({ limit: MAX_IDS, signal })).items.map(({ sessionId }) => sessionId),
+    (await client.agentSessions.list({ ...NEWEST, signal })).items.map(({ sessionId }) => sessionId),
 };
 
 /** The command that the completion scripts call. */

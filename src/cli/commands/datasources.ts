@@ -1,3 +1,4 @@
+import { ApiError } from '#src/client/api-error.ts';
 import type {
   ConnectionTest,
   Datasource,
@@ -56,14 +57,20 @@ export const datasources: CommandGroup = (program, context) => {
   examples(list, ['troupe datasources list']);
   const show = group
     .command('show')
-    .description('show a datasource and its grants; the connection itself is never shown')
+    .description(
+      'show a datasource and, to editors and owners, its grants; the connection itself is never shown',
+    )
     .argument('<slug>', 'slug of the datasource')
     .action(async (slug: string, _, command) => {
       const { datasources } = connect(command);
-      const [datasource, grants] = await Promise.all([datasources.get(slug), datasources.grants(slug)]);
-      if (wantsJson(command)) return printJson(terminal, { ...datasource, grants: grants.items });
+      const [datasource, grants] = await Promise.all([
+        datasources.get(slug),
+        datasources.grants(slug).catch(undefinedWhenForbidden),
+      ]);
+      if (wantsJson(command)) return printJson(terminal, { ...datasource, grants: grants?.items ?? null });
       printList(terminal, [datasource], COLUMNS, false);
-      if (grants.items.length > 0) printList(terminal, [...grants.items], GRANT_COLUMNS, false);
+      if (grants === undefined) terminal.err('With whom it is shared is shown to editors and owners.\n');
+      else if (grants.items.length > 0) printList(terminal, [...grants.items], GRANT_COLUMNS, false);
     });
   examples(show, ['troupe datasources show sales']);
   const create = group
@@ -148,3 +155,9 @@ export const datasources: CommandGroup = (program, context) => {
     .action(async (_, command) => printJson(terminal, await connect(command).datasources.schema()));
   examples(schema, ['troupe datasources schema']);
 };
+
+/** Returns undefined for a refusal because of the caller's role. Throws every other error. */
+function undefinedWhenForbidden(error: unknown): undefined {
+  if (error instanceof ApiError && error.code === 'role_too_low') return undefined;
+  throw error;
+}

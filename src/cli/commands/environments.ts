@@ -1,9 +1,18 @@
 import type { Environment } from '#src/wire/session.ts';
+import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { factLines } from '../show/notebook.ts';
 import { type Style, styleOf } from '../style.ts';
-import { printJson } from '../terminal.ts';
+import { type Column, printJson, printList } from '../terminal.ts';
+
+const COLUMNS: readonly Column<Environment>[] = [
+  { title: 'environment', of: ({ environmentId }) => environmentId },
+  { title: 'status', of: ({ status }) => status },
+  { title: 'notebook session', of: ({ notebookSessionId }) => notebookSessionId },
+  { title: 'agent sessions', of: ({ agentSessionIds }) => String(agentSessionIds.length) },
+  { title: 'created', of: ({ createdAt }) => createdAt },
+];
 
 /** `troupe environments`: execution environments. */
 export const environments: CommandGroup = (program, { terminal, connect, wantsJson }) => {
@@ -19,6 +28,16 @@ export const environments: CommandGroup = (program, { terminal, connect, wantsJs
       else terminal.out(`${environment.environmentId}\n`);
     });
   examples(create, ['env=$(troupe environments create)']);
+  const list = group
+    .command('list')
+    .description('list the open environments, oldest first')
+    .option('--all', 'also those that are closed')
+    .action(async ({ all }: { all?: boolean }, command) => {
+      const status = all === true ? undefined : 'open';
+      const found = connect(command).executionEnvironments.each({ status });
+      printList(terminal, await collect(found), COLUMNS, wantsJson(command));
+    });
+  examples(list, ['troupe environments list', 'troupe environments list --all']);
   const show = group
     .command('show')
     .description('show an environment')

@@ -7,7 +7,8 @@ import type { CliContext, CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import { readJsonInput } from '../json-input.ts';
-import { readNotebookFile } from '../run/notebook-file.ts';
+import { formatOf, readNotebookFile } from '../run/notebook-file.ts';
+import { notebookOfFile, pushNotebook } from '../run/push-notebook.ts';
 import { notebookText } from '../show/notebook.ts';
 import { styleOf } from '../style.ts';
 import { type Column, printJson, printList } from '../terminal.ts';
@@ -30,15 +31,26 @@ export const notebooks: CommandGroup = (program, context) => {
   const list = group
     .command('list')
     .description('list the notebooks, oldest first')
-    .action(async (_, command) => {
-      printList(terminal, await collect(connect(command).notebooks.each()), COLUMNS, wantsJson(command));
+    .option('--title <text>', 'only those whose title contains the text, in any case')
+    .option('--newest', 'begin with the newest')
+    .action(async ({ title, newest }: { title?: string; newest?: boolean }, command) => {
+      const order = newest === true ? 'desc' : 'asc';
+      const found = connect(command).notebooks.each({ title, order });
+      printList(terminal, await collect(found), COLUMNS, wantsJson(command));
     });
-  examples(list, ['troupe notebooks list', "troupe notebooks list --json | jq -r '.[].id'"]);
+  examples(list, [
+    'troupe notebooks list',
+    'troupe notebooks list --title sales --newest',
+    "troupe notebooks list --json | jq -r '.[].id'",
+  ]);
 
   const create = group
     .command('create')
     .description('create a notebook: an empty one, or one from JSON with the fields of the API')
-    .argument('[file]', 'JSON with any of serialization, datasourceSlugs, variables; - reads standard input')
+    .argument(
+      '[file]',
+      'JSON with any of title, serialization, datasourceSlugs, variables; - reads standard input',
+    )
     .action(async (file: string | undefined, _, command) => {
       const notebook = await connect(command).notebooks.create(await fieldsFrom(file, context));
       if (wantsJson(command)) printJson(terminal, notebook);
@@ -90,6 +102,43 @@ export const notebooks: CommandGroup = (program, context) => {
     'troupe notebooks import *.ipynb',
     'curl … | troupe notebooks import --format py -',
   ]);
+
+  const push = group
+    .command('push')
+    .description('bring a file to the notebook with its title, or to a new one if there is none')
+    .argument('<file>', 'notebook file: .py, .ipynb or .md')
+    .option('--notebook <notebook>', 'id of the notebook to change, whatever its title')
+    .option('--expected <updatedAt>', 'refuse the change if the notebook was changed after this time')
+    .action(async (file: string, options: { notebook?: string; expected?: string }, command) => {
+      const { notebook, isNew } = await pushNotebook(connect(command), file, readNotebookFile(file, cwd), {
+        notebookId: options.notebook,
+        expectedUpdatedAt: options.expected,
+      });
+      if (wantsJson(command)) printJson(terminal, { ...notebook, isNew });
+      else {
+        terminal.out(`${notebook.id}\n`);
+        terminal.err(`${isNew ? 'created' : 'updated'} at ${notebook.updatedAt}\n`);
+      }
+    });
+  examples(push, [
+    'troupe notebooks push analysis.py',
+    'troupe notebooks push analysis.py --notebook nb_01…',
+  ]);
+
+  const pull = group
+    .command('pull')
+    .description('write the notebook with the title of a file to that file')
+    .argument('<file>', 'notebook file: .py, .ipynb or .md')
+    .option('--notebook <notebook>', 'id of the notebook, whatever its title')
+    .action(async (file: string, options: { notebook?: string }, command) => {
+      const client = connect(command);
+      const notebook = await notebookOfFile(client, file, cwd, options.notebook);
+      const { bytes } = await client.notebooks.export(notebook.id, formatOf(file));
+      writeFileSync(resolve(cwd, file), bytes);
+      if (wantsJson(command)) printJson(terminal, { ...notebook, path: resolve(cwd, file) });
+      else terminal.err(`${file}: ${notebook.id}, updated at ${notebook.updatedAt}\n`);
+    });
+  examples(pull, ['troupe notebooks pull analysis.py', 'troupe notebooks pull copy.py --notebook nb_01…']);
 
   const exporting = group
     .command('export')
@@ -151,5 +200,9 @@ async function fileFrom(name: string, format: NotebookFileFormat | undefined, { 
 }
 
 function formatByName(name: string | undefined): ExportFormat | undefined {
-  return name === undefined ? undefined : EXPORT_FORMATS.find((format) => extname(name) === `.${format}`);
+  if (name === undefined || extname(name) === '') return undefined;
+  const format = EXPORT_FORMATS.find((known) => extname(name) === `.${known}`);
+  if (format !== undefined) return format;
+  const made = EXPORT_FORMATS.map((known) => `.${known}`).join(', ');
+  throw new CommandFailure(`A notebook cannot be written as ${extname(name)}, only as ${made}.`, EXIT.usage);
 }

@@ -5,6 +5,7 @@ import { examples } from '../examples.ts';
 import { CommandEnd, EXIT } from '../exit-code.ts';
 import { exitCodeOfRun } from '../run/follow-run.ts';
 import { Interruption } from '../run/interruption.ts';
+import { type FrontEnd, frontEndOption } from '../run/report.ts';
 import { runNotebook } from '../run/run-notebook.ts';
 import { printJson } from '../terminal.ts';
 
@@ -12,9 +13,15 @@ interface RunOptions {
   readonly notebook?: string;
   readonly cells?: readonly string[];
   readonly cacheMode: CacheMode;
+  readonly strict?: boolean;
   readonly keep?: boolean;
   readonly rm?: boolean;
   readonly outputDir?: string;
+  readonly with: readonly string[];
+  readonly withImports?: boolean;
+  readonly fetch: readonly string[];
+  readonly output: readonly string[];
+  readonly frontEnd?: FrontEnd;
 }
 
 /** `troupe run`: runs a notebook and shows what happens. */
@@ -24,7 +31,8 @@ export const run: CommandGroup = (program, { terminal, input, cwd, connect, want
     .summary('run a notebook or a notebook file, and show what happens')
     .description(
       'run a notebook and show what happens. Ctrl-C cancels the run; a second one leaves at once.\n' +
-        'A file is imported as a new notebook, which stays unless --rm is given. The exit code tells how the run ended.',
+        'A file becomes the notebook with its title, which is its name unless it brings one: a new notebook, or the one that\n' +
+        'was made before. With --rm it is a new one that goes again. The exit code tells how the run ended.',
     )
     .argument('[file]', 'notebook file (.py, .ipynb, .md), or id of a notebook')
     .option(
@@ -40,9 +48,23 @@ export const run: CommandGroup = (program, { terminal, input, cwd, connect, want
         .choices(['default', 'no-cache', 'no-store'])
         .default('default'),
     )
+    .option(
+      '--strict',
+      'run nothing if cells define the same name or form a cycle (default: run the cells that can)',
+    )
     .option('--keep', 'leave the session and its environment open')
-    .option('--rm', 'delete the imported notebook at the end')
+    .option('--rm', 'delete the imported notebook at the end, with its run')
     .option('--output-dir <directory>', 'directory for images (default: troupe-output/<run>)')
+    .option('--with <path>', 'store this file or folder in the workspace before; may be repeated', append, [])
+    .option('--with-imports', 'store the modules beside the notebook that it imports as well')
+    .option('--fetch <path>', 'copy this file of the workspace here afterwards; may be repeated', append, [])
+    .option(
+      '-o, --output <file>',
+      'write the executed notebook: .html, .ipynb, .md or .py; may be repeated',
+      append,
+      [],
+    )
+    .addOption(frontEndOption())
     .action(async (file: string | undefined, options: RunOptions, cmd) => {
       const interruption = new Interruption(input);
       try {
@@ -56,9 +78,15 @@ export const run: CommandGroup = (program, { terminal, input, cwd, connect, want
           notebookId: options.notebook,
           cells: options.cells,
           cacheMode: options.cacheMode,
+          strict: options.strict === true,
           keep: options.keep === true,
           remove: options.rm === true,
           outputDir: options.outputDir,
+          take: options.with,
+          takeImports: options.withImports === true,
+          fetch: options.fetch,
+          reports: options.output,
+          frontEnd: options.frontEnd,
         });
         if (wantsJson(cmd)) printJson(terminal, finished);
         const exitCode = exitCodeOfRun(finished.run);
@@ -71,9 +99,14 @@ export const run: CommandGroup = (program, { terminal, input, cwd, connect, want
     'troupe run analysis.py',
     'troupe run --rm --output-dir plots report.ipynb',
     'troupe run --notebook nb_01… --cells load,plot --cache-mode no-cache',
+    'troupe run analysis.py --with data/ --with-imports --fetch out.csv -o report.html',
     'troupe run analysis.py --json | jq .run.status',
   ]);
 };
+
+function append(value: string, before: readonly string[]): string[] {
+  return [...before, value];
+}
 
 function splitList(text: string, before: readonly string[] = []): string[] {
   const words = text.split(',').map((word) => word.trim());

@@ -1,3 +1,5 @@
+import { Argument, InvalidArgumentError, Option } from 'commander';
+import { readServiceAccess } from '#src/config/service-access.ts';
 import type { Run } from '#src/wire/run.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
@@ -9,7 +11,6 @@ import { LiveLine } from '../run/live-line.ts';
 import { outputDirectory, runScreen } from '../run/run-show.ts';
 import { durationText } from '../show/duration.ts';
 import { type Column, printJson, printJsonLine, printList } from '../terminal.ts';
-import { sessionArgument, sessionOf } from './session-argument.ts';
 
 const COLUMNS: readonly Column<Run>[] = [
   { title: 'id', of: ({ id }) => id },
@@ -19,20 +20,51 @@ const COLUMNS: readonly Column<Run>[] = [
   { title: 'error', of: ({ error }) => error?.message.split('\n')[0] ?? null },
 ];
 
+const WORKSPACE_COLUMNS: readonly Column<Run>[] = [
+  ...COLUMNS.slice(0, 2),
+  { title: 'session', of: ({ sessionId }) => sessionId },
+  ...COLUMNS.slice(2),
+];
+
+const STATUSES = ['running', 'completed', 'failed', 'cancelled'] as const;
+
+interface ListOptions {
+  readonly all?: boolean;
+  readonly status?: (typeof STATUSES)[number];
+  readonly limit: number;
+}
+
 /** `troupe runs`: the runs of sessions and their outputs. */
 export const runs: CommandGroup = (program, context) => {
   const { terminal, cwd, connect, wantsJson } = context;
   const group = program.command('runs').description('executions of notebooks, and their results');
   const list = group
     .command('list')
-    .description('list the runs of a session, oldest first; the session may be closed')
-    .addArgument(sessionArgument())
-    .action(async (id: string | undefined, _, command) => {
-      const all: readonly Run[] = await collect(connect(command).executions.each(sessionOf(id, context)));
-      printList(terminal, all, COLUMNS, wantsJson(command));
+    .description(
+      'list the runs of a session, oldest first, or the newest of the workspace; the session may be closed',
+    )
+    .addArgument(
+      new Argument('[session]', 'id of the session (default: SERVICE_SESSION_ID, else all sessions)'),
+    )
+    .option('--all', 'the runs of all sessions, also when SERVICE_SESSION_ID is set')
+    .addOption(new Option('--status <status>', 'only runs with this status').choices(STATUSES))
+    .addOption(
+      new Option('--limit <count>', 'how many of the workspace to list').default(50).argParser(countOf),
+    )
+    .action(async (id: string | undefined, { all, status, limit }: ListOptions, command) => {
+      const client = connect(command);
+      const sessionId = all === true ? undefined : (id ?? readServiceAccess(context.env).sessionId);
+      const found =
+        sessionId === undefined
+          ? await collect(
+              firstOf(client.runs.each({ status, order: 'desc', limit: Math.min(limit, 100) }), limit),
+            )
+          : await collect(client.runs.each({ sessionId, status }));
+      printList(terminal, found, sessionId === undefined ? WORKSPACE_COLUMNS : COLUMNS, wantsJson(command));
     });
   examples(list, [
     'troupe runs list nb_01…',
+    'troupe runs list --all --status failed',
     'troupe runs list --json | jq -r \'.[] | select(.status == "failed") | .id\'',
   ]);
 
@@ -65,6 +97,25 @@ export const runs: CommandGroup = (program, context) => {
       else terminal.out(`${runId} is ${run?.status ?? 'being cancelled'}.\n`);
     });
   examples(cancel, ['troupe runs cancel run_01…']);
+
+  const deleting = group
+    .command('delete')
+    .description('delete runs that have ended, with their outputs')
+    .argument('<run...>', 'ids of the runs')
+    .action(async (ids: readonly string[], _, command) => {
+      const client = connect(command);
+      for (const id of ids) {
+        await client.runs.delete(id);
+        if (!wantsJson(command)) terminal.out(`${id} is deleted.\n`);
+      }
+      if (wantsJson(command)) {
+        printJson(
+          terminal,
+          ids.map((id) => ({ id, deleted: true })),
+        );
+      }
+    });
+  examples(deleting, ['troupe runs delete run_01…']);
 
   const tail = group
     .command('tail')
@@ -108,4 +159,18 @@ export const runs: CommandGroup = (program, context) => {
 function tookText({ startedAt, finishedAt }: Run): string | null {
   if (startedAt === null || finishedAt === null) return null;
   return durationText(Date.parse(finishedAt) - Date.parse(startedAt));
+}
+
+/** Yields the first `count` items. */
+async function* firstOf<T>(items: AsyncIterable<T>, count: number): AsyncGenerator<T> {
+  let left = count;
+  for await (const item of items) {
+    yield item;
+    if (--left === 0) return;
+  }
+}
+
+function countOf(text: string): number {
+  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number from 1 on.');
 }

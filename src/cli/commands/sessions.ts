@@ -1,4 +1,6 @@
 import { Option } from 'commander';
+import type { NotebookSessionSummary } from '#src/wire/finding.ts';
+import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure } from '../exit-code.ts';
@@ -6,7 +8,7 @@ import { durationText } from '../show/duration.ts';
 import { eventLine } from '../show/event-line.ts';
 import { sessionText } from '../show/session.ts';
 import { styleOf } from '../style.ts';
-import { printJson, printJsonLine } from '../terminal.ts';
+import { type Column, printJson, printJsonLine, printList } from '../terminal.ts';
 import { sessionArgument, sessionOf } from './session-argument.ts';
 
 interface OpenOptions {
@@ -15,7 +17,15 @@ interface OpenOptions {
   readonly wait: boolean;
 }
 
-/** `troupe sessions`: opens, shows, follows and closes notebook sessions. */
+const COLUMNS: readonly Column<NotebookSessionSummary>[] = [
+  { title: 'session', of: ({ sessionId }) => sessionId },
+  { title: 'title', of: ({ title }) => title },
+  { title: 'status', of: ({ status }) => status },
+  { title: 'environment', of: ({ environmentId }) => environmentId },
+  { title: 'opened', of: ({ createdAt }) => createdAt },
+];
+
+/** `troupe sessions`: opens, lists, shows, follows and closes notebook sessions. */
 export const sessions: CommandGroup = (program, context) => {
   const { terminal, connect, wantsJson } = context;
   const group = program.command('sessions').description('open notebooks, each with a running kernel');
@@ -59,6 +69,18 @@ export const sessions: CommandGroup = (program, context) => {
     'troupe sessions open nb_01… --mode run',
   ]);
 
+  const list = group
+    .command('list')
+    .description('list the open sessions, the one that was opened last first; starts no kernel')
+    .option('--all', 'also those that are closed')
+    .option('--title <text>', 'only notebooks whose title contains the text, in any case')
+    .action(async ({ all, title }: { all?: boolean; title?: string }, command) => {
+      const status = all === true ? undefined : 'open';
+      const found = connect(command).notebookSessions.each({ status, title, order: 'desc' });
+      printList(terminal, await collect(found), COLUMNS, wantsJson(command));
+    });
+  examples(list, ['troupe sessions list', 'troupe sessions list --all --title sales']);
+
   const show = group
     .command('show')
     .description('show a session and its cells')
@@ -94,13 +116,27 @@ export const sessions: CommandGroup = (program, context) => {
     .action(async (id: string | undefined, options: { live?: boolean }, command) => {
       const style = styleOf(terminal.color);
       let isLive = options.live !== true;
+      let isOpen = false;
       for await (const event of connect(command).notebookSessions.follow(sessionOf(id, context))) {
+        isOpen = true;
         if (event.type === 'session.replayed' && !isLive) isLive = true;
         else if (!isLive) continue;
         else if (wantsJson(command)) printJsonLine(terminal, event);
         else terminal.out(`${eventLine(event, style)}\n`);
       }
+      if (!isOpen) terminal.err('The session is closed.\n');
     });
+  const ticket = group
+    .command('ticket')
+    .description('print the path with which a browser can follow a session: once, within a minute')
+    .addArgument(sessionArgument())
+    .action(async (id: string | undefined, _, command) => {
+      const issued = await connect(command).notebookSessions.eventTicket(sessionOf(id, context));
+      if (wantsJson(command)) printJson(terminal, issued);
+      else terminal.out(`${issued.url}\n`);
+    });
+  examples(ticket, ['troupe sessions ticket nb_01…']);
+
   examples(events, [
     'troupe sessions events nb_01…',
     'troupe sessions events nb_01… --live --json | jq -c \'select(.type == "run-status")\'',

@@ -14,7 +14,12 @@ const COLUMNS: readonly Column<AccessToken>[] = [
   { title: 'expires', of: ({ expiresAt }) => expiresAt },
 ];
 
-const SCOPES: readonly Scope[] = ['workspaceRuntime:connect', 'datasource:read', 'workspace:manage'];
+const SCOPES: readonly Scope[] = [
+  'workspaceRuntime:connect',
+  'datasource:read',
+  'workspace:manage',
+  'server:observe',
+];
 const DEFAULT_SCOPES: readonly Scope[] = ['workspaceRuntime:connect', 'datasource:read'];
 
 interface CreateOptions {

@@ -23,6 +23,17 @@ export const workspaces: CommandGroup = (program, { terminal, connect, wantsJson
       else terminal.out(`${workspace.id}\n`);
     });
   examples(create, ['export SERVICE_WORKSPACE_ID=$(troupe workspace create Research)']);
+  const deleting = group
+    .command('delete')
+    .description('delete a workspace with everything in it but its files, for ever')
+    .argument('<workspace>', 'id of the workspace')
+    .requiredOption('--yes', 'confirm that it is to be deleted')
+    .action(async (id: string, _, command) => {
+      await connect(command).workspaces.delete(id);
+      if (wantsJson(command)) printJson(terminal, { id, deleted: true });
+      else terminal.out(`The workspace ${id} is deleted.\n`);
+    });
+  examples(deleting, ['troupe workspace delete ws_01… --yes']);
   const list = group
     .command('list')
     .description('list your workspaces')

@@ -2,13 +2,20 @@ import type { Notebook } from '#src/wire/notebook.ts';
 import type { CacheMode, ExecutionRequest } from '#src/wire/run.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
+/** How the cells are run. */
+export interface ExecutionModes {
+  readonly cacheMode: CacheMode;
+  /** What becomes of cells that cannot run. */
+  readonly structuralErrors: 'refuse' | 'skip';
+}
+
 /** Returns a request to run the cells with these ids or names, or all. Throws `CommandFailure` for an unknown cell. */
 export function requestFor(
   { serialization }: Pick<Notebook, 'serialization'>,
   asked: readonly string[] | undefined,
-  cacheMode: CacheMode,
+  modes: ExecutionModes,
 ): ExecutionRequest {
-  if (asked === undefined) return { type: 'all', cacheMode };
+  if (asked === undefined) return { type: 'all', ...modes };
   const { cells } = serialization;
   const found = asked.map((word) => {
     const cell =
@@ -19,7 +26,7 @@ export function requestFor(
       .join(', ');
     throw new CommandFailure(`The notebook has no cell ${word}. Its cells are: ${known}`, EXIT.usage);
   });
-  return { type: 'cells', cells: [...new Set(found)].map((cellId) => ({ cellId })), cacheMode };
+  return { type: 'cells', cells: [...new Set(found)].map((cellId) => ({ cellId })), ...modes };
 }
 
 function isNamed(name: unknown): name is string {

@@ -9,6 +9,9 @@ export interface NotebookFile {
   readonly content: string;
 }
 
+/** A smaller notebook is sent as it is. */
+const MIN_OUTPUTS_CHARS = 256 * 1024;
+
 const FORMATS: Readonly<Record<string, NotebookFileFormat>> = {
   '.py': 'py',
   '.ipynb': 'ipynb',
@@ -18,7 +21,7 @@ const FORMATS: Readonly<Record<string, NotebookFileFormat>> = {
 };
 
 /** Returns the format for the extension of a file. Throws `CommandFailure` for an unknown one. */
-function formatOf(name: string): NotebookFileFormat {
+export function formatOf(name: string): NotebookFileFormat {
   const format = FORMATS[extname(name).toLowerCase()];
   if (format !== undefined) return format;
   const text = `${name} is not a notebook file: the name must end in .py, .ipynb or .md.`;
@@ -28,8 +31,12 @@ function formatOf(name: string): NotebookFileFormat {
 /** Returns the text of a file. Throws `CommandFailure` when it cannot be read. */
 export function readTextFile(name: string, cwd: string): string {
   try {
-    return readFileSync(resolve(cwd, name), 'utf8');
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(resolve(cwd, name)));
   } catch (error) {
+    if (error instanceof TypeError) {
+      const advice = `iconv -f latin1 -t utf-8 ${name} converts it if it is Latin-1 (ISO 8859-1)`;
+      throw new CommandFailure(`${name} is not UTF-8 text; ${advice}.`, EXIT.usage);
+    }
     const why =
       error instanceof Error && 'code' in error && error.code === 'ENOENT' ? 'There is no' : 'Cannot read';
     const detail = why === 'Cannot read' && error instanceof Error ? `: ${error.message}` : '.';
@@ -37,7 +44,20 @@ export function readTextFile(name: string, cwd: string): string {
   }
 }
 
+/** Returns a Jupyter notebook without the outputs that are stored in it, which are not imported and can be large. */
+function withoutOutputs(content: string): string {
+  if (content.length < MIN_OUTPUTS_CHARS) return content;
+  try {
+    return JSON.stringify(
+      JSON.parse(content, (key, value) => (key === 'outputs' && Array.isArray(value) ? [] : value)),
+    );
+  } catch {
+    return content; // the server says where it is broken
+  }
+}
+
 /** Returns the notebook in a file. Throws `CommandFailure` when it cannot be read or has an unknown extension. */
 export function readNotebookFile(name: string, cwd: string, format = formatOf(name)): NotebookFile {
-  return { format, content: readTextFile(name, cwd) };
+  const content = readTextFile(name, cwd);
+  return { format, content: format === 'ipynb' ? withoutOutputs(content) : content };
 }

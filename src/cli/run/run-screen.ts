@@ -42,6 +42,8 @@ export class RunScreen {
   readonly #planned = new Set<string>();
   readonly #running = new Map<string, RunningCell>();
   readonly #shown = new Set<string>();
+  /** Cells whose state is being told, up to the end of the replay. */
+  readonly #adopted = new Set<string>();
 
   constructor(terminal: Terminal, style: Style, ports: OutputPorts) {
     this.#terminal = terminal;
@@ -64,22 +66,31 @@ export class RunScreen {
   async take(event: NotebookStreamEvent, runId: string | undefined): Promise<void> {
     if (event.type === 'cells-registered') this.#labels.add(event.data.cells);
     if (runId === undefined) return;
-    if (event.type === 'cell-op' && event.runId === undefined) this.#adopt(event.data);
+    if (event.runId === undefined) this.#adopt(event);
     if (event.runId !== runId) return;
-    if (event.type === 'console-output') {
-      const { cellId, channel, text } = event.data;
-      this.#running.get(cellId)?.block.console({ channel, mimetype: 'text/plain', data: text });
-    } else if (event.type === 'cell-op') {
-      await this.#takeCell(event.data);
-    }
+    if (event.type === 'console-output') this.#print(event.data);
+    else if (event.type === 'cell-op') await this.#takeCell(event.data);
   }
 
   /** Shows the current state of a run that is followed from the middle, or again after a reconnect. */
-  #adopt({ cellId, status, console }: NotebookEvents['cell-op']): void {
-    if (status === 'queued') this.#planned.add(cellId);
-    if (status !== 'running' || this.#running.has(cellId)) return;
-    this.#begin(cellId);
-    for (const entry of console ?? []) this.#running.get(cellId)?.block.console(entry);
+  #adopt(event: NotebookStreamEvent): void {
+    if (event.type === 'session.replayed') this.#adopted.clear();
+    else if (event.type === 'console-output') {
+      if (this.#adopted.has(event.data.cellId)) this.#print(event.data);
+    } else if (event.type === 'cell-op') {
+      const { cellId, status, console } = event.data;
+      if (status === 'queued') this.#planned.add(cellId);
+      if (status === 'running' && !this.#running.has(cellId)) {
+        this.#begin(cellId);
+        this.#adopted.add(cellId);
+      }
+      if (!this.#adopted.has(cellId)) return;
+      for (const entry of console ?? []) this.#running.get(cellId)?.block.console(entry);
+    }
+  }
+
+  #print({ cellId, channel, text }: NotebookEvents['console-output']): void {
+    this.#running.get(cellId)?.block.console({ channel, mimetype: 'text/plain', data: text });
   }
 
   async #takeCell({ cellId, status, output, console }: NotebookEvents['cell-op']): Promise<void> {
@@ -110,7 +121,12 @@ export class RunScreen {
     const { cellId, status, outputs, durationMs } = result;
     const cell = this.#running.get(cellId);
     const block = cell?.block ?? this.#block(cellId);
-    if (cell === undefined) for (const entry of result.console) block.console(entry);
+    if (cell === undefined) {
+      for (const entry of result.console) {
+        const whole = await this.#whole(entry);
+        if (whole !== null) block.console({ channel: entry.channel, ...whole });
+      }
+    }
     const values = await Promise.all(outputs.map((output) => this.#whole(output)));
     const present = values.filter((value) => value !== null);
     const best = bestText(present, this.#ports.show(cellId, this.#labels.name(cellId)));

@@ -51,5 +51,8 @@ export function runScreen(options: RunShowOptions): { screen: RunScreen; files: 
 /** Returns what to call an output of this type. */
 export function describe(mimetype: string): string {
   if (mimetype.startsWith('image/')) return 'image';
-  return /vega|plotly/.test(mimetype) ? 'chart' : mimetype;
+  if (/vega|plotly/.test(mimetype)) return 'chart';
+  if (mimetype === 'text/html') return 'page';
+  if (mimetype === 'application/octet-stream') return 'file';
+  return /^(audio|video)\//.exec(mimetype)?.[1] ?? mimetype;
 }

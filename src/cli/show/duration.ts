@@ -1,4 +1,4 @@
-/** A time in as few characters as tell it: `12 ms`, `1.3 s`, `2 min 05 s`. */
+/** Returns a time in few characters: `12 ms`, `1.3 s`, `2 min 05 s`. */
 export function durationText(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;

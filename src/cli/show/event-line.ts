@@ -1,7 +1,7 @@
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
 import type { Style } from '../style.ts';
 
-/** One event on one line: its type, and the part of its data that people look for. */
+/** Returns one event as one line: its type, and the part of its data that people look for. */
 export function eventLine(event: NotebookStreamEvent, style: Style): string {
   return `${style.bold(event.type)}  ${detailOf(event)}`.trimEnd();
 }
@@ -16,8 +16,9 @@ function detailOf(event: NotebookStreamEvent): string {
     case 'session.resync-required':
       return event.data.reason;
     case 'run-status': {
-      const { runId, status, error } = event.data;
-      return `${runId} ${status}${error == null ? '' : `: ${error.message}`}`;
+      const { runId, status, stale, error } = event.data;
+      const lost = stale === true ? ', lost when the server stopped' : '';
+      return `${runId} ${status}${lost}${error == null ? '' : `: ${error.message}`}`;
     }
     case 'cells-registered':
       return event.data.cells.map(({ cellId }) => cellId).join(' ');

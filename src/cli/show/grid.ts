@@ -10,7 +10,7 @@ export interface Grid {
 }
 
 export interface GridLimits {
-  /** Of the terminal; no limit when unknown. */
+  /** The width of the terminal; without it there is no limit. */
   readonly columns: number | undefined;
   readonly rows: number;
 }
@@ -18,7 +18,7 @@ export interface GridLimits {
 const CELL_LIMIT = 50;
 const GAP = '  ';
 
-/** Data in aligned columns, numbers to the right. Columns that do not fit and rows beyond the limit are counted. */
+/** Returns data in aligned columns, numbers to the right. Columns that do not fit and rows beyond the limit are counted. */
 export function gridText(grid: Grid, limits: GridLimits, style: Style): string {
   const headings = grid.headings.map(plainRow);
   const rows = grid.rows.slice(0, limits.rows).map(plainRow);
@@ -60,7 +60,7 @@ function isNumeric(text: string): boolean {
   return /^([-+]?[\d.,_]+(e[-+]?\d+)?%?|-|nan|inf|null|none|\.\.\.)?$/i.test(text);
 }
 
-/** How many columns fit, at least one; the ellipsis of the others has to fit as well. */
+/** Returns how many columns fit, at least one; the ellipsis of the others has to fit as well. */
 function fitting(widths: readonly number[], columns: number | undefined): number {
   const needed = (count: number) =>
     widths.slice(0, count).reduce((sum, width) => sum + width + GAP.length, 0) - GAP.length;

@@ -12,8 +12,10 @@ export interface HtmlOptions {
   readonly style: Style;
   readonly color: boolean;
   readonly limits: GridLimits;
-  /** Takes the content of an embedded image and answers what to write in its place. */
-  readonly image: (dataUrl: string) => string;
+  /** Takes the content of an embedded image, sound or download. Returns what to write in its place. */
+  readonly image: (dataUrl: string, mimetype?: string) => string;
+  /** Takes a page that stands in this one. Returns what to write in its place. */
+  readonly page: (html: string) => string;
 }
 
 const LEFT_OUT = new Set(['script', 'style', 'head', 'template', 'noscript', 'colgroup']);
@@ -67,6 +69,8 @@ function walk(node: Node, flow: TextFlow, outer: WalkOptions, isPre: boolean): v
   else if (name === 'hr') blockOf(flow, () => flow.keep('────'));
   else if (name === 'img') flow.keep(imageText(attribs, options));
   else if (name === 'svg') flow.keep('[drawing]');
+  else if (name === 'audio' || name === 'video') flow.keep(mediaText(node, options));
+  else if (name === 'iframe') flow.keep(frameText(attribs, options));
   else if (name === 'table')
     blockOf(flow, () => flow.keep(gridText(readTable(node, options), options.limits, options.style)));
   else if (name === 'pre') blockOf(flow, () => inside(true));
@@ -74,7 +78,8 @@ function walk(node: Node, flow: TextFlow, outer: WalkOptions, isPre: boolean): v
   else if (name === 'li') blockOf(flow, () => flow.keep(listItem('- ', node, options)));
   else if (/^h[1-6]$/.test(name)) blockOf(flow, () => styled('bold', flow, options, inside), 1);
   else if (name === 'marimo-tex') flow.keep(textOf(node.children, options).replace(/\|\|[()[\]]/g, '$'));
-  else if (name.startsWith('marimo-')) showMarimo(readMarimoElement(name, attribs), flow, options, inside);
+  else if (name.startsWith('marimo-'))
+    showMarimo(node, readMarimoElement(name, attribs), flow, options, inside);
   else if (BLOCKS.has(name)) blockOf(flow, inside, SPACED.has(name) ? 1 : 0);
   else if (attribs.class?.split(' ').includes('paragraph')) blockOf(flow, inside, 1);
   else
@@ -132,6 +137,17 @@ function imageText({ src = '', alt = '' }: Record<string, string>, { image }: Ht
   return src.startsWith('data:') ? image(src) : `[image ${alt || src}]`;
 }
 
+/** Sound and films: what is in the page is saved, and of all else the address is said. */
+function mediaText({ name, attribs, children }: Tag, { image }: HtmlOptions): string {
+  const source = children.filter(DomUtils.isTag).find((child) => child.name === 'source');
+  const src = attribs.src ?? source?.attribs.src ?? '';
+  return src.startsWith('data:') ? image(src) : `[${name} ${src}]`;
+}
+
+function frameText({ src = '', srcdoc }: Record<string, string>, { page }: HtmlOptions): string {
+  return srcdoc === undefined ? `[page ${src}]` : page(srcdoc);
+}
+
 function readTable(table: Tag, options: WalkOptions): Grid {
   const plain = { ...options, color: false };
   const lines = rowsOf(table).map((row) => {
@@ -152,7 +168,7 @@ function readTable(table: Tag, options: WalkOptions): Grid {
   };
 }
 
-/** The rows of the table itself: those of a table in one of its cells are part of that cell. */
+/** Returns the rows of the table itself: those of a table in one of its cells are part of that cell. */
 function rowsOf(table: Tag): Tag[] {
   return table.children.filter(DomUtils.isTag).flatMap((child) => {
     if (child.name === 'tr') return [child];
@@ -161,13 +177,27 @@ function rowsOf(table: Tag): Tag[] {
   });
 }
 
-function showMarimo(element: MarimoElement, flow: TextFlow, options: WalkOptions, inside: () => void): void {
+function showMarimo(
+  node: Tag,
+  element: MarimoElement,
+  flow: TextFlow,
+  options: WalkOptions,
+  inside: () => void,
+): void {
   if (element.kind === 'table') {
     blockOf(flow, () => flow.keep(gridText(element.grid, options.limits, options.style)));
   } else if (element.kind === 'html') {
     blockOf(flow, () => flow.keep(textOf(parseDocument(element.html).children, options)));
   } else if (element.kind === 'text') {
     flow.flow(element.text);
+  } else if (element.kind === 'file') {
+    const saved = options.image(element.content, element.mimetype);
+    blockOf(flow, () => flow.keep(element.label === '' ? saved : `${element.label}: ${saved}`));
+  } else if (element.kind === 'sections') {
+    node.children.filter(DomUtils.isTag).forEach((child, at) => {
+      blockOf(flow, () => flow.keep(`${element.labels[at] ?? ''}:`));
+      blockOf(flow, () => walk(child, flow, options, false));
+    });
   } else {
     inside();
   }

@@ -1,12 +1,16 @@
 import type { Grid } from './grid.ts';
 import { parsePythonJson } from './python-json.ts';
 
-/** What is to be read of one of marimo's own elements. `container`: whatever it contains. */
+/** The readable part of one of marimo's own elements. `container`: everything that it contains. */
 export type MarimoElement =
   | { readonly kind: 'table'; readonly grid: Grid }
   | { readonly kind: 'html'; readonly html: string }
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'container' };
+  /** Something to save; `label` is what it is called. */
+  | { readonly kind: 'file'; readonly mimetype?: string; readonly content: string; readonly label: string }
+  | { readonly kind: 'container' }
+  /** Each of its children under a label of its own. */
+  | { readonly kind: 'sections'; readonly labels: readonly string[] };
 
 type Attributes = Readonly<Record<string, string>>;
 
@@ -16,6 +20,8 @@ export function readMarimoElement(name: string, attributes: Attributes): MarimoE
   if (name === 'marimo-json-output') {
     return { kind: 'text', text: JSON.stringify(jsonOf(attributes['data-json-data'])) };
   }
+  const known = KNOWN.get(name)?.((attribute) => jsonOf(attributes[`data-${attribute}`]));
+  if (known !== undefined) return known;
   const html = jsonOf(attributes['data-html']);
   if (typeof html === 'string') return { kind: 'html', html };
   if (!('data-initial-value' in attributes)) return { kind: 'container' };
@@ -23,6 +29,74 @@ export function readMarimoElement(name: string, attributes: Attributes): MarimoE
   const words = typeof label === 'string' ? label.replace(/<[^<>]*>/g, '').trim() : '';
   const value = JSON.stringify(jsonOf(attributes['data-initial-value']));
   return { kind: 'text', text: `[${words === '' ? name.slice('marimo-'.length) : words}: ${value}]` };
+}
+
+type Read = (attribute: string) => unknown;
+
+/** Elements that have text or content of their own, by name. */
+const KNOWN: ReadonlyMap<string, (read: Read) => MarimoElement> = new Map<
+  string,
+  (read: Read) => MarimoElement
+>([
+  ['marimo-stat', (read) => text(statText(read))],
+  ['marimo-mermaid', (read) => ({ kind: 'html', html: `<pre>${escaped(wordsOf(read('diagram')))}</pre>` })],
+  ['marimo-progress', (read) => text(progressText(read))],
+  ['marimo-tabs', (read) => sections(read('tabs'))],
+  ['marimo-accordion', (read) => sections(read('labels'))],
+  ['marimo-download', readDownload],
+  ['marimo-plotly', readPlotly],
+  ['marimo-anywidget', () => text('[a widget, which only a browser shows]')],
+  ['marimo-panel', () => text('[a widget, which only a browser shows]')],
+  ['marimo-mpl-interactive', () => text('[an interactive figure, which only a browser shows]')],
+]);
+
+function text(words: string): MarimoElement {
+  return { kind: 'text', text: words };
+}
+
+function sections(labels: unknown): MarimoElement {
+  return { kind: 'sections', labels: Array.isArray(labels) ? labels.map(wordsOf) : [] };
+}
+
+function statText(read: Read): string {
+  const [label, value, caption] = [wordsOf(read('label')), wordsOf(read('value')), wordsOf(read('caption'))];
+  return `${label === '' ? '' : `${label}: `}${value}${caption === '' ? '' : ` (${caption})`}`;
+}
+
+function progressText(read: Read): string {
+  const words = [read('title'), read('subtitle')].map(wordsOf).filter(Boolean).join(' ') || 'progress';
+  const progress = read('progress');
+  return progress === true ? `[${words}]` : `[${words}: ${wordsOf(progress)}/${wordsOf(read('total'))}]`;
+}
+
+function readDownload(read: Read): MarimoElement {
+  const label = wordsOf(read('filename')) || wordsOf(read('label')) || 'download';
+  const content = read('data');
+  if (typeof content !== 'string' || !content.startsWith('data:')) {
+    return text(`[${label}, which is made when it is asked for in a browser]`);
+  }
+  return { kind: 'file', content, label };
+}
+
+/** A chart is saved as plotly's own JSON. */
+function readPlotly(read: Read): MarimoElement {
+  const figure = Object(read('figure'));
+  const title = wordsOf(Object(Object(figure.layout).title).text);
+  const content = `data:application/vnd.plotly.v1+json;base64,${Buffer.from(JSON.stringify(figure)).toString('base64')}`;
+  return { kind: 'file', mimetype: 'application/vnd.plotly.v1+json', content, label: title };
+}
+
+/** Text or a number, without markup. */
+function wordsOf(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number'
+    ? String(value)
+        .replace(/<[^<>]*>/g, '')
+        .trim()
+    : '';
+}
+
+function escaped(words: string): string {
+  return words.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 }
 
 function readTable(attributes: Attributes): Grid {
@@ -61,7 +135,12 @@ function readRows(data: unknown): readonly Readonly<Record<string, unknown>>[] {
 
 function valueText(value: unknown): string {
   if (value === null || value === undefined) return '';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  if (typeof value !== 'object') return String(value);
+  const members = Object.entries(value);
+  // marimo's way to write an integer beyond 2^53
+  return members.length === 1 && members[0]?.[0] === '$bigint'
+    ? String(members[0][1])
+    : JSON.stringify(value);
 }
 
 function jsonOf(text: string | undefined): unknown {

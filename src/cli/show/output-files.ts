@@ -20,10 +20,19 @@ const EXTENSIONS = new Map(
     'image/svg+xml': 'svg',
     'application/pdf': 'pdf',
     'text/csv': 'csv',
+    'text/plain': 'txt',
+    'text/html': 'html',
+    'audio/wav': 'wav',
+    'audio/x-wav': 'wav',
+    'audio/mpeg': 'mp3',
+    'audio/ogg': 'ogg',
+    'video/mp4': 'mp4',
+    'video/webm': 'webm',
+    'application/vnd.plotly.v1+json': 'plotly.json',
   }),
 );
 
-/** Writes outputs that are no text into one directory, which is made for the first of them. */
+/** Writes outputs that are not text into one directory, which it creates for the first of them. */
 export class OutputFiles {
   readonly kept: KeptFile[] = [];
   readonly #directory: string;
@@ -35,7 +44,7 @@ export class OutputFiles {
     this.#cwd = cwd;
   }
 
-  /** Answers the path, as short as it can be said from the working directory. */
+  /** Writes an output. Returns its path, relative to the working directory where that is shorter. */
   keep(cellId: string, label: string, { mimetype, bytes }: OutputFile): string {
     const stem = label.replace(/[^\w.-]+/g, '_').replace(/^\.+/, '_') || 'cell';
     const count = (this.#counts.get(stem) ?? 0) + 1;

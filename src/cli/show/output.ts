@@ -13,13 +13,15 @@ export interface ShowOptions {
   readonly style: Style;
   readonly color: boolean;
   readonly limits: GridLimits;
-  /** Takes what is no text and answers what to write in its place. */
+  /** Takes an output that is not text. Returns what to write in its place. */
   readonly keep: (file: OutputFile) => string;
 }
 
 export interface TypedValue {
   readonly mimetype: string;
   readonly data?: unknown;
+  /** What it is as text. */
+  readonly text?: string;
 }
 
 const MIMEBUNDLE = 'application/vnd.marimo+mimebundle';
@@ -38,17 +40,19 @@ export function outputText(value: TypedValue, options: ShowOptions): string {
   }
 }
 
-function readableText({ mimetype, data = null }: TypedValue, options: ShowOptions): string {
+function readableText({ mimetype, data = null, text: said }: TypedValue, options: ShowOptions): string {
   const { style } = options;
   if (mimetype === MIMEBUNDLE) return bestText(unbundle(data), options);
-  if (mimetype === 'application/vnd.marimo+error') return errorsText(data, style);
+  if (mimetype === 'application/vnd.marimo+error') {
+    return said !== undefined && isStructural(data) ? style.red(said) : errorsText(data, style);
+  }
   const text = typeof data === 'string' ? data : JSON.stringify(data);
   if (
     mimetype === 'application/vnd.marimo+traceback' ||
     mimetype === 'text/html' ||
     mimetype === 'text/markdown'
   ) {
-    return htmlText(text, { ...options, image: (url) => keepDataUrl(url, options) });
+    return pageText(text, options);
   }
   if (text.startsWith('data:')) return keepDataUrl(text, options, mimetype);
   if (mimetype.startsWith('text/')) return text.replace(/\n$/, '');
@@ -56,7 +60,15 @@ function readableText({ mimetype, data = null }: TypedValue, options: ShowOption
   return options.keep({ mimetype, bytes: Buffer.from(text) });
 }
 
-/** Of values that show the same in several ways, the one that says most in a terminal. */
+/** The words of a page. One that only a browser can show, since scripts make it, is saved. */
+function pageText(html: string, options: ShowOptions): string {
+  const page = (inner: string) => options.keep({ mimetype: 'text/html', bytes: Buffer.from(inner) });
+  const image = (url: string, mimetype?: string) => keepDataUrl(url, options, mimetype);
+  const words = htmlText(html, { ...options, image, page });
+  return words === '' && /<script/i.test(html) ? page(html) : words;
+}
+
+/** Returns the representation that shows most in a terminal, of a value that has several. */
 export function bestText(values: readonly TypedValue[], options: ShowOptions): string {
   const rank = ({ mimetype }: TypedValue) => {
     if (mimetype.startsWith('image/')) return 0;
@@ -83,13 +95,19 @@ function keepDataUrl(url: string, { keep }: ShowOptions, mimetype?: string): str
   return keep({ mimetype: mimetype ?? own, bytes });
 }
 
-/** What is not a percent sign with two digits stands for itself. */
+/** Decodes percent signs that are followed by two digits. Everything else stands for itself. */
 function percentDecoded(content: string): Buffer {
   const bytes = Buffer.from(content).toString('latin1');
   const decoded = bytes.replace(/%([0-9a-f]{2})/gi, (_, digits: string) =>
     String.fromCharCode(Number.parseInt(digits, 16)),
   );
   return Buffer.from(decoded, 'latin1');
+}
+
+/** Returns whether these are errors of cells that cannot run, whose text names the other cells. */
+function isStructural(data: unknown): boolean {
+  const [first]: readonly unknown[] = Array.isArray(data) ? data : [];
+  return ['multiple-defs', 'cycle', 'setup-refs', 'ancestor-prevented'].includes(Object(first).type);
 }
 
 /** Errors as one line each, or as the kernel has formatted them; `null` entries are passed over. */
@@ -116,17 +134,21 @@ function text(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** marimo writes the leaves of its trees as `mimetype:data`. */
+/** An integer beyond 2^53 among the leaves, which JSON.stringify can only write as text. */
+const BIG_INTEGER = /"\\u0001(-?\d+)"/g;
+
+/** Returns one of marimo's trees as text. Its leaves are written as `mimetype:data`. */
 function jsonText(value: unknown, options: ShowOptions): string {
   const shown = JSON.stringify(value, (_, leaf: unknown) => {
     const [, mimetype, data] = typeof leaf === 'string' ? (/^(text\/[\w.+-]+):(.*)$/s.exec(leaf) ?? []) : [];
+    if (mimetype === 'text/plain+bigint') return `\u0001${data}`;
     return mimetype === undefined
       ? leaf
       : plainLeaf(outputText({ mimetype, data }, { ...options, color: false }));
   });
-  return shown.length <= ONE_LINE
-    ? shown
-    : JSON.stringify(JSON.parse(shown), null, 2).replaceAll('\\n', '\n    ');
+  const whole =
+    shown.length <= ONE_LINE ? shown : JSON.stringify(JSON.parse(shown), null, 2).replaceAll('\\n', '\n    ');
+  return whole.replace(BIG_INTEGER, '$1');
 }
 
 function plainLeaf(shown: string): string {

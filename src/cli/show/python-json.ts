@@ -4,7 +4,7 @@
  */
 const WORDS = /"(?:[^"\\]|\\.)*"?|-?\bInfinity\b|\bNaN\b/gs;
 
-/** The value of JSON as Python writes it. Throws `SyntaxError` for anything else. */
+/** Returns the value of JSON as Python writes it. Throws `SyntaxError` for anything else. */
 export function parsePythonJson(text: string): unknown {
   try {
     return JSON.parse(text);

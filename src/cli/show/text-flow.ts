@@ -8,7 +8,7 @@ export class TextFlow {
   /** Line breaks that are due before the next text. */
   #breaks = 0;
 
-  /** Text in which white space counts as one space. */
+  /** Adds text in which white space counts as one space. */
   flow(text: string): void {
     const words = text.replace(/[ \t\r\n\f]+/g, ' ');
     if (words.trim() === '') {
@@ -20,19 +20,19 @@ export class TextFlow {
     this.#space = words.endsWith(' ');
   }
 
-  /** Text that stays as it is. */
+  /** Adds text that stays as it is. */
   keep(text: string): void {
     if (text !== '') this.#write(text);
   }
 
-  /** Something that takes no room, such as the begin of a colour. */
+  /** Adds an escape sequence that takes no room, such as the start of a colour. */
   mark(sequence: string): void {
     this.#settle();
     this.#parts.push(sequence);
     this.#tail = sequence.slice(-1);
   }
 
-  /** The next text stands on a new line, `emptyLines` below. */
+  /** Begins a new line for the next text, after `emptyLines`. */
   block(emptyLines = 0): void {
     this.#space = false;
     if (this.#parts.length > 0) this.#breaks = Math.max(this.#breaks, 1 + emptyLines);
@@ -72,7 +72,7 @@ export class TextFlow {
   }
 }
 
-/** The line without the spaces and tabs at its end. */
+/** Returns the line without the spaces and tabs at its end. */
 function withoutSpaceAtEnd(line: string): string {
   let end = line.length;
   while (end > 0 && (line[end - 1] === ' ' || line[end - 1] === '\t')) end--;

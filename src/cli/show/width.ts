@@ -4,7 +4,7 @@ const WIDE =
   /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/gu;
 const NO_WIDTH = /\p{Mark}|\u200b|\u200d/gu;
 
-/** The columns that one line takes on a terminal. */
+/** Returns how many columns one line takes on a terminal. */
 export function widthOf(line: string): number {
   const plain = line.replace(ESCAPES, '');
   // biome-ignore lint/suspicious/noControlCharactersInRegex: plain ASCII is what nearly every line is
@@ -13,7 +13,7 @@ export function widthOf(line: string): number {
   return [...plain.replace(NO_WIDTH, '')].length + wide;
 }
 
-/** The line, cut to at most `columns`; what is cut off leaves an ellipsis. Only for text without escape sequences. */
+/** Returns the line, cut to at most `columns`, with an ellipsis for what is cut off. Only for text without escape sequences. */
 export function cutTo(line: string, columns: number): string {
   if (widthOf(line) <= columns) return line;
   if (columns < 1) return '';

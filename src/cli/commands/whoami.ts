@@ -1,0 +1,52 @@
+import type { OwnAccount } from '#src/wire/identity.ts';
+import type { CliContext, CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
+import { factLines } from '../show/notebook.ts';
+import { type Style, styleOf } from '../style.ts';
+import { type Column, printJson, printList } from '../terminal.ts';
+
+const COLUMNS: readonly Column<OwnAccount['workspaces'][number]>[] = [
+  { title: 'workspace', of: ({ id }) => id },
+  { title: 'name', of: ({ name }) => name },
+  { title: 'role', of: ({ role }) => role },
+];
+
+/** `troupe whoami`: whose token is used, and what it opens. */
+export const whoami: CommandGroup = (program, context) => {
+  const command = program
+    .command('whoami')
+    .description('show whose access token is used, what it may be used for, and which workspaces it opens')
+    .action(async (_, cmd) => {
+      const { terminal, connect, wantsJson } = context;
+      const client = connect(cmd, { needsWorkspace: false });
+      const account = await client.me({ limit: 100 });
+      const workspaces = [...account.workspaces];
+      for (let after = account.nextCursor; after !== null; ) {
+        const page = await client.me({ limit: 100, after });
+        workspaces.push(...page.workspaces);
+        after = page.nextCursor;
+      }
+      if (wantsJson(cmd)) return printJson(terminal, { ...account, workspaces, nextCursor: null });
+      terminal.out(accountText(account, styleOf(terminal.color)));
+      show(context, workspaces);
+    });
+  examples(command, ['troupe whoami', 'troupe whoami --json | jq -r .user.id']);
+};
+
+function show({ terminal }: CliContext, workspaces: OwnAccount['workspaces']): void {
+  terminal.out('\n');
+  printList(terminal, workspaces, COLUMNS, false);
+}
+
+function accountText({ user, token }: OwnAccount, style: Style): string {
+  return factLines(
+    [
+      ['user', user.id],
+      ['token', `${token.name} (${token.id})`],
+      ['scopes', token.scopes.join(' ')],
+      ['valid for', token.workspaceId ?? 'every workspace of the user'],
+      ['expires', token.expiresAt ?? 'never'],
+    ],
+    style,
+  );
+}

@@ -1,0 +1,20 @@
+import { basename, extname } from 'node:path';
+import type { NotebookFile } from './notebook-file.ts';
+
+const MAX_TITLE_CHARACTERS = 200;
+
+/** Returns the title of a notebook file: the one that it brings, or its name without the ending. */
+export function titleOfFile(name: string, { format, content }: NotebookFile): string {
+  const own =
+    format === 'py'
+      ? /\bApp\([^)]*?\bapp_title\s*=\s*(["'])((?:(?!\1)[^\\\n])*)\1/.exec(content)?.[2]
+      : format === 'md'
+        ? /^---\n(?:(?!---\n).*\n)*?title:[ \t]*(.+)\n/.exec(content)?.[1]
+        : undefined;
+  const title = (own ?? basename(name, extname(name))).replace(/^(["'])(.*)\1$/, '$2');
+  const plain = title
+    .replace(/[\p{Cc}\p{Surrogate}]/gu, ' ')
+    .trim()
+    .slice(0, MAX_TITLE_CHARACTERS);
+  return plain === '' ? 'notebook' : plain;
+}

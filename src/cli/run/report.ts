@@ -1,0 +1,68 @@
+/** The executed notebook as a file to hand on. */
+import { writeFileSync } from 'node:fs';
+import { extname, resolve } from 'node:path';
+import { Option } from 'commander';
+import type { Client } from '#src/client/client.ts';
+import type { Notebook } from '#src/wire/notebook.ts';
+import type { Run } from '#src/wire/run.ts';
+import { CommandFailure, EXIT } from '../exit-code.ts';
+import { staticPage } from '../show/static-page.ts';
+import type { FetchedFile } from './file-transfer.ts';
+
+const FRONT_ENDS = ['none', 'server', 'cdn'] as const;
+
+/** Where an HTML file has its front end: in none, a static page, or loaded from the server or a public CDN. */
+export type FrontEnd = (typeof FRONT_ENDS)[number];
+
+const FORMATS = { '.html': 'html', '.ipynb': 'ipynb', '.md': 'md', '.py': 'py' } as const;
+
+/** What to write, and of what. */
+export interface ReportRequest {
+  readonly client: Client;
+  readonly cwd: string;
+  readonly report: string;
+  readonly frontEnd: FrontEnd | undefined;
+  readonly notebook: Notebook;
+  readonly run: Run;
+}
+
+/** Returns the option of commands that write HTML. */
+export function frontEndOption(): Option {
+  return new Option(
+    '--front-end <where>',
+    'of an .html file: none, so that it is static and opens anywhere (default), or loaded from the server or a public CDN',
+  ).choices(FRONT_ENDS);
+}
+
+/** Throws `CommandFailure` when there is no such format. */
+export function checkReport(name: string): void {
+  formatOf(name);
+}
+
+/** Writes the notebook as the run has left it. Resolves with the path and the size of the file. */
+export async function writeReport(request: ReportRequest): Promise<FetchedFile> {
+  const { client, cwd, report, frontEnd = 'none', notebook, run } = request;
+  const format = formatOf(report);
+  const path = resolve(cwd, report);
+  let bytes: Uint8Array;
+  if (format === 'html' && frontEnd === 'none') {
+    const asset = async (assetId: string) => (await client.runs.asset(run.id, assetId)).bytes;
+    bytes = Buffer.from(await staticPage(notebook, run, asset));
+  } else {
+    const options = format === 'html' && frontEnd !== 'none' ? { frontEnd } : {};
+    bytes = (await client.notebooks.export(notebook.id, format, options)).bytes;
+  }
+  writeFileSync(path, bytes);
+  return { path: report, bytes: bytes.byteLength };
+}
+
+function formatOf(name: string): (typeof FORMATS)[keyof typeof FORMATS] {
+  const ending = extname(name).toLowerCase();
+  if (Object.hasOwn(FORMATS, ending)) return FORMATS[ending as keyof typeof FORMATS];
+  const advice =
+    ending === '.pdf' ? ' Write an .html file, which is made for printing, and print it from a browser.' : '';
+  throw new CommandFailure(
+    `${name} cannot be written: the name must end in .html, .ipynb, .md or .py.${advice}`,
+    EXIT.usage,
+  );
+}

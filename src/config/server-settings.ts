@@ -1,0 +1,167 @@
+import { join } from 'node:path';
+import {
+  addresses,
+  boolean,
+  choice,
+  host,
+  httpUrl,
+  integer,
+  origins,
+  path,
+  pattern,
+  seconds,
+  secret,
+  targets,
+} from './kinds.ts';
+import { optional, setting } from './setting.ts';
+
+/** The server itself: where it listens, what it stores, whom it may reach. In the order of the documentation. */
+export const SERVER_SETTINGS = {
+  host: setting({
+    env: 'TROUPE_HOST',
+    kind: host,
+    default: '127.0.0.1',
+    description:
+      'Address to listen on. Unless it is a loopback address, datasources may reach public addresses only (see TROUPE_EGRESS_ALLOW).',
+  }),
+  port: setting({
+    env: 'TROUPE_PORT',
+    kind: integer(0, 65_535),
+    default: '8787',
+    description: 'Port to listen on. With 0 the system chooses a free port, which is printed.',
+  }),
+  http10Port: optional({
+    env: 'TROUPE_HTTP10_PORT',
+    kind: integer(1, 65_535),
+    description:
+      'An additional port for proxies that speak HTTP/1.0 to this server, as nginx before 1.29.7 does by default. Unset: no such port.',
+  }),
+  publicUrl: optional({
+    env: 'TROUPE_PUBLIC_URL',
+    kind: httpUrl,
+    description:
+      'URL at which browsers reach this server: for the links in exported pages, and as the origin from which pages may change datasources and keys. Unset: the address of each request.',
+  }),
+  corsOrigins: setting({
+    env: 'TROUPE_CORS_ORIGINS',
+    kind: origins,
+    default: 'none',
+    description:
+      'Origins whose pages may use the API from a browser (CORS). They need a token like everybody, and may not change datasources and keys, which only pages of this server may.',
+  }),
+  dataDir: setting({
+    env: 'TROUPE_DATA_DIR',
+    kind: path,
+    default: '.troupe',
+    description: 'Directory for everything the server stores. Only one server at a time can use it.',
+  }),
+  newStore: setting({
+    env: 'TROUPE_NEW_STORE',
+    kind: boolean,
+    default: 'false',
+    description:
+      'Whether to begin with an empty store although credentials (bootstrap.json) or a keyring of an earlier one are there. Otherwise the server refuses to start, because a volume may not be mounted. Set it for one start only.',
+  }),
+  diskReserveMb: setting({
+    env: 'TROUPE_DISK_RESERVE_MB',
+    kind: integer(0, 1_048_576),
+    default: '64',
+    unit: 'MiB',
+    description:
+      'Disk space that is set aside for the store. When the disk is full, new work is refused and this is left for the ends of runs, cancellations and deletions.',
+  }),
+  diskWarnMb: setting({
+    env: 'TROUPE_DISK_WARN_MB',
+    kind: integer(0, 1_048_576),
+    default: '1024',
+    unit: 'MiB',
+    description: 'Free disk space below which the log, `readyz` and `troupe doctor` warn.',
+  }),
+  backupDir: optional({
+    env: 'TROUPE_BACKUP_DIR',
+    kind: path,
+    description:
+      'Directory for backups that the server makes of itself, best on another disk. Unset: it makes none. The keyring is not part of them.',
+  }),
+  backupEveryH: setting({
+    env: 'TROUPE_BACKUP_EVERY_H',
+    kind: integer(1, 8760),
+    default: '24',
+    unit: 'h',
+    description: 'Hours between two such backups.',
+  }),
+  backupKeep: setting({
+    env: 'TROUPE_BACKUP_KEEP',
+    kind: integer(1, 10_000),
+    default: '7',
+    description: 'How many such backups are kept; older ones are deleted.',
+  }),
+  drainS: setting({
+    env: 'TROUPE_DRAIN_S',
+    kind: seconds(0, 3600),
+    default: '0',
+    unit: 's',
+    description:
+      'Time for which a server that is told to stop goes on answering while `readyz` says 503, so that load balancers notice it before the port closes.',
+  }),
+  logLevel: setting({
+    env: 'TROUPE_LOG_LEVEL',
+    kind: choice('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    default: 'info',
+    description: 'The least severe level that is logged. At debug there is a line for each request.',
+  }),
+  slowRequestMs: setting({
+    env: 'TROUPE_SLOW_REQUEST_MS',
+    kind: integer(0, 3_600_000),
+    default: '1000',
+    unit: 'ms',
+    description:
+      'Requests that take longer on the server are logged as warnings; event streams and calls of code are not. 0: none.',
+  }),
+  trustedProxies: setting({
+    env: 'TROUPE_TRUSTED_PROXIES',
+    kind: addresses,
+    default: 'none',
+    description:
+      'Proxies in front of the server whose X-Forwarded-For names the client, for the audit, the log and the count of wrong access tokens.',
+  }),
+  bootstrapToken: optional({
+    env: 'TROUPE_BOOTSTRAP_TOKEN',
+    kind: secret(/^[\x21-\x7e]{16,256}$/, '16 to 256 visible ASCII characters'),
+    description:
+      'Access token of the first owner, used when the data directory is empty. Unset: a token is generated.',
+  }),
+  bootstrapWorkspace: optional({
+    env: 'TROUPE_BOOTSTRAP_WORKSPACE',
+    kind: pattern(/^[A-Za-z0-9_-]{1,64}$/, '1 to 64 letters, digits, underscores or hyphens'),
+    description:
+      'Id of the first workspace, used when the data directory is empty. Unset: an id is generated.',
+  }),
+  keyringFile: setting({
+    env: 'TROUPE_KEYRING_FILE',
+    kind: path,
+    default: { shown: '<data directory>/keyring.json', from: (_, dataDir) => join(dataDir, 'keyring.json') },
+    description:
+      'File with the keys that seal datasource connections; created at the first start. Back it up separately from the data directory.',
+  }),
+  egressAllow: optional({
+    env: 'TROUPE_EGRESS_ALLOW',
+    kind: targets,
+    description:
+      'Loopback and private addresses that datasources may reach; all others are refused. Unset: all of them if the server listens on loopback only, otherwise none.',
+  }),
+  maxFileMb: setting({
+    env: 'TROUPE_MAX_FILE_MB',
+    kind: integer(1, 1_048_576),
+    default: '1024',
+    unit: 'MiB',
+    description: 'The largest file that requests may store in a workspace. Notebooks may write larger ones.',
+  }),
+  maxConnections: setting({
+    env: 'TROUPE_MAX_CONNECTIONS',
+    kind: integer(0, 1_000_000),
+    default: '0',
+    description:
+      'Most client connections that are open at once, on all ports together; further ones are closed. 0: three quarters of the open files that the server may have.',
+  }),
+} as const;

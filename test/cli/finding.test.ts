@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { NotebookSessionSummary } from '#src/wire/finding.ts';
+import type { OwnAccount } from '#src/wire/identity.ts';
+import type { NotebookSummary } from '#src/wire/notebook.ts';
+import type { Run } from '#src/wire/run.ts';
+import type { Environment } from '#src/wire/session.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+import { Shell } from './troupe-process.ts';
+
+const server = await startServer(test);
+const { client } = server;
+const shell = new Shell(test, server);
+const { troupe, json, text } = {
+  troupe: shell.troupe.bind(shell),
+  json: shell.json.bind(shell),
+  text: shell.text.bind(shell),
+};
+
+test('notebooks, sessions and environments are listed and found by title', async () => {
+  const open = await openNotebook(server, { a: '1' }, { title: 'Sales of May' });
+  const closed = await openNotebook(server, { a: '1' }, { title: 'Sales of June' });
+  await client.notebooks.create({ title: 'Weather' });
+  await closed.close();
+  await client.executionEnvironments.close(closed.environmentId);
+  const titles = async (...args: string[]) =>
+    (await json<NotebookSummary[]>(['notebooks', 'list', ...args])).map(({ title }) => title);
+  assert.deepEqual(await titles('--title', 'SALES'), ['Sales of May', 'Sales of June']);
+  assert.deepEqual(await titles('--newest'), ['Weather', 'Sales of June', 'Sales of May']);
+
+  const sessions = async (...args: string[]) =>
+    (await json<NotebookSessionSummary[]>(['sessions', 'list', ...args])).map(({ sessionId }) => sessionId);
+  assert.deepEqual(await sessions(), [open.id]);
+  assert.deepEqual(await sessions('--all'), [closed.id, open.id]);
+  assert.deepEqual(await sessions('--all', '--title', 'june'), [closed.id]);
+  assert.match(
+    await text(['sessions', 'list']),
+    new RegExp(`^SESSION +TITLE .*\n${open.id} +Sales of May +ready `),
+  );
+
+  const environments = async (...args: string[]) =>
+    (await json<Environment[]>(['environments', 'list', ...args])).map(({ environmentId }) => environmentId);
+  assert.deepEqual(await environments(), [open.environmentId]);
+  assert.deepEqual(new Set(await environments('--all')), new Set([open.environmentId, closed.environmentId]));
+  assert.equal(await text(['complete-ids', 'session']), open.id);
+  await open.close();
+});
+
+test('the newest runs of the workspace are listed, and deleted', async () => {
+  const [one, two] = [await openNotebook(server, { a: '1' }), await openNotebook(server, { a: '1 / 0' })];
+  const [good, bad] = [await one.run(['a']), await two.run(['a'])];
+  const runs = async (args: readonly string[], env = {}) =>
+    (await json<Run[]>(['runs', 'list', ...args], { env })).map(({ id }) => id);
+  assert.deepEqual(await runs([]), [bad.id, good.id]);
+  assert.deepEqual(await runs(['--limit', '1']), [bad.id]);
+  assert.deepEqual(await runs(['--status', 'completed']), [good.id]);
+  const env = { SERVICE_SESSION_ID: one.id };
+  assert.deepEqual(await runs([], env), [good.id]);
+  assert.deepEqual(await runs(['--all'], env), [bad.id, good.id]);
+  assert.deepEqual(await runs([two.id, '--status', 'failed']), [bad.id]);
+  assert.match(
+    await text(['runs', 'list']),
+    new RegExp(`^ID +STATUS +SESSION .*\n${bad.id} +failed +${two.id} `),
+  );
+  assert.equal((await troupe(['runs', 'list', '--limit', '0'])).exitCode, 2);
+  assert.equal(await text(['runs', 'delete', good.id]), `${good.id} is deleted.`);
+  assert.deepEqual(await runs([]), [bad.id]);
+  const again = await troupe(['runs', 'delete', good.id]);
+  assert.equal(again.exitCode, 1);
+  await Promise.all([one.close(), two.close()]);
+});
+
+test('whoami shows the user, the token and the workspaces, and needs no workspace', async () => {
+  const account = await json<OwnAccount>(['whoami'], { env: { SERVICE_WORKSPACE_ID: '' } });
+  assert.deepEqual(account, { ...(await client.me()), nextCursor: null });
+  assert.match(
+    await text(['whoami']),
+    new RegExp(`^user +${account.user.id}\ntoken .*\n(.*\n)*WORKSPACE +NAME +ROLE\n(.*\n)*ws_home .* owner$`),
+  );
+});
