@@ -1,6 +1,6 @@
 /**
- * A subscriber of a session's events that searches bytes for marks instead of parsing events. The server writes whole
- * frames, and JSON contains no line feeds, so the boundaries of HTTP chunks do not matter.
+ * A subscriber of a session's events that searches bytes for marks instead of parsing events. A small frame is never split
+ * between two HTTP chunks, so marks are found without decoding them; a large one is.
  */
 import { connect, type Socket } from 'node:net';
 import { type Endpoint, requestBytes } from './wire.ts';
@@ -10,6 +10,9 @@ interface Wait {
   resolve(at: number): void;
   reject(error: Error): void;
 }
+
+/** Where one HTTP chunk ends and the next begins. Events contain no carriage return. */
+const CHUNK_BOUNDARY = /(?:^|\r\n)[0-9a-f]+\r\n/gi;
 
 /** An event of the stream. */
 export interface FeedEvent {
@@ -70,7 +73,9 @@ export class Feed {
 
   /** Returns the complete events among the stored bytes. */
   events(): FeedEvent[] {
-    const text = Buffer.concat(this.#kept ?? []).toString('utf8');
+    const text = Buffer.concat(this.#kept ?? [])
+      .toString('utf8')
+      .replaceAll(CHUNK_BOUNDARY, '');
     return text
       .split('\n\n')
       .slice(0, -1)

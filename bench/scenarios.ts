@@ -6,6 +6,7 @@ import { chain } from './scenarios/chain.ts';
 import { codeCall } from './scenarios/code-call.ts';
 import { creates } from './scenarios/creates.ts';
 import { datasourceRows } from './scenarios/datasource-rows.ts';
+import { embeddedQueries } from './scenarios/embedded-queries.ts';
 import { execute } from './scenarios/execute.ts';
 import { fanOut } from './scenarios/fan-out.ts';
 import { gets } from './scenarios/gets.ts';
@@ -35,6 +36,7 @@ export const SCENARIOS: readonly Scenario[] = [
   gets,
   creates,
   datasourceRows,
+  embeddedQueries,
   fanOut,
   stalledReaders,
   agentStreams,

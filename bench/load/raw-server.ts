@@ -29,7 +29,7 @@ async function serve(): Promise<void> {
     res.writeHeader('content-type', 'application/json');
     res.end(body);
   });
-  process.send?.(uws.us_socket_local_port(listenOn(app, '127.0.0.1', 0)));
+  process.send?.(uws.us_socket_local_port(await listenOn(app, '127.0.0.1', 0)));
 }
 
 if (process.argv[1] === FILE && process.argv[2] === 'serve') await serve();
