@@ -1,9 +1,12 @@
 /** The composition root: it opens the planes one after the other, connects them, and serves them. It decides nothing. */
-import { openStore } from '#storage/open-store.ts';
+import { Removals } from '#storage/removals.ts';
 import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
 import { mountRoutes } from './app/mount-routes.ts';
-import { openNotebooks } from './app/open-notebooks.ts';
+import { NOTEBOOK, openNotebooks } from './app/open-notebooks.ts';
+import { openStorage } from './app/open-storage.ts';
+import { Retention } from './app/retention.ts';
+import { observeServer } from './app/server-gauges.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
 import type { Bootstrapped } from './auth/bootstrap.ts';
@@ -13,19 +16,24 @@ import { AsyncDisposableStack } from './core/async-disposable-stack.ts';
 import type { Failure } from './core/errors.ts';
 import type { SessionId } from './core/ids.ts';
 import type { Log } from './core/log.ts';
+import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
 import { SecretStore } from './datasource/keys/secret-store.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
 import { Heartbeats } from './events/heartbeats.ts';
 import { SessionStream } from './events/session-stream.ts';
 import { StreamBudget } from './events/stream-budget.ts';
+import { WorkspaceFiles } from './files/workspace-files.ts';
 import { ConnectionLimit } from './http/edge/connection-limit.ts';
 import { openHttp10Relay } from './http/edge/http10-relay.ts';
+import { RequestLog } from './http/edge/request-log.ts';
 import { IdempotencyStore } from './http/idempotency/idempotency-store.ts';
 import { createServer, type Server } from './http/server.ts';
 import { findHostScript } from './kernel/host-script.ts';
 import { LocalModelProcess } from './kernel/local-model.ts';
 import type { Prerequisites } from './prerequisites.ts';
+import { RunDeletion } from './runs/run-deletion.ts';
 import { RunRepository } from './runs/run-repository.ts';
+import { RunRetention } from './runs/run-retention.ts';
 import { Environments } from './sessions/environments.ts';
 
 export interface AppOptions {
@@ -65,8 +73,9 @@ export async function createApp(options: AppOptions): Promise<App> {
   try {
     return await open(options, stack);
   } catch (error) {
-    await stack[Symbol.asyncDispose]();
-    await options.prerequisites[Symbol.asyncDispose]();
+    // What cannot be closed must not hide why it is closed.
+    await Promise.allSettled([stack[Symbol.asyncDispose]()]);
+    await Promise.allSettled([options.prerequisites[Symbol.asyncDispose]()]);
     throw error;
   }
 }
@@ -74,18 +83,28 @@ export async function createApp(options: AppOptions): Promise<App> {
 /** What `stack` owns is closed in the opposite order, so the order of the statements matters. */
 async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<App> {
   const { config, log, prerequisites, onFatal } = options;
-  const { directory, host } = prerequisites;
+  const { directory, host, metrics } = prerequisites;
   let port: number | undefined;
   let draining = false;
+  /** Load balancers are to send nothing new any more; what they send is still answered. */
+  let isLeaving = false;
   stack.use(directory);
-  const store = stack.use(await openStore(directory.storePath, onFatal));
+  const { store, warnings } = await openStorage({ config, directory, log, onFatal }, stack);
   const identity = await openIdentity({ ...config, store, dataDir: directory.root });
-  const actors = new ActorRuntime(store, log);
+  const actors = new ActorRuntime(store, log, metrics);
   const heartbeats = stack.use(new Heartbeats(config.heartbeatS * 1000));
   stack.use(host);
   // After the server has closed, so that nothing commands an actor any more, and before the kernels that actors write to.
   stack.defer(() => actors.stopAll());
-  const runs = new RunRepository(store, actors, config.workspaceMaxRuns);
+  const removals = stack.use(
+    new Removals(store, (error) => log.error({ err: error }, 'what was deleted could not be removed')),
+  );
+  const runs = new RunRepository(store, actors, {
+    maxInFlight: config.workspaceMaxRuns,
+    metrics,
+    isDeleted: (workspaceId, sessionId) => removals.isPending(NOTEBOOK, workspaceId, sessionId),
+  });
+  const runDeletion = new RunDeletion(store, runs, removals);
   const budget = new StreamBudget(config.streamMemoryMb * 1024 * 1024);
   const makeStream = (sessionId: SessionId, resumeShare?: number) =>
     new SessionStream({
@@ -94,6 +113,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       resumeShare,
       heartbeats,
       budget,
+      onCutOff: (reason) => metrics.streamCutoffs.of(reason).add(),
     });
   const audit = new AuditTrail(store);
   const queryAudit = stack.use(new QueryAudit(audit));
@@ -102,6 +122,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       store,
       audit,
       queryAudit,
+      metrics,
       keyringFile: config.keyringFile,
       listenHost: config.host,
       ownPorts: () => [port, config.http10Port].filter((one) => one !== undefined),
@@ -110,8 +131,8 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       startEngine: (launch) => host.startEngine(launch),
     }),
   );
-  const environments = new Environments(actors);
-  const shared = { store, runtime: actors, runs, environments: environments.actors, log };
+  const environments = new Environments(actors, store);
+  const shared = { store, runtime: actors, runs, environments: environments.actors, log, metrics };
   const notebooks = openNotebooks(
     {
       ...shared,
@@ -120,12 +141,17 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       members: identity.members,
       queries: datasources.queries,
       makeStream,
+      runDeletion,
+      removals,
       onSessionClosing: (workspaceId, sessionId) => agents.sessions.closeBound(workspaceId, sessionId),
+      prepareConversationDeletion: (workspaceId, id) => agents.deletion.prepare(workspaceId, id),
     },
     stack,
   );
   const agents = openAgents({
     ...shared,
+    removals,
+    removePrompts: (workspaceId, id) => runDeletion.removeRuns('agent', workspaceId, id),
     settings: config,
     makeStream: (sessionId) => makeStream(sessionId, CONVERSATION_RESUME_SHARE),
     notebooks: notebooks.forAgents,
@@ -133,6 +159,26 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     vault: new SecretStore(store, () => datasources.keys.ring),
     localModel: openLocalModel(options, stack),
   });
+  const workspaceDeletion = identity.openDeletion(removals, {
+    mayBeInUse: (workspaceId) => environments.areInUse(workspaceId),
+    isActive: (workspaceId) => actors.isActive(workspaceId),
+    forget: (workspaceId) => {
+      actors.eraseWorkspace(workspaceId);
+      log.info({ workspaceId }, 'a workspace was deleted');
+    },
+    unlink: unlinkSealed,
+  });
+  removals.resume();
+  const retention = stack.use(
+    new Retention({
+      settings: config,
+      store,
+      runs: new RunRetention(store, runDeletion),
+      audit,
+      onFault: (error) => log.error({ err: error }, 'what is too old could not be deleted'),
+    }),
+  );
+  retention.start();
   const connections = new ConnectionLimit(config.maxConnections);
   const target = () => (port === undefined ? undefined : { host: config.host, port });
   // Opened before the server, so that it closes after it: the last replies still pass through.
@@ -141,37 +187,65 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       ? undefined
       : stack.use(await openHttp10Relay({ host: config.host, port: config.http10Port, target, connections }));
   const readiness = () => {
-    if (draining) return { ready: false, reason: 'The server is stopping.' };
+    if (isLeaving) return { ready: false, reason: 'The server is stopping.' };
+    if (host.state === 'silent') return { ready: false, reason: 'The kernel host does not respond.' };
     if (host.state !== 'up') return { ready: false, reason: `The kernel host is ${host.state}.` };
-    return { ready: true };
+    const found = warnings();
+    return { ready: true, ...(found.length > 0 && { warnings: found }) };
   };
   const server: Server = stack.use(
     await createServer({
       listen: { host: config.host, port: config.port },
       log,
+      requestLog: new RequestLog({
+        log,
+        logsAll: config.logLevel === 'debug' || config.logLevel === 'trace',
+        slowMs: config.slowRequestMs,
+      }),
+      trustedProxies: config.trustedProxies,
+      metrics,
+      corsOrigins: config.corsOrigins,
+      redeemTicket: (ticket, purpose) => identity.tickets.redeem(ticket, purpose),
       auth: identity.authenticator,
       durable: () => store.durable(),
       observe: (read) => store.observe(read),
       idempotency: stack.use(new IdempotencyStore(store)),
       draining: () => draining,
+      publicUrl: config.publicUrl,
+      full: () => store.isFull,
       streamsPerWorkspace: config.workspaceMaxSubscribers,
       connections,
       heartbeatMs: config.heartbeatS * 1000,
       routes: mountRoutes({
         actors,
         runs,
+        runDeletion,
         environments,
         identity,
+        workspaceDeletion,
         notebooks,
         agents,
         audit,
         datasources,
         readiness,
+        metrics: metrics.registry,
+        files: new WorkspaceFiles((workspaceId) => directory.workspaceFiles(workspaceId)),
+        maxFileBytes: config.maxFileMb * 1024 * 1024,
         publicUrl: config.publicUrl,
       }),
     }),
   );
   port = server.port;
+  stack.use(
+    observeServer({
+      metrics,
+      actors,
+      host,
+      store,
+      storePath: directory.storePath,
+      load: () => server.load(),
+    }),
+  );
   stack.use(
     identity.onRevocation((isRevoked) => {
       server.endStreams(isRevoked);
@@ -184,6 +258,8 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     bootstrapped: identity.bootstrapped,
     kernelsReady: prerequisites.kernelsReady,
     async [Symbol.asyncDispose]() {
+      isLeaving = true;
+      if (config.drainS > 0) await new Promise((resolve) => setTimeout(resolve, config.drainS * 1000));
       draining = true;
       relay?.stopListening();
       server.stopListening();

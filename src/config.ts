@@ -1,7 +1,8 @@
 /** The settings of this process. The environment overrides `troupe.config.json`, which overrides the defaults. */
 import { CONFIG_FILE, readConfigFile } from './config/file.ts';
 import type { Place } from './config/kinds.ts';
-import { isSettingName, SETTING_NAMES, SETTINGS, type Setting, type SettingName } from './config/settings.ts';
+import type { Setting } from './config/setting.ts';
+import { isSettingName, SETTING_NAMES, SETTINGS, type SettingName } from './config/settings.ts';
 import { nearest } from './config/spelling.ts';
 import { PACKAGE_ROOT } from './core/package-root.ts';
 

@@ -17,27 +17,30 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // What crosses the API, as schemas. The client and the stored records know their types only.
   'src/wire': { values: [] },
   storage: { values: ['src/core'], types: ['src/wire'] },
+  // What the server counts of itself. Everybody may be handed it.
+  'src/metrics': { values: [] },
   'src/events': { values: [], types: ['src/wire'] },
   'src/auth': { values: ['src/core', 'src/wire', 'storage'] },
   'src/audit': { values: ['src/core', 'storage'] },
-  'src/actors': { values: ['src/core', 'storage'] },
-  'src/runs': { values: ['src/core', 'machines', 'storage'], types: ['src/actors'] },
+  'src/actors': { values: ['src/core', 'src/metrics', 'storage'] },
+  'src/runs': { values: ['src/core', 'src/metrics', 'machines', 'storage'], types: ['src/actors'] },
   'src/sessions': {
-    values: ['src/core', 'machines'],
+    values: ['src/core', 'machines', 'storage'],
     types: ['src/actors', 'src/events', 'src/runs', 'src/wire'],
   },
-  'src/kernel': { values: ['src/core'] },
+  'src/kernel': { values: ['src/core'], types: ['src/metrics'] },
   'src/notebook': {
     values: ['src/core', 'machines', 'storage', 'src/runs', 'src/sessions'],
     types: ['src/actors', 'src/events', 'src/kernel', 'src/wire'],
   },
   'src/agent': {
     values: ['src/core', 'machines', 'storage', 'src/sessions'],
-    types: ['src/actors', 'src/events', 'src/runs', 'src/wire'],
+    types: ['src/actors', 'src/events', 'src/metrics', 'src/runs', 'src/wire'],
   },
-  'src/datasource': { values: ['src/core', 'storage'], types: ['src/audit'] },
+  'src/files': { values: ['src/core'], types: ['src/wire'] },
+  'src/datasource': { values: ['src/core', 'storage'], types: ['src/audit', 'src/metrics'] },
   'src/http': {
-    values: ['src/core', 'src/wire', 'storage'],
+    values: ['src/files', 'src/core', 'src/metrics', 'src/wire', 'storage'],
     types: [
       'machines',
       'src/auth',
@@ -54,39 +57,54 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/config': { values: ['src/core'], types: ['src/config.ts'] },
   'src/config.ts': { values: ['src/config', 'src/core'] },
   'src/client': { values: [], types: ['src/core', 'src/wire'] },
+  // Backups, their restoration and verification.
+  'src/maintenance': { values: ['src/core', 'storage'] },
   // Looks at a machine as the server would use it.
-  'src/doctor': { values: ['src/kernel', 'storage'], types: ['src/config.ts'] },
+  'src/doctor': {
+    values: ['src/core', 'src/kernel', 'src/datasource', 'storage'],
+    types: ['src/config.ts'],
+  },
   // `troupe serve` is `src/main.ts`, and `troupe doctor` `src/doctor`, loaded when they are asked for.
   'src/cli': {
-    values: ['src/core', 'src/client', 'src/config', 'src/config.ts', 'src/main.ts', 'src/doctor'],
+    values: [
+      'src/core',
+      'src/client',
+      'src/config',
+      'src/config.ts',
+      'src/main.ts',
+      'src/doctor',
+      'src/maintenance',
+    ],
     types: ['src/wire'],
   },
   'src/docs.ts': { values: ['src/core', 'src/config'] },
   'src/app.ts': {
     values: [
       ...['src/app', 'storage', 'src/core', 'src/events', 'src/audit', 'src/auth', 'src/actors', 'src/runs'],
-      ...['src/sessions', 'src/kernel', 'src/agent', 'src/datasource', 'src/http'],
+      ...['src/sessions', 'src/kernel', 'src/agent', 'src/datasource', 'src/files', 'src/http'],
     ],
     types: ['src/config.ts', 'src/prerequisites.ts'],
   },
   'src/app': {
-    values: ['src/core', 'src/kernel', 'src/notebook', 'src/datasource', 'src/http'],
-    types: [
+    values: [
       ...[
         'storage',
-        'src/events',
-        'src/audit',
-        'src/auth',
-        'src/actors',
-        'src/runs',
-        'src/sessions',
-        'src/agent',
+        'src/core',
+        'src/kernel',
+        'src/metrics',
+        'src/notebook',
+        'src/datasource',
+        'src/http',
+        'src/maintenance',
       ],
-      ...['src/config.ts', 'src/prerequisites.ts', 'src/wire'],
+    ],
+    types: [
+      ...['src/events', 'src/audit', 'src/auth', 'src/actors', 'src/runs', 'src/sessions', 'src/agent'],
+      ...['src/files', 'src/config.ts', 'src/prerequisites.ts', 'src/wire'],
     ],
   },
   'src/prerequisites.ts': {
-    values: ['src/config', 'src/kernel', 'storage'],
+    values: ['src/config', 'src/kernel', 'src/metrics', 'storage'],
     types: ['src/core', 'src/config.ts'],
   },
   'src/main.ts': { values: ['src/app.ts', 'src/prerequisites.ts', 'src/config.ts', 'src/core'] },
@@ -99,7 +117,7 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   'uWebSockets.js': /^src\/http\//,
   xstate: /^(machines|src\/actors)\/|^src\/(notebook|agent)\/[\w-]+-driver\.ts$/,
   pino: /^src\/core\/log\.ts$/,
-  koffi: /^src\/core\/(undumpable|file-lock|descriptors)\.ts$/,
+  koffi: /^src\/core\/(undumpable|file-lock|descriptors|preallocate)\.ts$/,
   commander: /^src\/cli\//,
   tweetnacl: /^src\/(datasource|http|auth)\//,
   // Kernels, and what must not run in the server's own process.
