@@ -7,17 +7,15 @@
  *
  * Not here: what actors do (the ports of their charts), and who may address them (auth).
  */
-import {
-  Actor,
-  type ActorOptions,
-  type AnyActorRef,
-  type AnyMachineSnapshot,
-  type AnyStateMachine,
-  type ContextFrom,
-  type EmittedFrom,
-  type EventFromLogic,
-  type InputFrom,
-  type SnapshotFrom,
+import type {
+  ActorOptions,
+  AnyActorRef,
+  AnyMachineSnapshot,
+  AnyStateMachine,
+  EmittedFrom,
+  EventFromLogic,
+  InputFrom,
+  SnapshotFrom,
 } from 'xstate';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
@@ -26,44 +24,15 @@ import type { Counter } from '#src/metrics/instruments.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { type ActorSnapshot, actorSnapshots } from '#storage/actor-snapshots.ts';
 import type { Store, Transaction } from '#storage/store.ts';
+import type { ActorDefinition, Peek } from './actor-definition.ts';
 import { type ActorId, type Address, addressText } from './address.ts';
 import { answersOf, type ChartState, chartOf } from './chart.ts';
-import { type ActorDetail, inspected, type ShownContext } from './inspected-actor.ts';
-import type { LiveActor, LiveActors } from './live-actors.ts';
+import { type ActorDetail, inspected } from './inspected-actor.ts';
+import type { LiveActors } from './live-actors.ts';
 import { NoticeBus, type NoticeListener } from './notice-bus.ts';
+import { type OwnActor, ownActor, shownContext } from './own-actor.ts';
 import { refusal } from './refusal.ts';
 import { Trail } from './trail.ts';
-
-/** One kind of actor. */
-export interface ActorDefinition<Machine extends AnyStateMachine> {
-  readonly kind: string;
-  /** The chart with every port provided. */
-  readonly machine: Restorable<SnapshotFrom<Machine>> & Machine;
-  /** The version that snapshots are stored with. A stored snapshot of another version is not read. */
-  readonly machineVersion: number;
-  /** Sent to an actor that comes back from its stored snapshot, if its state takes the event. */
-  readonly restored?: EventFromLogic<Machine>;
-  /** Returns what operators may see of a context. Absent: nothing. */
-  readonly shown?: (context: ContextFrom<Machine>) => ShownContext;
-}
-
-/** States the type that XState's `resolveState` returns: a generic machine has lost it. */
-interface Restorable<Snapshot> {
-  resolveState(stored: { value: unknown; context: unknown }): Snapshot;
-}
-
-/** What can be known of an actor without restoring it. */
-export interface Peek<Machine extends AnyStateMachine = AnyStateMachine> {
-  readonly snapshot: SnapshotFrom<Machine>;
-  /** Whether it is in memory. A resident state that is not live was left behind by a server that died. */
-  readonly live: boolean;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
-
-interface OwnActor<Machine extends AnyStateMachine> extends LiveActor {
-  readonly ref: Actor<Machine>;
-}
 
 /** What is counted of actors. */
 export type ActorMetrics = Pick<ServerMetrics, 'transitions' | 'refusals'>;
@@ -187,7 +156,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     const address = this.#address(id);
     const known = this.#inMemory.get(keyOf(id)) ?? this.#live.remembered.get(address);
     const { status, value, context }: AnyMachineSnapshot = peek.snapshot;
-    const shown = this.#shown(context);
+    const shown = shownContext(this.#definition, context);
     const { lastEvents: _, ...actor } = inspected({
       address,
       machine,
@@ -210,10 +179,6 @@ export class ActorKind<Machine extends AnyStateMachine> {
   /** Returns the definition of the chart as JSON. */
   get chart(): ChartState {
     return chartOf(this.#definition.machine);
-  }
-
-  #shown(context: ContextFrom<Machine>): ShownContext {
-    return this.#definition.shown?.(context) ?? NOTHING_SHOWN;
   }
 
   #address({ workspaceId, id }: ActorId): Address {
@@ -273,7 +238,10 @@ export class ActorKind<Machine extends AnyStateMachine> {
     from: Pick<ActorOptions<Machine>, 'input' | 'snapshot'>,
     times: Pick<ActorSnapshot, 'createdAt' | 'updatedAt' | 'revision'>,
   ): OwnActor<Machine> {
-    const actor = this.#make(address, from, times);
+    const trail = this.#live.remembered.take(address)?.trail ?? new Trail();
+    const actor = ownActor(this.#definition, { address, from, times, trail }, (ended) => {
+      if (this.#inMemory.get(keyOf(address)) === ended) this.#inMemory.delete(keyOf(address));
+    });
     const { ref } = actor;
     ref.on('*', (notice: EmittedFrom<Machine>) =>
       this.#notices.publish(address, notice, this.#store.openTurn().durable),
@@ -297,46 +265,6 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return actor;
   }
 
-  #make(
-    address: Address,
-    from: Pick<ActorOptions<Machine>, 'input' | 'snapshot'>,
-    { createdAt, updatedAt, revision }: Pick<ActorSnapshot, 'createdAt' | 'updatedAt' | 'revision'>,
-  ): OwnActor<Machine> {
-    const { machine, machineVersion } = this.#definition;
-    const trail = this.#live.remembered.take(address)?.trail ?? new Trail();
-    const ref = new Actor<Machine>(machine, {
-      ...from,
-      // The only place that also hears of events that children and timers send.
-      inspect: (inspected) => {
-        if (inspected.type !== '@xstate.snapshot' || inspected.actorRef !== ref) return;
-        const { type } = inspected.event;
-        if (type === 'xstate.init') trail.begin(actor.state);
-        else trail.move(type, actor.state);
-      },
-    });
-    const key = keyOf(address);
-    const actor: OwnActor<Machine> = {
-      address,
-      machine: { id: machine.id, version: machineVersion },
-      ref,
-      trail,
-      presence: 'live',
-      get state() {
-        return actor.snapshot().value;
-      },
-      shown: () => this.#shown(actor.snapshot().context),
-      createdAt,
-      updatedAt,
-      revision,
-      snapshot: () => ref.getSnapshot(),
-      stop: () => ref.stop(),
-      forget: () => {
-        if (this.#inMemory.get(key) === actor) this.#inMemory.delete(key);
-      },
-    };
-    return actor;
-  }
-
   #bury(actor: OwnActor<Machine>, error: unknown): void {
     this.#log.error({ err: error, actor: addressText(actor.address) }, 'an actor failed');
     const children: Readonly<Record<string, AnyActorRef>> = actor.snapshot().children ?? {};
@@ -346,8 +274,6 @@ export class ActorKind<Machine extends AnyStateMachine> {
     this.#live.bury(actor);
   }
 }
-
-const NOTHING_SHOWN: ShownContext = { links: [], context: {} };
 
 function keyOf({ workspaceId, id }: ActorId): string {
   return `${workspaceId}/${id}`;

@@ -1,6 +1,6 @@
 /** An agent session as it is served. */
 import { type AgentStatus, type agentSessionMachine, agentStatus } from '#machines/agent-session.ts';
-import type { Peek } from '#src/actors/actor-kind.ts';
+import type { Peek } from '#src/actors/actor-definition.ts';
 import type { ConversationRecord } from '#storage/conversations.ts';
 import { ownerOf } from './conversation-access.ts';
 import type { Entry } from './entry.ts';

@@ -6,7 +6,7 @@ import {
   type SessionStatus,
   sessionStatus,
 } from '#machines/notebook-session.ts';
-import type { Peek } from '#src/actors/actor-kind.ts';
+import type { Peek } from '#src/actors/actor-definition.ts';
 import type { Failure } from '#src/core/errors.ts';
 import { configOf } from './document.ts';
 import { type ShownStatus, shownStatus, type ViewCell } from './view.ts';

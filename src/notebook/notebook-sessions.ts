@@ -1,7 +1,7 @@
 /** Notebook sessions as the API offers them: opened, read, followed, closed. Their charts decide what may happen. */
 
 import type { notebookSessionMachine, Opener, SessionMode } from '#machines/notebook-session.ts';
-import type { Peek } from '#src/actors/actor-kind.ts';
+import type { Peek } from '#src/actors/actor-definition.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { environmentMachine, environmentStatus } from '#machines/environment.ts';
-import type { ActorKind, Peek } from '#src/actors/actor-kind.ts';
+import type { Peek } from '#src/actors/actor-definition.ts';
+import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { notFound } from '#src/core/errors.ts';
 import { type EnvironmentId, isIdOf, newId, type WorkspaceId } from '#src/core/ids.ts';

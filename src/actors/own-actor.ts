@@ -1,0 +1,68 @@
+/** An actor in memory: the XState actor, and what the runtime and operators know of it. */
+import { Actor, type ActorOptions, type AnyStateMachine, type ContextFrom } from 'xstate';
+import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
+import type { ActorDefinition } from './actor-definition.ts';
+import type { Address } from './address.ts';
+import type { ShownContext } from './inspected-actor.ts';
+import type { LiveActor } from './live-actors.ts';
+import type { Trail } from './trail.ts';
+
+/** An actor of one kind, in memory. */
+export interface OwnActor<Machine extends AnyStateMachine> extends LiveActor {
+  readonly ref: Actor<Machine>;
+}
+
+/** What an actor begins with. */
+interface Beginnings<Machine extends AnyStateMachine> {
+  readonly address: Address;
+  readonly from: Pick<ActorOptions<Machine>, 'input' | 'snapshot'>;
+  readonly times: Pick<ActorSnapshot, 'createdAt' | 'updatedAt' | 'revision'>;
+  readonly trail: Trail;
+}
+
+/** Returns an actor that is not started yet. `forget` is called when it leaves memory. */
+export function ownActor<Machine extends AnyStateMachine>(
+  definition: ActorDefinition<Machine>,
+  { address, from, times: { createdAt, updatedAt, revision }, trail }: Beginnings<Machine>,
+  forget: (actor: OwnActor<Machine>) => void,
+): OwnActor<Machine> {
+  const { machine, machineVersion } = definition;
+  const ref = new Actor<Machine>(machine, {
+    ...from,
+    // The only place that also hears of events that children and timers send.
+    inspect: (inspected) => {
+      if (inspected.type !== '@xstate.snapshot' || inspected.actorRef !== ref) return;
+      const { type } = inspected.event;
+      if (type === 'xstate.init') trail.begin(actor.state);
+      else trail.move(type, actor.state);
+    },
+  });
+  const actor: OwnActor<Machine> = {
+    address,
+    machine: { id: machine.id, version: machineVersion },
+    ref,
+    trail,
+    presence: 'live',
+    get state() {
+      return actor.snapshot().value;
+    },
+    shown: () => shownContext(definition, actor.snapshot().context),
+    createdAt,
+    updatedAt,
+    revision,
+    snapshot: () => ref.getSnapshot(),
+    stop: () => ref.stop(),
+    forget: () => forget(actor),
+  };
+  return actor;
+}
+
+/** Returns what operators may see of a context. */
+export function shownContext<Machine extends AnyStateMachine>(
+  { shown }: ActorDefinition<Machine>,
+  context: ContextFrom<Machine>,
+): ShownContext {
+  return shown?.(context) ?? NOTHING_SHOWN;
+}
+
+const NOTHING_SHOWN: ShownContext = { links: [], context: {} };

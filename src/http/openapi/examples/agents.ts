@@ -1,0 +1,59 @@
+/** Examples of conversations and models. */
+import type { AgentSession, AgentSessionGrant, AgentSessionSummary } from '#src/wire/agent.ts';
+import type { AgentStreamEvent } from '#src/wire/events.ts';
+import type { ModelKey, ModelList, ModelTest } from '#src/wire/models.ts';
+import { AT, COLLEAGUE, CONVERSATION, ENVIRONMENT, page, RUN, times, USER } from './example-values.ts';
+
+const conversation: AgentSessionSummary = {
+  sessionId: CONVERSATION,
+  environmentId: ENVIRONMENT,
+  notebookSessionId: null,
+  ownerId: USER,
+  status: 'ready',
+  config: { model: 'anthropic/claude-sonnet-4-5', instructions: null },
+  context: { datasourceSlugs: ['sales'] },
+  currentRunId: null,
+  ...times,
+};
+const entry = {
+  id: 'ent_01k6gq0000ffffffffffffffff',
+  role: 'user',
+  content: [{ type: 'text', text: 'Plot the sales of last month.' }],
+  runId: RUN,
+  createdAt: AT,
+} as const;
+const agentSession: AgentSession = { ...conversation, entries: [entry] };
+const agentSessionGrant: AgentSessionGrant = { userId: COLLEAGUE, grantedBy: USER, createdAt: AT };
+const models: ModelList = {
+  defaultModel: 'anthropic/claude-sonnet-4-5',
+  items: [
+    { provider: 'anthropic', usable: true, source: 'workspace', models: ['anthropic/claude-sonnet-4-5'] },
+  ],
+};
+const modelTest: ModelTest = {
+  ok: true,
+  model: 'anthropic/claude-sonnet-4-5',
+  message: 'It answered.',
+  elapsedMs: 640,
+};
+const modelKey: ModelKey = { provider: 'anthropic', updatedBy: USER, updatedAt: AT };
+const agentEvent: AgentStreamEvent = {
+  type: 'text-delta',
+  sessionId: CONVERSATION,
+  runId: RUN,
+  time: AT,
+  data: { entryId: entry.id, text: 'The sales ' },
+};
+
+export const AGENTS_EXAMPLES = {
+  AgentEntryPage: page(entry),
+  AgentSession: agentSession,
+  AgentSessionGrant: agentSessionGrant,
+  AgentSessionGrantList: { items: [agentSessionGrant] },
+  AgentSessionPage: page(conversation),
+  AgentSessionSummary: conversation,
+  AgentStreamEvent: agentEvent,
+  ModelKey: modelKey,
+  ModelList: models,
+  ModelTest: modelTest,
+};

@@ -1,0 +1,24 @@
+/** Examples of datasources. */
+import type { ConnectionTest, Datasource, DatasourceGrant } from '#src/wire/datasource.ts';
+import { AT, page, USER } from './example-values.ts';
+
+const datasource: Datasource = {
+  id: 'ds_01k6gq0000gggggggggggggggg',
+  slug: 'sales',
+  kind: 'postgres',
+  name: 'Sales',
+  revision: 1,
+  configured: true,
+  embedded: false,
+};
+const connectionTest: ConnectionTest = { ok: true, message: 'The connection works.', elapsedMs: 12.4 };
+const datasourceGrant: DatasourceGrant = { subject: 'role:editor', grantedBy: USER, createdAt: AT };
+
+export const DATASOURCES_EXAMPLES = {
+  ConnectionTest: connectionTest,
+  Datasource: datasource,
+  DatasourceGrant: datasourceGrant,
+  DatasourceGrantList: { items: [datasourceGrant] },
+  DatasourcePage: page(datasource),
+  DeletedDatasource: { slug: 'sales', deleted: true },
+};

@@ -1,0 +1,17 @@
+/** What the examples share: ids, times, and a page of a list. */
+import type { Page } from '#src/wire/shape.ts';
+
+export const NOTEBOOK = 'nb_01k6gq0000aaaaaaaaaaaaaaaa';
+export const ENVIRONMENT = 'env_01k6gq0000bbbbbbbbbbbbbbbb';
+export const RUN = 'run_01k6gq0000cccccccccccccccc';
+export const WORKSPACE = 'ws_01k6gq0000dddddddddddddddd';
+export const CONVERSATION = 'conv_01k6gq0000eeeeeeeeeeeeeeee';
+export const [USER, COLLEAGUE] = ['ada@example.com', 'grace@example.com'];
+export const AT = '2026-01-31T12:00:00.000Z';
+export const LATER = '2026-01-31T12:00:01.250Z';
+export const times = { createdAt: AT, updatedAt: LATER };
+
+/** Returns the only page of a list. */
+export function page<Item>(...items: Item[]): Page<Item> {
+  return { items, nextCursor: null };
+}

@@ -1,0 +1,55 @@
+/** Examples of workspaces, members, tokens and the audit. */
+import type { AuditEntry } from '#src/wire/audit.ts';
+import type { AccessToken, CreatedAccessToken, Member, OwnAccount, Workspace } from '#src/wire/identity.ts';
+import { AT, COLLEAGUE, page, times, USER, WORKSPACE } from './example-values.ts';
+
+const workspace: Workspace = { id: WORKSPACE, name: 'Research', createdAt: AT };
+const member: Member = { userId: USER, role: 'owner', name: 'Ada', ...times };
+const token: AccessToken = {
+  id: 'tok_01k6gq0000hhhhhhhhhhhhhhhh',
+  name: 'nightly',
+  userId: USER,
+  workspaceId: WORKSPACE,
+  scopes: ['workspaceRuntime:connect', 'datasource:read'],
+  createdAt: AT,
+  createdBy: USER,
+  expiresAt: null,
+};
+const createdToken: CreatedAccessToken = { ...token, token: 'trp_example' };
+const account: OwnAccount = {
+  user: { id: USER },
+  token: {
+    id: token.id,
+    name: token.name,
+    workspaceId: WORKSPACE,
+    scopes: token.scopes,
+    createdAt: AT,
+    expiresAt: null,
+  },
+  workspaces: [{ id: WORKSPACE, name: 'Research', role: 'owner' }],
+  nextCursor: null,
+};
+const audited: AuditEntry = {
+  id: 'aud_01k6gq0000jjjjjjjjjjjjjjjj',
+  at: AT,
+  userId: USER,
+  tokenId: token.id,
+  action: 'member.add',
+  target: COLLEAGUE,
+  outcome: 'done',
+  detail: 'editor',
+  address: '192.0.2.7',
+  requestId: 'req_0f3c1a9b2e4d1',
+};
+
+export const IDENTITY_EXAMPLES = {
+  AccessToken: token,
+  AccessTokenPage: page(token),
+  AuditPage: page(audited),
+  CreatedAccessToken: createdToken,
+  Member: member,
+  MemberPage: page(member),
+  OwnAccount: account,
+  Workspace: workspace,
+  WorkspacePage: page(workspace),
+};

@@ -1,0 +1,126 @@
+/** Examples of notebooks, their sessions, runs, events and files. */
+import type { EventTicket } from '#src/wire/event-ticket.ts';
+import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import type { NotebookSessionSummary } from '#src/wire/finding.ts';
+import type { Notebook, NotebookSummary } from '#src/wire/notebook.ts';
+import type { Cancellation, Run, SubmittedRun } from '#src/wire/run.ts';
+import type { CodeResult, Environment, NotebookSession } from '#src/wire/session.ts';
+import { AT, ENVIRONMENT, LATER, NOTEBOOK, page, RUN, times } from './example-values.ts';
+
+const cell = { cell_id: 'total', code: 'total = sum([1, 2, 3])\ntotal', options: {} };
+const notebook: Notebook = {
+  id: NOTEBOOK,
+  title: 'Sales of January',
+  ...times,
+  serialization: { version: '1', app: { options: {} }, cells: [cell], valid: true, ui_values: {} },
+  datasourceSlugs: ['sales'],
+  variables: { REGION: 'eu' },
+};
+const notebookSummary: NotebookSummary = {
+  id: NOTEBOOK,
+  title: notebook.title,
+  cellCount: 1,
+  datasourceSlugs: ['sales'],
+  ...times,
+};
+const environment: Environment = {
+  environmentId: ENVIRONMENT,
+  status: 'open',
+  notebookSessionId: NOTEBOOK,
+  agentSessionIds: [],
+  ...times,
+};
+const session: NotebookSession = {
+  sessionId: NOTEBOOK,
+  notebookId: NOTEBOOK,
+  environmentId: ENVIRONMENT,
+  mode: 'edit',
+  status: 'ready',
+  phases: { fork: 8.2, ready: 21.7 },
+  currentRunId: null,
+  cells: [{ cellId: 'total', name: '_', status: 'stale', stale: true }],
+  kernel: { confinement: 'full' },
+  error: null,
+  ...times,
+};
+const sessionSummary: NotebookSessionSummary = {
+  sessionId: NOTEBOOK,
+  notebookId: NOTEBOOK,
+  title: notebook.title,
+  environmentId: ENVIRONMENT,
+  mode: 'edit',
+  status: 'ready',
+  currentRunId: null,
+  ...times,
+};
+const submitted: SubmittedRun = { runId: RUN, sessionId: NOTEBOOK, status: 'running' };
+const cancellation: Cancellation = { runId: RUN, status: 'cancelling' };
+const run: Run = {
+  id: RUN,
+  kind: 'notebook',
+  sessionId: NOTEBOOK,
+  status: 'completed',
+  input: { type: 'cells', cells: [{ cellId: 'total' }] },
+  output: {
+    stored: true,
+    parts: [
+      {
+        type: 'cell-result',
+        cellId: 'total',
+        status: 'success',
+        outputs: [{ mimetype: 'text/html', data: "<pre class='text-xs'>6</pre>", text: '6' }],
+        console: [],
+        durationMs: 3.1,
+      },
+    ],
+  },
+  error: null,
+  createdAt: AT,
+  startedAt: AT,
+  finishedAt: LATER,
+};
+const codeResult: CodeResult = {
+  success: true,
+  output: { mimetype: 'text/plain', data: '2' },
+  stdout: '',
+  stderr: '',
+  media: [],
+  errors: [],
+};
+const notebookEvent: NotebookStreamEvent = {
+  type: 'run-status',
+  sessionId: NOTEBOOK,
+  runId: RUN,
+  time: LATER,
+  data: { runId: RUN, status: 'completed', error: null },
+};
+const eventTicket: EventTicket = {
+  ticket: 'example',
+  url: `/api/v3/notebook-sessions/${NOTEBOOK}/events?ticket=example`,
+  expiresAt: LATER,
+};
+const file = {
+  path: 'data/sales.csv',
+  type: 'file',
+  size: 18_204,
+  updatedAt: '2026-01-31T12:00:00.000Z',
+  etag: '"1a2b-e1o-hq3z-hq40"',
+};
+
+export const NOTEBOOKS_EXAMPLES = {
+  CancellationAccepted: cancellation,
+  CodeResult: codeResult,
+  Environment: environment,
+  EnvironmentPage: page(environment),
+  EventTicket: eventTicket,
+  FileEntry: file,
+  FilePage: page(file),
+  Notebook: notebook,
+  NotebookPage: page(notebookSummary),
+  NotebookSession: session,
+  NotebookSessionPage: page(sessionSummary),
+  NotebookStreamEvent: notebookEvent,
+  Run: run,
+  RunPage: page(run),
+  SubmittedRun: submitted,
+};
