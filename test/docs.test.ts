@@ -1,9 +1,47 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
 import test from 'node:test';
-import { withTables } from '#src/docs.ts';
+import { PAGES, withTables } from '#src/docs.ts';
 
-test('the tables in the README match the code', () => {
-  const readme = readFileSync('README.md', 'utf8');
-  assert.equal(readme, withTables(readme), 'run `npm run docs`');
+const documents = [...readdirSync('.'), ...readdirSync('docs').map((name) => join('docs', name))].filter(
+  (name) => name.endsWith('.md'),
+);
+
+test('the tables in the documentation match the code', () => {
+  for (const page of Object.keys(PAGES)) {
+    const text = readFileSync(page, 'utf8');
+    assert.equal(text, withTables(page, text), `run \`npm run docs\` for ${page}`);
+  }
 });
+
+test('every link between documents leads to a file, and to a heading of it', () => {
+  const broken: string[] = [];
+  for (const document of documents) {
+    for (const [, target, anchor] of readFileSync(document, 'utf8').matchAll(
+      /\]\((?!\w+:)([^)#\s]*)(?:#([^)]*))?\)/g,
+    )) {
+      const file = target === '' ? document : normalize(join(dirname(document), target!));
+      const isThere = existsSync(file) && (anchor === undefined || anchorsOf(file).has(anchor));
+      if (!isThere) broken.push(`${document}: ${target}${anchor === undefined ? '' : `#${anchor}`}`);
+    }
+  }
+  assert.deepEqual(broken, []);
+});
+
+test('the README is a way in: what is looked up is in docs/', () => {
+  assert.ok(readFileSync('README.md').length < 25_000);
+});
+
+/** The anchors that GitHub gives to the headings of a page. */
+function anchorsOf(file: string): Set<string> {
+  const headings = readFileSync(file, 'utf8').matchAll(/^#+ (.*)$/gm);
+  return new Set(
+    [...headings].map(([, heading]) =>
+      heading!
+        .toLowerCase()
+        .replace(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}

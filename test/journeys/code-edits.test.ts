@@ -278,8 +278,8 @@ test('setting the value of a widget runs the cells that depend on it', async () 
   await notebook.close();
 });
 
-test('the block in the README does what it says', async () => {
-  const python = /```python\n([\s\S]*?)```/.exec(readFileSync('README.md', 'utf8'))?.[1] ?? '';
+test('the example of code mode in docs/api.md does what it says', async () => {
+  const python = /```python\n([\s\S]*?)```/.exec(readFileSync('docs/api.md', 'utf8'))?.[1] ?? '';
   const notebook = await openNotebook(server, { numbers: 'numbers = [1, 2, 3, 4]' });
   const { success, stdout } = await callCode(client, notebook.id, python);
   assert.deepEqual([success, stdout.includes("'run': ['numbers', ")], [true, true]);

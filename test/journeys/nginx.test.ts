@@ -150,15 +150,15 @@ for (const way of WAYS) {
   });
 }
 
-/** The lines of the README for a `location` of nginx. */
+/** The lines of docs/operating.md for a `location` of nginx. */
 function documentedLocation(port: string): string {
-  const readme = readFileSync('README.md', 'utf8');
-  const [, lines] = /```nginx\s+location \/ \{([\s\S]*?)\}\s+```/.exec(readme) ?? [];
-  assert.ok(lines?.includes('127.0.0.1:8787') === true, 'the README shows how');
+  const page = readFileSync('docs/operating.md', 'utf8');
+  const [, lines] = /```nginx\s+location \/ \{([\s\S]*?)\}\s+```/.exec(page) ?? [];
+  assert.ok(lines?.includes('127.0.0.1:8787') === true, 'docs/operating.md shows how');
   return lines.replace('127.0.0.1:8787', `127.0.0.1:${port}`);
 }
 
-test('behind nginx as the README sets it up, a page of the address in front may change datasources', {
+test('behind nginx as docs/operating.md sets it up, a page of the address in front may change datasources', {
   skip,
 }, async (t) => {
   const server = await startServer(t);

@@ -1,6 +1,6 @@
 /**
  * Event streams with the clients that people use: they follow a session over a network that cuts their connections in the
- * middle of runs, continue by the rule of the README, and end when the session closes.
+ * middle of runs, continue by the rule of docs/api.md, and end when the session closes.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -28,7 +28,7 @@ const ROUNDS = 4;
 /** The heartbeat is the default one: a cell is silent for longer than clients wait. */
 const server = await startServer(test, { TROUPE_HEARTBEAT_S: '2.5' });
 
-/** What a client that continues with what it has makes of a stream: see the README. */
+/** What a client that continues with what it has makes of a stream: see docs/api.md. */
 class Follower {
   readonly texts: string[] = [];
   readonly statuses: string[] = [];
