@@ -3,6 +3,7 @@ import http from 'node:http';
 import test from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { acceptsGzip, MIN_COMPRESSED_BYTES } from '#src/http/reply/compress.ts';
+import { READ_CONDITION, unlessKnown } from '#src/http/reply/entity-tag.ts';
 import { defer, ok, type Reply, raw } from '#src/http/reply/reply.ts';
 import { defineRoute, type Route } from '#src/http/route.ts';
 import type { Server } from '#src/http/server.ts';
@@ -27,17 +28,46 @@ const routes = [
   route('/image', () => raw('image/png', Buffer.from(TEXT))),
   route('/ranged', () => raw('text/plain', Buffer.from(TEXT), { 'accept-ranges': 'bytes' })),
   route('/deferred', () => defer(Promise.resolve({ text: TEXT }), () => ({ text: '' }))),
+  defineRoute({
+    method: 'GET',
+    path: '/tagged',
+    operationId: 'getTagged',
+    summary: 's',
+    tags: [],
+    access: { action: 'thing.use' },
+    headers: READ_CONDITION,
+    responses: { 200: { description: 'd' }, 304: { description: 'd' } },
+    handle: ({ headers }) => unlessKnown(ok({ text: TEXT }), '"v1"', headers),
+  }),
 ];
 
-function get(server: Server, path: string, encoding: string | undefined, method = 'GET') {
-  const headers = { ...GOOD, ...(encoding === undefined ? {} : { 'accept-encoding': encoding }) };
-  return new Promise<{ headers: http.IncomingHttpHeaders; body: Buffer }>((resolve, reject) => {
+interface Received {
+  readonly status: number | undefined;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+function get(
+  server: Server,
+  path: string,
+  encoding: string | undefined,
+  method = 'GET',
+  more: Readonly<Record<string, string>> = {},
+) {
+  const headers = { ...GOOD, ...more, ...(encoding === undefined ? {} : { 'accept-encoding': encoding }) };
+  return new Promise<Received>((resolve, reject) => {
     const { host, port } = server;
     http
       .request({ host, port, path, method, headers, agent: false }, (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('end', () => resolve({ headers: response.headers, body: Buffer.concat(chunks) }));
+        response.on('end', () =>
+          resolve({
+            status: response.statusCode,
+            headers: response.headers,
+            body: Buffer.concat(chunks),
+          }),
+        );
       })
       .on('error', reject)
       .end();
@@ -48,7 +78,7 @@ test('a large answer is compressed for a caller who asks for gzip, and for nobod
   const server = await serve(t, routes);
   for (const path of ['/now', '/later', '/deferred']) {
     const plain = await get(server, path, undefined);
-    assert.deepEqual([plain.headers['content-encoding'], plain.headers.vary], [undefined, undefined]);
+    assert.deepEqual([plain.headers['content-encoding'], plain.headers.vary], [undefined, 'accept-encoding']);
     const small = await get(server, path, 'gzip, deflate, br');
     assert.deepEqual(
       [small.headers['content-encoding'], small.headers.vary],
@@ -64,15 +94,49 @@ test('a large answer is compressed for a caller who asks for gzip, and for nobod
   }
 });
 
-test('what is small, compressed already or asked for in ranges is sent as it is, and HEAD says its length', async (t) => {
+test('what is small, compressed already or asked for in ranges is sent as it is', async (t) => {
   const server = await serve(t, routes);
   for (const path of ['/small', '/image', '/ranged']) {
     const { headers } = await get(server, path, 'gzip');
     assert.equal(headers['content-encoding'], undefined, path);
   }
-  const head = await get(server, '/now', 'gzip', 'HEAD');
-  assert.deepEqual([head.headers['content-encoding'], head.body.length], [undefined, 0]);
-  assert.equal(head.headers['content-length'], String(JSON.stringify({ text: TEXT }).length));
+});
+
+test('HEAD has the length, the encoding and the tag that GET has', async (t) => {
+  const server = await serve(t, routes);
+  for (const encoding of [undefined, 'gzip'])
+    for (const path of ['/now', '/small', '/tagged']) {
+      const [got, head] = [await get(server, path, encoding), await get(server, path, encoding, 'HEAD')];
+      assert.equal(head.body.length, 0);
+      for (const name of ['content-length', 'content-encoding', 'etag', 'vary'])
+        assert.equal(head.headers[name], got.headers[name], `${path} ${name}`);
+    }
+});
+
+test('every answer that may be compressed varies by Accept-Encoding, whatever was asked for, and no other does', async (t) => {
+  const server = await serve(t, routes);
+  for (const encoding of [undefined, 'br', 'gzip']) {
+    const varyOf = async (path: string, more = {}) =>
+      (await get(server, path, encoding, 'GET', more)).headers.vary;
+    for (const path of ['/now', '/small', '/tagged', '/nothing'])
+      assert.equal(await varyOf(path), 'accept-encoding', path);
+    assert.equal(await varyOf('/tagged', { 'if-none-match': '"v1"' }), 'accept-encoding');
+    for (const path of ['/image', '/ranged']) assert.equal(await varyOf(path), undefined, path);
+  }
+});
+
+test('a compressed answer has a tag of its own, and 304 has the tag by which the caller named the state', async (t) => {
+  const server = await serve(t, routes);
+  const tagFor = async (encoding: string | undefined) =>
+    (await get(server, '/tagged', encoding)).headers.etag;
+  assert.deepEqual([await tagFor(undefined), await tagFor('gzip')], ['"v1"', '"v1-gzip"']);
+  for (const encoding of [undefined, 'gzip'])
+    for (const tag of ['"v1"', '"v1-gzip"']) {
+      const { status, headers } = await get(server, '/tagged', encoding, 'GET', {
+        'if-none-match': `"v0", ${tag}`,
+      });
+      assert.deepEqual([status, headers.etag], [304, tag]);
+    }
 });
 
 test('a client that leaves while its answer is compressed disturbs nobody', async (t) => {

@@ -59,7 +59,8 @@ test('without a list no answer says anything of other origins', async (t) => {
   const server = await serve(t, routes, { heartbeatMs: 20 });
   for (const path of PATHS) {
     const { headers } = await send(server, path, { headers: { ...GOOD, origin: APP } });
-    assert.deepEqual([headers['access-control-allow-origin'], headers.vary], [undefined, undefined], path);
+    assert.equal(headers['access-control-allow-origin'], undefined, path);
+    assert.doesNotMatch(String(headers.vary), /origin/, path);
   }
 });
 
@@ -67,14 +68,13 @@ test('pages of a listed origin may read every kind of answer, and those of other
   const server = await serve(t, routes, { corsOrigins: [APP], heartbeatMs: 20 });
   for (const path of PATHS) {
     const { headers } = await send(server, path, { headers: { ...GOOD, origin: APP } });
-    assert.deepEqual([headers['access-control-allow-origin'], headers.vary], [APP, 'origin'], path);
+    assert.equal(headers['access-control-allow-origin'], APP, path);
+    assert.match(String(headers.vary), /^(accept-encoding, )?origin$/, path);
     assert.match(String(headers['access-control-expose-headers']), /\blocation\b.*\bretry-after\b/);
     for (const origin of [{}, { origin: 'https://other.example' }, { origin: 'null' }]) {
       const other = await send(server, path, { headers: { ...GOOD, ...origin } });
-      assert.deepEqual(
-        [other.headers['access-control-allow-origin'], other.headers.vary],
-        [undefined, 'origin'],
-      );
+      assert.equal(other.headers['access-control-allow-origin'], undefined, path);
+      assert.match(String(other.headers.vary), /^(accept-encoding, )?origin$/, path);
     }
   }
   const refused = await send(server, '/things', { headers: { origin: APP } });

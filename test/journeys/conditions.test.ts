@@ -31,6 +31,21 @@ test('a notebook is sent again only if it has changed', async () => {
   assert.notEqual(second.etag, first.etag);
 });
 
+test('the tag of a compressed notebook is as good as that of the plain one', async () => {
+  const cells = [{ cell_id: 'long', code: `text = '${'x'.repeat(20_000)}'` }];
+  const { id, updatedAt } = await client.notebooks.create({ serialization: { cells } });
+  const path = `/api/v3/notebooks/${id}`;
+  const plain = (await server.request('GET', path)).headers.etag;
+  const zipped = (await client.notebooks.getTagged(id)).etag; // fetch asks for gzip by itself
+  assert.equal(zipped, `${plain?.slice(0, -1)}-gzip"`);
+  assert.equal((await client.notebooks.getTagged(id, { ifNoneMatch: zipped })).value, undefined);
+  const known = await server.request('GET', path, { headers: { 'if-none-match': zipped } });
+  assert.deepEqual([known.status, known.headers.vary], [304, 'accept-encoding']);
+  const change = { expectedUpdatedAt: updatedAt, variables: { A: '1' } };
+  await client.notebooks.update(id, change, { ifMatch: zipped });
+  assert.equal(await refusalOf(client.notebooks.delete(id, { ifMatch: zipped })), STALE);
+});
+
 test('creating and changing a notebook return the tag that the next read has', async () => {
   const created = await server.request('POST', '/api/v3/notebooks', { body: {} });
   const { id, updatedAt } = Object(created.body);

@@ -52,8 +52,8 @@ export class ReplySender {
         return;
       }
     }
-    const { headOnly, endsConnection } = this.#request;
-    const isWanted = phase.name !== 'gone' && !headOnly && !endsConnection;
+    const { endsConnection } = this.#request;
+    const isWanted = phase.name !== 'gone' && !endsConnection;
     if (isWanted && isCompressible(reply) && acceptsGzip(this.#state.acceptedEncodings)) {
       this.#state.enter(HANDLING);
       void compress(reply).then((compressed) => this.#write(compressed));

@@ -1,7 +1,7 @@
 /** Compression of large answers for callers who ask for it. Small ones are left alone: they fit into a packet or two. */
 import { constants, gzip } from 'node:zlib';
-import type { BytesReply } from './reply.ts';
-import type { EncodedReply } from './write-reply.ts';
+import { compressedTag } from './entity-tag.ts';
+import type { BytesReply, EmptyReply } from './reply.ts';
 
 /** Below this size an answer is sent sooner than it is compressed. */
 export const MIN_COMPRESSED_BYTES = 8 * 1024;
@@ -13,15 +13,19 @@ const LEVEL = constants.Z_BEST_SPEED + 3;
 const COMPRESSIBLE = /^(?:text\/|application\/(?:[\w.+-]*json|javascript|xml)\b|image\/svg\+xml)/;
 
 /**
- * Returns whether the answer is worth compressing. One whose bytes can be asked for in ranges is not: a range is one of the
- * bytes that are sent.
+ * Returns whether `Accept-Encoding` may decide which bytes are sent, now or when the content has grown. It does not for
+ * content that can be asked for in ranges: a range is one of the bytes that are sent.
  */
-export function isCompressible(reply: EncodedReply): reply is BytesReply {
+export function variesByEncoding(reply: BytesReply | EmptyReply): boolean {
+  if (reply.headers?.['accept-ranges'] !== undefined) return false;
+  return reply.kind === 'bytes' ? COMPRESSIBLE.test(reply.contentType) : reply.status === 304;
+}
+
+/** Returns whether the answer is worth compressing. */
+export function isCompressible(reply: BytesReply | EmptyReply): reply is BytesReply {
   if (reply.kind !== 'bytes') return false;
   const { length } = reply.bytes;
-  if (length < MIN_COMPRESSED_BYTES || length > MAX_COMPRESSED_BYTES) return false;
-  const { 'accept-ranges': ranges, 'content-encoding': encoding } = reply.headers ?? {};
-  return ranges === undefined && encoding === undefined && COMPRESSIBLE.test(reply.contentType);
+  return length >= MIN_COMPRESSED_BYTES && length <= MAX_COMPRESSED_BYTES && variesByEncoding(reply);
 }
 
 /** Returns whether an `Accept-Encoding` header asks for gzip (RFC 9110, 12.5.3). */
@@ -36,12 +40,17 @@ export function acceptsGzip(header: string): boolean {
   return others;
 }
 
-/** Resolves with the compressed answer, made on another thread. An answer that cannot be compressed stays as it is. */
+/**
+ * Resolves with the compressed answer, made on another thread, and with an entity tag of its own if it has one. An answer
+ * that cannot be compressed stays as it is.
+ */
 export function compress(reply: BytesReply): Promise<BytesReply> {
   return new Promise((resolve) => {
     gzip(reply.bytes, { level: LEVEL }, (error, bytes) => {
-      const headers = { ...reply.headers, 'content-encoding': 'gzip', vary: 'accept-encoding' };
-      resolve(error === null ? { ...reply, bytes, headers } : reply);
+      if (error !== null) return resolve(reply);
+      const { etag } = reply.headers ?? {};
+      const tag = etag === undefined ? {} : { etag: compressedTag(etag) };
+      resolve({ ...reply, bytes, headers: { ...reply.headers, ...tag, 'content-encoding': 'gzip' } });
     });
   });
 }

@@ -21,7 +21,9 @@ export const WRITE_CONDITIONS = {
 
 /** The response header that carries the tag, for a route to declare. */
 export const ETAG_HEADER = {
-  etag: 'The entity tag of this state, for `If-None-Match` and `If-Match`.',
+  etag:
+    'The entity tag of this state, for `If-None-Match` and `If-Match`. It ends in `-gzip` when the body is compressed; both ' +
+    'forms name the same state.',
 } as const;
 
 /** The response of a route that reads `READ_CONDITION`. */
@@ -48,14 +50,32 @@ export function unlessKnown<R extends JsonReply | BytesReply>(
   etag: string,
   { 'if-none-match': known }: Readonly<Record<keyof typeof READ_CONDITION, string>>,
 ): R | EmptyReply {
-  return isKnown(known, etag) ? { kind: 'empty', status: 304, headers: { etag } } : tagged(reply, etag);
+  const current = currentTagIn(known, etag);
+  return current === undefined
+    ? tagged(reply, etag)
+    : { kind: 'empty', status: 304, headers: { etag: current } };
 }
 
-/** Returns whether an `If-None-Match` header names this tag. What is not a list of tags names none. */
+/** Returns the tag of the same state sent with gzip: other bytes need another tag (RFC 9110, 8.8.3.3). */
+export function compressedTag(etag: string): string {
+  return `${etag.slice(0, -1)}-gzip"`;
+}
+
+/** Returns whether an `If-None-Match` header names this state. What is not a list of tags names none. */
 export function isKnown(ifNoneMatch: string, etag: string): boolean {
-  if (ifNoneMatch === '') return false;
+  return currentTagIn(ifNoneMatch, etag) !== undefined;
+}
+
+/** Returns the tag by which the header names the state: the caller has the bytes to which that one belongs. */
+function currentTagIn(ifNoneMatch: string, etag: string): string | undefined {
+  if (ifNoneMatch === '') return undefined;
   const tags = parseTags(ifNoneMatch);
-  return tags === '*' || (tags?.some(({ opaque }) => opaque === etag) ?? false);
+  return tags === '*' ? etag : tags?.find((tag) => names(tag, etag))?.opaque;
+}
+
+/** Returns whether the tag is one of the state's, with whatever encoding it was sent. */
+function names({ opaque }: EntityTag, etag: string): boolean {
+  return opaque === etag || opaque === compressedTag(etag);
 }
 
 /**
@@ -73,8 +93,8 @@ export function requireState(
   const etag = tagOf();
   if (wanted !== '') {
     const tags = requireTags('if-match', wanted);
-    const isNamed = tags === '*' || tags.some(({ isWeak, opaque }) => !isWeak && opaque === etag);
-    const isCurrent = etag !== undefined && isNamed;
+    const isCurrent =
+      etag !== undefined && (tags === '*' || tags.some((tag) => !tag.isWeak && names(tag, etag)));
     if (!isCurrent) throw preconditionFailed('If-Match names no tag that is current.', etag);
   }
   if (unwanted !== '') {

@@ -4,6 +4,7 @@
  */
 import type { HttpResponse } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
+import { variesByEncoding } from './compress.ts';
 import type { BytesReply, EmptyReply, PlainReply } from './reply.ts';
 
 /** A reply whose body is bytes or nothing: ready to be written or stored. */
@@ -37,11 +38,25 @@ export const GENERAL_HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const;
 
-/** The general headers as the value of one `writeHeader`, which saves four calls into native code for each reply. */
-const GENERAL_BLOCK = Object.entries(GENERAL_HEADERS)
-  .map(([name, value]) => `${name}: ${value}`)
-  .join('\r\n')
-  .slice('cache-control: '.length);
+/** The request headers that decide which bytes are sent, as the value of `vary`. */
+const VARY = {
+  nothing: undefined,
+  encoding: 'accept-encoding',
+  origin: 'origin',
+  both: 'accept-encoding, origin',
+} as const;
+type Varying = keyof typeof VARY;
+
+/**
+ * The general headers and `vary` as the value of one `writeHeader`, which saves up to five calls into native code for each
+ * reply.
+ */
+const GENERAL_BLOCKS: Readonly<Record<Varying, string>> = {
+  nothing: generalBlock('nothing'),
+  encoding: generalBlock('encoding'),
+  origin: generalBlock('origin'),
+  both: generalBlock('both'),
+};
 
 /** The headers of answers that a page may read in addition to the few that every page may. */
 const EXPOSED_HEADERS = 'content-disposition, content-range, etag, location, retry-after, x-request-id';
@@ -64,18 +79,23 @@ export function encodeReply(reply: PlainReply): EncodedReply {
   };
 }
 
-/** Writes the status and headers of a reply whose body follows. The caller corks. */
+/**
+ * Writes the status and headers of a reply whose body follows. `isEncodingChosen`: whether the bytes depend on the request's
+ * `Accept-Encoding`. The caller corks.
+ */
 export function writeHead(
   res: HttpResponse,
   status: number,
   { requestId, allowedOrigin }: ReplyStamp,
   headers: Readonly<Record<string, string>> | undefined,
+  isEncodingChosen = false,
 ): void {
+  const varying = varyingBy(isEncodingChosen, allowedOrigin !== undefined);
   if (status !== 200) res.writeStatus(STATUS_LINES.get(status) ?? String(status));
   res.writeHeader('x-request-id', requestId);
-  if (allowedOrigin !== undefined) writeAllowedOrigin(res, allowedOrigin);
+  if (allowedOrigin !== undefined && allowedOrigin !== '') writeAllowedOrigin(res, allowedOrigin);
   if (headers === undefined) {
-    res.writeHeader('cache-control', GENERAL_BLOCK);
+    res.writeHeader('cache-control', GENERAL_BLOCKS[varying]);
     return;
   }
   let overridesGeneral = false;
@@ -83,8 +103,8 @@ export function writeHead(
     res.writeHeader(name, headerValue(headers[name]!));
     if (Object.hasOwn(GENERAL_HEADERS, name)) overridesGeneral = true;
   }
-  if (!overridesGeneral) res.writeHeader('cache-control', GENERAL_BLOCK);
-  else writeGeneralExcept(res, headers);
+  if (!overridesGeneral) res.writeHeader('cache-control', GENERAL_BLOCKS[varying]);
+  else writeGeneralExcept(res, headers, VARY[varying]);
 }
 
 /** Writes the whole reply and ends the response. */
@@ -104,10 +124,11 @@ export function isLarge(reply: EncodedReply): reply is BytesReply {
  */
 export function writeInPieces(
   res: HttpResponse,
-  { status, headers, contentType, bytes }: BytesReply,
+  reply: BytesReply,
   stamp: ReplyStamp,
   done: () => void,
 ): void {
+  const { status, headers, contentType, bytes } = reply;
   const body = typeof bytes === 'string' ? Buffer.from(bytes) : bytes;
   const offer = (offset: number): boolean => {
     const [accepted, isOver] = res.tryEnd(body.subarray(offset), body.byteLength);
@@ -116,14 +137,14 @@ export function writeInPieces(
   };
   res.onWritable(offer);
   res.cork(() => {
-    writeHead(res, status, stamp, headers);
+    writeHead(res, status, stamp, headers, variesByEncoding(reply));
     res.writeHeader('content-type', contentType);
     offer(0);
   });
 }
 
 function writeNow(res: HttpResponse, reply: EncodedReply, options: WriteOptions): void {
-  writeHead(res, reply.status, options, reply.headers);
+  writeHead(res, reply.status, options, reply.headers, variesByEncoding(reply));
   if (reply.kind === 'empty') {
     res.endWithoutBody();
     return;
@@ -138,14 +159,30 @@ function writeNow(res: HttpResponse, reply: EncodedReply, options: WriteOptions)
   res.end(reply.bytes, options.close);
 }
 
+function varyingBy(encoding: boolean, origin: boolean): Varying {
+  if (encoding) return origin ? 'both' : 'encoding';
+  return origin ? 'origin' : 'nothing';
+}
+
+function generalBlock(varying: Varying): string {
+  const vary = VARY[varying];
+  return Object.entries({ ...GENERAL_HEADERS, ...(vary === undefined ? {} : { vary }) })
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('\r\n')
+    .slice('cache-control: '.length);
+}
+
 function writeAllowedOrigin(res: HttpResponse, origin: string): void {
-  res.writeHeader('vary', 'origin');
-  if (origin === '') return;
   res.writeHeader('access-control-allow-origin', origin);
   res.writeHeader('access-control-expose-headers', EXPOSED_HEADERS);
 }
 
-function writeGeneralExcept(res: HttpResponse, headers: Readonly<Record<string, string>>): void {
+function writeGeneralExcept(
+  res: HttpResponse,
+  headers: Readonly<Record<string, string>>,
+  vary: string | undefined,
+): void {
+  if (vary !== undefined) res.writeHeader('vary', vary);
   for (const [name, value] of Object.entries(GENERAL_HEADERS)) {
     if (!Object.hasOwn(headers, name)) res.writeHeader(name, value);
   }
