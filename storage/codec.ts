@@ -1,4 +1,4 @@
-import { decode, encode } from '@msgpack/msgpack';
+import { decode, Encoder } from '@msgpack/msgpack';
 import { checksumOf } from './checksum.ts';
 
 /** A kind of record: its name, which is part of every key, and the version with which its values are written. */
@@ -27,13 +27,22 @@ const HEAD_BYTES = 5;
  * are `undefined` are omitted.
  */
 export function encodeRecord<T>(kind: RecordKind<T>, value: T): Uint8Array {
-  const body = encode([kind.version, value], { ignoreUndefined: true });
-  const record = new Uint8Array(HEAD_BYTES + body.byteLength);
+  const body = encoder.encodeSharedRef([kind.version, value]);
+  const record = Buffer.allocUnsafe(HEAD_BYTES + body.byteLength);
   record[0] = CHECKED;
-  new DataView(record.buffer).setUint32(1, checksumOf(body), true);
+  record.writeUInt32LE(checksumOf(body), 1);
   record.set(body, HEAD_BYTES);
+  if (body.byteLength > MAX_KEPT_BYTES) encoder = newEncoder();
   return record;
 }
+
+function newEncoder(): Encoder {
+  return new Encoder({ ignoreUndefined: true });
+}
+
+/** One for all records, because each encoder has a buffer, which is as large as the largest record that it has encoded. */
+let encoder = newEncoder();
+const MAX_KEPT_BYTES = 256 * 1024;
 
 /** A stored record is not what was written. */
 export class DamagedRecord extends Error {
@@ -61,8 +70,9 @@ export function decodeRecord<T>(kind: RecordKind<T>, bytes: Uint8Array): T {
 function decodeBytes({ name }: { readonly name: string }, bytes: Uint8Array): unknown {
   let body = bytes;
   if (bytes[0] === CHECKED) {
-    body = bytes.subarray(HEAD_BYTES);
     const { buffer, byteOffset, byteLength } = bytes;
+    // Not `subarray`: of a Buffer that is a Buffer, and so would be every byte string in the record.
+    body = new Uint8Array(buffer, byteOffset + HEAD_BYTES, Math.max(byteLength - HEAD_BYTES, 0));
     const written = byteLength < HEAD_BYTES ? undefined : new DataView(buffer, byteOffset).getUint32(1, true);
     if (written !== checksumOf(body)) throw new DamagedRecord(name, 'its checksum differs');
   }

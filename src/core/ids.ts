@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 
 declare const brand: unique symbol;
 type Id<Kind extends string> = string & { readonly [brand]: Kind };
@@ -36,6 +36,18 @@ const TIME_DIGITS = 10;
 const RANDOM_DIGITS = 16;
 const MAX_TIME_MS = 32 ** TIME_DIGITS - 1;
 
+/** Random bytes that no id has used. Asking the system for a few costs as much as for many. */
+const random = Buffer.alloc(4096);
+let randomUsed = random.length;
+
+function nextRandomByte(): number {
+  if (randomUsed === random.length) {
+    randomFillSync(random);
+    randomUsed = 0;
+  }
+  return random[randomUsed++]!;
+}
+
 let lastMs = 0;
 const tail = new Uint8Array(RANDOM_DIGITS);
 
@@ -46,8 +58,7 @@ const tail = new Uint8Array(RANDOM_DIGITS);
 export function newId<T extends string>(kind: IdKind, nowMs = Date.now()): T {
   if (nowMs > lastMs) {
     lastMs = nowMs;
-    const random = randomBytes(RANDOM_DIGITS);
-    for (let i = 0; i < RANDOM_DIGITS; i++) tail[i] = random[i]! & 31;
+    for (let i = 0; i < RANDOM_DIGITS; i++) tail[i] = nextRandomByte() & 31;
     // With the top bit clear, counting up within one millisecond cannot overflow the random part.
     tail[0]! &= 15;
   } else {
