@@ -8,6 +8,8 @@ export type StreamName = 'out' | 'err';
 export interface TerminalDevice {
   out(text: string): void;
   err(text: string): void;
+  /** Writes bytes to `out` as they are. Resolves when more may be written. Absent: they are written as text. */
+  bytes?(piece: Uint8Array): Promise<void>;
   /** Whether people see `out` directly, in colours. */
   readonly color: boolean;
   /** Of the terminal that shows `out`; absent when it goes to a file or a program, or when it is unknown. */
@@ -23,7 +25,9 @@ export interface TerminalDevice {
  * programs get what commands write as it is, and of what programs print the text: lines as they were shown last, without
  * escape sequences.
  */
-export interface Terminal extends Omit<TerminalDevice, 'screens'> {
+export interface Terminal extends Omit<TerminalDevice, 'screens' | 'bytes'> {
+  /** Writes the content of a file to `out`: as text where a terminal shows it, elsewhere as it is. */
+  content(pieces: AsyncIterable<Uint8Array>): Promise<void>;
   /**
    * Writes what a program printed. Where a terminal shows it, a carriage return begins the line again; elsewhere an open line is
    * held back until it ends, something else is written, or `flush` is called.
@@ -67,6 +71,14 @@ export function terminalOn(device: TerminalDevice): Terminal {
       if (shown !== '') device[name](shown);
     },
     flush,
+    async content(pieces) {
+      flush();
+      const decoder = new TextDecoder();
+      for await (const piece of pieces) {
+        if (screens.out || device.bytes === undefined) write('out')(decoder.decode(piece, { stream: true }));
+        else await device.bytes(piece);
+      }
+    },
     eraseLine: () => device.err(ERASE_LINE),
   };
 }
@@ -118,6 +130,7 @@ export function processDevice(): TerminalDevice {
   return {
     out: (text) => void stdout.write(text),
     err: (text) => void stderr.write(text),
+    bytes: (piece) => new Promise((resolve) => stdout.write(piece, () => resolve())),
     color: stdout.isTTY === true && stdout.hasColors(),
     columns: stdout.isTTY === true ? stdout.columns : undefined,
     live: stderr.isTTY === true && stderr.hasColors(),

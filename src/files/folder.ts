@@ -90,7 +90,9 @@ export class Folder implements AsyncDisposable {
       isNew = false;
     });
     const folder = await this.#enter(name);
-    if (isNew) await this.give(folder.handle);
+    if (!isNew) return folder;
+    await this.give(folder.handle);
+    await this.handle.sync();
     return folder;
   }
 

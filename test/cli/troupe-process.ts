@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 import type { Owner, TestServer } from '#test/support/server-fixture.ts';
 import { pythonOfTests } from '#test/support/server-fixture.ts';
 
-const MAIN = fileURLToPath(new URL('../../server/cli.js', import.meta.url));
+/** The program, as it is bundled. */
+export const MAIN = fileURLToPath(new URL('../../server/cli.js', import.meta.url));
 
 /** What an ended process returned and printed. */
 export interface Ended {

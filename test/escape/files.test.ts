@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
 const ROUNDS = 400;
@@ -59,3 +60,39 @@ test('no request leaves the folder while notebook code exchanges folders and lin
   }
   assert.ok((seen.get('200') ?? 0) > 0 && seen.size > 2, `the requests met every state: ${[...seen.keys()]}`);
 });
+
+/** Runs as root only: another server cannot give files away. */
+const KERNEL_USERS = process.getuid?.() === 0 ? [{}, { TROUPE_KERNEL_UID: '65534' }] : [{}];
+
+for (const settings of KERNEL_USERS) {
+  const whose = 'TROUPE_KERNEL_UID' in settings ? 'another user' : "the server's user";
+  test(`kernels of ${whose} change and delete files that requests stored, and requests those of kernels`, async (t) => {
+    const server = await startServer(t, settings);
+    const { client } = server;
+    await client.files.put('before/start.txt', Buffer.from('1'));
+    const notebook = await openNotebook(server, {
+      first: 'open("before/start.txt", "a").write("2"); open("before/kernel.txt", "w").write("3")',
+      second: [
+        'import os',
+        'open("new/folder/later.txt", "a").write("5")',
+        'os.unlink("new/folder/gone.txt")',
+        'os.rmdir("empty")',
+        'open("before/kernel.txt", "a").write("6")',
+      ].join('\n'),
+    });
+    assert.equal((await notebook.run({ type: 'cells', cells: [{ cellId: 'first' }] })).status, 'completed');
+    await client.files.put('new/folder/later.txt', Buffer.from('4'));
+    await client.files.put('new/folder/gone.txt', Buffer.from('4'));
+    await client.files.put('empty/x', Buffer.from('4'));
+    await client.files.delete('empty/x');
+    await client.files.put('before/kernel.txt', Buffer.from('replaced'));
+    const { status, error } = await notebook.run({ type: 'cells', cells: [{ cellId: 'second' }] });
+    assert.equal(status, 'completed', JSON.stringify(error));
+    const text = async (path: string) => Buffer.from((await client.files.get(path)).bytes).toString('utf8');
+    assert.deepEqual(
+      [await text('before/start.txt'), await text('new/folder/later.txt'), await text('before/kernel.txt')],
+      ['12', '45', 'replaced6'],
+    );
+    await client.files.delete('before/kernel.txt');
+  });
+}

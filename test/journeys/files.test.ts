@@ -152,7 +152,9 @@ test('a body without a length is stored, one that is too large is refused, and o
     },
   });
   assert.equal((await client.files.put('streamed.bin', stream)).size, 2_000_000);
-  const nine = Buffer.alloc(9 * 1024 * 1024);
+  const most = Buffer.alloc(8 * 1024 * 1024);
+  assert.equal((await client.files.put('most.bin', most)).size, most.length);
+  const nine = Buffer.alloc(most.length + 1);
   assert.equal(await refusalOf(client.files.put('nine.bin', nine)), '413 body_too_large');
   const endless = new ReadableStream<Uint8Array>({
     start(controller) {
@@ -196,6 +198,28 @@ test('paths that lead elsewhere or cannot be written by every program are refuse
   for (const prefix of ['../', '/etc/', 'a/../', 'a//', 'a%00/']) {
     assert.equal((await server.request('GET', `/api/v3/files?prefix=${prefix}`)).status, 400, prefix);
   }
+});
+
+test('the longest path and name are stored, and one more character is refused', async () => {
+  const deepest = `${'d/'.repeat(31)}f`;
+  const name = `${'n'.repeat(253)}ä`; // 255 bytes
+  const longest = `${`${'p'.repeat(203)}/`.repeat(5)}last`; // 1024 characters
+  for (const path of [deepest, name, longest]) {
+    assert.equal((await client.files.put(path, Buffer.from('x'))).path, path);
+    assert.equal(await text(path), 'x');
+  }
+  for (const path of [`d/${deepest}`, `${name}n`, `${longest}x`])
+    assert.equal(await refusalOf(client.files.put(path, Buffer.from('x'))), '400 invalid_request', path);
+});
+
+test('deleting a file is in the audit, with who did it', async () => {
+  await client.files.put('audited.txt', Buffer.from('x'));
+  await client.files.delete('audited.txt');
+  const { items } = await client.audit({ action: 'file.delete' });
+  assert.deepEqual(
+    items.filter(({ target }) => target === 'audited.txt').map(({ outcome }) => outcome),
+    ['done'],
+  );
 });
 
 test('links, pipes and sockets are neither followed nor waited for', async () => {

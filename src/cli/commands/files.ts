@@ -1,9 +1,12 @@
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { FileEntry } from '#src/wire/files.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
-import { fetchFile, isFolderPath, sendPath } from '../run/file-transfer.ts';
+import { CommandFailure, EXIT } from '../exit-code.ts';
+import { type FetchedFile, fetchFile } from '../run/file-transfer.ts';
+import { fetchAll, filesNamed, sendAs, sendNamed } from '../run/named-files.ts';
 import { type Column, printJson, printList } from '../terminal.ts';
 
 const COLUMNS: readonly Column<FileEntry>[] = [
@@ -33,23 +36,35 @@ export const files: CommandGroup = (program, { terminal, cwd, connect, wantsJson
 
   const get = group
     .command('get')
-    .description('copy files here; a folder, which ends in a slash, with everything in it')
-    .argument('<path...>', 'paths in the workspace')
-    .option('-o, --output <path>', 'where to write a single file; - writes it to standard output')
+    .description('copy files here; of a folder everything in it, of a pattern what it matches')
+    .argument('<path...>', "paths in the workspace, such as out.csv, plots/ or 'plots/*.png'")
+    .option(
+      '-o, --output <path>',
+      'where to write a single file, - for standard output; or a folder, which ends in a slash',
+    )
     .action(async (paths: readonly string[], { output }: { output?: string }, command) => {
       const client = connect(command);
-      const [only] = paths;
-      if (output === '-' && paths.length === 1 && only !== undefined) {
-        terminal.out(Buffer.from((await client.files.get(only)).bytes).toString('utf8'));
+      const entries: FileEntry[] = [];
+      for (const path of paths) {
+        const found = await filesNamed(client, path);
+        if (found.length === 0) throw new CommandFailure(`The workspace has no file ${path}.`);
+        entries.push(...found);
+      }
+      const [only] = entries;
+      const isFolder = output !== undefined && (output.endsWith('/') || isDirectory(resolve(cwd, output)));
+      if (output !== undefined && !isFolder && (only === undefined || entries.length > 1))
+        throw new CommandFailure(`These are ${entries.length} files: -o must be a folder.`, EXIT.usage);
+      if (output === '-' && only !== undefined) {
+        const { body } = await client.files.open(only.path);
+        if (body !== null) await terminal.content(body);
         return;
       }
-      const fetched = [];
-      for (const path of paths) {
-        const target = output !== undefined && paths.length === 1 && !isFolderPath(path) ? output : path;
-        fetched.push(...(await fetchFile(client, path, resolve(cwd, target))));
-      }
+      const fetched: FetchedFile[] =
+        output !== undefined && !isFolder && only !== undefined
+          ? [await fetchFile(client, only, resolve(cwd, output))]
+          : await fetchAll(client, entries, resolve(cwd, output ?? '.'));
       if (wantsJson(command)) printJson(terminal, fetched);
-      else for (const { path, bytes } of fetched) terminal.err(`${path}: ${bytes} bytes\n`);
+      else for (const { file, bytes } of fetched) terminal.err(`${file}: ${bytes} bytes\n`);
     });
   examples(get, [
     'troupe files get out.csv',
@@ -60,13 +75,22 @@ export const files: CommandGroup = (program, { terminal, cwd, connect, wantsJson
   const put = group
     .command('put')
     .description('store files and folders under the paths that they have here')
-    .argument('<path...>', 'files and folders below this directory')
-    .option('--as <path>', 'path in the workspace of a single file or folder')
+    .argument(
+      '<path...>',
+      'files and folders below this directory, or others with their place: ../x.csv=x.csv',
+    )
+    .option('--as <path>', 'place in the workspace of a single file or folder')
     .action(async (paths: readonly string[], options: { as?: string }, command) => {
       const client = connect(command);
+      if (options.as !== undefined && paths.length > 1)
+        throw new CommandFailure('--as is for a single file or folder.', EXIT.usage);
       const stored = [];
       for (const path of paths)
-        stored.push(...(await sendPath(client, cwd, path, paths.length === 1 ? options.as : undefined)));
+        stored.push(
+          ...(options.as === undefined
+            ? await sendNamed(client, cwd, path)
+            : await sendAs(client, cwd, path, options.as)),
+        );
       if (wantsJson(command)) printJson(terminal, stored);
       else for (const { path, size } of stored) terminal.err(`${path}: ${size} bytes\n`);
     });
@@ -81,7 +105,7 @@ export const files: CommandGroup = (program, { terminal, cwd, connect, wantsJson
       const client = connect(command);
       const deleted: string[] = [];
       const remove = async (path: string): Promise<void> => {
-        if (isFolderPath(path) && options.recursive === true)
+        if (path.endsWith('/') && options.recursive === true)
           for (const entry of await collect(client.files.each({ prefix: path, limit: 1000 })))
             await remove(entry.path);
         await client.files.delete(path);
@@ -93,3 +117,7 @@ export const files: CommandGroup = (program, { terminal, cwd, connect, wantsJson
     });
   examples(deleting, ['troupe files delete out.csv', 'troupe files delete -r plots/']);
 };
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}

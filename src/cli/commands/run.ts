@@ -55,9 +55,19 @@ export const run: CommandGroup = (program, { terminal, input, cwd, connect, want
     .option('--keep', 'leave the session and its environment open')
     .option('--rm', 'delete the imported notebook at the end, with its run')
     .option('--output-dir <directory>', 'directory for images (default: troupe-output/<run>)')
-    .option('--with <path>', 'store this file or folder in the workspace before; may be repeated', append, [])
+    .option(
+      '--with <path[=place]>',
+      "store this file, folder or pattern ('*.csv') in the workspace before; may be repeated",
+      append,
+      [],
+    )
     .option('--with-imports', 'store the modules beside the notebook that it imports as well')
-    .option('--fetch <path>', 'copy this file of the workspace here afterwards; may be repeated', append, [])
+    .option(
+      '--fetch <path>',
+      "copy this file, folder or pattern ('plots/*.png') of the workspace here afterwards; may be repeated",
+      append,
+      [],
+    )
     .option(
       '-o, --output <file>',
       'write the executed notebook: .html, .ipynb, .md or .py; may be repeated',
@@ -89,7 +99,8 @@ export const run: CommandGroup = (program, { terminal, input, cwd, connect, want
           frontEnd: options.frontEnd,
         });
         if (wantsJson(cmd)) printJson(terminal, finished);
-        const exitCode = exitCodeOfRun(finished.run);
+        const ended = exitCodeOfRun(finished.run);
+        const exitCode = ended === EXIT.ok && finished.missing.length > 0 ? EXIT.failed : ended;
         if (exitCode !== EXIT.ok) throw new CommandEnd(exitCode);
       } finally {
         interruption[Symbol.dispose]();

@@ -1,81 +1,86 @@
-/** Copies of files between this machine and the workspace, piece by piece. Links are not sent, and nothing is written outside of the target. */
+/** Copies of single files and folders between this machine and the workspace, piece by piece. Links are not sent. */
 import { createReadStream, createWriteStream } from 'node:fs';
-import { lstat, mkdir, readdir, stat } from 'node:fs/promises';
-import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { lstat, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
 import type { Client } from '#src/client/client.ts';
+import type { RequestOptions } from '#src/client/connection.ts';
 import type { FileEntry } from '#src/wire/files.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
 /** A file that was copied here. */
 export interface FetchedFile {
+  /** In the workspace. */
   readonly path: string;
+  /** Where it is here. */
+  readonly file: string;
   readonly bytes: number;
+  /** When it was last written in the workspace. */
+  readonly updatedAt: string;
 }
 
-/** Folders that are never meant when a folder is named. */
+/** Folders that are never meant when the folder around them is named. */
 const SKIPPED: ReadonlySet<string> = new Set(['.git', '.venv', '__pycache__', 'node_modules', '.troupe']);
 
-/** Returns whether a path of the workspace names a folder. */
-export function isFolderPath(path: string): boolean {
-  return path.endsWith('/');
-}
-
-/**
- * Stores a file, or a folder with everything in it, under `as`, or under its path from `cwd`. Rejects with `CommandFailure` when it
- * does not exist, or lies outside of `cwd` and has no other name.
- */
-export async function sendPath(client: Client, cwd: string, path: string, as?: string): Promise<FileEntry[]> {
-  const source = resolve(cwd, path);
-  const below = relative(cwd, source);
-  const isOutside = below === '..' || below.startsWith(`..${sep}`) || isAbsolute(below);
-  if (as === undefined && isOutside)
-    throw new CommandFailure(
-      `${path} does not lie in this directory: name its place in the workspace.`,
-      EXIT.usage,
-    );
-  const target = (as ?? below.split(sep).join('/')).replace(/\/+$/, '');
+/** Stores a file, or a folder with everything in it, as `target`. Rejects with `CommandFailure` when it does not exist. */
+export async function sendPath(
+  client: Client,
+  source: string,
+  target: string,
+  options: RequestOptions = {},
+): Promise<FileEntry[]> {
   const status = await stat(source).catch(() => undefined);
-  if (status === undefined) throw new CommandFailure(`There is no file or folder ${path}.`, EXIT.usage);
-  return status.isDirectory() ? sendFolder(client, source, target) : [await sendFile(client, source, target)];
-}
-
-async function sendFolder(client: Client, source: string, target: string): Promise<FileEntry[]> {
+  if (status === undefined) throw new CommandFailure(`There is no file or folder ${source}.`, EXIT.usage);
+  if (!status.isDirectory() && !status.isFile())
+    throw new CommandFailure(`${source} is neither a file nor a folder.`, EXIT.usage);
+  const files = status.isDirectory() ? filesIn(source) : [''];
   const stored: FileEntry[] = [];
-  for (const name of (await readdir(source)).sort()) {
-    const [from, to] = [join(source, name), target === '' ? name : `${target}/${name}`];
-    const status = await lstat(from);
-    if (status.isDirectory() && !SKIPPED.has(name)) stored.push(...(await sendFolder(client, from, to)));
-    else if (status.isFile()) stored.push(await sendFile(client, from, to));
+  for await (const file of files) {
+    const place = file === '' || target === '' ? `${target}${file}` : `${target}/${file}`;
+    const content = Readable.toWeb(createReadStream(join(source, file))) as ReadableStream<Uint8Array>;
+    stored.push(await client.files.put(place, content, options));
   }
   return stored;
 }
 
-async function sendFile(client: Client, source: string, target: string): Promise<FileEntry> {
-  const content = Readable.toWeb(createReadStream(source)) as ReadableStream<Uint8Array>;
-  return client.files.put(target, content);
-}
-
-/** Copies a file to `target`, or a folder with everything in it into the folder `target`. */
-export async function fetchFile(client: Client, path: string, target: string): Promise<FetchedFile[]> {
-  if (!isFolderPath(path)) return [await fetchOne(client, path, target)];
-  const fetched: FetchedFile[] = [];
-  for await (const entry of client.files.walk(path)) {
-    const name = entry.path.slice(path.length);
-    // The server sends no such names, but whoever runs it must not choose where files are written here.
-    if (name.split('/').some((part) => part === '' || part === '.' || part === '..' || part.includes(sep)))
-      throw new CommandFailure(`The server names a file that cannot be one: ${JSON.stringify(entry.path)}.`);
-    fetched.push(await fetchOne(client, entry.path, join(target, name)));
+/** Yields the paths of the files in a folder and the folders in it, by name, with slashes. Follows no links. */
+export async function* filesIn(folder: string): AsyncGenerator<string, void, undefined> {
+  for (const name of (await readdir(folder)).sort()) {
+    const status = await lstat(join(folder, name));
+    if (status.isFile()) yield name;
+    else if (status.isDirectory() && !SKIPPED.has(name))
+      for await (const file of filesIn(join(folder, name))) yield `${name}/${file}`;
   }
-  return fetched;
 }
 
-async function fetchOne(client: Client, path: string, target: string): Promise<FetchedFile> {
-  const { body } = await client.files.open(path);
+/** Copies a file to `target`, which appears, or is replaced, once all of it is here. */
+export async function fetchFile(
+  client: Client,
+  { path, updatedAt }: Pick<FileEntry, 'path' | 'updatedAt'>,
+  target: string,
+  options: RequestOptions = {},
+): Promise<FetchedFile> {
+  const { body } = await client.files.open(path, options);
   await mkdir(dirname(target), { recursive: true });
-  const file = createWriteStream(target);
-  if (body === null) file.end();
-  else await pipeline(Readable.fromWeb(body as import('node:stream/web').ReadableStream), file);
-  return { path: target, bytes: file.bytesWritten };
+  const part = join(dirname(target), `.${basename(target)}.${process.pid}.part`);
+  try {
+    const file = createWriteStream(part);
+    await pipeline(body === null ? [] : Readable.fromWeb(body as NodeReadableStream), file);
+    await rename(part, target);
+    return { path, file: target, bytes: file.bytesWritten, updatedAt };
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
+}
+
+/** Throws unless the path stays below the folder in which it is put: whoever runs the server must not choose a place here. */
+export function checkFetched(path: string): void {
+  const isPlain = path
+    .split('/')
+    .every((part) => part !== '' && part !== '.' && part !== '..' && !part.includes(sep));
+  if (!isPlain)
+    throw new CommandFailure(`The server names a file that cannot be one: ${JSON.stringify(path)}.`);
 }

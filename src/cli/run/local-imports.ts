@@ -1,11 +1,11 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-const IMPORT = /^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+([\w.]+)[ \t]+import\b)/gm;
+const IMPORT = /(?:^|;)[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+([\w.]+)[ \t]+import\b)/gm;
 
 /**
- * Returns the modules and packages in `directory` that `code` imports, and what those import in turn: paths from `directory`.
- * Statements are found by their form, so an import in a text counts as well.
+ * Returns the modules and packages in `directory` that `code` imports, and what those import in turn: paths from `directory`,
+ * sorted. Statements are found by their form, so an import in a text counts as well.
  */
 export function localImports(code: string, directory: string): string[] {
   const found = new Set<string>();
@@ -15,32 +15,39 @@ export function localImports(code: string, directory: string): string[] {
       const path = pathOf(name, directory);
       if (path === undefined || found.has(path)) continue;
       found.add(path);
-      if (path.endsWith('.py')) waiting.push(readFileSync(join(directory, path), 'utf8'));
-      else waiting.push(initOf(join(directory, path)));
+      waiting.push(...codesOf(join(directory, path)));
     }
   }
   return [...found].sort();
 }
 
+/** Returns the top-level names that the statements of `code` import. */
 function importedNames(code: string): string[] {
   return [...code.matchAll(IMPORT)].flatMap(([, several, one]) =>
-    one !== undefined
-      ? [topOf(one)]
-      : (several ?? '').split(',').map((part) => topOf(part.trim().split(/\s/, 1)[0] ?? '')),
+    one !== undefined ? [topOf(one)] : (several ?? '').split(',').map((part) => topOf(part.trim())),
   );
 }
 
 function topOf(name: string): string {
-  return name.split('.', 1)[0] ?? '';
+  return /^\w*/.exec(name)?.[0] ?? '';
 }
 
+/** As Python prefers it: a package, a module, then a folder of modules without `__init__.py`. */
 function pathOf(name: string, directory: string): string | undefined {
   if (name === '') return undefined;
-  if (existsSync(join(directory, `${name}.py`))) return `${name}.py`;
   const folder = join(directory, name);
-  return existsSync(join(folder, '__init__.py')) && statSync(folder).isDirectory() ? name : undefined;
+  if (existsSync(join(folder, '__init__.py'))) return name;
+  if (existsSync(`${folder}.py`)) return `${name}.py`;
+  return codesOf(folder).length > 0 ? name : undefined;
 }
 
-function initOf(folder: string): string {
-  return readFileSync(join(folder, '__init__.py'), 'utf8');
+/** Returns the code of a module, or of all modules in a folder and the folders in it; none when there is no such thing. */
+function codesOf(path: string): string[] {
+  if (path.endsWith('.py')) return [readFileSync(path, 'utf8')];
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
+  return readdirSync(path, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() || (entry.isFile() && entry.name.endsWith('.py'))
+      ? codesOf(join(path, entry.name))
+      : [],
+  );
 }

@@ -7,7 +7,6 @@ import type { Notebook } from '#src/wire/notebook.ts';
 import type { Run } from '#src/wire/run.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import { staticPage } from '../show/static-page.ts';
-import type { FetchedFile } from './file-transfer.ts';
 
 const FRONT_ENDS = ['none', 'server', 'cdn'] as const;
 
@@ -15,6 +14,12 @@ const FRONT_ENDS = ['none', 'server', 'cdn'] as const;
 export type FrontEnd = (typeof FRONT_ENDS)[number];
 
 const FORMATS = { '.html': 'html', '.ipynb': 'ipynb', '.md': 'md', '.py': 'py' } as const;
+
+/** A file that was written. */
+export interface WrittenReport {
+  readonly path: string;
+  readonly bytes: number;
+}
 
 /** What to write, and of what. */
 export interface ReportRequest {
@@ -40,7 +45,7 @@ export function checkReport(name: string): void {
 }
 
 /** Writes the notebook as the run has left it. Resolves with the path and the size of the file. */
-export async function writeReport(request: ReportRequest): Promise<FetchedFile> {
+export async function writeReport(request: ReportRequest): Promise<WrittenReport> {
   const { client, cwd, report, frontEnd = 'none', notebook, run } = request;
   const format = formatOf(report);
   const path = resolve(cwd, report);

@@ -1,8 +1,6 @@
 /** `troupe run`: opens a notebook, executes it, shows what happens, and closes it again. */
 import { existsSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
-import { ApiError } from '#src/client/api-error.ts';
-import type { Client } from '#src/client/client.ts';
+import { resolve } from 'node:path';
 import type { Notebook } from '#src/wire/notebook.ts';
 import type { CacheMode, Run } from '#src/wire/run.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
@@ -10,28 +8,24 @@ import { durationText } from '../show/duration.ts';
 import type { KeptFile } from '../show/output-files.ts';
 import type { Terminal } from '../terminal.ts';
 import { requestFor } from './cell-selection.ts';
-import { type FetchedFile, fetchFile, sendPath } from './file-transfer.ts';
+import type { FetchedFile } from './file-transfer.ts';
 import { followRun } from './follow-run.ts';
 import type { Interruption } from './interruption.ts';
 import { LiveLine } from './live-line.ts';
 import { type LiveSession, openLiveSession } from './live-session.ts';
-import { localImports } from './local-imports.ts';
 import { readNotebookFile } from './notebook-file.ts';
 import { titleOfFile } from './notebook-title.ts';
 import { pushForRun } from './push-notebook.ts';
-import { checkReport, type FrontEnd, writeReport } from './report.ts';
+import { checkReport, type FrontEnd, type WrittenReport, writeReport } from './report.ts';
+import { bringBack, type RunFiles, takeAlong } from './run-files.ts';
 import { outputDirectory, runScreen } from './run-show.ts';
 
 /** The options of the command. */
-export interface RunNotebookOptions {
-  readonly client: Client;
+export interface RunNotebookOptions extends RunFiles {
   readonly terminal: Terminal;
-  readonly cwd: string;
   readonly interruption: Interruption;
   /** Show only the progress, and only on a terminal. */
   readonly quiet: boolean;
-  /** A notebook file, or the id of a notebook. */
-  readonly file: string | undefined;
   readonly notebookId: string | undefined;
   /** Ids or names of cells; `undefined` runs all. */
   readonly cells: readonly string[] | undefined;
@@ -43,12 +37,6 @@ export interface RunNotebookOptions {
   /** Delete an imported notebook at the end. */
   readonly remove: boolean;
   readonly outputDir: string | undefined;
-  /** Files and folders that are stored in the workspace before the run. */
-  readonly take: readonly string[];
-  /** Whether to take along the modules beside the notebook that it imports. */
-  readonly takeImports: boolean;
-  /** Paths in the workspace that are copied here after the run, whether it succeeded or not. */
-  readonly fetch: readonly string[];
   /** Files to write the executed notebook to. */
   readonly reports: readonly string[];
   /** Where an HTML file has its front end. */
@@ -61,7 +49,9 @@ export interface FinishedRun {
   readonly run: Run;
   readonly files: readonly KeptFile[];
   readonly fetched: readonly FetchedFile[];
-  readonly reports: readonly FetchedFile[];
+  /** What was to be brought back and is not there. */
+  readonly missing: readonly string[];
+  readonly reports: readonly WrittenReport[];
 }
 
 /** Returns the ended run, whether it succeeded or not, after closing everything that was opened for it. */
@@ -83,7 +73,8 @@ export async function runNotebook(options: RunNotebookOptions): Promise<Finished
       async () => (isImported ? client.notebooks.delete(notebook.id) : undefined),
     );
     if (how !== undefined) shown.err(`${how}\n`);
-    await takeAlong(options, notebook);
+    activity = () => 'storing files';
+    await takeAlong(options, notebook, shown, interruption.stop);
     activity = () => 'starting the kernel';
     const live = await openLiveSession({ client, notebookId: notebook.id, interruption });
     shown.err(`${openedText(live)}\n`);
@@ -115,12 +106,15 @@ export async function runNotebook(options: RunNotebookOptions): Promise<Finished
       });
       interruption.instead = undefined;
       await screen.finish(run);
-      const fetched = await fetchBack(options, shown);
       const reports = [];
-      for (const report of options.reports)
-        reports.push(await writeReport({ ...options, report, notebook, run }));
-      for (const { path, bytes } of reports) shown.err(`${path}: ${bytes} bytes\n`);
-      return { notebookId: notebook.id, run, files: files(), fetched, reports };
+      for (const report of options.reports) {
+        const written = await writeReport({ ...options, report, notebook, run });
+        shown.err(`wrote ${written.path} (${written.bytes} bytes)\n`);
+        reports.push(written);
+      }
+      const { files: fetched, missing } = await bringBack(options, run, shown, interruption.leave);
+      for (const path of missing) line.terminal.err(`troupe: the notebook has not written ${path}\n`);
+      return { notebookId: notebook.id, run, files: files(), fetched, missing, reports };
     } finally {
       activity = () => 'closing the session';
       if (interruption.leave.aborted || keep) {
@@ -158,31 +152,6 @@ async function findNotebook(
   }
   const { notebook, isNew } = await pushForRun(client, file, content, interruption.leave);
   return { notebook, isImported: isNew, how: `${isNew ? 'imported' : 'updated'} ${file} as ${notebook.id}` };
-}
-
-/** Stores what the notebook needs in the workspace. */
-async function takeAlong({ client, cwd, file, take, takeImports }: RunNotebookOptions, notebook: Notebook) {
-  for (const path of take) await sendPath(client, cwd, path);
-  if (!takeImports) return;
-  const folder = file === undefined ? cwd : dirname(resolve(cwd, file));
-  const code = notebook.serialization.cells.map((cell) => cell.code).join('\n');
-  for (const path of localImports(code, folder)) await sendPath(client, folder, path);
-}
-
-/** Copies what the notebook has written to where it is named. */
-async function fetchBack({ client, cwd, fetch }: RunNotebookOptions, shown: Terminal) {
-  const fetched: FetchedFile[] = [];
-  for (const path of fetch) {
-    try {
-      fetched.push(...(await fetchFile(client, path, resolve(cwd, path))));
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404)
-        throw new CommandFailure(`The notebook has not written ${path}.`);
-      throw error;
-    }
-  }
-  for (const { path, bytes } of fetched) shown.err(`${path}: ${bytes} bytes\n`);
-  return fetched;
 }
 
 /** Returns what `attempt` returns. When it throws, `undo` runs before the error is passed on. */

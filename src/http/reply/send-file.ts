@@ -94,7 +94,9 @@ async function writeFile(
       piece = await readPiece(reply, offset);
     }
     if (signal.aborted) return;
-    // Of a piece that was not accepted, uWebSockets.js has kept nothing and sent a part.
-    [isAccepted, isOver] = res.tryEnd(piece.subarray(res.getWriteOffset() - offset), sizeBytes);
+    res.cork(() => {
+      // Of a piece that was not accepted, uWebSockets.js has kept nothing and sent a part.
+      [isAccepted, isOver] = res.tryEnd(piece.subarray(res.getWriteOffset() - offset), sizeBytes);
+    });
   }
 }

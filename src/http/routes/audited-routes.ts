@@ -37,6 +37,7 @@ const CHANGES: Readonly<Record<string, (done: Done) => Entry>> = {
   addKey: ({ answer }) => ({ action: 'keyring.add', target: activeKey(answer) }),
   rotateKeys: ({ answer }) => ({ action: 'keyring.rotate', target: activeKey(answer) }),
   deleteNotebook: ({ params }) => ({ action: 'notebook.delete', target: text(params.notebookId) }),
+  deleteFile: ({ params }) => ({ action: 'file.delete', target: text(params.path) }),
   deleteRun: ({ params }) => ({ action: 'run.delete', target: text(params.runId) }),
   deleteRunAsset: ({ params }) => ({
     action: 'run-asset.delete',

@@ -1,0 +1,78 @@
+/** The files that `troupe run` takes along and brings back. */
+import { dirname, relative, resolve } from 'node:path';
+import type { Client } from '#src/client/client.ts';
+import type { FileEntry } from '#src/wire/files.ts';
+import type { Notebook } from '#src/wire/notebook.ts';
+import type { Run } from '#src/wire/run.ts';
+import type { Terminal } from '../terminal.ts';
+import type { FetchedFile } from './file-transfer.ts';
+import { localImports } from './local-imports.ts';
+import { fetchAll, filesNamed, sendAs, sendNamed } from './named-files.ts';
+
+/** What is taken along and brought back. */
+export interface RunFiles {
+  readonly client: Client;
+  readonly cwd: string;
+  /** The notebook file, if it is one. */
+  readonly file: string | undefined;
+  /** What is stored in the workspace before the run: paths and patterns, also with their place after `=`. */
+  readonly take: readonly string[];
+  /** Whether to take along the modules beside the notebook that it imports. */
+  readonly takeImports: boolean;
+  /** Paths and patterns of the workspace that are copied here after the run, whether it succeeded or not. */
+  readonly fetch: readonly string[];
+}
+
+/** Stores what the notebook needs in the workspace, and says what. */
+export async function takeAlong(
+  { client, cwd, file, take, takeImports }: RunFiles,
+  notebook: Notebook,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<void> {
+  const tell = (named: string, stored: readonly FileEntry[]) =>
+    terminal.err(`stored ${named}${sizeText(stored)}\n`);
+  for (const named of take) tell(named, await sendNamed(client, cwd, named, { signal }));
+  if (!takeImports) return;
+  const folder = file === undefined ? cwd : dirname(resolve(cwd, file));
+  const code = notebook.serialization.cells.map((cell) => cell.code).join('\n');
+  // The modules go where the notebook's imports look for them: into the folder of the workspace.
+  for (const path of localImports(code, folder))
+    tell(path, await sendAs(client, folder, path, path, { signal }));
+}
+
+/** File systems count time in steps of some milliseconds, and a file may be written as soon as its run has begun. */
+const CLOCK_SLACK_MS = 1000;
+
+/** What was brought back, and what there was not. */
+export interface Fetched {
+  readonly files: readonly FetchedFile[];
+  readonly missing: readonly string[];
+}
+
+/** Copies what the notebook has written to the same paths here, and says what. */
+export async function bringBack(
+  { client, cwd, fetch }: RunFiles,
+  { startedAt }: Run,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<Fetched> {
+  const files: FetchedFile[] = [];
+  const missing: string[] = [];
+  for (const named of fetch) {
+    const entries = await filesNamed(client, named, { signal });
+    if (entries.length === 0) missing.push(named);
+    files.push(...(await fetchAll(client, entries, cwd, { signal })));
+  }
+  for (const { file, bytes, updatedAt } of files) {
+    const isOld = startedAt !== null && Date.parse(updatedAt) + CLOCK_SLACK_MS < Date.parse(startedAt);
+    const age = isOld ? `, not written by this run but at ${updatedAt}` : '';
+    terminal.err(`fetched ${relative(cwd, file)} (${bytes} bytes${age})\n`);
+  }
+  return { files, missing };
+}
+
+function sizeText(stored: readonly FileEntry[]): string {
+  const bytes = stored.reduce((sum, { size }) => sum + (size ?? 0), 0);
+  return ` (${stored.length === 1 ? '' : `${stored.length} files, `}${bytes} bytes)`;
+}
