@@ -2,11 +2,13 @@
 import { Removals } from '#storage/removals.ts';
 import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
+import { FileQuotaWatch } from './app/file-quota-watch.ts';
 import { mountRoutes } from './app/mount-routes.ts';
 import { NOTEBOOK, openNotebooks } from './app/open-notebooks.ts';
 import { openStorage } from './app/open-storage.ts';
 import { Retention } from './app/retention.ts';
 import { observeServer } from './app/server-gauges.ts';
+import { StoredUsageCounter } from './app/stored-usage.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
 import type { Bootstrapped } from './auth/bootstrap.ts';
@@ -58,6 +60,7 @@ export interface App extends AsyncDisposable {
  * each token is an event ten times its size, and a late subscriber gets the answer so far anyway.
  */
 const CONVERSATION_RESUME_SHARE = 1 / 32;
+const MIB = 1024 * 1024;
 const DEFAULT_MODEL_CONTEXT_TOKENS = 4096;
 const STOPPING: Failure = {
   code: 'server_stopped',
@@ -105,7 +108,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     isDeleted: (workspaceId, sessionId) => removals.isPending(NOTEBOOK, workspaceId, sessionId),
   });
   const runDeletion = new RunDeletion(store, runs, removals);
-  const budget = new StreamBudget(config.streamMemoryMb * 1024 * 1024);
+  const budget = new StreamBudget(config.streamMemoryMb * MIB);
   const makeStream = (sessionId: SessionId, resumeShare?: number) =>
     new SessionStream({
       sessionId,
@@ -179,6 +182,22 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     }),
   );
   retention.start();
+  const files = new WorkspaceFiles((workspaceId) => directory.workspaceFiles(workspaceId), {
+    maxBytes: config.workspaceFilesMb * MIB,
+    maxEntries: config.workspaceMaxFiles,
+    onChange(workspaceId, { bytes, entries }, isOver) {
+      if (isOver)
+        log.warn({ workspaceId, bytes, entries }, 'the files of a workspace are beyond their quota');
+      else log.info({ workspaceId, bytes, entries }, 'the files of a workspace are within their quota again');
+    },
+  });
+  stack.use(
+    new FileQuotaWatch({
+      quota: files.quota,
+      inUse: () => notebooks.workspacesWithKernels(),
+      onFault: (error) => log.error({ err: error }, 'the files of a workspace could not be counted'),
+    }),
+  );
   const connections = new ConnectionLimit(config.maxConnections);
   const target = () => (port === undefined ? undefined : { host: config.host, port });
   // Opened before the server, so that it closes after it: the last replies still pass through.
@@ -229,8 +248,9 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
         datasources,
         readiness,
         metrics: metrics.registry,
-        files: new WorkspaceFiles((workspaceId) => directory.workspaceFiles(workspaceId)),
-        maxFileBytes: config.maxFileMb * 1024 * 1024,
+        files,
+        maxFileBytes: config.maxFileMb * MIB,
+        storedUsage: new StoredUsageCounter(store),
         publicUrl: config.publicUrl,
       }),
     }),

@@ -139,6 +139,16 @@ export class Store implements AsyncDisposable {
     return this.#database.getKeys({ start: low, end: high, limit });
   }
 
+  /** Yields the committed records of a partition after `after`, or from its first on, with the bytes of their values. */
+  *listSizes(
+    partition: string,
+    after: Key | undefined,
+  ): Generator<{ readonly key: Key; readonly bytes: number }> {
+    const { low, high } = partitionRange(partition);
+    const range = { start: after ?? low, end: high, exclusiveStart: after !== undefined, snapshot: true };
+    for (const { key, value } of this.#database.getRange(range)) yield { key, bytes: value.byteLength };
+  }
+
   /**
    * Runs `decide` at once and adds what it wrote to this turn's commit. When it throws, nothing of it is written. Its
    * reads see its own writes.

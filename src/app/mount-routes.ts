@@ -43,6 +43,7 @@ import { withOpenApi } from '#src/http/routes/openapi.ts';
 import { runAssetRoutes } from '#src/http/routes/run-assets.ts';
 import { RunWaiting } from '#src/http/routes/run-waiting.ts';
 import { runRoutes } from '#src/http/routes/runs.ts';
+import { usageRoutes } from '#src/http/routes/usage.ts';
 import { workspaceListRoutes } from '#src/http/routes/workspace-lists.ts';
 import { workspaceRoutes } from '#src/http/routes/workspaces.ts';
 import type { Registry } from '#src/metrics/registry.ts';
@@ -51,6 +52,7 @@ import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { Environments } from '#src/sessions/environments.ts';
 import type { Readiness } from '#src/wire/operations.ts';
 import type { NotebookPlane } from './open-notebooks.ts';
+import type { StoredUsageCounter } from './stored-usage.ts';
 
 export interface Planes {
   readonly actors: ActorRuntime;
@@ -65,6 +67,7 @@ export interface Planes {
   readonly datasources: DatasourcePlane;
   readonly files: WorkspaceFiles;
   readonly maxFileBytes: number;
+  readonly storedUsage: StoredUsageCounter;
   readonly readiness: () => Readiness;
   readonly metrics: Registry;
   /** The address at which browsers reach this server, when it is configured. */
@@ -85,7 +88,7 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...fileRoutes(planes.files, planes.maxFileBytes),
     ...frontEndRoutes(frontEnd),
     ...executionEnvironmentRoutes(planes.environments),
-    ...notebookSessionRoutes(sessions),
+    ...notebookSessionRoutes(sessions, (workspaceId) => planes.files.quota.admitSession(workspaceId)),
     ...executionRoutes(executions, sessions, runs, waiting),
     ...workspaceListRoutes({
       runs,
@@ -116,6 +119,16 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...datasourceConnectionRoutes(datasources.datasources, connectionSchemaDocument),
     ...datasourceGrantRoutes(datasources.grants),
     ...auditRoutes(audit),
+    ...usageRoutes(async (workspaceId) => {
+      const { quota } = planes.files;
+      const [{ bytes, entries, isComplete, countedAtMs }, stored] = await Promise.all([
+        quota.usage(workspaceId),
+        planes.storedUsage.of(workspaceId),
+      ]);
+      const { maxBytes, maxEntries } = quota;
+      const countedAt = new Date(countedAtMs).toISOString();
+      return { files: { bytes, entries, complete: isComplete, countedAt, maxBytes, maxEntries }, stored };
+    }),
     ...keyRoutes(datasources.keys, (principal) => authenticator.isBound(principal)),
     ...meRoutes(identity.ownAccounts),
     ...workspaceRoutes(identity.workspaces, planes.workspaceDeletion),

@@ -122,6 +122,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     deletion,
     plane,
     sessions,
+    workspacesWithKernels: () => actors.residents().map(({ workspaceId }) => workspaceId),
     sessionList: new NotebookSessionList({
       store,
       actors,

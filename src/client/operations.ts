@@ -3,6 +3,7 @@ import type { AuditEntry } from '#src/wire/audit.ts';
 import type { AuditFilters } from '#src/wire/finding.ts';
 import type { Health, Readiness } from '#src/wire/operations.ts';
 import type { Page } from '#src/wire/shape.ts';
+import type { WorkspaceUsage } from '#src/wire/usage.ts';
 import { type Connection, path, type RequestOptions } from './connection.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
@@ -25,6 +26,9 @@ export function operations(connection: Connection) {
       connection.json<ActorDetail>({ method: 'GET', path: path`/api/v3/actors/${kind}/${id}`, ...options }),
     chart: (machine: string, options: RequestOptions = {}) =>
       connection.json<Chart>({ method: 'GET', path: path`/api/v3/charts/${machine}`, ...options }),
+    /** Resolves with what the workspace takes on the disk of the server. */
+    usage: (options: RequestOptions = {}) =>
+      connection.json<WorkspaceUsage>({ method: 'GET', path: '/api/v3/usage', ...options }),
     openapi: (options: RequestOptions = {}) =>
       connection.json<Readonly<Record<string, unknown>>>({
         method: 'GET',

@@ -60,4 +60,18 @@ export const SESSION_SETTINGS = {
     default: '0',
     description: 'Most open event streams of one workspace; 0 means no limit.',
   }),
+  workspaceFilesMb: setting({
+    env: 'TROUPE_WORKSPACE_FILES_MB',
+    kind: integer(0, 16_777_216),
+    default: '0',
+    unit: 'MiB',
+    description:
+      'Most disk space that the files of one workspace may take. Beyond it, requests store no files and no session is opened; notebooks that are open can still write. 0 means no limit.',
+  }),
+  workspaceMaxFiles: setting({
+    env: 'TROUPE_WORKSPACE_MAX_FILES',
+    kind: integer(0, 10_000_000),
+    default: '0',
+    description: 'Most files and folders in the folder of one workspace, likewise; 0 means no limit.',
+  }),
 } as const;

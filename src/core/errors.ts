@@ -138,6 +138,7 @@ const ENTRIES = {
   record_damaged: { status: 500, title: 'What was stored is damaged on the disk' },
   unavailable: { status: 503, title: 'The server cannot accept this request now' },
   storage_full: { status: 507, title: 'The disk of the server is full' },
+  file_quota_exceeded: { status: 507, title: 'The files of the workspace have reached their quota' },
   at_capacity: { status: 503, title: 'The server has reached its session limit' },
 } as const satisfies Readonly<Record<string, CatalogueEntry>>;
 

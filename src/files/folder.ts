@@ -24,15 +24,20 @@ export class Folder implements AsyncDisposable {
   }
 
   /**
-   * Opens the folder that `names` lead to from `root`, which only the server can exchange. With `make`, missing folders are
-   * made. Rejects with the system's error when there is no such folder, or a link is on the way.
+   * Opens the folder that `names` lead to from `root`, which only the server can exchange. With `beforeMake`, missing folders
+   * are made, after it has resolved for each. Rejects with the system's error when there is no such folder, or a link is on
+   * the way.
    */
-  static async open(root: string, names: readonly string[], { make = false } = {}): Promise<Folder> {
+  static async open(
+    root: string,
+    names: readonly string[],
+    beforeMake?: () => Promise<void>,
+  ): Promise<Folder> {
     let folder = new Folder(await open(root, O_RDONLY | O_DIRECTORY), root);
     for (const name of names) {
       const parent = folder;
       try {
-        folder = make ? await parent.#enterOrMake(name) : await parent.#enter(name);
+        folder = await parent.#enterOrMake(name, beforeMake);
       } finally {
         await parent[Symbol.asyncDispose]();
       }
@@ -43,6 +48,11 @@ export class Folder implements AsyncDisposable {
   /** Returns the path of an entry. Whoever uses it must not follow a link there. */
   at(name: string): string {
     return `${this.#place}/${name}`;
+  }
+
+  /** Returns the path of an entry whose name need not be text. */
+  atBytes(name: Uint8Array): Buffer {
+    return Buffer.concat([Buffer.from(`${this.#place}/`), name]);
   }
 
   /** Returns the path of the folder itself, for listing it. */
@@ -73,23 +83,26 @@ export class Folder implements AsyncDisposable {
     if (uid !== 0) await made.chown(uid, gid);
   }
 
-  async #enter(name: string): Promise<Folder> {
-    const path = this.at(name);
-    return new Folder(await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), path);
+  /** Opens the folder in this one that has the name. Rejects with the system's error. */
+  async enter(name: string | Uint8Array): Promise<Folder> {
+    const path = typeof name === 'string' ? this.at(name) : this.atBytes(name);
+    const handle = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    return new Folder(handle, path.toString());
   }
 
-  async #enterOrMake(name: string): Promise<Folder> {
+  async #enterOrMake(name: string, beforeMake: (() => Promise<void>) | undefined): Promise<Folder> {
     try {
-      return await this.#enter(name);
+      return await this.enter(name);
     } catch (error) {
-      if (Object(error).code !== 'ENOENT') throw error;
+      if (beforeMake === undefined || Object(error).code !== 'ENOENT') throw error;
     }
+    await beforeMake();
     let isNew = true;
     await mkdir(this.at(name), { mode: FOLDER_MODE }).catch((error: unknown) => {
       if (Object(error).code !== 'EEXIST') throw error;
       isNew = false;
     });
-    const folder = await this.#enter(name);
+    const folder = await this.enter(name);
     if (!isNew) return folder;
     await this.give(folder.handle);
     await this.handle.sync();

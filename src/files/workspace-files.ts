@@ -8,8 +8,10 @@ import { type FileHandle, lstat, open, rename, rmdir, unlink } from 'node:fs/pro
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { FileEntry } from '#src/wire/files.ts';
+import { countFiles, type FileCount } from './file-count.ts';
 import { fileFailure, notAFile } from './file-failure.ts';
 import { parseFilePath, UPLOAD_PREFIX } from './file-path.ts';
+import { FileQuota, type FileQuotaOptions } from './file-quota.ts';
 import { entryOf, fileTag } from './file-record.ts';
 import { Folder } from './folder.ts';
 import { KeyedLock } from './keyed-lock.ts';
@@ -26,16 +28,26 @@ export type StateCheck = (etag: string | undefined) => void;
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 const FILE_MODE = 0o644;
+/** How many entries are counted at most, if no quota asks for more: some ten seconds of processor time. */
+const MAX_COUNTED_ENTRIES = 1_000_000;
 
 export class WorkspaceFiles {
   readonly #rootOf: (workspaceId: WorkspaceId) => string;
   /** One change of a file at a time, so that of two requests with the same condition one is refused. */
   readonly #changes = new KeyedLock();
   readonly #uploads = new Set<string>();
+  readonly quota: FileQuota;
 
   /** `rootOf` returns the folder of a workspace, which exists. */
-  constructor(rootOf: (workspaceId: WorkspaceId) => string) {
+  constructor(
+    rootOf: (workspaceId: WorkspaceId) => string,
+    quota: Omit<FileQuotaOptions, 'count'> = { maxBytes: 0, maxEntries: 0 },
+  ) {
     this.#rootOf = rootOf;
+    this.quota = new FileQuota({
+      ...quota,
+      count: (workspaceId) => this.#count(workspaceId, quota.maxEntries),
+    });
   }
 
   /** Returns whether this entry of a folder is of an upload that is under way. */
@@ -44,8 +56,12 @@ export class WorkspaceFiles {
   }
 
   /** Opens the folder that these names lead to. Rejects with the system's error. */
-  folder(workspaceId: WorkspaceId, names: readonly string[], options?: { make: boolean }): Promise<Folder> {
-    return Folder.open(this.#rootOf(workspaceId), names, options);
+  folder(
+    workspaceId: WorkspaceId,
+    names: readonly string[],
+    beforeMake?: () => Promise<void>,
+  ): Promise<Folder> {
+    return Folder.open(this.#rootOf(workspaceId), names, beforeMake);
   }
 
   /** Opens a file for reading. Rejects with `not_found`, or `not_a_file` for anything but a file. */
@@ -79,15 +95,22 @@ export class WorkspaceFiles {
   ): Promise<{ entry: FileEntry; isNew: boolean }> {
     const [names, name] = split(path);
     try {
-      requireReplaceable(await this.#status(workspaceId, names, name), check);
-      await using folder = await this.folder(workspaceId, names, { make: true });
+      const found = await this.#status(workspaceId, names, name);
+      requireReplaceable(found, check);
+      using charge = this.quota.charge(workspaceId);
+      await charge.file(found && freedBytes(found));
+      await using folder = await this.folder(workspaceId, names, () => charge.folder());
       await using upload = await Upload.begin(folder, this.#uploads);
-      for await (const piece of content) await upload.write(piece);
+      for await (const piece of content) {
+        await charge.bytes(piece.byteLength);
+        await upload.write(piece);
+      }
       await upload.sync();
       return await this.#changes.hold(`${workspaceId}/${path}`, async () => {
         const before = await statusIn(folder, name);
         requireReplaceable(before, check);
         const status = await upload.moveTo(name);
+        charge.settle(before && freedBytes(before));
         const entry = entryOf(path, status);
         if (entry === undefined) throw notAFile();
         return { entry, isNew: before === undefined };
@@ -110,12 +133,20 @@ export class WorkspaceFiles {
         else if (status.isDirectory())
           throw notAFile('This is a folder: a slash at its end deletes it, once it is empty.');
         else await unlink(folder.at(name));
+        this.quota.release(workspaceId, isFolder ? 0 : freedBytes(status));
         await folder.handle.sync();
       });
     } catch (error) {
       if (Object(error).code === 'ENOTEMPTY') throw notAFile('The folder is not empty.');
       throw fileFailure(error);
     }
+  }
+
+  async #count(workspaceId: WorkspaceId, maxEntries: number): Promise<FileCount> {
+    return countFiles(await this.folder(workspaceId, []), {
+      maxEntries: Math.max(MAX_COUNTED_ENTRIES, maxEntries + 1),
+      isLeftOut: (name) => this.isUploading(name),
+    });
   }
 
   async #status(workspaceId: WorkspaceId, names: readonly string[], name: string) {
@@ -196,6 +227,11 @@ async function statusIn(folder: Folder, name: string): Promise<BigIntStats | und
     if (Object(error).code === 'ENOENT') return undefined;
     throw error;
   }
+}
+
+/** Returns what is free on the disk once this name is gone. */
+function freedBytes({ blocks, nlink }: BigIntStats): number {
+  return nlink > 1n ? 0 : Number(blocks) * 512;
 }
 
 function requireReplaceable(status: BigIntStats | undefined, check: StateCheck): void {

@@ -1,4 +1,5 @@
 import type { Workspace } from '#src/wire/identity.ts';
+import type { WorkspaceUsage } from '#src/wire/usage.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
@@ -41,4 +42,56 @@ export const workspaces: CommandGroup = (program, { terminal, connect, wantsJson
       printList(terminal, await collect(connect(command).workspaces.each()), COLUMNS, wantsJson(command));
     });
   examples(list, ['troupe workspace list']);
+  const usage = group
+    .command('usage')
+    .description('show how much the workspace takes on the disk of the server')
+    .action(async (_, command) => {
+      const found = await connect(command).usage();
+      if (wantsJson(command)) printJson(terminal, found);
+      else printList(terminal, rowsOf(found), USAGE_COLUMNS, false);
+    });
+  examples(usage, ['troupe workspace usage', 'troupe workspace usage --workspace ws_01… --json']);
 };
+
+interface UsageRow {
+  readonly of: string;
+  readonly bytes: number;
+  readonly entries?: number;
+  readonly quota?: string;
+}
+const USAGE_COLUMNS: readonly Column<UsageRow>[] = [
+  { title: 'of', of: ({ of }) => of },
+  { title: 'size', of: ({ bytes }) => sizeText(bytes) },
+  { title: 'count', of: ({ entries }) => entries?.toString() ?? null },
+  { title: 'quota', of: ({ quota }) => quota ?? null },
+];
+
+function rowsOf({ files, stored }: WorkspaceUsage): UsageRow[] {
+  const { maxBytes, maxEntries } = files;
+  const quota = [
+    ...(maxBytes === null ? [] : [sizeText(maxBytes)]),
+    ...(maxEntries === null ? [] : [`${maxEntries} entries`]),
+  ].join(', ');
+  return [
+    {
+      of: files.complete ? 'files' : 'files (at least)',
+      bytes: files.bytes,
+      entries: files.entries,
+      quota: quota || 'none',
+    },
+    { of: 'store', bytes: stored.bytes, entries: stored.records },
+    { of: '  notebooks', bytes: stored.notebooks },
+    { of: '  runs', bytes: stored.runs },
+    { of: '  assets', bytes: stored.assets },
+    { of: '  conversations', bytes: stored.conversations },
+    { of: '  audit', bytes: stored.audit },
+    { of: '  other', bytes: stored.other },
+  ];
+}
+
+/** Returns a size for people, in binary units. */
+function sizeText(bytes: number): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const power = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), units.length - 1);
+  return `${power === 0 ? bytes : (bytes / 1024 ** power).toFixed(1)} ${units[power]}`;
+}

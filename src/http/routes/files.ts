@@ -84,7 +84,14 @@ export function fileRoutes(files: WorkspaceFiles, maxFileBytes: number): readonl
           headers: { ...ETAG_HEADER, location: 'The path of the file in this API.' },
         },
       },
-      errors: ['not_a_file', 'file_inaccessible', 'precondition_failed', 'stale_update', 'body_too_large'],
+      errors: [
+        'not_a_file',
+        'file_inaccessible',
+        'precondition_failed',
+        'stale_update',
+        'body_too_large',
+        'file_quota_exceeded',
+      ],
       async handle({ principal, params: { path }, headers, content }) {
         const { entry, isNew } = await files.write(principal.workspaceId, path, content, (etag) =>
           requireState(headers, () => etag),

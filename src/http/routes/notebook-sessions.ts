@@ -1,4 +1,4 @@
-import type { EnvironmentId, NotebookId } from '#src/core/ids.ts';
+import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import { NotebookStreamEventSchema } from '#src/wire/events.ts';
 import { NotebookSessionSchema, OpenNotebookSessionSchema } from '#src/wire/session.ts';
@@ -13,8 +13,11 @@ import {
   streamResponses,
 } from './event-streams.ts';
 
-/** Notebook sessions. */
-export function notebookSessionRoutes(sessions: NotebookSessions): readonly Route[] {
+/** Notebook sessions. `admit` rejects when the workspace may open none, because its files have reached their quota. */
+export function notebookSessionRoutes(
+  sessions: NotebookSessions,
+  admit: (workspaceId: WorkspaceId) => Promise<void>,
+): readonly Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -40,9 +43,11 @@ export function notebookSessionRoutes(sessions: NotebookSessions): readonly Rout
         'session_exists',
         'at_capacity',
         'quota_exceeded',
+        'file_quota_exceeded',
         'not_found',
       ],
-      handle({ principal, body }) {
+      async handle({ principal, body }) {
+        await admit(principal.workspaceId);
         const record = sessions.open(principal.workspaceId, {
           notebookId: body.notebookId as NotebookId,
           environmentId: body.environmentId as EnvironmentId,

@@ -1,0 +1,40 @@
+/** Counts the files of workspaces while their kernels live, if there is a quota: notebook code writes files unseen. */
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { FileQuota } from '#src/files/file-quota.ts';
+
+const INTERVAL_MS = 10_000;
+
+export interface FileQuotaWatchOptions {
+  readonly quota: Pick<FileQuota, 'isSet' | 'refresh'>;
+  /** Yields the workspaces in which kernels live, some more than once. */
+  readonly inUse: () => Iterable<WorkspaceId>;
+  readonly onFault: (error: unknown) => void;
+}
+
+export class FileQuotaWatch implements Disposable {
+  readonly #options: FileQuotaWatchOptions;
+  readonly #timer: NodeJS.Timeout | undefined;
+  #isCounting = false;
+
+  constructor(options: FileQuotaWatchOptions) {
+    this.#options = options;
+    if (!options.quota.isSet) return;
+    this.#timer = setInterval(() => void this.sweep().catch(options.onFault), INTERVAL_MS).unref();
+  }
+
+  /** Counts what is due, one workspace after the other. */
+  async sweep(): Promise<void> {
+    if (this.#isCounting) return;
+    this.#isCounting = true;
+    try {
+      for (const workspaceId of new Set(this.#options.inUse()))
+        await this.#options.quota.refresh(workspaceId, INTERVAL_MS);
+    } finally {
+      this.#isCounting = false;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+}

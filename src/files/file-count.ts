@@ -1,0 +1,111 @@
+/**
+ * Counts what the files of a workspace take on the disk while notebook code works in them. Links are not followed: see
+ * `folder.ts`. Names are taken as bytes, because notebook code can make names that are not text.
+ */
+import type { Dir } from 'node:fs';
+import { lstat, opendir } from 'node:fs/promises';
+import type { Folder } from './folder.ts';
+
+/** What the files of a workspace take. */
+export interface FileCount {
+  /** What the file system has allocated for the files, as `du` counts it; 512 bytes are one unit. */
+  readonly bytes: number;
+  /** Files, folders, and whatever else has a name. */
+  readonly entries: number;
+  /** False when something was left out: a folder that is too deep or cannot be read, or entries beyond `maxEntries`. */
+  readonly isComplete: boolean;
+}
+
+export interface FileCountOptions {
+  /** The count ends after this many entries. */
+  readonly maxEntries: number;
+  /** Whether the entry is to be left out. */
+  readonly isLeftOut: (name: string) => boolean;
+}
+
+/** Each level of folders that is open takes two descriptors. */
+const MAX_DEPTH = 64;
+/** How many files the thread pool is asked about at once. */
+const FILES_AT_ONCE = 16;
+const NAMES_AT_ONCE = 256;
+const SECTOR_BYTES = 512;
+
+/** Resolves with what is in `folder` and the folders in it. Takes ownership of `folder`. */
+export async function countFiles(folder: Folder, options: FileCountOptions): Promise<FileCount> {
+  const count = new Count(options);
+  await count.enter(folder, 1);
+  return { bytes: Math.ceil(count.bytes), entries: count.entries, isComplete: count.isComplete };
+}
+
+class Count {
+  readonly #options: FileCountOptions;
+  bytes = 0;
+  entries = 0;
+  isComplete = true;
+
+  constructor(options: FileCountOptions) {
+    this.#options = options;
+  }
+
+  async enter(opened: Folder, depth: number): Promise<void> {
+    await using folder = opened;
+    let files: string[] = [];
+    const count = async () => {
+      const sizes = await Promise.all(files.map((name) => allocatedBytes(folder, name)));
+      this.bytes = sizes.reduce((sum, size) => sum + size, this.bytes);
+      files = [];
+    };
+    for await (const { name, isFolder, isFile } of this.#entriesOf(folder)) {
+      if (isFolder) await this.#enterInto(folder, name, depth);
+      else if (isFile) files.push(name);
+      if (files.length === FILES_AT_ONCE) await count();
+      if (this.entries >= this.#options.maxEntries) {
+        this.isComplete = false;
+        break;
+      }
+    }
+    await count();
+  }
+
+  async *#entriesOf(folder: Folder) {
+    let names: Dir;
+    try {
+      names = await opendir(folder.place, { encoding: 'latin1', bufferSize: NAMES_AT_ONCE });
+    } catch {
+      this.isComplete = false;
+      return;
+    }
+    for await (const entry of names) {
+      if (this.#options.isLeftOut(entry.name)) continue;
+      this.entries++;
+      yield { name: entry.name, isFolder: entry.isDirectory(), isFile: entry.isFile() };
+    }
+  }
+
+  async #enterInto(folder: Folder, name: string, depth: number): Promise<void> {
+    if (depth === MAX_DEPTH) {
+      this.isComplete = false;
+      return;
+    }
+    const inner = await folder.enter(Buffer.from(name, 'latin1')).catch((error: unknown) => {
+      if (!isGone(error)) this.isComplete = false;
+      return undefined;
+    });
+    if (inner !== undefined) await this.enter(inner, depth + 1);
+  }
+}
+
+/** Returns the file's share of what it takes: each of its names has the same. 0 when it is gone. */
+async function allocatedBytes(folder: Folder, name: string): Promise<number> {
+  try {
+    const { blocks, nlink } = await lstat(folder.atBytes(Buffer.from(name, 'latin1')));
+    return (blocks * SECTOR_BYTES) / Math.max(nlink, 1);
+  } catch {
+    return 0;
+  }
+}
+
+/** Returns whether what had the name is not there any more, or is something else than a folder now. */
+function isGone(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(Object(error).code);
+}

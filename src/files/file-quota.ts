@@ -1,0 +1,294 @@
+/**
+ * How much the files of each workspace take, and the quota of that. What requests store is charged at once; what notebook code
+ * writes is found by counting. A request is refused only after another count, so that what was deleted meanwhile is noticed, unless
+ * the last one took so long that there is none yet: a workspace is counted for a tenth of the time at most.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { AppError } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { FileCount } from './file-count.ts';
+
+export interface FileQuotaOptions {
+  /** In bytes and in entries (files and folders); 0 means no limit. */
+  readonly maxBytes: number;
+  readonly maxEntries: number;
+  /** Counts what is there, without uploads that are under way. */
+  readonly count: (workspaceId: WorkspaceId) => Promise<FileCount>;
+  /** Called when a count finds a workspace over its quota, and when one does no longer. */
+  readonly onChange?: (workspaceId: WorkspaceId, usage: FileUsage, isOver: boolean) => void;
+}
+
+/** What the files of a workspace take, by the latest count and what requests have changed since. */
+export interface FileUsage extends FileCount {
+  /** When the count ended, in milliseconds since 1970. */
+  readonly countedAtMs: number;
+}
+
+/** From one count to the next pass at least so many times as long as it takes. */
+const PAUSE_FACTOR = 10;
+/** How old a count may be that is shown. */
+const SHOWN_AGE_MS = 5_000;
+/** Counts that are older are made again for the next request, which waits for it if the last one was quick. */
+const STALE_MS = 1_000;
+const QUICK_MS = 100;
+/** How long a request waits for a count, or until one may begin. */
+const MAX_WAIT_MS = 1_000;
+/** File systems give out blocks of this size. */
+const BLOCK_BYTES = 4096;
+
+/** What is known of one workspace. Everything but `usage` has changed since that was counted. */
+interface Account {
+  usage: FileUsage | undefined;
+  /** What requests have stored, less what they have deleted. */
+  readonly changed: { bytes: number; entries: number };
+  /** What uploads that are under way have taken. */
+  readonly held: { bytes: number; entries: number };
+  counting: Promise<void> | undefined;
+  /** When the latest count began and how long it took, by the monotonic clock. */
+  beganAtMs: number;
+  tookMs: number;
+  isOver: boolean;
+}
+
+/** What a request needs in addition; `freedBytes` will be free once it has ended. */
+interface Need {
+  readonly bytes: number;
+  readonly entries: number;
+  readonly freedBytes: number;
+}
+const NOTHING: Need = { bytes: 0, entries: 0, freedBytes: 0 };
+
+export class FileQuota {
+  readonly #options: FileQuotaOptions;
+  readonly #accounts = new Map<WorkspaceId, Account>();
+
+  constructor(options: FileQuotaOptions) {
+    this.#options = options;
+  }
+
+  /** Whether there is any limit. Without one nothing is counted but for `usage`. */
+  get isSet(): boolean {
+    return this.#options.maxBytes > 0 || this.#options.maxEntries > 0;
+  }
+
+  get maxBytes(): number | null {
+    return this.#options.maxBytes || null;
+  }
+
+  get maxEntries(): number | null {
+    return this.#options.maxEntries || null;
+  }
+
+  /** Resolves with what the files take, counted within the last seconds, or as soon as it may be counted again. */
+  async usage(workspaceId: WorkspaceId): Promise<FileUsage> {
+    const account = this.#account(workspaceId);
+    if (account.usage === undefined || performance.now() - account.beganAtMs > SHOWN_AGE_MS)
+      await this.#recount(workspaceId, account);
+    const { usage } = account;
+    if (usage === undefined) throw new Error('The files of a workspace could not be counted.');
+    const { bytes, entries } = total(account);
+    return { ...usage, bytes: Math.max(bytes, 0), entries: Math.max(entries, 0) };
+  }
+
+  /** Begins to charge an upload. Disposing of the charge gives back what was not settled. */
+  charge(workspaceId: WorkspaceId): Charge {
+    const account = this.#account(workspaceId);
+    return new Charge(account, (need) => this.#hold(workspaceId, account, need));
+  }
+
+  /** Notes what a request has deleted. */
+  release(workspaceId: WorkspaceId, bytes: number): void {
+    const { changed } = this.#account(workspaceId);
+    changed.bytes -= blocksOf(bytes);
+    changed.entries -= 1;
+  }
+
+  /**
+   * Rejects with `file_quota_exceeded` when the files have outgrown the quota. Waits a second at most for a count that
+   * nobody has made yet.
+   */
+  async admitSession(workspaceId: WorkspaceId): Promise<void> {
+    if (!this.isSet) return;
+    const account = this.#account(workspaceId);
+    if (account.usage === undefined) {
+      const counted = this.#recount(workspaceId, account);
+      await Promise.race([counted, pause(MAX_WAIT_MS, undefined, { ref: false })]);
+    }
+    if (account.usage !== undefined) await this.#hold(workspaceId, account, NOTHING);
+  }
+
+  /** Counts the workspace again unless that was done within `ms`. */
+  async refresh(workspaceId: WorkspaceId, ms: number): Promise<void> {
+    const account = this.#account(workspaceId);
+    if (performance.now() - account.beganAtMs >= ms) await this.#recount(workspaceId, account);
+  }
+
+  #account(workspaceId: WorkspaceId): Account {
+    const known = this.#accounts.get(workspaceId);
+    if (known !== undefined) return known;
+    const account: Account = {
+      usage: undefined,
+      changed: { bytes: 0, entries: 0 },
+      held: { bytes: 0, entries: 0 },
+      counting: undefined,
+      beganAtMs: Number.NEGATIVE_INFINITY,
+      tookMs: 0,
+      isOver: false,
+    };
+    this.#accounts.set(workspaceId, account);
+    return account;
+  }
+
+  /** Takes this much at once if there is room for it. Rejects with `file_quota_exceeded`. */
+  async #hold(workspaceId: WorkspaceId, account: Account, need: Need): Promise<void> {
+    const askedAtMs = performance.now();
+    if (this.isSet && this.#isStale(account)) {
+      const counted = this.#recount(workspaceId, account);
+      if (account.usage === undefined || account.tookMs < QUICK_MS) await counted;
+    }
+    if (!this.#fits(account, need) && account.beganAtMs < askedAtMs) {
+      const waitMs = nextAtMs(account) - askedAtMs;
+      if (waitMs > 0 && waitMs <= MAX_WAIT_MS) await pause(waitMs);
+      await this.#recount(workspaceId, account);
+    }
+    if (!this.#fits(account, need)) throw this.#refusal(account);
+    account.held.bytes += need.bytes;
+    account.held.entries += need.entries;
+  }
+
+  #isOver({ bytes, entries, isComplete }: FileCount): boolean {
+    const { maxBytes, maxEntries } = this.#options;
+    const isBeyond = (maxBytes > 0 && bytes > maxBytes) || (maxEntries > 0 && entries > maxEntries);
+    return isBeyond || (this.isSet && !isComplete);
+  }
+
+  #isStale({ usage, beganAtMs }: Account): boolean {
+    return usage === undefined || performance.now() - beganAtMs > STALE_MS;
+  }
+
+  #fits(account: Account, need: Need): boolean {
+    if (!this.isSet) return true;
+    const { maxBytes, maxEntries } = this.#options;
+    const used = total(account);
+    return (
+      account.usage?.isComplete !== false &&
+      (maxBytes === 0 || used.bytes + need.bytes - need.freedBytes <= maxBytes) &&
+      (maxEntries === 0 || used.entries + need.entries <= maxEntries)
+    );
+  }
+
+  #refusal(account: Account): AppError {
+    const { maxBytes, maxEntries } = this.#options;
+    const { usage, changed } = account;
+    const bytes = (usage?.bytes ?? 0) + changed.bytes;
+    const entries = (usage?.entries ?? 0) + changed.entries;
+    const limits = [
+      ...(maxBytes > 0 ? [`${bytes} of ${maxBytes} bytes`] : []),
+      ...(maxEntries > 0 ? [`${entries} of ${maxEntries} files and folders`] : []),
+    ];
+    const uncounted =
+      usage?.isComplete === false
+        ? ' Not everything could be counted: folders are too deep, cannot be read, or hold too much.'
+        : '';
+    return new AppError(
+      'file_quota_exceeded',
+      `The files of this workspace have ${limits.join(' and ')}.${uncounted} Delete files, or ask the operator for more.`,
+    );
+  }
+
+  /** Counts the workspace, or waits for the count that is under way, but begins none before its time. */
+  #recount(workspaceId: WorkspaceId, account: Account): Promise<void> {
+    if (account.counting !== undefined) return account.counting;
+    if (performance.now() < nextAtMs(account)) return Promise.resolve();
+    account.counting = this.#count(workspaceId, account).finally(() => {
+      account.counting = undefined;
+    });
+    return account.counting;
+  }
+
+  async #count(workspaceId: WorkspaceId, account: Account): Promise<void> {
+    account.beganAtMs = performance.now();
+    const before = { ...account.changed };
+    const count = await this.#options.count(workspaceId);
+    account.tookMs = performance.now() - account.beganAtMs;
+    account.usage = { ...count, countedAtMs: Date.now() };
+    // What was changed while it was counted may be in the count or not: it is charged until the next one.
+    account.changed.bytes -= before.bytes;
+    account.changed.entries -= before.entries;
+    const isOver = this.#isOver(account.usage);
+    if (isOver !== account.isOver) this.#options.onChange?.(workspaceId, account.usage, isOver);
+    account.isOver = isOver;
+  }
+}
+
+/** What one upload takes of its workspace's quota. */
+export class Charge implements Disposable {
+  readonly #account: Account;
+  readonly #hold: (need: Need) => Promise<void>;
+  #bytes = 0;
+  #entries = 0;
+  #size = 0;
+  /** What the file that is replaced takes. */
+  #freedBytes = 0;
+
+  constructor(account: Account, hold: (need: Need) => Promise<void>) {
+    this.#account = account;
+    this.#hold = hold;
+  }
+
+  /** Takes the name of a folder that is about to be made. Rejects with `file_quota_exceeded`. */
+  async folder(): Promise<void> {
+    await this.#take(0, 1);
+  }
+
+  /** Takes the name of the file, unless one of so many bytes is replaced, which will be free. Rejects as `folder` does. */
+  async file(replacedBytes: number | undefined): Promise<void> {
+    this.#freedBytes = blocksOf(replacedBytes ?? 0);
+    if (replacedBytes === undefined) await this.#take(0, 1);
+  }
+
+  /** Takes what the next bytes of the file need. Rejects as `folder` does. */
+  async bytes(count: number): Promise<void> {
+    this.#size += count;
+    const more = blocksOf(this.#size) - this.#bytes;
+    if (more > 0) await this.#take(more, 0);
+  }
+
+  /** Notes that the file is stored, in place of one with so many bytes; undefined when there was none. */
+  settle(replacedBytes: number | undefined): void {
+    const { changed } = this.#account;
+    changed.bytes += this.#bytes - blocksOf(replacedBytes ?? 0);
+    changed.entries += this.#entries;
+    this[Symbol.dispose]();
+  }
+
+  async #take(bytes: number, entries: number): Promise<void> {
+    await this.#hold({ bytes, entries, freedBytes: this.#freedBytes });
+    this.#bytes += bytes;
+    this.#entries += entries;
+  }
+
+  [Symbol.dispose](): void {
+    this.#account.held.bytes -= this.#bytes;
+    this.#account.held.entries -= this.#entries;
+    this.#bytes = 0;
+    this.#entries = 0;
+  }
+}
+
+/** Returns what a file of this size takes on the disk. */
+function blocksOf(bytes: number): number {
+  return Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES;
+}
+
+/** Returns when the workspace may be counted again. */
+function nextAtMs({ beganAtMs, tookMs }: Account): number {
+  return beganAtMs + PAUSE_FACTOR * tookMs;
+}
+
+function total({ usage, changed, held }: Account): { readonly bytes: number; readonly entries: number } {
+  return {
+    bytes: (usage?.bytes ?? 0) + changed.bytes + held.bytes,
+    entries: (usage?.entries ?? 0) + changed.entries + held.entries,
+  };
+}

@@ -1,0 +1,23 @@
+import type { WorkspaceId } from '#src/core/ids.ts';
+import { type WorkspaceUsage, WorkspaceUsageSchema } from '#src/wire/usage.ts';
+import { ok } from '../reply/reply.ts';
+import { defineRoute, type Route } from '../route.ts';
+
+/** What the workspace takes on the disk. */
+export function usageRoutes(usage: (workspaceId: WorkspaceId) => Promise<WorkspaceUsage>): readonly Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/v3/usage',
+      operationId: 'getUsage',
+      summary: 'Read how much the workspace takes on the disk',
+      description:
+        'The files of the workspace with their quota, and its records by what they are of. Both are counted in the background, ' +
+        'so the answer may take a while for a workspace with a great deal in it, and be some seconds old.',
+      tags: ['Operations'],
+      access: { action: 'file.read' },
+      responses: { 200: { description: 'What the workspace takes.', schema: WorkspaceUsageSchema } },
+      handle: async ({ principal }) => ok(await usage(principal.workspaceId)),
+    }),
+  ];
+}

@@ -1,0 +1,45 @@
+/** How much a workspace takes on the disk of the server. */
+import Type from 'typebox';
+import { closed, nullable, Timestamp, type Wire } from './shape.ts';
+
+const bytes = (description: string) => Type.Integer({ description: `Bytes of ${description}.` });
+
+const FileUsageSchema = Type.Object(
+  {
+    bytes: Type.Integer({
+      description: 'What the file system has allocated for the files, as `du` counts it.',
+    }),
+    entries: Type.Integer({ description: 'Files, folders, links.' }),
+    complete: Type.Boolean({
+      description:
+        'False when something was not counted: folders that are more than 64 deep or cannot be read, or what lies beyond a ' +
+        'million entries. With a quota such a workspace counts as full.',
+    }),
+    countedAt: Timestamp,
+    maxBytes: nullable(Type.Integer({ description: 'The quota of `bytes`; null when there is none.' })),
+    maxEntries: nullable(Type.Integer({ description: 'The quota of `entries`; null when there is none.' })),
+  },
+  { $id: 'FileUsage', ...closed },
+);
+
+const StoredUsageSchema = Type.Object(
+  {
+    bytes: bytes('all records of the workspace, without their keys and what the store itself adds'),
+    records: Type.Integer({ description: 'How many there are.' }),
+    notebooks: bytes('notebooks and what their cells show last'),
+    runs: bytes('runs, with the outputs that are not assets'),
+    assets: bytes('large outputs and figures of runs'),
+    conversations: bytes('conversations with agents'),
+    audit: bytes('the audit'),
+    other: bytes('everything else: sessions, recorded answers, datasources, members'),
+    countedAt: Timestamp,
+  },
+  { $id: 'StoredUsage', ...closed },
+);
+export type StoredUsage = Wire<typeof StoredUsageSchema>;
+
+export const WorkspaceUsageSchema = Type.Object(
+  { files: FileUsageSchema, stored: StoredUsageSchema },
+  { $id: 'WorkspaceUsage', ...closed },
+);
+export type WorkspaceUsage = Wire<typeof WorkspaceUsageSchema>;
