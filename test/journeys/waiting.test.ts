@@ -104,9 +104,14 @@ test('a retry with the same idempotency key waits for the same run', async () =>
   assert.deepEqual([impatient.status, (impatient.body as SubmittedRun).runId], [202, runId]);
   const second = server.request('POST', `${path}?wait=60`, request);
   proceed();
-  for (const { status, body } of await Promise.all([first, second])) {
+  const answers = await Promise.all([first, second]);
+  for (const { status, body } of answers) {
     assert.deepEqual([status, (body as Run).id, (body as Run).status], [200, runId, 'completed']);
   }
+  assert.deepEqual(
+    [...answers, impatient].map(({ headers }) => headers['idempotency-replayed']),
+    [undefined, 'true', 'true'],
+  );
   const late = await server.request('POST', `${path}?wait=60`, request);
   assert.deepEqual([late.status, (late.body as Run).id], [200, runId]);
   assert.equal((await client.executions.list(notebook.id)).items.length, 1);

@@ -153,11 +153,11 @@ test('the operations that stream refer to the schema of every event, and every c
   for (const name of Object.keys(schemas)) assert.ok(used.has(name), `${name} is not used`);
 });
 
-test('every 429 and 503 has Retry-After, every tag a description, and no parameter is the transport’s', () => {
+test('every 429, 503 and 507 has Retry-After, every tag a description, and no parameter is the transport’s', () => {
   for (const { path, operation } of operations) {
     for (const [status, response] of Object.entries(asObject(operation.responses))) {
       const { 'Retry-After': retryAfter } = asObject(asObject(response).headers);
-      if (status === '429' || status === '503') assert.equal(asObject(retryAfter).required, true, path);
+      if (['429', '503', '507'].includes(status)) assert.equal(asObject(retryAfter).required, true, path);
     }
     const names = (Array.isArray(operation.parameters) ? operation.parameters : []).map(({ name }) => name);
     for (const name of names) assert.doesNotMatch(name, /^(host|x-forwarded-|authorization)/i, path);

@@ -54,6 +54,9 @@ export interface IdempotentAttempt {
   settle(reply: EncodedReply): void;
 }
 
+/** The header of an answer to a request that was carried out before. */
+export const REPLAYED = { 'idempotency-replayed': 'true' } as const;
+
 const MAX_KEY_CHARACTERS = 255;
 
 /** Returns the header's value. Throws `invalid_request` unless it is 1 to 255 visible ASCII characters. */
@@ -94,7 +97,7 @@ function stored(reply: EncodedReply): StoredReply {
 }
 
 function replayed({ status, headers, contentType, bytes }: StoredReply): BytesReply | EmptyReply {
-  const marked = { ...headers, 'idempotency-replayed': 'true' };
+  const marked = { ...headers, ...REPLAYED };
   if (contentType === '') return { kind: 'empty', status, headers: marked };
   return { kind: 'bytes', status, contentType, bytes, headers: marked };
 }

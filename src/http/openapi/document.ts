@@ -7,7 +7,7 @@ import { ComponentSchemas } from './component-schemas.ts';
 import { ERROR_SCHEMAS, FAILURE_SCHEMAS } from './error-schemas.ts';
 import { usualHeaderName } from './header-names.ts';
 import { errorsByStatus } from './operation-errors.ts';
-import { parametersOf } from './parameters.ts';
+import { parametersOf, takesIdempotencyKey } from './parameters.ts';
 import { RESPONSE_EXAMPLES } from './response-examples.ts';
 import { TAGS } from './tags.ts';
 
@@ -127,7 +127,8 @@ function responses(route: Route, schemas: ComponentSchemas): Record<string, Json
           schema: { type: 'string' },
         },
         ...headers(declared),
-        ...(status === 429 || status === 503 ? RETRY_AFTER : {}),
+        ...(takesIdempotencyKey(route) && status < 300 ? IDEMPOTENCY_REPLAYED : {}),
+        ...(RETRIED_LATER.has(status) ? RETRY_AFTER : {}),
       },
       ...content(declared, codes, schemas),
       ...(codes.length > 0 && { 'x-error-codes': codes }),
@@ -169,6 +170,16 @@ function headers(declared: ResponseSpec | undefined): Json {
     named.map(([name, description]) => [usualHeaderName(name), { description, schema: { type: 'string' } }]),
   );
 }
+
+/** Statuses of refusals after which the same request may succeed. */
+const RETRIED_LATER: ReadonlySet<number> = new Set([429, 503, 507]);
+
+const IDEMPOTENCY_REPLAYED: Json = {
+  'Idempotency-Replayed': {
+    description: '`true` when the request was carried out before, with the same idempotency key.',
+    schema: { type: 'string' },
+  },
+};
 
 const RETRY_AFTER: Json = {
   'Retry-After': {

@@ -8,6 +8,11 @@ type Json = Readonly<Record<string, unknown>>;
 const OF_TRANSPORT: ReadonlySet<string> = new Set(['host', 'x-forwarded-proto']);
 const TEXT: Json = { type: 'string' };
 
+/** Returns whether a request may carry an idempotency key. */
+export function takesIdempotencyKey({ method, access }: Route): boolean {
+  return method === 'POST' && typeof access !== 'string';
+}
+
 /** Returns the parameters of an operation: path, query and headers. */
 export function parametersOf(route: Route, schemas: ComponentSchemas): Json[] {
   return [
@@ -36,7 +41,7 @@ export function parametersOf(route: Route, schemas: ComponentSchemas): Json[] {
         ...(route.requiredHeaders?.includes(name) && { required: true }),
         schema: TEXT,
       })),
-    ...(route.method === 'POST' && route.access !== 'public' ? [IDEMPOTENCY_KEY] : []),
+    ...(takesIdempotencyKey(route) ? [IDEMPOTENCY_KEY] : []),
     REQUEST_ID,
   ];
 }

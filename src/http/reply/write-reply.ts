@@ -59,7 +59,8 @@ const GENERAL_BLOCKS: Readonly<Record<Varying, string>> = {
 };
 
 /** The headers of answers that a page may read in addition to the few that every page may. */
-const EXPOSED_HEADERS = 'content-disposition, content-range, etag, location, retry-after, x-request-id';
+const EXPOSED_HEADERS =
+  'content-disposition, content-range, etag, idempotency-replayed, location, retry-after, x-request-id';
 
 const STATUS_LINES = new Map(
   Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]),

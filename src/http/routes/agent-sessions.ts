@@ -168,7 +168,11 @@ export function agentSessionRoutes(
       body: PromptRequestSchema,
       query: WaitQuery,
       responses: {
-        200: { description: 'The run, which has ended within `wait` seconds.', schema: RunSchema },
+        200: {
+          description: 'The run, which has ended within `wait` seconds.',
+          schema: RunSchema,
+          headers: ETAG_HEADER,
+        },
         202: {
           description: 'The run was stored and has started.',
           schema: SubmittedRunSchema,

@@ -4,6 +4,7 @@ import type { RunRepository } from '#src/runs/run-repository.ts';
 import { SessionRunsQuery } from '#src/wire/finding.ts';
 import { ExecutionRequestSchema, RunSchema, SubmittedRunSchema, WaitQuery } from '#src/wire/run.ts';
 import { pageSchema } from '#src/wire/shape.ts';
+import { ETAG_HEADER } from '../reply/entity-tag.ts';
 import { accepted, encodedJson } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import type { RunWaiting } from './run-waiting.ts';
@@ -32,7 +33,11 @@ export function executionRoutes(
       body: ExecutionRequestSchema,
       query: WaitQuery,
       responses: {
-        200: { description: 'The run, which has ended within `wait` seconds.', schema: RunSchema },
+        200: {
+          description: 'The run, which has ended within `wait` seconds.',
+          schema: RunSchema,
+          headers: ETAG_HEADER,
+        },
         202: {
           description: 'The run was stored and has started.',
           schema: SubmittedRunSchema,

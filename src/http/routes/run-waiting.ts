@@ -1,6 +1,7 @@
 /** Replies that wait for the end of a run, so that a simple client needs one request and no event stream. */
 import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
+import { REPLAYED } from '../idempotency/idempotency.ts';
 import { type READ_CONDITION, tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
 import {
   type BytesReply,
@@ -45,18 +46,27 @@ export class RunWaiting {
 
   /** Returns the run once it has ended, or `accepted` when the time is over: a request has submitted the run. */
   submitted<Value>(request: WaitingRequest, runId: string, accepted: PlainReply<Value>): Reply<Value> {
-    return this.#waiting(request, runId, accepted, (isOver) => {
-      if (!isOver) return accepted;
-      const { reply, tag } = this.#read(request, runId);
-      return tagged(reply, tag);
-    });
+    return this.#submitted(request, runId, accepted, {});
   }
 
   /** As `submitted`, for a retry of the request that submitted the run. */
   resumed(request: WaitingRequest, first: BytesReply | EmptyReply): Reply {
     const runId = submittedRunOf(first);
     if (runId === undefined || !this.#runs.exists(request.principal.workspaceId, runId)) return first;
-    return this.submitted(request, runId, first);
+    return this.#submitted(request, runId, first, REPLAYED);
+  }
+
+  #submitted<Value>(
+    request: WaitingRequest,
+    runId: string,
+    accepted: PlainReply<Value>,
+    headers: Readonly<Record<string, string>>,
+  ): Reply<Value> {
+    return this.#waiting(request, runId, accepted, (isOver) => {
+      if (!isOver) return accepted;
+      const { reply, tag } = this.#read(request, runId);
+      return tagged({ ...reply, headers }, tag);
+    });
   }
 
   #waiting<Value>(
