@@ -65,9 +65,9 @@ export class AgentSessions {
 
   /**
    * Opens a new conversation or one that is saved; `isNew` is false when it was open already, in this environment with
-   * this binding. Throws `invalid_request`, `not_found`, `unknown_model`, `conversation_read_only`,
-   * `conversation_not_shared`, `binding_differs`,
-   * `notebook_not_ready`, `environment_differs`, `environment_closed` or `session_exists`; nothing has changed then.
+   * this binding. Throws, and nothing has changed then, `invalid_request`, `not_found`, `unknown_model`, `binding_differs`,
+   * `conversation_read_only`, `conversation_not_shared`, `notebook_not_ready` and what the states of environment and session
+   * refuse.
    */
   open(
     principal: Principal,
@@ -88,7 +88,7 @@ export class AgentSessions {
     this.#ensureAwake(session);
     const peek = actors.peek(session);
     const isOpen = statusOf(peek) !== 'closed';
-    const isSame = peek !== undefined && isOpen && peek.snapshot.context.environmentId === environmentId;
+    const isSame = isOpen && peek?.snapshot.context.environmentId === environmentId;
     const binding = notebookSessionId === null ? null : sessionId;
     const open = { type: 'open', environmentId, notebookSessionId: binding, at: timestamp() } as const;
     if (!isSame) {
@@ -109,6 +109,13 @@ export class AgentSessions {
   /** Throws `not_found`, or `conversation_read_only`. */
   checkUse(principal: Principal, sessionId: string): void {
     this.#options.access.usable(principal, sessionId);
+  }
+
+  /** Returns whether the session is closed. Throws `not_found`. */
+  isClosed(principal: Principal, sessionId: string): boolean {
+    const { access, actors } = this.#options;
+    access.readable(principal, sessionId);
+    return statusOf(actors.peek({ workspaceId: principal.workspaceId, id: sessionId })) === 'closed';
   }
 
   /** Makes a member the owner of a conversation. Throws what `ConversationAccess.handOver` throws. */
@@ -220,8 +227,7 @@ export class AgentSessions {
     { id, notebookSessionId }: OpenAgentRequest,
   ): ConversationRecord | undefined {
     const { access, store, isBeingDeleted } = this.#options;
-    const isKnown = store.get(conversationRecords, principal.workspaceId, sessionId) !== undefined;
-    if (!isKnown) {
+    if (store.get(conversationRecords, principal.workspaceId, sessionId) === undefined) {
       if (id != null && notebookSessionId == null) throw notFound('/id');
       if (isBeingDeleted(principal.workspaceId, sessionId)) {
         const detail = 'What was said here before is still being deleted. Try again in a moment.';
@@ -278,8 +284,7 @@ export class AgentSessions {
     const { store, conversations } = this.#options;
     const record = store.get(conversationRecords, workspaceId, sessionId);
     if (record === undefined) throw notFound();
-    const live = conversations.of({ workspaceId, id: sessionId });
-    const entries = live.entries.map(({ entry }) => entry);
+    const entries = conversations.of({ workspaceId, id: sessionId }).entries.map(({ entry }) => entry);
     return { ...this.#summary(workspaceId, sessionId, record), entries };
   }
 

@@ -99,8 +99,8 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...codeRoutes(notebooks.codeCalls),
     ...agentSessionRoutes(agents.sessions, agents.prompts, waiting),
     ...eventTicketRoutes(identity.tickets, {
-      notebook: ({ workspaceId }, sessionId) => sessions.known(workspaceId, sessionId),
-      agent: (principal, sessionId) => agents.access.readable(principal, sessionId),
+      notebook: ({ workspaceId }, sessionId) => sessions.isClosed(workspaceId, sessionId),
+      agent: (principal, sessionId) => agents.sessions.isClosed(principal, sessionId),
     }),
     ...agentSessionGrantRoutes(agents.access),
     ...modelRoutes({ models: agents.models, keys: agents.keys, test: agents.testModel }),

@@ -89,6 +89,11 @@ export class NotebookSessions {
     this.#peek({ workspaceId, id: sessionId });
   }
 
+  /** Returns whether the session is closed, and wakes nothing. Throws `not_found`. */
+  isClosed(workspaceId: WorkspaceId, sessionId: string): boolean {
+    return statusOf(this.#peek({ workspaceId, id: sessionId })) === 'closed';
+  }
+
   /**
    * Wakes a session that is not closed and returns its id. Throws `not_found`, and what `open` throws when there are too
    * many.

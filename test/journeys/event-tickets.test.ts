@@ -78,6 +78,27 @@ test('a ticket of a conversation is for those who may read it', async () => {
   assert.match(await stream.text(), /"type":"session\.closed"/);
 });
 
+test('a closed session has no tickets, and one that was issued before opens nothing', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  const { environmentId } = notebook;
+  const { sessionId } = await client.agentSessions.open({ environmentId, notebookSessionId: notebook.id });
+  const early = [
+    await client.notebookSessions.eventTicket(notebook.id),
+    await client.agentSessions.eventTicket(sessionId),
+  ];
+  await notebook.close();
+  for (const { url } of early) assert.equal(await statusOf(url), 204);
+  for (const kind of ['notebook-sessions', 'agent-sessions']) {
+    const path = `/api/v3/${kind}/${notebook.id}/event-tickets`;
+    const { status, body } = await server.request('POST', path);
+    assert.deepEqual([status, Object(body).code], [409, 'session_closed']);
+  }
+  await client.notebookSessions.open({ notebookId: notebook.id, environmentId });
+  const { url } = await client.notebookSessions.eventTicket(notebook.id);
+  assert.equal(await statusOf(url), 200);
+  await notebook.close();
+});
+
 test('with a ticket, a subscriber continues after the event that the query names', async () => {
   const notebook = await openNotebook(server, { a: 'print("missed")' });
   const events = await notebook.events();

@@ -1,4 +1,5 @@
 import { timestamp } from '#src/core/clock.ts';
+import { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { EventTicketSchema } from '#src/wire/event-ticket.ts';
 import { EmptyBodySchema } from '#src/wire/shape.ts';
@@ -13,24 +14,24 @@ export interface TicketIssuer {
   ): { readonly ticket: string; readonly expiresAtMs: number };
 }
 
-/** Throws `not_found` when the caller may not know the session. */
-type RequireSession = (principal: Principal, sessionId: string) => void;
+/** Returns whether the session is closed. Throws `not_found` when the caller may not know of it. Wakes nothing. */
+type IsClosed = (principal: Principal, sessionId: string) => boolean;
 
 /** Tickets for the event streams of notebook sessions and of agent sessions. */
 export function eventTicketRoutes(
   tickets: TicketIssuer,
-  require: { readonly notebook: RequireSession; readonly agent: RequireSession },
+  isClosed: { readonly notebook: IsClosed; readonly agent: IsClosed },
 ): readonly Route[] {
   return [
     defineRoute({
-      ...shared(tickets, 'session.read', '/api/v3/notebook-sessions', require.notebook),
+      ...shared(tickets, 'session.read', '/api/v3/notebook-sessions', isClosed.notebook),
       path: '/api/v3/notebook-sessions/:sessionId/event-tickets',
       operationId: 'createNotebookEventTicket',
       summary: 'Get a ticket for the events of a notebook session',
       tags: ['Notebook sessions'],
     }),
     defineRoute({
-      ...shared(tickets, 'agent.read', '/api/v3/agent-sessions', require.agent),
+      ...shared(tickets, 'agent.read', '/api/v3/agent-sessions', isClosed.agent),
       path: '/api/v3/agent-sessions/:sessionId/event-tickets',
       operationId: 'createAgentEventTicket',
       summary: 'Get a ticket for the events of an agent session',
@@ -39,25 +40,39 @@ export function eventTicketRoutes(
   ];
 }
 
-function shared(tickets: TicketIssuer, action: string, root: string, require: RequireSession) {
+interface TicketRequest {
+  readonly principal: Principal;
+  readonly params: { readonly sessionId: string };
+}
+
+function shared(tickets: TicketIssuer, action: string, root: string, isClosed: IsClosed) {
   return {
     method: 'POST',
     description:
       '`EventSource` in browsers sends no headers. Open it with the `url` of the ticket instead: it works once, within a ' +
       'minute, for this stream only, with your rights, and the stream ends when your token does. `EventSource` cannot ' +
-      'reconnect with it: get another ticket then, and add `lastEventId` to its `url`.',
+      'reconnect with it: get another ticket then, and add `lastEventId` to its `url`. A closed session has no tickets: ' +
+      'nothing will happen in it any more.',
     access: { action },
     secretAnswer: true,
     body: EmptyBodySchema,
     optionalBody: true,
     responses: { 201: { description: 'The ticket. It is shown once.', schema: EventTicketSchema } },
-    errors: ['not_found', 'quota_exceeded'],
-    handle({ principal, params }: { principal: Principal; params: { readonly sessionId: string } }) {
+    errors: ['not_found', 'session_closed', 'quota_exceeded'],
+    checkAccess({ principal, params }: TicketRequest) {
+      isClosed(principal, params.sessionId);
+    },
+    handle({ principal, params }: TicketRequest) {
       const { sessionId } = params;
-      require(principal, sessionId);
+      if (isClosed(principal, sessionId)) throw closed(sessionId);
       const { ticket, expiresAtMs } = tickets.issue(principal, { action, sessionId });
       const url = `${root}/${encodeURIComponent(sessionId)}/events?ticket=${ticket}`;
       return json(201, { ticket, url, expiresAt: timestamp(expiresAtMs) });
     },
   } as const;
+}
+
+function closed(sessionId: string): AppError {
+  const detail = `The session ${sessionId} is closed, so nothing will happen on its stream. To follow it, open it again.`;
+  return new AppError('session_closed', detail);
 }
