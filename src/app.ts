@@ -53,6 +53,19 @@ export interface App extends AsyncDisposable {
   readonly bootstrapped: Bootstrapped;
   /** Resolves when kernels can be started; rejects when this Python cannot run them. */
   readonly kernelsReady: Promise<{ readonly confinement: string }>;
+  /** Returns what a drain has to end. */
+  readonly load: () => AppLoad;
+  /** Returns whether everything that was decided is on disk, so that ending now loses nothing. */
+  readonly isStored: () => boolean;
+}
+
+export interface AppLoad {
+  /** Notebook sessions with a kernel. */
+  readonly sessions: number;
+  /** Runs in progress, prompts of agents included. */
+  readonly runs: number;
+  /** Open event streams. */
+  readonly streams: number;
 }
 
 /**
@@ -277,6 +290,12 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     url: `http://${server.host.includes(':') ? `[${server.host}]` : server.host}:${server.port}`,
     bootstrapped: identity.bootstrapped,
     kernelsReady: prerequisites.kernelsReady,
+    load: () => ({
+      sessions: notebooks.workspacesWithKernels().length,
+      runs: runs.actors.residents().length,
+      streams: server.load().streams,
+    }),
+    isStored: () => store.durable() === undefined,
     async [Symbol.asyncDispose]() {
       isLeaving = true;
       if (config.drainS > 0) await new Promise((resolve) => setTimeout(resolve, config.drainS * 1000));

@@ -3,12 +3,14 @@ import './core/begin.ts'; // first: before anything is opened
 import type { App } from './app.ts';
 import { ConfigError, loadConfig } from './config.ts';
 import { findExposingLauncher } from './core/launcher.ts';
-import { openLog } from './core/log.ts';
+import { openLog, type RootLog } from './core/log.ts';
 import { Secret } from './core/secret.ts';
 import { becomeUndumpable } from './core/undumpable.ts';
 import { openPrerequisites } from './prerequisites.ts';
 
-const DRAIN_DEADLINE_MS = 4_800;
+/** How long a drain may take at most, without what is waited for before it, and for each session with a kernel in addition. */
+const DRAIN_BASE_MS = 4_800;
+const DRAIN_MS_PER_SESSION = 50;
 
 await main();
 
@@ -44,7 +46,7 @@ async function main(): Promise<void> {
         process.exit(1);
       },
     });
-    drainOnSignal(app, log.flush, config.drainS * 1000 + DRAIN_DEADLINE_MS);
+    drainOnSignal(app, log, config.drainS * 1000);
     announce(app, config.host);
     const { confinement } = await app.kernelsReady;
     say(`  kernels are confined ${confinement}`);
@@ -64,19 +66,40 @@ function load(): ReturnType<typeof loadConfig> {
   }
 }
 
-/** The first signal (SIGTERM, SIGINT or SIGHUP) drains the server. A second one, or a drain that takes too long, ends the process at once. */
-function drainOnSignal(app: AsyncDisposable, flush: () => void, deadlineMs: number): void {
+/**
+ * The first signal (SIGTERM, SIGINT or SIGHUP) drains the server; a second one ends the process at once, and so does the end of
+ * the time that fits the number of sessions. The exit status is 0 unless something was lost.
+ */
+function drainOnSignal(app: App, log: RootLog, leavingMs: number): void {
   let draining = false;
   const onSignal = (signal: NodeJS.Signals): void => {
     if (draining) process.exit(signal === 'SIGINT' ? 130 : 143);
     draining = true;
-    setTimeout(() => process.exit(1), deadlineMs).unref();
+    const { sessions, runs, streams } = app.load();
+    const deadlineMs = leavingMs + DRAIN_BASE_MS + sessions * DRAIN_MS_PER_SESSION;
+    log.info({ signal, sessions, runs, streams, deadlineMs }, 'the server drains');
+    const startedAt = performance.now();
+    const end = (isStored: boolean, message: string): never => {
+      const fields = { sessions, runs, ms: Math.round(performance.now() - startedAt) };
+      if (isStored) log.info(fields, message);
+      else
+        log.error(
+          fields,
+          `${message}, and what the disk did not take is lost; nothing of it was acknowledged`,
+        );
+      log.flush();
+      process.exit(isStored ? 0 : 1);
+    };
+    setTimeout(
+      () => end(app.isStored(), 'the server has stopped before all of its kernels'),
+      deadlineMs,
+    ).unref();
     app[Symbol.asyncDispose]().then(
-      () => {
-        flush();
-        process.exit(0);
+      () => end(true, 'the server has stopped'),
+      (error: unknown) => {
+        log.flush();
+        fail(`Stopping failed: ${error instanceof Error ? error.message : String(error)}`);
       },
-      (error: unknown) => fail(`Stopping failed: ${error instanceof Error ? error.message : String(error)}`),
     );
   };
   process.on('SIGTERM', onSignal);

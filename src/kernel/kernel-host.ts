@@ -60,7 +60,9 @@ const LAUNCH_TIMEOUT_MS = 30_000;
 const RESTART_PAUSES_MS = [0, 250, 1000, 2500, 5000];
 /** A host that ran this long was healthy: its end counts as the first one again. */
 const SOUND_AFTER_MS = 30_000;
+/** How long the host may take to end with all kernels, and for each of them in addition. */
 const STOP_MS = 2000;
+const STOP_MS_PER_KERNEL = 20;
 
 interface Waiter {
   readonly resolve: (zygote: ZygoteProcess) => void;
@@ -179,7 +181,8 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     const zygote = this.#zygote;
     if (zygote !== null) {
       zygote.stop();
-      const patience = setTimeout(() => zygote.kill(), STOP_MS);
+      const patienceMs = STOP_MS + this.#kernels.size * STOP_MS_PER_KERNEL;
+      const patience = setTimeout(() => zygote.kill(), patienceMs);
       await zygote.ended;
       clearTimeout(patience);
     }

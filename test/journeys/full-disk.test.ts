@@ -1,13 +1,13 @@
 /** A disk that a cell fills and frees again, under load: nothing is lost, nothing restarts, reads go on. */
 import assert from 'node:assert/strict';
-import { existsSync, statfsSync } from 'node:fs';
+import { existsSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { noSmallDisk, smallDisk } from '#test/support/small-disk.ts';
+import { fillDisk, noSmallDisk, smallDisk } from '#test/support/small-disk.ts';
 
 const CODE = 'x'.repeat(20_000);
 
@@ -78,6 +78,29 @@ test('a cell that fills the disk stops writes only, and they go on when the disk
   await server.end('SIGKILL');
   const again = await server.again();
   for (const id of load.created) assert.equal((await again.client.notebooks.get(id)).id, id);
+});
+
+test('a server that is told to stop while the disk is full says that the end of a run is lost, and exits with 1', {
+  skip: noSmallDisk,
+}, async (t) => {
+  const disk = smallDisk(t, 48);
+  const server = await startChildServer(t, {
+    TROUPE_DATA_DIR: join(disk, 'data'),
+    TROUPE_DISK_RESERVE_MB: '0',
+    TROUPE_DISK_WARN_MB: '0',
+  });
+  const notebook = await openNotebook(server, { a: 'import time; time.sleep(600)' });
+  const runId = await notebook.submit(['a']);
+  const file = fillDisk(disk);
+  assert.deepEqual(await server.end('SIGTERM'), { code: 1, signal: null });
+  assert.match(
+    String(server.log.at(-1)?.msg),
+    /what the disk did not take is lost; nothing of it was acknowledged$/,
+  );
+  rmSync(file);
+  const again = await server.again();
+  const { status, stale } = await again.client.runs.get(runId);
+  assert.deepEqual([status, stale], ['running', true]);
 });
 
 /** Creates notebooks and reads them, one after the other. */

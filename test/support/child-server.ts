@@ -8,7 +8,14 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Client, createClient } from '#src/client/client.ts';
 import { watchAnswers } from './answer-watch.ts';
-import { type Overrides, OWNER, type Owner, pythonOfTests, SETTINGS } from './server-fixture.ts';
+import {
+  type LogLine,
+  type Overrides,
+  OWNER,
+  type Owner,
+  pythonOfTests,
+  SETTINGS,
+} from './server-fixture.ts';
 
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url));
 
@@ -18,6 +25,8 @@ export interface ChildServer {
   readonly baseUrl: string;
   readonly dataDir: string;
   readonly client: Client;
+  /** The log so far. */
+  readonly log: readonly LogLine[];
   /** Sends the signal. Resolves with how the process ended. */
   end(signal: NodeJS.Signals): Promise<{ readonly code: number | null; readonly signal: string | null }>;
   /** Starts a new process on the same data. */
@@ -35,17 +44,19 @@ async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Pro
   const { PATH = '', HOME = '' } = process.env;
   const env = { PATH, HOME, ...SETTINGS, ...pythonOfTests(), TROUPE_DATA_DIR: dataDir, ...overrides };
   const child = spawn(process.execPath, [MAIN], { cwd: dataDir, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const ended = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
   owner.after(async () => {
     child.kill('SIGKILL');
     await ended;
   });
-  const baseUrl = await readyUrl(child);
+  const log: LogLine[] = [];
+  const baseUrl = await readyUrl(child, log);
   const { fetch } = await watchAnswers(baseUrl);
   return {
     pid: child.pid!,
     baseUrl,
     dataDir,
+    log,
     client: createClient({ baseUrl, accessToken: OWNER.token, workspaceId: OWNER.workspaceId, fetch }),
     async end(signal) {
       child.kill(signal);
@@ -57,13 +68,15 @@ async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Pro
 }
 
 /** Returns the URL from the log line `ready`. Rejects with the output when the process ends first. */
-function readyUrl(child: ChildProcess): Promise<string> {
+function readyUrl(child: ChildProcess, log: LogLine[]): Promise<string> {
   const printed: string[] = [];
   return new Promise((resolve, reject) => {
     createInterface({ input: child.stdout! }).on('line', (line) => {
       printed.push(line);
-      const { msg, url } = JSON.parse(line) as { msg: string; url?: string };
-      if (msg === 'ready' && url !== undefined) resolve(url);
+      const entry = JSON.parse(line) as LogLine;
+      log.push(entry);
+      const { msg, url } = entry;
+      if (msg === 'ready' && typeof url === 'string') resolve(url);
     });
     createInterface({ input: child.stderr! }).on('line', (line) => printed.push(line));
     child.once('exit', () => reject(new Error(`the server ended:\n${printed.join('\n')}`)));
