@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { type Endpoint, requestBytes } from './wire.ts';
 
 interface Wait {
-  readonly mark: Buffer;
+  readonly marks: readonly Buffer[];
   resolve(at: number): void;
   reject(error: Error): void;
 }
@@ -57,10 +57,10 @@ export class Feed {
     return { feed, seen };
   }
 
-  /** Resolves with the time (`performance.now()`) at which the next bytes with this mark arrived. */
-  until(mark: string): Promise<number> {
+  /** Resolves with the time (`performance.now()`) at which the next bytes with one of these marks arrived. */
+  until(...marks: string[]): Promise<number> {
     const seen = new Promise<number>((resolve, reject) => {
-      this.#waits.push({ mark: Buffer.from(mark), resolve, reject });
+      this.#waits.push({ marks: marks.map((mark) => Buffer.from(mark)), resolve, reject });
     });
     seen.catch(() => undefined); // a scenario that ends early does not wait for it
     return seen;
@@ -69,6 +69,11 @@ export class Feed {
   /** Stores all further bytes, for `events`. */
   keep(): void {
     this.#kept = [];
+  }
+
+  /** How many bytes are stored, with what HTTP adds to them. */
+  get keptBytes(): number {
+    return (this.#kept ?? []).reduce((sum, { length }) => sum + length, 0);
   }
 
   /** Returns the complete events among the stored bytes. */
@@ -98,13 +103,13 @@ export class Feed {
     }
     const at = performance.now();
     const bytes = this.#tail.length === 0 ? chunk : Buffer.concat([this.#tail, chunk]);
-    const open = this.#waits.filter(({ mark, resolve }) => {
-      if (!bytes.includes(mark)) return true;
+    const open = this.#waits.filter(({ marks, resolve }) => {
+      if (!marks.some((mark) => bytes.includes(mark))) return true;
       resolve(at);
       return false;
     });
     this.#waits = open;
-    const longest = open.reduce((most, { mark }) => Math.max(most, mark.length), 1);
+    const longest = Math.max(1, ...open.flatMap(({ marks }) => marks.map((mark) => mark.length)));
     this.#tail = Buffer.from(bytes.subarray(Math.max(0, bytes.length - longest + 1)));
   }
 }

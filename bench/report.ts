@@ -1,6 +1,6 @@
 /** Reports figures for programs (a line of JSON per scenario), for people (a table), and for the record (RESULTS.md). */
-import type { Machine } from './machine.ts';
 import { isMet, type Measure, type Target, type Unit } from './measure.ts';
+import type { Section } from './results-file.ts';
 import type { Scenario } from './scenario.ts';
 
 /** The figures of a scenario, or why there are none. */
@@ -41,25 +41,13 @@ export function table({ scenario, seconds, measures, error }: Outcome): string {
   );
 }
 
-/** Returns the content of RESULTS.md. */
-export function resultsMarkdown(machine: Machine, outcomes: readonly Outcome[]): string {
-  const lines = [
-    '# Results',
-    '',
-    'Written by `npm run bench -- --write`. Times in milliseconds; targets are those of this machine class.',
-    '',
-    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}, Linux ${machine.kernel}; ` +
-      `Node ${machine.node}, Python ${machine.python}; ${machine.date}, load ${machine.load} before the run.`,
-  ];
-  for (const { scenario, measures, error } of outcomes) {
-    lines.push('', `## ${scenario.name}`, '', `${scenario.title}.`, '');
-    if (error !== undefined) lines.push(`Failed: ${error}`);
-    else {
-      lines.push('| measured | figures | target | |', '| --- | --- | --- | --- |');
-      for (const measure of measures) lines.push(`| ${rowOf(measure).join(' | ')} |`);
-    }
-  }
-  return `${lines.join('\n')}\n`;
+/** Returns the section of RESULTS.md with an outcome. */
+export function sectionOf({ scenario, measures, error }: Outcome): Section {
+  const head = [`${scenario.title}.`, ''];
+  if (error !== undefined) return { heading: scenario.name, lines: [...head, `Failed: ${error}`] };
+  const rows = measures.map((measure) => `| ${rowOf(measure).join(' | ')} |`);
+  const table = ['| measured | figures | target | |', '| --- | --- | --- | --- |', ...rows];
+  return { heading: scenario.name, lines: [...head, ...table] };
 }
 
 function rowOf(measure: Measure): Row {
@@ -77,11 +65,15 @@ function describe({ of, limit, bound }: Target, unit: Unit): string {
   return `${of === 'value' ? '' : `${of} `}${bound === 'at most' ? '≤' : '≥'} ${withUnit(limit, unit)}`;
 }
 
-function withUnit(value: number, unit: Unit): string {
-  return unit === '/s' || unit === '%' || unit === '×' ? `${shown(value)}${unit}` : `${shown(value)} ${unit}`;
+/** Returns the value with three digits and its unit. */
+export function withUnit(value: number, unit: Unit): string {
+  return unit === '' || unit === '/s' || unit === '%' || unit === '×'
+    ? `${shown(value)}${unit}`
+    : `${shown(value)} ${unit}`;
 }
 
-function shown(value: number): string {
+/** Returns the value with three digits. */
+export function shown(value: number): string {
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en-US');
   return String(round(value));
 }

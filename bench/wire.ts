@@ -38,6 +38,15 @@ export function requestBytes(
   );
 }
 
+/** Returns the bytes of a request to a server that asks for no credentials. `headers` are whole lines. */
+export function plainRequest(method: string, path: string, body?: unknown, headers = ''): Buffer {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const framing = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n`;
+  return Buffer.from(
+    `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${headers}${method === 'GET' ? '' : framing}\r\n${text}`,
+  );
+}
+
 /** Splits the bytes of a connection into responses. All have a length, except event streams. */
 export class AnswerReader {
   #rest: Buffer | undefined;
@@ -63,12 +72,13 @@ export class AnswerReader {
   }
 }
 
-/** uWebSockets.js writes the length as the last header, so it is searched from the end. */
+/** The length is searched from the end, because uWebSockets.js writes it last. */
 function lengthOf(bytes: Buffer, head: number): number {
-  const at = bytes.lastIndexOf('ontent-', head);
-  if (at < 0 || (bytes[at + 7]! | 32) !== 0x6c) return 0;
+  let at = bytes.lastIndexOf('ontent-', head);
+  while (at > 0 && (bytes[at + 7]! | 32) !== 0x6c) at = bytes.lastIndexOf('ontent-', at - 1);
+  if (at <= 0) return 0;
   let length = 0;
-  for (let i = at + 15; i < head; i++) length = length * 10 + bytes[i]! - 48;
+  for (let i = at + 15; bytes[i]! >= 48; i++) length = length * 10 + bytes[i]! - 48;
   return length;
 }
 

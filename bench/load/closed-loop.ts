@@ -15,12 +15,18 @@ export interface ClosedLoop {
   readonly forMs: number;
   /** The status that every response must have. */
   readonly expect: number;
+  /** Where in the request eight digits stand that are replaced by a number of the request's own. */
+  readonly numberAt?: number;
+  /** The number of the first request; 0 when absent. */
+  readonly firstNumber?: number;
 }
 
 /** What was measured. */
 export interface LoopResult {
   readonly perSecond: number;
   readonly latenciesMs: Float64Array;
+  /** The number of the last request. */
+  readonly lastNumber: number;
   /** Start and end of counting, in wall-clock milliseconds. */
   readonly from: number;
   readonly to: number;
@@ -40,19 +46,21 @@ export function runClosedLoop(loop: ClosedLoop, counting: () => void = () => und
   });
 }
 
-function load({ port, request, connections, warmUpMs, forMs, expect }: ClosedLoop): void {
+function load(loop: ClosedLoop): void {
+  const { port, request, connections, warmUpMs, forMs, expect, numberAt } = loop;
   const latencies = new Float64Array(MAX_SAMPLES);
   const bytes = Buffer.from(request);
   const shared = Buffer.allocUnsafe(64 * 1024);
   const sockets: Socket[] = [];
   let count = 0;
+  let number = loop.firstNumber ?? 0;
   let isCounting = false;
   for (let i = 0; i < connections; i++) {
     const reader = new AnswerReader();
     let sentAt = 0;
     const next = () => {
       sentAt = performance.now();
-      socket.write(bytes);
+      socket.write(numberAt === undefined ? bytes : numbered(bytes, numberAt, number++));
     };
     const onAnswer = (status: number) => {
       if (status !== expect) throw new Error(`An answer has the status ${status}.`);
@@ -83,12 +91,20 @@ function load({ port, request, connections, warmUpMs, forMs, expect }: ClosedLoo
       const result: LoopResult = {
         perSecond: count / seconds,
         latenciesMs: latencies.slice(0, count),
+        lastNumber: number,
         from,
         to: Date.now(),
       };
       parentPort?.postMessage(result);
     }, forMs);
   }, warmUpMs);
+}
+
+/** Returns a copy with the number in it: a socket may still hold the bytes of the request before. */
+function numbered(request: Buffer, at: number, number: number): Buffer {
+  const copy = Buffer.from(request);
+  copy.write(String(number).padStart(8, '0'), at, 'latin1');
+  return copy;
 }
 
 if (!isMainThread) load(workerData as ClosedLoop);

@@ -1,0 +1,99 @@
+/** Takes the samples of one comparison: all servers in turns, so that a busy moment of the machine affects all of them. */
+import { spreadOf } from '../measure.ts';
+import type { Aside, Comparison, Trial } from './comparison.ts';
+import type { Contestant, ContestantName, Subject } from './subject.ts';
+
+/** A server that runs. */
+export interface Competitor {
+  readonly contestant: Contestant;
+  readonly subject: Subject;
+}
+
+/** What was measured of one server. */
+export interface Figures {
+  readonly name: ContestantName;
+  /** The samples of each round. Empty when there are none, with the reason in `absent`. */
+  readonly rounds: readonly (readonly number[])[];
+  readonly asides: readonly Aside[];
+  readonly absent?: string;
+}
+
+/** What was measured of all servers. */
+export interface ComparisonOutcome {
+  readonly comparison: Comparison;
+  readonly figures: readonly Figures[];
+  readonly seconds: number;
+}
+
+interface Entry {
+  readonly name: ContestantName;
+  readonly trial: Trial;
+  readonly rounds: (readonly number[])[];
+  failure?: string;
+}
+
+/** A server that fails in a comparison has no figures in it; the others go on. */
+export async function compare(
+  comparison: Comparison,
+  competitors: readonly Competitor[],
+  { quick, rounds }: { readonly quick: boolean; readonly rounds: number },
+): Promise<ComparisonOutcome> {
+  const startedAt = performance.now();
+  const entries: Entry[] = [];
+  const absent: Figures[] = [];
+  for (const { contestant, subject } of competitors) {
+    const { name } = contestant;
+    const missing = (reason: string) => absent.push({ name, rounds: [], asides: [], absent: reason });
+    try {
+      const trial = await comparison.begin(subject, contestant, quick);
+      if (trial === undefined) missing(comparison.absent?.[name] ?? 'it has nothing of the kind');
+      else entries.push({ name, trial, rounds: [] });
+    } catch (error) {
+      missing(messageOf(error));
+    }
+  }
+  const perRound = quick ? (comparison.quickPerRound ?? comparison.perRound) : comparison.perRound;
+  for (let round = 0; round <= rounds; round++) {
+    for (const entry of turned(entries, round)) await takeRound(entry, perRound, round === 0);
+  }
+  const figures = entries.map(({ name, trial, rounds, failure }): Figures => {
+    const reason = failure ?? (rounds.length === 0 ? comparison.absent?.[name] : undefined);
+    return {
+      name,
+      rounds,
+      asides: trial.asides?.() ?? [],
+      ...(reason === undefined ? {} : { absent: reason }),
+    };
+  });
+  for (const { trial } of entries) await trial.end().catch(() => undefined); // a session that has failed
+  return { comparison, figures: [...figures, ...absent], seconds: (performance.now() - startedAt) / 1000 };
+}
+
+/** Takes one round of samples. Those of the first one are for warming up and are discarded. */
+async function takeRound(entry: Entry, perRound: number, isFirst: boolean): Promise<void> {
+  if (entry.failure !== undefined) return;
+  const samples: number[] = [];
+  try {
+    for (let i = 0; i < perRound; i++) samples.push(...(await entry.trial.sample()));
+  } catch (error) {
+    entry.failure = messageOf(error);
+    entry.rounds.length = 0;
+    return;
+  }
+  if (!isFirst && samples.length > 0) entry.rounds.push(samples);
+}
+
+/** Returns the entries in another order for each round: who comes after whom is no advantage then. */
+function turned<T>(all: readonly T[], by: number): readonly T[] {
+  const start = all.length === 0 ? 0 : by % all.length;
+  return [...all.slice(start), ...all.slice(0, start)];
+}
+
+function messageOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';
+}
+
+/** Returns the compared statistic of each round. */
+export function perRound({ statistic }: Comparison, { rounds }: Figures): readonly number[] {
+  return rounds.map((samples) => spreadOf(samples)[statistic ?? 'p50']);
+}

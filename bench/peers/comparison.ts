@@ -1,0 +1,44 @@
+/** One thing that all servers are asked to do, and how far ahead of them Troupe should be. */
+import type { Unit } from '../measure.ts';
+import type { Contestant, ContestantName, Subject } from './subject.ts';
+
+/** What is asked of Troupe, as ratios within one run: absolute times differ from machine to machine. */
+export interface RatioTargets {
+  /** How many times ahead of the better of the peers as they are shipped. */
+  readonly peer?: number;
+  /** How far from the limit: of times at most this multiple, of rates at least this share. */
+  readonly limit?: number;
+  /** Whether the 99th percentile must not be above that of the better peer. */
+  readonly tail?: boolean;
+}
+
+/** A further figure of a trial, such as the memory that it took. */
+export interface Aside {
+  readonly label: string;
+  readonly unit: Unit;
+  readonly value: number;
+}
+
+/** A server that is prepared for one comparison. */
+export interface Trial {
+  /** Does it once. Returns one sample, or several that belong together. */
+  sample(): Promise<readonly number[]>;
+  asides?(): readonly Aside[];
+  end(): Promise<void>;
+}
+
+export interface Comparison {
+  readonly name: string;
+  readonly title: string;
+  readonly unit: 'ms' | '/s';
+  /** The statistic of a round's samples that is compared; the median unless it is given. */
+  readonly statistic?: 'p99';
+  /** Samples of one round, of a whole and of a quick run. */
+  readonly perRound: number;
+  readonly quickPerRound?: number;
+  readonly targets: RatioTargets;
+  /** Why some servers have no figure. */
+  readonly absent?: Partial<Record<ContestantName, string>>;
+  /** Returns undefined for a server that cannot do it. */
+  begin(subject: Subject, contestant: Contestant, quick: boolean): Promise<Trial | undefined>;
+}

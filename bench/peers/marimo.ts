@@ -1,0 +1,224 @@
+/** marimo's own server, driven as its front end and its agents drive it: sessions over a WebSocket, orders over HTTP. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort, startChildServer } from '../child-server.ts';
+import { expected, plainRequest, Wire } from '../wire.ts';
+import { Signals } from './signals.ts';
+import type { Contestant, Repeated, Session, Subject } from './subject.ts';
+import { upgradeBytes, WebSocketLine } from './websocket.ts';
+
+/** Names of messages that are looked at; of `cell-op` only what was printed. */
+const READY = 'kernel-ready';
+const ENDED = 'completed-run';
+const DIED = 'banner';
+const CELL = 'cell-op';
+const MESSAGE_NAME = /^\{"op": "([a-z-]+)"/;
+/** The end of a streamed answer. */
+const LAST_CHUNK = '0\r\n\r\n';
+
+/** Returns marimo's server as it is shipped. */
+export function marimo(python: string): Contestant {
+  return { name: 'marimo', title: "marimo's own server, as shipped", launch: () => launch(python) };
+}
+
+async function launch(python: string): Promise<Subject> {
+  const home = mkdtempSync(join(tmpdir(), 'bench-marimo-'));
+  const port = await freePort();
+  const child = startChildServer({
+    program: python,
+    args: [
+      ...['-m', 'marimo', '--yes', 'edit', '--headless', '--no-token', '--skip-update-check', '--no-sandbox'],
+      ...['--no-skew-protection', '--host', '127.0.0.1', '--port', String(port), home],
+    ],
+    cwd: home,
+    env: { PATH: process.env.PATH ?? '', HOME: home },
+    port,
+  });
+  const end = async () => {
+    await child.end();
+    rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+  };
+  try {
+    const firstAnswerMs = (await child.answeredAt('/health')) - child.startedAt;
+    const server = new MarimoServer(port, home);
+    return {
+      pid: child.pid,
+      firstAnswerMs,
+      prepare: async (codes) => server.prepare(codes),
+      reads: () => server.reads(),
+      creates: async () => server.creates(),
+      subscription: (session) => server.subscription(session as MarimoSession),
+      end,
+    };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+class MarimoServer {
+  readonly port: number;
+  readonly #home: string;
+  #notebooks = 0;
+
+  constructor(port: number, home: string) {
+    this.port = port;
+    this.#home = home;
+  }
+
+  prepare(codes: readonly string[]): () => Promise<MarimoSession> {
+    const number = this.#notebooks++;
+    const file = join(this.#home, `notebook${number}.py`);
+    writeFileSync(file, notebookFile(codes));
+    return () => MarimoSession.open(this, file, `s_bench${number}`, codes);
+  }
+
+  async reads(): Promise<Repeated> {
+    const { id } = await this.prepare(['x = 1', 'x + 1'])();
+    const request = plainRequest('POST', '/api/kernel/read_code', {}, `marimo-session-id: ${id}\r\n`);
+    return { port: this.port, request, expect: 200 };
+  }
+
+  creates(): Repeated {
+    const boundary = 'bench-boundary';
+    const part = (name: string, value: string) =>
+      `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+    const file =
+      `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="made00000000.py"\r\n` +
+      `Content-Type: text/x-python\r\n\r\n${notebookFile(['x = 1'])}\r\n`;
+    const body = `${part('path', this.#home)}${part('type', 'notebook')}${part('name', 'made00000000.py')}${file}--${boundary}--\r\n`;
+    const request = Buffer.from(
+      `POST /api/files/create HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: multipart/form-data; boundary=${boundary}\r\n` +
+        `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    );
+    return { port: this.port, request, expect: 200, numberAt: request.indexOf('00000000') };
+  }
+
+  subscription({ id, file }: MarimoSession) {
+    const path = `/ws?session_id=${id}&file=${encodeURIComponent(file)}&kiosk=true`;
+    return { port: this.port, request: upgradeBytes(this.port, path) };
+  }
+}
+
+function notebookFile(codes: readonly string[]): string {
+  const cells = codes.map(
+    (code) => `@app.cell\ndef _():\n    ${code.replaceAll('\n', '\n    ')}\n    return\n`,
+  );
+  return `import marimo\n\napp = marimo.App()\n\n\n${cells.join('\n\n')}\n\nif __name__ == "__main__":\n    app.run()\n`;
+}
+
+class MarimoSession implements Session {
+  readonly id: string;
+  readonly file: string;
+  readonly #server: MarimoServer;
+  readonly #codes: readonly string[];
+  readonly #signals = new Signals();
+  #cellIds: readonly string[] = [];
+  #line: WebSocketLine | undefined;
+  #wire: Wire | undefined;
+  #received = 0;
+
+  private constructor(server: MarimoServer, file: string, id: string, codes: readonly string[]) {
+    this.#server = server;
+    this.file = file;
+    this.id = id;
+    this.#codes = codes;
+  }
+
+  static async open(server: MarimoServer, file: string, id: string, codes: readonly string[]) {
+    const session = new MarimoSession(server, file, id, codes);
+    const ready = session.#signals.next(READY);
+    session.#line = await WebSocketLine.open(
+      server.port,
+      `/ws?session_id=${id}&file=${encodeURIComponent(file)}`,
+      (message, at) => session.#take(message, at),
+    );
+    await ready;
+    return session;
+  }
+
+  async run(cell?: number): Promise<number> {
+    const ended = this.#signals.next(ENDED);
+    const cellIds = cell === undefined ? this.#cellIds : [this.#cellIds[cell]!];
+    const codes = cell === undefined ? this.#codes : [this.#codes[cell]!];
+    await this.#post('/api/kernel/run', { cellIds, codes });
+    return ended;
+  }
+
+  /** The answer is a stream of events, which ends 50 ms after the kernel has. */
+  call(code: string): Promise<number> {
+    const request = plainRequest(
+      'POST',
+      '/api/kernel/execute',
+      { code },
+      `marimo-session-id: ${this.id}\r\n`,
+    );
+    return new Promise((resolve, reject) => {
+      let tail = '';
+      const socket = connect({ port: this.#server.port, host: '127.0.0.1', noDelay: true }, () =>
+        socket.write(request),
+      );
+      socket.on('data', (chunk) => {
+        const at = performance.now();
+        tail = (tail + chunk.toString('latin1')).slice(-LAST_CHUNK.length);
+        if (!tail.endsWith(LAST_CHUNK)) return;
+        resolve(at);
+        socket.destroy();
+      });
+      socket.once('error', reject);
+      socket.once('close', () => reject(new Error('marimo has closed the connection of a code call.')));
+    });
+  }
+
+  printed(text: string): Promise<number> {
+    return this.#signals.next(`print ${text}`);
+  }
+
+  interrupt(): void {
+    this.#post('/api/kernel/interrupt', {}).catch(() => undefined);
+  }
+
+  async idle(): Promise<void> {
+    // `run` waits for the kernel.
+  }
+
+  lost(): Promise<number> {
+    return this.#signals.next(DIED);
+  }
+
+  collect(): () => number {
+    this.#received = 0;
+    return () => this.#received;
+  }
+
+  async close(): Promise<void> {
+    this.#line?.close();
+    await this.#post('/api/home/shutdown_session', { sessionId: this.id });
+    this.#wire?.close();
+  }
+
+  async #post(path: string, body: object): Promise<void> {
+    if (this.#wire === undefined || this.#wire.isClosed) this.#wire = await Wire.open(this.#server.port);
+    const request = plainRequest('POST', path, body, `marimo-session-id: ${this.id}\r\n`);
+    expected(await this.#wire.send(request), 200);
+  }
+
+  #take(message: Buffer, at: number): void {
+    const [, name = ''] = MESSAGE_NAME.exec(message.toString('latin1', 0, 60)) ?? [];
+    if (name === READY) {
+      const { data } = JSON.parse(message.toString('utf8')) as { data: { cell_ids: readonly string[] } };
+      this.#cellIds = data.cell_ids;
+    }
+    if (name === CELL) this.#print(message.toString('latin1'), at);
+    else this.#signals.give(name, at);
+  }
+
+  #print(text: string, at: number): void {
+    for (const waited of this.#signals.names()) {
+      if (waited.startsWith('print ') && text.includes(waited.slice(6))) this.#signals.give(waited, at);
+    }
+    if (text.length > 1_000) this.#received += text.split('x').length - 1;
+  }
+}

@@ -1,0 +1,65 @@
+/** What a comparison can do with each of the servers that it compares. Times are those of `performance.now()`. */
+
+/** A live session of one notebook, as a client of that server sees it. It does one thing at a time. */
+export interface Session {
+  /** Runs one cell, or all of them. Resolves with the time at which the client knew that it has ended, however it did. */
+  run(cell?: number): Promise<number>;
+  /** Runs code outside of the cells, as agents do. Resolves with the time of the answer. */
+  call(code: string): Promise<number>;
+  /** Resolves when this text has been printed. */
+  printed(text: string): Promise<unknown>;
+  /** Asks for the end of what runs; `run` resolves when it has ended. */
+  interrupt(): void;
+  /** Resolves when something can run again after an interrupt. */
+  idle(): Promise<unknown>;
+  /** Resolves with the time at which the client was told that the kernel has died. */
+  lost(): Promise<number>;
+  /** Starts to collect what is printed. Returns a function that tells how many characters of `x` have arrived. */
+  collect(): () => number;
+  close(): Promise<void>;
+}
+
+/** A request that is made again and again. */
+export interface Repeated {
+  readonly port: number;
+  readonly request: Buffer;
+  readonly expect: number;
+  /** Where in the request a number of eight digits stands that each request must have for itself. */
+  readonly numberAt?: number;
+}
+
+/** How one more client follows something. */
+export interface Subscription {
+  readonly port: number;
+  readonly request: Buffer;
+  /** The process that serves it, when it is not the subject's. */
+  readonly pid?: number;
+}
+
+/** A running server. What it cannot do is absent. */
+export interface Subject {
+  readonly pid: number;
+  /** Milliseconds from the start of the process to its first answer. */
+  readonly firstAnswerMs?: number;
+  /** Saves a notebook with these cells, and returns a function that opens a session on it, which resolves when it is ready. */
+  prepare?(codes: readonly string[]): Promise<() => Promise<Session>>;
+  /** Reads a saved notebook of two cells. */
+  reads?(): Promise<Repeated>;
+  /** Saves a new notebook with one cell. */
+  creates?(): Promise<Repeated>;
+  /** Returns the bytes that subscribe one more client to what a session prints. */
+  subscription?(session: Session): Subscription;
+  /** An event stream of the time, without a session. */
+  readonly clock?: Subscription;
+  end(): Promise<void>;
+}
+
+/** A server that can be started. */
+export interface Contestant {
+  readonly name: ContestantName;
+  /** What it is, for the results. */
+  readonly title: string;
+  launch(): Promise<Subject>;
+}
+
+export type ContestantName = 'troupe' | 'marimo' | 'jupyter' | 'jupyter-tuned' | 'limit';

@@ -1,0 +1,113 @@
+/** Troupe, driven as its own clients drive it: everything over HTTP, events from the session's stream. */
+import { type Api, MARK } from '../api.ts';
+import { Feed } from '../feed.ts';
+import { type LaunchedServer, launchServer } from '../server.ts';
+import { type Answer, decoded, expected, type Wire } from '../wire.ts';
+import type { Contestant, Session, Subject } from './subject.ts';
+
+/** Returns Troupe, from the file of its program. */
+export function troupe(main: string): Contestant {
+  return { name: 'troupe', title: 'Troupe', launch: async () => subject(await launchServer({ main })) };
+}
+
+function subject({ pid, firstAnswerMs, api, end }: LaunchedServer): Subject {
+  const { port } = api.endpoint;
+  return {
+    pid,
+    firstAnswerMs,
+    async prepare(codes) {
+      const id = await api.notebook(codes);
+      const open = api.openBytes(id, await api.environment());
+      return () => TroupeSession.open(api, id, open);
+    },
+    async reads() {
+      const id = await api.notebook(['x = 1', 'x + 1']);
+      return { port, request: api.bytes('GET', `/api/v3/notebooks/${id}`), expect: 200 };
+    },
+    async creates() {
+      const cells = [{ cell_id: 'a', code: 'x = 1' }];
+      const request = api.bytes('POST', '/api/v3/notebooks', { serialization: { cells } });
+      return { port, request, expect: 201 };
+    },
+    subscription: (session) => ({
+      port,
+      request: api.bytes('GET', `/api/v3/notebook-sessions/${(session as TroupeSession).id}/events`),
+    }),
+    end,
+  };
+}
+
+class TroupeSession implements Session {
+  readonly id: string;
+  readonly #api: Api;
+  #wire: Wire;
+  readonly #feed: Feed;
+  #ready: Promise<unknown> = Promise.resolve();
+  #runId = '';
+
+  private constructor(api: Api, id: string, wire: Wire, feed: Feed) {
+    this.#api = api;
+    this.id = id;
+    this.#wire = wire;
+    this.#feed = feed;
+  }
+
+  static async open(api: Api, id: string, open: Buffer): Promise<TroupeSession> {
+    const wire = await api.wire();
+    expected(await wire.send(open), 202);
+    const { feed, seen } = await Feed.open(api.endpoint, id, MARK.ready);
+    await seen[0];
+    return new TroupeSession(api, id, wire, feed);
+  }
+
+  async run(cell?: number): Promise<number> {
+    const ended = this.#feed.until(MARK.completed, MARK.failed, MARK.cancelled);
+    const request = this.#api.executeBytes(this.id, ...(cell === undefined ? [] : [`c${cell}`]));
+    const accepted = expected(await this.#send(request), 202);
+    this.#runId = decoded<{ runId: string }>(accepted).runId;
+    return ended;
+  }
+
+  async call(code: string): Promise<number> {
+    return expected(await this.#send(this.#api.codeBytes(this.id, code)), 200).at;
+  }
+
+  printed(text: string): Promise<number> {
+    return this.#feed.until(text);
+  }
+
+  interrupt(): void {
+    this.#ready = this.#feed.until(MARK.ready);
+    const request = this.#api.bytes('POST', `/api/v3/runs/${this.#runId}/cancel`, {});
+    this.#send(request).catch(() => undefined);
+  }
+
+  async idle(): Promise<void> {
+    await this.#ready;
+  }
+
+  lost(): Promise<number> {
+    return this.#feed.until(MARK.failed);
+  }
+
+  collect(): () => number {
+    this.#feed.keep();
+    return () =>
+      this.#feed
+        .events()
+        .filter(({ type }) => type === 'console-output')
+        .reduce((sum, { data }) => sum + String(data.text).split('x').length - 1, 0);
+  }
+
+  async close(): Promise<void> {
+    this.#feed.close();
+    this.#wire.close();
+    await this.#api.close(this.id);
+  }
+
+  /** The server closes a connection that was silent for ten seconds, while others have their turn. */
+  async #send(request: Buffer): Promise<Answer> {
+    if (this.#wire.isClosed) this.#wire = await this.#api.wire();
+    return this.#wire.send(request);
+  }
+}

@@ -1,0 +1,56 @@
+/** RESULTS.md: a preamble that people write, the machine, and a section for each thing that was measured. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Machine } from './machine.ts';
+
+/** A section: its heading without the hashes, and its lines. */
+export interface Section {
+  readonly heading: string;
+  readonly lines: readonly string[];
+}
+
+/** Above this load of the minute before the run, figures are not for comparison. */
+const BUSY_LOAD = 1;
+const MACHINE = /^Machine: .*$/m;
+
+/** The section with the ratios, which stays the first. */
+export const RATIOS_HEADING = 'Beside others';
+
+/** Writes these sections in place of those of the same name, and keeps the others. */
+export function writeResults(folder: string, machine: Machine, sections: readonly Section[]): void {
+  const path = join(folder, 'RESULTS.md');
+  const [preamble = '', ...old] = readFileSync(path, 'utf8').split(/^## /m);
+  const kept = new Map(old.map((text) => [text.slice(0, text.indexOf('\n')), `## ${text.trimEnd()}`]));
+  for (const { heading, lines } of sections) {
+    kept.set(heading, [`## ${heading}`, '', ...busyNote(machine), ...lines].join('\n'));
+  }
+  const ratios = kept.get(RATIOS_HEADING);
+  kept.delete(RATIOS_HEADING);
+  const parts = [
+    preamble.replace(MACHINE, `Machine: ${describe(machine)}`).trimEnd(),
+    ...(ratios === undefined ? [] : [ratios]),
+    ...kept.values(),
+  ];
+  writeFileSync(path, `${parts.join('\n\n')}\n`);
+}
+
+/** Writes a plot that a section shows. */
+export function writePlot(folder: string, name: string, svg: string): void {
+  mkdirSync(join(folder, 'plots'), { recursive: true });
+  writeFileSync(join(folder, 'plots', `${name}.svg`), svg);
+}
+
+function busyNote({ date, load }: Machine): readonly string[] {
+  if (load <= BUSY_LOAD) return [];
+  return [
+    `**Measured on ${date} beside other programs (load ${load}): these figures show that it works, and nothing else.**`,
+    '',
+  ];
+}
+
+function describe(machine: Machine): string {
+  return (
+    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}, Linux ${machine.kernel}; ` +
+    `Node ${machine.node}, Python ${machine.python}; ${machine.date}, load ${machine.load} before the run.`
+  );
+}
