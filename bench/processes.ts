@@ -34,6 +34,16 @@ export function mainThreadMs(pid: number): number {
   return Number(read(`/proc/${pid}/task/${pid}/schedstat`).split(' ')[0]) / 1e6;
 }
 
+/** Returns how often the threads of a process were switched, whether they waited or were interrupted. */
+export function contextSwitches(pid: number): number {
+  let sum = 0;
+  for (const thread of list(`/proc/${pid}/task`)) {
+    const status = read(`/proc/${pid}/task/${thread}/status`);
+    for (const [, count] of status.matchAll(/ctxt_switches:\s+(\d+)/g)) sum += Number(count);
+  }
+  return sum;
+}
+
 function childrenOf(pid: number): number[] {
   return list(`/proc/${pid}/task`).flatMap((thread) =>
     read(`/proc/${pid}/task/${thread}/children`).split(' ').filter(Boolean).map(Number),

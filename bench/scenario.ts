@@ -1,4 +1,7 @@
+import { tally } from './counting/tally.ts';
+import type { UnitOfWork } from './counting/unit.ts';
 import type { Measure } from './measure.ts';
+import { writeProfiles } from './profile/profiles.ts';
 import { type LaunchedServer, launchServer, type ServerSettings } from './server.ts';
 
 /** What a scenario works with. Everything that it starts through the stage ends with the scenario. */
@@ -20,13 +23,49 @@ export interface Scenario {
   /** Seconds after which the scenario fails. */
   readonly limitS: number;
   run(stage: Stage): Promise<readonly Measure[]>;
+  /** The work whose cost is counted and profiled, on a server of its own. */
+  readonly unit?: UnitOfWork;
 }
 
-/** Runs a scenario and returns its measures. Rejects when it takes longer than its limit. */
-export async function perform(
-  scenario: Scenario,
-  { quick, main }: { readonly quick: boolean; readonly main: string },
-): Promise<readonly Measure[]> {
+/** How scenarios are performed. */
+export interface Performance {
+  readonly quick: boolean;
+  /** The file of the server's program. */
+  readonly main: string;
+}
+
+/** Counting takes time of its own. */
+const COUNTING_LIMIT_S = 120;
+
+/** Runs a scenario, and counts what its work costs. Rejects when that takes longer than its limit. */
+export function perform(scenario: Scenario, how: Performance): Promise<readonly Measure[]> {
+  const { unit, limitS } = scenario;
+  return onStage(
+    scenario.name,
+    unit === undefined ? limitS : limitS + COUNTING_LIMIT_S,
+    how,
+    async (stage) => {
+      const measures = await scenario.run(stage);
+      if (unit === undefined) return measures;
+      return [...measures, ...(await tally(unit, stage.server, stage.quick))];
+    },
+  );
+}
+
+/** Writes profiles of the scenario's work instead of measuring it. Returns the paths; none when it has no work of the kind. */
+export function profile(scenario: Scenario, folder: string, how: Performance): Promise<readonly string[]> {
+  const { unit, name } = scenario;
+  return onStage(name, COUNTING_LIMIT_S, how, async ({ server, quick }) =>
+    unit === undefined ? [] : writeProfiles(name, unit, server, { folder, quick }),
+  );
+}
+
+async function onStage<T>(
+  name: string,
+  limitS: number,
+  { quick, main }: Performance,
+  act: (stage: Stage) => Promise<T>,
+): Promise<T> {
   const cleanUps: (() => unknown)[] = [];
   const stage: Stage = {
     quick,
@@ -39,9 +78,9 @@ export async function perform(
     count: (full, few = Math.max(3, Math.ceil(full / 10))) => (quick ? few : full),
     after: (cleanUp) => cleanUps.push(cleanUp),
   };
-  const limit = later(scenario.limitS * 1000, `${scenario.name} took longer than ${scenario.limitS} s`);
+  const limit = later(limitS * 1000, `${name} took longer than ${limitS} s`);
   try {
-    return await Promise.race([scenario.run(stage), limit.passed]);
+    return await Promise.race([act(stage), limit.passed]);
   } finally {
     limit.clear();
     for (const cleanUp of cleanUps.reverse()) await cleanUp();

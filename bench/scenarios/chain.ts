@@ -1,19 +1,42 @@
 import { MARK } from '../api.ts';
+import type { UnitOfWork } from '../counting/unit.ts';
 import { spread } from '../measure.ts';
 import type { Scenario } from '../scenario.ts';
 import { expected } from '../wire.ts';
 
 const CELLS = 100;
 
+const CODES = Array.from({ length: CELLS }, (_, i) => (i === 0 ? 'v0 = 1' : `v${i} = v${i - 1} + 1`));
+
+const unit: UnitOfWork = {
+  name: 'chain',
+  count: 30,
+  async prepare({ api }) {
+    const { id } = await api.session(CODES);
+    const feed = await api.follow(id);
+    const wire = await api.wire();
+    return {
+      feed,
+      async perform(count) {
+        for (let i = 0; i < count; i++) {
+          const completed = feed.until(MARK.completed);
+          expected(await wire.send(api.executeBytes(id)), 202);
+          await completed;
+        }
+      },
+    };
+  },
+};
+
 /** How long a chain of dependent cells takes. */
 export const chain: Scenario = {
   name: 'chain',
   title: `A chain of ${CELLS} cells, each using the one before: from the POST that runs all until the terminal status`,
   limitS: 60,
+  unit,
   async run(stage) {
     const { api } = await stage.server();
-    const codes = Array.from({ length: CELLS }, (_, i) => (i === 0 ? 'v0 = 1' : `v${i} = v${i - 1} + 1`));
-    const { id } = await api.session(codes);
+    const { id } = await api.session(CODES);
     const feed = await api.follow(id);
     const wire = await api.wire();
     const request = api.executeBytes(id);

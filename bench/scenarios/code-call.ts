@@ -1,15 +1,26 @@
 import type { Api } from '../api.ts';
+import type { UnitOfWork } from '../counting/unit.ts';
 import { atLeast, spread } from '../measure.ts';
 import type { Scenario } from '../scenario.ts';
 import { expected } from '../wire.ts';
 
 const SESSIONS = 8;
 
+const unit: UnitOfWork = {
+  name: 'call',
+  count: 400,
+  async prepare({ api }) {
+    const { id } = await api.session(['x = 1']);
+    return { perform: (count) => callAgain(api, id, count) };
+  },
+};
+
 /** How fast the code endpoint answers. */
 export const codeCall: Scenario = {
   name: 'code-call',
   title: 'One call of the code endpoint with `1+1`; then 8 sessions that call it without a pause',
   limitS: 60,
+  unit,
   async run(stage) {
     const { api } = await stage.server();
     const sessions = [];

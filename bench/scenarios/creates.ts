@@ -1,20 +1,33 @@
+import type { UnitOfWork } from '../counting/unit.ts';
 import { runClosedLoop } from '../load/closed-loop.ts';
+import { sendTogether } from '../load/send-together.ts';
 import { atLeast, atMost, median, spread } from '../measure.ts';
 import { mainThreadMs } from '../processes.ts';
 import type { Scenario } from '../scenario.ts';
 
 const WRITERS = 64;
 
+const CREATE = { serialization: { cells: [{ cell_id: 'a', code: 'x = 1' }] } };
+
+const unit: UnitOfWork = {
+  name: 'create, of 16 at once',
+  count: 3_200,
+  async prepare({ api }) {
+    const request = api.bytes('POST', '/api/v3/notebooks', CREATE);
+    return { perform: (count) => sendTogether(api, request, count, 201) };
+  },
+};
+
 /** How fast notebooks are created. */
 export const creates: Scenario = {
   name: 'creates',
   title: `Creating notebooks, each on disk before the response: ${WRITERS} writers, and one`,
   limitS: 60,
+  unit,
   async run(stage) {
     const { api, pid } = await stage.server();
     const { port } = api.endpoint;
-    const cells = [{ cell_id: 'a', code: 'x = 1' }];
-    const request = api.bytes('POST', '/api/v3/notebooks', { serialization: { cells } });
+    const request = api.bytes('POST', '/api/v3/notebooks', CREATE);
     const forMs = stage.quick ? 500 : 1_500;
     const load = { port, request, warmUpMs: 500, forMs, expect: 201 };
     const rates: number[] = [];

@@ -1,13 +1,37 @@
 import { MARK } from '../api.ts';
+import type { UnitOfWork } from '../counting/unit.ts';
 import { spread } from '../measure.ts';
 import type { Scenario } from '../scenario.ts';
 import { expected } from '../wire.ts';
+
+/** Runs a cell again and again, followed by one subscriber. */
+const unit: UnitOfWork = {
+  name: 'run',
+  count: 400,
+  async prepare({ api }) {
+    const { id } = await api.session(['1 + 1']);
+    const feed = await api.follow(id);
+    const wire = await api.wire();
+    const request = api.executeBytes(id, 'c0');
+    return {
+      feed,
+      async perform(count) {
+        for (let i = 0; i < count; i++) {
+          const completed = feed.until(MARK.completed);
+          expected(await wire.send(request), 202);
+          await completed;
+        }
+      },
+    };
+  },
+};
 
 /** How fast one cell runs. */
 export const execute: Scenario = {
   name: 'execute',
   title: 'One execution of a cell `1 + 1`: from the POST until the terminal status is on the event stream',
   limitS: 60,
+  unit,
   async run(stage) {
     const { api } = await stage.server();
     const { id } = await api.session(['1 + 1']);

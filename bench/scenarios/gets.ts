@@ -1,5 +1,7 @@
+import type { UnitOfWork } from '../counting/unit.ts';
 import { type ClosedLoop, runClosedLoop } from '../load/closed-loop.ts';
 import { startRawServer } from '../load/raw-server.ts';
+import { sendTogether } from '../load/send-together.ts';
 import { atLeast, atMost, type Measure, median, spread } from '../measure.ts';
 import { mainThreadMs } from '../processes.ts';
 import type { Scenario } from '../scenario.ts';
@@ -14,11 +16,22 @@ interface Subject {
   readonly perSecond?: number;
 }
 
+const unit: UnitOfWork = {
+  name: 'GET of a notebook',
+  count: 4_000,
+  async prepare({ api }) {
+    const id = await api.notebook(['x = 1', 'x + 1']);
+    const request = api.bytes('GET', `/api/v3/notebooks/${id}`);
+    return { perform: (count) => sendTogether(api, request, count, 200) };
+  },
+};
+
 /** How fast records are read. */
 export const gets: Scenario = {
   name: 'gets',
   title: `GETs per second over ${CONNECTIONS} connections, compared with a fixed response of uWebSockets.js alone`,
   limitS: 90,
+  unit,
   async run(stage) {
     const { api, pid } = await stage.server();
     const raw = await startRawServer();

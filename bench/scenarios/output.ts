@@ -1,4 +1,5 @@
 import { MARK } from '../api.ts';
+import type { UnitOfWork } from '../counting/unit.ts';
 import { atLeast, atMost, spread } from '../measure.ts';
 import { residentBytes } from '../processes.ts';
 import type { Scenario } from '../scenario.ts';
@@ -9,12 +10,34 @@ const LINE_BYTES = 1024;
 const LINES = (10 * MIB) / LINE_BYTES;
 const PRINT = `for i in range(${LINES}):\n    print("x" * ${LINE_BYTES - 1})`;
 
+const unit: UnitOfWork = {
+  name: '10 MiB',
+  count: 5,
+  quickCount: 2,
+  async prepare({ api }) {
+    const { id } = await api.session([PRINT]);
+    const feed = await api.follow(id);
+    const wire = await api.wire();
+    return {
+      feed,
+      async perform(count) {
+        for (let i = 0; i < count; i++) {
+          const completed = feed.until(MARK.completed);
+          expected(await wire.send(api.executeBytes(id, 'c0')), 202);
+          await completed;
+        }
+      },
+    };
+  },
+};
+
 /** How fast printed output reaches a subscriber. */
 export const output: Scenario = {
   name: 'output',
   title:
     '10 MiB printed by one cell in lines of 1 KiB, one subscriber: from the POST until all of it and the end have arrived',
   limitS: 60,
+  unit,
   async run(stage) {
     const { api, pid } = await stage.server();
     const tookMs: number[] = [];

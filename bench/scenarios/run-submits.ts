@@ -1,4 +1,5 @@
 import { type Api, MARK } from '../api.ts';
+import type { UnitOfWork } from '../counting/unit.ts';
 import { atLeast, atMost, spread } from '../measure.ts';
 import { mainThreadMs } from '../processes.ts';
 import type { Scenario } from '../scenario.ts';
@@ -6,11 +7,22 @@ import { expected } from '../wire.ts';
 
 const SESSIONS = 8;
 
+const unit: UnitOfWork = {
+  name: 'run',
+  count: 1_600,
+  async prepare({ api }) {
+    const ids: string[] = [];
+    for (let i = 0; i < SESSIONS; i++) ids.push((await api.session(['1 + 1'])).id);
+    return { perform: (count) => runTogether(api, ids, Infinity, count / SESSIONS) };
+  },
+};
+
 /** How many durable runs a server completes. */
 export const runSubmits: Scenario = {
   name: 'run-submits',
   title: '8 sessions, each of which submits its next durable run when the last one has ended',
   limitS: 60,
+  unit,
   async run(stage) {
     const { api, pid } = await stage.server();
     const ids: string[] = [];
@@ -27,7 +39,8 @@ export const runSubmits: Scenario = {
   },
 };
 
-async function runTogether(api: Api, ids: readonly string[], forMs: number) {
+/** Runs until the time is over, or until each session has done as many as `each`. */
+async function runTogether(api: Api, ids: readonly string[], forMs: number, each = Infinity) {
   const tookMs: number[] = [];
   const startedAt = performance.now();
   await Promise.all(
@@ -35,7 +48,7 @@ async function runTogether(api: Api, ids: readonly string[], forMs: number) {
       const feed = await api.follow(id);
       const wire = await api.wire();
       const request = api.executeBytes(id, 'c0');
-      while (performance.now() - startedAt < forMs) {
+      for (let done = 0; done < each && performance.now() - startedAt < forMs; done++) {
         const completed = feed.until(MARK.completed);
         const sentAt = performance.now();
         const [accepted, completedAt] = await Promise.all([wire.send(request), completed]);

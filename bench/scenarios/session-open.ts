@@ -1,14 +1,29 @@
 import { MARK } from '../api.ts';
+import type { UnitOfWork } from '../counting/unit.ts';
 import { Feed } from '../feed.ts';
 import { spread } from '../measure.ts';
 import type { Scenario } from '../scenario.ts';
 import { expected } from '../wire.ts';
+
+const unit: UnitOfWork = {
+  name: 'session',
+  count: 30,
+  quickCount: 5,
+  async prepare({ api }) {
+    return {
+      async perform(count) {
+        for (let i = 0; i < count; i++) await api.close((await api.session(['x = 1\nx + 1'])).id);
+      },
+    };
+  },
+};
 
 /** How fast a session opens. */
 export const sessionOpen: Scenario = {
   name: 'session-open',
   title: 'From the POST that opens a session until its stream says ready, and until the first result',
   limitS: 60,
+  unit,
   async run(stage) {
     const { api } = await stage.server();
     const wire = await api.wire();
