@@ -55,7 +55,7 @@ export type SessionEvent =
   | { type: 'close' }
   | { type: 'wake' }
   | { type: 'suspend'; failure: Failure }
-  | { type: 'hibernate' }
+  | { type: 'hibernate'; reason: 'idle' | 'hibernated' }
   | { type: 'restored' }
   | { type: 'kernel.ready'; phases: Readonly<Record<string, number>> }
   | { type: 'kernel.done'; workId: string; status: TerminalStatus; failure: Failure | null }

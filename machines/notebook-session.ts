@@ -76,6 +76,8 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
         refuse: {
           execute: 'session_closed',
           close: 'session_closed',
+          wake: 'session_closed',
+          hibernate: 'session_closed',
           shareEnvironment: 'notebook_not_ready',
         },
       },
@@ -87,7 +89,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
     },
     live: {
       tags: 'resident',
-      meta: { refuse: { execute: 'session_not_ready' } },
+      meta: { refuse: { execute: 'session_not_ready', hibernate: 'session_not_ready' } },
       invoke: {
         id: 'kernel',
         src: 'kernel',
@@ -145,7 +147,10 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
             bindAgent: { actions: 'permit' },
             hibernate: {
               target: '#notebookSession.dormant',
-              actions: { type: 'announce', params: { status: 'ready', reason: 'idle' } },
+              actions: {
+                type: 'announce',
+                params: ({ event }) => ({ status: 'ready', reason: event.reason }),
+              },
             },
             execute: {
               guard: { type: 'mayEdit', params: ({ event }) => event.edits },
@@ -163,7 +168,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
         busy: {
           tags: 'passing',
           entry: { type: 'announce', params: { status: 'busy' } },
-          meta: { refuse: { execute: 'session_busy' } },
+          meta: { refuse: { execute: 'session_busy', hibernate: 'session_busy' } },
           on: {
             bindAgent: { actions: 'permit' },
             'kernel.done': {
@@ -211,7 +216,14 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
             ...concludeWork({ status: 'cancelled', failure: SESSION_CLOSED }),
             { type: 'tellKernel', params: { type: 'stop' } },
           ],
-          meta: { refuse: { execute: 'session_closed', shareEnvironment: 'notebook_not_ready' } },
+          meta: {
+            refuse: {
+              execute: 'session_closed',
+              wake: 'session_closed',
+              hibernate: 'session_closed',
+              shareEnvironment: 'notebook_not_ready',
+            },
+          },
           on: {
             close: 'closing',
             shareEnvironment: {},
@@ -230,14 +242,20 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
     },
     dormant: {
       meta: { refuse: { execute: 'session_not_ready' } },
-      on: { wake: { target: 'live.restoring', actions: 'forgetDeaths' }, close: 'closing' },
+      on: {
+        wake: { target: 'live.restoring', actions: 'forgetDeaths' },
+        hibernate: { actions: 'permit' },
+        close: 'closing',
+      },
     },
     failed: {
       entry: {
         type: 'announce',
         params: ({ context }) => ({ status: 'failed', reason: context.failure?.code ?? 'unknown' }),
       },
-      meta: { refuse: { execute: 'session_failed' } },
+      meta: {
+        refuse: { execute: 'session_failed', wake: 'session_failed', hibernate: 'session_failed' },
+      },
       on: { close: 'closing', restored: '.retryable' },
       initial: 'resting',
       states: {

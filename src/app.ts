@@ -1,13 +1,16 @@
 /** The composition root: it opens the planes one after the other, connects them, and serves them. It decides nothing. */
 import { Removals } from '#storage/removals.ts';
+import { ActorEvents } from './actors/actor-events.ts';
 import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
 import { FileQuotaWatch } from './app/file-quota-watch.ts';
+import { KernelSampler } from './app/kernel-usage.ts';
 import { mountRoutes } from './app/mount-routes.ts';
 import { NOTEBOOK, openNotebooks } from './app/open-notebooks.ts';
 import { openStorage } from './app/open-storage.ts';
 import { Retention } from './app/retention.ts';
 import { observeServer } from './app/server-gauges.ts';
+import { ServerStateReader } from './app/server-state.ts';
 import { StoredUsageCounter } from './app/stored-usage.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
@@ -22,6 +25,7 @@ import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
 import { SecretStore } from './datasource/keys/secret-store.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
 import { Heartbeats } from './events/heartbeats.ts';
+import { PublishedStream } from './events/published-stream.ts';
 import { SessionStream } from './events/session-stream.ts';
 import { StreamBudget } from './events/stream-budget.ts';
 import { WorkspaceFiles } from './files/workspace-files.ts';
@@ -37,6 +41,8 @@ import { RunDeletion } from './runs/run-deletion.ts';
 import { RunRepository } from './runs/run-repository.ts';
 import { RunRetention } from './runs/run-retention.ts';
 import { Environments } from './sessions/environments.ts';
+import type { ActorStreamEnvelope } from './wire/actor.ts';
+import type { ResyncReason } from './wire/shape.ts';
 
 export interface AppOptions {
   readonly config: Config;
@@ -122,15 +128,26 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   });
   const runDeletion = new RunDeletion(store, runs, removals);
   const budget = new StreamBudget(config.streamMemoryMb * MIB);
+  const streamOptions = {
+    limitBytes: config.subscriberBufferBytes,
+    heartbeats,
+    budget,
+    onCutOff: (reason: ResyncReason) => metrics.streamCutoffs.of(reason).add(),
+  };
   const makeStream = (sessionId: SessionId, resumeShare?: number) =>
-    new SessionStream({
-      sessionId,
-      limitBytes: config.subscriberBufferBytes,
-      resumeShare,
-      heartbeats,
-      budget,
-      onCutOff: (reason) => metrics.streamCutoffs.of(reason).add(),
-    });
+    new SessionStream({ ...streamOptions, sessionId, resumeShare });
+  const actorEvents = stack.use(
+    new ActorEvents({
+      runtime: actors,
+      makeStream: () =>
+        new PublishedStream<ActorStreamEnvelope>({
+          ...streamOptions,
+          replayed: { type: 'actors.replayed', data: {} },
+          resync: (reason) => ({ type: 'actors.resync-required', data: { reason } }),
+        }),
+      durable: () => store.durable(),
+    }),
+  );
   const audit = new AuditTrail(store);
   const queryAudit = stack.use(new QueryAudit(audit));
   const datasources = stack.use(
@@ -225,6 +242,10 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     const found = warnings();
     return { ready: true, ...(found.length > 0 && { warnings: found }) };
   };
+  const kernels = new KernelSampler(() => notebooks.kernels());
+  const state = stack.use(
+    new ServerStateReader({ config, actors, host, store, kernels, load: () => server.load() }),
+  );
   const server: Server = stack.use(
     await createServer({
       listen: { host: config.host, port: config.port },
@@ -250,6 +271,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       heartbeatMs: config.heartbeatS * 1000,
       routes: mountRoutes({
         actors,
+        actorEvents,
         runs,
         runDeletion,
         environments,
@@ -260,10 +282,18 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
         audit,
         datasources,
         readiness,
-        metrics: metrics.registry,
         files,
         maxFileBytes: config.maxFileMb * MIB,
         storedUsage: new StoredUsageCounter(store),
+        observation: {
+          metrics: metrics.registry,
+          state: () => state.read(),
+          kernels: async (workspaceId) => {
+            const { sampledAt, kernels: all } = await kernels.sample();
+            const items = all.filter((kernel) => kernel.workspaceId === workspaceId);
+            return { sampledAt, memoryLimitBytes: host.limits.memoryBytes, items };
+          },
+        },
         publicUrl: config.publicUrl,
       }),
     }),
@@ -281,7 +311,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   );
   stack.use(
     identity.onRevocation((isRevoked) => {
-      server.endStreams(isRevoked);
+      server.endStreams((caller, action) => isRevoked(caller, action));
       server.endPending((caller, action) => identity.authenticator.refusalNow(caller, action));
     }),
   );
@@ -306,6 +336,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       for (const plane of planes) plane.suspendAll(STOPPING);
       await store.durable(); // subscribers learn how their runs ended before they are sent away
       for (const plane of planes) plane.resyncAll('server_stopping');
+      actorEvents.resyncAll();
       await stack[Symbol.asyncDispose]();
     },
   };

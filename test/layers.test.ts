@@ -22,7 +22,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/events': { values: [], types: ['src/wire'] },
   'src/auth': { values: ['src/core', 'src/wire', 'storage'] },
   'src/audit': { values: ['src/core', 'storage'] },
-  'src/actors': { values: ['src/core', 'src/metrics', 'storage'] },
+  'src/actors': { values: ['src/core', 'src/metrics', 'storage'], types: ['src/events', 'src/wire'] },
   'src/runs': { values: ['src/core', 'src/metrics', 'machines', 'storage'], types: ['src/actors'] },
   'src/sessions': {
     values: ['src/core', 'machines', 'storage'],
@@ -83,7 +83,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       ...['src/app', 'storage', 'src/core', 'src/events', 'src/audit', 'src/auth', 'src/actors', 'src/runs'],
       ...['src/sessions', 'src/kernel', 'src/agent', 'src/datasource', 'src/files', 'src/http'],
     ],
-    types: ['src/config.ts', 'src/prerequisites.ts'],
+    types: ['src/config.ts', 'src/prerequisites.ts', 'src/wire'],
   },
   'src/app': {
     values: [

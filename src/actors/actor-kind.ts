@@ -197,8 +197,13 @@ export class ActorKind<Machine extends AnyStateMachine> {
   #refusal(snapshot: AnyMachineSnapshot, address: Address, event: string): Error {
     const error = refusal(snapshot, address, event);
     if (!(error instanceof AppError)) return error;
-    this.#metrics.refusals.of(address.kind, error.code).add();
-    this.#trailOf(address)?.refuse(event, error.code);
+    const { code } = error;
+    this.#metrics.refusals.of(address.kind, code).add();
+    this.#trailOf(address)?.refuse(event, code);
+    const { watch } = this.#live;
+    if (watch.isWatched) {
+      watch.tell({ type: 'refused', actor: { address, state: snapshot.value }, event, code });
+    }
     return error;
   }
 
@@ -239,7 +244,8 @@ export class ActorKind<Machine extends AnyStateMachine> {
     times: Pick<ActorSnapshot, 'createdAt' | 'updatedAt' | 'revision'>,
   ): OwnActor<Machine> {
     const trail = this.#live.remembered.take(address)?.trail ?? new Trail();
-    const actor = ownActor(this.#definition, { address, from, times, trail }, (ended) => {
+    const { watch } = this.#live;
+    const actor = ownActor(this.#definition, { address, from, times, trail, watch }, (ended) => {
       if (this.#inMemory.get(keyOf(address)) === ended) this.#inMemory.delete(keyOf(address));
     });
     const { ref } = actor;
@@ -254,6 +260,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     starting.unsubscribe();
     const { status, error } = actor.snapshot();
     if (status === 'error') throw error;
+    if (watch.isWatched && status === 'active') watch.tell({ type: 'moved', actor, from: undefined });
     // After `start`, which announces the state an actor begins in: being restored is not a transition.
     ref.subscribe({
       next: () => {

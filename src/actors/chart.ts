@@ -83,7 +83,8 @@ function changes({ target, actions }: AnyTransitionDefinition): boolean {
   return target !== undefined || actions.length > 0;
 }
 
-function adviceOf(code: string): { title: string; advice: string | null } {
+/** Returns what the catalogue says about the code of a refusal. */
+export function adviceOf(code: string): { title: string; advice: string | null } {
   if (!isErrorCode(code)) return { title: code, advice: null };
   const { title, advice }: { title: string; advice?: string } = CATALOGUE[code];
   return { title, advice: advice ?? null };

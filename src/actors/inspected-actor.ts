@@ -1,3 +1,4 @@
+import type { Address } from './address.ts';
 import type { Answers } from './chart.ts';
 import { statePath } from './state-path.ts';
 import type { Trail, TrailEntry } from './trail.ts';
@@ -43,7 +44,7 @@ export interface ActorDetail extends Omit<InspectedActor, 'lastEvents'>, Answers
 
 /** What is inspected: an actor in memory, or what is remembered of one. */
 export interface Inspectable {
-  readonly address: { readonly workspaceId: string; readonly kind: string; readonly id: string };
+  readonly address: Address;
   readonly machine: { readonly id: string };
   readonly presence: Presence;
   readonly state: unknown;

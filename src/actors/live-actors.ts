@@ -2,6 +2,7 @@ import type { AnyMachineSnapshot } from 'xstate';
 import { timestamp } from '#src/core/clock.ts';
 import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
+import type { ActorWatch, LeftAs } from './actor-watch.ts';
 import type { Address } from './address.ts';
 import type { Inspectable } from './inspected-actor.ts';
 import { RememberedActors } from './remembered-actors.ts';
@@ -32,14 +33,16 @@ const MAX_IDLE_ACTORS = 1_000;
  */
 export class LiveActors {
   readonly #store: Store;
+  readonly watch: ActorWatch;
   readonly #resident = new Set<LiveActor>();
   /** Least recently used first. */
   readonly #idle = new Set<LiveActor>();
   readonly #moved = new Set<LiveActor>();
   readonly remembered = new RememberedActors();
 
-  constructor(store: Store) {
+  constructor(store: Store, watch: ActorWatch) {
     this.#store = store;
+    this.watch = watch;
     store.beforeCommit(() => this.saveMoved());
   }
 
@@ -75,6 +78,7 @@ export class LiveActors {
 
   /** Takes an actor out of memory for ever: it is not stored again. */
   erase(actor: LiveActor): void {
+    this.#tellLeft(actor, 'deleted');
     this.#moved.delete(actor);
     this.remove(actor);
     actor.stop();
@@ -153,6 +157,7 @@ export class LiveActors {
 
   /** Keeps what operators see of the actor, and not the actor itself. */
   #remember(actor: LiveActor, presence: 'ended' | 'failed'): void {
+    this.#tellLeft(actor, presence);
     const { address, machine, state, updatedAt, revision, trail } = actor;
     const shown = actor.shown();
     const remembered = { address, machine, presence, state, updatedAt, revision, trail, shown: () => shown };
@@ -163,9 +168,14 @@ export class LiveActors {
   #trim(): void {
     for (const actor of this.#idle) {
       if (this.#idle.size <= MAX_IDLE_ACTORS) return;
+      this.#tellLeft(actor, 'stored');
       this.remove(actor);
       actor.stop();
     }
+  }
+
+  #tellLeft(actor: LiveActor, presence: LeftAs): void {
+    if (this.watch.isWatched) this.watch.tell({ type: 'left', actor, presence });
   }
 }
 

@@ -2,6 +2,7 @@
 import { Actor, type ActorOptions, type AnyStateMachine, type ContextFrom } from 'xstate';
 import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
 import type { ActorDefinition } from './actor-definition.ts';
+import type { ActorWatch } from './actor-watch.ts';
 import type { Address } from './address.ts';
 import type { ShownContext } from './inspected-actor.ts';
 import type { LiveActor } from './live-actors.ts';
@@ -18,12 +19,14 @@ interface Beginnings<Machine extends AnyStateMachine> {
   readonly from: Pick<ActorOptions<Machine>, 'input' | 'snapshot'>;
   readonly times: Pick<ActorSnapshot, 'createdAt' | 'updatedAt' | 'revision'>;
   readonly trail: Trail;
+  /** Told of what the actor takes. */
+  readonly watch: ActorWatch;
 }
 
 /** Returns an actor that is not started yet. `forget` is called when it leaves memory. */
 export function ownActor<Machine extends AnyStateMachine>(
   definition: ActorDefinition<Machine>,
-  { address, from, times: { createdAt, updatedAt, revision }, trail }: Beginnings<Machine>,
+  { address, from, times: { createdAt, updatedAt, revision }, trail, watch }: Beginnings<Machine>,
   forget: (actor: OwnActor<Machine>) => void,
 ): OwnActor<Machine> {
   const { machine, machineVersion } = definition;
@@ -33,8 +36,10 @@ export function ownActor<Machine extends AnyStateMachine>(
     inspect: (inspected) => {
       if (inspected.type !== '@xstate.snapshot' || inspected.actorRef !== ref) return;
       const { type } = inspected.event;
-      if (type === 'xstate.init') trail.begin(actor.state);
-      else trail.move(type, actor.state);
+      if (type === 'xstate.init') return trail.begin(actor.state);
+      const before = trail.state;
+      trail.move(type, actor.state);
+      if (watch.isWatched) watch.tell({ type: 'moved', actor, event: type, from: before });
     },
   });
   const actor: OwnActor<Machine> = {

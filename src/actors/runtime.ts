@@ -5,7 +5,8 @@ import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Store } from '#storage/store.ts';
 import type { ActorDefinition } from './actor-definition.ts';
 import { ActorKind, type ActorMetrics } from './actor-kind.ts';
-import { type ActorPage, type ActorQuery, listActors } from './actor-list.ts';
+import { type ActorCount, type ActorPage, type ActorQuery, listActors } from './actor-list.ts';
+import { ActorWatch } from './actor-watch.ts';
 import type { ActorId } from './address.ts';
 import type { ChartState } from './chart.ts';
 import { type ActorDetail, type Inspectable, type InspectedActor, inspected } from './inspected-actor.ts';
@@ -25,6 +26,8 @@ export class ActorRuntime {
   readonly #log: Log;
   readonly #live: LiveActors;
   readonly #kinds = new Map<string, Inspected>();
+  /** Tells of what happens to actors, for operators. */
+  readonly watch = new ActorWatch();
   readonly #charts = new Map<string, () => ChartState>();
   readonly #metrics: ActorMetrics;
 
@@ -32,7 +35,7 @@ export class ActorRuntime {
     this.#store = store;
     this.#metrics = metrics;
     this.#log = log;
-    this.#live = new LiveActors(store);
+    this.#live = new LiveActors(store, this.watch);
   }
 
   /** Adds a kind of actor and returns the one handle by which its actors are spoken to. Throws for a kind it knows. */
@@ -45,14 +48,19 @@ export class ActorRuntime {
     return actors;
   }
 
+  /** Returns a page of a workspace's actors in memory, with `ended` also of those that have left it for good lately. */
+  list(workspaceId: WorkspaceId, { ended, ...query }: ActorQuery & { readonly ended: boolean }): ActorPage {
+    return listActors(this.#of(workspaceId, ended), query);
+  }
+
   /** Yields every actor in memory, for operators. */
   *inspect(): Generator<InspectedActor> {
     for (const actor of this.#live.all()) yield inspected(actor);
   }
 
-  /** Returns a page of a workspace's actors in memory, with `ended` also of those that have left it for good lately. */
-  list(workspaceId: WorkspaceId, { ended, ...query }: ActorQuery & { readonly ended: boolean }): ActorPage {
-    return listActors(this.#of(workspaceId, ended), query);
+  /** Returns how many actors of all workspaces are in memory, by kind and state. */
+  counts(): readonly ActorCount[] {
+    return listActors(this.#live.all(), { limit: 1 }).counts;
   }
 
   /** Returns what an operator sees of an actor, without restoring it; undefined when there is none. */

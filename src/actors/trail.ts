@@ -26,6 +26,11 @@ export class Trail {
   #state: unknown;
   #count = 0;
 
+  /** The state in which the last noted event left the actor. */
+  get state(): unknown {
+    return this.#state;
+  }
+
   /** Notes the state in which the actor is when it comes into memory. */
   begin(state: unknown): void {
     this.#state = state;

@@ -6,7 +6,7 @@ import { type EnvironmentId, isIdOf, newId, type SessionId, type WorkspaceId } f
 import type { Principal } from '#src/core/principal.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
-import type { SessionPlane } from '#src/sessions/session-plane.ts';
+import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import { type ConversationRecord, conversationRecords, entryRecords } from '#storage/conversations.ts';
 import {
@@ -157,7 +157,7 @@ export class AgentSessions {
     const { access, actors } = this.#options;
     const { workspaceId } = principal;
     const session = { workspaceId, id: sessionId };
-    access.usable(principal, sessionId);
+    access.checkControl(principal, sessionId);
     actors.check(session, { type: 'close' });
     checkState(() => this.#record(workspaceId, sessionId));
     actors.ask(session, { type: 'close' });
@@ -195,19 +195,19 @@ export class AgentSessions {
 
   /**
    * Returns what attaches a subscriber, who gets the snapshot, what it has missed, the history, then live events;
-   * undefined when the session is closed. Throws `not_found` at once.
+   * undefined when the session is closed. One who observes changes nothing. Throws `not_found` at once.
    */
   subscribe(
     principal: Principal,
     sessionId: string,
-    lastEventId: string,
+    { lastEventId, observe: observes }: StreamRequest,
   ): ((sink: EventSink) => Subscription) | undefined {
     const { access, actors, plane } = this.#options;
     access.readable(principal, sessionId);
     const session = { workspaceId: principal.workspaceId, id: sessionId };
-    this.#ensureAwake(session);
+    if (!observes) this.#ensureAwake(session);
     if (statusOf(actors.peek(session)) === 'closed') return undefined;
-    const attach = plane.follow(session, { lastEventId, replay: () => this.#replay(session) });
+    const attach = plane.follow(session, { lastEventId, observes, replay: () => this.#replay(session) });
     return access.followers.noted(principal, sessionId, attach);
   }
 

@@ -64,6 +64,16 @@ export class ConversationAccess {
     return record;
   }
 
+  /**
+   * Throws as `usable` does, but not for owners of the workspace who may manage it: they may close every conversation and
+   * cancel its prompts.
+   */
+  checkControl(principal: Principal, id: string): void {
+    const { role, scopes } = principal;
+    if (role === 'owner' && scopes.includes('workspace:manage')) this.readable(principal, id);
+    else this.usable(principal, id);
+  }
+
   grants(principal: Principal, id: string): Grant[] {
     this.readable(principal, id);
     const all = { limit: Number.POSITIVE_INFINITY };

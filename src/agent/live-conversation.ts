@@ -48,6 +48,8 @@ export interface LiveConversationOptions {
   readonly workspaceId: WorkspaceId;
   readonly sessionId: SessionId;
   readonly stream: SessionStream;
+  /** Called when nobody uses its stream any more. */
+  readonly onUnused: () => void;
   /** The entries, if they are known; without them the committed ones are read. */
   readonly entries?: readonly StoredEntry[];
 }
@@ -59,14 +61,20 @@ export class LiveConversation {
   readonly #store: Store;
   readonly #entries: StoredEntry[];
   readonly #deltas = new DeltaBuffer((kind, text) => this.#publishDelta(kind, text));
+  readonly #stopListening: () => void;
   #draft: Draft | undefined;
 
-  constructor({ store, workspaceId, sessionId, stream, entries }: LiveConversationOptions) {
+  constructor({ store, workspaceId, sessionId, stream, onUnused, entries }: LiveConversationOptions) {
+    this.#stopListening = stream.onUnused(onUnused);
     this.#store = store;
     this.workspaceId = workspaceId;
     this.sessionId = sessionId;
     this.stream = stream;
     this.#entries = [...(entries ?? savedEntries(store, workspaceId, sessionId))];
+  }
+
+  [Symbol.dispose](): void {
+    this.#stopListening();
   }
 
   get entries(): readonly StoredEntry[] {

@@ -26,7 +26,7 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
   release(session: ActorId): void {
     const live = this.peek(session);
     const { store, isBusy } = this.#options;
-    if (live === undefined || live.stream.subscriberCount > 0 || isBusy(session)) return;
+    if (live === undefined || live.stream.userCount > 0 || isBusy(session)) return;
     const durable = store.durable();
     // A range does not see what is not committed yet, and the conversation is loaded again from a range.
     if (durable === undefined) this.forget(session);
@@ -48,9 +48,9 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     const { workspaceId } = session;
     const sessionId = session.id as SessionId;
     const known = entries === undefined ? {} : { entries };
-    stream.onEmpty(() => this.release(session));
     // A caller that only looks at the conversation leaves nothing in memory.
     setImmediate(() => this.release(session));
-    return new LiveConversation({ store, workspaceId, sessionId, stream, ...known });
+    const onUnused = () => this.release(session);
+    return new LiveConversation({ store, workspaceId, sessionId, stream, onUnused, ...known });
   }
 }

@@ -105,10 +105,10 @@ export function openAgents(options: AgentPlaneOptions) {
       return conversation !== undefined && access.mayRead(principal, sessionId, conversation);
     },
     /** Runs of notebooks are every member's; those of a conversation are for whom the conversation is. */
-    guardRun(principal: Principal, runId: string, wanted: 'read' | 'use' | 'delete'): void {
+    guardRun(principal: Principal, runId: string, wanted: 'read' | 'control' | 'delete'): void {
       const conversation = runs.conversationOf(principal.workspaceId, runId);
       if (conversation === undefined) return;
-      if (wanted === 'use') access.usable(principal, conversation);
+      if (wanted === 'control') access.checkControl(principal, conversation);
       else if (wanted === 'delete') access.checkSharing(principal, conversation);
       else access.readable(principal, conversation);
     },

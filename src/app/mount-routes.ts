@@ -1,4 +1,5 @@
 /** Lists every route of the API, connected to the planes that handle it. */
+import type { ActorEvents } from '#src/actors/actor-events.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { openAgents } from '#src/agent/open-agents.ts';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
@@ -34,7 +35,6 @@ import { keyRoutes } from '#src/http/routes/keys.ts';
 import { landingPageRoute } from '#src/http/routes/landing-page.ts';
 import { meRoutes } from '#src/http/routes/me.ts';
 import { memberRoutes } from '#src/http/routes/members.ts';
-import { metricsRoutes } from '#src/http/routes/metrics.ts';
 import { modelRoutes } from '#src/http/routes/models.ts';
 import { notebookFileRoutes } from '#src/http/routes/notebook-files.ts';
 import { notebookSessionRoutes } from '#src/http/routes/notebook-sessions.ts';
@@ -43,10 +43,10 @@ import { withOpenApi } from '#src/http/routes/openapi.ts';
 import { runAssetRoutes } from '#src/http/routes/run-assets.ts';
 import { RunWaiting } from '#src/http/routes/run-waiting.ts';
 import { runRoutes } from '#src/http/routes/runs.ts';
+import { type ServerObservation, serverRoutes } from '#src/http/routes/server.ts';
 import { usageRoutes } from '#src/http/routes/usage.ts';
 import { workspaceListRoutes } from '#src/http/routes/workspace-lists.ts';
 import { workspaceRoutes } from '#src/http/routes/workspaces.ts';
-import type { Registry } from '#src/metrics/registry.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { Environments } from '#src/sessions/environments.ts';
@@ -56,6 +56,7 @@ import type { StoredUsageCounter } from './stored-usage.ts';
 
 export interface Planes {
   readonly actors: ActorRuntime;
+  readonly actorEvents: ActorEvents;
   readonly audit: AuditTrail;
   readonly runs: RunRepository;
   readonly runDeletion: RunDeletion;
@@ -69,7 +70,7 @@ export interface Planes {
   readonly maxFileBytes: number;
   readonly storedUsage: StoredUsageCounter;
   readonly readiness: () => Readiness;
-  readonly metrics: Registry;
+  readonly observation: ServerObservation;
   /** The address at which browsers reach this server, when it is configured. */
   readonly publicUrl: string | undefined;
 }
@@ -82,7 +83,7 @@ export function mountRoutes(planes: Planes): readonly Route[] {
   const waiting = new RunWaiting(runs, agents.guardRun);
   const routes = [
     ...healthRoutes(planes.readiness),
-    ...metricsRoutes(planes.metrics),
+    ...serverRoutes(planes.observation),
     ...notebookRoutes(notebooks.notebooks, notebooks.deletion),
     ...notebookFileRoutes({ files, frontEnd, publicUrl: planes.publicUrl }),
     ...fileRoutes(planes.files, planes.maxFileBytes),
@@ -114,7 +115,7 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ),
     ...deletionRoutes({ runs: planes.runDeletion, conversations: agents.deletion, guard: agents.guardRun }),
     ...conversationEntryRoutes(agents.sessions),
-    ...actorRoutes(actors),
+    ...actorRoutes(actors, planes.actorEvents),
     ...datasourceRoutes(datasources.datasources),
     ...datasourceConnectionRoutes(datasources.datasources, connectionSchemaDocument),
     ...datasourceGrantRoutes(datasources.grants),

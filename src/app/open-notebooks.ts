@@ -128,6 +128,13 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       actors,
       titleOf: (workspaceId, notebookId) => notebooks.title(workspaceId, notebookId),
     }),
+    /** Yields the kernels that have a process. */
+    *kernels() {
+      for (const { workspaceId, sessionId, kernel } of liveNotebooks.all()) {
+        const pid = kernel?.pid ?? null;
+        if (pid !== null) yield { workspaceId, sessionId, pid };
+      }
+    },
     codeCalls,
     executions: new Executions({
       store,

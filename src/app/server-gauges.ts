@@ -43,7 +43,7 @@ export function observeServer({ metrics, actors, host, store, storePath, load }:
   registry.observedGauge(
     { name: 'troupe_actors', help: 'Actors in memory, by kind and state.' },
     ['kind', 'state'],
-    () => countActors(actors),
+    () => actors.counts().map(({ kind, state, count }) => [[kind, state], count]),
   );
   registry.observedGauge(
     {
@@ -63,25 +63,6 @@ export function observeServer({ metrics, actors, host, store, storePath, load }:
     one(statSync(join(storePath, 'data.mdb'), { throwIfNoEntry: false })?.size ?? 0),
   );
   return addProcessGauges(registry);
-}
-
-function countActors(actors: ActorRuntime): Sample[] {
-  const counts = new Map<string, { readonly labels: readonly string[]; count: number }>();
-  for (const { kind, state } of actors.inspect()) {
-    const name = nameOf(state);
-    const key = `${kind} ${name}`;
-    const known = counts.get(key) ?? { labels: [kind, name], count: 0 };
-    known.count++;
-    counts.set(key, known);
-  }
-  return [...counts.values()].map(({ labels, count }) => [labels, count]);
-}
-
-/** Returns the path of a state, such as `live.busy`, without what runs beside it. */
-function nameOf(state: unknown): string {
-  if (typeof state === 'string') return state;
-  const [[name = '', inner] = []] = Object.entries(Object(state));
-  return inner === undefined ? name : `${name}.${nameOf(inner)}`;
 }
 
 /** Returns 0 for a process that has ended. */

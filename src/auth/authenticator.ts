@@ -4,7 +4,7 @@
  */
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
-import type { Auth, Principal, Requirements, TokenHolder } from '#src/core/principal.ts';
+import type { Auth, Principal, Requirements, Role, TokenHolder } from '#src/core/principal.ts';
 import {
   type AccessTokenRecord,
   accessTokenRecords,
@@ -15,7 +15,7 @@ import {
 } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Identity } from './identity.ts';
-import { ACTIONS, authorize } from './permissions.ts';
+import { ACTIONS, authorize, reaches } from './permissions.ts';
 import { bearerToken, tokenHash } from './token-secret.ts';
 
 interface Caller {
@@ -63,21 +63,25 @@ export class Authenticator implements Auth {
     return { tokenId, userId: userId as UserId, scopes, isBound: workspaceId !== null };
   }
 
-  /** Returns whether an earlier caller could still come in: the token is valid, and its user is still a member. */
-  isStillValid({ tokenId, userId, workspaceId }: Principal): boolean {
+  /** Returns the role that an earlier caller would have now; undefined without a valid token or a membership. */
+  #roleNow({ tokenId, userId, workspaceId }: Principal): Role | undefined {
     const token = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
-    if (token === undefined || expiryOf(token) <= this.#identity.nowMs()) return false;
-    return this.#member(workspaceId, userId) !== undefined;
+    if (token === undefined || expiryOf(token) <= this.#identity.nowMs()) return undefined;
+    return this.#member(workspaceId, userId)?.role;
   }
 
-  /** Returns a test of whether callers could still come in now. It looks each caller up once, so use it at once. */
-  createRevalidator(): (principal: Principal | undefined) => boolean {
-    const known = new Map<Principal, boolean>();
-    return (principal) => {
+  /**
+   * Returns a test of whether callers could still come in now and do an action. It looks each caller up once, so use it at
+   * once.
+   */
+  createRevalidator(): (principal: Principal | undefined, action?: string) => boolean {
+    const known = new Map<Principal, Role | undefined>();
+    return (principal, action) => {
       if (principal === undefined) return true;
-      const isValid = known.get(principal) ?? this.isStillValid(principal);
-      known.set(principal, isValid);
-      return isValid;
+      const role = known.has(principal) ? known.get(principal) : this.#roleNow(principal);
+      known.set(principal, role);
+      const needed = action === undefined ? undefined : this.requirements(action);
+      return role !== undefined && (needed === undefined || reaches(role, needed.role));
     };
   }
 

@@ -32,9 +32,12 @@ export interface IdentityPlane {
   readonly bootstrapped: Bootstrapped;
   /**
    * Calls `end` after every change of identity and once a second, with a test for callers who could no longer come
-   * in: their token was revoked or has expired, or they are no longer members. Disposing the result stops the timer.
+   * in and do what they do: their token was revoked or has expired, they are no longer members, or their role is too low.
+   * Disposing the result stops the timer.
    */
-  onRevocation(end: (isRevoked: (caller: Principal | undefined) => boolean) => void): Disposable;
+  onRevocation(
+    end: (isRevoked: (caller: Principal | undefined, action?: string) => boolean) => void,
+  ): Disposable;
 }
 
 /** How long an event stream or a code call may outlive the expiry of its token. */
@@ -65,7 +68,7 @@ export async function openIdentity(options: IdentityPlaneOptions): Promise<Ident
     onRevocation(end) {
       const check = () => {
         const isValid = authenticator.createRevalidator();
-        end((caller) => !isValid(caller));
+        end((caller, action) => !isValid(caller, action));
       };
       identity.onChange(check);
       const timer = setInterval(check, EXPIRY_CHECK_MS).unref();

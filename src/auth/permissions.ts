@@ -51,6 +51,8 @@ const PERMISSIONS = {
   'token.create': { role: 'viewer', scopes: MANAGE },
   'token.revoke': { role: 'viewer', scopes: MANAGE },
   'inspect.read': { role: 'owner', scopes: RUNTIME },
+  // To put sessions to sleep and to wake them, whoever opened them.
+  'inspect.control': { role: 'owner', scopes: ['workspaceRuntime:connect', 'workspace:manage'] },
 } as const satisfies Record<string, Requirements>;
 
 /** Every action with its requirements. */

@@ -9,10 +9,14 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ActorStreamEvent } from '#src/wire/actor.ts';
 import type { StreamEvent } from '#src/wire/events.ts';
 import { ApiError, ConnectionError } from './api-error.ts';
 import type { Connection, RequestOptions } from './connection.ts';
 import { EventParser } from './event-parser.ts';
+
+/** An event of any stream. */
+export type AnyStreamEvent = StreamEvent | ActorStreamEvent;
 
 export interface FollowOptions extends RequestOptions {
   /** Continue after this event, if the server still has what followed it; its state is then not told again. */
@@ -21,6 +25,10 @@ export interface FollowOptions extends RequestOptions {
   readonly silenceMs?: number;
   /** How long to try to reconnect before the last failure is thrown. */
   readonly giveUpAfterMs?: number;
+  /** Whether only to look: nothing is woken or kept alive by it. */
+  readonly observe?: boolean | undefined;
+  /** Further parameters of the query. */
+  readonly query?: Readonly<Record<string, string | undefined>>;
   /** Called before each event is yielded, with its id. */
   readonly onEventId?: (lastEventId: string) => void;
 }
@@ -34,7 +42,7 @@ const MAX_PAUSE_MS = 5_000;
  * Yields the events at `path`, in order. Throws when the first connection fails. Leaving the loop, or aborting `signal`,
  * closes the connection; an abort throws its reason.
  */
-export async function* followEvents<Event extends StreamEvent = StreamEvent>(
+export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
   connection: Connection,
   path: string,
   options: FollowOptions = {},
@@ -53,15 +61,15 @@ export async function* followEvents<Event extends StreamEvent = StreamEvent>(
         aliveAt = performance.now();
         pauseMs = 0;
         lastEventId = id;
-        if (event.type === 'session.snapshot' && event.resumed === true) isContinuing = true;
+        if (isSnapshot(event) && event.resumed === true) isContinuing = true;
         if (isContinuing && event.missed !== true) {
-          if (event.type === 'session.replayed') isContinuing = false;
+          if (isReplayed(event)) isContinuing = false;
           continue;
         }
         options.onEventId?.(id);
         yield event as Event;
         if (event.type === 'session.closed') return;
-        if (event.type === 'session.resync-required') break;
+        if (event.type === 'session.resync-required' || event.type === 'actors.resync-required') break;
       }
       if (subscription.isClosed) return;
     } catch (error) {
@@ -85,6 +93,14 @@ async function pause(ms: number, signal: AbortSignal | undefined): Promise<void>
   }
 }
 
+function isSnapshot(event: AnyStreamEvent) {
+  return event.type === 'session.snapshot' || event.type === 'actors.snapshot';
+}
+
+function isReplayed({ type }: AnyStreamEvent): boolean {
+  return type === 'session.replayed' || type === 'actors.replayed';
+}
+
 /** Returns whether another attempt may succeed. */
 function isTransient(error: unknown): boolean {
   if (error instanceof ApiError) return error.status >= 500 || error.status === 429 || error.status === 408;
@@ -106,8 +122,8 @@ class Subscription {
   }
 
   /** Yields the events until the server ends the stream. */
-  async *events(): AsyncGenerator<{ id: string; event: StreamEvent }, void, undefined> {
-    const { lastEventId = '', silenceMs = SILENCE_MS, signal } = this.#options;
+  async *events(): AsyncGenerator<{ id: string; event: AnyStreamEvent }, void, undefined> {
+    const { lastEventId = '', silenceMs = SILENCE_MS, observe, query, signal } = this.#options;
     const silence = new AbortController();
     let isReading = true;
     const watch = setTimeout(() => {
@@ -119,6 +135,7 @@ class Subscription {
       const response = await this.#connection.open({
         method: 'GET',
         path: this.#path,
+        query: { ...query, observe },
         headers: {
           accept: 'text/event-stream',
           ...(lastEventId === '' ? {} : { 'last-event-id': lastEventId }),
@@ -132,7 +149,7 @@ class Subscription {
         // While the caller works on an event, heartbeats wait unread in the socket, so silence proves nothing.
         isReading = false;
         for (const { lastEventId: id, data } of parser.push(bytes)) {
-          yield { id, event: JSON.parse(data) as StreamEvent };
+          yield { id, event: JSON.parse(data) as AnyStreamEvent };
         }
         isReading = true;
         watch.refresh();

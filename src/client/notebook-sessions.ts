@@ -41,6 +41,20 @@ export function notebookSessions(connection: Connection) {
         ...options,
       }),
     get,
+    /** Puts the session to sleep: its kernel ends. */
+    hibernate: (sessionId: string, options: PostOptions = {}) =>
+      connection.json<NotebookSession>({
+        method: 'POST',
+        path: path`/api/v3/notebook-sessions/${sessionId}/hibernate`,
+        ...options,
+      }),
+    /** Starts the kernel of a session that sleeps. */
+    wake: (sessionId: string, options: PostOptions = {}) =>
+      connection.json<NotebookSession>({
+        method: 'POST',
+        path: path`/api/v3/notebook-sessions/${sessionId}/wake`,
+        ...options,
+      }),
     /** Resolves with the closed session once its kernel is gone. */
     close: (sessionId: string, options: RequestOptions = {}) =>
       connection.json<NotebookSession>({

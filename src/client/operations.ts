@@ -1,10 +1,19 @@
-import type { Actor, ActorDetail, ActorFilters, ActorPage, Chart } from '#src/wire/actor.ts';
+import type {
+  Actor,
+  ActorDetail,
+  ActorFilters,
+  ActorPage,
+  ActorStreamEvent,
+  Chart,
+} from '#src/wire/actor.ts';
 import type { AuditEntry } from '#src/wire/audit.ts';
 import type { AuditFilters } from '#src/wire/finding.ts';
 import type { Health, Readiness } from '#src/wire/operations.ts';
+import type { KernelList, ServerState } from '#src/wire/server.ts';
 import type { Page } from '#src/wire/shape.ts';
 import type { WorkspaceUsage } from '#src/wire/usage.ts';
 import { type Connection, path, type RequestOptions } from './connection.ts';
+import { type FollowOptions, followEvents } from './event-stream.ts';
 import { eachItem, type PageOptions } from './paging.ts';
 
 /** The server as a whole. */
@@ -24,11 +33,20 @@ export function operations(connection: Connection) {
     /** Resolves with what an actor does, takes and refuses. Restores and wakes nothing. */
     actor: (kind: string, id: string, options: RequestOptions = {}) =>
       connection.json<ActorDetail>({ method: 'GET', path: path`/api/v3/actors/${kind}/${id}`, ...options }),
+    /** Yields what happens to the actors of the workspace, across reconnects: first their counts, then live events. */
+    followActors: ({ kind, ...options }: FollowOptions & { readonly kind?: string | undefined } = {}) =>
+      followEvents<ActorStreamEvent>(connection, '/api/v3/actors/events', { ...options, query: { kind } }),
     chart: (machine: string, options: RequestOptions = {}) =>
       connection.json<Chart>({ method: 'GET', path: path`/api/v3/charts/${machine}`, ...options }),
     /** Resolves with what the workspace takes on the disk of the server. */
     usage: (options: RequestOptions = {}) =>
       connection.json<WorkspaceUsage>({ method: 'GET', path: '/api/v3/usage', ...options }),
+    /** Resolves with the state of the whole server. Needs a token with the scope `server:observe`. */
+    server: (options: RequestOptions = {}) =>
+      connection.json<ServerState>({ method: 'GET', path: '/api/v3/server', ...options }),
+    /** Resolves with the kernels of the workspace and what they use. */
+    kernels: (options: RequestOptions = {}) =>
+      connection.json<KernelList>({ method: 'GET', path: '/api/v3/kernels', ...options }),
     openapi: (options: RequestOptions = {}) =>
       connection.json<Readonly<Record<string, unknown>>>({
         method: 'GET',

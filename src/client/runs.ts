@@ -1,5 +1,5 @@
 import type { RunFilters } from '#src/wire/finding.ts';
-import type { Cancellation, Run } from '#src/wire/run.ts';
+import type { Cancellation, Run, RunCancellationResult } from '#src/wire/run.ts';
 import type { Page } from '#src/wire/shape.ts';
 import {
   type Connection,
@@ -33,6 +33,16 @@ export function runs(connection: Connection) {
         path: path`/api/v3/runs/${runId}/cancel`,
         ...options,
       }),
+    /** Cancels up to 100 runs. Resolves with what came of each. */
+    cancelMany: async (runIds: readonly string[], options: PostOptions = {}) => {
+      const { items } = await connection.json<{ readonly items: readonly RunCancellationResult[] }>({
+        method: 'POST',
+        path: '/api/v3/runs/cancel',
+        body: { runIds },
+        ...options,
+      });
+      return items;
+    },
     /** Deletes a run that has ended, with its output and its assets. */
     delete: (runId: string, options: RequestOptions = {}) =>
       connection.json<void>({ method: 'DELETE', path: path`/api/v3/runs/${runId}`, ...options }),

@@ -1,4 +1,4 @@
-import type { ResyncReason } from '#src/wire/events.ts';
+import type { ResyncReason } from '#src/wire/shape.ts';
 import { ActivityClock } from './activity-clock.ts';
 import { Backpressure } from './backpressure.ts';
 import type { ChunkRing } from './chunk-ring.ts';
@@ -35,7 +35,10 @@ export class Audience implements ChargedStream, HeartbeatTarget {
   readonly #options: AudienceOptions;
   readonly #subscribers = new Set<Subscriber>();
   readonly #blocked = new Set<Subscriber>();
+  #userCount = 0;
   readonly backpressure: Backpressure;
+  /** Told each time the last user has left. */
+  readonly unused = new Listeners<void>();
   /** Told each time the last subscriber has left. */
   readonly empty = new Listeners<void>();
   readonly #clock = new ActivityClock();
@@ -50,12 +53,18 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     return this.#subscribers.size;
   }
 
+  /** How many there are without those who only look. */
+  get userCount(): number {
+    return this.#userCount;
+  }
+
   has(subscriber: Subscriber): boolean {
     return this.#subscribers.has(subscriber);
   }
 
   add(subscriber: Subscriber): void {
     this.#subscribers.add(subscriber);
+    if (!subscriber.observes) this.#userCount++;
     if (this.#subscribers.size === 1) this.#options.heartbeats?.add(this);
   }
 
@@ -63,10 +72,9 @@ export class Audience implements ChargedStream, HeartbeatTarget {
   remove(subscriber: Subscriber): boolean {
     if (!this.#subscribers.delete(subscriber)) return false;
     this.#blocked.delete(subscriber);
-    if (this.#subscribers.size === 0) {
-      this.#options.heartbeats?.delete(this);
-      this.empty.tell();
-    }
+    if (this.#subscribers.size === 0) this.#options.heartbeats?.delete(this);
+    if (!subscriber.observes && --this.#userCount === 0) this.unused.tell();
+    if (this.#subscribers.size === 0) this.empty.tell();
     return true;
   }
 
@@ -109,7 +117,8 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     const nowMs = this.#blocked.size > 0 ? this.#clock.read() : 0;
     for (const subscriber of this.#blocked) {
       const lagBytes = subscriber.lagBytes(ring);
-      const isMoving = subscriber.isMoving(nowMs);
+      // The producer waits for nobody who only looks.
+      const isMoving = !subscriber.observes && subscriber.isMoving(nowMs);
       if (lagBytes > (isMoving ? limitBytes * MOVING_LIMIT_FACTOR : limitBytes)) {
         this.#cutOff(subscriber, 'slow_subscriber');
         continue;

@@ -2,16 +2,15 @@
  * How a subscriber gets to the present: by the current state and, when it comes back with an id that is known here, by
  * what it has missed.
  *
- * The order is always snapshot, what was missed, state, `session.replayed`. Whoever rebuilds its state at each snapshot
+ * The order is always snapshot, what was missed, state, and the event that says that this was all. Whoever rebuilds its state at each snapshot
  * skips what is marked as missed; whoever goes on with what it has, after a snapshot that is marked as resumed, takes
  * what is marked and skips the rest.
  *
  * Ids are `<epoch>-<seq>`. The frames of a state have longer ones: `<seq>.<n>` when who has seen only some of the state
  * must get all of it, and `<seq>.0.<n>` when everything before the state was seen.
  */
-import type { Envelope } from '#src/wire/events.ts';
 import type { ChunkRing } from './chunk-ring.ts';
-import { encodeFrame, fromFrame, markMissed } from './frame.ts';
+import { encodeFrame, type Frameable, fromFrame, markMissed } from './frame.ts';
 
 /** What a subscriber gets before what is live. */
 export interface Opening {
@@ -21,22 +20,23 @@ export interface Opening {
   readonly heldBytes: number;
 }
 
-export interface OpeningOptions {
+export interface OpeningOptions<Event extends Frameable> {
   readonly ring: ChunkRing;
   readonly epoch: string;
-  readonly sessionId: string;
+  /** Says that the state is complete. */
+  readonly replayed: Event;
   /** The id of the last event that the subscriber has received; empty when there is none. */
   readonly lastEventId: string;
   /** The event up to which the state tells everything. */
   readonly seq: number;
   /** The snapshot, then what rebuilds the rest. */
-  readonly state: readonly Envelope[];
+  readonly state: readonly Event[];
   /** The last event of a stream that has ended. */
-  readonly closing: Envelope | undefined;
+  readonly closing: Event | undefined;
 }
 
 /** Returns what a subscriber gets that joins now. Frames of the state are encoded as they are asked for. */
-export function openingOf(options: OpeningOptions): Opening {
+export function openingOf<Event extends Frameable>(options: OpeningOptions<Event>): Opening {
   const { ring, epoch, lastEventId, closing } = options;
   const seq = closing === undefined ? seqOf(lastEventId, epoch) : undefined;
   const missed = seq === undefined ? undefined : chunksAfter(ring, epoch, seq);
@@ -45,26 +45,33 @@ export function openingOf(options: OpeningOptions): Opening {
   return { frames: resumedState(options, seq, missed), heldBytes };
 }
 
-function* wholeState({ epoch, seq, sessionId, state, closing }: OpeningOptions): Generator<string> {
+function* wholeState<Event extends Frameable>({
+  epoch,
+  seq,
+  replayed,
+  state,
+  closing,
+}: OpeningOptions<Event>): Generator<string> {
   const at = `${epoch}-${seq}`;
   let count = 0;
-  for (const envelope of state) yield encodeFrame(`${at}.${++count}`, envelope);
-  yield encodeFrame(at, replayed(sessionId));
+  for (const event of state) yield encodeFrame(`${at}.${++count}`, event);
+  yield encodeFrame(at, replayed);
   if (closing !== undefined) yield encodeFrame(`${at}.${++count}`, closing);
 }
 
-function* resumedState(
-  { epoch, seq, sessionId, state }: OpeningOptions,
+function* resumedState<Event extends Frameable>(
+  { epoch, seq, replayed, state }: OpeningOptions<Event>,
   lastSeq: number,
   missed: readonly Uint8Array[],
 ): Generator<string> {
   const [snapshot, ...rest] = state;
-  if (snapshot !== undefined) yield encodeFrame(`${epoch}-${lastSeq}.0.1`, { ...snapshot, resumed: true });
+  if (snapshot !== undefined) {
+    const resumed: Frameable = Object.assign({}, snapshot, { resumed: true });
+    yield encodeFrame(`${epoch}-${lastSeq}.0.1`, resumed);
+  }
   for (const chunk of missed) yield* markMissed(chunk);
   let count = 1;
-  for (const envelope of [...rest, replayed(sessionId)]) {
-    yield encodeFrame(`${epoch}-${seq}.0.${++count}`, envelope);
-  }
+  for (const event of [...rest, replayed]) yield encodeFrame(`${epoch}-${seq}.0.${++count}`, event);
 }
 
 /** Returns the frames after `seq`, by chunk; undefined when some of them are no longer here. */
@@ -86,8 +93,4 @@ function seqOf(id: string, epoch: string): number | undefined {
   if (!id.startsWith(`${epoch}-`)) return undefined;
   const match = /^(\d{1,15})(?:\.0\.\d{1,9})?$/.exec(id.slice(epoch.length + 1));
   return match === null ? undefined : Number(match[1]);
-}
-
-function replayed(sessionId: string): Envelope {
-  return { type: 'session.replayed', sessionId, data: {} };
 }

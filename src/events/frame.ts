@@ -1,18 +1,23 @@
-import type { Envelope } from '#src/wire/events.ts';
-
 /** Frames leave together in pieces of at most this size, so that none holds a socket for long. */
 export const PIECE_BYTES = 64 * 1024;
+
+/** An event that can be sent. It has at least one member. */
+export interface Frameable {
+  readonly type: string;
+  /** When it happened. The time at which it is encoded is added when it is absent. */
+  readonly time?: string;
+}
 
 let lastMs = 0;
 let lastTime = '';
 
 /**
  * Returns one server-sent event. It has no `event:` field, so that a plain `EventSource.onmessage` sees all of them. The
- * time is that of the call unless the envelope has one.
+ * time is that of the call unless the event has one.
  */
-export function encodeFrame(id: string, envelope: Envelope): string {
-  const json = JSON.stringify(envelope);
-  if (envelope.time !== undefined) return `id: ${id}\ndata: ${json}\n\n`;
+export function encodeFrame(id: string, event: Frameable): string {
+  const json = JSON.stringify(event);
+  if (event.time !== undefined) return `id: ${id}\ndata: ${json}\n\n`;
   return `id: ${id}\ndata: ${withMember(json, `"time":"${now()}"`)}\n\n`;
 }
 

@@ -13,6 +13,8 @@ const MOVING_WITHIN_MS = 100;
  */
 export class Subscriber {
   readonly sink: EventSink;
+  /** Whether it only looks. */
+  readonly observes: boolean;
   /** The next chunk of the ring to write. */
   next = 0;
   /** Whether the connection refuses bytes until it says that it is writable. */
@@ -27,8 +29,9 @@ export class Subscriber {
   #heldBytes = 0;
   #movedAtMs = 0;
 
-  constructor(sink: EventSink) {
+  constructor(sink: EventSink, observes: boolean) {
     this.sink = sink;
+    this.observes = observes;
   }
 
   /** Until then nothing is written to it. The opening is written before anything of the ring and never counts as lag. */

@@ -35,8 +35,8 @@ export interface Server extends AsyncDisposable {
   stopListening(): void;
   /** How many event streams are open, and how many requests have no answer yet. */
   load(): { readonly streams: number; readonly requests: number };
-  /** Ends the event streams whose caller matches, such as those of a revoked token. */
-  endStreams(matches: (caller: Principal | undefined) => boolean): void;
+  /** Ends the event streams whose caller and action match, such as those of a revoked token. */
+  endStreams(matches: (caller: Principal | undefined, action: string | undefined) => boolean): void;
   /** Ends the deferred replies whose caller may no longer make the request: `refusal` returns why, or undefined. */
   endPending(refusal: (caller: Principal, action: string) => AppError | undefined): void;
   /** Stops listening, waits up to `graceMs` for requests in flight, then ends every connection. Idempotent. */
@@ -105,7 +105,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     stopListening,
     load: () => ({ streams: context.streams.size, requests: context.inFlight.size }),
     endStreams(matches) {
-      for (const stream of context.streams) if (matches(stream.principal)) stream.end();
+      for (const stream of context.streams) if (matches(stream.principal, stream.action)) stream.end();
     },
     endPending(refusal) {
       for (const { caller, action, revoke } of context.pendingAnswers) {

@@ -58,6 +58,8 @@ export interface ScratchpadRequest {
 export interface Kernel {
   readonly id: string;
   readonly inFlight: number | null;
+  /** Of its process; null until it was forked. */
+  readonly pid: number | null;
   /** Runs cells and their stale ancestors; `fresh` runs all their ancestors again. `codes` replaces the cells' code. */
   execute(request: {
     readonly cellIds: readonly string[];

@@ -1,10 +1,7 @@
 /** What the process itself costs, and how long others wait for its event loop. */
-import { type IntervalHistogram, monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import { type IntervalHistogram, performance } from 'node:perf_hooks';
 import type { Registry } from './registry.ts';
-
-/** The delay of the event loop is sampled only while somebody reads the metrics at least this often. */
-const WATCHED_FOR_MS = 5 * 60_000;
-const NS_PER_S = 1e9;
+import { WatchedDelay } from './watched-delay.ts';
 
 export function addProcessGauges(registry: Registry): Disposable {
   const delay = new WatchedDelay();
@@ -64,26 +61,3 @@ const QUANTILES: readonly (readonly [name: string, read: (delay: IntervalHistogr
     },
   ],
 ];
-
-class WatchedDelay implements Disposable {
-  #histogram: IntervalHistogram | undefined;
-  #end: NodeJS.Timeout | undefined;
-
-  /** Returns seconds; nothing at the first read, which begins the sampling. */
-  read(of: (delay: IntervalHistogram) => number): number[] {
-    if (this.#end === undefined) this.#end = setTimeout(() => this[Symbol.dispose](), WATCHED_FOR_MS).unref();
-    else this.#end.refresh();
-    if (this.#histogram === undefined) {
-      this.#histogram = monitorEventLoopDelay({ resolution: 10 });
-      this.#histogram.enable();
-    }
-    return this.#histogram.count === 0 ? [] : [of(this.#histogram) / NS_PER_S];
-  }
-
-  [Symbol.dispose](): void {
-    clearTimeout(this.#end);
-    this.#end = undefined;
-    this.#histogram?.disable();
-    this.#histogram = undefined;
-  }
-}

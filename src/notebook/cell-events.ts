@@ -1,9 +1,9 @@
 /** Builds the events about cells. */
 
 import type { CellOutput } from '#src/kernel/messages.ts';
-import type { EventData, EventType } from '#src/wire/events.ts';
+import type { Envelope, EventData, EventType } from '#src/wire/events.ts';
 import { configOf } from './document.ts';
-import { shownStatus, type VariableGraph, type ViewCell } from './view.ts';
+import { type NotebookView, shownStatus, type VariableGraph, type ViewCell } from './view.ts';
 
 /** An event that does not know its session yet. */
 export type NotebookEvent = {
@@ -11,7 +11,7 @@ export type NotebookEvent = {
 }[EventType];
 
 /** Returns all that a cell shows, but for what it has printed: its console is cleared. */
-export function stateEvent(cell: ViewCell): NotebookEvent {
+function stateEvent(cell: ViewCell): NotebookEvent {
   return {
     type: 'cell-op',
     data: {
@@ -25,7 +25,7 @@ export function stateEvent(cell: ViewCell): NotebookEvent {
 }
 
 /** Returns what a cell has printed as events: one for each text, and cell operations for the rest. */
-export function consoleEvents(cellId: string, entries: readonly CellOutput[]): NotebookEvent[] {
+function consoleEvents(cellId: string, entries: readonly CellOutput[]): NotebookEvent[] {
   return entries.map((entry) =>
     isConsoleText(entry)
       ? { type: 'console-output', data: { cellId, channel: entry.channel, text: entry.data } }
@@ -61,6 +61,20 @@ export function registeredEvent(cells: readonly ViewCell[], all: readonly ViewCe
       order: all.map(({ id }) => id),
     },
   };
+}
+
+/**
+ * Returns what a notebook shows as events, from which a subscriber builds it. They replace what a subscriber may know
+ * already: consoles are cleared before they are told.
+ */
+export function replayOf(view: NotebookView, sessionId: string): Envelope[] {
+  const { cells, variables } = view;
+  const events: NotebookEvent[] = [
+    registeredEvent(cells, cells),
+    ...cells.flatMap((cell) => [stateEvent(cell), ...consoleEvents(cell.id, cell.console.entries())]),
+    variablesEvent(variables),
+  ];
+  return events.map((event) => ({ ...event, sessionId }));
 }
 
 export function variablesEvent(variables: VariableGraph): NotebookEvent {

@@ -1,5 +1,5 @@
 /**
- * Puts sessions to sleep that had no command, no reader, no subscriber and no work for a while. Their kernels end and they
+ * Puts sessions to sleep that had no command, no reader, no subscriber and no work for a while; who only looks does not count. Their kernels end and they
  * leave memory; their next use restores them. Owns a timer, which `dispose` ends.
  */
 import type { LiveNotebook } from './live-notebook.ts';
@@ -31,7 +31,7 @@ export class IdleSessions implements Disposable {
   #sweep(): void {
     const dueMs = performance.now() - this.#options.timeoutMs;
     for (const live of this.#options.liveNotebooks.all()) {
-      if (live.stream.subscriberCount > 0) live.touch();
+      if (live.stream.userCount > 0) live.touch();
       else if (live.usedAtMs <= dueMs) this.#putToSleep(live);
     }
   }
@@ -39,7 +39,7 @@ export class IdleSessions implements Disposable {
   #putToSleep({ workspaceId, sessionId }: LiveNotebook): void {
     const { actors, liveNotebooks } = this.#options;
     const session = { workspaceId, id: sessionId };
-    actors.tell(session, { type: 'hibernate' });
+    actors.tell(session, { type: 'hibernate', reason: 'idle' });
     // A session that starts or works does not hibernate and stays in memory.
     if (actors.peek(session)?.snapshot.hasTag('resident') !== true) liveNotebooks.forget(session);
   }

@@ -7,20 +7,14 @@ import type { Work, WorkEnd } from '#machines/notebook-session.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
-import type { BridgeDone, CellOutput, KernelMessage } from '#src/kernel/messages.ts';
+import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
 import type { Envelope } from '#src/wire/events.ts';
-import type { CellOutputRecord } from '#storage/notebooks.ts';
-import {
-  consoleEvents,
-  type NotebookEvent,
-  registeredEvent,
-  stateEvent,
-  variablesEvent,
-} from './cell-events.ts';
+import { type NotebookEvent, registeredEvent, replayOf, variablesEvent } from './cell-events.ts';
 import { CellFeed } from './cell-feed.ts';
 import { type CellConfig, configOf, type NotebookDocument, withConfig } from './document.ts';
 import { applyTransaction } from './document-changes.ts';
-import { NotebookView, type ViewCell } from './view.ts';
+import { type SavedState, savedView } from './saved-view.ts';
+import type { NotebookView, ViewCell } from './view.ts';
 import { WorkSlot } from './work/work-slot.ts';
 
 export const SCRATCH = '__scratch__';
@@ -31,9 +25,7 @@ const MAX_ENDED_RUNS = 20;
 export interface LiveNotebookOptions {
   readonly workspaceId: WorkspaceId;
   readonly sessionId: SessionId;
-  readonly document: NotebookDocument;
-  /** The last outputs of cells, as they were saved. */
-  readonly outputs: ReadonlyMap<string, CellOutputRecord>;
+  readonly saved: SavedState;
   readonly stream: SessionStream;
   /** Saves the document in this turn's commit and returns it with its new `updatedAt`. */
   readonly save: (document: NotebookDocument) => NotebookDocument;
@@ -55,6 +47,7 @@ export class LiveNotebook {
   #ends: readonly Envelope<'run-status'>[] = [];
   readonly #feed = new CellFeed((event) => this.#publish(event));
   #toldVariables = '[]';
+  readonly #ignorePressure: () => void;
   #isPressed = false;
   #mayPause = true;
   #usedAtMs = performance.now();
@@ -65,17 +58,16 @@ export class LiveNotebook {
     this.stream = options.stream;
     this.#save = options.save;
     this.#committed = options.committed;
-    this.#document = options.document;
-    this.view = new NotebookView(options.document.serialization.cells);
-    for (const [cellId, saved] of options.outputs) {
-      const cell = this.view.get(cellId);
-      if (cell === undefined) continue;
-      this.view.restore(cell, saved.output as CellOutput | null, saved.console as readonly CellOutput[]);
-    }
-    this.stream.onPressure((isPressed) => {
+    this.#document = options.saved.document;
+    this.view = savedView(options.saved);
+    this.#ignorePressure = this.stream.onPressure((isPressed) => {
       this.#isPressed = isPressed;
       this.#applyPressure();
     });
+  }
+
+  [Symbol.dispose](): void {
+    this.#ignorePressure();
   }
 
   get document(): NotebookDocument {
@@ -271,20 +263,9 @@ export class LiveNotebook {
     return this.#ends;
   }
 
-  /**
-   * Returns the current state as events, from which a subscriber builds the notebook. They replace what a subscriber may
-   * know already: consoles are cleared before they are told.
-   */
+  /** Returns the current state as events. */
   replay(): Envelope[] {
-    const events: NotebookEvent[] = [
-      registeredEvent(this.view.cells, this.view.cells),
-      ...this.view.cells.flatMap((cell) => [
-        stateEvent(cell),
-        ...consoleEvents(cell.id, cell.console.entries()),
-      ]),
-      variablesEvent(this.view.variables),
-    ];
-    return events.map((event) => ({ ...event, sessionId: this.sessionId }));
+    return replayOf(this.view, this.sessionId);
   }
 
   /** Returns the cells as a kernel is started with them. */

@@ -6,6 +6,8 @@ import { cellOutputRecords } from '#storage/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import { LiveNotebook } from './live-notebook.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
+import { type SavedState, savedView } from './saved-view.ts';
+import type { NotebookView } from './view.ts';
 
 export interface LiveNotebooksOptions {
   readonly store: Store;
@@ -25,16 +27,27 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
   }
 
   protected override load({ workspaceId, id }: ActorId, stream: SessionStream): LiveNotebook {
-    const all = { limit: Number.POSITIVE_INFINITY };
-    const outputs = this.#store.list(cellOutputRecords, workspaceId, [id], all);
     return new LiveNotebook({
       workspaceId,
       sessionId: id as SessionId,
-      document: this.#notebooks.read(workspaceId, id),
-      outputs: new Map([...outputs].map((saved) => [saved.id, saved.value])),
+      saved: this.#saved({ workspaceId, id }),
       stream,
       save: (document) => this.#notebooks.save(workspaceId, document),
       committed: () => this.#store.durable(),
     });
+  }
+
+  /** Returns what a session shows, and loads nothing. */
+  viewOf(session: ActorId): NotebookView {
+    return this.peek(session)?.view ?? savedView(this.#saved(session));
+  }
+
+  #saved({ workspaceId, id }: ActorId): SavedState {
+    const all = { limit: Number.POSITIVE_INFINITY };
+    const outputs = this.#store.list(cellOutputRecords, workspaceId, [id], all);
+    return {
+      document: this.#notebooks.read(workspaceId, id),
+      outputs: new Map([...outputs].map((saved) => [saved.id, saved.value])),
+    };
   }
 }

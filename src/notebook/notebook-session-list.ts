@@ -14,7 +14,7 @@ import { openSessionPlaces, sessionPlaces } from '#storage/sessions.ts';
 import type { Store } from '#storage/store.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import { idAt } from './notebook-session-places.ts';
-import { statusOf } from './notebook-session-record.ts';
+import { isLost, statusOf } from './notebook-session-record.ts';
 import { titleFilter } from './title-filter.ts';
 
 export interface NotebookSessionSummary {
@@ -74,16 +74,15 @@ export class NotebookSessionList {
     const peek = this.#options.actors.peek({ workspaceId, id });
     if (peek === undefined) return undefined;
     const { environmentId, mode, work, openedAt } = peek.snapshot.context;
-    // Live in a server that is gone: as with a session that sleeps, its next use starts a kernel.
-    const isLost = !peek.live && peek.snapshot.hasTag('resident');
+    const wasLost = isLost(peek);
     return {
       sessionId: id,
       notebookId: id,
       title,
       environmentId,
       mode,
-      status: isLost ? 'ready' : statusOf(peek),
-      currentRunId: work?.kind === 'run' && !isLost ? work.id : null,
+      status: wasLost ? 'ready' : statusOf(peek),
+      currentRunId: work?.kind === 'run' && !wasLost ? work.id : null,
       createdAt: openedAt ?? peek.createdAt,
       updatedAt: peek.updatedAt,
     };

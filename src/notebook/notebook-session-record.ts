@@ -33,6 +33,14 @@ const statuses = new WeakMap<object, SessionStatus>();
 
 type SessionPeek = Peek<typeof notebookSessionMachine>;
 
+/**
+ * Returns whether a session was live in a server that is gone. As with a session that sleeps, its next use starts a
+ * kernel.
+ */
+export function isLost({ live, snapshot }: SessionPeek): boolean {
+  return !live && snapshot.hasTag('resident');
+}
+
 export function statusOf({ snapshot }: SessionPeek): SessionStatus {
   const known = statuses.get(snapshot);
   if (known !== undefined) return known;
@@ -48,7 +56,10 @@ export function sessionRecord(
   kernelFacts: Readonly<Record<string, unknown>>,
 ): NotebookSessionRecord {
   const { context } = peek.snapshot;
-  const status = statusOf(peek);
+  const wasLost = isLost(peek);
+  const status = wasLost ? 'ready' : statusOf(peek);
+  const hasKernel =
+    peek.live && (status === 'ready' || status === 'busy') && peek.snapshot.hasTag('resident');
   return {
     sessionId,
     notebookId: sessionId,
@@ -56,14 +67,14 @@ export function sessionRecord(
     mode: context.mode,
     status,
     phases: context.phases,
-    currentRunId: context.work?.kind === 'run' ? context.work.id : null,
+    currentRunId: context.work?.kind === 'run' && !wasLost ? context.work.id : null,
     cells: cells.map((cell) => ({
       cellId: cell.id,
       name: configOf(cell.options).name,
       status: shownStatus(cell),
       stale: cell.stale,
     })),
-    kernel: status === 'ready' || status === 'busy' ? kernelFacts : null,
+    kernel: hasKernel ? kernelFacts : null,
     error: context.failure,
     createdAt: context.openedAt ?? peek.createdAt,
     updatedAt: peek.updatedAt,

@@ -9,14 +9,15 @@ import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } fr
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
-import type { SessionPlane } from '#src/sessions/session-plane.ts';
+import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import type { Transaction } from '#storage/store.ts';
+import { replayOf } from './cell-events.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import type { NotebookSessionPlaces } from './notebook-session-places.ts';
-import { type NotebookSessionRecord, sessionRecord, statusOf } from './notebook-session-record.ts';
+import { isLost, type NotebookSessionRecord, sessionRecord, statusOf } from './notebook-session-record.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
 import { NotebookView } from './view.ts';
 
@@ -112,6 +113,29 @@ export class NotebookSessions {
     return session;
   }
 
+  /**
+   * Starts the kernel of a session that sleeps or whose server ended; one that is awake stays as it is. Throws
+   * `not_found`, what `open` throws when there are too many, and what a session refuses that is closed or has just failed.
+   */
+  wake(workspaceId: WorkspaceId, sessionId: string): NotebookSessionRecord {
+    const session = this.ensureAwake(workspaceId, sessionId);
+    const peek = this.#peek(session);
+    const isAwake = peek.snapshot.hasTag('resident') && statusOf(peek) !== 'closing';
+    if (!isAwake) this.#options.actors.check(session, { type: 'wake' });
+    return this.#record(session);
+  }
+
+  /** Puts a session to sleep: its kernel ends. Throws `not_found`, and what a session refuses that is not ready. */
+  hibernate(workspaceId: WorkspaceId, sessionId: string): NotebookSessionRecord {
+    const { actors, liveNotebooks } = this.#options;
+    const session = { workspaceId, id: sessionId };
+    // Its kernel ended with its server, and to ask the actor would start another.
+    if (isLost(this.#peek(session))) return this.#record(session);
+    actors.ask(session, { type: 'hibernate', reason: 'hibernated' });
+    liveNotebooks.forget(session);
+    return this.#record(session);
+  }
+
   /** Closes the session; resolves with its final record once the kernel is gone. Throws `session_closed` when it is. */
   async close(workspaceId: WorkspaceId, sessionId: string): Promise<NotebookSessionRecord> {
     const { actors } = this.#options;
@@ -131,16 +155,17 @@ export class NotebookSessions {
 
   /**
    * Returns what attaches a subscriber, who gets the snapshot, what it has missed, the state, then live events; undefined
-   * when the session is closed. Throws `not_found` at once.
+   * when the session is closed. One who observes wakes nothing. Throws `not_found` at once.
    */
   subscribe(
     workspaceId: WorkspaceId,
     sessionId: string,
-    lastEventId: string,
+    { lastEventId, observe: observes }: StreamRequest,
   ): ((sink: EventSink) => Subscription) | undefined {
-    const session = this.ensureAwake(workspaceId, sessionId);
+    const session = observes ? { workspaceId, id: sessionId } : this.ensureAwake(workspaceId, sessionId);
     if (statusOf(this.#peek(session)) === 'closed') return undefined;
-    return this.#options.plane.follow(session, { lastEventId, replay: () => this.#replay(session) });
+    const replay = () => this.#replay(session);
+    return this.#options.plane.follow(session, { lastEventId, observes, replay });
   }
 
   /** Removes the closed session of a notebook that is deleted, if there was one, and its places in lists. */
@@ -190,7 +215,7 @@ export class NotebookSessions {
     const isKnown = live?.ends.some(({ runId }) => runId === latest?.runId) === true;
     return [
       { type: 'session.snapshot', sessionId: session.id, data: this.#record(session) },
-      ...(live?.replay() ?? []),
+      ...(live?.replay() ?? replayOf(liveNotebooks.viewOf(session), session.id)),
       ...(live?.ends ?? []),
       ...(latest === undefined || isKnown ? [] : [latest]),
     ];

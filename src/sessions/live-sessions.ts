@@ -3,8 +3,8 @@ import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { Envelope } from '#src/wire/events.ts';
 
-/** What is in memory of a session that is not closed, besides its actor. */
-export interface LiveSession {
+/** What is in memory of a session that is not closed, besides its actor. Disposing of it leaves its stream alone. */
+export interface LiveSession extends Disposable {
   readonly workspaceId: WorkspaceId;
   readonly sessionId: SessionId;
   readonly stream: SessionStream;
@@ -14,10 +14,21 @@ export interface LiveSession {
 
 export type StreamMaker = (sessionId: SessionId) => SessionStream;
 
-/** The sessions of one kind that are in memory. One that is not is loaded from what is saved when it is used. */
+/** The stream of a session that is not in memory. */
+interface ParkedStream {
+  readonly stream: SessionStream;
+  readonly stopListening: () => void;
+}
+
+/**
+ * The sessions of one kind that are in memory. One that is not is loaded from what is saved when it is used. The stream of
+ * a session stays while somebody follows it, whether the session is in memory or not: a session that sleeps is not woken by
+ * those who look at it, and they see it wake.
+ */
 export abstract class LiveSessions<Live extends LiveSession> {
   readonly #makeStream: StreamMaker;
   readonly #live = new Map<string, Live>();
+  readonly #parked = new Map<string, ParkedStream>();
 
   constructor(makeStream: StreamMaker) {
     this.#makeStream = makeStream;
@@ -35,7 +46,7 @@ export abstract class LiveSessions<Live extends LiveSession> {
   of(session: ActorId): Live {
     const known = this.peek(session);
     if (known !== undefined) return known;
-    const live = this.load(session, this.#streamOf(session));
+    const live = this.load(session, this.#unpark(session) ?? this.#newStream(session));
     this.#live.set(keyOf(session), live);
     return live;
   }
@@ -45,26 +56,71 @@ export abstract class LiveSessions<Live extends LiveSession> {
     return this.#live.get(keyOf(session));
   }
 
-  /** Takes a session out of memory. */
-  forget(session: ActorId): void {
-    this.#live.delete(keyOf(session));
+  /** Returns the stream of a session, if it is in memory or somebody follows it. */
+  streamOf(session: ActorId): SessionStream | undefined {
+    return this.peek(session)?.stream ?? this.#parked.get(keyOf(session))?.stream;
   }
 
-  /** Takes a session that closes out of memory and returns it, if it was there. */
-  retire(session: ActorId): Live | undefined {
+  /** Calls `attach` with the stream of a session that is not closed, and loads nothing. Returns what `attach` returns. */
+  observe<T>(session: ActorId, attach: (stream: SessionStream) => T): T {
+    const known = this.streamOf(session);
+    if (known !== undefined) return attach(known);
+    const stream = this.#newStream(session);
+    this.#park(session, stream);
+    try {
+      return attach(stream);
+    } finally {
+      const isUnfollowed =
+        stream.subscriberCount === 0 && this.#parked.get(keyOf(session))?.stream === stream;
+      if (isUnfollowed) this.#unpark(session);
+    }
+  }
+
+  /** Takes a session out of memory. Those who follow it stay. */
+  forget(session: ActorId): void {
+    const live = this.peek(session);
+    if (live === undefined) return;
+    this.#live.delete(keyOf(session));
+    live[Symbol.dispose]();
+    if (live.stream.subscriberCount > 0) this.#park(session, live.stream);
+  }
+
+  /** Takes a session that closes out of memory and returns its stream, if there is one: it is to be ended. */
+  retire(session: ActorId): SessionStream | undefined {
     const closed = this.peek(session);
-    if (closed === undefined) return undefined;
-    const successor = this.succeed(closed, () => this.#streamOf(session));
-    if (successor === undefined) this.forget(session);
-    else this.#live.set(keyOf(session), successor);
-    return closed;
+    if (closed === undefined) return this.#unpark(session);
+    const successor = this.succeed(closed, () => this.#newStream(session));
+    this.#live.delete(keyOf(session));
+    closed[Symbol.dispose]();
+    if (successor !== undefined) this.#live.set(keyOf(session), successor);
+    return closed.stream;
   }
 
   all(): Iterable<Live> {
     return this.#live.values();
   }
 
-  #streamOf({ id }: ActorId): SessionStream {
+  /** Yields the stream of every session that is in memory or followed. */
+  *streams(): Generator<SessionStream> {
+    for (const { stream } of this.#live.values()) yield stream;
+    for (const { stream } of this.#parked.values()) yield stream;
+  }
+
+  #park(session: ActorId, stream: SessionStream): void {
+    const key = keyOf(session);
+    const stopListening = stream.onEmpty(() => this.#unpark(session));
+    this.#parked.set(key, { stream, stopListening });
+  }
+
+  #unpark(session: ActorId): SessionStream | undefined {
+    const key = keyOf(session);
+    const parked = this.#parked.get(key);
+    this.#parked.delete(key);
+    parked?.stopListening();
+    return parked?.stream;
+  }
+
+  #newStream({ id }: ActorId): SessionStream {
     return this.#makeStream(id as SessionId);
   }
 }

@@ -4,8 +4,10 @@ import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
 import type { Failure } from '#src/core/errors.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
+import type { SessionStream } from '#src/events/session-stream.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
-import type { Envelope, ResyncReason } from '#src/wire/events.ts';
+import type { Envelope } from '#src/wire/events.ts';
+import type { ResyncReason } from '#src/wire/shape.ts';
 import { closedEvent, type LiveSession, type LiveSessions } from './live-sessions.ts';
 
 /** The actors of one kind of session, as far as all kinds are alike. */
@@ -23,10 +25,19 @@ export interface SessionPlaneOptions<Live extends LiveSession> {
   readonly runKind: RunKind;
 }
 
+/** What the request for an event stream says. */
+export interface StreamRequest {
+  readonly lastEventId: string;
+  /** Whether the subscriber only looks: nothing is woken, loaded or kept in memory for it. */
+  readonly observe: boolean;
+}
+
 export interface FollowOptions {
   readonly lastEventId: string;
   /** The current state of the session, as `SessionStream.subscribe` takes it. */
   readonly replay: () => readonly Envelope[];
+  /** Whether the subscriber only looks: the session is neither loaded nor kept in memory for it. */
+  readonly observes?: boolean;
 }
 
 /**
@@ -49,9 +60,15 @@ export class SessionPlane<Live extends LiveSession> {
   }
 
   /** Returns what attaches a subscriber to the stream of a session that is not closed. */
-  follow(session: ActorId, { lastEventId, replay }: FollowOptions): (sink: EventSink) => Subscription {
+  follow(
+    session: ActorId,
+    { lastEventId, replay, observes = false }: FollowOptions,
+  ): (sink: EventSink) => Subscription {
     const { live } = this.#options;
-    return (sink) => live.of(session).stream.subscribe(sink, { lastEventId, replay });
+    return (sink) => {
+      const attach = (stream: SessionStream) => stream.subscribe(sink, { lastEventId, replay, observes });
+      return observes ? live.observe(session, attach) : attach(live.of(session).stream);
+    };
   }
 
   /** Returns the status of the newest run as an event, so that a subscriber who was away learns of its end. */
@@ -71,18 +88,18 @@ export class SessionPlane<Live extends LiveSession> {
 
   /** Tells every subscriber to connect again, and ends its stream. */
   resyncAll(reason: ResyncReason): void {
-    for (const { stream } of this.#options.live.all()) stream.resync(reason);
+    for (const stream of this.#options.live.streams()) stream.resync(reason);
   }
 
   #publish(session: ActorId, notice: SessionNotice<string>, committed: Promise<void>): void {
     const { live } = this.#options;
     if (notice.type === 'session.closed') {
-      live.retire(session)?.stream.end(closedEvent(session), committed);
+      live.retire(session)?.end(closedEvent(session), committed);
       return;
     }
     const { status, reason } = notice;
     const data = { status, ...(reason === null ? {} : { reason }) };
-    live.peek(session)?.stream.publish({ type: 'session.status', sessionId: session.id, data }, committed);
+    live.streamOf(session)?.publish({ type: 'session.status', sessionId: session.id, data }, committed);
   }
 }
 

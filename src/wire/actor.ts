@@ -1,6 +1,17 @@
 /** What operators see of actors and their statecharts. */
 import Type from 'typebox';
-import { closed, mapOf, nullable, oneOf, PageQuery, Timestamp, type Wire } from './shape.ts';
+import {
+  closed,
+  inPascalCase,
+  mapOf,
+  nullable,
+  oneOf,
+  PageQuery,
+  ResyncReasonSchema,
+  Timestamp,
+  taggedUnion,
+  type Wire,
+} from './shape.ts';
 
 const LinkSchema = Type.Object(
   { kind: Type.String(), id: Type.String() },
@@ -68,22 +79,21 @@ export interface ActorFilters {
   readonly ended?: boolean | undefined;
 }
 
+export const ActorCountSchema = Type.Object(
+  { kind: Type.String(), state: Type.String(), count: Type.Integer() },
+  { $id: 'ActorCount', ...closed },
+);
+
 export const ActorPageSchema = Type.Object(
   {
     items: Type.Array(ActorSchema),
     nextCursor: nullable(
       Type.String({ description: 'The `after` of the next page; null when there are no more items.' }),
     ),
-    counts: Type.Array(
-      Type.Object(
-        { kind: Type.String(), state: Type.String(), count: Type.Integer() },
-        { $id: 'ActorCount', ...closed },
-      ),
-      {
-        description:
-          'How many actors there are of each kind in each state, whatever `kind` and `state` ask for.',
-      },
-    ),
+    counts: Type.Array(ActorCountSchema, {
+      description:
+        'How many actors there are of each kind in each state, whatever `kind` and `state` ask for.',
+    }),
   },
   { $id: 'ActorPage', ...closed },
 );
@@ -161,3 +171,107 @@ export const ChartSchema = Type.Object(
   { $id: 'Chart', ...closed },
 );
 export type Chart = Wire<typeof ChartSchema>;
+
+const MISSED = Type.Optional(
+  Type.Literal(true, { description: 'It happened while you were away, after the event that you named.' }),
+);
+const RESUMED = Type.Optional(
+  Type.Literal(true, { description: 'What you have missed follows, marked with `missed`.' }),
+);
+const who = { kind: Type.String(), id: Type.String() };
+const EventsTaken = Type.Array(Type.String(), {
+  description: 'The types of the events that it took in this turn; none when it came into memory.',
+});
+
+const ACTOR_EVENTS = {
+  'actors.snapshot': Type.Object(
+    { counts: Type.Array(ActorCountSchema, { description: 'The actors in memory, by kind and state.' }) },
+    closed,
+  ),
+  'actors.replayed': Type.Object({}, closed),
+  'actors.resync-required': Type.Object({ reason: ResyncReasonSchema }, closed),
+  'actor.moved': Type.Object(
+    {
+      ...who,
+      machine: identity.machine,
+      from: nullable(
+        Type.String({ description: 'The state before, as a path; null when the actor came into memory.' }),
+      ),
+      to: Type.String({ description: 'The state after; the same one when only its context has changed.' }),
+      since: identity.since,
+      revision: identity.revision,
+      links: identity.links,
+      events: EventsTaken,
+    },
+    closed,
+  ),
+  'actor.refused': Type.Object(
+    {
+      ...who,
+      state: Type.String({ description: 'The state that refused, as a path.' }),
+      event: Type.String({ description: 'The type of the event.' }),
+      code: Type.String({ description: 'The code of the error.' }),
+      title: Type.String(),
+      advice: nullable(Type.String({ description: 'What the caller can do.' })),
+    },
+    closed,
+  ),
+  'actor.left': Type.Object(
+    {
+      ...who,
+      state: Type.String({ description: 'Its last state, as a path.' }),
+      presence: oneOf(['ended', 'failed', 'stored', 'deleted'], {
+        description:
+          'Whether it ended, failed by an error of the server, is only in the store, or was deleted.',
+      }),
+    },
+    closed,
+  ),
+} as const;
+
+type ActorEvents = { readonly [T in keyof typeof ACTOR_EVENTS]: Wire<(typeof ACTOR_EVENTS)[T]> };
+
+/** An event about actors as it is published; the stream adds the time. */
+export type ActorStreamEnvelope = {
+  readonly [T in keyof ActorEvents]: {
+    readonly type: T;
+    readonly data: ActorEvents[T];
+    readonly time?: string;
+  };
+}[keyof ActorEvents];
+
+/** An event about actors. */
+export type ActorStreamEvent = ActorStreamEnvelope & {
+  readonly time: string;
+  readonly missed?: true;
+  readonly resumed?: true;
+};
+
+/** The JSON of each `data:` line of the stream about actors. */
+export const ActorStreamEventSchema = taggedUnion(
+  'type',
+  Object.entries(ACTOR_EVENTS).map(([type, data]) =>
+    Type.Object(
+      {
+        type: Type.Literal(type),
+        time: Timestamp,
+        ...(type === 'actors.snapshot' ? { resumed: RESUMED } : { missed: MISSED }),
+        data,
+      },
+      { ...closed, $id: `${inPascalCase(type)}Event` },
+    ),
+  ),
+  { $id: 'ActorStreamEvent' },
+);
+
+export const ActorEventsQuery = Type.Object(
+  {
+    kind: filters.kind,
+    lastEventId: Type.String({
+      maxLength: 1000,
+      default: '',
+      description: 'The same as the header `Last-Event-ID`, which takes precedence.',
+    }),
+  },
+  closed,
+);

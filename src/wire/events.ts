@@ -10,7 +10,16 @@ import {
   NotebookSessionSchema,
   SessionStatusSchema,
 } from './session.ts';
-import { closed, nullable, oneOf, Timestamp, taggedUnion, type Wire } from './shape.ts';
+import {
+  closed,
+  inPascalCase,
+  nullable,
+  oneOf,
+  ResyncReasonSchema,
+  Timestamp,
+  taggedUnion,
+  type Wire,
+} from './shape.ts';
 
 const OutputSchema = Type.Object(
   {
@@ -50,9 +59,6 @@ const VariableSchema = Type.Object(
   { name: Type.String(), declaredBy: Type.Array(Type.String()), usedBy: Type.Array(Type.String()) },
   { $id: 'StreamedVariable', ...closed },
 );
-
-const ResyncReasonSchema = oneOf(['slow_subscriber', 'server_stopping']);
-export type ResyncReason = Wire<typeof ResyncReasonSchema>;
 
 /** The events of both kinds of stream. */
 const SESSION_EVENTS = {
@@ -209,9 +215,6 @@ const eventSchemas = (stream: string, events: Readonly<Record<string, TSchema>>)
       { ...closed, $id: `${OWN.includes(type) ? stream : ''}${inPascalCase(type)}Event` },
     ),
   );
-
-const inPascalCase = (type: string) =>
-  type.replace(/(?:^|[.-])(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /** The JSON of each `data:` line of a notebook session's stream. */
 export const NotebookStreamEventSchema = taggedUnion('type', eventSchemas('Notebook', NOTEBOOK_EVENTS), {

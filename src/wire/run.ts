@@ -263,3 +263,32 @@ export const CancellationSchema = Type.Object(
   { $id: 'CancellationAccepted', ...closed },
 );
 export type Cancellation = Wire<typeof CancellationSchema>;
+
+export const RunCancellationsSchema = Type.Object(
+  {
+    runIds: Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+      minItems: 1,
+      maxItems: 100,
+      uniqueItems: true,
+    }),
+  },
+  { $id: 'RunCancellations', ...closed, examples: [{ runIds: ['run_01k6gq0000aaaaaaaaaaaaaaaa'] }] },
+);
+
+export const RunCancellationResultSchema = Type.Object(
+  {
+    runId: Type.String(),
+    status: nullable(Type.Literal('cancelling', { description: 'The cancellation has begun.' })),
+    error: nullable(
+      Type.Object(
+        {
+          code: Type.String({ description: 'The code of the error with which it was refused.' }),
+          message: Type.String(),
+        },
+        { $id: 'RunCancellationError', ...closed },
+      ),
+    ),
+  },
+  { $id: 'RunCancellationResult', ...closed },
+);
+export type RunCancellationResult = Wire<typeof RunCancellationResultSchema>;

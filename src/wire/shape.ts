@@ -56,6 +56,15 @@ export function taggedUnion<const Variants extends TObject[]>(
   return Type.Union([...variants], { ...options, discriminator: { propertyName: tag } });
 }
 
+/** Returns `SessionSnapshot` for `session.snapshot`: the names of the schemas of events. */
+export function inPascalCase(type: string): string {
+  return type.replace(/(?:^|[.-])(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Why a subscriber of an event stream was cut off. */
+export const ResyncReasonSchema = oneOf(['slow_subscriber', 'server_stopping']);
+export type ResyncReason = Wire<typeof ResyncReasonSchema>;
+
 /** The body of requests that need none: an empty object. */
 export const EmptyBodySchema = Type.Object({}, { $id: 'EmptyBody', ...closed, examples: [{}] });
 

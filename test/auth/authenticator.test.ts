@@ -91,7 +91,7 @@ test('a token expires at its time, also for a caller who was let in before', asy
   const caller = enter(secret.reveal());
   clock.ms = Date.parse(expiresAt) - 1;
   assert.equal(enter(secret.reveal()), caller);
-  assert.equal(authenticator.isStillValid(caller), true);
+  assert.equal(authenticator.createRevalidator()(caller), true);
   clock.ms = Date.parse(expiresAt);
   assert.equal(
     refusalOf(() => enter(secret.reveal())),
@@ -101,7 +101,7 @@ test('a token expires at its time, also for a caller who was let in before', asy
     refusalOf(() => authenticator.authenticate(`Bearer ${secret.reveal()}`, '')),
     'unauthenticated',
   );
-  assert.equal(authenticator.isStillValid(caller), false);
+  assert.equal(authenticator.createRevalidator()(caller), false);
   clock.ms = START_MS;
   assert.equal(enter(secret.reveal()), caller);
 });
@@ -114,7 +114,7 @@ test('revocation acts on the next request, before anything is flushed', async (t
     refusalOf(() => enter(secret)),
     'unauthenticated',
   );
-  assert.equal(authenticator.isStillValid(principal), false);
+  assert.equal(authenticator.createRevalidator()(principal), false);
 });
 
 test('a change of role acts on the next request', async (t) => {
@@ -128,7 +128,7 @@ test('whoever depends on an earlier answer is told of every change', async (t) =
   const { identity, members, owner, authenticator, join } = await openIdentity(t);
   const { principal } = join('ada', 'editor');
   const seen: boolean[] = [];
-  identity.onChange(() => seen.push(authenticator.isStillValid(principal)));
+  identity.onChange(() => seen.push(authenticator.createRevalidator()(principal)));
   members.change(owner.workspaceId, 'ada', { name: 'Ada' });
   members.remove(owner.workspaceId, 'ada');
   assert.deepEqual(seen, [true, false]);

@@ -95,15 +95,17 @@ function openNotebook(heartbeats: Heartbeats): LiveNotebook {
   return new LiveNotebook({
     workspaceId: 'ws_1' as WorkspaceId,
     sessionId,
-    document: {
-      id: 'nb_1' as NotebookId,
-      createdAt: '2026-01-01T00:00:00.000Z',
-      updatedAt: '2026-01-01T00:00:00.000Z',
-      serialization: { version: '1', app: { options: {} }, cells, valid: true, ui_values: {} },
-      datasourceSlugs: [],
-      variables: {},
+    saved: {
+      document: {
+        id: 'nb_1' as NotebookId,
+        createdAt: '2026-01-01T00:00:00.000Z',
+        updatedAt: '2026-01-01T00:00:00.000Z',
+        serialization: { version: '1', app: { options: {} }, cells, valid: true, ui_values: {} },
+        datasourceSlugs: [],
+        variables: {},
+      },
+      outputs: new Map(),
     },
-    outputs: new Map(),
     stream: new SessionStream({ sessionId, limitBytes: 1 << 20, heartbeats }),
     save: (document) => document,
     committed: () => undefined,

@@ -105,7 +105,7 @@ export const close: SessionEvent = { type: 'close' };
 export const wake: SessionEvent = { type: 'wake' };
 export const restored: SessionEvent = { type: 'restored' };
 export const ready: SessionEvent = { type: 'kernel.ready', phases: { totalMs: 12 } };
-export const hibernate: SessionEvent = { type: 'hibernate' };
+export const hibernate: SessionEvent = { type: 'hibernate', reason: 'idle' };
 export const suspend: SessionEvent = { type: 'suspend', failure: STOPPED };
 
 export function execute(id = 'run_1', edits = false): SessionEvent {

@@ -21,7 +21,7 @@ export function commands(
   // @ts-expect-error the event is misspelled
   environments.tell(id, { type: 'detachAgnet', sessionId: '' as SessionId });
   // @ts-expect-error the chart of another kind has this event
-  environments.ask(id, { type: 'hibernate' });
+  environments.ask(id, { type: 'hibernate', reason: 'idle' });
   // @ts-expect-error `sessionId` is missing
   environments.check(id, { type: 'attachNotebook' });
   // @ts-expect-error a notebook's id is not a session's

@@ -47,6 +47,8 @@ export function admitStream(streams: OpenStreams, limit: number, workspaceId: Wo
 
 export class EventStream implements EventSink {
   readonly principal: Principal | undefined;
+  /** What its caller must be allowed to do, as long as it lasts. */
+  readonly action: string | undefined;
   readonly #res: HttpResponse;
   readonly #streams: OpenStreams;
   readonly #writeCorked = () => {
@@ -61,9 +63,14 @@ export class EventStream implements EventSink {
   #goodbye: Uint8Array[] = [];
 
   /** The caller has written the status and headers of `res`, and its abort handler calls `close`. */
-  constructor(res: HttpResponse, principal: Principal | undefined, streams: OpenStreams) {
+  constructor(
+    res: HttpResponse,
+    { principal, action }: Pick<EventStream, 'principal' | 'action'>,
+    streams: OpenStreams,
+  ) {
     this.#res = res;
     this.principal = principal;
+    this.action = action;
     this.#streams = streams;
     streams.add(this);
   }

@@ -1,21 +1,53 @@
 import { createHash } from 'node:crypto';
+import type { ActorEvents } from '#src/actors/actor-events.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import {
   ActorDetailSchema,
+  ActorEventsQuery,
   ActorListQuery,
   ActorPageSchema,
+  ActorStreamEventSchema,
   ChartQuery,
   ChartSchema,
 } from '#src/wire/actor.ts';
-import { json, ok } from '../reply/reply.ts';
+import { json, ok, stream } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
+import { STREAM_HEADERS_READ } from './event-streams.ts';
 
 const CURSOR = /^[\w-]+\/[\w-]+$/;
 
 /** The actors of a workspace and their statecharts, for operators. Looking restores and wakes nothing. */
-export function actorRoutes(actors: ActorRuntime): readonly Route[] {
+export function actorRoutes(actors: ActorRuntime, events: ActorEvents): readonly Route[] {
   return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/v3/actors/events',
+      operationId: 'followActors',
+      summary: 'Follow what happens to the actors of the workspace',
+      description:
+        'Sends server-sent events: `actor.moved` for all that an actor took in one turn, `actor.refused`, and `actor.left`. ' +
+        'The order is `actors.snapshot` with counts, the events that you missed, `actors.replayed`, and then live events. ' +
+        'With the id of the last event that you received, the snapshot has `resumed: true` if the server still has ' +
+        'everything that followed; without it, read the list again. Heartbeats are comments. Events of actors are told by ' +
+        'type, never with what they carried.',
+      tags: ['Operations'],
+      access: { action: 'inspect.read' },
+      headers: STREAM_HEADERS_READ,
+      query: ActorEventsQuery,
+      responses: {
+        200: {
+          description: 'The event stream.',
+          schema: ActorStreamEventSchema,
+          contentType: 'text/event-stream',
+        },
+      },
+      errors: ['quota_exceeded'],
+      handle({ principal, headers, query }) {
+        const lastEventId = headers['last-event-id'] || query.lastEventId;
+        return stream(events.follow(principal.workspaceId, { kind: query.kind, lastEventId }));
+      },
+    }),
     defineRoute({
       method: 'GET',
       path: '/api/v3/actors',

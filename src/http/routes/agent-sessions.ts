@@ -22,11 +22,11 @@ import {
 import { accepted, created, encodedJson, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import {
-  lastEventIdOf,
   STREAM_DESCRIPTION,
   STREAM_HEADERS_READ,
   StreamQuery,
   streamReply,
+  streamRequestOf,
   streamResponses,
 } from './event-streams.ts';
 import type { RunWaiting } from './run-waiting.ts';
@@ -226,7 +226,7 @@ export function agentSessionRoutes(
       responses: streamResponses(AgentStreamEventSchema),
       errors: ['quota_exceeded'],
       handle: ({ principal, params, headers, query }) =>
-        streamReply(sessions.subscribe(principal, params.sessionId, lastEventIdOf(headers, query))),
+        streamReply(sessions.subscribe(principal, params.sessionId, streamRequestOf(headers, query))),
     }),
   ];
 }

@@ -16,7 +16,7 @@ interface Done {
 type Fields = Readonly<Record<string, unknown>>;
 type Entry = { readonly action: string; readonly target: string; readonly detail?: string };
 
-const CHANGES: Readonly<Record<string, (done: Done) => Entry>> = {
+const CHANGES: Readonly<Record<string, (done: Done) => Entry | readonly Entry[]>> = {
   addMember: ({ body }) => ({ action: 'member.add', target: text(body.userId), detail: text(body.role) }),
   changeMember: ({ params, answer }) => ({
     action: 'member.change',
@@ -36,6 +36,19 @@ const CHANGES: Readonly<Record<string, (done: Done) => Entry>> = {
   deleteModelKey: ({ params }) => ({ action: 'model-key.delete', target: text(params.provider) }),
   addKey: ({ answer }) => ({ action: 'keyring.add', target: activeKey(answer) }),
   rotateKeys: ({ answer }) => ({ action: 'keyring.rotate', target: activeKey(answer) }),
+  hibernateNotebookSession: ({ params }) => ({ action: 'session.hibernate', target: text(params.sessionId) }),
+  wakeNotebookSession: ({ params }) => ({ action: 'session.wake', target: text(params.sessionId) }),
+  closeNotebookSession: ({ params }) => ({ action: 'session.close', target: text(params.sessionId) }),
+  closeAgentSession: ({ params }) => ({ action: 'conversation.close', target: text(params.sessionId) }),
+  closeExecutionEnvironment: ({ params }) => ({
+    action: 'environment.close',
+    target: text(params.environmentId),
+  }),
+  cancelRun: ({ params }) => ({ action: 'run.cancel', target: text(params.runId) }),
+  cancelRuns: ({ answer }) =>
+    itemsOf(answer)
+      .filter(({ status }) => status === 'cancelling')
+      .map(({ runId }) => ({ action: 'run.cancel', target: text(runId) })),
   deleteNotebook: ({ params }) => ({ action: 'notebook.delete', target: text(params.notebookId) }),
   deleteFile: ({ params }) => ({ action: 'file.delete', target: text(params.path) }),
   deleteRun: ({ params }) => ({ action: 'run.delete', target: text(params.runId) }),
@@ -73,8 +86,9 @@ export function withAudit(routes: readonly Route[], note: NoteChanges): Route[] 
       const { principal, remoteAddress, requestId, params } = request;
       if (principal === undefined) return reply;
       const answer = reply.kind === 'json' ? Object(reply.value) : {};
-      const entry = entryOf({ params, body: Object(request.body), answer });
-      note(auditContextOf({ principal, remoteAddress, requestId }), [{ ...entry, outcome: 'done' }]);
+      const entry: Entry | readonly Entry[] = entryOf({ params, body: Object(request.body), answer });
+      const changes = [entry].flat().map((one) => ({ ...one, outcome: 'done' as const }));
+      if (changes.length > 0) note(auditContextOf({ principal, remoteAddress, requestId }), changes);
       return reply;
     };
     return {
@@ -99,9 +113,12 @@ export function auditContextOf({
 }
 
 /** Returns the id of the active key among those that a reply lists. */
-function activeKey({ items }: Fields): string {
-  const keys: readonly Fields[] = Array.isArray(items) ? items : [];
-  return text(keys.find(({ active }) => active === true)?.id);
+function activeKey(answer: Fields): string {
+  return text(itemsOf(answer).find(({ active }) => active === true)?.id);
+}
+
+function itemsOf({ items }: Fields): readonly Fields[] {
+  return Array.isArray(items) ? items : [];
 }
 
 function text(value: unknown): string {

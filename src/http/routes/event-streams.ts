@@ -23,6 +23,12 @@ export const StreamQuery = Type.Object(
       default: '',
       description: 'The same as the header `Last-Event-ID`, which takes precedence.',
     }),
+    observe: Type.Boolean({
+      default: false,
+      description:
+        'Whether you only look: a session that sleeps stays asleep, one that nobody else uses still goes to sleep, and you ' +
+        'see it wake.',
+    }),
     ticket: Type.String({
       maxLength: 200,
       default: '',
@@ -41,12 +47,12 @@ export function streamResponses<T extends TSchema>(schema: T) {
   } as const;
 }
 
-/** Returns the event from which a subscriber continues; empty when it names none. */
-export function lastEventIdOf(
+/** Returns from which event a subscriber continues (empty when it names none), and whether it only looks. */
+export function streamRequestOf(
   headers: Readonly<Record<'last-event-id', string>>,
-  query: { readonly lastEventId: string },
-): string {
-  return headers['last-event-id'] || query.lastEventId;
+  query: { readonly lastEventId: string; readonly observe: boolean },
+): { readonly lastEventId: string; readonly observe: boolean } {
+  return { lastEventId: headers['last-event-id'] || query.lastEventId, observe: query.observe };
 }
 
 /** Returns the reply for what attaches a subscriber; undefined stands for a closed session. */

@@ -2,14 +2,15 @@ import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import { NotebookStreamEventSchema } from '#src/wire/events.ts';
 import { NotebookSessionSchema, OpenNotebookSessionSchema } from '#src/wire/session.ts';
+import { EmptyBodySchema } from '#src/wire/shape.ts';
 import { accepted, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import {
-  lastEventIdOf,
   STREAM_DESCRIPTION,
   STREAM_HEADERS_READ,
   StreamQuery,
   streamReply,
+  streamRequestOf,
   streamResponses,
 } from './event-streams.ts';
 
@@ -89,6 +90,40 @@ export function notebookSessionRoutes(
         ok(await sessions.close(principal.workspaceId, params.sessionId)),
     }),
     defineRoute({
+      method: 'POST',
+      path: '/api/v3/notebook-sessions/:sessionId/hibernate',
+      operationId: 'hibernateNotebookSession',
+      whileFull: true,
+      summary: 'Put a notebook session to sleep',
+      description:
+        'Stops the kernel; its variables are lost, and cells, outputs and history stay. The next use of the session, or ' +
+        '`wake`, starts another kernel. A session that sleeps already is left as it is.',
+      tags: ['Notebook sessions'],
+      access: { action: 'inspect.control' },
+      body: EmptyBodySchema,
+      optionalBody: true,
+      responses: { 200: { description: 'The session, without a kernel.', schema: NotebookSessionSchema } },
+      errors: ['session_busy', 'session_not_ready', 'session_failed', 'session_closed'],
+      handle: ({ principal, params }) => ok(sessions.hibernate(principal.workspaceId, params.sessionId)),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/v3/notebook-sessions/:sessionId/wake',
+      operationId: 'wakeNotebookSession',
+      whileFull: true,
+      summary: 'Wake a notebook session',
+      description:
+        'Starts a kernel for a session that sleeps, or whose kernel ended with the server. No cell is run. A session that ' +
+        'is awake is left as it is.',
+      tags: ['Notebook sessions'],
+      access: { action: 'inspect.control' },
+      body: EmptyBodySchema,
+      optionalBody: true,
+      responses: { 200: { description: 'The session.', schema: NotebookSessionSchema } },
+      errors: ['session_failed', 'session_closed', 'at_capacity', 'quota_exceeded'],
+      handle: ({ principal, params }) => ok(sessions.wake(principal.workspaceId, params.sessionId)),
+    }),
+    defineRoute({
       method: 'GET',
       path: '/api/v3/notebook-sessions/:sessionId/events',
       operationId: 'followNotebookSession',
@@ -102,7 +137,7 @@ export function notebookSessionRoutes(
       errors: ['at_capacity', 'quota_exceeded'],
       handle: ({ principal, params, headers, query }) =>
         streamReply(
-          sessions.subscribe(principal.workspaceId, params.sessionId, lastEventIdOf(headers, query)),
+          sessions.subscribe(principal.workspaceId, params.sessionId, streamRequestOf(headers, query)),
         ),
     }),
   ];

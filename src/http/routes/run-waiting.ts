@@ -13,7 +13,7 @@ import {
 } from '../reply/reply.ts';
 
 /** Throws when the run belongs to a conversation that the caller may not read, prompt or delete. */
-export type GuardRun = (principal: Principal, runId: string, access: 'read' | 'use' | 'delete') => void;
+export type GuardRun = (principal: Principal, runId: string, access: 'read' | 'control' | 'delete') => void;
 
 /** The part of a request that a waiting reply depends on. */
 interface WaitingRequest {

@@ -1,10 +1,18 @@
 import type { RunKind } from '#machines/run.ts';
-import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
+import { isPlausibleId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
+import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
-import { CancellationSchema, RunSchema, WaitQuery } from '#src/wire/run.ts';
-import { EmptyBodySchema } from '#src/wire/shape.ts';
+import {
+  CancellationSchema,
+  RunCancellationResultSchema,
+  RunCancellationsSchema,
+  RunSchema,
+  WaitQuery,
+} from '#src/wire/run.ts';
+import { EmptyBodySchema, listSchema } from '#src/wire/shape.ts';
 import { ETAG_HEADER, NOT_MODIFIED, READ_CONDITION } from '../reply/entity-tag.ts';
-import { accepted } from '../reply/reply.ts';
+import { accepted, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import type { GuardRun, RunWaiting } from './run-waiting.ts';
 
@@ -18,6 +26,14 @@ export function runRoutes(
   guard: GuardRun,
   waiting: RunWaiting,
 ): readonly Route[] {
+  const cancel = (principal: Principal, id: string) => {
+    if (!isPlausibleId(id)) throw notFound();
+    const runId = id as RunId;
+    guard(principal, runId, 'control');
+    runs.cancel(principal.workspaceId, runId, (kind, sessionId) =>
+      stop(kind, principal.workspaceId, sessionId, runId),
+    );
+  };
   return [
     defineRoute({
       method: 'GET',
@@ -58,15 +74,51 @@ export function runRoutes(
         },
       },
       errors: ['run_finished', 'conversation_read_only'],
-      checkAccess: ({ principal, params }) => guard(principal, params.runId, 'use'),
+      checkAccess: ({ principal, params }) => guard(principal, params.runId, 'control'),
       handle({ principal, params }) {
-        const runId = params.runId as RunId;
-        guard(principal, runId, 'use');
-        runs.cancel(principal.workspaceId, runId, (kind, sessionId) =>
-          stop(kind, principal.workspaceId, sessionId, runId),
-        );
+        const { runId } = params;
+        cancel(principal, runId);
         return accepted({ runId, status: 'cancelling' }, `/api/v3/runs/${runId}`);
       },
     }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/v3/runs/cancel',
+      operationId: 'cancelRuns',
+      whileFull: true,
+      summary: 'Cancel many runs',
+      description:
+        'Cancels each run as `POST /api/v3/runs/{runId}/cancel` does. The answer has an item for each, in the order of the ' +
+        'request, with the error of those that could not be cancelled.',
+      tags: ['Runs'],
+      access: { action: 'run.cancel' },
+      body: RunCancellationsSchema,
+      responses: {
+        200: {
+          description: 'What came of each.',
+          schema: listSchema('RunCancellationResults', RunCancellationResultSchema),
+        },
+      },
+      handle({ principal, body }) {
+        const items = body.runIds.map((runId) => {
+          const error = refusalIn(() => cancel(principal, runId));
+          return error === undefined
+            ? { runId, status: 'cancelling' as const, error: null }
+            : { runId, status: null, error: { code: error.code, message: error.message } };
+        });
+        return ok({ items });
+      },
+    }),
   ];
+}
+
+/** Returns the error with which `action` is refused; undefined when it is not. */
+function refusalIn(action: () => void): AppError | undefined {
+  try {
+    action();
+    return undefined;
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
 }

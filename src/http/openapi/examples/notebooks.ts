@@ -3,7 +3,7 @@ import type { EventTicket } from '#src/wire/event-ticket.ts';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
 import type { NotebookSessionSummary } from '#src/wire/finding.ts';
 import type { Notebook, NotebookSummary } from '#src/wire/notebook.ts';
-import type { Cancellation, Run, SubmittedRun } from '#src/wire/run.ts';
+import type { Cancellation, Run, RunCancellationResult, SubmittedRun } from '#src/wire/run.ts';
 import type { CodeResult, Environment, NotebookSession } from '#src/wire/session.ts';
 import { AT, ENVIRONMENT, LATER, NOTEBOOK, page, RUN, times } from './example-values.ts';
 
@@ -55,6 +55,7 @@ const sessionSummary: NotebookSessionSummary = {
 };
 const submitted: SubmittedRun = { runId: RUN, sessionId: NOTEBOOK, status: 'running' };
 const cancellation: Cancellation = { runId: RUN, status: 'cancelling' };
+const cancelled: RunCancellationResult = { runId: RUN, status: 'cancelling', error: null };
 const run: Run = {
   id: RUN,
   kind: 'notebook',
@@ -109,6 +110,7 @@ const file = {
 
 export const NOTEBOOKS_EXAMPLES = {
   CancellationAccepted: cancellation,
+  RunCancellationResults: { items: [cancelled] },
   CodeResult: codeResult,
   Environment: environment,
   EnvironmentPage: page(environment),

@@ -1,7 +1,8 @@
-/** Examples of what operators read: actors, charts, keys and health. */
-import type { ActorDetail, ActorPage, Chart } from '#src/wire/actor.ts';
+/** Examples of what operators read: actors, charts, the server, keys and health. */
+import type { ActorDetail, ActorPage, ActorStreamEvent, Chart } from '#src/wire/actor.ts';
 import type { Health, KeyList, Readiness } from '#src/wire/operations.ts';
-import { AT, NOTEBOOK, RUN } from './example-values.ts';
+import type { KernelList, KernelUsage, ServerState } from '#src/wire/server.ts';
+import { AT, NOTEBOOK, RUN, WORKSPACE } from './example-values.ts';
 
 const keys: KeyList = { items: [{ id: 'k1', active: true, sealed: 3 }] };
 const actor: ActorPage['items'][number] = {
@@ -52,14 +53,65 @@ const chart: Chart = {
     states: [],
   },
 };
+const actorEvent: ActorStreamEvent = {
+  type: 'actor.refused',
+  time: AT,
+  data: {
+    kind: 'notebook-session',
+    id: NOTEBOOK,
+    state: 'live.busy.running',
+    event: 'execute',
+    code: 'session_busy',
+    title: 'The session is busy',
+    advice: 'Wait until it is ready again, or cancel what it is doing.',
+  },
+};
+const kernel: KernelUsage = {
+  workspaceId: WORKSPACE,
+  sessionId: NOTEBOOK,
+  pid: 4711,
+  cpuSeconds: 3.2,
+  memoryBytes: 180_224_000,
+};
+const kernels: KernelList = { sampledAt: AT, memoryLimitBytes: 2_147_483_648, items: [kernel] };
+const server: ServerState = {
+  sampledAt: AT,
+  startedAt: AT,
+  versions: { troupe: '0.1.0', node: 'v20.20.2', marimo: '0.17.0' },
+  process: {
+    pid: 4700,
+    cpuSeconds: 120.5,
+    memoryBytes: 150_000_000,
+    heapBytes: 60_000_000,
+    eventLoop: { busySeconds: 100.2, delayP99Ms: 10.9, delayMaxMs: 14.2 },
+  },
+  kernelHost: { state: 'up', confinement: 'full' },
+  kernels: [kernel],
+  actors: [{ kind: 'run', state: 'running.active', count: 1 }],
+  requests: 1,
+  streams: 3,
+  store: { usedBytes: 12_582_912, reusableBytes: 1_048_576, isFull: false },
+  limits: {
+    sessions: null,
+    sessionsPerWorkspace: null,
+    runsPerWorkspace: null,
+    streamsPerWorkspace: null,
+    connections: 10_000,
+    kernelMemoryBytes: 2_147_483_648,
+    idleTimeoutS: null,
+  },
+};
 const health: Health = { status: 'ok' };
 const readiness: Readiness = { ready: true };
 
 export const OPERATIONS_EXAMPLES = {
   ActorDetail: actorDetail,
   ActorPage: actors,
+  ActorStreamEvent: actorEvent,
   Chart: chart,
   Health: health,
+  KernelList: kernels,
   KeyList: keys,
   Readiness: readiness,
+  ServerState: server,
 };

@@ -1,0 +1,32 @@
+import type { Inspectable, Presence } from './inspected-actor.ts';
+
+/** Something that happened to an actor, told in the turn in which it happens. */
+export type ActorChange =
+  /** It took an event, in the state `from`; undefined when it came into memory. */
+  | { readonly type: 'moved'; readonly actor: Inspectable; readonly event?: string; readonly from: unknown }
+  /** Its state refused a command. */
+  | { readonly type: 'refused'; readonly actor: RefusedActor; readonly event: string; readonly code: string }
+  /** It left memory: it ended, failed, was deleted, or is only in the store now. */
+  | { readonly type: 'left'; readonly actor: Inspectable; readonly presence: LeftAs };
+
+export type RefusedActor = Pick<Inspectable, 'address' | 'state'>;
+export type LeftAs = Exclude<Presence, 'live'> | 'deleted';
+
+/** Tells of what happens to actors while somebody watches. While nobody does, it costs one comparison. */
+export class ActorWatch {
+  readonly #watchers = new Set<(change: ActorChange) => void>();
+
+  get isWatched(): boolean {
+    return this.#watchers.size > 0;
+  }
+
+  /** Calls `watcher` with every change. Returns a function that ends this. A watcher must not throw or command actors. */
+  add(watcher: (change: ActorChange) => void): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  tell(change: ActorChange): void {
+    for (const watcher of this.#watchers) watcher(change);
+  }
+}

@@ -1,0 +1,260 @@
+/**
+ * A stream of events that are published to whoever subscribes. Subscribers come and go.
+ *
+ * A frame is encoded once. Frames published in one turn leave as one chunk: one write for each subscriber. Chunks are
+ * kept in a ring that all subscribers share; a subscriber whose connection refuses bytes is a place in that ring. This
+ * file makes the chunks; audience.ts gives them out.
+ *
+ * Invariants:
+ * 1. Subscribers see events in the order of `publish`. An event that waits for its commit holds all after it.
+ * 2. Nothing uncommitted is seen, nothing is missed or seen twice: a snapshot that is taken while events are held is
+ *    sent after them and replaces them; what is published after it follows.
+ * 3. A stalled subscriber is cut off at the limit; it holds neither the producer nor the others. One that is moving asks
+ *    the producer to pause instead, and is cut off at four times the limit. Either is cut off when the streams of the whole
+ *    server take too much memory by those who lag, and it is among the furthest behind (stream-budget.ts).
+ * 4. A subscriber that is cut off has seen no half event: within a frame its connection breaks instead of being ended.
+ *
+ * Event ids are `<epoch>-<seq>`, the epoch new with each stream object, so an id from before a restart brings nothing but
+ * the state. What a subscriber gets before what is live is made in catch-up.ts.
+ */
+import { randomBytes } from 'node:crypto';
+import type { ResyncReason } from '#src/wire/shape.ts';
+import { Audience } from './audience.ts';
+import { type OpeningOptions, openingOf } from './catch-up.ts';
+import { ChunkRing } from './chunk-ring.ts';
+import { CommitGate } from './commit-gate.ts';
+import { type EventSink, HEARTBEAT, type Subscription } from './event-sink.ts';
+import { encodeFrame, type Frameable, PIECE_BYTES } from './frame.ts';
+import type { Heartbeats } from './heartbeats.ts';
+import type { StreamBudget } from './stream-budget.ts';
+import { Subscriber } from './subscriber.ts';
+
+export interface PublishedStreamOptions<Event extends Frameable> {
+  /** Follows the state that a new subscriber gets. */
+  readonly replayed: Event;
+  /** Returns the event that tells a subscriber to connect again. */
+  readonly resync: (reason: ResyncReason) => Event;
+  /** How far a subscriber may fall behind. */
+  readonly limitBytes?: number;
+  /** Of the limit: what is kept for subscribers that come back with a `Last-Event-ID`. Default: an eighth. */
+  readonly resumeShare?: number | undefined;
+  readonly heartbeats?: Heartbeats;
+  /** What is kept for those who lag counts into it. */
+  readonly budget?: StreamBudget;
+  /** Called for each subscriber that is cut off. */
+  readonly onCutOff?: (reason: ResyncReason) => void;
+}
+
+export interface SubscribeOptions<Event> {
+  /** The id of the last event that was received; with an empty or unknown id nothing counts as missed. */
+  readonly lastEventId?: string;
+  /** Whether it only looks: it does not count as a user of the stream, and is cut off instead of pausing the producer. */
+  readonly observes?: boolean;
+  /**
+   * The current state: a snapshot, then what rebuilds the rest; `replayed` is added after it. Called at once, and at most
+   * once. The events are encoded as they are sent and must not change.
+   */
+  readonly replay: () => readonly Event[];
+}
+
+const DEFAULT_LIMIT_BYTES = 1024 * 1024;
+const RESUME_SHARE = 1 / 8;
+
+/** A subscriber that joins once everything published before it is out. */
+interface Newcomer<Event extends Frameable> {
+  readonly subscriber: Subscriber;
+  readonly opening: Pick<OpeningOptions<Event>, 'lastEventId' | 'seq' | 'state' | 'closing'>;
+}
+
+interface Frame {
+  readonly text: string;
+  readonly seq: number;
+  readonly isLast: boolean;
+}
+
+export class PublishedStream<Event extends Frameable> {
+  readonly #replayed: Event;
+  readonly #resync: (reason: ResyncReason) => Event;
+  readonly #epoch = randomBytes(5).toString('hex');
+  readonly #ring = new ChunkRing();
+  /** Frames that wait for commits, and subscribers that join after them. */
+  readonly #gate = new CommitGate<Frame | Newcomer<Event>>({
+    release: (item) => this.#release(item),
+    drop: (item) => this.#drop(item),
+    advanced: () => (this.#isDeliveryDue ? this.#deliver() : this.#audience.settle()),
+  });
+  readonly #audience: Audience;
+  #seq = 0;
+  #gatedLength = 0;
+  #batch: Frame[] = [];
+  #batchLength = 0;
+  #isDeliveryDue = false;
+  #closing: Event | undefined;
+  #isEnded = false;
+
+  constructor({
+    replayed,
+    resync,
+    limitBytes = DEFAULT_LIMIT_BYTES,
+    resumeShare = RESUME_SHARE,
+    heartbeats,
+    budget,
+    onCutOff = () => {},
+  }: PublishedStreamOptions<Event>) {
+    this.#replayed = replayed;
+    this.#resync = resync;
+    this.#audience = new Audience({
+      ring: this.#ring,
+      limitBytes,
+      resumeBytes: limitBytes * resumeShare,
+      heartbeats,
+      budget,
+      gatedBytes: () => this.#gatedLength,
+      isEnded: () => this.#isEnded,
+      resyncFrame: (reason) => {
+        onCutOff(reason);
+        return this.#resyncFrame(reason);
+      },
+    });
+  }
+
+  /** How many follow it. */
+  get subscriberCount(): number {
+    return this.#audience.size;
+  }
+
+  /** How many follow it without those who only look. */
+  get userCount(): number {
+    return this.#audience.userCount;
+  }
+
+  /** Whether the last event is out. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /**
+   * Sends an event to everyone, once `after` has resolved and everything published before is out. It is encoded now.
+   * An event whose commit fails is dropped. Ignored once `end` was called.
+   */
+  publish(event: Event, after?: Promise<unknown>): void {
+    if (this.#closing === undefined) this.#enqueue(event, after, false);
+  }
+
+  /** Sends the last event, then ends every subscriber. Idempotent. */
+  end(event: Event, after?: Promise<unknown>): void {
+    if (this.#closing !== undefined) return;
+    this.#closing = event;
+    this.#enqueue(event, after, true);
+  }
+
+  /**
+   * Gives the sink the snapshot, what it has missed since `lastEventId` if that is still here, the current state, and
+   * then everything that is published from now on, until it is closed, cut off, or the stream ends. After `end` was
+   * called: the state, the last event, the end.
+   */
+  subscribe(
+    sink: EventSink,
+    { lastEventId = '', observes = false, replay }: SubscribeOptions<Event>,
+  ): Subscription {
+    this.#seal();
+    const subscriber = new Subscriber(sink, observes);
+    const audience = this.#audience;
+    const opening = { lastEventId, seq: this.#seq, state: replay(), closing: this.#closing };
+    audience.add(subscriber);
+    this.#gate.push({ subscriber, opening }, undefined);
+    if (subscriber.blocked) audience.settle();
+    return {
+      probe: () => subscriber.takeByte() ?? HEARTBEAT,
+      writable: () => {
+        if (!audience.has(subscriber)) return;
+        subscriber.unblock();
+        audience.pump(subscriber);
+        audience.settle();
+      },
+      close: () => {
+        if (audience.remove(subscriber)) audience.settle();
+      },
+    };
+  }
+
+  /** Tells every subscriber to connect again for the current state, and ends it. The stream goes on. */
+  resync(reason: ResyncReason): void {
+    this.#audience.cutOffAll(reason);
+  }
+
+  /** Calls `listener` with true when the producer should pause and false when it may go on. Returns what ends this. */
+  onPressure(listener: (paused: boolean) => void): () => void {
+    return this.#audience.backpressure.listeners.add(listener);
+  }
+
+  /** Calls `listener` each time the last user has left; those who only look may remain. Returns what ends this. */
+  onUnused(listener: () => void): () => void {
+    return this.#audience.unused.add(listener);
+  }
+
+  /** Calls `listener` each time the last subscriber has left. Returns what ends this. */
+  onEmpty(listener: () => void): () => void {
+    return this.#audience.empty.add(listener);
+  }
+
+  #enqueue(event: Event, after: Promise<unknown> | undefined, isLast: boolean): void {
+    const seq = ++this.#seq;
+    const text = encodeFrame(`${this.#epoch}-${seq}`, event);
+    this.#gatedLength += text.length;
+    this.#gate.push({ text, seq, isLast }, after);
+    if (!this.#gate.isEmpty) this.#audience.settle();
+  }
+
+  #release(item: Frame | Newcomer<Event>): void {
+    if ('subscriber' in item) {
+      this.#admit(item);
+      return;
+    }
+    this.#gatedLength -= item.text.length;
+    if (this.#batchLength + item.text.length > PIECE_BYTES) this.#seal();
+    this.#batch.push(item);
+    this.#batchLength += item.text.length;
+    if (this.#isDeliveryDue) return;
+    this.#isDeliveryDue = true;
+    queueMicrotask(() => this.#deliver());
+  }
+
+  #admit({ subscriber, opening }: Newcomer<Event>): void {
+    this.#seal();
+    const ring = this.#ring;
+    const replayed = this.#replayed;
+    subscriber.join(ring.nextIndex, openingOf({ ...opening, ring, replayed, epoch: this.#epoch }));
+    this.#audience.pump(subscriber);
+  }
+
+  /** Its commit failed, so it never happened. */
+  #drop(item: Frame | Newcomer<Event>): void {
+    if ('subscriber' in item) return;
+    this.#gatedLength -= item.text.length;
+    if (item.isLast) this.#closing = undefined;
+  }
+
+  /** Makes a chunk of the frames that were released. */
+  #seal(): void {
+    const last = this.#batch.at(-1);
+    if (last === undefined) return;
+    let text = '';
+    for (const frame of this.#batch) text += frame.text;
+    this.#ring.push(Buffer.from(text), this.#batch[0]!.seq, last.seq);
+    this.#batch = [];
+    this.#batchLength = 0;
+    this.#isEnded = last.isLast;
+  }
+
+  #deliver(): void {
+    if (!this.#isDeliveryDue) return;
+    this.#isDeliveryDue = false;
+    this.#seal();
+    this.#audience.pumpAll();
+  }
+
+  #resyncFrame(reason: ResyncReason): Uint8Array {
+    return Buffer.from(encodeFrame(`${this.#epoch}-${this.#seq}.0`, this.#resync(reason)));
+  }
+}

@@ -1,0 +1,79 @@
+import { AppError } from '#src/core/errors.ts';
+import type { TokenHolder } from '#src/core/principal.ts';
+import { OPEN_METRICS_TYPE, type Registry } from '#src/metrics/registry.ts';
+import { type KernelList, KernelListSchema, type ServerState, ServerStateSchema } from '#src/wire/server.ts';
+import { ok, raw } from '../reply/reply.ts';
+import { defineRoute, type Route } from '../route.ts';
+
+const SCOPE = 'server:observe';
+
+/** What operators read of the whole server, and of its kernels. Reading starts and wakes nothing. */
+export interface ServerObservation {
+  readonly metrics: Registry;
+  readonly state: () => Promise<ServerState>;
+  /** The kernels of a workspace. */
+  readonly kernels: (workspaceId: string) => Promise<KernelList>;
+}
+
+/** The metrics and the state of the whole server, and the kernels of a workspace. */
+export function serverRoutes({ metrics, state, kernels }: ServerObservation): readonly Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/metrics',
+      operationId: 'getMetrics',
+      summary: 'Read the metrics of the server',
+      description:
+        'Text in the OpenMetrics format, for Prometheus and others. It needs a token with the scope `server:observe` that ' +
+        'is not bound to a workspace, and no `Service-Workspace-Id`. No label holds an id, a user, a workspace or a path.',
+      tags: ['Operations'],
+      access: 'token',
+      whileDraining: true,
+      responses: { 200: { description: 'The metrics.', contentType: 'application/openmetrics-text' } },
+      errors: ['missing_scope'],
+      handle({ holder }) {
+        requireObserver(holder);
+        return raw(OPEN_METRICS_TYPE, Buffer.from(metrics.text()));
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/v3/server',
+      operationId: 'getServer',
+      summary: 'Read the state of the server: its process, kernels, runs, streams, store and limits',
+      description:
+        'Of all workspaces. It needs a token with the scope `server:observe` that is not bound to a workspace, and no ' +
+        '`Service-Workspace-Id`.',
+      tags: ['Operations'],
+      access: 'token',
+      whileDraining: true,
+      responses: { 200: { description: 'The state.', schema: ServerStateSchema } },
+      errors: ['missing_scope'],
+      async handle({ holder }) {
+        requireObserver(holder);
+        return ok(await state());
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/v3/kernels',
+      operationId: 'listKernels',
+      summary: 'List the kernels of the workspace with the processor time and memory that they use',
+      tags: ['Operations'],
+      access: { action: 'inspect.read' },
+      responses: { 200: { description: 'All kernels that run.', schema: KernelListSchema } },
+      handle: async ({ principal }) => ok(await kernels(principal.workspaceId)),
+    }),
+  ];
+}
+
+/** Throws `missing_scope` when the token may not read what is about the whole server. */
+function requireObserver({ scopes, isBound }: TokenHolder): void {
+  if (!scopes.includes(SCOPE))
+    throw new AppError('missing_scope', `The access token lacks the scope ${SCOPE}.`);
+  if (isBound)
+    throw new AppError(
+      'missing_scope',
+      'A token that is bound to a workspace may not read what is about the whole server.',
+    );
+}

@@ -1,0 +1,104 @@
+/** What operators see of the server as a whole, and of kernels. */
+import Type from 'typebox';
+import { ActorCountSchema } from './actor.ts';
+import { closed, nullable, Timestamp, type Wire } from './shape.ts';
+
+const Bytes = Type.Integer({ description: 'Bytes.' });
+
+const usage = {
+  pid: Type.Integer(),
+  cpuSeconds: Type.Number({
+    description:
+      'Processor time since it began. The difference between two answers, divided by the time between them, is its share.',
+  }),
+  memoryBytes: Type.Integer({ description: 'Resident memory; pages that processes share count in each.' }),
+};
+
+const limit = (description: string) => nullable(Type.Integer({ description }));
+
+export const KernelUsageSchema = Type.Object(
+  {
+    workspaceId: Type.String(),
+    sessionId: Type.String({ description: 'The notebook session that the kernel works for.' }),
+    ...usage,
+  },
+  { $id: 'KernelUsage', ...closed },
+);
+export type KernelUsage = Wire<typeof KernelUsageSchema>;
+
+export const KernelListSchema = Type.Object(
+  {
+    sampledAt: Timestamp,
+    memoryLimitBytes: limit('What one kernel may use; null: no limit.'),
+    items: Type.Array(KernelUsageSchema),
+  },
+  { $id: 'KernelList', ...closed },
+);
+export type KernelList = Wire<typeof KernelListSchema>;
+
+export const ServerStateSchema = Type.Object(
+  {
+    sampledAt: Timestamp,
+    startedAt: Timestamp,
+    versions: Type.Object(
+      {
+        troupe: Type.String(),
+        node: Type.String(),
+        marimo: nullable(Type.String({ description: 'Null until the kernel host was up.' })),
+      },
+      { $id: 'ServerVersions', ...closed },
+    ),
+    process: Type.Object(
+      {
+        ...usage,
+        heapBytes: Bytes,
+        eventLoop: Type.Object(
+          {
+            busySeconds: Type.Number({
+              description: 'Time in which the event loop was busy, since the start.',
+            }),
+            delayP99Ms: nullable(
+              Type.Number({ description: 'Since the last answer; null for the first in five minutes.' }),
+            ),
+            delayMaxMs: nullable(Type.Number()),
+          },
+          { $id: 'EventLoopState', ...closed },
+        ),
+      },
+      { $id: 'ServerProcess', ...closed, description: 'The process of the server, without kernels.' },
+    ),
+    kernelHost: Type.Object(
+      {
+        state: Type.String({ description: '`starting`, `up`, `silent`, `restarting` or `down`.' }),
+        confinement: nullable(Type.String()),
+      },
+      { $id: 'KernelHostState', ...closed },
+    ),
+    kernels: Type.Array(KernelUsageSchema),
+    actors: Type.Array(ActorCountSchema, { description: 'The actors in memory of all workspaces.' }),
+    requests: Type.Integer({ description: 'Requests that have no answer yet, without event streams.' }),
+    streams: Type.Integer({ description: 'Open event streams.' }),
+    store: Type.Object(
+      {
+        usedBytes: Type.Integer({ description: 'Up to its last page.' }),
+        reusableBytes: Type.Integer({ description: 'Free within that.' }),
+        isFull: Type.Boolean({ description: 'Whether the disk is full: nothing new is stored.' }),
+      },
+      { $id: 'StoreState', ...closed },
+    ),
+    limits: Type.Object(
+      {
+        sessions: limit('Live notebook sessions; null: no limit.'),
+        sessionsPerWorkspace: limit('Live notebook sessions of a workspace.'),
+        runsPerWorkspace: limit('Runs of a workspace that have not ended.'),
+        streamsPerWorkspace: limit('Open event streams of a workspace.'),
+        connections: limit('Open connections.'),
+        kernelMemoryBytes: limit('What one kernel may use.'),
+        idleTimeoutS: limit('Seconds after which an unused session goes to sleep; null: never.'),
+      },
+      { $id: 'ServerLimits', ...closed },
+    ),
+  },
+  { $id: 'ServerState', ...closed },
+);
+export type ServerState = Wire<typeof ServerStateSchema>;
