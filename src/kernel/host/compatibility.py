@@ -17,7 +17,7 @@ PRIVATE = {
     "marimo._ast": "codegen._format_arg codegen._extract_header_comments",
     "marimo._ast.app": "InternalApp",
     "marimo._ast.app_config": "_AppConfig",
-    "marimo._ast.cell": "CellConfig CellImpl.imported_namespaces",
+    "marimo._ast.cell": "CellConfig CellImpl.imported_namespaces CellImpl.markdown",
     "marimo._ast.cell_id": "CellIdGenerator.create_cell_id",
     "marimo._ast.compiler": "compile_cell",
     "marimo._ast.load": "load_notebook_ir",
@@ -48,6 +48,7 @@ PRIVATE = {
         CellNotificationUtils.maybe_truncate_output broadcast_notification""",
     "marimo._messaging.tracebacks": "_highlight_traceback",
     "marimo._output": "formatting.try_format formatting.FormattedOutput",
+    "marimo._output.md": "md",
     "marimo._runtime": """
         commands.CommandMessage commands.BatchableCommand commands.OutOfBandCommand
         commands.CreateNotebookCommand commands.DeleteCellCommand commands.EditCellsCommand
@@ -62,10 +63,12 @@ PRIVATE = {
     "marimo._runtime.dataflow": "DirectedGraph.register_cell DirectedGraph.ancestors",
     "marimo._runtime.dataflow.graph": "DirectedGraph.is_disabled",
     "marimo._runtime.exceptions": "MarimoRuntimeException",
+    "marimo._runtime.execution": "ExecutionAttempt.start",
     "marimo._runtime.executor.executor": "DefaultExecutor.execute_cell_async",
     "marimo._runtime.runner": """
         cell_runner.unwrap_user_exception hooks_post_execution.format_exception_message
-        hooks_post_execution.POST_EXECUTION_HOOKS hooks_post_execution._broadcast_outputs""",
+        hooks_post_execution.POST_EXECUTION_HOOKS hooks_post_execution._broadcast_outputs
+        hooks_on_finish.ON_FINISH_HOOKS""",
     "marimo._runtime.runner.cell_runner": """
         Runner.run Runner.run_all Runner.interrupted Runner._finalize_run_result Runner._run_post_execution_hooks""",
     "marimo._runtime.runtime": """

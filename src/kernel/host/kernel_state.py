@@ -24,6 +24,7 @@ class State:
         self.interrupted = False  # whether an interrupt ended any of the command in flight
         self.unparsable = {}  # cell id -> errors of cells that never reach the graph (syntax, import *)
         self.shown = None  # (data, value) of what was formatted last, until it is sent
+        self.shown_unrun = set()  # cells of the run under way that are shown although they did not run
         self.stopped = set()  # cells whose last run ended in mo.stop(), an "exception" to marimo
 
     def take_shown(self, data):

@@ -94,12 +94,13 @@ def _note_stops(propagate):
 
 def _settle_run(run_all):
     async def run_all_and_settle(self):
-        self.finished = set()
+        self.finished, STATE.shown_unrun = set(), set()
         try:
             await run_all(self)
         finally:
             STATE.interrupted |= self.interrupted
-            _settle_unrun(self.graph, self._run_position.keys() - self.finished - {SCRATCH_CELL_ID})
+            settled = self.finished | STATE.shown_unrun | {SCRATCH_CELL_ID}
+            _settle_unrun(self.graph, self._run_position.keys() - settled)
 
     return run_all_and_settle
 

@@ -176,6 +176,7 @@ def main():
         import graph_scans
         import interrupts
         import kernel_process
+        import markdown_cells
         import orders  # noqa: F401
         import program  # noqa: F401
         import shown_output
@@ -191,6 +192,7 @@ def main():
         console.install()
         graph_scans.install()
         interrupts.install()
+        markdown_cells.install()
         shown_output.install()
         unencodable.install()
         host_modules = kernel_process.find_host_modules()

@@ -1,0 +1,77 @@
+/**
+ * The corpus: every cell of marimo's tutorials and snippets and of our own notebooks has the same id, code, status, outputs
+ * and console as in unmodified marimo in the same Python. `differences.ts` lists the exceptions with their reasons.
+ * Several test files share it, so that none of them takes long.
+ */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import test from 'node:test';
+import { startServer } from '#test/support/server-fixture.ts';
+import { type CorpusNotebook, findCorpus } from './corpus.ts';
+import { DIFFERENCES, LEFT_OUT } from './differences.ts';
+import { type Runner, startMarimoRunner } from './marimo-runner.ts';
+import { MEMBERS, type ShownCell } from './shown-cell.ts';
+import { troupeRunner } from './troupe-runner.ts';
+
+/** Makes a test of each notebook of the corpus whose name matches, and one of what the tables say of them. */
+export async function compareWithMarimo(matches: RegExp, atLeast: number): Promise<void> {
+  const corpus = findCorpus().filter(({ name }) => matches.test(name));
+  const compared = corpus.filter(({ name }) => !(name in LEFT_OUT));
+  const ours = troupeRunner(await startServer(test, { TROUPE_PRELOAD: 'true' }));
+  // Each side goes through the corpus by itself: neither waits for the other.
+  const [theirs, mine] = [inTurn(compared, startMarimoRunner(test)), inTurn(compared, ours)];
+
+  test(`there are at least ${atLeast} such notebooks, and the tables name no others`, () => {
+    assert.ok(compared.length >= atLeast, `${compared.length}`);
+    const names = new Set(corpus.map(({ name }) => name));
+    for (const name of [...Object.keys(DIFFERENCES), ...Object.keys(LEFT_OUT)])
+      assert.ok(!matches.test(name) || names.has(name), `${name} is not in the corpus`);
+  });
+
+  for (const { name } of compared) {
+    test(`as in marimo, but for what is listed: ${name}`, async () => {
+      const [expected, actual] = await Promise.all([theirs.get(name), mine.get(name)]);
+      assert.ok(expected !== undefined && actual !== undefined);
+      compareCells(name, expected, actual);
+    });
+  }
+}
+
+function compareCells(name: string, expected: readonly ShownCell[], actual: readonly ShownCell[]): void {
+  assert.equal(actual.length, expected.length, 'the number of cells');
+  const listed = DIFFERENCES[name] ?? [];
+  for (const [index, cell] of expected.entries()) {
+    const members = listed.find((difference) => difference.cell === index)?.members ?? [];
+    for (const member of MEMBERS) {
+      const where = `${member} of cell ${index}`;
+      if (members.includes(member))
+        assert.notDeepEqual(actual[index]?.[member], cell[member], `${where}: the difference has vanished`);
+      else assert.deepEqual(short(actual[index]?.[member]), short(cell[member]), where);
+    }
+  }
+}
+
+/** Runs notebooks, one after the other. Returns what will have been shown, by name. */
+function inTurn(notebooks: readonly CorpusNotebook[], run: Runner) {
+  const shown = new Map<string, Promise<readonly ShownCell[]>>();
+  let last: Promise<unknown> = Promise.resolve();
+  for (const notebook of notebooks) {
+    const cells = last.then(() => run(notebook));
+    last = cells.catch(() => {}); // the test of that notebook reports it
+    shown.set(notebook.name, cells);
+  }
+  return shown;
+}
+
+/** Cuts the middle out of long texts that are equal or not by their beginning, their end and their length. */
+function short(value: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(value ?? null, (_, text) =>
+      typeof text === 'string' && text.length > 4000 ? summary(text) : text,
+    ),
+  );
+}
+
+function summary(text: string): string {
+  return `${text.slice(0, 1500)}… ${text.length} characters, SHA-256 ${createHash('sha256').update(text).digest('hex')} …${text.slice(-500)}`;
+}

@@ -1,0 +1,4 @@
+/** marimo's tutorials and our own notebooks. */
+import { compareWithMarimo } from './comparison.ts';
+
+await compareWithMarimo(/^(tutorials|own)\//, 30);

@@ -1,0 +1,4 @@
+/** marimo's snippets about charts, databases and everything else but tables in memory. */
+import { compareWithMarimo } from './comparison.ts';
+
+await compareWithMarimo(/^snippets\/(?!pandas-|polars-)/, 30);

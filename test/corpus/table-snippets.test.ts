@@ -1,0 +1,4 @@
+/** marimo's snippets about tables in memory. */
+import { compareWithMarimo } from './comparison.ts';
+
+await compareWithMarimo(/^snippets\/(pandas|polars)-/, 45);
