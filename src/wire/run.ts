@@ -221,7 +221,7 @@ export const RunSchema = Type.Object(
 );
 
 /** The longest time that a request may wait for the end of a run. */
-const MAX_WAIT_S = 300;
+export const MAX_WAIT_S = 300;
 
 /** The query of requests that can wait for the end of a run. */
 export const WaitQuery = Type.Object(
