@@ -2,8 +2,8 @@
  * Notices that the kernel host does not respond. A small message goes to it every two seconds, and nothing else is woken.
  *
  * Time is counted in beats of the server, not read from a clock: a server that was held up itself, or a machine that slept,
- * counts one beat, however long that took. A host that uses processor time is at work, as when it imports a library in one
- * piece, and gets longer than one that is stopped or waits for something.
+ * counts one beat, however long that took. A host that uses processor time is at work, as when it is to fork hundreds of
+ * kernels, and gets longer than one that is stopped or waits for something.
  */
 import { readFileSync } from 'node:fs';
 

@@ -56,7 +56,7 @@ export class ZygoteProcess {
   readonly #hello = deferred<HostHello>();
   readonly #ended = deferred<void>();
   readonly #heartbeat: HostHeartbeat;
-  /** Of the zygote itself, which the guardian has forked. */
+  /** Of the process that forks: the zygote, which the guardian has forked, and then its next generation. */
   #pid: number | null = null;
   #alive = true;
   #isUp = false;
@@ -168,6 +168,8 @@ export class ZygoteProcess {
       this.#pid = orNull(report.pid, asNumber, 'pid');
       this.#isUp = true;
       if (this.#alive) this.#heartbeat.start();
+    } else if (report.op === 'preloaded') {
+      this.#pid = orNull(report.pid, asNumber, 'pid');
     } else if (report.op === 'pong') {
       this.#heartbeat.answered();
     } else if (report.op === 'forked') {

@@ -7,10 +7,11 @@ import type { AttackedServer } from './attacked-server.ts';
 
 /** On the server, on what it keeps, and on the neighbour's kernel. */
 export function attackCell(server: AttackedServer, runSocket: string, programSocket: string): string {
-  const { zygote } = kernelHostOf(server.pid);
+  const { zygote, preload = zygote } = kernelHostOf(server.pid);
   const facts = {
     S: server.pid,
     Z: zygote,
+    N: preload,
     K: kernelsOf(server.pid)[0]?.pid ?? 0,
     DATA: server.dataDir,
     KEYRING: server.keyringFile,
@@ -71,6 +72,8 @@ attacks = {
     "server: limits": lambda: resource.prlimit(S, resource.RLIMIT_CORE, (0, 0)),
     "kernel host: signal": lambda: os.kill(Z, 0),
     "kernel host: trace": lambda: trace(Z),
+    "next kernel host: signal": lambda: os.kill(N, 0),
+    "next kernel host: trace": lambda: trace(N),
     "neighbour's kernel: signal": lambda: os.kill(K, 0),
     "neighbour's kernel: trace": lambda: trace(K),
     "everybody: signal": lambda: os.kill(-1, 0),

@@ -56,22 +56,25 @@ const ANY_STREAM = /^(\/dev\/null$|\/memfd:stderr|pipe:|socket:)/;
 /** A file in memory, until what came from a user is at work. */
 const UNTIL_WORK = /^(\/dev\/null$|\/memfd:stderr)/;
 const BARE: Allowed = { isConfined: true, stdio: [NULL, NULL, UNTIL_WORK], others: SOCKET, most: 4 };
+/** Both generations of it; the second one loads libraries. */
+const ZYGOTE: Allowed = {
+  isConfined: false,
+  stdio: [CONNECTION, CONNECTION, CONNECTION],
+  others: /^(?!.*\/data\/)/,
+  most: 40,
+};
 const ROLES: Readonly<Record<string, Allowed>> = {
   // A kernel host that is starting, and those that start processes. They run no code of users.
   python: {
     isConfined: false,
-    stdio: [CONNECTION, CONNECTION, CONNECTION],
+    // The guardian lets go of its streams just before it takes its name.
+    stdio: [ANY_STREAM, ANY_STREAM, CONNECTION],
     others: /^(?!.*\/data\/)/,
     most: 12,
   },
   guardian: { isConfined: false, stdio: [NULL, NULL, CONNECTION], others: /^(pipe:|\/proc\/)/, most: 5 },
-  zygote: {
-    isConfined: false,
-    stdio: [CONNECTION, CONNECTION, CONNECTION],
-    // It loads libraries when there is nothing else to do.
-    others: /^(?!.*\/data\/)/,
-    most: 40,
-  },
+  zygote: ZYGOTE,
+  preload: ZYGOTE,
   // Waits for a kernel to become, or gives up what it has: its view of the disk is made of folders that it opens.
   starting: {
     isConfined: false,
@@ -189,7 +192,7 @@ function findFaults(
 ): { roles: Set<string>; faults: string[] } {
   const processes = listProcesses(server.pid);
   // What the server, the kernel host or the process that tests have open is none of a confined child's.
-  const trusted = processes.filter(({ role }) => role === 'zygote' || role === 'guardian');
+  const trusted = processes.filter(({ role }) => ['zygote', 'preload', 'guardian'].includes(role));
   const foreign = new Set(
     [descriptorsOf(process.pid), descriptorsOf(server.pid), ...trusted.map(({ descriptors }) => descriptors)]
       .flatMap((descriptors) => [...descriptors.values()])
@@ -226,6 +229,7 @@ async function start(t: TestContext, { user, without, settings, withModel }: Sta
 const TRIES: readonly (readonly [user: User, without: string, settings: Overrides])[] = [
   ['this user', '', {}],
   ['this user', 'namespaces', {}],
+  ['this user', 'namespaces', { TROUPE_PRELOAD: 'true' }],
   ['an ordinary user', '', {}],
   ...(process.getuid?.() === 0 ? [['this user', '', { TROUPE_KERNEL_UID: String(NOBODY) }] as const] : []),
 ];
@@ -241,7 +245,9 @@ for (const [user, without, settings] of TRIES) {
     const notebooks = await makeBusy(server, withModel);
     const hasNamespaces = without !== 'namespaces' && /namespaces/.test(server.confinement.split('NOT')[0]!);
     const check = async () => {
-      const missing = new Set(withModel ? [...NEEDED, 'local model'] : NEEDED);
+      const missing = new Set(NEEDED);
+      if (withModel) missing.add('local model');
+      if ('TROUPE_PRELOAD' in settings) missing.add('preload');
       const work = eventually('every kind of process is at work', () => {
         const { roles, faults } = findFaults(server, hasNamespaces);
         assert.deepEqual(faults, []);
@@ -251,7 +257,8 @@ for (const [user, without, settings] of TRIES) {
       await work.catch((error: Error) => assert.fail(`${error.message}: ${[...missing]} missing`));
     };
     await check();
-    for (let times = 0; times < 10; times++) {
+    const kills = settings.TROUPE_PRELOAD === undefined ? 10 : 1;
+    for (let times = 0; times < kills; times++) {
       const zygote = listProcesses(server.pid).find(({ role }) => role === 'zygote');
       if (zygote !== undefined) process.kill(zygote.pid, 'SIGKILL');
       await eventually(

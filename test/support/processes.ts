@@ -86,8 +86,8 @@ export async function gone(processes: readonly ProcessFact[], withinMs = 10_000)
   });
 }
 
-/** Returns the kernel host of a server: its guardian, and the zygote that forks the kernels. */
-export function kernelHostOf(serverPid: number): { guardian: number; zygote: number } {
+/** Returns the kernel host of a server: its guardian, the zygote that forks the kernels, and its next generation if it is there. */
+export function kernelHostOf(serverPid: number): { guardian: number; zygote: number; preload?: number } {
   const all = descendants(serverPid);
   // The server has other children, but none of them has children of its own.
   const zygote = all.find(
@@ -95,17 +95,22 @@ export function kernelHostOf(serverPid: number): { guardian: number; zygote: num
   );
   const guardian = all.find(({ pid }) => pid === zygote?.parent);
   if (guardian === undefined || zygote === undefined) throw new Error('the server has no kernel host');
-  return { guardian: guardian.pid, zygote: zygote.pid };
+  const preload = all.find(({ name, parent }) => parent === zygote.pid && name === 'troupe-preload');
+  return { guardian: guardian.pid, zygote: zygote.pid, ...(preload && { preload: preload.pid }) };
 }
 
-/** Returns the zygote's children that are kernels, or the init process of one. Kernels have their name once confined. */
+/**
+ * Returns the children of both generations of the zygote that are kernels, or the init process of one. Kernels have their
+ * name once confined.
+ */
 export function kernelsOf(serverPid: number): ProcessFact[] {
   const all = descendants(serverPid);
-  const { zygote } = kernelHostOf(serverPid);
+  const { zygote, preload } = kernelHostOf(serverPid);
   const isKernel = ({ name }: ProcessFact) => name === 'troupe-kernel';
   return all.filter(
     (one) =>
-      one.parent === zygote &&
+      [zygote, preload].includes(one.parent) &&
+      one.pid !== preload &&
       (isKernel(one) || all.some((other) => other.parent === one.pid && isKernel(other))),
   );
 }

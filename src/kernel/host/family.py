@@ -29,6 +29,9 @@ class Family:
             self.poll.register(child.link, select.POLLIN)
         self.say(op="forked", id=child.id, pid=pid)
 
+    def has(self, id) -> bool:
+        return any(child.id == id for child in self.children.values())
+
     def signal(self, id, number):
         for pid, child in self.children.items():
             if child.id == id:
@@ -79,9 +82,9 @@ class Family:
 
     def kill_orphans(self, spared):
         """Kills what dead kernels left behind (setsid, double fork), which has become a child of the zygote. `spared`: the
-        pid of a child that is none of these, or None."""
+        pids of children that are none of these."""
         for pid in processes.children():
-            if pid not in self.children and pid not in self.doomed and pid != spared:
+            if pid not in self.children and pid not in self.doomed and pid not in spared:
                 self.doomed.add(pid)
                 processes.kill_tree(pid)  # its SIGCHLD brings us back here, for its own children
 

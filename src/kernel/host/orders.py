@@ -94,3 +94,12 @@ DIRECTIONS = {("read", "py"), ("read", "ipynb"), ("read", "md")} | {
 ENGINES = ("sqlite", "duckdb", "files")
 MODES = ("probe", "read", "write")
 decode = msgspec.json.Decoder(Fork | Convert | Engine | JudgeSyntax | RunProgram | Signal | Ping).decode
+decode_signal = msgspec.json.Decoder(Signal).decode
+
+
+def find_signal(line: bytes) -> Signal | None:
+    """Returns the order if it is a signal: without a look at the rest of other orders, most of which are long."""
+    try:
+        return decode_signal(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

@@ -76,7 +76,8 @@ class Spares:
         return taken
 
     def drop(self):
-        """Discards the spare, which ends with its socket."""
+        """Discards the spare, which ends with its socket, and makes none until another kernel is wanted."""
+        self.due = None
         if self.waiting is not None:
             self.waiting.control.close()
             self.waiting = None

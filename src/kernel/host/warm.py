@@ -1,8 +1,6 @@
-"""What the zygote loads so that no kernel has to: steps that it takes one by one while there are no orders.
-
-The zygote says hello once marimo itself is loaded, so that the server is ready early; forks work from then on, and the
-steps below only make what a kernel does first faster. A step never starts while an order waits. Nothing here may leave
-a thread behind: a lock that it holds at a fork stays locked in every child. Libraries are imported, never used.
+"""What the zygote loads so that no kernel has to. What marimo itself needs is loaded before the zygote says hello, so that a
+session opens as fast then as later; libraries are loaded by the next generation. Nothing here may leave a thread behind: a
+lock that it holds at a fork stays locked in every child. Libraries are imported, never used.
 """
 
 import functools
@@ -39,12 +37,13 @@ FOLLOWING = {
 }
 
 
-def plan(libraries: str) -> list:
-    """Returns the steps, in order, as (name, function). `libraries`: module names, separated by spaces."""
+def prepare():
+    """Does what every kernel would do first."""
     # pyarrow's allocator would start a thread
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
-    steps = [("entry points", cache_entry_points), ("late imports", import_late), ("first uses", use_first)]
-    return steps + [(name, functools.partial(import_library, name)) for name in libraries.split()]
+    cache_entry_points()
+    import_late()
+    use_first()
 
 
 def cache_entry_points():

@@ -4,12 +4,13 @@ One JSON document per line:
   stdin   fork, convert, engine, syntax, program, signal, ping: see orders.py. Its end means that the server is gone, and ends
           every kernel.
   stdout  {"op":"hello","marimo","python","supported","missing","threads","confinement","pid","ms"}
-          {"op":"preloaded","libraries":[…],"threads","ms"}     everything is loaded; forks worked since hello
+          {"op":"preloaded","libraries":[…],"threads","pid","ms"}   the next generation has the libraries; forks work since
+                                                                 hello. pid: of the process that forks from now on
           {"op":"pong"}                                          as an answer to ping
           {"op":"forked","id","pid"}   {"op":"refused","id","error"}
           {"op":"exited","id","code","signal","out_of_memory","words"}     words: what it printed before it began to work
 
-It stays single-threaded, runs no user code, and owns every process it forks: it reports how each one ended, and leaves
+It stays single-threaded when it forks, runs no user code, and owns every process it forks: it reports how each one ended, and leaves
 no descendant of a dead kernel behind. guardian.py does the same for the zygote itself.
 """
 
@@ -19,13 +20,16 @@ import select
 import signal
 import sys
 import time
-from collections import deque
+from contextlib import suppress
 
 import cgroups
 import guardian
 import processes
+import reports
+import warm
 from family import Family
 from forking import Forks, leave_zygote
+from next_generation import fork_next
 from watched_kernels import WatchedKernels
 
 # what notebooks may import from their server: the only modules of ours that they find
@@ -33,28 +37,40 @@ NOTEBOOK_MODULES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 
 
 class Zygote:
-    """The loop: reads orders, takes the steps of warm.py when there is nothing else to do, and ends with the server."""
+    """The loop: reads orders, forks, and ends with the server. Once there is a next generation, it has that fork."""
 
-    def __init__(self, lifeline, shield, found, groups, steps, host_modules):
+    def __init__(self, lifeline, shield, found, groups, host_modules):
         self.lifeline = lifeline  # readable when the guardian is gone
+        self.shield = shield  # ids of processes and groups that kernels may not signal
+        self.found, self.host_modules = found, host_modules
         self.groups = groups  # where kernels' control groups are made; None: nowhere
-        self.steps = deque(steps)
-        self.loaded = []
+        self.next = None  # the next generation
         self.inbox = b""
         self.poll = select.poll()  # unlike select() it takes descriptors beyond the first thousand
         self.wake_r, self.wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self.family = Family(self.say, self.poll, self.wake_w)
+        self.family = Family(reports.say, self.poll, self.wake_w)
         self.watching = WatchedKernels(self.family, groups is not None, shield, leave_zygote)
         self.forks = Forks(self.family, self.watching, shield, found, groups, host_modules)
-        self.started_at = time.perf_counter()
 
-    def say(self, **message):
-        data = json.dumps(message).encode() + b"\n"
+    def preload(self, libraries):
+        """Begins to load libraries in the next generation."""
+        if not libraries:
+            reports.say(op="preloaded", libraries=[], threads=warm.count_threads(), pid=os.getpid(), ms=0)
+            return
         try:
-            while data:
-                data = data[os.write(1, data) :]
-        except BrokenPipeError:
-            pass  # the server is gone; the end of stdin comes next
+            self.next = fork_next(libraries, self.live_on)
+        except OSError as error:  # no more processes or memory
+            print(f"libraries are not preloaded: {error}", file=sys.stderr)
+            return
+        self.shield.add(self.next.pid)
+        self.poll.register(self.next.reports, select.POLLIN)
+
+    def live_on(self):
+        """In the next generation, once it has the libraries."""
+        for descriptor in (self.wake_r, self.wake_w):
+            os.close(descriptor)
+        shield = self.shield | {os.getpid()}
+        Zygote(self.lifeline, shield, self.found, self.groups, self.host_modules).serve()
 
     def serve(self):
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -71,19 +87,29 @@ class Zygote:
                 self.reap()
             self.family.listen(ready)
             self.watching.listen(ready)
+            if self.next:
+                self.mediate(ready)
             if 0 in ready:
                 self.read_orders()
-            if not ready and self.steps:
-                self.take_step()
-            elif not ready:
+            if not ready:
                 self.forks.spares.make()
 
     def patience_ms(self):
         """Returns how long to wait for something to happen before doing what can wait."""
-        if self.steps:
-            return 0
         patience = self.forks.spares.patience_s()
         return None if patience is None else patience * 1000
+
+    def mediate(self, ready):
+        """Passes on reports of the next generation, and orders that waited for it."""
+        if self.next.orders in ready:
+            self.next.flush()
+            if not self.next.queue:
+                self.poll.unregister(self.next.orders)
+                self.poll.register(0, select.POLLIN)
+        if self.next.reports in ready and not self.next.pass_on_reports():
+            self.poll.unregister(self.next.reports)  # it has ended; `reap` sees to it
+        if self.next.has_loaded:
+            self.forks.spares.drop()
 
     def read_orders(self):
         data = os.read(0, 1 << 16)
@@ -91,7 +117,23 @@ class Zygote:
             self.end()
         *lines, self.inbox = (self.inbox + data).split(b"\n")
         for line in lines:
-            self.obey(line)
+            if self.next and self.next.has_loaded:
+                self.hand_over(line)
+            else:
+                self.obey(line)
+        if self.next and self.next.queue:
+            self.poll.unregister(0)  # until it has taken these
+            self.poll.register(self.next.orders, select.POLLOUT)
+
+    def hand_over(self, line):
+        """Gives an order to the next generation, but for signals to kernels that were forked before."""
+        import orders
+
+        order = orders.find_signal(line)
+        if order is not None and self.family.has(order.id):
+            self.family.signal(order.id, order.signal)
+        else:
+            self.next.give(line)
 
     def obey(self, line):
         import msgspec
@@ -101,10 +143,10 @@ class Zygote:
         try:
             order = orders.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            self.say(op="refused", id=find_id(line), error=str(error))
+            reports.say(op="refused", id=find_id(line), error=str(error))
             return
         if isinstance(order, orders.Ping):
-            self.say(op="pong")
+            reports.say(op="pong")
         elif isinstance(order, orders.Signal):
             self.family.signal(order.id, order.signal)
         else:
@@ -115,32 +157,36 @@ class Zygote:
             self.forks.spares.forget(pid)
             if pid == self.watching.pid:
                 self.watching.restart()
+            if self.next and pid == self.next.pid:
+                self.lose_next()
             if child is not None:
                 self.watching.forget(child)
                 child.close()
                 if child.group:
                     self.groups.remove(child.group)
-        self.family.kill_orphans(self.watching.pid)
+        self.family.kill_orphans({self.watching.pid, self.next and self.next.pid})
+
+    def lose_next(self):
+        """Called when the next generation has ended. Its kernels end with it, and so does this host; if it had none yet,
+        this generation goes on without the libraries."""
+        if self.next.has_loaded:
+            self.end()
+        print("libraries are not preloaded: the process that was to load them has ended", file=sys.stderr)
+        self.shield.discard(self.next.pid)
+        with suppress(KeyError):  # the end of its reports was seen first
+            self.poll.unregister(self.next.reports)
+        os.close(self.next.orders)
+        os.close(self.next.reports)
+        self.next = None
 
     def end(self):
         """Ends everything that was ever started, then this process."""
+        if self.next:
+            self.next.end()
         processes.kill_children()
         if self.groups:
             self.groups.remove(*(child.group for child in self.family.children.values() if child.group))
         os._exit(0)
-
-    def take_step(self):
-        import warm
-
-        name, step = self.steps.popleft()
-        step()
-        threads = warm.settle()
-        if threads > 1:
-            print(f"{name} has left a thread in the zygote: kernels may hang", file=sys.stderr)
-        self.loaded.append(name)
-        if not self.steps:
-            ms = round((time.perf_counter() - self.started_at) * 1000)
-            self.say(op="preloaded", libraries=self.loaded, threads=threads, ms=ms)
 
 
 def find_id(line):
@@ -159,7 +205,6 @@ def main():
     import marimo
 
     import compatibility
-    import warm
     from confinement import describe, detect
 
     supported = compatibility.is_supported()
@@ -198,12 +243,11 @@ def main():
         host_modules = kernel_process.find_host_modules()
         # not for notebooks to import from
         sys.path[:] = [path for path in sys.path if os.path.abspath(path) != kernel_process.HOST]
-    steps = [] if missing else warm.plan(os.environ.get("TROUPE_PRELOAD", warm.LIBRARIES))
+        warm.prepare()
     wanted = json.loads(os.environ.get("TROUPE_CONFINEMENT", "{}"))  # what all kernels are to have
     found = detect.detect(wanted.get("uid"))
     groups = None if "cgroups" in detect.switched_off() else cgroups.find()
-    zygote = Zygote(lifeline, shield, found, groups, steps, host_modules)
-    zygote.say(
+    reports.say(
         op="hello",
         marimo=marimo.__version__,
         marimo_dir=os.path.dirname(marimo.__file__),
@@ -215,6 +259,9 @@ def main():
         pid=os.getpid(),
         ms=round((time.perf_counter() - started_at) * 1000),
     )
+    zygote = Zygote(lifeline, shield, found, groups, host_modules)
+    if not missing:
+        zygote.preload(os.environ.get("TROUPE_PRELOAD", warm.LIBRARIES).split())
     zygote.serve()
 
 

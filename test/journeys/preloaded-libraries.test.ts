@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { startChildServer } from '#test/support/child-server.ts';
+import { type OpenNotebook, openNotebook, printed, results } from '#test/support/notebook-fixture.ts';
+import { descendants, eventually, gone, kernelHostOf } from '#test/support/processes.ts';
+
+const CODES = { loaded: 'import sys\nprint("pandas" in sys.modules)', endless: 'while True: pass' };
+
+async function hasPandas(notebook: OpenNotebook): Promise<boolean> {
+  const [result] = results(await notebook.run(['loaded']));
+  return printed(result!) === 'True\n';
+}
+
+test('sessions from before and after the libraries are loaded run, are cancelled and are restored', async (t) => {
+  const child = await startChildServer(t, { TROUPE_PRELOAD: 'true' });
+  const before = await openNotebook(child, CODES);
+  assert.equal(await hasPandas(before), false, 'a session does not wait for libraries');
+  const after = await eventually(
+    'a new session has pandas loaded',
+    async () => {
+      const notebook = await openNotebook(child, CODES);
+      if (await hasPandas(notebook)) return notebook;
+      await notebook.close();
+      return undefined;
+    },
+    60_000,
+  );
+  for (const notebook of [before, after]) {
+    const runId = await notebook.submit(['endless']);
+    await child.client.runs.cancel(runId);
+    assert.equal((await child.client.waitForRun(runId)).status, 'cancelled');
+  }
+  const { guardian, preload = 0 } = kernelHostOf(child.pid);
+  const processes = descendants(guardian);
+  process.kill(preload, 'SIGKILL');
+  await gone(processes, 30_000);
+  for (const notebook of [before, after]) {
+    await eventually(
+      'the session is ready again',
+      async () => (await notebook.record()).status === 'ready',
+      60_000,
+    );
+    assert.equal((await notebook.run(['loaded'])).status, 'completed');
+  }
+});
