@@ -30,6 +30,8 @@ export interface SessionInput {
 export interface SessionContext extends SessionInput {
   readonly environmentId: EnvironmentId | null;
   readonly mode: SessionMode;
+  /** Command-line arguments of the notebook. Absent in sessions that were stored before there were any. */
+  readonly arguments?: readonly string[];
   readonly openedAt: string | null;
   readonly openedBy: Opener | null;
   readonly work: Work | null;
@@ -42,8 +44,17 @@ export interface SessionContext extends SessionInput {
 /** What the session asks of the driver of its kernel. */
 export type DriverCommand = { type: 'execute'; work: Work } | { type: 'interrupt' | 'kill' | 'stop' };
 
+/** How a session is opened. */
+interface Opening {
+  readonly environmentId: EnvironmentId;
+  readonly mode: SessionMode;
+  readonly arguments: readonly string[];
+  readonly at: string;
+  readonly by: Opener;
+}
+
 export type SessionEvent =
-  | { type: 'open'; environmentId: EnvironmentId; mode: SessionMode; at: string; by: Opener }
+  | ({ type: 'open' } & Opening)
   | { type: 'execute'; work: Work; edits: boolean }
   /** Asks whether the session is in this environment. Changes nothing, nor do the two that follow. */
   | { type: 'shareEnvironment'; environmentId: EnvironmentId }
@@ -125,18 +136,17 @@ export const notebookSessionSetup = setup({
       !isEarlyDeath(exit) || context.earlyDeaths + 1 < MAX_EARLY_DEATHS,
   },
   actions: {
-    begin: assign(
-      (_, event: { environmentId: EnvironmentId; mode: SessionMode; at: string; by: Opener }) => ({
-        environmentId: event.environmentId,
-        mode: event.mode,
-        openedAt: event.at,
-        openedBy: event.by,
-        work: null,
-        phases: {},
-        failure: null,
-        earlyDeaths: 0,
-      }),
-    ),
+    begin: assign((_, event: Opening) => ({
+      environmentId: event.environmentId,
+      mode: event.mode,
+      arguments: event.arguments,
+      openedAt: event.at,
+      openedBy: event.by,
+      work: null,
+      phases: {},
+      failure: null,
+      earlyDeaths: 0,
+    })),
     takeWork: assign((_, work: Work) => ({ work })),
     dropWork: assign({ work: null }),
     noteReady: assign((_, phases: Readonly<Record<string, number>>) => ({ phases, failure: null })),

@@ -48,6 +48,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
     ...input,
     environmentId: null,
     mode: 'edit',
+    arguments: [],
     openedAt: null,
     openedBy: null,
     work: null,

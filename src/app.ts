@@ -165,6 +165,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     }),
   );
   const environments = new Environments(actors, store);
+  const vault = new SecretStore(store, () => datasources.keys.ring);
   const shared = { store, runtime: actors, runs, environments: environments.actors, log, metrics };
   const notebooks = openNotebooks(
     {
@@ -173,6 +174,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       prerequisites,
       members: identity.members,
       queries: datasources.queries,
+      vault,
       makeStream,
       runDeletion,
       removals,
@@ -189,7 +191,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     makeStream: (sessionId) => makeStream(sessionId, CONVERSATION_RESUME_SHARE),
     notebooks: notebooks.forAgents,
     datasources: datasources.forAgents,
-    vault: new SecretStore(store, () => datasources.keys.ring),
+    vault,
     localModel: openLocalModel(options, stack),
   });
   const workspaceDeletion = identity.openDeletion(removals, {

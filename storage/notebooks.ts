@@ -30,3 +30,9 @@ export interface CellOutputRecord {
 
 /** Key: workspace id, notebook id, cell id. */
 export const cellOutputRecords = defineRecord<CellOutputRecord>('cell-output', 1);
+
+/** Which secret variables a notebook has, and who set them when; their values are sealed. Key: workspace id, notebook id. */
+export interface NotebookSecretsRecord {
+  readonly byName: Readonly<Record<string, { readonly updatedBy: string; readonly updatedAt: string }>>;
+}
+export const notebookSecretRecords = defineRecord<NotebookSecretsRecord>('notebook-secrets', 1);

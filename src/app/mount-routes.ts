@@ -37,6 +37,7 @@ import { meRoutes } from '#src/http/routes/me.ts';
 import { memberRoutes } from '#src/http/routes/members.ts';
 import { modelRoutes } from '#src/http/routes/models.ts';
 import { notebookFileRoutes } from '#src/http/routes/notebook-files.ts';
+import { notebookSecretRoutes } from '#src/http/routes/notebook-secrets.ts';
 import { notebookSessionRoutes } from '#src/http/routes/notebook-sessions.ts';
 import { notebookRoutes } from '#src/http/routes/notebooks.ts';
 import { withOpenApi } from '#src/http/routes/openapi.ts';
@@ -85,6 +86,7 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...healthRoutes(planes.readiness),
     ...serverRoutes(planes.observation),
     ...notebookRoutes(notebooks.notebooks, notebooks.deletion),
+    ...notebookSecretRoutes(notebooks.secrets),
     ...notebookFileRoutes({ files, frontEnd, publicUrl: planes.publicUrl }),
     ...fileRoutes(planes.files, planes.maxFileBytes),
     ...frontEndRoutes(frontEnd),

@@ -17,6 +17,7 @@ import { IdleSessions } from '#src/notebook/idle-sessions.ts';
 import { LiveNotebooks } from '#src/notebook/live-notebooks.ts';
 import { NOTEBOOK, NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
 import { NotebookFiles } from '#src/notebook/notebook-files.ts';
+import { NotebookSecrets, type SecretVault } from '#src/notebook/notebook-secrets.ts';
 import { SessionActors } from '#src/notebook/notebook-session-actors.ts';
 import { NotebookSessionList } from '#src/notebook/notebook-session-list.ts';
 import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts';
@@ -44,6 +45,8 @@ export interface NotebookPlaneOptions {
   readonly members: Members;
   /** Runs the statements of notebook code. */
   readonly queries: Queries;
+  /** Keeps the secret variables of notebooks. */
+  readonly vault: SecretVault;
   readonly makeStream: (sessionId: SessionId) => SessionStream;
   /** Called when a notebook session closes: what is bound to it has to close as well. */
   readonly onSessionClosing: (workspaceId: WorkspaceId, sessionId: string) => void;
@@ -69,6 +72,11 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     refuseWhileOpen: (workspaceId, id) => sessions.refuseWhileOpen(workspaceId, id),
     allParse: (codes) => syntax.allParse(codes),
   });
+  const secrets = new NotebookSecrets({
+    store,
+    vault: options.vault,
+    notebookExists: (workspaceId, id) => notebooks.exists(workspaceId, id),
+  });
   const liveNotebooks = new LiveNotebooks({ store, notebooks, makeStream });
   const places = new NotebookSessionPlaces(store);
   const sessionActors = new SessionActors({
@@ -78,6 +86,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     runs,
     liveNotebooks,
     kernels: host,
+    secretsOf: (workspaceId, id) => secrets.open(workspaceId, id),
     workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
     log,
     onClosing: options.onSessionClosing,
@@ -114,12 +123,14 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     removals: options.removals,
     notebooks,
     sessions,
+    secrets,
     removeRuns: (workspaceId, id) => options.runDeletion.removeRuns('notebook', workspaceId, id),
     prepareConversation: options.prepareConversationDeletion,
   });
   return {
     notebooks,
     deletion,
+    secrets,
     plane,
     sessions,
     workspacesWithKernels: () => actors.residents().map(({ workspaceId }) => workspaceId),

@@ -9,6 +9,8 @@ export interface CliContext {
   readonly input: Input;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** The arguments after `--`, which are also the last operands of the command. */
+  readonly passedOn: readonly string[];
   /**
    * Returns a client for the server and the workspace that environment and options name. Throws `CommandFailure` when they
    * name no server or, unless `needsWorkspace` is false, no workspace.

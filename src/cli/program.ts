@@ -84,14 +84,17 @@ export interface Surroundings {
 /** Runs one command line, without the names of node and of the program. Returns the exit code; never rejects. */
 export async function runProgram(args: readonly string[], surroundings: Surroundings): Promise<ExitCode> {
   try {
-    await createProgram(surroundings).parseAsync(args, { from: 'user' });
+    await createProgram(surroundings, passedOnOf(args)).parseAsync(args, { from: 'user' });
     return EXIT.ok;
   } catch (error) {
     return report(error, terminalOn(surroundings.terminal), args.includes('--json'));
   }
 }
 
-function createProgram({ terminal: device, input, env, cwd }: Surroundings): Command {
+function createProgram(
+  { terminal: device, input, env, cwd }: Surroundings,
+  passedOn: readonly string[],
+): Command {
   const terminal = terminalOn(device);
   const program = new Command('troupe')
     .description('Notebooks, agents and data on a server of your own.')
@@ -109,6 +112,7 @@ function createProgram({ terminal: device, input, env, cwd }: Surroundings): Com
     input,
     env,
     cwd,
+    passedOn,
     connect(command, options) {
       const { workspace } = command.optsWithGlobals<{ workspace?: string }>();
       return createClient(resolveAccess({ env, cwd, workspaceId: workspace, ...options }));
@@ -118,6 +122,11 @@ function createProgram({ terminal: device, input, env, cwd }: Surroundings): Com
   for (const group of GROUPS) group(program, context);
   for (const command of program.commands) command.helpCommand(false);
   return program;
+}
+
+/** Returns what follows `--`. */
+function passedOnOf(args: readonly string[]): readonly string[] {
+  return args.includes('--') ? args.slice(args.indexOf('--') + 1) : [];
 }
 
 function report(error: unknown, terminal: Terminal, json: boolean): ExitCode {

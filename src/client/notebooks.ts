@@ -5,6 +5,7 @@ import type {
   NotebookFields,
   NotebookFileFormat,
   NotebookImport,
+  NotebookSecret,
   NotebookSummary,
 } from '#src/wire/notebook.ts';
 import type { Page } from '#src/wire/shape.ts';
@@ -51,6 +52,30 @@ export function notebooks(connection: Connection) {
     /** Creates a notebook from the text of a file, or replaces the cells of one. */
     import: (file: NotebookImport, options: PostOptions = {}) =>
       connection.json<Notebook>({ method: 'POST', path: `${NOTEBOOKS}/import`, body: file, ...options }),
+    /** Resolves with the names of the secret variables. */
+    secrets: async (notebookId: string, options: RequestOptions = {}) => {
+      const secretsPath = path`/api/v3/notebooks/${notebookId}/secrets`;
+      const list = await connection.json<{ items: NotebookSecret[] }>({
+        method: 'GET',
+        path: secretsPath,
+        ...options,
+      });
+      return list.items;
+    },
+    /** Sets a secret variable, which the next kernel of the notebook has. It is never returned. */
+    setSecret: (notebookId: string, name: string, value: string, options: RequestOptions = {}) =>
+      connection.json<NotebookSecret>({
+        method: 'PUT',
+        path: path`/api/v3/notebooks/${notebookId}/secrets/${name}`,
+        body: { value },
+        ...options,
+      }),
+    deleteSecret: (notebookId: string, name: string, options: RequestOptions = {}) =>
+      connection.json<void>({
+        method: 'DELETE',
+        path: path`/api/v3/notebooks/${notebookId}/secrets/${name}`,
+        ...options,
+      }),
     /** Resolves with the file. An `html` page loads its front end from the server, or from a public CDN with `cdn`. */
     export: (
       notebookId: string,

@@ -55,6 +55,7 @@ export function createNotebook(launch: KernelLaunch): Record<string, unknown> {
     },
     autoRun: false,
     request: null,
+    environment: launch.secrets ?? {},
   };
 }
 

@@ -10,6 +10,10 @@ export interface KernelLaunch {
   readonly fileName?: string;
   /** Wins over the few variables that every kernel has (PATH, HOME, LANG…). */
   readonly env: Readonly<Record<string, string>>;
+  /** Variables that win over `env`, and that nobody but the kernel gets: they do not pass through the kernel host. */
+  readonly secrets?: Readonly<Record<string, string>>;
+  /** Command-line arguments, which `mo.cli_args()` parses. */
+  readonly arguments?: readonly string[];
   readonly cells: readonly { readonly cellId: string; readonly code: string; readonly config: CellConfig }[];
   readonly appOptions: Readonly<Record<string, unknown>>;
   readonly uiValues?: Readonly<Record<string, unknown>>;

@@ -58,7 +58,7 @@ export function forkOrder(
       queryParams: {},
       cliArgs: {},
       appConfig: Object.fromEntries(known),
-      argv: [],
+      argv: launch.arguments ?? [],
       filename: join(launch.cwd, launch.fileName ?? 'notebook.py'),
     },
     configs: Object.fromEntries(launch.cells.map(({ cellId, config }) => [cellId, toMarimoConfig(config)])),

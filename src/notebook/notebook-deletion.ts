@@ -6,6 +6,7 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import { cellOutputRecords } from '#storage/notebooks.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store, Transaction } from '#storage/store.ts';
+import type { NotebookSecrets } from './notebook-secrets.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
 import type { SavedNotebooks, StateCheck } from './saved-notebooks.ts';
 
@@ -20,6 +21,7 @@ export interface NotebookDeletionOptions {
   readonly removals: Removals;
   readonly notebooks: SavedNotebooks;
   readonly sessions: Pick<NotebookSessions, 'erase'>;
+  readonly secrets: Pick<NotebookSecrets, 'erase'>;
   /** Removes some runs of a notebook that was deleted, in one commit. Returns whether none was left. */
   readonly removeRuns: (workspaceId: WorkspaceId, notebookId: string) => boolean;
   /** Closes the conversation of a notebook and returns what deletes it, in the same turn. */
@@ -39,12 +41,13 @@ export class NotebookDeletion {
    * throws.
    */
   delete(workspaceId: WorkspaceId, notebookId: string, checkState: StateCheck = () => {}): void {
-    const { store, removals, notebooks, sessions, prepareConversation } = this.#options;
+    const { store, removals, notebooks, sessions, secrets, prepareConversation } = this.#options;
     notebooks.checkDeletion(workspaceId, notebookId, checkState);
     const eraseConversation = prepareConversation(workspaceId, notebookId);
     store.write((tx) => {
       notebooks.erase(tx, workspaceId, notebookId);
       sessions.erase(tx, workspaceId, notebookId);
+      secrets.erase(tx, workspaceId, notebookId);
       eraseConversation(tx);
       removals.add(tx, NOTEBOOK, workspaceId, notebookId);
     });

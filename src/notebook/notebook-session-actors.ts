@@ -29,6 +29,8 @@ export interface SessionActorsOptions {
   readonly liveNotebooks: LiveNotebooks;
   readonly places: NotebookSessionPlaces;
   readonly kernels: Kernels;
+  /** Returns the secret variables of a notebook. */
+  readonly secretsOf: (workspaceId: WorkspaceId, notebookId: string) => Readonly<Record<string, string>>;
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
   /** Returns the handler of what a session's notebook code asks of the server. */
   readonly openRpcHandler: (context: SessionContext, live: LiveNotebook) => KernelRpcHandler;
@@ -97,13 +99,15 @@ export class SessionActors {
     });
   }
 
-  #launch({ workspaceId, notebookId }: SessionContext, live: LiveNotebook): KernelLaunch {
+  #launch({ workspaceId, notebookId, arguments: words }: SessionContext, live: LiveNotebook): KernelLaunch {
     const { variables, serialization } = live.document;
     return {
       id: notebookId,
       cwd: this.#options.workspaceFiles(workspaceId),
       fileName: `${fileStem(titleOf(serialization)) ?? notebookId}.py`,
       env: variables,
+      secrets: this.#options.secretsOf(workspaceId, notebookId),
+      arguments: words ?? [],
       cells: live.launchCells(),
       appOptions: serialization.app.options,
       uiValues: serialization.ui_values,

@@ -16,6 +16,7 @@ export interface NotebookSessionRecord {
   readonly notebookId: string;
   readonly environmentId: string | null;
   readonly mode: SessionMode;
+  readonly arguments: readonly string[];
   readonly status: SessionStatus;
   /** Milliseconds of each step of the last kernel start. */
   readonly phases: Readonly<Record<string, number>>;
@@ -65,6 +66,7 @@ export function sessionRecord(
     notebookId: sessionId,
     environmentId: context.environmentId,
     mode: context.mode,
+    arguments: context.arguments ?? [],
     status,
     phases: context.phases,
     currentRunId: context.work?.kind === 'run' && !wasLost ? context.work.id : null,

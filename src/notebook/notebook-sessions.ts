@@ -25,6 +25,7 @@ export interface OpenRequest {
   readonly notebookId: NotebookId;
   readonly environmentId: EnvironmentId;
   readonly mode: SessionMode;
+  readonly arguments: readonly string[];
   readonly by: Opener;
 }
 
@@ -53,17 +54,14 @@ export class NotebookSessions {
    * Opens a session on a notebook in an environment; the session starts, which its stream and `record` show. Throws
    * `not_found` with the member that names nothing, and what the states of environment and session refuse.
    */
-  open(
-    workspaceId: WorkspaceId,
-    { notebookId, environmentId, mode, by }: OpenRequest,
-  ): NotebookSessionRecord {
+  open(workspaceId: WorkspaceId, { notebookId, environmentId, ...how }: OpenRequest): NotebookSessionRecord {
     const { actors, environments, notebooks, places } = this.#options;
     const environment = { workspaceId, id: environmentId };
     if (!notebooks.exists(workspaceId, notebookId)) throw notFound('/notebookId');
     if (environments.peek(environment) === undefined) throw notFound('/environmentId');
     const session = { workspaceId, id: notebookId };
     const attach = { type: 'attachNotebook', sessionId: sessionIdOf(notebookId) } as const;
-    const open = { type: 'open', environmentId, mode, at: timestamp(), by } as const;
+    const open = { type: 'open', environmentId, ...how, at: timestamp() } as const;
     environments.check(environment, attach);
     if (actors.peek(session) === undefined) actors.spawn(session, { workspaceId, notebookId });
     actors.check(session, open);

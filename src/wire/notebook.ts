@@ -47,6 +47,27 @@ export const DatasourceSlugsSchema = Type.Array(
   },
 );
 
+/** Of an environment variable that is secret. */
+export const VARIABLE_NAME = '^[A-Za-z_][A-Za-z0-9_]{0,127}$';
+
+const VariableValueSchema = Type.String({ maxLength: 65_536, pattern: '^[^\\x00]*$' });
+
+export const NotebookSecretSchema = Type.Object(
+  { name: Type.String(), updatedBy: Type.String(), updatedAt: Timestamp },
+  { $id: 'NotebookSecret', ...closed },
+);
+export type NotebookSecret = Wire<typeof NotebookSecretSchema>;
+
+export const NotebookSecretListSchema = Type.Object(
+  { items: Type.Array(NotebookSecretSchema) },
+  { $id: 'NotebookSecretList', ...closed },
+);
+
+export const NewNotebookSecretSchema = Type.Object(
+  { value: Type.String({ minLength: 1, maxLength: 65_536, pattern: '^[^\\x00]*$', writeOnly: true }) },
+  { $id: 'NewNotebookSecret', ...closed, examples: [{ value: 'a secret' }] },
+);
+
 const fields = {
   title: Type.Optional(
     nullable(
@@ -62,9 +83,11 @@ const fields = {
   serialization: Type.Optional(SerializationInputSchema),
   datasourceSlugs: Type.Optional(DatasourceSlugsSchema),
   variables: Type.Optional(
-    mapOf(Type.String({ maxLength: 65_536, pattern: '^[^\\x00]*$' }), {
+    mapOf(VariableValueSchema, {
       propertyNames: Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }),
-      description: "Environment variables of the notebook's kernel.",
+      description:
+        "Environment variables of the notebook's kernel, which everybody can read who can read the notebook. Secrets have a place " +
+        'of their own.',
     }),
   ),
 };

@@ -28,6 +28,13 @@ export const EnvironmentSchema = Type.Object(
 );
 export type Environment = Wire<typeof EnvironmentSchema>;
 
+const ArgumentsSchema = Type.Array(Type.String({ maxLength: 8192, pattern: '^[^\\x00]*$' }), {
+  maxItems: 256,
+  description:
+    'Command-line arguments, as they follow `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in ' +
+    '`mo.cli_args()`. The list is also `sys.argv[1:]`.',
+});
+
 export const SessionModeSchema = oneOf(['edit', 'run']);
 
 export const SessionStatusSchema = oneOf([
@@ -49,6 +56,7 @@ export const NotebookSessionSchema = Type.Object(
     notebookId: Type.String(),
     environmentId: nullable(Type.String()),
     mode: SessionModeSchema,
+    arguments: ArgumentsSchema,
     status: SessionStatusSchema,
     phases: mapOf(Type.Number(), {
       description: 'How many milliseconds each step of the last kernel start took.',
@@ -84,6 +92,7 @@ export const OpenNotebookSessionSchema = Type.Object(
         description: 'In `run` mode cells can be executed but not edited. Null means the default.',
       }),
     ),
+    arguments: Type.Optional(ArgumentsSchema),
   },
   {
     $id: 'OpenNotebookSession',

@@ -95,6 +95,7 @@ export const open: SessionEvent = {
   type: 'open',
   environmentId: 'env_1' as EnvironmentId,
   mode: 'edit',
+  arguments: [],
   by: { userId: 'ada', readsDatasources: true },
   at: '2026-01-01T00:00:00.000Z',
 };

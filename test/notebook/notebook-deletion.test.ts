@@ -28,6 +28,7 @@ function open(store: Store) {
     removals,
     notebooks,
     sessions: { erase: () => undefined },
+    secrets: { erase: () => undefined },
     removeRuns: (workspaceId, id) => runDeletion.removeRuns('notebook', workspaceId, id),
     prepareConversation: () => () => undefined,
   });

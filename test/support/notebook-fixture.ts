@@ -12,6 +12,7 @@ export type Codes = Readonly<Record<string, string>>;
 /** How a notebook is created and opened. */
 export interface OpenOptions extends Omit<NotebookFields, 'serialization'> {
   readonly mode?: 'edit' | 'run';
+  readonly arguments?: readonly string[];
   /** Options of cells by their ids. */
   readonly options?: Readonly<Record<string, Cell['options']>>;
 }
@@ -80,13 +81,13 @@ export function cellsOf(codes: Codes, options: OpenOptions['options'] = {}): Cel
 export async function openNotebook(
   { client }: Pick<TestServer, 'client'>,
   codes: Codes,
-  { mode = 'edit', options, ...fields }: OpenOptions = {},
+  { mode = 'edit', arguments: words = [], options, ...fields }: OpenOptions = {},
 ): Promise<OpenNotebook> {
   const [notebook, { environmentId }] = await Promise.all([
     client.notebooks.create({ ...fields, serialization: { cells: cellsOf(codes, options) } }),
     client.executionEnvironments.create(),
   ]);
-  await client.notebookSessions.open({ notebookId: notebook.id, environmentId, mode });
+  await client.notebookSessions.open({ notebookId: notebook.id, environmentId, mode, arguments: words });
   const session = await client.notebookSessions.waitUntilReady(notebook.id);
   return new OpenNotebook(client, notebook, environmentId, session);
 }

@@ -12,6 +12,7 @@ import { notebookOfFile, pushNotebook } from '../run/push-notebook.ts';
 import { notebookText } from '../show/notebook.ts';
 import { styleOf } from '../style.ts';
 import { type Column, printJson, printList } from '../terminal.ts';
+import { secrets, variables } from './notebook-variables.ts';
 
 const COLUMNS: readonly Column<NotebookSummary>[] = [
   { title: 'id', of: ({ id }) => id },
@@ -139,6 +140,9 @@ export const notebooks: CommandGroup = (program, context) => {
       else terminal.err(`${file}: ${notebook.id}, updated at ${notebook.updatedAt}\n`);
     });
   examples(pull, ['troupe notebooks pull analysis.py', 'troupe notebooks pull copy.py --notebook nb_01…']);
+
+  variables(group, context);
+  secrets(group, context);
 
   const exporting = group
     .command('export')

@@ -1,10 +1,11 @@
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { CacheMode } from '#src/wire/run.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
-import { CommandEnd, EXIT } from '../exit-code.ts';
+import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
 import { exitCodeOfRun } from '../run/follow-run.ts';
 import { Interruption } from '../run/interruption.ts';
+import { argumentsOf, parameterOption } from '../run/notebook-arguments.ts';
 import { type FrontEnd, frontEndOption } from '../run/report.ts';
 import { runNotebook } from '../run/run-notebook.ts';
 import { printJson } from '../terminal.ts';
@@ -13,6 +14,7 @@ interface RunOptions {
   readonly notebook?: string;
   readonly cells?: readonly string[];
   readonly cacheMode: CacheMode;
+  readonly parameter: readonly string[];
   readonly strict?: boolean;
   readonly keep?: boolean;
   readonly rm?: boolean;
@@ -25,7 +27,7 @@ interface RunOptions {
 }
 
 /** `troupe run`: runs a notebook and shows what happens. */
-export const run: CommandGroup = (program, { terminal, input, cwd, connect, wantsJson }) => {
+export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, connect, wantsJson }) => {
   const command = program
     .command('run')
     .summary('run a notebook or a notebook file, and show what happens')
@@ -35,10 +37,12 @@ export const run: CommandGroup = (program, { terminal, input, cwd, connect, want
         'was made before. With --rm it is a new one that goes again. The exit code tells how the run ended.',
     )
     .argument('[file]', 'notebook file (.py, .ipynb, .md), or id of a notebook')
+    .argument('[arguments...]', 'after --: arguments of the notebook, as marimo passes them on')
     .option(
       '--notebook <notebook>',
       'id of a saved notebook; if a session is open on it, that one is used and left open',
     )
+    .addOption(parameterOption())
     .option('--cells <list>', 'run only these cells: ids or names, separated by commas', splitList)
     .addOption(
       new Option(
@@ -75,39 +79,50 @@ export const run: CommandGroup = (program, { terminal, input, cwd, connect, want
       [],
     )
     .addOption(frontEndOption())
-    .action(async (file: string | undefined, options: RunOptions, cmd) => {
-      const interruption = new Interruption(input);
-      try {
-        const finished = await runNotebook({
-          client: connect(cmd),
-          terminal,
-          cwd,
-          interruption,
-          quiet: wantsJson(cmd),
-          file,
-          notebookId: options.notebook,
-          cells: options.cells,
-          cacheMode: options.cacheMode,
-          strict: options.strict === true,
-          keep: options.keep === true,
-          remove: options.rm === true,
-          outputDir: options.outputDir,
-          take: options.with,
-          takeImports: options.withImports === true,
-          fetch: options.fetch,
-          reports: options.output,
-          frontEnd: options.frontEnd,
-        });
-        if (wantsJson(cmd)) printJson(terminal, finished);
-        const ended = exitCodeOfRun(finished.run);
-        const exitCode = ended === EXIT.ok && finished.missing.length > 0 ? EXIT.failed : ended;
-        if (exitCode !== EXIT.ok) throw new CommandEnd(exitCode);
-      } finally {
-        interruption[Symbol.dispose]();
-      }
-    });
+    .action(
+      async (_file: string | undefined, _arguments: readonly string[], options: RunOptions, cmd: Command) => {
+        const [file, another] = cmd.args.slice(0, cmd.args.length - passedOn.length);
+        if (another !== undefined)
+          throw new CommandFailure(
+            `One notebook at a time: arguments of the notebook follow --, which ${another} does not.`,
+            EXIT.usage,
+          );
+        const interruption = new Interruption(input);
+        try {
+          const finished = await runNotebook({
+            client: connect(cmd),
+            terminal,
+            cwd,
+            interruption,
+            quiet: wantsJson(cmd),
+            file,
+            notebookId: options.notebook,
+            cells: options.cells,
+            cacheMode: options.cacheMode,
+            arguments: argumentsOf(options.parameter, passedOn),
+            strict: options.strict === true,
+            keep: options.keep === true,
+            remove: options.rm === true,
+            outputDir: options.outputDir,
+            take: options.with,
+            takeImports: options.withImports === true,
+            fetch: options.fetch,
+            reports: options.output,
+            frontEnd: options.frontEnd,
+          });
+          if (wantsJson(cmd)) printJson(terminal, finished);
+          const ended = exitCodeOfRun(finished.run);
+          const exitCode = ended === EXIT.ok && finished.missing.length > 0 ? EXIT.failed : ended;
+          if (exitCode !== EXIT.ok) throw new CommandEnd(exitCode);
+        } finally {
+          interruption[Symbol.dispose]();
+        }
+      },
+    );
   examples(command, [
     'troupe run analysis.py',
+    'troupe run report.py -p month=3 -p region=eu',
+    'troupe run report.py -- --month 3',
     'troupe run --rm --output-dir plots report.ipynb',
     'troupe run --notebook nb_01… --cells load,plot --cache-mode no-cache',
     'troupe run analysis.py --with data/ --with-imports --fetch out.csv -o report.html',

@@ -4,6 +4,7 @@ import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure } from '../exit-code.ts';
+import { argumentsOf, parameterOption } from '../run/notebook-arguments.ts';
 import { durationText } from '../show/duration.ts';
 import { eventLine } from '../show/event-line.ts';
 import { sessionText } from '../show/session.ts';
@@ -15,6 +16,7 @@ interface OpenOptions {
   readonly environment?: string;
   readonly mode: 'edit' | 'run';
   readonly wait: boolean;
+  readonly parameter: readonly string[];
 }
 
 const COLUMNS: readonly Column<NotebookSessionSummary>[] = [
@@ -39,12 +41,13 @@ export const sessions: CommandGroup = (program, context) => {
         .choices(['edit', 'run'])
         .default('edit'),
     )
+    .addOption(parameterOption())
     .option('--no-wait', 'do not wait until it is ready')
-    .action(async (notebookId: string, { environment, mode, wait }: OpenOptions, command) => {
+    .action(async (notebookId: string, { environment, mode, wait, parameter }: OpenOptions, command) => {
       const client = connect(command);
       const environmentId = environment ?? (await client.executionEnvironments.create()).environmentId;
       let session = await client.notebookSessions
-        .open({ notebookId, environmentId, mode })
+        .open({ notebookId, environmentId, mode, arguments: argumentsOf(parameter, []) ?? [] })
         .catch(async (error) => {
           if (environment === undefined) await client.executionEnvironments.close(environmentId);
           throw error;

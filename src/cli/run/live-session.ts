@@ -1,4 +1,5 @@
 /** The session that a command uses: the one that is open on the notebook, or a new one in an environment of its own. */
+import { isDeepStrictEqual } from 'node:util';
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
 import type { NotebookSession } from '#src/wire/session.ts';
@@ -18,14 +19,20 @@ export interface LiveSession {
 export interface LiveSessionOptions {
   readonly client: Client;
   readonly notebookId: string;
+  /** Command-line arguments of the notebook; undefined takes those of the session that is open. */
+  readonly arguments: readonly string[] | undefined;
   readonly interruption: Interruption;
 }
 
 /** Returns the session when it is ready. Rejects, with nothing left open, when its kernel cannot start. */
 export async function openLiveSession(options: LiveSessionOptions): Promise<LiveSession> {
-  const { client, notebookId, interruption } = options;
+  const { client, notebookId, arguments: words, interruption } = options;
   const present = await findOpen(options);
   if (present !== undefined) {
+    if (words !== undefined && !isDeepStrictEqual(words, present.arguments))
+      throw new CommandFailure(
+        `A session with other arguments is open on the notebook: close it first (troupe sessions close ${notebookId}).`,
+      );
     const session = await client.notebookSessions.waitUntilReady(notebookId, { signal: interruption.stop });
     return { session: usable(session), isNew: false, close: async () => {} };
   }
@@ -36,7 +43,10 @@ export async function openLiveSession(options: LiveSessionOptions): Promise<Live
     await client.executionEnvironments.close(environmentId, { signal });
   };
   try {
-    await client.notebookSessions.open({ notebookId, environmentId }, { signal: interruption.leave });
+    await client.notebookSessions.open(
+      { notebookId, environmentId, arguments: words ?? [] },
+      { signal: interruption.leave },
+    );
     isOpen = true;
     const session = await client.notebookSessions.waitUntilReady(notebookId, { signal: interruption.stop });
     return { session: usable(session), isNew: true, close };

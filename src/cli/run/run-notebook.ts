@@ -30,6 +30,8 @@ export interface RunNotebookOptions extends RunFiles {
   /** Ids or names of cells; `undefined` runs all. */
   readonly cells: readonly string[] | undefined;
   readonly cacheMode: CacheMode;
+  /** Command-line arguments of the notebook; undefined when none are given. */
+  readonly arguments: readonly string[] | undefined;
   /** Run nothing when cells have structural errors. */
   readonly strict: boolean;
   /** Leave the session and its environment open. */
@@ -76,7 +78,12 @@ export async function runNotebook(options: RunNotebookOptions): Promise<Finished
     activity = () => 'storing files';
     await takeAlong(options, notebook, shown, interruption.stop);
     activity = () => 'starting the kernel';
-    const live = await openLiveSession({ client, notebookId: notebook.id, interruption });
+    const live = await openLiveSession({
+      client,
+      notebookId: notebook.id,
+      arguments: options.arguments,
+      interruption,
+    });
     shown.err(`${openedText(live)}\n`);
 
     let runId = '';

@@ -50,6 +50,16 @@ const CHANGES: Readonly<Record<string, (done: Done) => Entry | readonly Entry[]>
       .filter(({ status }) => status === 'cancelling')
       .map(({ runId }) => ({ action: 'run.cancel', target: text(runId) })),
   deleteNotebook: ({ params }) => ({ action: 'notebook.delete', target: text(params.notebookId) }),
+  setNotebookSecret: ({ params }) => ({
+    action: 'notebook-secret.set',
+    target: text(params.notebookId),
+    detail: text(params.name),
+  }),
+  deleteNotebookSecret: ({ params }) => ({
+    action: 'notebook-secret.delete',
+    target: text(params.notebookId),
+    detail: text(params.name),
+  }),
   deleteFile: ({ params }) => ({ action: 'file.delete', target: text(params.path) }),
   deleteRun: ({ params }) => ({ action: 'run.delete', target: text(params.runId) }),
   deleteRunAsset: ({ params }) => ({

@@ -53,6 +53,7 @@ export function notebookSessionRoutes(
           notebookId: body.notebookId as NotebookId,
           environmentId: body.environmentId as EnvironmentId,
           mode: body.mode ?? 'edit',
+          arguments: body.arguments ?? [],
           by: {
             userId: principal.userId,
             readsDatasources: principal.scopes.includes('datasource:read'),

@@ -6,12 +6,15 @@ names.
 - Edits without a run make cells and their dependents stale. What changes in a run: see runs.py.
 - `"judge": [cell ids]` on edit-cells: nothing is edited; `bridge-judged` tells what those cells would suffer from, see
   judge.py.
+- `"environment": {name: value}` on create-notebook: variables that the zygote must not see, because all later kernels inherit
+  its memory.
 - A burst of notifications goes out in one send, see outbox.py.
 
 Everything but fill_queues runs on the kernel's main thread.
 """
 
 import logging
+import os
 import queue
 import signal
 import threading
@@ -93,6 +96,7 @@ def _handle_message(handle):
             if asked.judge is not None:
                 STATE.outbox.say(op="bridge-judged", errors=judge(self.graph, request.codes, asked.judge))
                 return
+            os.environ.update(asked.environment)
             _prepare(self, request)
             await handle(self, request)
             if isinstance(request, (commands.CreateNotebookCommand, commands.EditCellsCommand)):

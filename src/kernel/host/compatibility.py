@@ -58,6 +58,7 @@ PRIVATE = {
     "marimo._runtime.commands": "AppMetadata",
     "marimo._runtime.context": "get_context",
     "marimo._runtime.context.kernel_context": "KernelRuntimeContext.active_scheduler",
+    "marimo._cli.parse_args": "parse_args",
     "marimo._runtime.context.types": "safe_get_context",
     "marimo._runtime.control_flow": "MarimoStopError",
     "marimo._runtime.dataflow": "DirectedGraph.register_cell DirectedGraph.ancestors",

@@ -20,6 +20,7 @@ import warm
 from confinement import syscalls
 from frames import FrameReader
 from interrupts import Interrupts
+from marimo._cli.parse_args import parse_args
 from outbox import Outbox
 
 GRACE_CPU_S = 5
@@ -48,6 +49,7 @@ def run(order, forked_at, host_modules, confinement, link):
     warm.seed()
     forget(host_modules)
     ready = {"token": order.token, "ms": round((time.perf_counter() - forked_at) * 1000, 2)}
+    order.app_metadata.cli_args = parse_args(order.app_metadata.argv or [])
     notebook = (order.user_config, order.app_metadata, order.configs)
     reader = FrameReader(sock)
     bridge.serve(Outbox(sock), frames_until_end(reader), Interrupts(reader), ready, *notebook, begin_work)

@@ -9,6 +9,7 @@ class Asked(msgspec.Struct):
     seq: int | None = None
     fresh: bool = False
     judge: list[str] | None = None
+    environment: dict[str, str] = {}
 
 
 class State:

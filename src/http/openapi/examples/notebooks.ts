@@ -35,6 +35,7 @@ const session: NotebookSession = {
   notebookId: NOTEBOOK,
   environmentId: ENVIRONMENT,
   mode: 'edit',
+  arguments: ['--month=3'],
   status: 'ready',
   phases: { fork: 8.2, ready: 21.7 },
   currentRunId: null,

@@ -1,0 +1,105 @@
+/**
+ * Secret environment variables of notebooks. Their values are sealed, and opened only to start a kernel: no answer, event,
+ * file or log has them. A copy of a notebook has none of them.
+ */
+import { timestamp } from '#src/core/clock.ts';
+import { notFound } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import { refuseOverQuota } from '#src/core/quota.ts';
+import type { NotebookSecret } from '#src/wire/notebook.ts';
+import { type NotebookSecretsRecord, notebookSecretRecords } from '#storage/notebooks.ts';
+import type { Store, Transaction } from '#storage/store.ts';
+
+/** Seals secrets and opens them again, under names that are unique in a workspace. */
+export interface SecretVault {
+  seal(tx: Transaction, workspaceId: string, name: string, secret: string): void;
+  remove(tx: Transaction, workspaceId: string, name: string): void;
+  open(workspaceId: string, name: string): string;
+}
+
+/** In one notebook. */
+const MAX_SECRETS = 100;
+
+export interface NotebookSecretsOptions {
+  readonly store: Store;
+  readonly vault: SecretVault;
+  readonly notebookExists: (workspaceId: WorkspaceId, notebookId: string) => boolean;
+}
+
+type SecretsByName = NotebookSecretsRecord['byName'];
+
+export class NotebookSecrets {
+  readonly #options: NotebookSecretsOptions;
+
+  constructor(options: NotebookSecretsOptions) {
+    this.#options = options;
+  }
+
+  /** Returns the names of the secrets, sorted, with who set them when. Throws `not_found`. */
+  list(workspaceId: WorkspaceId, notebookId: string): NotebookSecret[] {
+    return Object.entries(this.#of(workspaceId, notebookId))
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, { updatedBy, updatedAt }]) => ({ name, updatedBy, updatedAt }));
+  }
+
+  /**
+   * Stores a secret in place of the one with this name; the next kernel of the notebook has it. Throws `not_found`, and
+   * `quota_exceeded` when the notebook has as many as it may.
+   */
+  set(
+    workspaceId: WorkspaceId,
+    notebookId: string,
+    { name, value, userId }: { readonly name: string; readonly value: string; readonly userId: string },
+  ): NotebookSecret {
+    const { store, vault } = this.#options;
+    const byName = this.#of(workspaceId, notebookId);
+    if (!Object.hasOwn(byName, name))
+      refuseOverQuota('secrets for each notebook', MAX_SECRETS, () => Object.keys(byName).length);
+    const set = { updatedBy: userId, updatedAt: timestamp() };
+    store.write((tx) => {
+      vault.seal(tx, workspaceId, sealedName(notebookId, name), value);
+      tx.put(notebookSecretRecords, { byName: { ...byName, [name]: set } }, workspaceId, notebookId);
+    });
+    return { name, ...set };
+  }
+
+  /** Deletes a secret. Throws `not_found`. */
+  remove(workspaceId: WorkspaceId, notebookId: string, name: string): void {
+    const { store, vault } = this.#options;
+    const { [name]: removed, ...byName } = this.#of(workspaceId, notebookId);
+    if (removed === undefined) throw notFound();
+    store.write((tx) => {
+      vault.remove(tx, workspaceId, sealedName(notebookId, name));
+      tx.put(notebookSecretRecords, { byName }, workspaceId, notebookId);
+    });
+  }
+
+  /** Returns the values by name, for the environment of a kernel and nothing else. Throws `UnsealError`. */
+  open(workspaceId: WorkspaceId, notebookId: string): Record<string, string> {
+    const names = Object.keys(this.#stored(workspaceId, notebookId));
+    return Object.fromEntries(
+      names.map((name) => [name, this.#options.vault.open(workspaceId, sealedName(notebookId, name))]),
+    );
+  }
+
+  /** Removes the secrets of a notebook that is deleted. */
+  erase(tx: Transaction, workspaceId: WorkspaceId, notebookId: string): void {
+    for (const name of Object.keys(this.#stored(workspaceId, notebookId)))
+      this.#options.vault.remove(tx, workspaceId, sealedName(notebookId, name));
+    tx.remove(notebookSecretRecords, workspaceId, notebookId);
+  }
+
+  #of(workspaceId: WorkspaceId, notebookId: string): SecretsByName {
+    if (!this.#options.notebookExists(workspaceId, notebookId)) throw notFound();
+    return this.#stored(workspaceId, notebookId);
+  }
+
+  #stored(workspaceId: WorkspaceId, notebookId: string): SecretsByName {
+    return this.#options.store.get(notebookSecretRecords, workspaceId, notebookId)?.byName ?? {};
+  }
+}
+
+/** Returns a name that is never a datasource's: their slugs contain no colon. */
+function sealedName(notebookId: string, name: string): string {
+  return `notebook-secret:${notebookId}:${name}`;
+}

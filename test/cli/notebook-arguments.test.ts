@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import { startServer } from '#test/support/server-fixture.ts';
+import { marimoFile } from './notebook-file.ts';
+import { Shell } from './troupe-process.ts';
+
+const server = await startServer(test);
+const shell = new Shell(test, server);
+const write = (name: string, cells: Readonly<Record<string, string>>) =>
+  writeFileSync(join(shell.cwd, name), marimoFile(cells));
+
+test('run -p and what follows -- are the arguments of the notebook', async () => {
+  write('report.py', { show: 'import marimo as mo\nprint(sorted(mo.cli_args().to_dict().items()))' });
+  const shown = async (...args: string[]) => (await shell.troupe(['run', 'report.py', ...args])).out;
+  assert.match(
+    await shown('-p', 'month=3', '-p', 'who=a b', '--parameter', 'dry'),
+    /\[\('dry', ''\), \('month', 3\), \('who', 'a b'\)\]/,
+  );
+  assert.match(await shown('-p', 'month=3', '--', '--year', '2026'), /\[\('month', 3\), \('year', 2026\)\]/);
+  for (const wrong of [['-p', '=3'], ['-p', '--month=3'], ['-p', ''], ['another.py']]) {
+    const { exitCode, err } = await shell.troupe(['run', 'report.py', ...wrong]);
+    assert.equal(exitCode, 2, err);
+  }
+});
+
+test('a session that is open with other arguments is not used', async () => {
+  write('open.py', { show: 'import marimo as mo\nprint(mo.cli_args())' });
+  assert.equal((await shell.troupe(['run', 'open.py', '-p', 'month=3', '--keep'])).exitCode, 0);
+  const [{ sessionId = '' } = {}] = await shell.json<{ sessionId: string }[]>([
+    'sessions',
+    'list',
+    '--title',
+    'open',
+  ]);
+  const same = await shell.troupe(['run', '--notebook', sessionId, '--', '--month=3']);
+  assert.equal(same.exitCode, 0, same.err);
+  const other = await shell.troupe(['run', '--notebook', sessionId, '-p', 'month=4']);
+  assert.deepEqual([other.exitCode, /session with other arguments is open/.test(other.err)], [1, true]);
+});
+
+test('variables of a notebook are set, listed and deleted, by file or id', async () => {
+  write('vars.py', { show: 'import os\nprint(os.environ["REGION"], os.environ["EQ"])' });
+  const { id } = await shell.json<{ id: string }>(['notebooks', 'push', 'vars.py']);
+  await shell.text(['notebooks', 'variables', 'set', 'vars.py', 'REGION=eu', 'EQ=a=b', 'OLD=1']);
+  await shell.text(['notebooks', 'variables', 'set', id, 'REGION=us']);
+  await shell.text(['notebooks', 'variables', 'delete', id, 'OLD']);
+  assert.deepEqual(await shell.json(['notebooks', 'variables', 'list', 'vars.py']), {
+    REGION: 'us',
+    EQ: 'a=b',
+  });
+  assert.match((await shell.troupe(['run', 'vars.py'])).out, /us a=b/);
+  assert.equal((await shell.troupe(['notebooks', 'variables', 'delete', id, 'OLD'])).exitCode, 1);
+  assert.equal((await shell.troupe(['notebooks', 'variables', 'set', id, 'no-name'])).exitCode, 2);
+});
+
+test('a secret comes from standard input and is never shown', async () => {
+  write('secret.py', { show: 'import os\nprint(len(os.environ["TOKEN"]))' });
+  const { id } = await shell.json<{ id: string }>(['notebooks', 'push', 'secret.py']);
+  const set = await shell.troupe(['notebooks', 'secrets', 'set', 'secret.py', 'TOKEN'], {
+    input: 'hush hush\n',
+  });
+  assert.equal(set.exitCode, 0, set.err);
+  assert.doesNotMatch(set.out + set.err, /hush/);
+  assert.match((await shell.troupe(['run', 'secret.py'])).out, /^ *9$/m);
+  assert.match(await shell.text(['notebooks', 'secrets', 'list', id]), /TOKEN/);
+  assert.equal(
+    (await shell.troupe(['notebooks', 'secrets', 'set', id, 'EMPTY'], { input: '\n' })).exitCode,
+    2,
+  );
+  await shell.troupe(['notebooks', 'secrets', 'delete', id, 'TOKEN']);
+  assert.deepEqual(await shell.json(['notebooks', 'secrets', 'list', id]), []);
+});

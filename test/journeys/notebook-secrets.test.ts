@@ -1,0 +1,158 @@
+/** Secret variables of notebooks: what a kernel gets, and everywhere they could come out. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import { cellsOf, openNotebook, printed, results } from '#test/support/notebook-fixture.ts';
+import { memoryHas } from '#test/support/process-memory.ts';
+import { eventually, kernelHostOf, kernelsOf } from '#test/support/processes.ts';
+import { refusalOf } from '#test/support/refusal.ts';
+import { OWNER, startServer } from '#test/support/server-fixture.ts';
+
+/** In two halves, so that this process is the only one that could be found for its source. */
+const CANARY = ['canary', '5e1f40aa'].join('-');
+const server = await startServer(test);
+const { client } = server;
+
+/** Opens the notebook, runs all of it, and closes it. Returns what it printed. */
+async function runOnce(notebookId: string): Promise<string> {
+  const { environmentId } = await client.executionEnvironments.create();
+  await client.notebookSessions.open({ notebookId, environmentId });
+  await client.notebookSessions.waitUntilReady(notebookId);
+  const { runId } = await client.executions.submit(notebookId, { type: 'all' });
+  const run = await client.waitForRun(runId);
+  await client.notebookSessions.close(notebookId);
+  return results(run).map(printed).join('').trim();
+}
+
+test('a kernel has the secrets of its notebook, which win over variables, survive a rotation and change with its next start', async () => {
+  const code = 'import os\nprint(os.environ.get("TOKEN"), os.environ["REGION"])';
+  const { id } = await client.notebooks.create({
+    serialization: { cells: cellsOf({ show: code }) },
+    variables: { TOKEN: 'plain', REGION: 'eu' },
+  });
+  const { name, updatedBy } = await client.notebooks.setSecret(id, 'TOKEN', 'one');
+  assert.deepEqual([name, updatedBy], ['TOKEN', (await client.me()).user.id]);
+  assert.equal(await runOnce(id), 'one eu');
+  await client.notebooks.setSecret(id, 'TOKEN', 'two\nlines ✓');
+  const [key] = (await client.keys.rotate()).items;
+  assert.equal(key?.sealed, 1, 'the new key seals the secret, and only the current one');
+  assert.equal(await runOnce(id), 'two\nlines ✓ eu');
+  await client.notebooks.deleteSecret(id, 'TOKEN');
+  assert.deepEqual(await client.notebooks.secrets(id), []);
+  assert.equal(await runOnce(id), 'plain eu');
+});
+
+test('a kernel that takes the place of another one has the secrets as well', async () => {
+  const notebook = await openNotebook(server, { die: 'import os\nos._exit(1)' });
+  await client.notebooks.setSecret(notebook.id, 'LATER', 'here');
+  await notebook.run({ type: 'all' });
+  await client.notebookSessions.waitUntilReady(notebook.id);
+  const code = 'import os\nprint(os.environ["LATER"])';
+  const { body } = await server.request('POST', '/api/cee/kernel/execute', {
+    body: { code },
+    headers: { 'service-session-id': notebook.id },
+  });
+  assert.equal(Object(body).stdout, 'here\n');
+  await notebook.close();
+});
+
+test('no answer, event, export, log line, file or command line has a secret, and no process but the kernel', async () => {
+  const code = 'import os, hashlib\nprint(len(os.environ["TOKEN"]))\nos.environ["MISSING"]';
+  const { id } = await client.notebooks.create({ serialization: { cells: cellsOf({ show: code }) } });
+  const answers: string[] = [];
+  const ask = async (method: string, path: string, body?: unknown) => {
+    const { status, text, headers } = await server.request(method, path, body === undefined ? {} : { body });
+    answers.push(text, JSON.stringify(headers));
+    return status;
+  };
+  const path = `/api/v3/notebooks/${id}`;
+  assert.equal(await ask('PUT', `${path}/secrets/TOKEN`, { value: CANARY }), 200);
+  assert.equal(await ask('PUT', `${path}/secrets/TOKEN`, { value: CANARY, more: 1 }), 400);
+  assert.equal(await ask('PUT', `${path}/secrets/1TOKEN`, { value: CANARY }), 400);
+  assert.equal(await ask('PUT', `${path}/secrets/TOKEN`, { value: `${CANARY}\0` }), 400);
+  const { environmentId } = await client.executionEnvironments.create();
+  await client.notebookSessions.open({ notebookId: id, environmentId });
+  await client.notebookSessions.waitUntilReady(id);
+  const before = kernelsOf(process.pid);
+  const later = await openNotebook(server, { other: 'x = 1' });
+  const run = await client.waitForRun((await client.executions.submit(id, { type: 'all' })).runId);
+  assert.equal(run.status, 'failed');
+  assert.equal(results(run).map(printed).join('').split('\n')[0], String(CANARY.length));
+  for (const one of ['', '/secrets', '/export?format=py', '/export?format=html', '/export?format=ipynb'])
+    assert.equal(await ask('GET', path + one), 200, one);
+  for (const one of [`notebook-sessions/${id}`, `runs/${run.id}`, 'notebooks', 'audit', 'actors', 'keys'])
+    assert.equal(await ask('GET', `/api/v3/${one}`), 200, one);
+  assert.equal(await ask('GET', `/api/v3/actors/notebook-session/${id}`), 200);
+  const { items } = await client.audit({ action: 'notebook-secret' });
+  assert.deepEqual(
+    items.filter(({ target }) => target === id).map(({ action, detail }) => [action, detail]),
+    [['notebook-secret.set', 'TOKEN']],
+  );
+  const copy = await client.notebooks.import({ format: 'py', content: await exported(id) });
+  assert.deepEqual(await client.notebooks.secrets(copy.id), []);
+  for (const text of [...answers, JSON.stringify(run), JSON.stringify(server.log)])
+    assert.equal(text.includes(CANARY), false, text);
+
+  const files = readdirSync(server.dataDir, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(server.dataDir, name))
+    .filter((file) => statSync(file).isFile());
+  assert.ok(files.length > 2);
+  for (const file of files) assert.equal(readFileSync(file).includes(CANARY), false, file);
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
+    for (const file of ['cmdline', 'environ']) {
+      const text = await Promise.resolve()
+        .then(() => readFileSync(`/proc/${pid}/${file}`, 'latin1'))
+        .catch(() => ''); // gone, or not ours to read
+      assert.equal(text.includes(CANARY), false, `${file} of ${pid}`);
+    }
+
+  assert.equal(
+    memoryHas(kernelHostOf(process.pid).zygote, CANARY),
+    false,
+    'every later kernel would inherit it',
+  );
+  const after = await eventually('the other kernel', () =>
+    kernelsOf(process.pid).find(({ pid }) => !before.some((one) => one.pid === pid)),
+  );
+  assert.equal(memoryHas(after.pid, CANARY), false);
+  await later.close();
+  await client.notebookSessions.close(id);
+});
+
+test('viewers see the names and set nothing; other workspaces see nothing; the 101st secret is refused', async () => {
+  const { id } = await client.notebooks.create({});
+  await client.members.create({ userId: 'victor', role: 'viewer' });
+  const { token } = await client.accessTokens.create({
+    name: 'v',
+    userId: 'victor',
+    scopes: ['workspaceRuntime:connect'],
+  });
+  const viewer = server.clientOf({ token, workspaceId: OWNER.workspaceId });
+  const stranger = server.clientOf(await server.stranger());
+  for (let i = 0; i < 100; i++) await client.notebooks.setSecret(id, `NAME_${i}`, 'x');
+  assert.equal(await refusalOf(client.notebooks.setSecret(id, 'ONE_MORE', 'x')), '429 quota_exceeded');
+  await client.notebooks.setSecret(id, 'NAME_0', 'another');
+  const longest = 'N'.repeat(128);
+  await client.notebooks.deleteSecret(id, 'NAME_1');
+  await client.notebooks.setSecret(id, longest, 'x'.repeat(65_536));
+  assert.equal(await refusalOf(client.notebooks.setSecret(id, `${longest}N`, 'x')), '400 invalid_request');
+  assert.equal(
+    await refusalOf(client.notebooks.setSecret(id, longest, 'x'.repeat(65_537))),
+    '400 invalid_request',
+  );
+  assert.equal((await viewer.notebooks.secrets(id)).length, 100);
+  assert.equal(await refusalOf(viewer.notebooks.setSecret(id, 'NAME_0', 'x')), '403 role_too_low');
+  assert.equal(await refusalOf(viewer.notebooks.deleteSecret(id, 'NAME_0')), '403 role_too_low');
+  assert.equal(await refusalOf(stranger.notebooks.secrets(id)), '404 not_found');
+  assert.equal(await refusalOf(stranger.notebooks.setSecret(id, 'NAME_0', 'x')), '404 not_found');
+  assert.equal(await refusalOf(client.notebooks.deleteSecret(id, 'NAME_1')), '404 not_found');
+  const sealed = async () => (await client.keys.list()).items[0]?.sealed ?? 0;
+  const sealedBefore = await sealed();
+  await client.notebooks.delete(id);
+  assert.equal(await sealed(), sealedBefore - 100, 'the secrets go with their notebook');
+});
+
+async function exported(id: string): Promise<string> {
+  return Buffer.from((await client.notebooks.export(id, 'py')).bytes).toString('utf8');
+}
