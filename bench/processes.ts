@@ -8,9 +8,19 @@ export function processTree(pid: number): number[] {
   return found;
 }
 
+/** Returns the name of a process; empty when it has ended. */
+export function nameOf(pid: number): string {
+  return read(`/proc/${pid}/comm`).trim();
+}
+
 /** Returns the resident bytes of a process, in which shared pages count in full. */
 export function residentBytes(pid: number): number {
   return fieldKiB(pid, 'status', 'VmRSS') * 1024;
+}
+
+/** Returns the resident bytes of a process that belong to no file. */
+export function anonymousBytes(pid: number): number {
+  return fieldKiB(pid, 'status', 'RssAnon') * 1024;
 }
 
 /** Returns the bytes of processes (Pss), in which each shared page counts in parts. Ended processes count as 0. */

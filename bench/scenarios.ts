@@ -9,6 +9,7 @@ import { datasourceRows } from './scenarios/datasource-rows.ts';
 import { embeddedQueries } from './scenarios/embedded-queries.ts';
 import { execute } from './scenarios/execute.ts';
 import { fanOut } from './scenarios/fan-out.ts';
+import { firstSeconds } from './scenarios/first-seconds.ts';
 import { gets } from './scenarios/gets.ts';
 import { kernelDeath } from './scenarios/kernel-death.ts';
 import { memory } from './scenarios/memory.ts';
@@ -19,6 +20,7 @@ import { sessionConfined } from './scenarios/session-confined.ts';
 import { sessionOpen } from './scenarios/session-open.ts';
 import { sessionStarts } from './scenarios/session-starts.ts';
 import { stalledReaders } from './scenarios/stalled-readers.ts';
+import { stored } from './scenarios/stored.ts';
 
 /** All scenarios, in the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -26,6 +28,7 @@ export const SCENARIOS: readonly Scenario[] = [
   sessionOpen,
   sessionConfined,
   sessionStarts,
+  firstSeconds,
   execute,
   codeCall,
   runSubmits,
@@ -42,4 +45,5 @@ export const SCENARIOS: readonly Scenario[] = [
   agentStreams,
   agentCancel,
   memory,
+  stored,
 ];

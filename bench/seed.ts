@@ -1,11 +1,13 @@
 /** Fills data directories as if they had been used, directly through the storage layer. */
-import type { NotebookId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { EnvironmentId, NotebookId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId } from '#src/core/ids.ts';
+import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { addToIndex } from '#src/runs/run-lists.ts';
 import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import { DataDirectory } from '#storage/data-directory.ts';
 import { openStore } from '#storage/open-store.ts';
-import { runRecords, sessionRuns } from '#storage/runs.ts';
+import { runRecords } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 
 /** The workspace of the bench. */
@@ -16,8 +18,15 @@ export interface Stock {
   readonly notebooks: number;
   /** How many of the notebooks have an open session. */
   readonly sessions: number;
-  /** Number of runs in all sessions together. */
+  /** Number of runs in all sessions together. One of a thousand has failed. */
   readonly runs: number;
+}
+
+/** Some ids of what was stored. */
+export interface Stored {
+  readonly notebookIds: readonly NotebookId[];
+  /** The environments of the sessions, in the order of the notebooks. */
+  readonly environmentIds: readonly EnvironmentId[];
 }
 
 const AT = '2026-01-01T00:00:00.000Z';
@@ -25,28 +34,37 @@ const BATCH = 5_000;
 const CELLS = Array.from({ length: 5 }, (_, i) => ({ cell_id: `c${i}`, code: `x${i} = ${i}\nx${i} + 1` }));
 
 /** Fills an empty directory and releases it. */
-export async function seed(path: string, stock: Stock): Promise<void> {
+export async function seed(path: string, stock: Stock): Promise<Stored> {
   const directory = await DataDirectory.claim(path);
   const store = await openStore(directory.storePath, (error) => {
     throw error;
   });
   try {
-    await fill(store, stock);
+    return await fill(store, stock);
   } finally {
     await store[Symbol.asyncDispose]();
     directory[Symbol.dispose]();
   }
 }
 
-async function fill(store: Store, { notebooks, sessions, runs }: Stock): Promise<void> {
+async function fill(store: Store, { notebooks, sessions, runs }: Stock): Promise<Stored> {
   const saved = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
-  const ids: NotebookId[] = [];
-  await inBatches(store, notebooks, async () => {
-    const { document } = await saved.create(WORKSPACE, { serialization: { cells: CELLS } });
-    ids.push(document.id);
+  const places = new NotebookSessionPlaces(store);
+  const notebookIds: NotebookId[] = [];
+  const environmentIds: EnvironmentId[] = [];
+  await inBatches(store, notebooks, async (i) => {
+    const app = { options: { app_title: `Notebook ${i}` } };
+    const { document } = await saved.create(WORKSPACE, { serialization: { app, cells: CELLS } });
+    notebookIds.push(document.id);
   });
-  await inBatches(store, sessions, (i) => putSession(store, ids[i]!));
-  await inBatches(store, runs, (i) => putRun(store, ids[i % sessions]!));
+  await inBatches(store, sessions, (i) => {
+    environmentIds.push(putSession(store, places, notebookIds[i]!));
+  });
+  await inBatches(store, runs, (i) => {
+    const status = i % 1000 === 0 ? 'failed' : 'completed';
+    putRun(store, notebookIds[i % sessions]!, environmentIds[i % sessions]!, status);
+  });
+  return { notebookIds, environmentIds };
 }
 
 async function inBatches(
@@ -62,8 +80,8 @@ async function inBatches(
 }
 
 /** Stores a session as a server leaves it after an orderly stop. */
-function putSession(store: Store, notebookId: NotebookId): void {
-  const environmentId = newId<string>('environment');
+function putSession(store: Store, places: NotebookSessionPlaces, notebookId: NotebookId): EnvironmentId {
+  const environmentId = newId<EnvironmentId>('environment');
   putActor(
     store,
     'environment',
@@ -88,16 +106,23 @@ function putSession(store: Store, notebookId: NotebookId): void {
     failure: null,
     earlyDeaths: 0,
   });
+  places.open(WORKSPACE, notebookId, AT, null);
+  return environmentId;
 }
 
-function putRun(store: Store, notebookId: NotebookId): void {
+function putRun(
+  store: Store,
+  notebookId: NotebookId,
+  environmentId: EnvironmentId,
+  status: 'completed' | 'failed',
+): void {
   const runId = newId<RunId>('run');
   const sessionId = notebookId as string as SessionId;
   const run = {
     id: runId,
     kind: 'notebook',
     sessionId,
-    status: 'completed',
+    status,
     input: { type: 'all' },
     output: {
       stored: true,
@@ -117,10 +142,10 @@ function putRun(store: Store, notebookId: NotebookId): void {
   };
   store.write((tx) => {
     const document = Buffer.from(JSON.stringify(run));
-    tx.put(runRecords, { sessionId, status: 'completed', document }, WORKSPACE, runId);
-    tx.put(sessionRuns, null, WORKSPACE, sessionId, runId);
+    tx.put(runRecords, { sessionId, status, document }, WORKSPACE, runId);
+    addToIndex(tx, WORKSPACE, runId, { kind: 'notebook', sessionId, environmentId, status, createdAt: AT });
   });
-  putActor(store, 'run', runId, 'run', 'completed', {
+  putActor(store, 'run', runId, 'run', status, {
     workspaceId: WORKSPACE,
     runId,
     sessionId,

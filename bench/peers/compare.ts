@@ -3,6 +3,8 @@ import { spreadOf } from '../measure.ts';
 import type { Aside, Comparison, Trial } from './comparison.ts';
 import type { Contestant, ContestantName, Subject } from './subject.ts';
 
+const MAX_SAMPLE_S = 60;
+
 /** A server that runs. */
 export interface Competitor {
   readonly contestant: Contestant;
@@ -74,13 +76,30 @@ async function takeRound(entry: Entry, perRound: number, isFirst: boolean): Prom
   if (entry.failure !== undefined) return;
   const samples: number[] = [];
   try {
-    for (let i = 0; i < perRound; i++) samples.push(...(await entry.trial.sample()));
+    for (let i = 0; i < perRound; i++) samples.push(...(await inTime(entry.trial.sample())));
   } catch (error) {
     entry.failure = messageOf(error);
     entry.rounds.length = 0;
     return;
   }
   if (!isFirst && samples.length > 0) entry.rounds.push(samples);
+}
+
+/** Rejects when it takes so long that an answer was probably lost. */
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`It took longer than ${MAX_SAMPLE_S} s.`)),
+      MAX_SAMPLE_S * 1000,
+    );
+  });
+  work.catch(() => undefined); // it may fail after its time was over
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Returns the entries in another order for each round: who comes after whom is no advantage then. */

@@ -43,7 +43,7 @@ class TroupeSession implements Session {
   #wire: Wire;
   readonly #feed: Feed;
   #ready: Promise<unknown> = Promise.resolve();
-  #runId = '';
+  #accepted: Promise<string> = Promise.resolve('');
 
   private constructor(api: Api, id: string, wire: Wire, feed: Feed) {
     this.#api = api;
@@ -63,8 +63,10 @@ class TroupeSession implements Session {
   async run(cell?: number): Promise<number> {
     const ended = this.#feed.until(MARK.completed, MARK.failed, MARK.cancelled);
     const request = this.#api.executeBytes(this.id, ...(cell === undefined ? [] : [`c${cell}`]));
-    const accepted = expected(await this.#send(request), 202);
-    this.#runId = decoded<{ runId: string }>(accepted).runId;
+    this.#accepted = this.#send(request).then(
+      (answer) => decoded<{ runId: string }>(expected(answer, 202)).runId,
+    );
+    await this.#accepted;
     return ended;
   }
 
@@ -72,14 +74,15 @@ class TroupeSession implements Session {
     return expected(await this.#send(this.#api.codeBytes(this.id, code)), 200).at;
   }
 
-  printed(text: string): Promise<number> {
-    return this.#feed.until(text);
+  /** A cancel needs the id of the run, which the answer may bring after the stream has brought the first event. */
+  async printed(text: string): Promise<void> {
+    await this.#feed.until(text);
+    await this.#accepted;
   }
 
   interrupt(): void {
     this.#ready = this.#feed.until(MARK.ready);
-    const request = this.#api.bytes('POST', `/api/v3/runs/${this.#runId}/cancel`, {});
-    this.#send(request).catch(() => undefined);
+    void this.#cancel().catch(() => undefined);
   }
 
   async idle(): Promise<void> {
@@ -103,6 +106,11 @@ class TroupeSession implements Session {
     this.#feed.close();
     this.#wire.close();
     await this.#api.close(this.id);
+  }
+
+  async #cancel(): Promise<void> {
+    const runId = await this.#accepted;
+    await this.#send(this.#api.bytes('POST', `/api/v3/runs/${runId}/cancel`, {}));
   }
 
   /** The server closes a connection that was silent for ten seconds, while others have their turn. */

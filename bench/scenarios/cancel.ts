@@ -6,7 +6,7 @@ import type { Scenario } from '../scenario.ts';
 import { decoded, expected, type Wire } from '../wire.ts';
 
 /** A cell that never ends; it says when it has begun. */
-const LOOP = 'print("it has begun")\nwhile True:\n    pass';
+export const LOOP = 'print("it has begun")\nwhile True:\n    pass';
 
 const unit: UnitOfWork = {
   name: 'run and cancel',
@@ -49,7 +49,7 @@ export const cancel: Scenario = {
 };
 
 /** Runs the cell `c0` of a session, and cancels it once it has begun. Returns how long the cancel took, in milliseconds. */
-async function cancelOnce(api: Api, sessionId: string, feed: Feed, wire: Wire): Promise<number> {
+export async function cancelOnce(api: Api, sessionId: string, feed: Feed, wire: Wire): Promise<number> {
   const begun = feed.until('it has begun');
   const submitted = expected(await wire.send(api.executeBytes(sessionId, 'c0')), 202);
   const { runId } = decoded<{ runId: string }>(submitted);

@@ -1,4 +1,5 @@
 import { MARK } from '../api.ts';
+import type { UnitOfWork } from '../counting/unit.ts';
 import { runClosedLoop } from '../load/closed-loop.ts';
 import { Readers, TIME_MARK } from '../load/readers.ts';
 import { atMost, type Measure, spread } from '../measure.ts';
@@ -10,11 +11,39 @@ import { expected } from '../wire.ts';
 const code = (prints: number) =>
   `import time as _time\nfor _ in range(${prints}):\n    print(f"${TIME_MARK}{_time.time() * 1000:017.3f}")\n    _time.sleep(0.2)`;
 
+const UNIT_READERS = 200;
+const LINES_A_RUN = 10;
+
+const unit: UnitOfWork = {
+  name: `line to ${UNIT_READERS} subscribers`,
+  count: 40,
+  quickCount: 10,
+  async prepare({ api }) {
+    const { id } = await api.session([code(LINES_A_RUN)]);
+    const feed = await api.follow(id);
+    const wire = await api.wire();
+    const request = api.bytes('GET', `/api/v3/notebook-sessions/${id}/events`);
+    const options = { port: api.endpoint.port, requests: [request], count: UNIT_READERS, stalled: false };
+    await Readers.open(options);
+    return {
+      feed,
+      async perform(count) {
+        for (let i = 0; i < count; i += LINES_A_RUN) {
+          const completed = feed.until(MARK.completed);
+          expected(await wire.send(api.executeBytes(id, 'c0')), 202);
+          await completed;
+        }
+      },
+    };
+  },
+};
+
 /** How late events reach many subscribers. */
 export const fanOut: Scenario = {
   name: 'fan-out',
   title: 'A line printed 5 times per second, from print() to each of many subscribers',
   limitS: 180,
+  unit,
   async run(stage) {
     const measures: Measure[] = [];
     for (const [count, p99] of [

@@ -1,15 +1,32 @@
 import type { Api } from '../api.ts';
 import { MARK } from '../api.ts';
+import type { UnitOfWork } from '../counting/unit.ts';
 import { Feed } from '../feed.ts';
 import { type Measure, spread } from '../measure.ts';
 import type { Scenario } from '../scenario.ts';
 import { expected } from '../wire.ts';
+
+const TOGETHER = 10;
+
+const unit: UnitOfWork = {
+  name: `session, of ${TOGETHER} at once`,
+  count: 3 * TOGETHER,
+  quickCount: TOGETHER,
+  async prepare({ api }) {
+    return {
+      async perform(count) {
+        for (let i = 0; i < count; i += TOGETHER) await startTogether(api, TOGETHER);
+      },
+    };
+  },
+};
 
 /** How fast many sessions open together. */
 export const sessionStarts: Scenario = {
   name: 'session-starts',
   title: 'Many sessions opened at once, until the last one is ready',
   limitS: 120,
+  unit,
   async run(stage) {
     const { api, untilIdle } = await stage.server();
     await startTogether(api, 4);
