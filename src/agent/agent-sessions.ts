@@ -1,8 +1,8 @@
 /** Agent sessions as the API offers them: opened, read, followed, closed. Their charts decide what may happen. */
 import type { ActorId } from '#src/actors/address.ts';
 import { timestamp } from '#src/core/clock.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import { type EnvironmentId, isIdOf, newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
+import { notFound } from '#src/core/errors.ts';
+import { type EnvironmentId, isIdOf, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
@@ -31,17 +31,13 @@ import type { LiveConversation } from './live-conversation.ts';
 import type { LiveConversations } from './live-conversations.ts';
 import { parseModelId } from './models/model-id.ts';
 import type { Models } from './models/models.ts';
+import {
+  namingNotebook,
+  type OpenAgentRequest,
+  savedConversation,
+  sessionIdOf,
+} from './named-conversation.ts';
 import type { Notebooks } from './tools/notebook-access.ts';
-
-export interface OpenAgentRequest {
-  readonly environmentId: string;
-  /** Null is the same as omitted, for this and for the id. */
-  readonly notebookSessionId?: string | null;
-  readonly id?: string | null;
-  /** Omitted members stay what they are; null is the default. */
-  readonly config?: { readonly model?: string | null; readonly instructions?: string | null };
-  readonly context?: { readonly datasourceSlugs?: readonly string[] };
-}
 
 export interface AgentSessionsOptions {
   readonly store: Store;
@@ -76,13 +72,14 @@ export class AgentSessions {
     const { actors, environments, notebooks } = this.#options;
     const { workspaceId } = principal;
     const { notebookSessionId = null } = request;
-    const sessionId = this.#sessionIdOf(request);
+    const sessionId = sessionIdOf(request);
     const environmentId = request.environmentId as EnvironmentId;
     const environment = { workspaceId, id: environmentId };
     if (request.config?.model != null) parseModelId(request.config.model);
-    const before = this.#saved(principal, sessionId, request);
+    const before = savedConversation(this.#options, principal, sessionId, request);
     if (environments.peek(environment) === undefined) throw notFound('/environmentId');
-    if (notebookSessionId !== null) notebooks.checkBinding(workspaceId, notebookSessionId, environmentId);
+    if (notebookSessionId !== null)
+      namingNotebook(() => notebooks.checkBinding(workspaceId, notebookSessionId, environmentId));
 
     const session = { workspaceId, id: sessionId };
     this.#ensureAwake(session);
@@ -103,7 +100,7 @@ export class AgentSessions {
 
   /** Throws the refusal of a caller who may not use the conversation that the request names. */
   checkOpen(principal: Principal, request: OpenAgentRequest): void {
-    this.#saved(principal, this.#sessionIdOf(request), request);
+    savedConversation(this.#options, principal, sessionIdOf(request), request);
   }
 
   /** Throws `not_found`, or `conversation_read_only`. */
@@ -209,41 +206,6 @@ export class AgentSessions {
     if (statusOf(actors.peek(session)) === 'closed') return undefined;
     const attach = plane.follow(session, { lastEventId, observes, replay: () => this.#replay(session) });
     return access.followers.noted(principal, sessionId, attach);
-  }
-
-  #sessionIdOf({ id, notebookSessionId }: OpenAgentRequest): SessionId {
-    if (id != null && notebookSessionId != null && id !== notebookSessionId) {
-      throw new AppError('invalid_request', 'A bound conversation has the id of its notebook session.', {
-        errors: [{ path: '/id', message: 'must be notebookSessionId when both are given' }],
-      });
-    }
-    return (notebookSessionId ?? id ?? newId<SessionId>('conversation')) as SessionId;
-  }
-
-  /** What is saved of the conversation; undefined for a new one. */
-  #saved(
-    principal: Principal,
-    sessionId: SessionId,
-    { id, notebookSessionId }: OpenAgentRequest,
-  ): ConversationRecord | undefined {
-    const { access, store, isBeingDeleted } = this.#options;
-    if (store.get(conversationRecords, principal.workspaceId, sessionId) === undefined) {
-      if (id != null && notebookSessionId == null) throw notFound('/id');
-      if (isBeingDeleted(principal.workspaceId, sessionId)) {
-        const detail = 'What was said here before is still being deleted. Try again in a moment.';
-        throw new AppError('unavailable', detail, { headers: { 'retry-after': '1' } });
-      }
-      return undefined;
-    }
-    const record =
-      notebookSessionId == null
-        ? access.usable(principal, sessionId)
-        : access.usableInNotebook(principal, sessionId);
-    if (record.notebookSessionId !== (notebookSessionId ?? null)) {
-      const detail = `The conversation ${sessionId} is bound to the notebook session ${record.notebookSessionId}: name it.`;
-      throw new AppError('binding_differs', detail);
-    }
-    return record;
   }
 
   #save(

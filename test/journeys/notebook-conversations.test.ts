@@ -64,6 +64,24 @@ test('naming a private conversation as a notebook session does not show that it 
   assert.deepEqual([await bind(sessionId), await bind('conv_never')], ['404 not_found', '404 not_found']);
 });
 
+test('opening a private conversation by its id is refused as one that does not exist', async () => {
+  const { environmentId } = await client.executionEnvironments.create();
+  const { sessionId } = await ann.client.agentSessions.open({ environmentId });
+  const never = sessionId.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
+  for (const member of ['id', 'notebookSessionId']) {
+    const [real, none] = await Promise.all(
+      [sessionId, never].map(async (id) => {
+        const { body, status } = await problemOf(
+          bob.client.agentSessions.open({ environmentId, [member]: id }),
+        );
+        return { ...Object(body), status, requestId: '' };
+      }),
+    );
+    assert.deepEqual(real, none);
+    assert.deepEqual([real.status, real.errors[0].path], [404, `/${member}`]);
+  }
+});
+
 test('an owner of the workspace shares the conversation of a notebook, also with themselves', async () => {
   const { id, open } = await annsNotebook();
   assert.equal(await refusalOf(open(client)), '403 conversation_read_only');

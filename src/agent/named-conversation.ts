@@ -1,0 +1,74 @@
+/**
+ * The conversation that a request to open one names. What the caller may not know of is refused in the words for what does
+ * not exist.
+ */
+import { AppError, notFound } from '#src/core/errors.ts';
+import { newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
+import type { Principal } from '#src/core/principal.ts';
+import { type ConversationRecord, conversationRecords } from '#storage/conversations.ts';
+import type { Store } from '#storage/store.ts';
+import type { ConversationAccess } from './conversation-access.ts';
+
+export interface OpenAgentRequest {
+  readonly environmentId: string;
+  /** Null is the same as omitted, for this and for the id. */
+  readonly notebookSessionId?: string | null;
+  readonly id?: string | null;
+  /** Omitted members stay what they are; null is the default. */
+  readonly config?: { readonly model?: string | null; readonly instructions?: string | null };
+  readonly context?: { readonly datasourceSlugs?: readonly string[] };
+}
+
+/** What is asked about conversations. */
+export interface ConversationFinder {
+  readonly store: Store;
+  readonly access: ConversationAccess;
+  /** Whether something is left of a conversation with this id that was deleted. */
+  readonly isBeingDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
+}
+
+/** Returns the id of the conversation, which is new when the request names none. Throws `invalid_request` when it names two. */
+export function sessionIdOf({ id, notebookSessionId }: OpenAgentRequest): SessionId {
+  if (id != null && notebookSessionId != null && id !== notebookSessionId) {
+    throw new AppError('invalid_request', 'A bound conversation has the id of its notebook session.', {
+      errors: [{ path: '/id', message: 'must be notebookSessionId when both are given' }],
+    });
+  }
+  return (notebookSessionId ?? id ?? newId<SessionId>('conversation')) as SessionId;
+}
+
+/**
+ * Returns what is saved of the conversation; undefined for a new one. Throws `not_found`, `unavailable`, `binding_differs`,
+ * `conversation_read_only` or `conversation_not_shared`.
+ */
+export function savedConversation(
+  { access, store, isBeingDeleted }: ConversationFinder,
+  principal: Principal,
+  sessionId: SessionId,
+  { id, notebookSessionId }: OpenAgentRequest,
+): ConversationRecord | undefined {
+  const saved = store.get(conversationRecords, principal.workspaceId, sessionId);
+  if (notebookSessionId == null && id != null) {
+    if (saved === undefined || !access.mayRead(principal, sessionId, saved)) throw notFound('/id');
+  } else if (saved === undefined) {
+    if (!isBeingDeleted(principal.workspaceId, sessionId)) return undefined;
+    const detail = 'What was said here before is still being deleted. Try again in a moment.';
+    throw new AppError('unavailable', detail, { headers: { 'retry-after': '1' } });
+  }
+  const record =
+    notebookSessionId == null
+      ? access.usable(principal, sessionId)
+      : namingNotebook(() => access.usableInNotebook(principal, sessionId));
+  if (record.notebookSessionId === (notebookSessionId ?? null)) return record;
+  const detail = `The conversation ${sessionId} is bound to the notebook session ${record.notebookSessionId}: name it.`;
+  throw new AppError('binding_differs', detail);
+}
+
+/** Returns what `find` does. When it throws `not_found`, the error names the member of the request. */
+export function namingNotebook<T>(find: () => T): T {
+  try {
+    return find();
+  } catch (error) {
+    throw error instanceof AppError && error.code === 'not_found' ? notFound('/notebookSessionId') : error;
+  }
+}
