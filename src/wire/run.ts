@@ -184,41 +184,53 @@ const TokenUsageSchema = Type.Object(
   { $id: 'TokenUsage', ...closed, description: "The provider's own counts; 0 where it gives none." },
 );
 
-export const RunStatusSchema = oneOf(['running', 'completed', 'failed', 'cancelled']);
+export const RunStatusSchema = oneOf(['running', 'completed', 'failed', 'cancelled'], { $id: 'RunStatus' });
 export type RunStatus = Wire<typeof RunStatusSchema>;
 
-export const RunSchema = Type.Object(
-  {
-    id: Type.String(),
-    kind: oneOf(['notebook', 'agent']),
-    sessionId: Type.String(),
-    status: RunStatusSchema,
-    stale: Type.Optional(
-      Type.Boolean({ description: 'True when the server died during the run. Only cancelling ends it.' }),
+const runMembers = {
+  id: Type.String(),
+  sessionId: Type.String(),
+  status: RunStatusSchema,
+  stale: Type.Optional(
+    Type.Boolean({ description: 'True when the server died during the run. Only cancelling ends it.' }),
+  ),
+  output: nullable(
+    Type.Object(
+      {
+        stored: Type.Boolean({
+          description:
+            'False for `no-store`, and once the output was deleted because of its age (`TROUPE_KEEP_OUTPUTS_DAYS`): `parts` is then empty.',
+        }),
+        parts: Type.Array(OutputPartSchema),
+        model: Type.Optional(Type.String({ description: 'The model that answered the prompt.' })),
+        steps: Type.Optional(Type.Integer({ description: 'How many times the model was asked.' })),
+        usage: Type.Optional(TokenUsageSchema),
+      },
+      { $id: 'RunOutput', ...closed },
     ),
-    input: Type.Unknown({ description: 'The request as it was accepted.' }),
-    output: nullable(
-      Type.Object(
-        {
-          stored: Type.Boolean({
-            description:
-              'False for `no-store`, and once the output was deleted because of its age (`TROUPE_KEEP_OUTPUTS_DAYS`): `parts` is then empty.',
-          }),
-          parts: Type.Array(OutputPartSchema),
-          model: Type.Optional(Type.String({ description: 'The model that answered the prompt.' })),
-          steps: Type.Optional(Type.Integer({ description: 'How many times the model was asked.' })),
-          usage: Type.Optional(TokenUsageSchema),
-        },
-        { $id: 'RunOutput', ...closed },
-      ),
-    ),
-    error: nullable(FailureSchema),
-    createdAt: Timestamp,
-    startedAt: nullable(Timestamp),
-    finishedAt: nullable(Timestamp),
-  },
-  { $id: 'Run', ...closed },
+  ),
+  error: nullable(FailureSchema),
+  createdAt: Timestamp,
+  startedAt: nullable(Timestamp),
+  finishedAt: nullable(Timestamp),
+};
+
+/** An execution of cells. `input` is the request as it was accepted, in both kinds of runs. */
+export const NotebookRunSchema = Type.Object(
+  { kind: Type.Literal('notebook'), input: ExecutionRequestSchema, ...runMembers },
+  { $id: 'NotebookRun', ...closed },
 );
+export type NotebookRun = Wire<typeof NotebookRunSchema>;
+
+/** A prompt of a conversation. */
+export const AgentRunSchema = Type.Object(
+  { kind: Type.Literal('agent'), input: PromptRequestSchema, ...runMembers },
+  { $id: 'AgentRun', ...closed },
+);
+export type AgentRun = Wire<typeof AgentRunSchema>;
+
+export const RunSchema = taggedUnion('kind', [NotebookRunSchema, AgentRunSchema], { $id: 'Run' });
+export type Run = NotebookRun | AgentRun;
 
 /** The longest time that a request may wait for the end of a run. */
 export const MAX_WAIT_S = 300;
@@ -237,15 +249,6 @@ export const WaitQuery = Type.Object(
   },
   closed,
 );
-
-type RunOf<Kind, Input> = Omit<Wire<typeof RunSchema>, 'kind' | 'input'> & {
-  readonly kind: Kind;
-  /** The request as it was accepted. */
-  readonly input: Input;
-};
-export type NotebookRun = RunOf<'notebook', ExecutionRequest>;
-export type AgentRun = RunOf<'agent', Wire<typeof PromptRequestSchema>>;
-export type Run = NotebookRun | AgentRun;
 
 export const SubmittedRunSchema = Type.Object(
   { runId: Type.String(), sessionId: Type.String(), status: Type.Literal('running') },

@@ -24,6 +24,7 @@ const DONE = {
     ['numbers', 'success', 'total', 'success'],
   ],
   pages: [0, 1],
+  inputs: ['cells', 'all', 'Are you there?'],
   printed: '12\n',
   answer: ['I am.'],
   tested: true,

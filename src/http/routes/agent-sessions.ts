@@ -8,7 +8,7 @@ import {
 } from '#src/wire/agent.ts';
 import { AgentStreamEventSchema } from '#src/wire/events.ts';
 import { OrderedPageQuery, SessionRunsQuery } from '#src/wire/finding.ts';
-import { PromptRequestSchema, RunSchema, SubmittedRunSchema, WaitQuery } from '#src/wire/run.ts';
+import { AgentRunSchema, PromptRequestSchema, SubmittedRunSchema, WaitQuery } from '#src/wire/run.ts';
 import { pageSchema } from '#src/wire/shape.ts';
 import {
   contentTag,
@@ -170,7 +170,7 @@ export function agentSessionRoutes(
       responses: {
         200: {
           description: 'The run, which has ended within `wait` seconds.',
-          schema: RunSchema,
+          schema: AgentRunSchema,
           headers: ETAG_HEADER,
         },
         202: {
@@ -206,7 +206,9 @@ export function agentSessionRoutes(
       tags,
       access: { action: 'agent.read' },
       query: SessionRunsQuery,
-      responses: { 200: { description: 'A page of runs.', schema: pageSchema('RunPage', RunSchema) } },
+      responses: {
+        200: { description: 'A page of runs.', schema: pageSchema('AgentRunPage', AgentRunSchema) },
+      },
       errors: ['invalid_cursor'],
       handle: ({ principal, params, query }) => encodedJson(prompts.list(principal, params.sessionId, query)),
     }),

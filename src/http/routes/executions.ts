@@ -2,7 +2,7 @@ import type { Executions } from '#src/notebook/executions.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { SessionRunsQuery } from '#src/wire/finding.ts';
-import { ExecutionRequestSchema, RunSchema, SubmittedRunSchema, WaitQuery } from '#src/wire/run.ts';
+import { ExecutionRequestSchema, NotebookRunSchema, SubmittedRunSchema, WaitQuery } from '#src/wire/run.ts';
 import { pageSchema } from '#src/wire/shape.ts';
 import { ETAG_HEADER } from '../reply/entity-tag.ts';
 import { accepted, encodedJson } from '../reply/reply.ts';
@@ -35,7 +35,7 @@ export function executionRoutes(
       responses: {
         200: {
           description: 'The run, which has ended within `wait` seconds.',
-          schema: RunSchema,
+          schema: NotebookRunSchema,
           headers: ETAG_HEADER,
         },
         202: {
@@ -72,7 +72,9 @@ export function executionRoutes(
       tags: ['Executions'],
       access: { action: 'run.read' },
       query: SessionRunsQuery,
-      responses: { 200: { description: 'A page of runs.', schema: pageSchema('RunPage', RunSchema) } },
+      responses: {
+        200: { description: 'A page of runs.', schema: pageSchema('NotebookRunPage', NotebookRunSchema) },
+      },
       errors: ['invalid_cursor'],
       handle({ principal, params, query }) {
         sessions.known(principal.workspaceId, params.sessionId);

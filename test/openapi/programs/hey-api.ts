@@ -15,6 +15,7 @@ import {
   getNotebook,
   getRun,
   listExecutions,
+  type NotebookRun,
   openAgentSession,
   openNotebookSession,
   type Run,
@@ -66,7 +67,7 @@ const executions: readonly ExecutionRequest[] = [
   { type: 'cells', cells: [{ cellId: 'total' }] },
   { type: 'all', cacheMode: 'no-cache' },
 ];
-const runs: Run[] = [];
+const runs: NotebookRun[] = [];
 for (const body of executions) {
   const { data: run } = await submitExecution({ throwOnError, path, query: { wait: 60 }, body });
   if (!('output' in run)) throw new Error(`${run.runId} takes longer than a minute`);
@@ -110,6 +111,10 @@ process.stdout.write(
       ),
     ),
     pages: pages.map((id) => runs.findIndex((run) => run.id === id)),
+    inputs: [
+      ...runs.map(({ input }) => input.type),
+      answered.kind === 'agent' ? answered.input.prompt : undefined,
+    ],
     printed: code.stdout,
     answer: (answered.output?.parts ?? []).flatMap((part) =>
       part.type === 'final-answer' ? [part.markdown] : [],

@@ -54,7 +54,7 @@ const executions: readonly Schemas['ExecutionRequest'][] = [
   { type: 'cells', cells: [{ cellId: 'total' }] },
   { type: 'all', cacheMode: 'no-cache' },
 ];
-const runs: Schemas['Run'][] = [];
+const runs: Schemas['NotebookRun'][] = [];
 for (const body of executions) {
   const answer = await api.POST('/api/v3/notebook-sessions/{sessionId}/executions', {
     params: { path, query: { wait: 60 } },
@@ -110,6 +110,10 @@ process.stdout.write(
       ),
     ),
     pages: pages.map((id) => runs.findIndex((run) => run.id === id)),
+    inputs: [
+      ...runs.map(({ input }) => input.type),
+      answered.kind === 'agent' ? answered.input.prompt : undefined,
+    ],
     printed: code.stdout,
     answer: (answered.output?.parts ?? []).flatMap((part) =>
       part.type === 'final-answer' ? [part.markdown] : [],

@@ -19,6 +19,7 @@ from generated.api.notebooks import create_notebook, get_notebook
 from generated.api.runs import get_run
 from generated.client import AuthenticatedClient
 from generated.models import (
+    AgentRun,
     AgentSession,
     CellExecution,
     CellResult,
@@ -40,14 +41,14 @@ from generated.models import (
     NewNotebookVariables,
     NewSerialization,
     Notebook,
+    NotebookRun,
+    NotebookRunPage,
     NotebookSession,
     NotebookSessionStatus,
     OpenAgentSession,
     OpenNotebookSession,
     Problem,
     PromptRequest,
-    Run,
-    RunPage,
     RunStatus,
     SqliteConnection,
     SubmittedRun,
@@ -66,9 +67,9 @@ def must(kind: type[T], answer: object) -> T:
     return answer
 
 
-def run_of(run_id: str) -> Run:
+def prompt_of(run_id: str) -> AgentRun:
     while True:
-        run = must(Run, get_run.sync(run_id, client=client))
+        run = must(AgentRun, get_run.sync(run_id, client=client))
         if run.status != RunStatus.RUNNING:
             return run
         time.sleep(0.02)
@@ -101,17 +102,17 @@ while (
 ):
     time.sleep(0.02)
 
-runs: list[Run] = []
+runs: list[NotebookRun] = []
 executions: list[ExecuteAll | ExecuteCells] = [
     ExecuteCells(type_="cells", cells=[CellExecution(cell_id="total")]),
     ExecuteAll(type_="all", cache_mode=ExecuteAllCacheMode.NO_CACHE),
 ]
 for execution in executions:
-    runs.append(must(Run, submit_execution.sync(notebook.id, client=client, body=execution, wait=60)))
+    runs.append(must(NotebookRun, submit_execution.sync(notebook.id, client=client, body=execution, wait=60)))
 pages: list[str] = []
 after: str | None | Unset = UNSET
 while after is not None:
-    page = must(RunPage, list_executions.sync(notebook.id, client=client, after=after, limit=1))
+    page = must(NotebookRunPage, list_executions.sync(notebook.id, client=client, after=after, limit=1))
     pages += [run.id for run in page.items]
     after = page.next_cursor
 code = must(
@@ -126,7 +127,7 @@ must(AgentSession, open_agent_session.sync(client=client, body=conversation))
 prompted = must(
     SubmittedRun, submit_prompt.sync(notebook.id, client=client, body=PromptRequest(prompt="Are you there?"))
 )
-answered = run_of(prompted.run_id)
+answered = prompt_of(prompted.run_id)
 
 slug = "made-by-python"
 connection = SqliteConnection(kind="sqlite", path="sales.sqlite")
@@ -142,7 +143,7 @@ closed = must(NotebookSession, close_notebook_session.sync(notebook.id, client=c
 environment = must(Environment, close_execution_environment.sync(environment_id, client=client))
 
 
-def parts_of(run: Run) -> list[object]:
+def parts_of(run: NotebookRun | AgentRun) -> list[object]:
     return list(run.output.parts) if run.output is not None else []
 
 
@@ -159,6 +160,7 @@ print(
                 for run in runs
             ],
             "pages": [[run.id for run in runs].index(id) for id in pages],
+            "inputs": [run.input_.type_ for run in runs] + [answered.input_.prompt],
             "printed": code.stdout,
             "answer": [part.markdown for part in parts_of(answered) if isinstance(part, FinalAnswer)],
             "tested": tested.ok,

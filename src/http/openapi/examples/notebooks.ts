@@ -3,7 +3,13 @@ import type { EventTicket } from '#src/wire/event-ticket.ts';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
 import type { NotebookSessionSummary } from '#src/wire/finding.ts';
 import type { Notebook, NotebookSummary } from '#src/wire/notebook.ts';
-import type { Cancellation, Run, RunCancellationResult, SubmittedRun } from '#src/wire/run.ts';
+import type {
+  AgentRun,
+  Cancellation,
+  NotebookRun,
+  RunCancellationResult,
+  SubmittedRun,
+} from '#src/wire/run.ts';
 import type { CodeResult, Environment, NotebookSession } from '#src/wire/session.ts';
 import { AT, ENVIRONMENT, LATER, NOTEBOOK, page, RUN, times } from './example-values.ts';
 
@@ -57,7 +63,7 @@ const sessionSummary: NotebookSessionSummary = {
 const submitted: SubmittedRun = { runId: RUN, sessionId: NOTEBOOK, status: 'running' };
 const cancellation: Cancellation = { runId: RUN, status: 'cancelling' };
 const cancelled: RunCancellationResult = { runId: RUN, status: 'cancelling', error: null };
-const run: Run = {
+const run: NotebookRun = {
   id: RUN,
   kind: 'notebook',
   sessionId: NOTEBOOK,
@@ -80,6 +86,12 @@ const run: Run = {
   createdAt: AT,
   startedAt: AT,
   finishedAt: LATER,
+};
+const prompt: AgentRun = {
+  ...run,
+  kind: 'agent',
+  input: { prompt: 'What is the total?' },
+  output: { stored: true, parts: [{ type: 'final-answer', markdown: 'It is 6.' }] },
 };
 const codeResult: CodeResult = {
   success: true,
@@ -110,6 +122,8 @@ const file = {
 };
 
 export const NOTEBOOKS_EXAMPLES = {
+  AgentRun: prompt,
+  AgentRunPage: page(prompt),
   CancellationAccepted: cancellation,
   RunCancellationResults: { items: [cancelled] },
   CodeResult: codeResult,
@@ -123,6 +137,8 @@ export const NOTEBOOKS_EXAMPLES = {
   NotebookSession: session,
   NotebookSessionPage: page(sessionSummary),
   NotebookStreamEvent: notebookEvent,
+  NotebookRun: run,
+  NotebookRunPage: page(run),
   Run: run,
   RunPage: page(run),
   SubmittedRun: submitted,
