@@ -12,10 +12,12 @@ export function executionEnvironmentRoutes(environments: Environments): readonly
       path: '/api/v3/execution-environments',
       operationId: 'createExecutionEnvironment',
       summary: 'Create an execution environment',
-      description: 'An environment holds at most one active notebook session. The body is an empty object.',
+      description:
+        'An environment holds at most one active notebook session. The body is an empty object, or none.',
       tags: ['Execution environments'],
       access: { action: 'environment.write' },
       body: EmptyBodySchema,
+      optionalBody: true,
       responses: {
         201: {
           description: 'The environment was created.',
