@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { AuditEntry } from '#src/wire/audit.ts';
 import { Shell } from '#test/cli/troupe-process.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
 const server = await startServer(test);
@@ -70,6 +71,46 @@ async function conversationOf(): Promise<{ id: string }> {
   const { sessionId } = await client.agentSessions.open({ environmentId });
   return { id: sessionId };
 }
+
+test('the audit names what was deleted and what was handed over, with who did it, and nothing that was refused', async () => {
+  const before = (await entries()).length;
+  const notebook = await openNotebook(server, { mo: 'import marimo as mo', a: 'mo.Html("x" * 100_000)' });
+  const run = await notebook.run([]);
+  const other = await notebook.run(['mo']);
+  const assetId = run.output?.parts.find((part) => part.type === 'asset')?.assetId ?? assert.fail();
+  const { id: conversation } = await conversationOf();
+  const { id: workspaceId } = await client.workspaces.create({ name: 'Brief' });
+  const { slug } = await client.datasources.create({
+    slug: 'brief',
+    connection: { kind: 'sqlite', path: 'brief.db' },
+  });
+  await client.members.create({ userId: 'heir', role: 'editor' });
+  assert.equal(await refusalOf(client.notebooks.delete(notebook.id)), '409 session_open');
+  assert.equal(await refusalOf(client.runs.delete('run_none')), '404 not_found');
+  await client.runs.deleteAsset(run.id, assetId);
+  await client.runs.delete(other.id);
+  await client.agentSessions.handOver(conversation, 'heir');
+  await client.agentSessions.delete(conversation);
+  await notebook.close();
+  await client.notebooks.delete(notebook.id);
+  await client.datasources.delete(slug);
+  await client.workspaces.delete(workspaceId);
+  const all = (await entries()).slice(before);
+  const of = /^(notebook|run|run-asset|conversation|datasource|workspace)\.(delete|hand-over)/;
+  assert.deepEqual(
+    all.map(shown).filter((line) => of.test(line)),
+    [
+      `run-asset.delete ${run.id} done ${assetId}`,
+      `run.delete ${other.id} done`,
+      `conversation.hand-over ${conversation} done user:heir`,
+      `conversation.delete ${conversation} done`,
+      `notebook.delete ${notebook.id} done`,
+      `datasource.delete ${slug} done`,
+      `workspace.delete ${workspaceId} done`,
+    ],
+  );
+  for (const { userId, tokenId } of all) assert.ok(userId === 'owner' && tokenId.startsWith('tok_'));
+});
 
 test('an idempotent request that is sent twice is one entry', async () => {
   const before = (await entries()).length;
