@@ -170,7 +170,7 @@ function takePage<R, T>(
 }
 
 /** Returns undefined when a record that an item is made of is damaged: it is left out, and the list goes on. */
-function unlessDamaged<T>(read: () => T): T | undefined {
+export function unlessDamaged<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {

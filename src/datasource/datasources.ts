@@ -9,8 +9,9 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId, newId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/datasources.ts';
-import { checkCursor, type Listing, listingOf, type PageRequest } from '#storage/listing.ts';
-import type { Entry, Store, Transaction } from '#storage/store.ts';
+import { checkCursor, type JsonPage } from '#storage/listing.ts';
+import type { Store, Transaction } from '#storage/store.ts';
+import { type WholeListRequest, wholeListOf } from '#storage/whole-list.ts';
 import { mayRead } from './access.ts';
 import type { Connection } from './connectors/connection-schema.ts';
 import type { Keyring } from './keys/keyring.ts';
@@ -75,18 +76,17 @@ export class Datasources {
     this.#options = options;
   }
 
-  /** Returns one page of the datasources that the caller may read, sorted by slug. Throws `invalid_cursor`. */
-  list(principal: Principal, { after, limit }: PageRequest): Listing<DatasourceMetadata> {
-    checkCursor(after, isPlausibleId);
-    return listingOf(this.#allReadable(principal, after), limit, metadataOf);
-  }
-
-  *#allReadable(principal: Principal, after: string | undefined): Generator<Entry<DatasourceRecord>> {
+  /** Resolves with the datasources that the caller may read, sorted by slug. Throws `invalid_cursor`. */
+  list(principal: Principal, request: WholeListRequest): Promise<JsonPage> {
     const { store } = this.#options;
-    const page = { after, limit: Number.POSITIVE_INFINITY };
-    for (const entry of store.list(datasourceRecords, principal.workspaceId, [], page)) {
-      if (mayRead(store, principal, entry.value)) yield entry;
-    }
+    checkCursor(request.after, isPlausibleId);
+    return wholeListOf(
+      store,
+      request,
+      (after) =>
+        store.list(datasourceRecords, principal.workspaceId, [], { after, limit: Number.POSITIVE_INFINITY }),
+      (record) => (mayRead(store, principal, record) ? JSON.stringify(metadataOf(record)) : undefined),
+    );
   }
 
   /** Returns the metadata. Throws `not_found` when there is no such datasource or the caller may not read it. */

@@ -18,7 +18,7 @@ import {
   versionTag,
   WRITE_CONDITIONS,
 } from '../reply/entity-tag.ts';
-import { created, type JsonReply, json, ok } from '../reply/reply.ts';
+import { created, encodedJson, type JsonReply, json, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { auditContextOf } from './audited-routes.ts';
 
@@ -51,8 +51,8 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
         },
       },
       errors: ['invalid_cursor'],
-      handle: ({ principal, query: { after, limit = MAX_WHOLE_LIST } }) =>
-        ok(datasources.list(principal, { after, limit })),
+      handle: async ({ principal, query: { after, limit = MAX_WHOLE_LIST }, signal }) =>
+        encodedJson(await datasources.list(principal, { after, limit, signal })),
     }),
     defineRoute({
       method: 'POST',
