@@ -2,6 +2,7 @@
 import type { ActorDetail, ActorPage, ActorStreamEvent, Chart } from '#src/wire/actor.ts';
 import type { Health, KeyList, Readiness } from '#src/wire/operations.ts';
 import type { KernelList, KernelUsage, ServerState } from '#src/wire/server.ts';
+import type { WorkspaceUsage } from '#src/wire/usage.ts';
 import { AT, NOTEBOOK, RUN, WORKSPACE } from './example-values.ts';
 
 const keys: KeyList = { items: [{ id: 'k1', active: true, sealed: 3 }] };
@@ -101,6 +102,27 @@ const server: ServerState = {
     idleTimeoutS: null,
   },
 };
+const usage: WorkspaceUsage = {
+  files: {
+    bytes: 20_480,
+    entries: 2,
+    complete: true,
+    countedAt: AT,
+    maxBytes: 5_368_709_120,
+    maxEntries: null,
+  },
+  stored: {
+    bytes: 9_216,
+    records: 12,
+    notebooks: 2_048,
+    runs: 4_096,
+    assets: 0,
+    conversations: 1_024,
+    audit: 1_024,
+    other: 1_024,
+    countedAt: AT,
+  },
+};
 const health: Health = { status: 'ok' };
 const readiness: Readiness = { ready: true };
 
@@ -114,4 +136,5 @@ export const OPERATIONS_EXAMPLES = {
   KeyList: keys,
   Readiness: readiness,
   ServerState: server,
+  WorkspaceUsage: usage,
 };
