@@ -54,6 +54,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/datasource',
     ],
   },
+  // Runs in browsers, and asks the server as any client does.
+  'src/console': { values: ['src/client'], types: ['src/wire'] },
   'src/config': { values: ['src/core'], types: ['src/config.ts'] },
   'src/config.ts': { values: ['src/config', 'src/core'] },
   'src/client': { values: [], types: ['src/core', 'src/wire'] },
@@ -119,6 +121,8 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   pino: /^src\/core\/log\.ts$/,
   koffi: /^src\/core\/(undumpable|file-lock|descriptors|preallocate)\.ts$/,
   commander: /^src\/cli\//,
+  preact: /^src\/console\//,
+  '@preact/signals': /^src\/console\//,
   tweetnacl: /^src\/(datasource|http|auth)\//,
   // Kernels, and what must not run in the server's own process.
   'node:child_process': /^src\/kernel\/zygote-process\.ts$/,
@@ -235,12 +239,12 @@ test('no file only hands on what others export', () => {
 });
 
 test('files are named for what they own', () => {
-  const vague = /(^|\/|-)(utils?|helpers?|common|manager|service|base|impl|misc|types|index)\.ts$/;
+  const vague = /(^|\/|-)(utils?|helpers?|common|manager|service|base|impl|misc|types|index)\.tsx?$/;
   // The one that is excused is about the names that begin with SERVICE_.
   const named = FILES.filter((file) => vague.test(file));
   assert.deepEqual(named, []);
   assert.deepEqual(
-    FILES.filter((file) => !/^[a-z0-9/.-]+\.ts$/.test(file)),
+    FILES.filter((file) => !/^[a-z0-9/.-]+\.tsx?$/.test(file)),
     [],
   );
 });
@@ -267,7 +271,7 @@ interface Import {
 
 const FILES: readonly string[] = ['src', 'machines', 'storage'].flatMap((top) =>
   readdirSync(top, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => join(top, name))
     .sort(),
 );
@@ -277,7 +281,9 @@ function importsOf(file: string): Import[] {
   const found = codeOf(file).matchAll(
     /^(import|export)\s+(type\s)?([^'";]*?\sfrom\s+)?'([^']+)'|\bimport\('([^']+)'\)/gm,
   );
-  return [...found].map(([, , type, names, from, dynamic]) => {
+  // Style sheets are esbuild's to find.
+  const modules = [...found].filter(([, , , , from]) => from?.endsWith('.css') !== true);
+  return modules.map(([, , type, names, from, dynamic]) => {
     const spelled = from ?? dynamic ?? '';
     const isOurs = /^[.#]/.test(spelled);
     const target = spelled.startsWith('#') ? spelled.slice(1) : normalize(join(dirname(file), spelled));

@@ -12,6 +12,7 @@ import {
 } from '#src/datasource/connectors/connection-schema.ts';
 import type { DatasourcePlane } from '#src/datasource/open-datasources.ts';
 import type { WorkspaceFiles } from '#src/files/workspace-files.ts';
+import { ConsoleFiles } from '#src/http/console-files.ts';
 import type { Route } from '#src/http/route.ts';
 import { accessTokenRoutes } from '#src/http/routes/access-tokens.ts';
 import { actorRoutes } from '#src/http/routes/actors.ts';
@@ -20,6 +21,7 @@ import { agentSessionRoutes } from '#src/http/routes/agent-sessions.ts';
 import { auditRoutes } from '#src/http/routes/audit.ts';
 import { withAudit } from '#src/http/routes/audited-routes.ts';
 import { codeRoutes } from '#src/http/routes/code.ts';
+import { consoleRoutes } from '#src/http/routes/console.ts';
 import { conversationEntryRoutes } from '#src/http/routes/conversation-entries.ts';
 import { datasourceConnectionRoutes } from '#src/http/routes/datasource-connections.ts';
 import { datasourceGrantRoutes } from '#src/http/routes/datasource-grants.ts';
@@ -85,6 +87,7 @@ export function mountRoutes(planes: Planes): readonly Route[] {
   const routes = [
     ...healthRoutes(planes.readiness),
     ...serverRoutes(planes.observation),
+    ...consoleRoutes(new ConsoleFiles()),
     ...notebookRoutes(notebooks.notebooks, notebooks.deletion),
     ...notebookSecretRoutes(notebooks.secrets),
     ...notebookFileRoutes({ files, frontEnd, publicUrl: planes.publicUrl }),

@@ -114,7 +114,7 @@ export class Connection {
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         // A stream is sent while it is read: `duplex` is the standard's word for that.
-        ...(content === undefined ? {} : { body: content, duplex: 'half' }),
+        ...(content === undefined ? {} : { body: sendable(content), duplex: 'half' }),
         ...(signal === undefined ? {} : { signal }),
       }),
     );
@@ -136,6 +136,17 @@ export class Connection {
 /** Returns a path whose inserted parts are percent-encoded. */
 export function path(parts: TemplateStringsArray, ...inserted: readonly string[]): string {
   return parts.map((part, i) => (i === 0 ? '' : encodeURIComponent(inserted[i - 1]!)) + part).join('');
+}
+
+/** Returns the content as `fetch` takes it. Throws `TypeError` for shared memory, which it does not take. */
+function sendable(content: Uint8Array | ReadableStream<Uint8Array>) {
+  if (!(content instanceof Uint8Array)) return content;
+  if (!isUnshared(content)) throw new TypeError('Shared memory cannot be sent: copy it first.');
+  return content;
+}
+
+function isUnshared(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
+  return bytes.buffer instanceof ArrayBuffer;
 }
 
 function queryOf(query: OutgoingRequest['query'] = {}): string {

@@ -8,7 +8,6 @@
  * the reader gets that and never sees the second snapshot.
  */
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActorStreamEvent } from '#src/wire/actor.ts';
 import type { StreamEvent } from '#src/wire/events.ts';
 import { ApiError, ConnectionError } from './api-error.ts';
@@ -85,11 +84,34 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
   }
 }
 
-async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+/** Resolves after `ms`. Rejects with the reason of the signal when it aborts. */
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const leave = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', leave);
+      resolve();
+    }, ms);
+    if (signal?.aborted === true) leave();
+    else signal?.addEventListener('abort', leave, { once: true });
+  });
+}
+
+/** Yields what a body consists of. Not every browser can iterate over a stream. Leaving the loop cancels the body. */
+async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = body.getReader();
   try {
-    await sleep(ms, undefined, signal === undefined ? {} : { signal });
-  } catch {
-    signal?.throwIfAborted(); // with its own reason
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    // It fails when the stream has failed, and then there is nothing to cancel.
+    await reader.cancel().catch(() => {});
   }
 }
 
@@ -126,10 +148,11 @@ class Subscription {
     const { lastEventId = '', silenceMs = SILENCE_MS, observe, query, signal } = this.#options;
     const silence = new AbortController();
     let isReading = true;
-    const watch = setTimeout(() => {
+    const overdue = () => {
       if (isReading) silence.abort(new Error(`no heartbeat for ${silenceMs} ms`));
-      else watch.refresh();
-    }, silenceMs);
+      else watch = setTimeout(overdue, silenceMs);
+    };
+    let watch = setTimeout(overdue, silenceMs);
     const both = signal === undefined ? silence.signal : AbortSignal.any([silence.signal, signal]);
     try {
       const response = await this.#connection.open({
@@ -145,14 +168,15 @@ class Subscription {
       this.isClosed = response.status === 204;
       if (response.body === null) return;
       const parser = new EventParser();
-      for await (const bytes of response.body as AsyncIterable<Uint8Array>) {
+      for await (const bytes of piecesOf(response.body)) {
         // While the caller works on an event, heartbeats wait unread in the socket, so silence proves nothing.
         isReading = false;
         for (const { lastEventId: id, data } of parser.push(bytes)) {
           yield { id, event: JSON.parse(data) as AnyStreamEvent };
         }
         isReading = true;
-        watch.refresh();
+        clearTimeout(watch);
+        watch = setTimeout(overdue, silenceMs);
       }
     } catch (error) {
       if (error instanceof ApiError || error instanceof ConnectionError || signal?.aborted) throw error;

@@ -1,5 +1,5 @@
 // The build: compiles TypeScript into dist/, removes outputs whose source is gone, and bundles the programs.
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundle } from './bundle.mjs';
 import { run } from './children.mjs';
@@ -8,6 +8,7 @@ import { filesBelow, fingerprint, readStamp, writeStamp } from './stamps.mjs';
 /** What set-up announces while the step runs. */
 export const title = 'building';
 
+const CONSOLE = join('src', 'console');
 const FOLDERS = ['src', 'machines', 'storage', 'test', 'bench'];
 const SETTINGS = ['tsconfig.json', 'package.json', 'package-lock.json'];
 
@@ -20,7 +21,11 @@ export function pending(root) {
 export async function perform(root, keepOpen) {
   const stamp = wanted(root); // taken before: a file that changes while tsc runs is built next time
   const tsc = join(root, 'node_modules', '.bin', 'tsc');
-  await run(tsc, ['-p', root, '--pretty', 'false'], { cwd: root, failure: 'The build failed', keepOpen });
+  const compile = (project) =>
+    run(tsc, ['-p', project, '--pretty', 'false'], { cwd: root, failure: 'The build failed', keepOpen });
+  await compile(root);
+  // The console is checked with the types of browsers; esbuild writes it.
+  if (existsSync(join(root, CONSOLE, 'tsconfig.json'))) await compile(join(root, CONSOLE));
   removeOrphans(root);
   await bundle(root);
   writeStamp(stampPath(root), stamp);
@@ -33,7 +38,7 @@ function sources(root) {
 }
 
 function wanted(root) {
-  return fingerprint(root, [...SETTINGS, ...sources(root)]);
+  return fingerprint(root, [...new Set([...SETTINGS, ...sources(root), ...filesBelow(root, CONSOLE, '')])]);
 }
 
 /** Deletes the outputs of sources that no longer exist. */

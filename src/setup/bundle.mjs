@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
+import { bundleConsole } from './console-bundle.mjs';
 import { digest, readStamp, writeStamp } from './stamps.mjs';
 
 /** The programs: `dist/server/main.js` and `dist/server/cli.js`, each with the chunks that it loads on demand. */
@@ -35,11 +36,11 @@ const COMMON = {
   logLevel: 'silent', // the error holds the messages
 };
 
-/** Writes `dist/server` and `dist/node_modules`. Rejects with esbuild's error when a module cannot be resolved. */
+/** Writes `dist/server`, `dist/console` and `dist/node_modules`. Rejects with esbuild's error when a module cannot be resolved. */
 export async function bundle(root) {
   const { build } = await import('esbuild');
   await bundleTypebox(root, build);
-  await bundlePrograms(root, build);
+  await Promise.all([bundlePrograms(root, build), bundleConsole(root)]);
 }
 
 async function bundlePrograms(root, build) {

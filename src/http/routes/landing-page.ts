@@ -57,6 +57,7 @@ function pageOf(version: string, routes: readonly Route[]): string {
 <h1>Troupe <small>${escaped(version)}</small></h1>
 <p>A server for notebooks, agents and data: reactive Python notebooks on the marimo kernel, durable runs, live events, and
 database connections whose credentials never leave it. It is used through its interface or the command <code>troupe</code>.</p>
+<p><a href="console">Open the console</a> to see what it does, live: sessions, runs, actors and what they refuse.</p>
 <h2>Begin</h2>
 <p>The first start printed an access token and a workspace id, and keeps both in <code>bootstrap.json</code> in its data
 directory. On the machine of the server nothing else has to be set:</p>

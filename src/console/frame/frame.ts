@@ -1,0 +1,24 @@
+/**
+ * The only script of the page in which the HTML of outputs is shown. The page has no origin, its policy allows no other script,
+ * and it can reach nothing. It asks its parent for the HTML, shows it, and reports how tall it is.
+ */
+const parentPage = window.parent;
+
+addEventListener('message', ({ source, data }: MessageEvent<unknown>) => {
+  if (source !== parentPage || typeof data !== 'object' || data === null || !('html' in data)) return;
+  if ('theme' in data) document.documentElement.style.colorScheme = String(data.theme);
+  const shown = new DOMParser().parseFromString(String(data.html), 'text/html');
+  for (const element of shown.querySelectorAll('script, link, meta, base, iframe, object, embed, form'))
+    element.remove();
+  document.body.replaceChildren(...shown.querySelectorAll('style'), ...shown.body.childNodes);
+});
+
+// A link would replace this page, and nothing that it leads to may be shown here.
+addEventListener('click', (event) => {
+  if (event.target instanceof Element && event.target.closest('a, area') !== null) event.preventDefault();
+});
+
+new ResizeObserver(() => {
+  parentPage.postMessage({ height: document.documentElement.scrollHeight }, '*');
+}).observe(document.body);
+parentPage.postMessage({ ready: true }, '*');

@@ -1,0 +1,12 @@
+/** The console: a page that shows what the server does, to the holder of an access token. */
+import './style/base.css';
+import './style/shell.css';
+import './style/parts.css';
+import { render } from 'preact';
+import { App } from './app.tsx';
+import { resume } from './state/session.ts';
+
+const root = document.getElementById('console');
+if (root === null) throw new Error('The page has no place for the console.');
+await resume();
+render(<App />, root);

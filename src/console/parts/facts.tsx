@@ -1,0 +1,17 @@
+import { textOf } from './words.ts';
+
+/** Named values. Those that are null are left out. */
+export function Facts({ facts }: { readonly facts: Readonly<Record<string, unknown>> }) {
+  return (
+    <dl class="facts">
+      {Object.entries(facts).map(([name, value]) =>
+        value === null || value === undefined ? null : (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{textOf(value)}</dd>
+          </div>
+        ),
+      )}
+    </dl>
+  );
+}

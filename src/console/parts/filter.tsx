@@ -1,0 +1,71 @@
+/** Filters of a view. They are in its link, so a filtered view can be kept and sent. */
+import { useRef } from 'preact/hooks';
+import { filterBy, place } from '../state/route.ts';
+
+const TYPING_PAUSE_MS = 250;
+
+/** A text that is searched for. */
+export function TextFilter({ name, label }: { readonly name: string; readonly label: string }) {
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  return (
+    <input
+      type="search"
+      class="filter"
+      aria-label={label}
+      placeholder={label}
+      value={place.value.filters[name] ?? ''}
+      onInput={({ currentTarget: { value } }) => {
+        clearTimeout(timer.current);
+        timer.current = setTimeout(() => filterBy({ [name]: value.trim() }), TYPING_PAUSE_MS);
+      }}
+    />
+  );
+}
+
+interface Choice {
+  readonly value: string;
+  readonly title: string;
+}
+
+/** One of several values, or all of them. */
+export function ChoiceFilter(props: {
+  readonly name: string;
+  readonly label: string;
+  readonly choices: readonly Choice[];
+  /** What the empty choice is called. */
+  readonly all: string;
+}) {
+  const { name, label, choices, all } = props;
+  const chosen = place.value.filters[name] ?? '';
+  const isKnown = chosen === '' || choices.some(({ value }) => value === chosen);
+  return (
+    <select
+      class="filter"
+      aria-label={label}
+      value={chosen}
+      onChange={({ currentTarget }) => filterBy({ [name]: currentTarget.value })}
+    >
+      <option value="">{all}</option>
+      {!isKnown && <option value={chosen}>{chosen}</option>}
+      {choices.map(({ value, title }) => (
+        <option key={value} value={value}>
+          {title}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** A filter that is on or off. */
+export function SwitchFilter({ name, label }: { readonly name: string; readonly label: string }) {
+  return (
+    <label class="filter switch">
+      <input
+        type="checkbox"
+        checked={place.value.filters[name] === 'true'}
+        onChange={({ currentTarget }) => filterBy({ [name]: currentTarget.checked ? 'true' : '' })}
+      />
+      {label}
+    </label>
+  );
+}

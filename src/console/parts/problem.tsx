@@ -1,0 +1,66 @@
+import { ApiError, ConnectionError } from '#src/client/api-error.ts';
+import { textOf } from './words.ts';
+
+/** What to do about errors that have no advice of their own. */
+const ADVICE: Readonly<Record<number, string>> = {
+  401: 'Sign out and paste a token that is still valid.',
+  403: 'Ask an owner of the workspace for the right, or use a token that has the scope.',
+  404: 'It may have been deleted, or it is in another workspace.',
+  429: 'Wait a moment, then try again.',
+  503: 'The server starts, stops, or misses something. Try again in a moment.',
+};
+
+/** An error: what happened, why, and what to do about it. */
+export function Problem({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
+  const { title, code, detail, advice, requestId } = describe(error);
+  return (
+    <div class="problem" role="alert">
+      <strong>{title}</strong>
+      {code !== undefined && <code>{code}</code>}
+      <p>{detail}</p>
+      {advice !== undefined && <p class="advice">{advice}</p>}
+      {requestId !== undefined && <p class="faint">Request {requestId}</p>}
+      {retry !== undefined && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+interface Description {
+  readonly title: string;
+  readonly code?: string;
+  readonly detail: string;
+  readonly advice?: string;
+  readonly requestId?: string;
+}
+
+function describe(error: unknown): Description {
+  if (error instanceof ApiError) {
+    const { title, advice }: { title?: unknown; advice?: unknown } = Object(error.body);
+    return {
+      title: title === undefined ? `The server answered ${error.status}` : textOf(title),
+      code: error.code,
+      detail: error.detail,
+      ...definedAdvice(typeof advice === 'string' ? advice : ADVICE[error.status]),
+      ...(error.requestId === undefined ? {} : { requestId: error.requestId }),
+    };
+  }
+  if (error instanceof ConnectionError) {
+    return {
+      title: 'The server does not answer',
+      detail: error.message,
+      advice: 'Is it running? The console goes on by itself once it answers.',
+    };
+  }
+  return {
+    title: 'The console has made a mistake',
+    detail: error instanceof Error ? error.message : String(error),
+  };
+}
+
+function definedAdvice(advice: string | undefined): { readonly advice?: string } {
+  return advice === undefined ? {} : { advice };
+}

@@ -1,0 +1,91 @@
+/** A table of which only the rows in sight exist, so that 10,000 of them cost what 30 cost. All rows are equally high. */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+export interface Column<Item> {
+  readonly title: string;
+  /** A class of the cells. `wide` is left out on narrow screens, `grow` takes the room that is left. */
+  readonly class?: string;
+  readonly cell: (item: Item) => ComponentChildren;
+}
+
+interface RowsProps<Item> {
+  readonly label: string;
+  readonly columns: readonly Column<Item>[];
+  readonly items: readonly Item[];
+  readonly keyOf: (item: Item) => string;
+  /** How many there are in all, if that is known to be more than `items`. */
+  readonly total?: number;
+  /** Called when the last rows come into sight. */
+  readonly onEnd?: () => void;
+  readonly classOf?: (item: Item) => string;
+}
+
+const ROW_PX = 41;
+/** How many rows beyond the edges exist, so that a slow frame shows no gap. */
+const MARGIN_ROWS = 8;
+
+export function Rows<Item>(props: RowsProps<Item>) {
+  const { label, columns, items, keyOf, total, onEnd, classOf } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const top = useSignal(0);
+  const height = useSignal(window.innerHeight);
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const sizes = new ResizeObserver(() => {
+      height.value = element.clientHeight;
+    });
+    sizes.observe(element);
+    return () => sizes.disconnect();
+  }, []);
+  const first = Math.max(0, Math.floor(top.value / ROW_PX) - MARGIN_ROWS);
+  const last = Math.min(items.length, Math.ceil((top.value + height.value) / ROW_PX) + MARGIN_ROWS);
+  useEffect(() => {
+    if (last >= items.length) onEnd?.();
+  }, [last, items.length]);
+  const onScroll = () => {
+    // Only whole rows change what exists.
+    top.value = Math.floor((box.current?.scrollTop ?? 0) / ROW_PX) * ROW_PX;
+  };
+  return (
+    <div class="rows" ref={box} onScroll={onScroll}>
+      <table aria-label={label} aria-rowcount={total ?? items.length}>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.title} scope="col" class={column.class}>
+                {column.title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          <Space rows={first} columns={columns.length} />
+          {items.slice(first, last).map((item, i) => (
+            <tr key={keyOf(item)} aria-rowindex={first + i + 1} class={classOf?.(item)}>
+              {columns.map((column) => (
+                <td key={column.title} class={column.class}>
+                  {column.cell(item)}
+                </td>
+              ))}
+            </tr>
+          ))}
+          <Space rows={items.length - last} columns={columns.length} />
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** The room of rows that do not exist. */
+function Space({ rows, columns }: { readonly rows: number; readonly columns: number }) {
+  if (rows <= 0) return null;
+  return (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a table row without content cannot be focused
+    <tr class="space" aria-hidden="true">
+      <td colSpan={columns} style={{ height: `${rows * ROW_PX}px` }} />
+    </tr>
+  );
+}

@@ -1,0 +1,61 @@
+/** How numbers, times and states are written. */
+
+/** Returns a duration in whole seconds and above: `12 s`, `3 min 20 s`, `2 d 4 h`. */
+export function ago(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return pair(minutes, 'min', seconds % 60, 's');
+  const hours = Math.floor(minutes / 60);
+  return hours < 48
+    ? pair(hours, 'h', minutes % 60, 'min')
+    : pair(Math.floor(hours / 24), 'd', hours % 24, 'h');
+}
+
+function pair(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
+}
+
+const COUNT = new Intl.NumberFormat('en');
+
+/** Returns a number with separators: `10,000`. */
+export function count(value: number): string {
+  return COUNT.format(value);
+}
+
+/** Returns `1 run`, `2 runs`. */
+export function counted(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+}
+
+/** Returns a time as the user's clock shows it. */
+export function clock(timestamp: string): string {
+  return new Date(timestamp).toLocaleTimeString('en-GB');
+}
+
+/** Returns date and time. */
+export function dateTime(timestamp: string): string {
+  return new Date(timestamp).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+}
+
+/** Returns any value as text. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+}
+
+/** `good` works, `busy` does something, `warn` is on its way, `bad` has failed, `calm` sleeps, `over` has ended. */
+export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'calm' | 'over';
+
+const TONES: readonly (readonly [RegExp, Tone])[] = [
+  [/fail|error|refused/, 'bad'],
+  [/cancelling|killing|closing|starting|restoring|waiting|stale|interrupted|stopped/, 'warn'],
+  [/busy|running|active|thinking|acting|queued/, 'busy'],
+  [/dormant/, 'calm'],
+  [/closed|cancelled|disabled|vacant|ended|stored/, 'over'],
+  [/./, 'good'],
+];
+
+/** Returns how a state, a status or a path of states is coloured. */
+export function toneOf(state: string): Tone {
+  return TONES.find(([pattern]) => pattern.test(state))?.[1] ?? 'over';
+}

@@ -1,0 +1,85 @@
+import { useSignal, useSignalEffect } from '@preact/signals';
+import type { ComponentType } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { Empty, Loading } from '../parts/empty.tsx';
+import { Problem } from '../parts/problem.tsx';
+import { go, here, linkTo, place } from '../state/route.ts';
+import { session } from '../state/session.ts';
+import type { ViewProps } from '../view-props.ts';
+import { KeyHelp, useKeys } from './keys.tsx';
+import { Navigation } from './navigation.tsx';
+import { TopBar } from './top-bar.tsx';
+import { VIEWS } from './views.ts';
+
+/** Everything around a view: navigation, workspace, search, keys. */
+export function Shell() {
+  useKeys();
+  useSignalEffect(() => {
+    const { workspaceId, view } = place.value;
+    const workspaces = session.value?.workspaces ?? [];
+    const [first] = workspaces;
+    if (first === undefined || (workspaceId !== '' && view !== '')) return;
+    location.replace(linkTo(workspaceId === '' ? first.id : workspaceId, ['overview']));
+  });
+  return (
+    <div class="shell">
+      <button type="button" class="skip" onClick={skipToContent}>
+        Skip to the content
+      </button>
+      <TopBar />
+      <Navigation />
+      <main id="content">
+        <CurrentView />
+      </main>
+      <KeyHelp />
+    </div>
+  );
+}
+
+/** A button and no link: what stands after `#` is the place. */
+function skipToContent(): void {
+  document.querySelector<HTMLElement>('main h1')?.focus();
+}
+
+function CurrentView() {
+  const { workspaceId, view: name, rest } = place.value;
+  const loaded = useSignal<Readonly<Record<string, ComponentType<ViewProps>>>>({});
+  const error = useSignal<unknown>(undefined);
+  const view = VIEWS.find((one) => one.name === name);
+  useEffect(() => {
+    if (view === undefined || loaded.peek()[view.name] !== undefined) return;
+    error.value = undefined;
+    view.load().then(
+      (component) => {
+        loaded.value = { ...loaded.peek(), [view.name]: component };
+      },
+      (reason) => {
+        error.value = reason;
+      },
+    );
+  }, [view]);
+  const workspaces = session.value?.workspaces ?? [];
+  if (workspaces.length === 0)
+    return <Empty title="This token opens no workspace">Ask an owner to add you to theirs.</Empty>;
+  if (workspaceId !== '' && !workspaces.some(({ id }) => id === workspaceId))
+    return (
+      <Empty title="This token does not open that workspace">
+        <button type="button" onClick={() => go(linkTo(workspaces[0]!.id, ['overview']))}>
+          Go to {workspaces[0]!.name}
+        </button>
+      </Empty>
+    );
+  if (view === undefined)
+    return name === '' ? null : (
+      <Empty title="There is no such view">
+        <a href={here(['overview'])}>Go to the overview</a>
+      </Empty>
+    );
+  if (error.value !== undefined) return <Problem error={error.value} retry={() => location.reload()} />;
+  const Component = loaded.value[view.name];
+  return Component === undefined ? (
+    <Loading />
+  ) : (
+    <Component key={`${workspaceId}/${name}/${rest.join('/')}`} rest={rest} />
+  );
+}

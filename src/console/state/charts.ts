@@ -1,0 +1,42 @@
+/** The pictures of the statecharts, as the build has laid them out. They are loaded with the first actor. */
+import { BASE_URL } from './session.ts';
+
+export interface PlacedState {
+  readonly id: string;
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface RoutedTransition {
+  readonly from: string;
+  readonly to: string;
+  /** Types of events. */
+  readonly events: readonly string[];
+  /** The same, as they are written. */
+  readonly lines: readonly string[];
+  readonly points: readonly (readonly [number, number])[];
+  readonly label?: {
+    readonly x: number;
+    readonly y: number;
+    readonly width: number;
+    readonly height: number;
+  };
+}
+
+export interface Picture {
+  readonly width: number;
+  readonly height: number;
+  /** Outer states before inner ones. */
+  readonly states: readonly PlacedState[];
+  readonly transitions: readonly RoutedTransition[];
+}
+
+let loaded: Promise<Readonly<Record<string, Picture>>> | undefined;
+
+/** Resolves with the picture of a machine, or undefined when there is none. */
+export async function pictureOf(machine: string): Promise<Picture | undefined> {
+  loaded ??= fetch(`${BASE_URL}/console/${CHART_PICTURES}`).then((response) => response.json());
+  return (await loaded)[machine];
+}

@@ -1,0 +1,108 @@
+/** A list that comes in pages: the first is loaded at once, others when the user comes near their place. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import type { Client } from '#src/client/client.ts';
+import { useClient } from './data.ts';
+import { place } from './route.ts';
+import { isVisible } from './visible.ts';
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly nextCursor: string | null;
+}
+
+export interface Pages<Item, P extends Page<Item>> {
+  /** Undefined until the first page has come. */
+  readonly items: readonly Item[] | undefined;
+  /** The first page as it was loaded last. */
+  readonly head: P | undefined;
+  readonly isComplete: boolean;
+  readonly error: unknown;
+  /** Loads the next page, unless there is none or one is being loaded. */
+  more(): void;
+  /** Loads what is shown again. */
+  reload(): void;
+  /** Replaces items in place; `change` returns the new item, the same, or undefined to remove it. */
+  patch(change: (item: Item) => Item | undefined): void;
+}
+
+interface State<Item, P> {
+  readonly items?: readonly Item[];
+  readonly head?: P;
+  readonly cursor?: string | null;
+  readonly error?: unknown;
+}
+
+type LoadPage<P> = (client: Client, after: string | undefined, signal: AbortSignal) => Promise<P>;
+
+/** With `everyMs` the first page is loaded again that long after each time, while nobody has gone beyond it. */
+export function usePages<Item, P extends Page<Item>>(
+  load: LoadPage<P>,
+  inputs: readonly unknown[],
+  { everyMs }: { readonly everyMs?: number } = {},
+): Pages<Item, P> {
+  const client = useClient();
+  const state = useSignal<State<Item, P>>({});
+  const turn = useSignal(0);
+  const latest = useRef(load);
+  latest.current = load;
+  const loading = useRef<AbortController | undefined>(undefined);
+  const key = JSON.stringify([place.value.workspaceId, ...inputs]);
+  const shown = useRef(key);
+  if (shown.current !== key) {
+    shown.current = key;
+    state.value = {};
+  }
+
+  const fetchPage = async (after: string | undefined) => {
+    loading.current?.abort();
+    const gone = new AbortController();
+    loading.current = gone;
+    try {
+      const page = await latest.current(client, after, gone.signal);
+      if (gone.signal.aborted) return;
+      const before = after === undefined ? [] : (state.peek().items ?? []);
+      const head = after === undefined ? page : state.peek().head;
+      state.value = { items: [...before, ...page.items], cursor: page.nextCursor, ...(head && { head }) };
+    } catch (error) {
+      if (!gone.signal.aborted) state.value = { ...state.peek(), error };
+    } finally {
+      if (loading.current === gone) loading.current = undefined;
+    }
+  };
+
+  useEffect(() => {
+    void fetchPage(undefined);
+    const timer =
+      everyMs === undefined
+        ? undefined
+        : setInterval(() => {
+            const { items, head } = state.peek();
+            const isOnFirst = items === undefined || items.length <= (head?.items.length ?? 0);
+            if (isVisible.peek() && isOnFirst && loading.current === undefined) void fetchPage(undefined);
+          }, everyMs);
+    return () => {
+      clearInterval(timer);
+      loading.current?.abort();
+    };
+  }, [key, turn.value, everyMs]);
+
+  const { items, head, cursor, error } = state.value;
+  return {
+    items,
+    head,
+    isComplete: cursor === null,
+    error,
+    more: () => {
+      if (typeof cursor === 'string' && loading.current === undefined) void fetchPage(cursor);
+    },
+    reload: () => {
+      turn.value++;
+    },
+    patch: (change) => {
+      const present = state.peek().items;
+      if (present !== undefined)
+        state.value = { ...state.peek(), items: present.flatMap((item) => change(item) ?? []) };
+    },
+  };
+}

@@ -1,0 +1,5 @@
+/** What a view gets. */
+export interface ViewProps {
+  /** The ids that follow the name of the view in the link. */
+  readonly rest: readonly string[];
+}

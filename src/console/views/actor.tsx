@@ -1,0 +1,137 @@
+import type { ActorDetail } from '#src/wire/actor.ts';
+import { ActorLink } from '../parts/actor-link.tsx';
+import { Badge } from '../parts/badge.tsx';
+import { ChartPicture } from '../parts/chart-picture.tsx';
+import { Loading } from '../parts/empty.tsx';
+import { Facts } from '../parts/facts.tsx';
+import { Problem } from '../parts/problem.tsx';
+import { Age } from '../parts/time.tsx';
+import { ViewHead } from '../parts/view-head.tsx';
+import { clock, counted, dateTime } from '../parts/words.ts';
+import { useData } from '../state/data.ts';
+
+const EVERY_MS = 1000;
+
+const PRESENCE: Readonly<Record<ActorDetail['presence'], string>> = {
+  live: 'in memory',
+  stored: 'in the store only: its next use brings it into memory',
+  ended: 'has ended',
+  failed: 'was taken out of memory by an error of the server: its next use restores it',
+};
+
+/** One actor: what it is doing, what it takes and refuses and why, and what has happened to it. */
+export function ActorView({ kind, id }: { readonly kind: string; readonly id: string }) {
+  const actor = useData((client, signal) => client.actor(kind, id, { signal }), [kind, id], {
+    everyMs: EVERY_MS,
+  });
+  const { value } = actor;
+  if (value === undefined)
+    return (
+      <section class="view">
+        <ViewHead title={`${kind} ${id}`} />
+        {actor.error === undefined ? <Loading /> : <Problem error={actor.error} retry={actor.reload} />}
+      </section>
+    );
+  return (
+    <section class="view">
+      <ViewHead title={id} aside={<Badge state={value.path} />}>
+        <p class="lead">
+          {kind}, {PRESENCE[value.presence]}; in this state for <Age since={value.since} />
+        </p>
+      </ViewHead>
+      {actor.error !== undefined && <Problem error={actor.error} />}
+      <div class="columns">
+        <Answers actor={value} />
+        <div class="card">
+          <h2>What has happened</h2>
+          <Trail actor={value} />
+        </div>
+        <div class="card full">
+          <h2>Statechart</h2>
+          <ChartPicture actor={value} />
+        </div>
+        <div class="card full">
+          <h2>Facts</h2>
+          <Facts
+            facts={{
+              ...value.context,
+              created: dateTime(value.createdAt),
+              'stored transitions': value.revision,
+            }}
+          />
+          {value.links.length > 0 && (
+            <>
+              <h3>Has to do with</h3>
+              <ul class="links">
+                {value.links.map((link) => (
+                  <li key={`${link.kind}/${link.id}`}>
+                    <ActorLink {...link} />
+                  </li>
+                ))}
+              </ul>
+            </>
+          )}
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function Answers({ actor: { takes, refuses } }: { readonly actor: ActorDetail }) {
+  return (
+    <div class="card answers">
+      <h2>What it takes and refuses now</h2>
+      <ul>
+        {refuses.map(({ type, code, title, advice }) => (
+          <li key={type} class="refused">
+            <code>{type}</code>
+            <p>
+              {title} <small>{code}</small>
+              {advice !== null && <span class="advice">{advice}</span>}
+            </p>
+          </li>
+        ))}
+        {takes.length > 0 && (
+          <li class="taken">
+            <span>Takes</span>
+            <p>
+              {takes.map((type) => (
+                <code key={type}>{type}</code>
+              ))}
+            </p>
+          </li>
+        )}
+      </ul>
+    </div>
+  );
+}
+
+function Trail({ actor: { trail, refuses } }: { readonly actor: ActorDetail }) {
+  if (trail.length === 0) return <p class="faint">Nothing since it came into memory.</p>;
+  const adviceOf = (code: string) => refuses.find((one) => one.code === code)?.advice;
+  const refusedCount = trail.filter(({ refused }) => refused !== undefined).length;
+  return (
+    <>
+      <p class="faint">
+        {counted(trail.length, 'event')}, the last first{refusedCount > 0 && `; ${refusedCount} refused`}
+      </p>
+      <ol class="trail">
+        {trail.toReversed().map(({ at, type, from, to, refused }, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the same event may come twice within a millisecond
+          <li key={`${at}${type}${i}`} class={refused === undefined ? '' : 'refused'}>
+            <time dateTime={at}>{clock(at)}</time>
+            <code>{type}</code>
+            {refused === undefined ? (
+              <span class="moved">{from === to ? 'stayed' : `→ ${to}`}</span>
+            ) : (
+              <span class="moved">
+                refused with <b>{refused}</b> in {from}
+                {adviceOf(refused) != null && <span class="advice">{adviceOf(refused)}</span>}
+              </span>
+            )}
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}

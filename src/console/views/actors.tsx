@@ -1,0 +1,132 @@
+import type { Actor, ActorPage } from '#src/wire/actor.ts';
+import { ActorLink } from '../parts/actor-link.tsx';
+import { Badge } from '../parts/badge.tsx';
+import { Empty, Loading } from '../parts/empty.tsx';
+import { ChoiceFilter, SwitchFilter, TextFilter } from '../parts/filter.tsx';
+import { Problem } from '../parts/problem.tsx';
+import { type Column, Rows } from '../parts/rows.tsx';
+import { Age } from '../parts/time.tsx';
+import { ViewHead } from '../parts/view-head.tsx';
+import { count, counted } from '../parts/words.ts';
+import { usePages } from '../state/pages.ts';
+import { here, place } from '../state/route.ts';
+import type { ViewProps } from '../view-props.ts';
+import { ActorView } from './actor.tsx';
+
+const PAGE = 100;
+const EVERY_MS = 2000;
+
+/** All actors of the workspace, or one of them. */
+export function Actors({ rest: [kind, id] }: ViewProps) {
+  return kind === undefined || id === undefined ? <ActorList /> : <ActorView kind={kind} id={id} />;
+}
+
+const COLUMNS: readonly Column<Actor>[] = [
+  { title: 'State', class: 'state', cell: ({ path }) => <Badge state={path} /> },
+  {
+    title: 'Actor',
+    class: 'grow',
+    cell: ({ kind, id }) => <ActorLink kind={kind} id={id} />,
+  },
+  { title: 'For', class: 'number', cell: ({ since }) => <Age since={since} /> },
+  {
+    title: 'Last event',
+    class: 'wide event',
+    cell: ({ lastEvents }) => <code>{lastEvents.at(-1)?.type ?? ''}</code>,
+  },
+  {
+    title: 'Has to do with',
+    class: 'wide links',
+    cell: ({ links }) => links.slice(0, 2).map((link) => <ActorLink key={link.id} {...link} brief />),
+  },
+];
+
+function ActorList() {
+  const { kind = '', state = '', q = '', ended = '' } = place.value.filters;
+  const pages = usePages<Actor, ActorPage>(
+    (client, after, signal) =>
+      client.actors({
+        ...(kind !== '' && { kind }),
+        ...(state !== '' && { state }),
+        ...(q !== '' && { q }),
+        ...(ended !== '' && { ended: true }),
+        after,
+        limit: PAGE,
+        signal,
+      }),
+    [kind, state, q, ended],
+    { everyMs: EVERY_MS },
+  );
+  const counts = pages.head?.counts ?? [];
+  const matching = counts.filter((one) => (kind === '' || one.kind === kind) && liesIn(one.state, state));
+  const total = sum(matching);
+  return (
+    <section class="view fills">
+      <ViewHead title="Actors" aside={pages.head && <span class="faint">{count(total)}</span>}>
+        <p class="lead">Every environment, session and run that is in memory, by what it is doing now.</p>
+        <div class="filters">
+          <TextFilter name="q" label="A part of an id" />
+          <ChoiceFilter name="kind" label="Kind" all="All kinds" choices={kindChoices(counts)} />
+          <ChoiceFilter name="state" label="State" all="All states" choices={stateChoices(counts, kind)} />
+          <SwitchFilter name="ended" label="Ended lately, too" />
+        </div>
+      </ViewHead>
+      {pages.error !== undefined && <Problem error={pages.error} retry={pages.reload} />}
+      {pages.items === undefined && pages.error === undefined && <Loading />}
+      {pages.items?.length === 0 && <NoActors isFiltered={kind + state + q !== ''} />}
+      {pages.items !== undefined && pages.items.length > 0 && (
+        <Rows
+          label="Actors"
+          columns={COLUMNS}
+          items={pages.items}
+          keyOf={(actor) => `${actor.kind}/${actor.id}`}
+          total={total}
+          onEnd={pages.more}
+        />
+      )}
+    </section>
+  );
+}
+
+function NoActors({ isFiltered }: { readonly isFiltered: boolean }) {
+  if (isFiltered)
+    return (
+      <Empty title="No actor matches">
+        Actors that have left memory are not listed.{' '}
+        <a href={here(['actors'], { ended: 'true' })}>Show all, also ended ones</a>
+      </Empty>
+    );
+  return (
+    <Empty title="Nothing is in memory">
+      An actor appears with the first session or run: <code>troupe run analysis.py</code>
+    </Empty>
+  );
+}
+
+type Counts = ActorPage['counts'];
+
+function kindChoices(counts: Counts) {
+  const kinds = [...new Set(counts.map(({ kind }) => kind))];
+  return kinds.map((kind) => ({
+    value: kind,
+    title: counted(sum(counts.filter((one) => one.kind === kind)), kind),
+  }));
+}
+
+function stateChoices(counts: Counts, kind: string) {
+  const within = counts.filter((one) => kind === '' || one.kind === kind);
+  const states = [...new Set(within.map(({ state }) => state))].sort();
+  return states.map((state) => ({
+    value: state,
+    title: `${state} (${count(sum(within.filter((one) => one.state === state)))})`,
+  }));
+}
+
+function sum(counts: Counts): number {
+  return counts.reduce((total, one) => total + one.count, 0);
+}
+
+/** Whether the state is the wanted one, or lies in it. */
+function liesIn(path: string, wanted: string): boolean {
+  return wanted === '' || path === wanted || path.startsWith(`${wanted}.`);
+}

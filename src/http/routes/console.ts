@@ -1,0 +1,100 @@
+import type { ConsoleFile, ConsoleFiles } from '../console-files.ts';
+import { isKnown, READ_CONDITION } from '../reply/entity-tag.ts';
+import { type BytesReply, type EmptyReply, raw } from '../reply/reply.ts';
+import { defineRoute, type Route } from '../route.ts';
+
+/** Everything comes from this server, nothing is inline, no text becomes code, and no other page may frame it. */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "connect-src 'self'",
+  "frame-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+const PAGE_HEADERS = {
+  'cache-control': 'no-cache',
+  'content-security-policy': PAGE_POLICY,
+  'cross-origin-opener-policy': 'same-origin',
+};
+const FILE_HEADERS = { 'cache-control': 'public, max-age=31536000, immutable' };
+
+/** The browser console. Its files hold nothing secret: what it shows, it asks the API for, with the token of its user. */
+export function consoleRoutes(files: ConsoleFiles): readonly Route[] {
+  const common = {
+    method: 'GET',
+    tags: ['Server'],
+    access: 'public',
+    headers: READ_CONDITION,
+    errors: ['unavailable'],
+  } as const;
+  return [
+    defineRoute({
+      ...common,
+      path: '/console',
+      operationId: 'getConsole',
+      summary: 'Open the console in a browser',
+      description: 'A web page on which the holder of an access token sees what the server does.',
+      responses: {
+        200: { description: 'The page.', contentType: 'text/html' },
+        304: { description: 'The browser already has this page.' },
+      },
+      handle: async ({ headers }) => answer(await files.read('index.html'), PAGE_HEADERS, headers),
+    }),
+    defineRoute({
+      ...common,
+      path: '/console/:file',
+      operationId: 'getConsoleFile',
+      summary: 'Read a file of the console',
+      description: 'A script, a style sheet or a picture. Its name changes with its content.',
+      responses: {
+        200: { description: 'The file. It can be cached for ever.', contentType: '*/*' },
+        304: { description: 'The browser already has this file.' },
+      },
+      handle: async ({ params, headers }) => {
+        const file = await files.read(params.file);
+        return answer(file, { ...FILE_HEADERS, ...framePolicy(file) }, headers);
+      },
+    }),
+  ];
+}
+
+/**
+ * Returns the file, or 304 when the browser has it. A 304 has the same headers, because a browser replaces those of what it
+ * has: with the general policy of this server, the page could load nothing.
+ */
+function answer(
+  { contentType, bytes, etag }: ConsoleFile,
+  own: Readonly<Record<string, string>>,
+  requested: Readonly<Record<keyof typeof READ_CONDITION, string>>,
+): BytesReply | EmptyReply {
+  const headers = { ...own, etag };
+  if (isKnown(requested['if-none-match'], etag)) return { kind: 'empty', status: 304, headers };
+  return raw(contentType, bytes, headers);
+}
+
+/**
+ * Returns the policy of the page in which the HTML of outputs is shown. It has no origin, and its own script, named by its
+ * hash, is the only one that runs; nothing is loaded from anywhere.
+ */
+function framePolicy({ inlineScript }: ConsoleFile): Readonly<Record<string, string>> {
+  if (inlineScript === null) return {};
+  const policy = [
+    'sandbox allow-scripts',
+    "default-src 'none'",
+    `script-src '${inlineScript}'`,
+    "style-src 'unsafe-inline'",
+    'img-src data:',
+    'font-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'self'",
+  ];
+  return { 'content-security-policy': policy.join('; ') };
+}

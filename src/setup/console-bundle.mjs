@@ -1,0 +1,102 @@
+// The console's files: bundles src/console into dist/console, with names that change with the content.
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { drawCharts } from './chart-pictures.mjs';
+
+const COMMON = {
+  bundle: true,
+  minify: true,
+  write: false,
+  platform: 'browser',
+  target: ['chrome123', 'firefox128', 'safari17.5'],
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  legalComments: 'none',
+  logLevel: 'silent', // the error holds the messages
+};
+
+/** Writes `dist/console`. `compiled` is the folder in which the statecharts are compiled. Rejects with esbuild's error. */
+export async function bundleConsole(root) {
+  const source = join(root, 'src', 'console');
+  if (!existsSync(join(source, 'main.tsx'))) return;
+  const { build } = await import('esbuild');
+  const files = new Map();
+  const frame = await framePage(build, source);
+  const frameName = named('frame', 'html', frame.page);
+  files.set(frameName, frame.page);
+  const charts = JSON.stringify(await drawCharts(root));
+  const chartsName = named('charts', 'json', charts);
+  files.set(chartsName, charts);
+  const { outputFiles, metafile } = await build({
+    ...COMMON,
+    absWorkingDir: root,
+    entryPoints: { main: join(source, 'main.tsx') },
+    outdir: join(root, 'dist', 'console'),
+    entryNames: '[name]-[hash]',
+    chunkNames: '[name]-[hash]',
+    assetNames: '[name]-[hash]',
+    format: 'esm',
+    splitting: true,
+    metafile: true,
+    define: { FRAME_PAGE: JSON.stringify(frameName), CHART_PICTURES: JSON.stringify(chartsName) },
+  });
+  for (const { path, contents } of outputFiles) files.set(basename(path), contents);
+  const entry = Object.entries(metafile.outputs).find(([, { entryPoint }]) =>
+    entryPoint?.endsWith('main.tsx'),
+  );
+  const [script, style] = [entry[0], entry[1].cssBundle].map((path) => basename(path));
+  const preloads = entry[1].imports
+    .filter(({ kind }) => kind === 'import-statement')
+    .map(({ path }) => basename(path));
+  files.set(
+    'index.html',
+    indexPage(readFileSync(join(source, 'index.html'), 'utf8'), { script, style, preloads }),
+  );
+  const listed = Object.fromEntries(
+    [...files.keys()].map((name) => [name, name === frameName ? frame.hash : null]),
+  );
+  files.set('files.json', JSON.stringify(listed));
+  writeFolder(join(root, 'dist', 'console'), files);
+}
+
+/** Returns the page in which the HTML of outputs is shown, with its only script inside, and the hash of that script. */
+async function framePage(build, source) {
+  const { outputFiles } = await build({
+    ...COMMON,
+    entryPoints: [join(source, 'frame', 'frame.ts')],
+    format: 'iife',
+  });
+  const script = outputFiles[0].text.trim();
+  if (script.includes('</script')) throw new Error('The script of the frame ends its own element.');
+  const style = readFileSync(join(source, 'frame', 'frame.css'), 'utf8');
+  const page = readFileSync(join(source, 'frame', 'frame.html'), 'utf8')
+    .replace('<!-- style -->', () => `<style>${style}</style>`)
+    .replace('<!-- script -->', () => `<script>${script}</script>`);
+  return { page, hash: `sha256-${createHash('sha256').update(script).digest('base64')}` };
+}
+
+function indexPage(page, { script, style, preloads }) {
+  const links = preloads.map((name) => `<link rel="modulepreload" href="console/${name}">`);
+  return page.replace('<!-- files -->', () =>
+    [
+      `<link rel="stylesheet" href="console/${style}">`,
+      ...links,
+      `<script type="module" src="console/${script}"></script>`,
+    ].join('\n'),
+  );
+}
+
+function named(name, ending, content) {
+  return `${name}-${createHash('sha256').update(content).digest('hex').slice(0, 8).toUpperCase()}.${ending}`;
+}
+
+/** Replaces the folder as a whole, so that a server that starts meanwhile finds all files of one build. */
+function writeFolder(folder, files) {
+  const work = `${folder}.new`;
+  rmSync(work, { recursive: true, force: true });
+  mkdirSync(work, { recursive: true });
+  for (const [name, content] of files) writeFileSync(join(work, name), content);
+  rmSync(folder, { recursive: true, force: true });
+  renameSync(work, folder);
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { refusalOf } from '#test/support/refusal.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+
+const owner = { after };
+
+test('actors in the console', { skip: withoutBrowser }, async (t) => {
+  const server = await startServer(owner);
+  const browser = await openBrowser(owner);
+  const notebook = await openNotebook(server, { loop: 'while True: pass' }, { title: 'Busy <b>one</b>' });
+  const { page, complaints } = await browser.signIn(server);
+
+  await t.test('an actor that moves is shown in its new state without a reload', async () => {
+    await page.getByRole('link', { name: 'Actors' }).click();
+    const row = page
+      .getByRole('row')
+      .filter({ hasText: notebook.id })
+      .filter({ hasText: 'notebook-session' });
+    await row.getByText('live.ready').waitFor();
+    const runId = await notebook.submit([]);
+    await row.getByText('live.busy.running').waitFor();
+    await page.getByRole('link', { name: runId }).first().waitFor();
+  });
+
+  await t.test('an operator finds why an execution was refused', async () => {
+    assert.equal(await refusalOf(notebook.submit([])), '409 session_busy');
+    await page
+      .getByRole('table')
+      .getByRole('link', { name: `notebook-session ${notebook.id}` })
+      .first()
+      .click();
+    await page.getByRole('heading', { level: 1, name: notebook.id }).waitFor();
+    const refused = page.getByRole('listitem').filter({ hasText: 'refused with session_busy' });
+    await refused.getByText('Wait until it is ready again, or cancel what it is doing.').waitFor();
+    await page.getByRole('img', { name: 'the present state is live.busy.running' }).waitFor();
+    assert.equal(await page.locator('.chart .state.inner text').textContent(), 'running');
+    assert.equal(await page.locator('.chart .state.refusing text').textContent(), 'running');
+    assert.equal(await page.locator('.chart .transition.last text').textContent(), 'execute');
+  });
+
+  await t.test('a state of the chart says what it takes and refuses', async () => {
+    await page.locator('.chart .state', { hasText: 'ready' }).first().click();
+    await page.getByText('execute is refused with session_not_editable').waitFor();
+  });
+
+  await t.test('filters are in the link, and a link opens the same list', async () => {
+    await page.getByRole('link', { name: 'Actors' }).click();
+    await page.getByLabel('Kind').selectOption('run');
+    await page.waitForURL(/actors\?kind=run$/);
+    await page.getByRole('row').filter({ hasText: notebook.environmentId }).waitFor({ state: 'detached' });
+    await page.getByLabel('State').selectOption('running.active');
+    await page.waitForURL(/actors\?kind=run&state=running\.active$/);
+    const { page: second } = await browser.signIn(server, new URL(page.url()).hash);
+    await second.getByRole('link', { name: /^run run_/ }).waitFor();
+    assert.equal(await second.getByRole('row').count(), 2);
+    await second.close();
+  });
+
+  await t.test(
+    'the search of the top bar finds an actor by a part of its id, also one that has ended',
+    async () => {
+      await page.keyboard.press('g');
+      await page.keyboard.press('o');
+      await page.getByRole('heading', { name: 'Overview' }).waitFor();
+      await page.keyboard.press('/');
+      await page.keyboard.type(notebook.id.slice(-9));
+      await page.keyboard.press('Enter');
+      await page
+        .getByRole('link', { name: `notebook-session ${notebook.id}` })
+        .first()
+        .waitFor();
+    },
+  );
+
+  await t.test('an actor that there is not says so, and what to do', async () => {
+    await page.goto(`${server.baseUrl}/console#/ws_home/actors/run/run_none`);
+    await page.getByRole('alert').getByText('It may have been deleted').waitFor();
+  });
+
+  assert.deepEqual(complaints, []);
+  await notebook.close();
+});

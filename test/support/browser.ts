@@ -1,0 +1,98 @@
+/**
+ * Chromium without a screen, for the tests of the console. Every page reports what must not happen: errors, violations of its
+ * content security policy, and requests to other hosts.
+ */
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { Owner, TestServer } from './server-fixture.ts';
+
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const executablePath = CHROMIUM.find((path) => existsSync(path));
+
+/** Why the tests that need a browser are skipped; false when there is one. With `CI=true` its absence is a failure. */
+export const withoutBrowser: string | false =
+  executablePath === undefined && process.env.CI !== 'true'
+    ? `there is no Chromium: ${CHROMIUM.join(', ')}`
+    : false;
+
+const ARGS = [
+  '--no-sandbox', // tests may run as root
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** How long a page may take to show something. Ten times what it takes on a machine that has other work. */
+const TIMEOUT_MS = 10_000;
+
+const WIDE = { width: 1280, height: 800 };
+
+/** A browser with an empty profile. It ends with its owner. */
+export async function openBrowser(owner: Owner): Promise<TestBrowser> {
+  assert.ok(executablePath !== undefined, `install Chromium: none of ${CHROMIUM.join(', ')} exists`);
+  const profile = mkdtempSync(join(tmpdir(), 'troupe-browser-'));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath,
+    args: ARGS,
+    headless: true,
+    viewport: WIDE,
+  });
+  owner.after(async () => {
+    await context.close();
+    rmSync(profile, { recursive: true, force: true });
+  });
+  context.setDefaultTimeout(TIMEOUT_MS);
+  return new TestBrowser(context);
+}
+
+/** A page, and what it did that it must not do. */
+export interface WatchedPage {
+  readonly page: Page;
+  /** Errors, violations of the policy, and requests to other hosts, as they happen. */
+  readonly complaints: string[];
+}
+
+export class TestBrowser {
+  readonly context: BrowserContext;
+
+  constructor(context: BrowserContext) {
+    this.context = context;
+  }
+
+  /** Opens the console in a new page. */
+  async open({ baseUrl }: Pick<TestServer, 'baseUrl'>, hash = ''): Promise<WatchedPage> {
+    const page = await this.context.newPage();
+    const complaints: string[] = [];
+    page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
+    page.on('console', (message) => {
+      if (message.type() === 'error' && !isAnswer(message.text()))
+        complaints.push(`console: ${message.text()}`);
+    });
+    page.on('request', (request) => {
+      const { protocol, origin } = new URL(request.url());
+      if (protocol.startsWith('http') && origin !== baseUrl) complaints.push(`request to ${request.url()}`);
+    });
+    await page.goto(`${baseUrl}/console${hash}`);
+    return { page, complaints };
+  }
+
+  /** Opens the console and signs in. */
+  async signIn(server: TestServer, hash = '', token = server.owner.token): Promise<WatchedPage> {
+    const opened = await this.open(server, hash);
+    await opened.page.getByLabel('Access token').fill(token);
+    await opened.page.getByRole('button', { name: 'Sign in' }).click();
+    await opened.page.getByRole('navigation').waitFor({ state: 'attached' });
+    return opened;
+  }
+}
+
+/** Chromium also reports answers that refuse a request, which is how refusals look. */
+function isAnswer(text: string): boolean {
+  return text.startsWith('Failed to load resource: the server responded with a status of');
+}
