@@ -79,7 +79,10 @@ export function keys(connection: Connection) {
         body: {},
         ...options,
       }),
-    /** Adds a key and encrypts all connections with it. */
+    /** Deletes a key that encrypts nothing any more: backups that need it are then of no use with this keyring. */
+    delete: (keyId: string, options: RequestOptions = {}) =>
+      connection.json<void>({ method: 'DELETE', path: path`/api/v3/keys/${keyId}`, ...options }),
+    /** Adds a key and encrypts all connections with it. The earlier keys stay for backups. */
     rotate: (options: PostOptions = {}) =>
       connection.json<KeyList>({
         method: 'POST',

@@ -123,6 +123,7 @@ const ENTRIES = {
     status: 409,
     title: 'The first request with this idempotency key is still running',
   },
+  key_in_use: { status: 409, title: 'The key is in use' },
   not_a_file: { status: 409, title: 'There is something else than a file at this path' },
   file_inaccessible: { status: 409, title: 'The permissions of the file do not allow this' },
   precondition_failed: {

@@ -38,6 +38,8 @@ test('the audit knows members, roles, tokens, workspaces, keys and what is share
   await server.request('DELETE', '/api/v3/models/keys/anthropic');
   await client.keys.add();
   const rotated = await client.keys.rotate();
+  const retired = rotated.items[0]?.id ?? '';
+  await client.keys.delete(retired);
   const refused = await server.request('POST', '/api/v3/members', {
     body: { userId: 'owner', role: 'viewer' },
   });
@@ -57,6 +59,7 @@ test('the audit knows members, roles, tokens, workspaces, keys and what is share
     'model-key.delete anthropic done',
     `keyring.add ${all[10]?.target} done`,
     `keyring.rotate ${active} done`,
+    `keyring.delete ${retired} done`,
   ]);
   const text = JSON.stringify(all);
   for (const secret of [token.token, KEY, 'secret name']) assert.ok(!text.includes(secret));

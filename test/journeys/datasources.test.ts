@@ -344,9 +344,12 @@ test('the keyring is rotated while the server runs, and every datasource opens a
   await create('rotated', { connection: DATABASE });
   const before = Object((await server.request('GET', '/api/v3/keys')).body).items;
   const after = Object((await server.request('POST', '/api/v3/keys/rotate')).body).items;
-  assert.equal(after.length, 1);
-  assert.notEqual(after[0].id, before[0].id);
-  assert.equal(after[0].sealed, before[0].sealed);
+  const [old, active] = after;
+  assert.deepEqual([after.length, old.id, old.sealed, old.active], [2, before[0].id, 0, false]);
+  assert.deepEqual([active.sealed, active.active], [before[0].sealed, true]);
+  assert.equal((await server.request('DELETE', `/api/v3/keys/${active.id}`)).status, 409);
+  assert.equal((await server.request('DELETE', `/api/v3/keys/${old.id}`)).status, 204);
+  assert.deepEqual(Object((await server.request('GET', '/api/v3/keys')).body).items, [active]);
   const probe = await server.request('POST', `${LISTED}/rotated/test`);
   assert.equal(Object(probe.body).message, 'There is no such file or folder in the workspace.');
 });

@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -14,8 +15,11 @@ import {
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import type { Client } from '#src/client/client.ts';
+import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
+import { putSealed, readSealed } from '#src/datasource/keys/sealed-connections.ts';
 import { backUp } from '#src/maintenance/backup.ts';
 import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
+import { compact } from '#src/maintenance/compact.ts';
 import { readManifest } from '#src/maintenance/manifest.ts';
 import { restore } from '#src/maintenance/restore.ts';
 import { verify } from '#src/maintenance/verify.ts';
@@ -23,6 +27,7 @@ import { defineRecord } from '#storage/codec.ts';
 import { openStore } from '#storage/open-store.ts';
 import { Shell } from '#test/cli/troupe-process.ts';
 import { startChildServer } from '#test/support/child-server.ts';
+import { sealedPlace, sealedText } from '#test/support/sealed.ts';
 import { OWNER } from '#test/support/server-fixture.ts';
 import { rememberingLog, temporaryDirectory } from '#test/support/temporary-store.ts';
 
@@ -106,6 +111,73 @@ test('one flipped byte anywhere in a backup is found, and such a backup is not r
   writeFileSync(file, sound);
   truncateSync(join(to, 'workspaces', 'ws_1', 'files', 'run.sh'), 1);
   assert.deepEqual((await verify(to)).damage, ['workspaces/ws_1/files/run.sh has 1 bytes instead of 4']);
+});
+
+test('a compacted store is smaller, has every record, and serves; with a server at work nothing is changed', async (t) => {
+  const dataDir = await filledDirectory(t);
+  const file = join(dataDir, 'store', 'data.mdb');
+  const store = await openStore(join(dataDir, 'store'), assert.fail);
+  store.write((tx) => {
+    for (let n = 0; n < 200; n++) tx.put(things, 'x'.repeat(20_000), 'ws_2', `t${n}`);
+  });
+  await store.durable();
+  store.write((tx) => {
+    for (let n = 0; n < 200; n++) tx.remove(things, 'ws_2', `t${n}`);
+  });
+  await store.durable();
+  await store[Symbol.asyncDispose]();
+  const before = statSync(file).size;
+  const shell = new Shell(t);
+  const env = { TROUPE_DATA_DIR: dataDir };
+  const { bytesAfter } = await shell.json<{ bytesAfter: number }>(['compact'], { env });
+  assert.equal(statSync(file).size, bytesAfter);
+  assert.ok(bytesAfter < before / 4, `${bytesAfter} of ${before} bytes`);
+  assert.deepEqual(
+    readdirSync(dataDir).filter((name) => name.startsWith('store')),
+    ['store'],
+  );
+  const { damage, records } = await shell.json<{ damage: string[]; records: number }>(['verify'], { env });
+  assert.deepEqual([damage, records], [[], 501]);
+  const server = await startChildServer(t, { TROUPE_DATA_DIR: dataDir });
+  const { id } = await server.client.notebooks.create({ serialization: { cells: [] } });
+  await assert.rejects(compact(dataDir), /Another Troupe server is using the data directory/);
+  assert.equal((await server.client.notebooks.get(id)).id, id);
+});
+
+test('a store with a damaged record is not compacted', async (t) => {
+  const dataDir = await filledDirectory(t);
+  const file = join(dataDir, 'store', 'data.mdb');
+  const bytes = readFileSync(file);
+  const text = Buffer.from('thing 49 thing 49');
+  for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1)) bytes[at]! ^= 1;
+  writeFileSync(file, bytes);
+  await assert.rejects(compact(dataDir), /The record ws_1\/thing\/t\d+ is damaged, so nothing was changed/);
+  assert.deepEqual(readFileSync(file), bytes);
+});
+
+test('a keyring opens the backups of before its rotations, and a backup names only the keys that it needs', async (t) => {
+  const dataDir = await filledDirectory(t);
+  const store = await openStore(join(dataDir, 'store'), assert.fail);
+  const keyring = join(dataDir, 'keyring.json');
+  const keys = await KeyringStore.open(store, keyring);
+  store.write((tx) => putSealed(tx, keys.ring, sealedPlace(1), sealedText(1)));
+  await store.durable();
+  const first = keys.ring.active;
+  const old = await backUp({ dataDir, to: join(dataDir, '..', 'old') });
+  const second = await keys.add();
+  await keys.rotate();
+  const recent = await backUp({ dataDir, to: join(dataDir, '..', 'recent') });
+  await store[Symbol.asyncDispose]();
+  assert.deepEqual([old.keyIds, recent.keyIds], [[first], [second]]);
+  for (const name of ['old', 'recent']) {
+    const elsewhere = join(dataDir, '..', `data-${name}`);
+    await restore({ from: join(dataDir, '..', name), dataDir: elsewhere });
+    cpSync(keyring, join(elsewhere, 'keyring.json'));
+    const restored = await openStore(join(elsewhere, 'store'), assert.fail);
+    const opened = await KeyringStore.open(restored, join(elsewhere, 'keyring.json'));
+    assert.deepEqual(readSealed(restored, opened.ring, sealedPlace(1)), sealedText(1));
+    await restored[Symbol.asyncDispose]();
+  }
 });
 
 test('a restored directory has the files as they were, closed to others, and its store', async (t) => {

@@ -5,7 +5,7 @@ import { examples } from '../examples.ts';
 import { CommandEnd, EXIT } from '../exit-code.ts';
 import { printJson } from '../terminal.ts';
 
-/** `troupe backup`, `troupe restore` and `troupe verify`: they work on the data directory, on the server's machine. */
+/** `troupe backup`, `troupe restore`, `troupe verify` and `troupe compact`: they work on the data directory, on the server's machine. */
 export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson }) => {
   const dataDirOf = () => loadConfig(env, { cwd }).config.dataDir;
   // Imported when they are asked for, because they load the store, which no other command needs.
@@ -68,5 +68,21 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
       }
       if (found.damage.length > 0) throw new CommandEnd(EXIT.failed);
     });
+  const compacting = program
+    .command('compact')
+    .summary('give the space that is free within the store back to the disk')
+    .description(
+      'make the store as small as what is in it; the server must not run, and the disk needs space for a copy meanwhile',
+    )
+    .action(async (_, command) => {
+      process.umask(0o077);
+      const { compact } = await import('#src/maintenance/compact.ts');
+      const dataDir = dataDirOf();
+      const found = await compact(dataDir);
+      if (wantsJson(command)) return printJson(terminal, { dataDir, ...found });
+      const { records, bytesBefore, bytesAfter } = found;
+      terminal.out(`${dataDir}: ${records} records, ${bytesBefore} bytes before and ${bytesAfter} after\n`);
+    });
+  examples(compacting, ['troupe compact', 'TROUPE_DATA_DIR=/var/lib/troupe troupe compact --json']);
   examples(verifying, ['troupe verify', 'troupe verify /backups/today', 'troupe verify --json | jq .damage']);
 };

@@ -1,12 +1,13 @@
 import type { Key } from '#src/wire/operations.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
-import { type Column, printList } from '../terminal.ts';
+import { type Column, printJson, printList } from '../terminal.ts';
 
 const COLUMNS: readonly Column<Key>[] = [
   { title: 'key', of: ({ id }) => id },
   { title: 'active', of: ({ active }) => (active ? 'yes' : 'no') },
   { title: 'seals', of: ({ sealed }) => String(sealed) },
+  { title: 'needed', of: ({ active, sealed }) => (active || sealed > 0 ? 'yes' : 'by older backups only') },
 ];
 
 /** `troupe keys`: the keyring. */
@@ -34,10 +35,23 @@ export const keys: CommandGroup = (program, { terminal, connect, wantsJson }) =>
   examples(add, ['troupe keys add']);
   const rotate = group
     .command('rotate')
-    .description('create a key, seal everything with it, and remove the old keys; the server keeps running')
+    .description(
+      'create a key and seal everything with it; the old keys stay for older backups; the server keeps running',
+    )
     .action(async (_, command) => {
       const { items } = await connect(command).keys.rotate();
       printList(terminal, [...items], COLUMNS, wantsJson(command));
     });
   examples(rotate, ['troupe keys rotate']);
+  const deleting = group
+    .command('delete')
+    .description('delete a key that seals nothing any more; backups that need it cannot be opened afterwards')
+    .argument('<key>', 'id of the key')
+    .requiredOption('--yes', 'confirm that it is to be deleted')
+    .action(async (id: string, _, command) => {
+      await connect(command).keys.delete(id);
+      if (wantsJson(command)) printJson(terminal, { id, deleted: true });
+      else terminal.out(`The key ${id} is deleted.\n`);
+    });
+  examples(deleting, ['troupe keys delete key_0a… --yes']);
 };

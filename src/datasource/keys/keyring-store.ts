@@ -1,9 +1,10 @@
 /**
- * The keyring of a running server, and its rotation: a new key becomes active, every data key is sealed by it, then the
- * old keys are removed. A rotation that a crash interrupts can be repeated, because each record names the key that seals
- * it, and a key is removed only when it seals nothing any more.
+ * The keyring of a running server, and its rotation: a new key becomes active, and every data key is sealed by it. The old keys
+ * stay in the keyring, because backups that were made before need them, until somebody deletes them; the store needs them no
+ * more, so it has checks of those keys only that seal something in it. A rotation that a crash interrupts can be repeated,
+ * because each record names the key that seals it.
  */
-
+import { AppError, notFound } from '#src/core/errors.ts';
 import { keyChecks } from '#storage/datasources.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
@@ -11,10 +12,10 @@ import {
   hasKeyring,
   type Keyring,
   KeyringError,
-  keepingKeys,
   protectKeyring,
   readKeyring,
   withNewKey,
+  withoutKey,
   writeKeyring,
 } from './keyring.ts';
 import { createKeyCheck, matchesKeyCheck } from './keyring-check.ts';
@@ -95,7 +96,7 @@ export class KeyringStore {
     return ring.active;
   }
 
-  /** Seals everything with the active key and removes the other keys. A call during a rotation waits for that one. */
+  /** Seals everything with the active key; the other keys stay for backups. A call during a rotation waits for that one. */
   rotate(): Promise<void> {
     this.#rotation ??= this.#rotate().finally(() => {
       this.#rotation = undefined;
@@ -115,20 +116,40 @@ export class KeyringStore {
         await this.#store.durable();
       }
     }
-    const kept = keepingKeys(this.#ring, new Set());
-    // The store is written first: a keyring that lacks a key which the store names could not be opened.
     this.#store.write((tx) => {
-      for (const id of this.#ring.keys.keys()) if (!kept.keys.has(id)) tx.remove(keyChecks, SYSTEM, id);
+      for (const id of this.#ring.keys.keys()) if (id !== this.#ring.active) tx.remove(keyChecks, SYSTEM, id);
     });
     await this.#store.durable();
-    writeKeyring(this.#path, kept);
-    this.#ring = kept;
+  }
+
+  /**
+   * Deletes a key: backups that need it cannot be opened with this keyring any more. Rejects with `not_found`, and with
+   * `key_in_use` while the key is active or seals something.
+   */
+  async delete(keyId: string): Promise<void> {
+    await this.#rotation;
+    await this.#store.durable(); // what is sealed by it is then listed
+    if (!this.#ring.keys.has(keyId)) throw notFound();
+    const isActive = keyId === this.#ring.active;
+    if (isActive || listSealedBy(this.#store, keyId, 1).length > 0)
+      throw new AppError(
+        'key_in_use',
+        `The key ${keyId} ${isActive ? 'encrypts new connections' : 'still encrypts connections'}. Rotate the keys first.`,
+      );
+    // The store is written first: a keyring that lacks a key which the store names could not be opened.
+    this.#store.write((tx) => tx.remove(keyChecks, SYSTEM, keyId));
+    await this.#store.durable();
+    const rest = withoutKey(this.#ring, keyId);
+    writeKeyring(this.#path, rest);
+    this.#ring = rest;
   }
 
   async #storeKeyChecks(): Promise<void> {
     this.#store.write((tx) => {
       for (const [id, key] of this.#ring.keys) {
-        if (tx.get(keyChecks, SYSTEM, id) === undefined) tx.put(keyChecks, createKeyCheck(key), SYSTEM, id);
+        const isNeeded = id === this.#ring.active || listSealedBy(this.#store, id, 1).length > 0;
+        if (isNeeded && tx.get(keyChecks, SYSTEM, id) === undefined)
+          tx.put(keyChecks, createKeyCheck(key), SYSTEM, id);
       }
     });
     await this.#store.durable();

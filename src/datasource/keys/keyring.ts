@@ -89,9 +89,9 @@ export function withNewKey(ring: Keyring | undefined): Keyring {
   return { active: id, keys: new Map([...(ring?.keys ?? []), [id, key]]) };
 }
 
-/** Returns a keyring of the active key and those with the given ids. */
-export function keepingKeys(ring: Keyring, ids: ReadonlySet<string>): Keyring {
-  return { ...ring, keys: new Map([...ring.keys].filter(([id]) => id === ring.active || ids.has(id))) };
+/** Returns a keyring without the key, which is not the active one. */
+export function withoutKey(ring: Keyring, keyId: string): Keyring {
+  return { ...ring, keys: new Map([...ring.keys].filter(([id]) => id !== keyId)) };
 }
 
 /** Replaces the file atomically. It is on disk when this returns. Throws `KeyringError` when it cannot be written. */

@@ -36,6 +36,7 @@ const CHANGES: Readonly<Record<string, (done: Done) => Entry | readonly Entry[]>
   deleteModelKey: ({ params }) => ({ action: 'model-key.delete', target: text(params.provider) }),
   addKey: ({ answer }) => ({ action: 'keyring.add', target: activeKey(answer) }),
   rotateKeys: ({ answer }) => ({ action: 'keyring.rotate', target: activeKey(answer) }),
+  deleteKey: ({ params }) => ({ action: 'keyring.delete', target: text(params.keyId) }),
   hibernateNotebookSession: ({ params }) => ({ action: 'session.hibernate', target: text(params.sessionId) }),
   wakeNotebookSession: ({ params }) => ({ action: 'session.wake', target: text(params.sessionId) }),
   closeNotebookSession: ({ params }) => ({ action: 'session.close', target: text(params.sessionId) }),

@@ -3,7 +3,7 @@ import type { Principal } from '#src/core/principal.ts';
 import type { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import { KeyListSchema } from '#src/wire/operations.ts';
 import { EmptyBodySchema } from '#src/wire/shape.ts';
-import { ok } from '../reply/reply.ts';
+import { noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
 /** The keyring. It belongs to the server, not to a workspace, so tokens that are bound to a workspace cannot manage it. */
@@ -53,7 +53,8 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
       operationId: 'rotateKeys',
       summary: 'Add a key and encrypt everything with it',
       description:
-        'Returns when all connections are encrypted with the new key. After a crash, call it again to finish.',
+        'Returns when all connections are encrypted with the new key. The earlier keys stay, because backups that were made ' +
+        'before need them, until they are deleted. After a crash, call it again to finish.',
       tags: ['Operations'],
       access: { action: 'keys.manage' },
       body: EmptyBodySchema,
@@ -65,6 +66,22 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
         await keys.add();
         await keys.rotate();
         return ok({ items: keys.states() });
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/v3/keys/:keyId',
+      operationId: 'deleteKey',
+      summary: 'Delete a key that encrypts nothing any more',
+      description: 'Backups whose `manifest.json` names the key can then not be opened with this keyring.',
+      tags: ['Operations'],
+      access: { action: 'keys.manage' },
+      responses: { 204: { description: 'The key was deleted.' } },
+      errors: ['key_in_use'],
+      async handle({ principal, params }) {
+        requireUnbound(principal);
+        await keys.delete(params.keyId);
+        return noContent();
       },
     }),
   ];

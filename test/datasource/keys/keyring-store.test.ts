@@ -6,6 +6,8 @@ import test, { type TestContext } from 'node:test';
 import { KeyringError } from '#src/datasource/keys/keyring.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import { putSealed, readSealed } from '#src/datasource/keys/sealed-connections.ts';
+import { keyChecks } from '#storage/datasources.ts';
+import { SYSTEM } from '#storage/keys.ts';
 import { openStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
 
@@ -70,7 +72,7 @@ for (const [what, text] of [
   });
 }
 
-test('after a rotation the new key seals everything, and the old one is removed', async (t) => {
+test('after a rotation the new key seals everything, and the old one stays for backups until it is deleted', async (t) => {
   const { store, path } = await open(t);
   const holder = await KeyringStore.open(store, path);
   store.write((tx) => {
@@ -84,9 +86,36 @@ test('after a rotation the new key seals everything, and the old one is removed'
     { id: after, active: true, sealed: 0 },
   ]);
   await holder.rotate();
-  assert.deepEqual(holder.states(), [{ id: after, active: true, sealed: 250 }]);
+  const rotated = [
+    { id: before, active: false, sealed: 0 },
+    { id: after, active: true, sealed: 250 },
+  ];
+  assert.deepEqual(holder.states(), rotated);
   const reopened = await KeyringStore.open(store, path);
+  assert.deepEqual(reopened.states(), rotated);
+  assert.deepEqual(
+    [...store.list(keyChecks, SYSTEM, [], { limit: 9 })].map(({ id }) => id),
+    [after],
+    'the store, and a backup of it, needs the new key only',
+  );
   for (let n = 0; n < 250; n++) assert.deepEqual(readSealed(store, reopened.ring, place(n)), connection);
+});
+
+test('a key is deleted only when it seals nothing, and the keyring still opens the store', async (t) => {
+  const { store, path } = await open(t);
+  const holder = await KeyringStore.open(store, path);
+  const before = holder.ring.active;
+  store.write((tx) => putSealed(tx, holder.ring, place(1), connection));
+  await store.durable();
+  const after = await holder.add();
+  await assert.rejects(holder.delete(after), { code: 'key_in_use' });
+  await assert.rejects(holder.delete(before), { code: 'key_in_use' });
+  await assert.rejects(holder.delete('key_unknown'), { code: 'not_found' });
+  await holder.rotate();
+  await holder.delete(before);
+  const reopened = await KeyringStore.open(store, path);
+  assert.deepEqual(reopened.states(), [{ id: after, active: true, sealed: 1 }]);
+  assert.deepEqual(readSealed(store, reopened.ring, place(1)), connection);
 });
 
 test('a rotation that was interrupted is completed by the next one', async (t) => {
@@ -100,5 +129,5 @@ test('a rotation that was interrupted is completed by the next one', async (t) =
   const restarted = await KeyringStore.open(store, path);
   for (let n = 0; n < 5; n++) assert.deepEqual(readSealed(store, restarted.ring, place(n)), connection);
   await restarted.rotate();
-  assert.deepEqual(restarted.states(), [{ id: after, active: true, sealed: 5 }]);
+  assert.deepEqual(restarted.states().at(-1), { id: after, active: true, sealed: 5 });
 });

@@ -1,0 +1,80 @@
+/**
+ * Makes the store of a data directory as small as what is in it: LMDB uses the space of what was deleted again, but gives none
+ * back to the disk. No server may run. The compacted copy is read before it takes the place of the store.
+ */
+import { statSync } from 'node:fs';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
+import { DataDirectory } from '#storage/data-directory.ts';
+import { openStoreReader, type StoreReader } from '#storage/open-store.ts';
+import { flush } from './file-copy.ts';
+
+export interface Compacted {
+  readonly records: number;
+  readonly bytesBefore: number;
+  readonly bytesAfter: number;
+}
+
+/**
+ * Resolves once the smaller store is on disk. The disk needs space for both; an interrupted call leaves the store as it was.
+ * Rejects with `OperatorError`, also while a server uses the directory, and when a record is damaged.
+ */
+export async function compact(dataDir: string): Promise<Compacted> {
+  using directory = await DataDirectory.claim(dataDir, requireStore);
+  const { storePath } = directory;
+  const draft = join(directory.root, 'store-compacting');
+  const file = join(storePath, 'data.mdb');
+  const bytesBefore = statSync(file).size;
+  try {
+    await rm(draft, { recursive: true, force: true });
+    await mkdir(draft, { mode: 0o700 });
+    const records = await copyChecked(storePath, draft);
+    const copy = join(draft, 'data.mdb');
+    await flush(copy);
+    await rename(copy, file);
+    await rm(join(storePath, 'lock.mdb'), { force: true }); // LMDB's table of readers is of the file that is gone
+    await flush(storePath);
+    return { records, bytesBefore, bytesAfter: statSync(file).size };
+  } catch (error) {
+    if (error instanceof OperatorError) throw error;
+    throw systemFailure(`The store at ${storePath} cannot be compacted`, error);
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+function requireStore(root: string): void {
+  if (statSync(join(root, 'store', 'data.mdb'), { throwIfNoEntry: false }) !== undefined) return;
+  throw new OperatorError(
+    `${root} has no store.`,
+    'Set TROUPE_DATA_DIR to the data directory of the server.',
+  );
+}
+
+/** Returns how many records the copy has: as many as the original, and none of them damaged. */
+async function copyChecked(from: string, to: string): Promise<number> {
+  await using original = await openStoreReader(from);
+  await original.copyTo(to, true);
+  await using copy = await openStoreReader(to);
+  const [expected, found] = [soundRecords(original), soundRecords(copy)];
+  if (expected === found) return found;
+  throw new OperatorError(
+    `The copy of the store has ${found} records instead of ${expected}.`,
+    'Nothing was changed. Check the disk, and run troupe verify.',
+  );
+}
+
+/** Returns how many records there are. Throws `OperatorError` when one is damaged. */
+function soundRecords(store: StoreReader): number {
+  let count = 0;
+  for (const { key, problem } of store.checkAll()) {
+    if (problem !== undefined)
+      throw new OperatorError(
+        `The record ${key.join('/')} is damaged, so nothing was changed.`,
+        'Run troupe verify, and restore a backup (troupe restore).',
+      );
+    count++;
+  }
+  return count;
+}
