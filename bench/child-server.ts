@@ -70,7 +70,7 @@ export async function freePort(): Promise<number> {
 function ending(child: ChildProcess): () => Promise<void> {
   const exited = once(child, 'exit');
   const kill = () => void child.kill('SIGKILL');
-  process.once('exit', kill);
+  process.prependOnceListener('exit', kill); // before its folder is removed
   let over: Promise<void> | undefined;
   const end = async () => {
     child.kill('SIGTERM');

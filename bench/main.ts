@@ -20,6 +20,8 @@ import { SCENARIOS } from './scenarios.ts';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const BENCH = join(ROOT, 'bench');
 
+process.setMaxListeners(100); // every server and folder ends with this process
+
 // A signal to this process also ends the servers that it has started.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => process.exit(128 + constants.signals[signal]));

@@ -16,18 +16,20 @@ const MACHINE = /^Machine: .*$/m;
 /** The section with the ratios, which stays the first. */
 export const RATIOS_HEADING = 'Beside others';
 
-/** Writes these sections in place of those of the same name, and keeps the others. */
+/** Writes these sections in place of those of the same name, and keeps the others. The ratios name their own machine. */
 export function writeResults(folder: string, machine: Machine, sections: readonly Section[]): void {
   const path = join(folder, 'RESULTS.md');
   const [preamble = '', ...old] = readFileSync(path, 'utf8').split(/^## /m);
   const kept = new Map(old.map((text) => [text.slice(0, text.indexOf('\n')), `## ${text.trimEnd()}`]));
   for (const { heading, lines } of sections) {
-    kept.set(heading, [`## ${heading}`, '', ...busyNote(machine), ...lines].join('\n'));
+    const own = heading === RATIOS_HEADING ? [`Machine: ${describe(machine)}`, ''] : [];
+    kept.set(heading, [`## ${heading}`, '', ...busyNote(machine), ...own, ...lines].join('\n'));
   }
+  const isOfScenarios = sections.some(({ heading }) => heading !== RATIOS_HEADING);
   const ratios = kept.get(RATIOS_HEADING);
   kept.delete(RATIOS_HEADING);
   const parts = [
-    preamble.replace(MACHINE, `Machine: ${describe(machine)}`).trimEnd(),
+    (isOfScenarios ? preamble.replace(MACHINE, `Machine: ${describe(machine)}`) : preamble).trimEnd(),
     ...(ratios === undefined ? [] : [ratios]),
     ...kept.values(),
   ];

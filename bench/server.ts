@@ -1,12 +1,10 @@
 /** Starts a server as an operator would: in its own process, with a data directory that is removed afterwards. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Api } from './api.ts';
 import { freePort, startChildServer } from './child-server.ts';
 import { cpuMs, processTree } from './processes.ts';
 import { WORKSPACE } from './seed.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 /** How the server is started. */
 export interface ServerSettings {
@@ -39,7 +37,8 @@ const MAX_IDLE_WAIT_MS = 30_000;
 export async function launchServer(
   settings: ServerSettings & { readonly main: string },
 ): Promise<LaunchedServer> {
-  const dataDir = settings.dataDir ?? mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  const folder = settings.dataDir === undefined ? temporaryFolder('data') : { path: settings.dataDir };
+  const dataDir = folder.path;
   const port = await freePort();
   const { PATH = '', HOME = '', TROUPE_PYTHON, BENCH_NODE_OPTIONS } = process.env;
   const nodeOptions = [...(BENCH_NODE_OPTIONS?.split(' ') ?? []), ...(settings.nodeOptions ?? [])];
@@ -65,7 +64,7 @@ export async function launchServer(
   const { pid, startedAt } = child;
   const end = async () => {
     await child.end();
-    if (settings.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
+    if ('remove' in folder) folder.remove();
   };
   try {
     const firstAnswerMs = (await child.answeredAt('/healthz')) - startedAt;

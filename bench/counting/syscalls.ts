@@ -1,9 +1,9 @@
 /** Counts the system calls of a process with strace, which slows it down: counts are true then, times are not. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 /** What a process asked of the system. */
 export interface SystemCalls {
@@ -27,8 +27,8 @@ export async function systemCallsDuring(
   pid: number,
   work: () => Promise<void>,
 ): Promise<SystemCalls | undefined> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-strace-'));
-  const file = join(folder, 'calls');
+  const folder = temporaryFolder('strace');
+  const file = join(folder.path, 'calls');
   try {
     const strace = await attach(pid, file);
     if (strace === undefined) return undefined;
@@ -40,7 +40,7 @@ export async function systemCallsDuring(
     }
     return summarize(readFileSync(file, 'latin1'));
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    folder.remove();
   }
 }
 

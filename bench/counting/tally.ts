@@ -2,13 +2,12 @@
  * Counts what one unit of work costs the server process, in what hardly depends on the machine: processor time, system calls,
  * bytes, frames, commits, allocations. It has a server of its own, because counting slows that down.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Api } from '../api.ts';
 import { atMost, type Measure, type Unit } from '../measure.ts';
 import { contextSwitches, cpuMs, mainThreadMs, processTree } from '../processes.ts';
 import type { LaunchedServer, ServerSettings } from '../server.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { allocatedBytes, PROBE_OPTION, Probe } from './probe-client.ts';
 import { type SystemCalls, systemCallsDuring } from './syscalls.ts';
 import type { PreparedWork, UnitOfWork } from './unit.ts';
@@ -35,8 +34,8 @@ export async function withProbe<T>(
   warmUp: number,
   use: (probed: Probed) => Promise<T>,
 ): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-probe-'));
-  const socket = join(folder, 'probe');
+  const folder = temporaryFolder('probe');
+  const socket = join(folder.path, 'probe');
   try {
     const server = await launch({ nodeOptions: [PROBE_OPTION], environment: { BENCH_PROBE: socket } });
     const probe = await Probe.open(socket);
@@ -47,7 +46,7 @@ export async function withProbe<T>(
     await server.end();
     return result;
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    folder.remove();
   }
 }
 

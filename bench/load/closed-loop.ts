@@ -17,6 +17,8 @@ export interface ClosedLoop {
   readonly expect: number;
   /** Where in the request eight digits stand that are replaced by a number of the request's own. */
   readonly numberAt?: number;
+  /** Counting goes on, for some seconds at most, until there are so many answers; a slow server has none in a short time. */
+  readonly leastAnswers?: number;
   /** The number of the first request; 0 when absent. */
   readonly firstNumber?: number;
 }
@@ -33,6 +35,8 @@ export interface LoopResult {
 }
 
 const MAX_SAMPLES = 2_000_000;
+const MAX_COUNTING_MS = 15_000;
+const POLL_MS = 50;
 
 /** Runs the load. Calls `counting` when the warm-up is over. Rejects when a status differs or a connection ends. */
 export function runClosedLoop(loop: ClosedLoop, counting: () => void = () => undefined): Promise<LoopResult> {
@@ -85,8 +89,13 @@ function load(loop: ClosedLoop): void {
     isCounting = true;
     const from = Date.now();
     const startedAt = performance.now();
-    setTimeout(() => {
-      const seconds = (performance.now() - startedAt) / 1000;
+    const finish = () => {
+      const tookMs = performance.now() - startedAt;
+      if (count < (loop.leastAnswers ?? 0) && tookMs < MAX_COUNTING_MS) {
+        setTimeout(finish, POLL_MS);
+        return;
+      }
+      const seconds = tookMs / 1000;
       for (const socket of sockets) socket.destroy();
       const result: LoopResult = {
         perSecond: count / seconds,
@@ -96,7 +105,8 @@ function load(loop: ClosedLoop): void {
         to: Date.now(),
       };
       parentPort?.postMessage(result);
-    }, forMs);
+    };
+    setTimeout(finish, forMs);
   }, warmUpMs);
 }
 

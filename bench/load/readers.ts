@@ -79,6 +79,7 @@ function read({ port, requests, count, stalled }: ReadersOptions): void {
   let bytes = 0;
   let subscribed = 0;
   let isCounting = false;
+  let countedFrom = 0;
 
   const take = (index: number, chunk: Buffer) => {
     bytes += chunk.length;
@@ -87,7 +88,8 @@ function read({ port, requests, count, stalled }: ReadersOptions): void {
     const now = performance.timeOrigin + performance.now();
     for (let at = chunk.indexOf(MARK); at >= 0; at = chunk.indexOf(MARK, at + 2)) {
       const sentAt = Number(chunk.toString('latin1', at + 2, at + 2 + 17));
-      if (samples < MAX_SAMPLES && sentAt > 0) delays[samples++] = now - sentAt;
+      // What is older was told again to a new subscriber.
+      if (samples < MAX_SAMPLES && sentAt >= countedFrom) delays[samples++] = now - sentAt;
     }
   };
   const open = (index: number) => {
@@ -113,6 +115,7 @@ function read({ port, requests, count, stalled }: ReadersOptions): void {
 
   parentPort?.on('message', (order: Order) => {
     isCounting = order === 'count';
+    if (isCounting) countedFrom = performance.timeOrigin + performance.now();
     if (order === 'count') return;
     for (const socket of sockets) socket.resume();
     setTimeout(

@@ -48,12 +48,18 @@ export const serverStart: Comparison = {
 
 function loadOf(repeated: Repeated | undefined, quick: boolean): Trial | undefined {
   if (repeated === undefined) return undefined;
-  const loop = { connections: CONNECTIONS, warmUpMs: quick ? 300 : 500, forMs: quick ? 500 : 1_500 };
+  const loop = {
+    connections: CONNECTIONS,
+    warmUpMs: 1_000,
+    forMs: quick ? 1_000 : 2_000,
+    leastAnswers: 2 * CONNECTIONS,
+  };
   let first = 1; // no two requests of a comparison may create the same notebook
   return {
     async sample() {
       const { perSecond, lastNumber } = await runClosedLoop({ ...repeated, ...loop, firstNumber: first });
       first = lastNumber + 1;
+      if (perSecond === 0) throw new Error(`Nothing was answered in some seconds.`);
       return [perSecond];
     },
     end: async () => undefined,

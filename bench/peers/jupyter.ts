@@ -1,8 +1,7 @@
 /** Jupyter Server with ipykernel, driven as JupyterLab drives it: sessions over REST, kernels over a WebSocket. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort, startChildServer } from '../child-server.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { decoded, expected, plainRequest, Wire } from '../wire.ts';
 import { PEERS_FOLDER } from './environment.ts';
 import { Signals } from './signals.ts';
@@ -28,7 +27,8 @@ export function jupyter(python: string, tuned: boolean): Contestant {
 }
 
 async function launch(python: string, tuned: boolean): Promise<Subject> {
-  const home = mkdtempSync(join(tmpdir(), 'bench-jupyter-'));
+  const folder = temporaryFolder('jupyter');
+  const home = folder.path;
   const port = await freePort();
   const child = startChildServer({
     program: python,
@@ -44,7 +44,7 @@ async function launch(python: string, tuned: boolean): Promise<Subject> {
   });
   const end = async () => {
     await child.end();
-    rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+    folder.remove();
   };
   try {
     const firstAnswerMs = (await child.answeredAt('/api')) - child.startedAt;

@@ -1,11 +1,10 @@
 /** The limits of this machine: kernels without a server (limit_kernel.py), and uWebSockets.js with nothing but LMDB behind it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startRawServer } from '../load/raw-server.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { plainRequest } from '../wire.ts';
 import { PEERS_FOLDER } from './environment.ts';
 import { Signals } from './signals.ts';
@@ -32,7 +31,8 @@ export function limit(python: string): Contestant {
 }
 
 async function launch(python: string): Promise<Subject> {
-  const home = mkdtempSync(join(tmpdir(), 'bench-limit-'));
+  const folder = temporaryFolder('limit');
+  const home = folder.path;
   const path = join(home, 'kernels');
   const child = spawn(python, [join(PEERS_FOLDER, 'limit_kernel.py'), path, HOST_FOLDER], {
     cwd: home,
@@ -40,7 +40,7 @@ async function launch(python: string): Promise<Subject> {
     env: { PATH: process.env.PATH ?? '', HOME: home },
   });
   const kill = () => void child.kill('SIGKILL');
-  process.once('exit', kill);
+  process.prependOnceListener('exit', kill);
   const raw = await startRawServer(join(home, 'store'));
   const listening = once(child.stdout, 'data');
   const early = once(child, 'exit').then(() => Promise.reject(new Error('limit_kernel.py has ended.')));
@@ -55,12 +55,12 @@ async function launch(python: string): Promise<Subject> {
       request: plainRequest('POST', '/stored', { cells: [{ cell_id: 'a', code: 'x = 1' }] }),
       expect: 201,
     }),
-    clock: { port: raw.port, request: plainRequest('GET', '/clock'), pid: raw.pid },
+    clock: { port: raw.port, requests: [plainRequest('GET', '/clock')], pid: raw.pid },
     async end() {
       process.off('exit', kill);
       kill();
       raw.end();
-      rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+      folder.remove();
     },
   };
 }

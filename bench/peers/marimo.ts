@@ -1,9 +1,9 @@
 /** marimo's own server, driven as its front end and its agents drive it: sessions over a WebSocket, orders over HTTP. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort, startChildServer } from '../child-server.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { expected, plainRequest, Wire } from '../wire.ts';
 import { Signals } from './signals.ts';
 import type { Contestant, Repeated, Session, Subject } from './subject.ts';
@@ -24,7 +24,8 @@ export function marimo(python: string): Contestant {
 }
 
 async function launch(python: string): Promise<Subject> {
-  const home = mkdtempSync(join(tmpdir(), 'bench-marimo-'));
+  const folder = temporaryFolder('marimo');
+  const home = folder.path;
   const port = await freePort();
   const child = startChildServer({
     program: python,
@@ -38,7 +39,7 @@ async function launch(python: string): Promise<Subject> {
   });
   const end = async () => {
     await child.end();
-    rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+    folder.remove();
   };
   try {
     const firstAnswerMs = (await child.answeredAt('/health')) - child.startedAt;
@@ -49,7 +50,7 @@ async function launch(python: string): Promise<Subject> {
       prepare: async (codes) => server.prepare(codes),
       reads: () => server.reads(),
       creates: async () => server.creates(),
-      subscription: (session) => server.subscription(session as MarimoSession),
+      subscription: (session, count) => server.subscription(session as MarimoSession, count),
       end,
     };
   } catch (error) {
@@ -62,6 +63,7 @@ class MarimoServer {
   readonly port: number;
   readonly #home: string;
   #notebooks = 0;
+  #viewers = 0;
 
   constructor(port: number, home: string) {
     this.port = port;
@@ -96,9 +98,13 @@ class MarimoServer {
     return { port: this.port, request, expect: 200, numberAt: request.indexOf('00000000') };
   }
 
-  subscription({ id, file }: MarimoSession) {
-    const path = `/ws?session_id=${id}&file=${encodeURIComponent(file)}&kiosk=true`;
-    return { port: this.port, request: upgradeBytes(this.port, path) };
+  /** Viewers have ids of their own: one with the id of the session would take it over. */
+  subscription({ file }: MarimoSession, count: number) {
+    const path = `&file=${encodeURIComponent(file)}&kiosk=true`;
+    const requests = Array.from({ length: count }, () =>
+      upgradeBytes(this.port, `/ws?session_id=s_viewer${this.#viewers++}${path}`),
+    );
+    return { port: this.port, requests };
   }
 }
 

@@ -28,10 +28,11 @@ export interface Repeated {
   readonly numberAt?: number;
 }
 
-/** How one more client follows something. */
+/** How clients follow something. */
 export interface Subscription {
   readonly port: number;
-  readonly request: Buffer;
+  /** The bytes that they send; they use these in turns. */
+  readonly requests: readonly Buffer[];
   /** The process that serves it, when it is not the subject's. */
   readonly pid?: number;
 }
@@ -47,8 +48,8 @@ export interface Subject {
   reads?(): Promise<Repeated>;
   /** Saves a new notebook with one cell. */
   creates?(): Promise<Repeated>;
-  /** Returns the bytes that subscribe one more client to what a session prints. */
-  subscription?(session: Session): Subscription;
+  /** Returns how clients subscribe to what a session prints. */
+  subscription?(session: Session, count: number): Subscription;
   /** An event stream of the time, without a session. */
   readonly clock?: Subscription;
   end(): Promise<void>;

@@ -31,7 +31,7 @@ function subject({ pid, firstAnswerMs, api, end }: LaunchedServer): Subject {
     },
     subscription: (session) => ({
       port,
-      request: api.bytes('GET', `/api/v3/notebook-sessions/${(session as TroupeSession).id}/events`),
+      requests: [api.bytes('GET', `/api/v3/notebook-sessions/${(session as TroupeSession).id}/events`)],
     }),
     end,
   };

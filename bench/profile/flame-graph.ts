@@ -103,7 +103,7 @@ function draw({ node, x, width, depth, total }: Box, whole: number, amount: (val
 }
 
 function kindOf({ name, place: where }: FlameNode): 'code' | 'node' | 'system' {
-  if (name.startsWith('(')) return 'system';
+  if (name.startsWith('(') && where === '') return 'system';
   return where === '' || where.startsWith('node:') ? 'node' : 'code';
 }
 

@@ -1,10 +1,11 @@
 /** Writes profiles of a unit of work: for the tools of browsers and editors, and as flame graphs. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { HeapProfiler, Profiler, Runtime } from 'node:inspector';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { type Launch, withProbe } from '../counting/tally.ts';
 import type { UnitOfWork } from '../counting/unit.ts';
 import { type FlameNode, flameGraph } from './flame-graph.ts';
+import { placeOf } from './source-places.ts';
 
 /** Profiles are taken of more units than are counted: their samples have to say something. */
 const UNITS_FOR_A_COUNT = 5;
@@ -66,17 +67,22 @@ function cpuTree({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): Fl
     self: self.get(node.id) ?? 0,
     children: (node.children ?? [])
       .map((id) => byId.get(id)!)
-      .filter(({ callFrame }) => callFrame.functionName !== IDLE)
+      .filter(({ callFrame }) => !isOfNobody(callFrame))
       .map(treeOf),
   });
   return treeOf(nodes[0]!);
 }
 
 function heapTree({ callFrame, selfSize, children }: HeapProfiler.SamplingHeapProfileNode): FlameNode {
-  return { ...namesOf(callFrame), self: selfSize, children: children.map(heapTree) };
+  const own = children.filter((child) => !isOfNobody(child.callFrame));
+  return { ...namesOf(callFrame), self: selfSize, children: own.map(heapTree) };
 }
 
-function namesOf({ functionName, url, lineNumber }: Runtime.CallFrame) {
-  const place = url === '' ? '' : url.startsWith('node:') ? url : `${basename(url)}:${lineNumber + 1}`;
-  return { name: functionName || '(anonymous)', place };
+function namesOf(callFrame: Runtime.CallFrame) {
+  return { name: callFrame.functionName || '(anonymous)', place: placeOf(callFrame) };
+}
+
+/** Whether it belongs to making the profile, or to doing nothing. */
+function isOfNobody({ functionName, url }: Runtime.CallFrame): boolean {
+  return functionName === IDLE || url.startsWith('node:inspector');
 }

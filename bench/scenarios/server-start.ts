@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { atMost, type Measure, median, spread } from '../measure.ts';
 import { residentBytes } from '../processes.ts';
 import type { Scenario, Stage } from '../scenario.ts';
 import { type Stock, seed } from '../seed.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const MIB = 1024 * 1024;
 const EMPTY: Stock = { notebooks: 0, sessions: 0, runs: 0 };
@@ -29,8 +27,8 @@ export const serverStart: Scenario = {
     ];
     const directories: string[] = [];
     for (const [, stock] of stocks) {
-      const directory = mkdtempSync(join(tmpdir(), 'troupe-bench-seed-'));
-      stage.after(() => rmSync(directory, { recursive: true, force: true }));
+      const { path: directory, remove } = temporaryFolder('seed');
+      stage.after(remove);
       await seed(directory, stock);
       directories.push(directory);
     }

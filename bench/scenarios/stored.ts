@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { backUp } from '#src/maintenance/backup.ts';
 import type { Api } from '../api.ts';
@@ -9,6 +7,7 @@ import { anonymousBytes } from '../processes.ts';
 import type { Scenario, Stage } from '../scenario.ts';
 import { type Stock, type Stored, seed } from '../seed.ts';
 import type { LaunchedServer } from '../server.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { expected } from '../wire.ts';
 
 const MIB = 1024 * 1024;
@@ -34,8 +33,9 @@ export const stored: Scenario = {
     '1,000,000 runs and 100,000 notebooks in the store, compared with 1,000 and 100: starts, reads, lists, memory, backups',
   limitS: 1_800,
   async run(stage) {
-    const root = mkdtempSync(join(tmpdir(), 'troupe-bench-stored-'));
-    stage.after(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }));
+    const folder = temporaryFolder('stored');
+    const root = folder.path;
+    stage.after(folder.remove);
     const places: Place[] = [];
     for (const [i, stock] of [LITTLE, stage.quick ? MUCH_QUICKLY : MUCH].entries()) {
       const directory = join(root, String(i));
