@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { verify } from '#src/maintenance/verify.ts';
 import { DamagedRecord, defineRecord } from '#storage/codec.ts';
 import { jsonPageOf, listingOf } from '#storage/listing.ts';
 import { openStore } from '#storage/open-store.ts';
+import { damage } from '#test/support/damage.ts';
 import { temporaryDirectory } from '#test/support/temporary-store.ts';
 
 const things = defineRecord<string>('thing', 1);
@@ -23,7 +23,7 @@ test('one damaged record costs itself: lists go on without it, its key is report
   });
   await first[Symbol.asyncDispose]();
   assert.deepEqual((await verify(root)).damage, []);
-  flip(join(path, 'data.mdb'), 'the text of b');
+  damage(join(path, 'data.mdb'), 'the text of b');
 
   const store = await openStore(path, assert.fail);
   t.after(() => store[Symbol.asyncDispose]());
@@ -46,15 +46,6 @@ test('one damaged record costs itself: lists go on without it, its key is report
   assert.deepEqual(JSON.parse(Buffer.from(json).toString()).items, ['the text of a', 'the text of c']);
 
   store.write((tx) => tx.put(things, 'new', 'ws_1', 'd')); // a server goes on meanwhile
-  const { damage } = await verify(root);
-  assert.deepEqual(damage, ['record ws_1/thing/b: A stored record is damaged: its checksum differs.']);
+  const found = await verify(root);
+  assert.deepEqual(found.damage, ['record ws_1/thing/b: A stored record is damaged: its checksum differs.']);
 });
-
-/** Flips a bit of the last letter of every copy of `text` in the file. */
-function flip(file: string, text: string): void {
-  const bytes = readFileSync(file);
-  let at = bytes.indexOf(text);
-  assert.notEqual(at, -1);
-  for (; at !== -1; at = bytes.indexOf(text, at + 1)) bytes[at + text.length - 1]! ^= 1;
-  writeFileSync(file, bytes);
-}

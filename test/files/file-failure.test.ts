@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { AppError } from '#src/core/errors.ts';
+import { fileFailure } from '#src/files/file-failure.ts';
+
+/** Errors of the system that a test cannot bring about as every user, and what the caller is told. */
+const MEANINGS: Readonly<Record<string, readonly [status: number, code: string]>> = {
+  EACCES: [409, 'file_inaccessible'],
+  EPERM: [409, 'file_inaccessible'],
+  EROFS: [409, 'file_inaccessible'],
+  EBUSY: [409, 'file_inaccessible'],
+  ENOSPC: [507, 'storage_full'],
+  EDQUOT: [507, 'storage_full'],
+  EFBIG: [413, 'body_too_large'],
+  EMFILE: [503, 'unavailable'],
+};
+
+test('what the system refuses has a code that says whether trying again helps', () => {
+  for (const [code, meaning] of Object.entries(MEANINGS)) {
+    const failure = fileFailure(Object.assign(new Error('/secret/path'), { code }));
+    assert.ok(failure instanceof AppError, code);
+    assert.deepEqual([failure.status, failure.code], meaning, code);
+    assert.doesNotMatch(failure.message, /secret/);
+  }
+  const broken = Object.assign(new Error(), { code: 'EIO' });
+  assert.equal(fileFailure(broken), broken);
+});
