@@ -432,6 +432,11 @@ test('a run of a hundred cells is told in as few events as it has states, and no
     assert.ok(ops.length <= 4, JSON.stringify(ops));
   }
   assert.ok(events.length <= 410, `${events.length} events`);
+  // A frame is its data and at most 200 bytes: the id, the type, whose event it is and when it was. Usually that makes 305
+  // frames and 76 kB for these cells.
+  const data = events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event.data)), 0);
+  assert.ok(text.length - data <= 200 * events.length, `${text.length - data} bytes are not data`);
+  assert.ok(text.length <= 100_000, `${text.length} bytes`);
   assert.equal(events.filter(({ type }) => type === 'variables').length, 0);
   await notebook.close();
 });
