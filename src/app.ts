@@ -7,6 +7,7 @@ import { FileQuotaWatch } from './app/file-quota-watch.ts';
 import { KernelSampler } from './app/kernel-usage.ts';
 import { mountRoutes } from './app/mount-routes.ts';
 import { NOTEBOOK, openNotebooks } from './app/open-notebooks.ts';
+import { openPackages } from './app/open-packages.ts';
 import { openStorage } from './app/open-storage.ts';
 import { Retention } from './app/retention.ts';
 import { observeServer } from './app/server-gauges.ts';
@@ -107,6 +108,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const { config, log, prerequisites, onFatal } = options;
   const { directory, host, metrics } = prerequisites;
   let port: number | undefined;
+  const ownPorts = () => [port, config.http10Port].filter((one) => one !== undefined);
   let draining = false;
   /** Load balancers are to send nothing new any more; what they send is still answered. */
   let isLeaving = false;
@@ -158,7 +160,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       metrics,
       keyringFile: config.keyringFile,
       listenHost: config.host,
-      ownPorts: () => [port, config.http10Port].filter((one) => one !== undefined),
+      ownPorts,
       egressAllow: config.egressAllow,
       workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
       startEngine: (launch) => host.startEngine(launch),
@@ -172,6 +174,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       ...shared,
       config,
       prerequisites,
+      kernels: openPackages({ config, log, prerequisites, ownPorts }, stack),
       members: identity.members,
       queries: datasources.queries,
       vault,

@@ -11,6 +11,7 @@ import type { Config } from './config.ts';
 import type { Log } from './core/log.ts';
 import { KernelHost } from './kernel/kernel-host.ts';
 import { limitsOf } from './kernel/limits.ts';
+import { PlainHost } from './kernel/plain-host.ts';
 import { ServerMetrics } from './metrics/server-metrics.ts';
 
 export interface Prerequisites extends AsyncDisposable {
@@ -18,6 +19,8 @@ export interface Prerequisites extends AsyncDisposable {
   readonly metrics: ServerMetrics;
   readonly directory: DataDirectory;
   readonly host: KernelHost;
+  /** Starts a host that has only marimo loaded, once. */
+  readonly plainHost: PlainHost;
   /** Resolves when kernels can be started; rejects when this Python cannot run them. */
   readonly kernelsReady: Promise<{ readonly confinement: string }>;
 }
@@ -31,20 +34,23 @@ export async function openPrerequisites(config: Config, log: Log): Promise<Prere
     if (!config.newStore) requireExpectedStore(root, config.keyringFile);
   });
   const metrics = new ServerMetrics();
-  const host = new KernelHost({
-    metrics,
-    python: config.python,
-    runDir: directory.runPath,
-    preload: config.preload,
-    log,
-    hiddenPaths: [directory.root, config.keyringFile, resolve(CONFIG_FILE)],
-    readPaths: config.kernelReadPaths,
-    writePaths: config.kernelWritePaths,
-    kernelNetwork: config.kernelNetwork,
-    ...(config.kernelUid === undefined ? {} : { kernelUid: config.kernelUid }),
-    confinement: config.kernelConfinement,
-    limits: limitsOf(config),
-  });
+  const makeHost = (preload: boolean) =>
+    new KernelHost({
+      metrics,
+      python: config.python,
+      runDir: directory.runPath,
+      preload,
+      log,
+      hiddenPaths: [directory.root, config.keyringFile, resolve(CONFIG_FILE)],
+      readPaths: config.kernelReadPaths,
+      writePaths: config.kernelWritePaths,
+      kernelNetwork: config.kernelNetwork,
+      ...(config.kernelUid === undefined ? {} : { kernelUid: config.kernelUid }),
+      confinement: config.kernelConfinement,
+      limits: limitsOf(config),
+    });
+  const host = makeHost(config.preload);
+  const plainHost = new PlainHost(() => makeHost(false));
   const kernelsReady = host.start().then((hello) => {
     log.info({ ...hello }, 'kernels can be started');
     return { confinement: host.confinement ?? hello.confinement };
@@ -54,8 +60,10 @@ export async function openPrerequisites(config: Config, log: Log): Promise<Prere
     metrics,
     directory,
     host,
+    plainHost,
     kernelsReady,
     async [Symbol.asyncDispose]() {
+      await plainHost[Symbol.asyncDispose]();
       await host[Symbol.asyncDispose]();
       directory[Symbol.dispose]();
     },

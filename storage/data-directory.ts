@@ -1,5 +1,5 @@
 /**
- * The directory that one server owns: `store/` (LMDB), `run/` (sockets), `workspaces/<id>/files/` (working directories of
+ * The directory that one server owns: `store/` (LMDB), `run/` (sockets), `packages/` (which can be made again), `workspaces/<id>/files/` (working directories of
  * kernels, never deleted), the keyring, `bootstrap.json` and `claim`. Only the server's user can read any of it.
  */
 import { chmodSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
@@ -51,6 +51,11 @@ export class DataDirectory implements Disposable {
   }
   get runPath(): string {
     return join(this.root, 'run');
+  }
+
+  /** Where installed packages are. */
+  get packagesPath(): string {
+    return join(this.root, 'packages');
   }
 
   /** Returns the working directory of a workspace's kernels, which it creates if it is missing. */

@@ -37,6 +37,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     values: ['src/core', 'machines', 'storage', 'src/sessions'],
     types: ['src/actors', 'src/events', 'src/metrics', 'src/runs', 'src/wire'],
   },
+  'src/packages': { values: ['src/kernel'], types: ['src/core'] },
   'src/files': { values: ['src/core'], types: ['src/wire'] },
   'src/datasource': { values: ['src/core', 'storage'], types: ['src/audit', 'src/metrics'] },
   'src/http': {
@@ -95,6 +96,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'src/kernel',
         'src/metrics',
         'src/notebook',
+        'src/packages',
         'src/datasource',
         'src/http',
         'src/maintenance',
@@ -127,7 +129,8 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   // Kernels, and what must not run in the server's own process.
   'node:child_process': /^src\/kernel\/zygote-process\.ts$/,
   'node:cluster': /^src\/actors\//,
-  'node:http': /^src\/(http|datasource)\//, // there to answer, here to ask databases through the gateway
+  // to answer, to ask databases through the gateway, and to lead an installer to its index
+  'node:http': /^src\/(http|datasource)\/|^src\/packages\/index-proxy\.ts$/,
 };
 
 test('no folder imports against the layering', () => {

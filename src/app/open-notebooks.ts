@@ -14,6 +14,7 @@ import { CodeCalls } from '#src/notebook/code-calls.ts';
 import { Executions } from '#src/notebook/executions.ts';
 import { FrontEndFiles } from '#src/notebook/front-end-files.ts';
 import { IdleSessions } from '#src/notebook/idle-sessions.ts';
+import type { Kernels } from '#src/notebook/kernel-driver.ts';
 import { LiveNotebooks } from '#src/notebook/live-notebooks.ts';
 import { NOTEBOOK, NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
 import { NotebookFiles } from '#src/notebook/notebook-files.ts';
@@ -42,6 +43,8 @@ export interface NotebookPlaneOptions {
   readonly runDeletion: RunDeletion;
   readonly removals: Removals;
   readonly prerequisites: Prerequisites;
+  /** Starts kernels with the packages that notebooks ask for. */
+  readonly kernels: Kernels;
   readonly members: Members;
   /** Runs the statements of notebook code. */
   readonly queries: Queries;
@@ -85,7 +88,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     environments,
     runs,
     liveNotebooks,
-    kernels: host,
+    kernels: options.kernels,
     secretsOf: (workspaceId, id) => secrets.open(workspaceId, id),
     workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
     log,

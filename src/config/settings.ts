@@ -4,6 +4,7 @@
  */
 import { AGENT_SETTINGS } from './agent-settings.ts';
 import { KERNEL_SETTINGS } from './kernel-settings.ts';
+import { PACKAGE_SETTINGS } from './package-settings.ts';
 import { RETENTION_SETTINGS } from './retention-settings.ts';
 import { SERVER_SETTINGS } from './server-settings.ts';
 import { SESSION_SETTINGS } from './session-settings.ts';
@@ -14,6 +15,7 @@ export const SETTINGS = {
   ...RETENTION_SETTINGS,
   ...SESSION_SETTINGS,
   ...KERNEL_SETTINGS,
+  ...PACKAGE_SETTINGS,
   ...AGENT_SETTINGS,
 } as const;
 

@@ -1,4 +1,4 @@
-import { delimiter, dirname } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 
 /** What a child may know of the server's own environment: never a name that could hold a secret. */
 const PASSED_ON = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR', 'LD_LIBRARY_PATH'];
@@ -27,21 +27,31 @@ export function hostEnvironment(
   };
 }
 
-/** Returns the environment of one kernel: HOME is its working directory, and `python` is the interpreter it runs on. */
+/**
+ * Returns the environment of one kernel: HOME is its working directory, and `python` is the interpreter it runs on. `packages` is
+ * a folder of packages that programs which it starts find as well.
+ */
 export function kernelEnvironment(
   server: Environment,
   python: string,
   cwd: string,
   own: Readonly<Record<string, string>>,
+  packages?: string,
 ): Record<string, string> {
-  const path = [dirname(python), server.PATH ?? '/usr/local/bin:/usr/bin:/bin'].join(delimiter);
+  const bins = packages === undefined ? [] : [join(packages, 'bin')];
+  const path = [...bins, dirname(python), server.PATH ?? '/usr/local/bin:/usr/bin:/bin'].join(delimiter);
   return {
     ...pick(server, PASSED_TO_KERNELS),
     LANG: server.LANG ?? 'C.UTF-8',
     PATH: path,
     HOME: cwd,
     ...own,
+    ...(packages === undefined ? {} : { PYTHONPATH: joined(packages, own.PYTHONPATH) }),
   };
+}
+
+function joined(...paths: readonly (string | undefined)[]): string {
+  return paths.filter((path) => path !== undefined && path !== '').join(delimiter);
 }
 
 function pick(server: Environment, names: readonly string[]): Record<string, string> {

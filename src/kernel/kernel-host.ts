@@ -133,7 +133,11 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     const kernel: KernelProcess = new KernelProcess(launch, sink, {
       ...this.#children,
       forkOrder: () =>
-        forkOrder(launch, this.#policy(), kernelEnvironment(environment, python, launch.cwd, launch.env)),
+        forkOrder(
+          launch,
+          this.#policy(),
+          kernelEnvironment(environment, python, launch.cwd, launch.env, launch.packages),
+        ),
       launchTimeoutMs,
       oomWatch: this.#oomWatch,
       limits: this.limits,

@@ -16,6 +16,10 @@ export interface KernelLaunch {
   readonly arguments?: readonly string[];
   readonly cells: readonly { readonly cellId: string; readonly code: string; readonly config: CellConfig }[];
   readonly appOptions: Readonly<Record<string, unknown>>;
+  /** The header of the notebook's file, which may say what packages it needs (PEP 723). */
+  readonly script?: string | undefined;
+  /** A folder of packages that win over those of the Python environment. */
+  readonly packages?: string;
   readonly uiValues?: Readonly<Record<string, unknown>>;
 }
 
@@ -24,6 +28,8 @@ export interface LaunchPhases {
   readonly forkMs: number;
   readonly connectMs: number;
   readonly openMs: number;
+  /** Until the packages were there that the notebook asks for, if it asks for any. */
+  readonly packagesMs?: number;
 }
 
 /** Where one kernel reports. Nothing is called before `startKernel` has returned, nothing after `exited`. */

@@ -65,7 +65,9 @@ export function forkOrder(
     memory: policy.limits.memoryBytes,
     limits: rlimitsOf(policy.limits),
     nice: policy.limits.nice,
-    confine: policy.confinement === null ? null : confineOrder(policy.confinement, policy.limits),
+    packages: launch.packages ?? null,
+    confine:
+      policy.confinement === null ? null : confineOrder(policy.confinement, policy.limits, launch.packages),
   };
 }
 
@@ -96,12 +98,16 @@ export function bareConfinement(
   return { hidden, read, sockets, uid, network: 'least', processes, tmp_mb: 1 };
 }
 
-function confineOrder(confinement: Confinement, { processes }: KernelLimits): Record<string, unknown> {
+function confineOrder(
+  confinement: Confinement,
+  { processes }: KernelLimits,
+  packages: string | undefined,
+): Record<string, unknown> {
   const { hiddenPaths, readPaths, writePaths } = confinement;
   return {
     ...confinementWanted(confinement),
     hidden: hiddenPaths,
-    read: readPaths,
+    read: packages === undefined ? readPaths : [...readPaths, packages],
     write: writePaths,
     processes,
   };

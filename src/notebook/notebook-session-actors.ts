@@ -110,7 +110,13 @@ export class SessionActors {
       arguments: words ?? [],
       cells: live.launchCells(),
       appOptions: serialization.app.options,
+      script: headerOf(serialization.app.options),
       uiValues: serialization.ui_values,
     };
   }
+}
+
+/** Returns the header of the notebook's file, where it has one. */
+function headerOf({ header }: Readonly<Record<string, unknown>>): string | undefined {
+  return typeof header === 'string' ? header : undefined;
 }

@@ -140,6 +140,7 @@ class Forks:
     def run_other(self, order, forked_at, confinement, link):
         import convert
         import engine
+        import installer
         import orders
         import program
         import syntax
@@ -147,6 +148,7 @@ class Forks:
         lives = {
             orders.Convert: convert,
             orders.Engine: engine,
+            orders.Install: installer,
             orders.JudgeSyntax: syntax,
             orders.RunProgram: program,
         }

@@ -6,6 +6,7 @@ calling thread alone. The process has its own session and group (marimo calls se
 and nothing of the zygote's but its memory. Until then its standard error is a file that the zygote reads if it fails.
 """
 
+import importlib
 import os
 import resource
 import signal
@@ -47,6 +48,8 @@ def run(order, forked_at, host_modules, confinement, link):
     syscalls.become_subreaper()
     syscalls.set_dumpable(True)  # the zygote is not; a kernel must own its /proc/self
     warm.seed()
+    if order.packages:
+        add_packages(order.packages)
     forget(host_modules)
     ready = {"token": order.token, "ms": round((time.perf_counter() - forked_at) * 1000, 2)}
     order.app_metadata.cli_args = parse_args(order.app_metadata.argv or [])
@@ -107,6 +110,15 @@ def yield_to_server(nice):
             file.write("1000")
     except OSError:  # no /proc, or a read-only one
         pass
+
+
+def add_packages(folder):
+    """Makes the packages in this folder win over those of the interpreter: for this process here, and for the programs that it
+    starts by PYTHONPATH, which the server sets. What is loaded already stays, so none of it may be in the folder."""
+    at = next((i for i, path in enumerate(sys.path) if path.endswith("site-packages")), len(sys.path))
+    sys.path.insert(at, folder)
+    importlib.invalidate_caches()
+    warm.forget_entry_points()
 
 
 def find_host_modules() -> list[str]:

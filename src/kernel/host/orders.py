@@ -33,6 +33,7 @@ class Fork(Connection, kw_only=True, tag_field="op", tag="fork"):
     # rlimits by name, as in {"DATA": bytes}: DATA counts memory, AS also what is only reserved
     limits: dict[str, int] = {}
     nice: int = 0  # how much processor time it leaves to others, from 0 to 19
+    packages: str | None = None  # a folder of packages that wins over those of this Python
 
     def __post_init__(self):
         for name in self.limits:
@@ -70,6 +71,10 @@ class JudgeSyntax(Connection, kw_only=True, tag_field="op", tag="syntax"):
     """Start a process that says whether code parses; see syntax.py."""
 
 
+class Install(Connection, kw_only=True, tag_field="op", tag="install"):
+    """Starts a process that finds out which packages a notebook needs, or installs them; see installer.py."""
+
+
 class RunProgram(Connection, kw_only=True, tag_field="op", tag="program"):
     """Starts another program, the first of `arguments`; see program.py."""
 
@@ -93,7 +98,7 @@ DIRECTIONS = {("read", "py"), ("read", "ipynb"), ("read", "md")} | {
 }
 ENGINES = ("sqlite", "duckdb", "files")
 MODES = ("probe", "read", "write")
-decode = msgspec.json.Decoder(Fork | Convert | Engine | JudgeSyntax | RunProgram | Signal | Ping).decode
+decode = msgspec.json.Decoder(Fork | Convert | Engine | Install | JudgeSyntax | RunProgram | Signal | Ping).decode
 decode_signal = msgspec.json.Decoder(Signal).decode
 
 

@@ -54,6 +54,14 @@ def cache_entry_points():
     registry.entry_points()
 
 
+def forget_entry_points():
+    """Called in a kernel that has packages of its own."""
+    from marimo._entrypoints import registry
+
+    if hasattr(registry.entry_points, "cache_clear"):
+        registry.entry_points.cache_clear()
+
+
 def import_late():
     for name in LATE_IMPORTS.split():
         __import__(name)

@@ -1,7 +1,7 @@
 """The zygote: one Python process that has marimo loaded and forks a kernel per session. Linux, Python 3.11 or newer.
 
 One JSON document per line:
-  stdin   fork, convert, engine, syntax, program, signal, ping: see orders.py. Its end means that the server is gone, and ends
+  stdin   fork, convert, engine, syntax, install, program, signal, ping: see orders.py. Its end means that the server is gone, and ends
           every kernel.
   stdout  {"op":"hello","marimo","python","supported","missing","threads","confinement","pid","ms"}
           {"op":"preloaded","libraries":[…],"threads","pid","ms"}   the next generation has the libraries; forks work since
@@ -219,6 +219,7 @@ def main():
         import convert  # noqa: F401  found before sys.path changes
         import engine  # noqa: F401
         import graph_scans
+        import installer  # noqa: F401
         import interrupts
         import kernel_process
         import markdown_cells

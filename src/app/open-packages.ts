@@ -1,0 +1,53 @@
+/** Opens what gives notebooks the packages that they ask for, and returns what starts their kernels. */
+import type { Config } from '#src/config.ts';
+import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import type { Log } from '#src/core/log.ts';
+import { createEgress, isLoopbackHost } from '#src/datasource/egress/egress.ts';
+import { IndexProxy } from '#src/packages/index-proxy.ts';
+import { KernelsWithPackages } from '#src/packages/kernels-with-packages.ts';
+import { PackageInstaller } from '#src/packages/package-installer.ts';
+import { PackageSets } from '#src/packages/package-sets.ts';
+import type { Prerequisites } from '#src/prerequisites.ts';
+
+interface PackagesOptions {
+  readonly config: Config;
+  readonly log: Log;
+  readonly prerequisites: Prerequisites;
+  readonly ownPorts: () => readonly number[];
+}
+
+/** Returns what starts kernels with their packages; `stack` takes ownership of what has to be closed. */
+export function openPackages(
+  { config, log, prerequisites, ownPorts }: PackagesOptions,
+  stack: AsyncDisposableStack,
+): KernelsWithPackages {
+  const { host, plainHost, directory } = prerequisites;
+  stack.use(plainHost);
+  const egress = createEgress({
+    listenHost: config.host,
+    ownPorts,
+    allow: allowedTargets(config),
+  });
+  const installer = new PackageInstaller({
+    host,
+    python: config.python,
+    index: config.packageIndex,
+    openProxy: () =>
+      IndexProxy.open(config.packageIndex, (target, port, signal) => egress.admit(target, port, signal)),
+  });
+  const sets = config.packages
+    ? new PackageSets({
+        root: directory.packagesPath,
+        installer,
+        maxBytes: config.packagesMaxMb * 2 ** 20,
+        log,
+      })
+    : undefined;
+  return new KernelsWithPackages({ host, plainHost: () => plainHost.ready(), sets, log });
+}
+
+/** The operator has named the index, so it may be reached wherever it is; all else as the egress rules say. */
+function allowedTargets({ host, egressAllow, packageIndex }: Config): readonly string[] | undefined {
+  if (egressAllow === undefined && isLoopbackHost(host)) return undefined;
+  return [...(egressAllow ?? []), new URL(packageIndex).hostname.replace(/^\[|\]$/g, '')];
+}

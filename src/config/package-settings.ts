@@ -1,0 +1,28 @@
+import { boolean, httpUrl, integer } from './kinds.ts';
+import { setting } from './setting.ts';
+
+/** Packages that notebooks ask for. In the order of the documentation. */
+export const PACKAGE_SETTINGS = {
+  packages: setting({
+    env: 'TROUPE_PACKAGES',
+    kind: boolean,
+    default: 'true',
+    description:
+      'Whether the packages that a notebook asks for in its script metadata (PEP 723) are installed when it is opened. Without, notebooks have the packages of the Python environment of kernels only.',
+  }),
+  packageIndex: setting({
+    env: 'TROUPE_PACKAGE_INDEX',
+    kind: httpUrl,
+    default: 'https://pypi.org/simple',
+    description:
+      'The index from which packages are installed (PEP 503). It and the files that it names are reached as far as the egress rules allow.',
+  }),
+  packagesMaxMb: setting({
+    env: 'TROUPE_PACKAGES_MAX_MB',
+    kind: integer(0, 16_777_216),
+    default: '20480',
+    unit: 'MiB',
+    description:
+      'Most that all installed packages take on the disk. Beyond it those that no session uses are removed, least recently used first; 0 means no limit.',
+  }),
+} as const;

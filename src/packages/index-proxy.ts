@@ -1,0 +1,128 @@
+/**
+ * The way from an installer to the package index: an HTTP proxy on loopback that only the holder of its password uses. It
+ * connects to what the egress rules of this server allow, resolves names itself, and reaches nothing else. Disposing closes it
+ * with every connection.
+ */
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** A checked way to one server. */
+export interface IndexRoute extends Disposable {
+  connect(): Socket;
+}
+
+/** Checks a target. Rejects when it may not be reached, or cannot be found. */
+export type AdmitTarget = (host: string, port: number, signal: AbortSignal) => Promise<IndexRoute>;
+
+const ADMIT_TIMEOUT_MS = 15_000;
+
+export class IndexProxy implements AsyncDisposable {
+  readonly port: number;
+  readonly #server: ReturnType<typeof createServer>;
+  readonly #password = randomBytes(24).toString('hex');
+  readonly #admit: AdmitTarget;
+  readonly #index: string;
+  readonly #routes = new Set<IndexRoute>();
+  #refusal: string | undefined;
+
+  private constructor(
+    server: ReturnType<typeof createServer>,
+    port: number,
+    index: string,
+    admit: AdmitTarget,
+  ) {
+    this.#server = server;
+    this.port = port;
+    this.#index = index;
+    this.#admit = admit;
+    server.on('connect', (request, socket: Socket, head) => void this.#tunnel(request, socket, head));
+    server.on('request', (request, response) => void this.#forward(request, response));
+  }
+
+  static async open(index: string, admit: AdmitTarget): Promise<IndexProxy> {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('The proxy has no port.');
+    return new IndexProxy(server, address.port, index, admit);
+  }
+
+  /** With the password in it: for the environment of the installer, and for nothing else. */
+  get url(): string {
+    return `http://troupe:${this.#password}@127.0.0.1:${this.port}`;
+  }
+
+  /** Why the index could not be reached, and what to do; undefined when it could, or was not asked. */
+  get refusal(): string | undefined {
+    return this.#refusal;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const route of this.#routes) route[Symbol.dispose]();
+    this.#server.closeAllConnections();
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+
+  async #tunnel(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    socket.on('error', () => {});
+    const target = new URL(`http://${request.url ?? ''}`);
+    const port = Number(target.port || (request.url?.endsWith(':80') ? 80 : 443));
+    const upstream = this.#isOurs(request) ? await this.#connect(target.hostname, port) : undefined;
+    if (upstream === undefined) {
+      socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n');
+      return;
+    }
+    socket.on('close', () => upstream.destroy());
+    upstream.on('close', () => socket.destroy());
+    upstream.write(head);
+    socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+    upstream.pipe(socket).pipe(upstream);
+  }
+
+  /** An index that is reached without TLS, as on loopback. */
+  async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const target = URL.canParse(request.url ?? '') ? new URL(request.url ?? '') : undefined;
+    const upstream =
+      target?.protocol === 'http:' && this.#isOurs(request)
+        ? await this.#connect(target.hostname, Number(target.port || 80))
+        : undefined;
+    if (target === undefined || upstream === undefined) {
+      response.writeHead(403).end();
+      return;
+    }
+    const { 'proxy-authorization': _, ...headers } = request.headers;
+    const path = `${target.pathname}${target.search}`;
+    const outgoing = forward({ method: request.method, path, headers, createConnection: () => upstream });
+    outgoing.on('response', (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    outgoing.on('error', () => response.destroy());
+    request.pipe(outgoing);
+  }
+
+  async #connect(host: string, port: number): Promise<Socket | undefined> {
+    const plain = host.replace(/^\[|\]$/g, '');
+    try {
+      const route = await this.#admit(plain, port, AbortSignal.timeout(ADMIT_TIMEOUT_MS));
+      this.#routes.add(route);
+      const socket = route.connect();
+      await once(socket, 'connect');
+      return socket;
+    } catch {
+      this.#refusal ??=
+        `The package index ${this.#index} cannot be reached from this server (${plain}:${port}). Check its network and the ` +
+        'egress rules (TROUPE_EGRESS_ALLOW), name an index that it reaches with TROUPE_PACKAGE_INDEX, or install the packages into ' +
+        'the Python environment of kernels and set TROUPE_PACKAGES=false.';
+      return undefined;
+    }
+  }
+
+  #isOurs({ headers }: IncomingMessage): boolean {
+    const expected = Buffer.from(`Basic ${Buffer.from(`troupe:${this.#password}`).toString('base64')}`);
+    const given = Buffer.from(headers['proxy-authorization'] ?? '');
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * Starts kernels with the packages that their notebooks ask for: those that need none at once, the others when the packages are
+ * there. Where packages replace what the kernel host has loaded already, such as another pandas, the kernel is forked from a
+ * second host, which has only marimo loaded; it is started when it is first needed.
+ */
+import type { Log } from '#src/core/log.ts';
+import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
+import { PackageFailure } from './package-failure.ts';
+import type { PackageSet, PackageSets } from './package-sets.ts';
+import { WaitingKernel } from './waiting-kernel.ts';
+
+interface KernelStarter {
+  startKernel(launch: KernelLaunch, sink: KernelSink): Kernel;
+}
+
+export interface KernelsWithPackagesOptions {
+  readonly host: KernelStarter;
+  /** Resolves with a host that has only marimo loaded. */
+  readonly plainHost: () => Promise<KernelStarter>;
+  /** Undefined: no packages may be installed. */
+  readonly sets: PackageSets | undefined;
+  readonly log: Pick<Log, 'info'>;
+}
+
+export class KernelsWithPackages implements KernelStarter {
+  readonly #options: KernelsWithPackagesOptions;
+
+  constructor(options: KernelsWithPackagesOptions) {
+    this.#options = options;
+  }
+
+  startKernel(launch: KernelLaunch, sink: KernelSink): Kernel {
+    const { host, sets } = this.#options;
+    const { script = '' } = launch;
+    if (sets === undefined || !script.includes('# /// script')) return host.startKernel(launch, sink);
+    return new WaitingKernel(launch.id, sink, (own) => this.#start(launch, own, sets, script));
+  }
+
+  async #start(launch: KernelLaunch, sink: KernelSink, sets: PackageSets, script: string): Promise<Kernel> {
+    const { host, plainHost, log } = this.#options;
+    const startedAt = performance.now();
+    const set = await sets.obtain(script, (text) => log.info({ sessionId: launch.id }, text));
+    if (set === null) return host.startKernel(launch, sink);
+    try {
+      const starter = set.replaces ? await plainHost() : host;
+      const packagesMs = Math.round(performance.now() - startedAt);
+      return starter.startKernel({ ...launch, packages: set.path }, releasing(set, sink, packagesMs));
+    } catch (error) {
+      set[Symbol.dispose]();
+      throw error instanceof PackageFailure ? error : new PackageFailure(String(error));
+    }
+  }
+}
+
+/** Releases the set when the kernel has ended, and adds how long it took to have it. */
+function releasing(set: PackageSet, sink: KernelSink, packagesMs: number): KernelSink {
+  return {
+    ready: (info) => sink.ready({ ...info, phases: { ...info.phases, packagesMs } }),
+    messages: (batch) => sink.messages(batch),
+    exited: (exit) => {
+      set[Symbol.dispose]();
+      sink.exited(exit);
+    },
+  };
+}

@@ -1,0 +1,140 @@
+/**
+ * Asks children of the kernel host (src/kernel/host/installer.py) which packages a notebook lacks, and to install them. A
+ * child that plans is confined like a conversion. One that installs also writes the folder that it fills, and connects to
+ * the proxy of this server and to nothing else.
+ */
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { ChildEnd, ChildStarter } from '#src/kernel/confined-child.ts';
+import { encodeFrame } from '#src/kernel/frame-decoder.ts';
+import { asList, asRecord, asText, isRecord } from '#src/kernel/json-shape.ts';
+import { bareConfinement } from '#src/kernel/launch-order.ts';
+import type { IndexProxy } from './index-proxy.ts';
+import { PackageFailure } from './package-failure.ts';
+
+/** What a notebook lacks. */
+export interface PackagePlan {
+  /** In a normal form; empty when nothing is missing. */
+  readonly requirements: readonly string[];
+  /** Names exactly these requirements on exactly this Python and index. */
+  readonly key: string;
+  /** What is not as the notebook asks for, in sentences. */
+  readonly notes: readonly string[];
+}
+
+/** What was installed. */
+export interface Installation {
+  readonly packages: readonly (readonly [name: string, version: string])[];
+  /** Whether some of them are other versions of what the server's own environment has. */
+  readonly replaces: boolean;
+}
+
+export interface PackageInstallerOptions {
+  readonly host: ChildStarter;
+  /** The interpreter of kernels. */
+  readonly python: string;
+  /** The address of the index (PEP 503). */
+  readonly index: string;
+  /** Opens the way to the index for one installation. */
+  readonly openProxy: () => Promise<IndexProxy>;
+}
+
+type Progress = (text: string) => void;
+
+const QUESTION = 1;
+const PLAN_TIMEOUT_MS = 30_000;
+const INSTALL_TIMEOUT_MS = 15 * 60_000;
+/** uv has some threads for each processor. */
+const MAX_PROCESSES = 512;
+const SYSTEM_FOLDERS = ['/usr/local/bin', '/usr/bin'];
+
+export class PackageInstaller {
+  readonly #options: PackageInstallerOptions;
+
+  constructor(options: PackageInstallerOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves with what a notebook with this script metadata lacks. Rejects with a `PackageFailure`. */
+  async plan(script: string): Promise<PackagePlan> {
+    const answer = await this.#ask({ step: 'plan', script, index: this.#options.index }, PLAN_TIMEOUT_MS);
+    return {
+      requirements: asList(answer.requirements, asText, 'requirements'),
+      key: asText(answer.key, 'key'),
+      notes: asList(answer.notes, asText, 'notes'),
+    };
+  }
+
+  /** Installs into `folder/site`; the folder exists and is empty. Rejects with a `PackageFailure`. */
+  async install(requirements: readonly string[], folder: string, progress: Progress): Promise<Installation> {
+    const { python, index, openProxy } = this.#options;
+    const uv = [dirname(python), ...SYSTEM_FOLDERS].map((one) => join(one, 'uv')).find(existsSync);
+    if (uv === undefined)
+      throw new PackageFailure(
+        'Packages cannot be installed, because uv is missing. Run `npm run setup`, or install uv beside the interpreter of kernels.',
+      );
+    await using proxy = await openProxy();
+    const question = { step: 'install', requirements, folder, uv, index, proxy: proxy.url };
+    try {
+      const answer = await this.#ask(question, INSTALL_TIMEOUT_MS, progress, { folder, port: proxy.port });
+      return {
+        packages: asList(answer.packages, asPackage, 'packages'),
+        replaces: answer.replaces === true,
+      };
+    } catch (error) {
+      throw proxy.refusal === undefined ? error : new PackageFailure(proxy.refusal);
+    }
+  }
+
+  #ask(
+    question: Readonly<Record<string, unknown>>,
+    timeoutMs: number,
+    progress: Progress = () => {},
+    writes?: { readonly folder: string; readonly port: number },
+  ): Promise<Readonly<Record<string, unknown>>> {
+    return new Promise((resolve, reject) => {
+      const end = (act: () => void) => {
+        clearTimeout(timeout);
+        child[Symbol.dispose]();
+        act();
+      };
+      const fail = (reason: string) => end(() => reject(new PackageFailure(reason)));
+      const timeout = setTimeout(() => fail('Installing the packages took too long.'), timeoutMs);
+      const child = this.#options.host.startChild(
+        (confinement) => {
+          const bare = bareConfinement(confinement, { processes: MAX_PROCESSES });
+          if (bare === null || writes === undefined) return { op: 'install', confine: bare };
+          const { folder, port } = writes;
+          // Not the user of kernels: nothing that is installed runs here, and the folder stays the server's.
+          const more = { write: [folder], network: 'open', tcp_ports: [port], uid: null };
+          return { op: 'install', confine: { ...bare, ...more } };
+        },
+        {
+          received: (values) => {
+            for (const value of values) {
+              const message = asRecord(value, 'the message');
+              if (message.op === 'install-ready') child.send(encodeFrame(QUESTION, question));
+              else if (message.op === 'install-progress') progress(asText(message.text, 'text'));
+              else if (message.op !== 'install-done') continue;
+              else if (message.ok === true) end(() => resolve(message));
+              else fail(asText(message.error, 'error'));
+            }
+          },
+          ended: (childEnd) => fail(describeEnd(childEnd)),
+        },
+      );
+    });
+  }
+}
+
+function asPackage(value: unknown): [string, string] {
+  const [name, version] = asList(value, asText, 'a package');
+  return [name ?? '', version ?? ''];
+}
+
+function describeEnd(end: ChildEnd): string {
+  if (end.kind === 'broken' || end.kind === 'refused' || end.kind === 'unavailable')
+    return `The installer failed: ${end.reason}.`;
+  const words = end.kind === 'ended' && isRecord(end.process) ? String(end.process.words ?? '') : '';
+  return `The installer ended without an answer${words === '' ? '' : `: ${words.slice(-500)}`}.`;
+}

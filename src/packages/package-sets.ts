@@ -1,0 +1,190 @@
+/**
+ * Sets of installed packages, one folder for each list of requirements: made once however many sessions ask for it, shared by
+ * them, and only read from then on. A set survives restarts. What a crash left half made is removed at start, and what nobody
+ * uses is removed, least recently used first, when all sets together are larger than they may be.
+ */
+import { mkdirSync, readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
+import { lstat, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Log } from '#src/core/log.ts';
+import { PackageFailure } from './package-failure.ts';
+import type { Installation, PackageInstaller, PackagePlan } from './package-installer.ts';
+
+/** A set, which stays until it is released. */
+export interface PackageSet extends Disposable {
+  /** The folder that Python finds the packages in. */
+  readonly path: string;
+  /** Whether some of them are other versions of what the server's own environment has. */
+  readonly replaces: boolean;
+}
+
+export interface PackageSetsOptions {
+  readonly root: string;
+  readonly installer: Pick<PackageInstaller, 'plan' | 'install'>;
+  /** Of all sets together, in bytes; 0 means no limit. */
+  readonly maxBytes: number;
+  readonly log: Pick<Log, 'info' | 'warn'>;
+}
+
+interface Manifest extends Installation {
+  readonly requirements: readonly string[];
+  readonly bytes: number;
+}
+
+const MANIFEST = 'manifest.json';
+const UNFINISHED = '.making-';
+/** A list that could not be installed is not tried again for so long, so that a session which tries to start again waits for nobody. */
+const RETRY_AFTER_MS = 60_000;
+const MAX_PLANS = 1000;
+
+export class PackageSets {
+  readonly #options: PackageSetsOptions;
+  readonly #plans = new Map<string, Promise<PackagePlan>>();
+  readonly #making = new Map<string, Promise<Manifest>>();
+  readonly #failures = new Map<string, { readonly error: PackageFailure; readonly until: number }>();
+  readonly #users = new Map<string, number>();
+
+  /** Removes what an earlier server left half made. */
+  constructor(options: PackageSetsOptions) {
+    this.#options = options;
+    mkdirSync(options.root, { recursive: true, mode: 0o700 });
+    for (const name of readdirSync(options.root))
+      if (name.startsWith(UNFINISHED)) void rm(join(options.root, name), { recursive: true, force: true });
+  }
+
+  /**
+   * Resolves with the packages that a notebook with this script metadata needs in addition to the server's own environment;
+   * null when it needs none. Rejects with a `PackageFailure`. `progress` hears what is being done, if anything is.
+   */
+  async obtain(script: string, progress: (text: string) => void): Promise<PackageSet | null> {
+    const { requirements, key } = await this.#plan(script);
+    if (requirements.length === 0) return null;
+    this.#users.set(key, (this.#users.get(key) ?? 0) + 1);
+    let isReleased = false;
+    const release = () => {
+      if (isReleased) return;
+      isReleased = true;
+      const left = (this.#users.get(key) ?? 1) - 1;
+      if (left > 0) this.#users.set(key, left);
+      else this.#users.delete(key);
+    };
+    try {
+      const { replaces } = await this.#made(key, requirements, progress);
+      return { path: join(this.#folder(key), 'site'), replaces, [Symbol.dispose]: release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  #plan(script: string): Promise<PackagePlan> {
+    const known = this.#plans.get(script);
+    if (known !== undefined) return known;
+    const plan = this.#options.installer.plan(script);
+    this.#plans.set(script, plan);
+    const [oldest] = this.#plans.keys();
+    if (this.#plans.size > MAX_PLANS && oldest !== undefined) this.#plans.delete(oldest);
+    plan.catch(() => this.#plans.delete(script));
+    return plan;
+  }
+
+  #made(key: string, requirements: readonly string[], progress: (text: string) => void): Promise<Manifest> {
+    const underWay = this.#making.get(key);
+    if (underWay !== undefined) return underWay;
+    const known = this.#read(key);
+    if (known !== undefined) return Promise.resolve(known);
+    const failed = this.#failures.get(key);
+    if (failed !== undefined && failed.until > performance.now()) return Promise.reject(failed.error);
+    const making = this.#make(key, requirements, progress).finally(() => this.#making.delete(key));
+    this.#making.set(key, making);
+    making.catch((error: unknown) => {
+      if (error instanceof PackageFailure)
+        this.#failures.set(key, { error, until: performance.now() + RETRY_AFTER_MS });
+    });
+    return making;
+  }
+
+  async #make(
+    key: string,
+    requirements: readonly string[],
+    progress: (text: string) => void,
+  ): Promise<Manifest> {
+    const { root, installer, log } = this.#options;
+    const folder = join(root, `${UNFINISHED}${key}`);
+    const startedAt = performance.now();
+    await rm(folder, { recursive: true, force: true });
+    mkdirSync(folder, { mode: 0o700 });
+    try {
+      const installed = await installer.install(requirements, folder, progress);
+      const bytes = await sizeOf(folder);
+      const manifest = { requirements, ...installed, bytes };
+      writeFileSync(join(folder, MANIFEST), JSON.stringify(manifest), { flush: true });
+      renameSync(folder, this.#folder(key));
+      const durationMs = Math.round(performance.now() - startedAt);
+      log.info({ packages: installed.packages.length, bytes, durationMs }, 'packages were installed');
+      await this.#removeUnused(key);
+      return manifest;
+    } catch (error) {
+      await rm(folder, { recursive: true, force: true });
+      log.warn({ err: error }, 'packages could not be installed');
+      throw error instanceof PackageFailure
+        ? error
+        : new PackageFailure('The packages could not be installed; the log of the server says why.');
+    }
+  }
+
+  /** Returns the manifest of a set and notes that it is used; undefined when there is no such set. */
+  #read(key: string): Manifest | undefined {
+    const path = join(this.#folder(key), MANIFEST);
+    try {
+      const manifest = JSON.parse(readFileSync(path, 'utf8')) as Manifest;
+      const now = new Date();
+      utimesSync(path, now, now);
+      return manifest;
+    } catch {
+      return undefined; // there is none
+    }
+  }
+
+  async #removeUnused(newest: string): Promise<void> {
+    const { root, maxBytes, log } = this.#options;
+    if (maxBytes === 0) return;
+    const sets = (await readdir(root)).filter((name) => !name.startsWith('.'));
+    const found = await Promise.all(
+      sets.map(async (key) => {
+        const bytes = this.#bytesOf(key);
+        const { mtimeMs } = await stat(join(root, key, MANIFEST)).catch(() => ({ mtimeMs: 0 }));
+        return { key, bytes, usedAt: mtimeMs };
+      }),
+    );
+    let total = found.reduce((sum, { bytes }) => sum + bytes, 0);
+    for (const { key, bytes } of found.sort((a, b) => a.usedAt - b.usedAt)) {
+      if (total <= maxBytes) return;
+      if (key === newest || this.#users.has(key)) continue;
+      // Renamed first: a set that is half removed must not be taken for a whole one after a crash.
+      renameSync(this.#folder(key), join(root, `${UNFINISHED}${key}`));
+      await rm(join(root, `${UNFINISHED}${key}`), { recursive: true, force: true });
+      total -= bytes;
+      log.info({ bytes }, 'packages that nobody uses were removed');
+    }
+  }
+
+  #bytesOf(key: string): number {
+    try {
+      return (JSON.parse(readFileSync(join(this.#folder(key), MANIFEST), 'utf8')) as Manifest).bytes;
+    } catch {
+      return 0; // it is being removed
+    }
+  }
+
+  #folder(key: string): string {
+    return join(this.#options.root, key);
+  }
+}
+
+async function sizeOf(folder: string): Promise<number> {
+  let bytes = 0;
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) bytes += (await lstat(join(entry.parentPath, entry.name))).size;
+  return bytes;
+}

@@ -1,0 +1,94 @@
+/** A kernel whose process is started later. Until then it can be ended, and nothing else can be asked of it. */
+import type { Kernel, KernelSink } from '#src/kernel/kernel.ts';
+import { PackageFailure } from './package-failure.ts';
+
+export class WaitingKernel implements Kernel {
+  readonly id: string;
+  readonly #sink: KernelSink;
+  #kernel: Kernel | undefined;
+  #isPaused = false;
+  #isOver = false;
+
+  /** `start` resolves with the kernel, which reports to the sink that it is given. */
+  constructor(id: string, sink: KernelSink, start: (sink: KernelSink) => Promise<Kernel>) {
+    this.id = id;
+    this.#sink = sink;
+    start({
+      ready: (info) => sink.ready(info),
+      messages: (batch) => sink.messages(batch),
+      exited: (exit) => this.#end(exit),
+    }).then(
+      (kernel) => {
+        this.#kernel = kernel;
+        if (this.#isOver) kernel.kill();
+        else if (this.#isPaused) kernel.pause();
+      },
+      (error: unknown) => {
+        const message =
+          error instanceof PackageFailure ? error.message : `The kernel did not start: ${error}`;
+        this.#end({ cause: 'kernel_start_failed', code: null, signal: null, message });
+      },
+    );
+  }
+
+  get pid(): number | null {
+    return this.#kernel?.pid ?? null;
+  }
+
+  get inFlight(): number | null {
+    return this.#kernel?.inFlight ?? null;
+  }
+
+  execute(request: Parameters<Kernel['execute']>[0]): number {
+    return this.#started().execute(request);
+  }
+  configure(configs: Parameters<Kernel['configure']>[0]): number {
+    return this.#started().configure(configs);
+  }
+  scratchpad(request: Parameters<Kernel['scratchpad']>[0]): number {
+    return this.#started().scratchpad(request);
+  }
+  findErrors(request: Parameters<Kernel['findErrors']>[0]): number {
+    return this.#started().findErrors(request);
+  }
+  answerCall(id: number, json: readonly (string | Uint8Array)[]): void {
+    this.#kernel?.answerCall(id, json);
+  }
+  interrupt(): boolean {
+    return this.#kernel?.interrupt() ?? false;
+  }
+
+  kill(): void {
+    if (this.#kernel !== undefined) this.#kernel.kill();
+    else this.#endSoon('kernel_killed', 'The server killed the kernel.');
+  }
+  stop(): void {
+    if (this.#kernel !== undefined) this.#kernel.stop();
+    else this.#endSoon('stopped', 'The kernel was stopped.');
+  }
+  pause(): void {
+    this.#isPaused = true;
+    this.#kernel?.pause();
+  }
+  resume(): void {
+    this.#isPaused = false;
+    this.#kernel?.resume();
+  }
+
+  #started(): Kernel {
+    if (this.#kernel === undefined)
+      throw new Error(`Kernel ${this.id} was given a command before it was ready.`);
+    return this.#kernel;
+  }
+
+  /** Not in the caller's turn, as with a kernel that has a process. */
+  #endSoon(cause: 'kernel_killed' | 'stopped', message: string): void {
+    queueMicrotask(() => this.#end({ cause, code: null, signal: null, message }));
+  }
+
+  #end(exit: Parameters<KernelSink['exited']>[0]): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#sink.exited(exit);
+  }
+}
