@@ -62,6 +62,8 @@ test('with nothing set, every setting has its default', (t) => {
     keyringFile: join(cwd, '.troupe', 'keyring.json'),
     egressAllow: undefined,
     maxFileMb: 1024,
+    workspaceFilesMb: 0,
+    workspaceMaxFiles: 0,
     maxConnections: 0,
     maxSessions: 0,
     idleTimeoutS: 0,
