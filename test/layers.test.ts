@@ -59,7 +59,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/console': { values: ['src/client'], types: ['src/wire'] },
   'src/config': { values: ['src/core'], types: ['src/config.ts'] },
   'src/config.ts': { values: ['src/config', 'src/core'] },
-  'src/client': { values: [], types: ['src/core', 'src/wire'] },
+  'src/client': { values: [], types: ['src/wire'] },
   // Backups, their restoration and verification.
   'src/maintenance': { values: ['src/core', 'storage'] },
   // Looks at a machine as the server would use it.

@@ -1,11 +1,16 @@
 /** Sends the client's requests: one request in, a decoded response or a typed error out. It does not retry. */
-import type { Secret } from '#src/core/secret.ts';
 import { ApiError, ConnectionError } from './api-error.ts';
+
+/** A value that is shown only when it is asked for. */
+interface Revealable {
+  reveal(): string;
+}
 
 export interface ClientOptions {
   /** The address of the server, without `/api/v3`. */
   readonly baseUrl: string;
-  readonly accessToken?: string | Secret | undefined;
+  /** As text, or wrapped so that it is not printed by accident. */
+  readonly accessToken?: string | Revealable | undefined;
   readonly workspaceId?: string | undefined;
   /** Sends the requests. Defaults to the global `fetch`, which reuses connections. */
   readonly fetch?: typeof fetch;
