@@ -27,7 +27,7 @@ interface RunOptions {
 }
 
 /** `troupe run`: runs a notebook and shows what happens. */
-export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, connect, wantsJson }) => {
+export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, env, connect, wantsJson }) => {
   const command = program
     .command('run')
     .summary('run a notebook or a notebook file, and show what happens')
@@ -74,7 +74,7 @@ export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, con
     )
     .option(
       '-o, --output <file>',
-      'write the executed notebook: .html, .ipynb, .md or .py; may be repeated',
+      'write the executed notebook: .html, .pdf, .ipynb, .md or .py; may be repeated',
       append,
       [],
     )
@@ -108,6 +108,7 @@ export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, con
             takeImports: options.withImports === true,
             fetch: options.fetch,
             reports: options.output,
+            searchPath: env.PATH,
             frontEnd: options.frontEnd,
           });
           if (wantsJson(cmd)) printJson(terminal, finished);

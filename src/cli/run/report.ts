@@ -7,13 +7,14 @@ import type { Notebook } from '#src/wire/notebook.ts';
 import type { Run } from '#src/wire/run.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import { staticPage } from '../show/static-page.ts';
+import { findBrowser, printPdf } from './pdf.ts';
 
 const FRONT_ENDS = ['none', 'server', 'cdn'] as const;
 
 /** Where an HTML file has its front end: in none, a static page, or loaded from the server or a public CDN. */
 export type FrontEnd = (typeof FRONT_ENDS)[number];
 
-const FORMATS = { '.html': 'html', '.ipynb': 'ipynb', '.md': 'md', '.py': 'py' } as const;
+const FORMATS = { '.html': 'html', '.pdf': 'pdf', '.ipynb': 'ipynb', '.md': 'md', '.py': 'py' } as const;
 
 /** A file that was written. */
 export interface WrittenReport {
@@ -25,6 +26,8 @@ export interface WrittenReport {
 export interface ReportRequest {
   readonly client: Client;
   readonly cwd: string;
+  /** Where programs are looked for. */
+  readonly searchPath: string | undefined;
   readonly report: string;
   readonly frontEnd: FrontEnd | undefined;
   readonly notebook: Notebook;
@@ -39,9 +42,9 @@ export function frontEndOption(): Option {
   ).choices(FRONT_ENDS);
 }
 
-/** Throws `CommandFailure` when there is no such format. */
-export function checkReport(name: string): void {
-  formatOf(name);
+/** Throws `CommandFailure` when there is no such format, or this machine cannot make it. */
+export function checkReport(name: string, searchPath: string | undefined): void {
+  if (formatOf(name) === 'pdf') findBrowser(searchPath);
 }
 
 /** Writes the notebook as the run has left it. Resolves with the path and the size of the file. */
@@ -50,9 +53,10 @@ export async function writeReport(request: ReportRequest): Promise<WrittenReport
   const format = formatOf(report);
   const path = resolve(cwd, report);
   let bytes: Uint8Array;
-  if (format === 'html' && frontEnd === 'none') {
+  if (format === 'pdf' || (format === 'html' && frontEnd === 'none')) {
     const asset = async (assetId: string) => (await client.runs.asset(run.id, assetId)).bytes;
-    bytes = Buffer.from(await staticPage(notebook, run, asset));
+    const page = await staticPage(notebook, run, asset);
+    bytes = format === 'pdf' ? await printPdf(findBrowser(request.searchPath), page) : Buffer.from(page);
   } else {
     const options = format === 'html' && frontEnd !== 'none' ? { frontEnd } : {};
     bytes = (await client.notebooks.export(notebook.id, format, options)).bytes;
@@ -64,10 +68,8 @@ export async function writeReport(request: ReportRequest): Promise<WrittenReport
 function formatOf(name: string): (typeof FORMATS)[keyof typeof FORMATS] {
   const ending = extname(name).toLowerCase();
   if (Object.hasOwn(FORMATS, ending)) return FORMATS[ending as keyof typeof FORMATS];
-  const advice =
-    ending === '.pdf' ? ' Write an .html file, which is made for printing, and print it from a browser.' : '';
   throw new CommandFailure(
-    `${name} cannot be written: the name must end in .html, .ipynb, .md or .py.${advice}`,
+    `${name} cannot be written: the name must end in .html, .pdf, .ipynb, .md or .py.`,
     EXIT.usage,
   );
 }

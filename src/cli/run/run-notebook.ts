@@ -41,6 +41,8 @@ export interface RunNotebookOptions extends RunFiles {
   readonly outputDir: string | undefined;
   /** Files to write the executed notebook to. */
   readonly reports: readonly string[];
+  /** Where programs are looked for, as in `PATH`. */
+  readonly searchPath: string | undefined;
   /** Where an HTML file has its front end. */
   readonly frontEnd: FrontEnd | undefined;
 }
@@ -63,7 +65,7 @@ export async function runNotebook(options: RunNotebookOptions): Promise<Finished
   const line = new LiveLine(terminal, () => activity());
   const shown = options.quiet ? muted(line.terminal) : line.terminal;
   try {
-    for (const report of options.reports) checkReport(report);
+    for (const report of options.reports) checkReport(report, options.searchPath);
     const { notebook, isImported, how } = await findNotebook(options);
     const request = await orElse(
       () =>

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'node:test';
+import { findBrowser, printPdf } from '#src/cli/run/pdf.ts';
+import { troupe } from './captured-terminal.ts';
+import { Shell } from './troupe-process.ts';
+
+const shell = new Shell(test);
+const programs = join(shell.cwd, 'programs');
+mkdirSync(programs);
+
+/** Stands in for a browser: its PDF is what it saw of the machine, and whether the page was what it was to print. */
+function standIn(script: string): string {
+  const file = join(programs, 'chromium');
+  writeFileSync(file, `#!/bin/sh\n${script}\n`);
+  chmodSync(file, 0o755);
+  return findBrowser(programs);
+}
+
+const canShutIn =
+  spawnSync('unshare', ['--user', '--map-root-user', '--mount', '--net', 'true']).status === 0;
+
+test('the browser sees the page and the system, and neither files of ours nor a network; elsewhere nothing is printed', async () => {
+  const browser = standIn(
+    [
+      'exec > /page/report.pdf 2>&1',
+      'cat /page/report.html; echo',
+      `ls / | tr '\\n' ' '; echo`,
+      `cat ${shell.cwd}/secret; ls /home /root /var /etc/passwd`,
+      'tail -n +3 /proc/net/dev; ls -d /proc/[0-9]*/root/home',
+      'touch /usr/written /outside; echo x > "$0"',
+      'env',
+    ].join('\n'),
+  );
+  writeFileSync(join(shell.cwd, 'secret'), 'found it');
+  const printing = printPdf(browser, '<p>the page</p>');
+  if (!canShutIn) {
+    await assert.rejects(printing, /cannot be kept from files and network/);
+    return;
+  }
+  const seen = Buffer.from(await printing).toString('utf8');
+  assert.match(seen, /^<p>the page<\/p>$/m);
+  assert.doesNotMatch(seen, /found it|SERVICE_|troupe-pdf/);
+  for (const place of ['/home', '/root', '/var', '/etc/passwd', `${shell.cwd}/secret`])
+    assert.ok(
+      seen.includes(`${place}'`) || seen.includes(`${place}: No such file`),
+      `${place} is not there:\n${seen}`,
+    );
+  assert.doesNotMatch(seen, /eth0|wlan|enp/);
+  assert.match(seen, /\/usr\/written.*Read-only/);
+  assert.equal(
+    readdirSync(tmpdir()).some((name) => name.startsWith('troupe-pdf-')),
+    false,
+    'nothing is left',
+  );
+});
+
+test('a browser that prints nothing fails with a word for it', async () => {
+  await assert.rejects(printPdf(standIn('exit 0'), ''), /was not made: .*print it from a browser/);
+});
+
+test('a run that is to write a PDF is refused before it begins where there is no browser, or another ending', async () => {
+  const env = {
+    SERVICE_BASE_URL: 'http://127.0.0.1:1',
+    SERVICE_ACCESS_TOKEN: 'x',
+    SERVICE_WORKSPACE_ID: 'ws_home',
+  };
+  const none = await troupe(['run', 'x.py', '-o', 'x.pdf'], { env: { ...env, PATH: '/nowhere' } });
+  assert.deepEqual([none.exitCode, /Install one, or write an \.html/.test(none.err)], [2, true], none.err);
+  const odd = await troupe(['run', 'x.py', '-o', 'x.docx'], { env });
+  assert.deepEqual([odd.exitCode, /must end in \.html, \.pdf/.test(odd.err)], [2, true], odd.err);
+});
+
+const installed = (() => {
+  try {
+    return findBrowser(process.env.PATH);
+  } catch {
+    return undefined;
+  }
+})();
+if (installed !== undefined && canShutIn)
+  test('the browser that is installed here prints a page', async () => {
+    const bytes = await printPdf(installed, '<!doctype html><title>T</title><h1>Hällo</h1>');
+    assert.equal(Buffer.from(bytes).subarray(0, 5).toString('latin1'), '%PDF-');
+  });
