@@ -126,8 +126,8 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   preact: /^src\/console\//,
   '@preact/signals': /^src\/console\//,
   tweetnacl: /^src\/(datasource|http|auth)\//,
-  // Kernels, and what must not run in the server's own process.
-  'node:child_process': /^src\/kernel\/zygote-process\.ts$/,
+  // Kernels, and what must not run in the server's own process; in the command line the browser that prints a report.
+  'node:child_process': /^src\/kernel\/zygote-process\.ts$|^src\/cli\/run\/pdf\.ts$/,
   'node:cluster': /^src\/actors\//,
   // to answer, to ask databases through the gateway, and to lead an installer to its index
   'node:http': /^src\/(http|datasource)\/|^src\/packages\/index-proxy\.ts$/,
