@@ -2,7 +2,7 @@
 import type { EventTicket } from '#src/wire/event-ticket.ts';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
 import type { NotebookSessionSummary } from '#src/wire/finding.ts';
-import type { Notebook, NotebookSummary } from '#src/wire/notebook.ts';
+import type { Notebook, NotebookSecret, NotebookSummary } from '#src/wire/notebook.ts';
 import type {
   AgentRun,
   Cancellation,
@@ -29,6 +29,7 @@ const notebookSummary: NotebookSummary = {
   datasourceSlugs: ['sales'],
   ...times,
 };
+const notebookSecret: NotebookSecret = { name: 'API_KEY', updatedBy: 'ada@example.com', updatedAt: AT };
 const environment: Environment = {
   environmentId: ENVIRONMENT,
   status: 'open',
@@ -134,6 +135,8 @@ export const NOTEBOOKS_EXAMPLES = {
   FilePage: page(file),
   Notebook: notebook,
   NotebookPage: page(notebookSummary),
+  NotebookSecret: notebookSecret,
+  NotebookSecretList: { items: [notebookSecret] },
   NotebookSession: session,
   NotebookSessionPage: page(sessionSummary),
   NotebookStreamEvent: notebookEvent,
