@@ -48,12 +48,13 @@ await ann.client.agentSessions.grant(conversationId, 'guest.of.ann');
 await client.datasources.create({ slug: 'anns', connection: { kind: 'sqlite', path: 'a.db' } });
 await client.datasources.grant('anns', 'user:ann');
 await ann.client.files.put('a.db', Buffer.alloc(0)); // which is an empty database
+await server.request('PUT', `/api/v3/notebooks/${notebook.id}/secrets/SECRET`, { body: { value: 'hidden' } });
 const { items: tokens } = await ann.client.accessTokens.list();
 
 type Place = Readonly<Record<string, string>>;
 /** What the parameters of a path name, by the longest beginning of the path. What is Ann's alone is `private`. */
 const OBJECTS: Readonly<Record<string, Place & { readonly private?: 'yes' }>> = {
-  '/api/v3/notebooks/': { notebookId: notebook.id },
+  '/api/v3/notebooks/': { notebookId: notebook.id, name: 'SECRET' },
   '/api/v3/notebook-sessions/': { sessionId: notebook.id },
   '/api/v3/execution-environments/': { environmentId },
   '/api/v3/runs/': { runId: prompt.runId, assetId, private: 'yes' },
@@ -64,13 +65,8 @@ const OBJECTS: Readonly<Record<string, Place & { readonly private?: 'yes' }>> = 
   '/api/v3/workspaces/': { workspaceId: owner.workspaceId },
   '/api/v3/actors/': { kind: 'run', id: prompt.runId },
 };
-/** Paths whose parameters name no object of a workspace, or one in the folder of the caller's own. */
-const NO_OBJECTS = [
-  /^\/marimo\//,
-  /^\/api\/v3\/files\//,
-  /^\/api\/v3\/charts\//,
-  /^\/api\/v3\/models\/keys\//,
-];
+/** Paths whose parameters name no object of a workspace, or one in the caller's own folder. What is public names none. */
+const NO_OBJECTS = [/^\/api\/v3\/files\//, /^\/api\/v3\/charts\//, /^\/api\/v3\/(models\/)?keys\//];
 
 const operations = operationsOf(document).map((one) => {
   const parameters = [...one.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
@@ -81,8 +77,10 @@ const operations = operationsOf(document).map((one) => {
 type Operation = (typeof operations)[number];
 
 /** Returns the objects that the path of an operation names; undefined when it names none. */
-function objectsOf({ path, parameters }: Operation): (typeof OBJECTS)[string] | undefined {
-  if (parameters.length === 0 || NO_OBJECTS.some((pattern) => pattern.test(path))) return undefined;
+function objectsOf({ path, parameters, operation }: Operation): (typeof OBJECTS)[string] | undefined {
+  const isPublic = [operation.security].flat().length === 0;
+  if (parameters.length === 0 || isPublic || NO_OBJECTS.some((pattern) => pattern.test(path)))
+    return undefined;
   const beginning = Object.keys(OBJECTS).find((start) => path.startsWith(start));
   assert.ok(beginning, `${path} names objects of a kind that this test does not know`);
   const objects = OBJECTS[beginning]!;
