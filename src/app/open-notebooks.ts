@@ -26,6 +26,7 @@ import { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import { NotebooksForAgents } from '#src/notebook/notebooks-for-agents.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { SessionWork } from '#src/notebook/work/session-work.ts';
+import { adviceOnMissingModule } from '#src/packages/missing-module.ts';
 import type { Prerequisites } from '#src/prerequisites.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
@@ -156,7 +157,8 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       work,
       liveNotebooks,
       runs,
-      hint: (type, text) => limitBehindError(type, text, host.limits),
+      hint: (type, text) =>
+        limitBehindError(type, text, host.limits) || adviceOnMissingModule(type, text, config.packages),
     }),
     files: new NotebookFiles(store, notebooks, {
       isUp: () => host.state === 'up',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { OpenNotebook, printed, results } from '#test/support/notebook-fixture.ts';
+import { OpenNotebook, openNotebook, printed, results } from '#test/support/notebook-fixture.ts';
 import { type PackageIndex, startPackageIndex } from '#test/support/package-index.ts';
 import { startServer, type TestServer } from '#test/support/server-fixture.ts';
 
@@ -160,6 +160,18 @@ test('an index that cannot be reached is named, with what to do', async (t) => {
   const message = await refusal(offline, ['greeting']);
   assert.match(message, /cannot be reached/);
   assert.match(message, /TROUPE_PACKAGE_INDEX/);
+});
+
+test('a run that fails for a missing module says how to add its package, or that the server installs none', async (t) => {
+  const closed = await startServer(t);
+  const advice = async (on: TestServer) => {
+    const notebook = await openNotebook(on, { a: 'import no_such_module' });
+    const { error } = await notebook.run([]);
+    await notebook.close();
+    return error?.message ?? '';
+  };
+  assert.match(await advice(server), /no_such_module.*dependencies.*PEP 723/);
+  assert.match(await advice(closed), /no_such_module.*TROUPE_PACKAGES/);
 });
 
 test('packages that no session uses are removed when all together are too large', async (t) => {
