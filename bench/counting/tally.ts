@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import type { Api } from '../api.ts';
+import { Vendor } from '../load/vendor.ts';
 import { atMost, type Measure, type Unit } from '../measure.ts';
 import { contextSwitches, cpuMs, mainThreadMs, processTree } from '../processes.ts';
 import type { LaunchedServer, ServerSettings } from '../server.ts';
@@ -35,17 +36,20 @@ export async function withProbe<T>(
   use: (probed: Probed) => Promise<T>,
 ): Promise<T> {
   const folder = temporaryFolder('probe');
+  const vendor = 'prepareWith' in unit ? await Vendor.start() : undefined;
   const socket = join(folder.path, 'probe');
   try {
-    const server = await launch({ nodeOptions: [PROBE_OPTION], environment: { BENCH_PROBE: socket } });
+    const environment = { BENCH_PROBE: socket, ...unit.environment, ...vendor?.environment };
+    const server = await launch({ nodeOptions: [PROBE_OPTION], environment });
     const probe = await Probe.open(socket);
-    const work = await unit.prepare(server);
+    const work = 'prepareWith' in unit ? await unit.prepareWith(server, vendor!) : await unit.prepare(server);
     await work.perform(warmUp);
     const result = await use({ server, probe, work });
     probe.close();
     await server.end();
     return result;
   } finally {
+    vendor?.end();
     folder.remove();
   }
 }

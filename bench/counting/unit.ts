@@ -1,16 +1,29 @@
 /** One piece of work whose cost is counted, and what is counted of it. */
 import type { Feed } from '../feed.ts';
+import type { Vendor } from '../load/vendor.ts';
 import type { LaunchedServer } from '../server.ts';
 
 /** What a scenario does many times. */
-export interface UnitOfWork {
+export type UnitOfWork = Unit & (Alone | WithVendor);
+
+interface Unit {
   /** What it is, such as `run`. */
   readonly name: string;
   /** How many are counted, of a whole and of a quick tally. */
   readonly count: number;
   readonly quickCount?: number;
+  /** Settings of the server. */
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+interface Alone {
   /** Prepares a server that does nothing else. */
   prepare(server: LaunchedServer): Promise<PreparedWork>;
+}
+
+interface WithVendor {
+  /** Prepares a server that asks a provider of models. */
+  prepareWith(server: LaunchedServer, vendor: Vendor): Promise<PreparedWork>;
 }
 
 /** The work on one server. */

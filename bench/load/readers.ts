@@ -23,7 +23,8 @@ export interface ReadersResult {
   readonly cutOff: number;
 }
 
-type Order = 'count' | 'finish';
+/** `countFrom`: what was printed before this time, in wall-clock milliseconds, does not count. */
+type Order = 'finish' | { readonly countFrom: number };
 type Report = { readonly ready: number } | { readonly result: ReadersResult };
 
 /** The mark that notebooks print before a time in wall-clock milliseconds, from which its age is computed. */
@@ -32,6 +33,8 @@ const MARK = Buffer.from(TIME_MARK);
 const CUT_MARK = Buffer.from('session.resync-required');
 const MAX_SAMPLES = 2_000_000;
 const OPEN_AT_ONCE = 100;
+/** How far the clocks of two processes may be apart. */
+const CLOCK_DIFFERENCE_MS = 100;
 /** How long stalled readers, which read again at the end, may take to reach the end of their streams. */
 const CATCH_UP_MS = 2_000;
 
@@ -54,7 +57,8 @@ export class Readers {
 
   /** Starts to count delays. */
   count(): void {
-    this.#worker.postMessage('count' satisfies Order);
+    const countFrom = performance.timeOrigin + performance.now() - CLOCK_DIFFERENCE_MS;
+    this.#worker.postMessage({ countFrom } satisfies Order);
   }
 
   /** Ends the readers and returns what they received. */
@@ -114,9 +118,11 @@ function read({ port, requests, count, stalled }: ReadersOptions): void {
   for (let i = 0; i < Math.min(count, OPEN_AT_ONCE); i++) open(i);
 
   parentPort?.on('message', (order: Order) => {
-    isCounting = order === 'count';
-    if (isCounting) countedFrom = performance.timeOrigin + performance.now();
-    if (order === 'count') return;
+    isCounting = order !== 'finish';
+    if (order !== 'finish') {
+      countedFrom = order.countFrom;
+      return;
+    }
     for (const socket of sockets) socket.resume();
     setTimeout(
       () => {

@@ -1,8 +1,26 @@
-import { MARK } from '../api.ts';
+import { type Api, MARK } from '../api.ts';
+import type { UnitOfWork } from '../counting/unit.ts';
+import type { Feed } from '../feed.ts';
 import { Vendor } from '../load/vendor.ts';
 import { spread } from '../measure.ts';
 import type { Scenario } from '../scenario.ts';
-import { decoded, expected } from '../wire.ts';
+import { decoded, expected, type Wire } from '../wire.ts';
+
+const unit: UnitOfWork = {
+  name: 'prompt and cancel',
+  count: 60,
+  async prepareWith({ api }, vendor) {
+    const id = await api.conversation('openai-compatible/hang');
+    const feed = await api.follow(id);
+    const wire = await api.wire();
+    return {
+      feed,
+      async perform(count) {
+        for (let i = 0; i < count; i++) await cancelAnswer(api, id, { vendor, feed, wire });
+      },
+    };
+  },
+};
 
 /** How fast a cancel reaches the provider and the subscriber. */
 export const agentCancel: Scenario = {
@@ -10,6 +28,7 @@ export const agentCancel: Scenario = {
   title:
     'Cancelling an answer that a model is giving: from the POST until the provider sees the connection close, and until the terminal status is on the event stream',
   limitS: 60,
+  unit,
   async run(stage) {
     const vendor = await Vendor.start();
     stage.after(() => vendor.end());
@@ -21,18 +40,10 @@ export const agentCancel: Scenario = {
     const terminalMs: number[] = [];
     const rounds = stage.count(100);
     for (let i = -5; i < rounds; i++) {
-      const begun = feed.until('It has begun.');
-      const { runId } = decoded<{ runId: string }>(expected(await wire.send(api.promptBytes(id)), 202));
-      await begun;
-      const cancelBytes = api.bytes('POST', `/api/v3/runs/${runId}/cancel`, {});
-      const [left, cancelled, ready] = [vendor.left(), feed.until(MARK.cancelled), feed.until(MARK.ready)];
-      const startedAt = performance.now();
-      const [answer, leftAt, cancelledAt] = await Promise.all([wire.send(cancelBytes), left, cancelled]);
-      expected(answer, 202);
-      await ready;
+      const took = await cancelAnswer(api, id, { vendor, feed, wire });
       if (i < 0) continue;
-      closedMs.push(leftAt - performance.timeOrigin - startedAt);
-      terminalMs.push(cancelledAt - startedAt);
+      closedMs.push(took.closedMs);
+      terminalMs.push(took.terminalMs);
     }
     feed.close();
     wire.close();
@@ -42,3 +53,21 @@ export const agentCancel: Scenario = {
     ];
   },
 };
+
+/** Sends a prompt, and cancels it once the model answers. Returns the milliseconds until both ends of it knew. */
+async function cancelAnswer(
+  api: Api,
+  sessionId: string,
+  { vendor, feed, wire }: { readonly vendor: Vendor; readonly feed: Feed; readonly wire: Wire },
+) {
+  const begun = feed.until('It has begun.');
+  const { runId } = decoded<{ runId: string }>(expected(await wire.send(api.promptBytes(sessionId)), 202));
+  await begun;
+  const cancelBytes = api.bytes('POST', `/api/v3/runs/${runId}/cancel`, {});
+  const [left, cancelled, ready] = [vendor.left(), feed.until(MARK.cancelled), feed.until(MARK.ready)];
+  const startedAt = performance.now();
+  const [answer, leftAt, cancelledAt] = await Promise.all([wire.send(cancelBytes), left, cancelled]);
+  expected(answer, 202);
+  await ready;
+  return { closedMs: leftAt - performance.timeOrigin - startedAt, terminalMs: cancelledAt - startedAt };
+}

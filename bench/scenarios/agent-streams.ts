@@ -1,5 +1,6 @@
 import { setTimeout as later } from 'node:timers/promises';
 import type { Api } from '../api.ts';
+import type { UnitOfWork } from '../counting/unit.ts';
 import { eventsPath } from '../feed.ts';
 import { Readers } from '../load/readers.ts';
 import { Vendor } from '../load/vendor.ts';
@@ -15,11 +16,28 @@ const WATCH_MS = 200;
 /** How long the last token may take to arrive. */
 const DELIVERY_MS = 3_000;
 
+const UNIT_CONVERSATIONS = 20;
+
+const unit: UnitOfWork = {
+  name: `token, of ${UNIT_CONVERSATIONS} conversations`,
+  count: 4 * TOKENS_A_SECOND * UNIT_CONVERSATIONS,
+  quickCount: TOKENS_A_SECOND * UNIT_CONVERSATIONS,
+  async prepareWith({ api }, vendor) {
+    return {
+      async perform(count) {
+        const seconds = Math.ceil(count / TOKENS_A_SECOND / UNIT_CONVERSATIONS);
+        await converse(api, vendor, { conversations: UNIT_CONVERSATIONS, seconds }, (talk) => talk);
+      },
+    };
+  },
+};
+
 /** How late tokens arrive, and what a conversation costs. */
 export const agentStreams: Scenario = {
   name: 'agent-streams',
   title: `Answers of ${TOKENS_A_SECOND} tokens per second, from the provider's socket to a subscriber of each conversation`,
   limitS: 180,
+  unit,
   async run(stage) {
     const vendor = await Vendor.start();
     stage.after(() => vendor.end());

@@ -1,5 +1,5 @@
 import { atMost, type Measure, median, spread } from '../measure.ts';
-import { residentBytes } from '../processes.ts';
+import { cpuMs, processTree, residentBytes } from '../processes.ts';
 import type { Scenario, Stage } from '../scenario.ts';
 import { type Stock, seed } from '../seed.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -11,6 +11,9 @@ interface Start {
   readonly firstAnswerMs: number;
   readonly readyMs: number;
   readonly memoryMiB: number;
+  /** Processor time until idle, of the server process and of what it has started. */
+  readonly serverMs: number;
+  readonly childrenMs: number;
 }
 
 /** How fast a server starts. */
@@ -39,11 +42,15 @@ export const serverStart: Scenario = {
     const [empty, notebooks, sessions] = starts.map((all) => ({
       firstAnswer: all.map((one) => one.firstAnswerMs),
       ready: all.map((one) => one.readyMs),
+      serverMs: all.map((one) => one.serverMs),
+      childrenMs: all.map((one) => one.childrenMs),
       memoryMiB: median(all.map((one) => one.memoryMiB)),
     }));
     const measures: Measure[] = [
       spread('empty, first answer', empty!.firstAnswer, { p50: 250 }),
       spread('empty, ready', empty!.ready, { p50: 650 }),
+      spread('empty, CPU of the server until it is idle', empty!.serverMs),
+      spread('empty, CPU of the kernel host until it is idle', empty!.childrenMs),
       spread(`${stocks[1]![0]}, ready`, notebooks!.ready),
       atMost(`${stocks[1]![0]}, ready, to empty`, median(notebooks!.ready) / median(empty!.ready), '×', 1.1),
       spread(`${stocks[2]![0]}, ready`, sessions!.ready, { max: 2_000 }),
@@ -57,6 +64,7 @@ async function start(stage: Stage, dataDir: string): Promise<Start> {
   const server = await stage.server({ dataDir });
   const { firstAnswerMs, readyMs, pid } = server;
   const memoryMiB = residentBytes(pid) / MIB;
+  const [serverMs, childrenMs] = [cpuMs([pid]), cpuMs(processTree(pid).slice(1))];
   await server.end();
-  return { firstAnswerMs, readyMs, memoryMiB };
+  return { firstAnswerMs, readyMs, memoryMiB, serverMs, childrenMs };
 }
