@@ -21,7 +21,7 @@ import type { Config } from './config.ts';
 import { AsyncDisposableStack } from './core/async-disposable-stack.ts';
 import type { Failure } from './core/errors.ts';
 import type { SessionId } from './core/ids.ts';
-import type { Log } from './core/log.ts';
+import type { RootLog } from './core/log.ts';
 import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
 import { SecretStore } from './datasource/keys/secret-store.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
@@ -47,7 +47,7 @@ import type { ResyncReason } from './wire/shape.ts';
 
 export interface AppOptions {
   readonly config: Config;
-  readonly log: Log;
+  readonly log: RootLog;
   /** The app takes ownership: it closes them with itself, and when it cannot be opened. */
   readonly prerequisites: Prerequisites;
   /** Called when a commit failed: memory is ahead of the disk, and the process has to end. */
@@ -291,8 +291,12 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
         maxFileBytes: config.maxFileMb * MIB,
         storedUsage: new StoredUsageCounter(store),
         observation: {
-          metrics: metrics.registry,
+          metrics: async () => {
+            await kernels.sample();
+            return metrics.registry.text();
+          },
           state: () => state.read(),
+          log: () => log.recent(),
           kernels: async (workspaceId) => {
             const { sampledAt, kernels: all } = await kernels.sample();
             const items = all.filter((kernel) => kernel.workspaceId === workspaceId);
@@ -309,6 +313,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       metrics,
       actors,
       host,
+      kernels,
       store,
       storePath: directory.storePath,
       load: () => server.load(),

@@ -1,5 +1,5 @@
 /** The metrics that are read from the parts of the server when somebody asks, and cost nothing otherwise. */
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { KernelHost } from '#src/kernel/kernel-host.ts';
@@ -7,21 +7,30 @@ import { addProcessGauges } from '#src/metrics/process-gauges.ts';
 import type { Sample } from '#src/metrics/registry.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Store } from '#storage/store.ts';
+import type { KernelSampler } from './kernel-usage.ts';
 
 export interface ObservedServer {
   readonly metrics: ServerMetrics;
   readonly actors: ActorRuntime;
   readonly host: KernelHost;
+  /** Sampled before the metrics are read. */
+  readonly kernels: KernelSampler;
   readonly store: Store;
   /** The folder of the store. */
   readonly storePath: string;
   readonly load: () => { readonly streams: number; readonly requests: number };
 }
 
-const PAGE_BYTES = 4096;
-
 /** Adds the gauges, and begins to time commits. Disposing of the result stops what samples. */
-export function observeServer({ metrics, actors, host, store, storePath, load }: ObservedServer): Disposable {
+export function observeServer({
+  metrics,
+  actors,
+  host,
+  kernels,
+  store,
+  storePath,
+  load,
+}: ObservedServer): Disposable {
   const { registry } = metrics;
   const one = (value: number): Sample[] => [[[], value]];
   const commits = metrics.commits.of();
@@ -48,10 +57,10 @@ export function observeServer({ metrics, actors, host, store, storePath, load }:
   registry.observedGauge(
     {
       name: 'troupe_kernels_memory_bytes',
-      help: 'Resident memory of all kernels without what they started; pages that they share count in each.',
+      help: 'Resident memory of all kernels and what they started; pages that they share count in each.',
     },
     [],
-    () => one([...host.kernelPids()].reduce((sum, pid) => sum + residentBytes(pid), 0)),
+    () => one(kernels.latest.kernels.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)),
   );
   registry.observedGauge({ name: 'troupe_kernels', help: 'Kernels that run.' }, [], () =>
     one([...host.kernelPids()].length),
@@ -63,13 +72,4 @@ export function observeServer({ metrics, actors, host, store, storePath, load }:
     one(statSync(join(storePath, 'data.mdb'), { throwIfNoEntry: false })?.size ?? 0),
   );
   return addProcessGauges(registry);
-}
-
-/** Returns 0 for a process that has ended. */
-function residentBytes(pid: number): number {
-  try {
-    return Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * PAGE_BYTES;
-  } catch {
-    return 0;
-  }
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Client } from '#src/client/client.ts';
+import type { ScreenDevice } from './full-screen.ts';
 import type { Input } from './input.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -7,6 +8,8 @@ import type { Terminal } from './terminal.ts';
 export interface CliContext {
   readonly terminal: Terminal;
   readonly input: Input;
+  /** The terminal as something to draw on; undefined when standard output is no such terminal. */
+  readonly screen: ScreenDevice | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** The arguments after `--`, which are also the last operands of the command. */

@@ -10,6 +10,11 @@ export interface Input {
   readonly isTerminal: boolean;
   /** Calls `listener` on Ctrl-C and SIGTERM, instead of ending the process, until the result is disposed of. */
   onInterrupt(listener: () => void): Disposable;
+  /**
+   * Calls `listener` with each key that is typed, without showing it, until the result is disposed of; Ctrl-C is a key
+   * then. Absent: nobody types.
+   */
+  onKey?(listener: (key: string) => void): Disposable;
 }
 
 /** Returns the input of this process. */
@@ -29,9 +34,22 @@ export function processInput(): Input {
       }
     },
     isTerminal: process.stdin.isTTY === true,
+    ...(process.stdin.isTTY === true && { onKey }),
     onInterrupt(listener) {
       process.on('SIGINT', listener).on('SIGTERM', listener);
       return { [Symbol.dispose]: () => void process.off('SIGINT', listener).off('SIGTERM', listener) };
+    },
+  };
+}
+
+function onKey(listener: (key: string) => void): Disposable {
+  const { stdin } = process;
+  const onData = (bytes: Buffer) => listener(bytes.toString('utf8'));
+  // Node restores the mode when the process ends.
+  stdin.setRawMode(true).on('data', onData).resume();
+  return {
+    [Symbol.dispose]() {
+      stdin.off('data', onData).setRawMode(false).pause();
     },
   };
 }

@@ -1,11 +1,14 @@
 import { processEnvironment } from '#src/config/service-access.ts';
+import { processScreen } from './full-screen.ts';
 import { processInput } from './input.ts';
 import { runProgram } from './program.ts';
 import { processDevice } from './terminal.ts';
 
+const env = processEnvironment();
 process.exitCode = await runProgram(process.argv.slice(2), {
   terminal: processDevice(),
   input: processInput(),
-  env: processEnvironment(),
+  screen: processScreen(env.TERM),
+  env,
   cwd: process.cwd(),
 });

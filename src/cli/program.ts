@@ -15,6 +15,7 @@ import { completeIds } from './commands/complete-ids.ts';
 import { completion } from './commands/completion.ts';
 import { config } from './commands/config.ts';
 import { datasources } from './commands/datasources.ts';
+import { debug } from './commands/debug.ts';
 import { doctor } from './commands/doctor.ts';
 import { environments } from './commands/environments.ts';
 import { exitCodes } from './commands/exit-codes.ts';
@@ -29,9 +30,11 @@ import { runs } from './commands/runs.ts';
 import { serve } from './commands/serve.ts';
 import { sessions } from './commands/sessions.ts';
 import { tokens } from './commands/tokens.ts';
+import { top } from './commands/top.ts';
 import { whoami } from './commands/whoami.ts';
 import { workspaces } from './commands/workspaces.ts';
 import { CommandEnd, CommandFailure, EXIT, EXIT_CODES_TEXT, type ExitCode } from './exit-code.ts';
+import type { ScreenDevice } from './full-screen.ts';
 import type { Input } from './input.ts';
 import { printJson, type Terminal, type TerminalDevice, terminalOn } from './terminal.ts';
 
@@ -57,6 +60,8 @@ const GROUPS: readonly CommandGroup[] = [
   doctor,
   backup,
   actors,
+  top,
+  debug,
   audit,
   completion,
   completeIds,
@@ -77,6 +82,8 @@ Environment:
 export interface Surroundings {
   readonly terminal: TerminalDevice;
   readonly input: Input;
+  /** Absent: standard output is not a terminal that can be drawn on. */
+  readonly screen?: ScreenDevice | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
 }
@@ -92,7 +99,7 @@ export async function runProgram(args: readonly string[], surroundings: Surround
 }
 
 function createProgram(
-  { terminal: device, input, env, cwd }: Surroundings,
+  { terminal: device, input, screen, env, cwd }: Surroundings,
   passedOn: readonly string[],
 ): Command {
   const terminal = terminalOn(device);
@@ -110,6 +117,7 @@ function createProgram(
   const context: CliContext = {
     terminal,
     input,
+    screen,
     env,
     cwd,
     passedOn,

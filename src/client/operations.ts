@@ -9,7 +9,7 @@ import type {
 import type { AuditEntry } from '#src/wire/audit.ts';
 import type { AuditFilters } from '#src/wire/finding.ts';
 import type { Health, Readiness } from '#src/wire/operations.ts';
-import type { KernelList, ServerState } from '#src/wire/server.ts';
+import type { KernelList, ServerLog, ServerState } from '#src/wire/server.ts';
 import type { Page } from '#src/wire/shape.ts';
 import type { WorkspaceUsage } from '#src/wire/usage.ts';
 import { type Connection, path, type RequestOptions } from './connection.ts';
@@ -44,6 +44,14 @@ export function operations(connection: Connection) {
     /** Resolves with the state of the whole server. Needs a token with the scope `server:observe`. */
     server: (options: RequestOptions = {}) =>
       connection.json<ServerState>({ method: 'GET', path: '/api/v3/server', ...options }),
+    /** Resolves with the last lines of the server's log. Needs the same scope. */
+    serverLog: (options: RequestOptions = {}) =>
+      connection.json<ServerLog>({ method: 'GET', path: '/api/v3/server/log', ...options }),
+    /** Resolves with the metrics as OpenMetrics text. Needs the same scope. */
+    metrics: async (options: RequestOptions = {}) => {
+      const { bytes } = await connection.bytes({ method: 'GET', path: '/metrics', ...options });
+      return new TextDecoder().decode(bytes);
+    },
     /** Resolves with the kernels of the workspace and what they use. */
     kernels: (options: RequestOptions = {}) =>
       connection.json<KernelList>({ method: 'GET', path: '/api/v3/kernels', ...options }),

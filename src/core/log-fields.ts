@@ -33,6 +33,18 @@ export function scrubber(literals: readonly Secret[]): Scrubber {
   };
 }
 
+/** Returns a copy of JSON in which no text holds a credential or one of the secrets, at any depth. */
+export function scrubbedValue(value: unknown, secrets: readonly Secret[]): unknown {
+  const scrub = scrubber(secrets);
+  const copy = (part: unknown): unknown => {
+    if (typeof part === 'string') return scrub(part);
+    if (Array.isArray(part)) return part.map(copy);
+    if (typeof part !== 'object' || part === null) return part;
+    return Object.fromEntries(Object.entries(part).map(([name, member]) => [name, copy(member)]));
+  };
+  return copy(value);
+}
+
 /** Returns a copy of `fields` that is safe to write. */
 export function visibleFields(fields: Fields, scrub: Scrubber): Record<string, unknown> {
   return visibleMembers(fields, scrub, 0);

@@ -7,6 +7,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { type Fields, type Scrubber, scrubber, visibleFields } from './log-fields.ts';
 import { LogOutput } from './log-output.ts';
+import { RecentLines } from './recent-lines.ts';
 import type { Secret } from './secret.ts';
 
 /** Levels of severity; `silent` logs nothing. */
@@ -30,6 +31,8 @@ export interface Log {
 export interface RootLog extends Log {
   /** Writes all waiting lines before it returns. */
   flush(): void;
+  /** Returns the last lines, oldest first. */
+  recent(): readonly string[];
 }
 
 /** How the log is written. */
@@ -43,6 +46,7 @@ export interface LogOptions {
 
 /** Returns the log of this process. */
 export function openLog({ level, secrets = [], destination = standardOutput() }: LogOptions): RootLog {
+  const recent = new RecentLines();
   const logger = pino(
     {
       level,
@@ -51,10 +55,15 @@ export function openLog({ level, secrets = [], destination = standardOutput() }:
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: (value: unknown) => value },
     },
-    destination,
+    {
+      write(line) {
+        recent.add(line);
+        destination.write(line);
+      },
+    },
   );
   const log = wrap(logger, scrubber(secrets));
-  return { ...log, flush: () => destination.flushSync?.() };
+  return { ...log, flush: () => destination.flushSync?.(), recent: () => recent.list() };
 }
 
 function standardOutput(): LogOutput {

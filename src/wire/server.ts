@@ -102,3 +102,13 @@ export const ServerStateSchema = Type.Object(
   { $id: 'ServerState', ...closed },
 );
 export type ServerState = Wire<typeof ServerStateSchema>;
+
+export const ServerLogSchema = Type.Object(
+  {
+    items: Type.Array(Type.String(), {
+      description: 'The last lines, oldest first: at most 500, and 256 Ki characters. Each is JSON.',
+    }),
+  },
+  { $id: 'ServerLog', ...closed },
+);
+export type ServerLog = Wire<typeof ServerLogSchema>;

@@ -2,7 +2,9 @@ import { InvalidArgumentError } from 'commander';
 import type { Actor, ActorDetail, ActorFilters } from '#src/wire/actor.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
-import { type Column, printJson, printList, type Terminal } from '../terminal.ts';
+import { actorLine, concerns } from '../show/actor-line.ts';
+import { styleOf } from '../style.ts';
+import { type Column, printJson, printJsonLine, printList, type Terminal } from '../terminal.ts';
 
 const COLUMNS: readonly Column<Actor>[] = [
   { title: 'kind', of: ({ kind }) => kind },
@@ -39,7 +41,21 @@ export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) 
     )
     .option('--ended', 'also those that ended lately')
     .option('--limit <count>', 'at most this many', positive, DEFAULT_LIMIT)
-    .action(async ({ find: q, limit, ...filters }: ListOptions, command) => {
+    .option('--watch', 'print what happens to them, as it happens, in place of the list')
+    .action(async ({ find: q, limit, watch, ...filters }: ListOptions, command) => {
+      if (watch === true) {
+        const { kind, state } = filters;
+        const style = styleOf(terminal.color);
+        for await (const event of connect(command).followActors({ kind })) {
+          if (!concerns(event, { state, find: q })) continue;
+          if (wantsJson(command)) printJsonLine(terminal, event);
+          else {
+            const line = actorLine(event, style);
+            if (line !== undefined) terminal.out(`${line}\n`);
+          }
+        }
+        return;
+      }
       const items: Actor[] = [];
       let isAll = true;
       for await (const actor of connect(command).eachActor({ ...filters, q, limit: Math.min(limit, 100) })) {
@@ -53,6 +69,7 @@ export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) 
   examples(list, [
     'troupe actors',
     'troupe actors --kind run --state running',
+    'troupe actors --watch --kind notebook-session',
     'troupe actors --json | jq \'.[] | select(.kind == "run")\'',
   ]);
 
@@ -71,6 +88,7 @@ export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) 
 
 interface ListOptions extends Omit<ActorFilters, 'q'> {
   readonly find?: string;
+  readonly watch?: true;
   readonly limit: number;
 }
 

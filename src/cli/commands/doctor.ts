@@ -47,7 +47,8 @@ export const doctor: CommandGroup = (program, context) => {
   ]);
 };
 
-async function* findingsOf(
+/** Yields what `troupe doctor` finds. */
+export async function* findingsOf(
   { env, cwd }: CliContext,
   workspaceId: string | undefined,
   askModel: boolean,

@@ -1,7 +1,13 @@
 import { AppError } from '#src/core/errors.ts';
 import type { TokenHolder } from '#src/core/principal.ts';
-import { OPEN_METRICS_TYPE, type Registry } from '#src/metrics/registry.ts';
-import { type KernelList, KernelListSchema, type ServerState, ServerStateSchema } from '#src/wire/server.ts';
+import { OPEN_METRICS_TYPE } from '#src/metrics/registry.ts';
+import {
+  type KernelList,
+  KernelListSchema,
+  ServerLogSchema,
+  type ServerState,
+  ServerStateSchema,
+} from '#src/wire/server.ts';
 import { ok, raw } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
@@ -9,14 +15,17 @@ const SCOPE = 'server:observe';
 
 /** What operators read of the whole server, and of its kernels. Reading starts and wakes nothing. */
 export interface ServerObservation {
-  readonly metrics: Registry;
+  /** As OpenMetrics text. */
+  readonly metrics: () => Promise<string>;
   readonly state: () => Promise<ServerState>;
+  /** The last lines of the log, oldest first. */
+  readonly log: () => readonly string[];
   /** The kernels of a workspace. */
   readonly kernels: (workspaceId: string) => Promise<KernelList>;
 }
 
 /** The metrics and the state of the whole server, and the kernels of a workspace. */
-export function serverRoutes({ metrics, state, kernels }: ServerObservation): readonly Route[] {
+export function serverRoutes({ metrics, state, log, kernels }: ServerObservation): readonly Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -31,9 +40,9 @@ export function serverRoutes({ metrics, state, kernels }: ServerObservation): re
       whileDraining: true,
       responses: { 200: { description: 'The metrics.', contentType: 'application/openmetrics-text' } },
       errors: ['missing_scope'],
-      handle({ holder }) {
+      async handle({ holder }) {
         requireObserver(holder);
-        return raw(OPEN_METRICS_TYPE, Buffer.from(metrics.text()));
+        return raw(OPEN_METRICS_TYPE, Buffer.from(await metrics()));
       },
     }),
     defineRoute({
@@ -52,6 +61,24 @@ export function serverRoutes({ metrics, state, kernels }: ServerObservation): re
       async handle({ holder }) {
         requireObserver(holder);
         return ok(await state());
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/v3/server/log',
+      operationId: 'getServerLog',
+      summary: 'Read the last lines of the log of the server',
+      description:
+        'Of all workspaces, since the start, as the server wrote them. It needs a token with the scope `server:observe` ' +
+        'that is not bound to a workspace, and no `Service-Workspace-Id`.',
+      tags: ['Operations'],
+      access: 'token',
+      whileDraining: true,
+      responses: { 200: { description: 'The lines.', schema: ServerLogSchema } },
+      errors: ['missing_scope'],
+      handle({ holder }) {
+        requireObserver(holder);
+        return ok({ items: log() });
       },
     }),
     defineRoute({

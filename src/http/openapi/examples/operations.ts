@@ -1,7 +1,7 @@
 /** Examples of what operators read: actors, charts, the server, keys and health. */
 import type { ActorDetail, ActorPage, ActorStreamEvent, Chart } from '#src/wire/actor.ts';
 import type { Health, KeyList, Readiness } from '#src/wire/operations.ts';
-import type { KernelList, KernelUsage, ServerState } from '#src/wire/server.ts';
+import type { KernelList, KernelUsage, ServerLog, ServerState } from '#src/wire/server.ts';
 import type { WorkspaceUsage } from '#src/wire/usage.ts';
 import { AT, NOTEBOOK, RUN, WORKSPACE } from './example-values.ts';
 
@@ -135,6 +135,9 @@ export const OPERATIONS_EXAMPLES = {
   KernelList: kernels,
   KeyList: keys,
   Readiness: readiness,
+  ServerLog: {
+    items: ['{"level":"info","time":"2026-01-31T12:00:00.000Z","ms":412,"msg":"ready"}'],
+  } satisfies ServerLog,
   ServerState: server,
   WorkspaceUsage: usage,
 };

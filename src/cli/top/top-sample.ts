@@ -1,0 +1,36 @@
+import type { KernelUsage, ServerState } from '#src/wire/server.ts';
+
+/** A kernel and the share of a processor that it used between two samples. */
+export interface TopKernel extends KernelUsage {
+  /** 1 is one whole processor. */
+  readonly cpuShare: number;
+}
+
+/** The state of the server with what changed since the sample before. */
+export interface TopSample extends Omit<ServerState, 'kernels'> {
+  /** Of the server's process; 1 is one whole processor. */
+  readonly cpuShare: number;
+  /** Of the time in which the event loop was busy. */
+  readonly busyShare: number;
+  /** By processor time, then by memory, the most first. */
+  readonly kernels: readonly TopKernel[];
+}
+
+/** Returns the sample that two states make, of which `now` is the later one. */
+export function topSample(before: ServerState, now: ServerState): TopSample {
+  const seconds = Math.max(0.001, (Date.parse(now.sampledAt) - Date.parse(before.sampledAt)) / 1000);
+  const share = (later: number, earlier: number) => Math.max(0, (later - earlier) / seconds);
+  const known = new Map(before.kernels.map((kernel) => [kernel.pid, kernel.cpuSeconds]));
+  const kernels = now.kernels.map((kernel) => ({
+    ...kernel,
+    // One that began since then has used all of its time since then.
+    cpuShare: share(kernel.cpuSeconds, known.get(kernel.pid) ?? 0),
+  }));
+  kernels.sort((a, b) => b.cpuShare - a.cpuShare || b.memoryBytes - a.memoryBytes);
+  return {
+    ...now,
+    cpuShare: share(now.process.cpuSeconds, before.process.cpuSeconds),
+    busyShare: Math.min(1, share(now.process.eventLoop.busySeconds, before.process.eventLoop.busySeconds)),
+    kernels,
+  };
+}
