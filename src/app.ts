@@ -62,8 +62,8 @@ export interface App extends AsyncDisposable {
   readonly kernelsReady: Promise<{ readonly confinement: string }>;
   /** Returns what a drain has to end. */
   readonly load: () => AppLoad;
-  /** Returns whether everything that was decided is on disk, so that ending now loses nothing. */
-  readonly isStored: () => boolean;
+  /** Resolves once everything that was decided is on disk, so that ending then loses nothing; undefined when it is. */
+  readonly stored: () => Promise<void> | undefined;
 }
 
 export interface AppLoad {
@@ -335,7 +335,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       runs: runs.actors.residents().length,
       streams: server.load().streams,
     }),
-    isStored: () => store.durable() === undefined,
+    stored: () => store.durable(),
     async [Symbol.asyncDispose]() {
       isLeaving = true;
       if (config.drainS > 0) await new Promise((resolve) => setTimeout(resolve, config.drainS * 1000));

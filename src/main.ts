@@ -1,5 +1,6 @@
 /** The server process: it reads the settings, starts the server and drains it on a signal. Only this file ends it. */
 import './core/begin.ts'; // first: before anything is opened
+import { setTimeout as pause } from 'node:timers/promises';
 import type { App } from './app.ts';
 import { ConfigError, loadConfig } from './config.ts';
 import { findExposingLauncher } from './core/launcher.ts';
@@ -11,6 +12,8 @@ import { openPrerequisites } from './prerequisites.ts';
 /** How long a drain may take at most, without what is waited for before it, and for each session with a kernel in addition. */
 const DRAIN_BASE_MS = 4_800;
 const DRAIN_MS_PER_SESSION = 50;
+/** How long a drain that takes too long waits for what is being written at that moment. */
+const LAST_WRITE_MS = 1_000;
 
 await main();
 
@@ -90,10 +93,12 @@ function drainOnSignal(app: App, log: RootLog, leavingMs: number): void {
       log.flush();
       process.exit(isStored ? 0 : 1);
     };
-    setTimeout(
-      () => end(app.isStored(), 'the server has stopped before all of its kernels'),
-      deadlineMs,
-    ).unref();
+    const giveUp = async () => {
+      const stored = Promise.resolve(app.stored()).then(() => true);
+      const isStored = await Promise.race([stored, pause(LAST_WRITE_MS, false)]);
+      end(isStored, 'the server has stopped before all of its kernels');
+    };
+    setTimeout(() => void giveUp(), deadlineMs).unref();
     app[Symbol.asyncDispose]().then(
       () => end(true, 'the server has stopped'),
       (error: unknown) => {

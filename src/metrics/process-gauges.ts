@@ -21,6 +21,11 @@ export function addProcessGauges(registry: Registry): Disposable {
     [],
     () => [[[], process.memoryUsage.rss()]],
   );
+  registry.observedGauge(
+    { name: 'v8js_memory_heap_used_bytes', help: 'JavaScript heap of the server, garbage included.' },
+    [],
+    () => [[[], process.memoryUsage().heapUsed]],
+  );
   let last = performance.eventLoopUtilization();
   registry.observedGauge(
     {
