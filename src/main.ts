@@ -117,8 +117,9 @@ function announce({ url, bootstrapped }: App, host: string): void {
   say(`Troupe listens on ${url}`);
   if (bootstrapped.kind === 'generated') {
     say(`  workspace     ${bootstrapped.workspaceId}`);
-    say(`  access token  ${bootstrapped.token.reveal()}`);
-    say(`  kept in       ${bootstrapped.file} (shown this once)`);
+    // What is not a terminal may be a log, which others read and which is kept.
+    if (process.stderr.isTTY) say(`  access token  ${bootstrapped.token.reveal()} (shown this once)`);
+    say(`  ${process.stderr.isTTY ? 'kept in       ' : 'access token  in '}${bootstrapped.file}`);
   } else if (bootstrapped.kind === 'existing' && bootstrapped.ignored) {
     say('  TROUPE_BOOTSTRAP_TOKEN is ignored: this data directory has its own credentials.');
   }

@@ -1,7 +1,15 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { PACKAGE_ROOT } from '#src/core/package-root.ts';
 import { type Finding, messageOf, ok, problem } from './finding.ts';
 
 const OLDEST = [20, 12] as const;
 const BINARIES = ['uWebSockets.js', 'lmdb'];
+
+/** What set-up, which is plain JavaScript and not part of the build, says of a binary. */
+interface SetUp {
+  unloadable(name: string, text: string): string;
+}
 
 /** Checks the version of Node.js. */
 export function checkNode(version: string): Finding {
@@ -19,12 +27,12 @@ export async function checkBinaries(): Promise<Finding[]> {
         await import(name);
         return ok(name, 'its native binary loads');
       } catch (error) {
-        const [reason = ''] = messageOf(error).split('\n');
-        const place = `Node.js ${process.versions.node} on ${process.platform} ${process.arch}`;
+        const setUp = pathToFileURL(join(PACKAGE_ROOT, 'src/setup/node-packages.mjs'));
+        const { unloadable } = (await import(setUp.href)) as SetUp;
         return problem(
           name,
-          `its native binary does not load: ${reason}`,
-          `Run npm run setup again with the Node.js that runs the server; this is ${place}.`,
+          unloadable(name, messageOf(error)),
+          'Run npm run setup again with the Node.js that runs the server.',
         );
       }
     }),

@@ -74,10 +74,22 @@ async function requireBinaries(root, keepOpen) {
   }
 }
 
-/** Returns one line for a binary that does not load here; `text` is the output of Node.js. */
+/** Returns one line for a binary that does not load here, with what to do; `text` is the output of Node.js. */
 export function unloadable(name, text) {
-  const named = text.split('\n').find((line) => /^\w*Error( \[\w+\])?: /.test(line)) ?? text.split('\n')[0];
+  // uWebSockets.js puts a general sentence first, and the reason last.
+  const named =
+    text.split('\n').findLast((line) => /^\w*Error( \[\w+\])?: /.test(line)) ?? text.split('\n')[0];
   const reason = named.replace(/^\w*Error( \[\w+\])?: /, '').trim();
   const place = `Node.js ${process.version} on ${process.platform} ${process.arch}`;
-  return `The binary of ${name} does not load with ${place}: ${reason}`;
+  return `The binary of ${name} does not load with ${place}: ${reason}${adviceOn(reason)}`;
+}
+
+function adviceOn(reason) {
+  const [, needed] = /`GLIBC_([\d.]+)' not found/.exec(reason) ?? [];
+  if (needed !== undefined) {
+    const here = process.report.getReport().header.glibcVersionRuntime;
+    return `. It needs glibc ${needed}, and this system has ${here}: use Node.js 20, or a newer system such as Debian 13 or Ubuntu 24.04.`;
+  }
+  if (/Cannot find module '\.\/uws_/.test(reason)) return '. Use Node.js 20, 22 or 24, on glibc.';
+  return '';
 }

@@ -183,7 +183,8 @@ class Endings(unittest.TestCase):
         kernel = self.host.open(
             {
                 "a": """
-import multiprocessing, os, signal, time
+import multiprocessing, os, signal, time, warnings
+warnings.simplefilter("ignore")  # of Python 3.12 and later, about threads
 semaphore = multiprocessing.get_context("fork").Semaphore(0)
 if (pid := os.fork()) == 0:
     semaphore.acquire()

@@ -37,6 +37,8 @@ export interface RequestOutcome {
 
 const LIMIT_STATUSES = new Set([429, 503, 507]);
 const LIMIT_INTERVAL_MS = 1000;
+/** Its 503 says that the server is not ready, which is no refusal. */
+const READINESS = '/readyz';
 
 export interface RequestLogOptions {
   readonly log: Pick<Log, 'debug' | 'info' | 'warn'>;
@@ -76,7 +78,7 @@ export class RequestLog {
   /** Writes the lines of a request that has its reply now. */
   replied(route: LoggedRoute, request: LoggedRequest, outcome: RequestOutcome): void {
     const isSlow = outcome.ms > this.#slowMs && !outcome.mayTakeLong && !asksToWait(request.query);
-    const isLimited = LIMIT_STATUSES.has(outcome.status);
+    const isLimited = LIMIT_STATUSES.has(outcome.status) && route.path !== READINESS;
     if (!isSlow && !isLimited && !this.logsAll) return;
     const fields = fieldsOf(route, request, outcome);
     if (isSlow) this.#log.warn(fields, 'a request was slow');

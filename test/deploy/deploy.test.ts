@@ -1,0 +1,103 @@
+/** The files of `deploy/` that tests cannot run name things that exist. Proxies are run in test/journeys. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import { SETTINGS } from '#src/config/settings.ts';
+import { loadConfig } from '#src/config.ts';
+
+const read = (name: string) => readFileSync(join('deploy', name), 'utf8');
+/** Paths of an installation (docs/operating.md) and of an image. */
+const CHECKOUTS = /\/opt\/troupe\/(?:current\/)?(?!releases)([\w./-]+\.\w+)/g;
+
+test('every setting that deploy/ and docs/operating.md name exists', () => {
+  const known = new Set(Object.values(SETTINGS).map(({ env }) => env));
+  const texts = [...readdirSync('deploy').map((name) => join('deploy', name)), 'docs/operating.md'];
+  for (const path of texts) {
+    const named = readFileSync(path, 'utf8').match(/TROUPE_[A-Z0-9_]*[A-Z0-9]\b/g) ?? [];
+    assert.deepEqual(
+      named.filter((name) => !known.has(name)),
+      [],
+      path,
+    );
+  }
+});
+
+test('the settings of deploy/troupe.config.json are accepted', () => {
+  const { config } = loadConfig({}, { cwd: 'deploy' });
+  assert.equal(config.kernelConfinement, 'require');
+  assert.equal(config.dataDir, '/var/lib/troupe');
+});
+
+test('every file of the checkout that deploy/ and docs/operating.md name exists', () => {
+  for (const path of ['deploy/troupe.service', 'deploy/Containerfile', 'docs/operating.md']) {
+    for (const [, file] of readFileSync(path, 'utf8').matchAll(CHECKOUTS))
+      assert.ok(existsSync(file!), `${file} in ${path}`);
+  }
+});
+
+test('systemd knows every line of the unit', (t) => {
+  const { error, stderr } = spawnSync('systemd-analyze', ['verify', 'deploy/troupe.service'], {
+    encoding: 'utf8',
+  });
+  if (error !== undefined) return t.diagnostic('systemd-analyze is not installed');
+  const ours = stderr
+    .split('\n')
+    .filter(
+      (line) =>
+        line.includes('troupe.service') && !/DelegateSubgroup|[Cc]ommand .* not executable/.test(line),
+    );
+  assert.deepEqual(ours, []);
+});
+
+test('the unit leaves kernels what they are confined with, and waits longer than a drain takes', () => {
+  const unit = read('troupe.service');
+  const value = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1];
+  for (const name of [
+    'ProtectKernelTunables',
+    'ProtectKernelLogs',
+    'ProtectProc',
+    'ProcSubset',
+    'RestrictNamespaces',
+    'PrivateUsers',
+  ])
+    assert.equal(value(name), undefined, `${name} would take away namespaces, or a /proc of their own`);
+  assert.deepEqual(
+    [value('KillMode'), value('OOMPolicy'), value('Delegate')],
+    ['mixed', 'continue', 'memory'],
+  );
+  assert.ok(Number(value('TimeoutStopSec')) > 30);
+});
+
+test('the seccomp profile of containers allows what kernels are confined with, and nothing by default', () => {
+  const { defaultAction, syscalls } = JSON.parse(read('seccomp.json')) as {
+    readonly defaultAction: string;
+    readonly syscalls: readonly { readonly names: readonly string[]; readonly action: string }[];
+  };
+  assert.equal(defaultAction, 'SCMP_ACT_ERRNO');
+  const allowed = new Set(
+    syscalls.flatMap(({ names, action }) => (action === 'SCMP_ACT_ALLOW' ? names : [])),
+  );
+  const needed =
+    'clone clone3 unshare mount umount2 pivot_root mount_setattr seccomp prctl landlock_create_ruleset landlock_add_rule landlock_restrict_self';
+  const dangerous =
+    'ptrace bpf kexec_load init_module finit_module perf_event_open io_uring_setup keyctl process_vm_writev reboot swapon';
+  assert.deepEqual(
+    needed.split(' ').filter((name) => !allowed.has(name)),
+    [],
+  );
+  assert.deepEqual(
+    dangerous.split(' ').filter((name) => allowed.has(name)),
+    [],
+  );
+});
+
+test('the image runs as an ordinary user, and starts what the build makes', () => {
+  const lines = read('Containerfile').split('\n');
+  assert.ok(lines.indexOf('USER troupe') > lines.lastIndexOf('FROM base'));
+  assert.ok(lines.indexOf('USER troupe') < lines.findIndex((line) => line.startsWith('ENTRYPOINT')));
+  const ignored = readFileSync('.dockerignore', 'utf8').split('\n');
+  for (const name of ['.git', '.troupe', '.venv', 'node_modules', 'dist'])
+    assert.ok(ignored.includes(name), name);
+});
