@@ -4,6 +4,7 @@ import { agentStreams } from './scenarios/agent-streams.ts';
 import { cancel } from './scenarios/cancel.ts';
 import { chain } from './scenarios/chain.ts';
 import { codeCall } from './scenarios/code-call.ts';
+import { consoles } from './scenarios/consoles.ts';
 import { creates } from './scenarios/creates.ts';
 import { datasourceRows } from './scenarios/datasource-rows.ts';
 import { embeddedQueries } from './scenarios/embedded-queries.ts';
@@ -44,6 +45,7 @@ export const SCENARIOS: readonly Scenario[] = [
   stalledReaders,
   agentStreams,
   agentCancel,
+  consoles,
   memory,
   stored,
 ];

@@ -2,6 +2,7 @@
 import './style/base.css';
 import './style/shell.css';
 import './style/parts.css';
+import './style/views.css';
 import { render } from 'preact';
 import { App } from './app.tsx';
 import { resume } from './state/session.ts';

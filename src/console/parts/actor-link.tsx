@@ -16,7 +16,7 @@ export function ActorLink(props: { readonly kind: string; readonly id: string; r
 }
 
 /** An id: its end tells it from others, so that is what stays when there is little room. */
-function Id({ id }: { readonly id: string }) {
+export function Id({ id }: { readonly id: string }) {
   return (
     <code class="id" title={id}>
       <span>{id.slice(0, -6)}</span>

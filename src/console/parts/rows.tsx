@@ -7,6 +7,7 @@ export interface Column<Item> {
   readonly title: string;
   /** A class of the cells. `wide` is left out on narrow screens, `grow` takes the room that is left. */
   readonly class?: string;
+  /** Rows are used again for other items: a component with a state of its own needs a key. */
   readonly cell: (item: Item) => ComponentChildren;
 }
 
@@ -14,7 +15,6 @@ interface RowsProps<Item> {
   readonly label: string;
   readonly columns: readonly Column<Item>[];
   readonly items: readonly Item[];
-  readonly keyOf: (item: Item) => string;
   /** How many there are in all, if that is known to be more than `items`. */
   readonly total?: number;
   /** Called when the last rows come into sight. */
@@ -24,10 +24,11 @@ interface RowsProps<Item> {
 
 const ROW_PX = 41;
 /** How many rows beyond the edges exist, so that a slow frame shows no gap. */
-const MARGIN_ROWS = 8;
+const MARGIN_ROWS = 5;
+const SLOTS = 64;
 
 export function Rows<Item>(props: RowsProps<Item>) {
-  const { label, columns, items, keyOf, total, onEnd, classOf } = props;
+  const { label, columns, items, total, onEnd, classOf } = props;
   const box = useRef<HTMLDivElement>(null);
   const top = useSignal(0);
   const height = useSignal(window.innerHeight);
@@ -45,6 +46,8 @@ export function Rows<Item>(props: RowsProps<Item>) {
   useEffect(() => {
     if (last >= items.length) onEnd?.();
   }, [last, items.length]);
+  // A row that leaves at one edge is used again at the other: to change a text is cheaper than to make an element.
+  const slots = SLOTS * Math.ceil((last - first) / SLOTS);
   const onScroll = () => {
     // Only whole rows change what exists.
     top.value = Math.floor((box.current?.scrollTop ?? 0) / ROW_PX) * ROW_PX;
@@ -64,7 +67,7 @@ export function Rows<Item>(props: RowsProps<Item>) {
         <tbody>
           <Space rows={first} columns={columns.length} />
           {items.slice(first, last).map((item, i) => (
-            <tr key={keyOf(item)} aria-rowindex={first + i + 1} class={classOf?.(item)}>
+            <tr key={(first + i) % slots} aria-rowindex={first + i + 1} class={classOf?.(item)}>
               {columns.map((column) => (
                 <td key={column.title} class={column.class}>
                   {column.cell(item)}

@@ -1,5 +1,26 @@
 /** How numbers, times and states are written. */
 
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** Returns a size such as `12.3 MiB`. */
+export function bytes(count: number): string {
+  let unit = 0;
+  let value = count;
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`;
+}
+
+/** Returns a duration such as `350 ms`, `4.2 s`, `3 min 20 s` or `2 d 4 h`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  return ago(ms);
+}
+
 /** Returns a duration in whole seconds and above: `12 s`, `3 min 20 s`, `2 d 4 h`. */
 export function ago(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));

@@ -1,5 +1,5 @@
 /** What a view shows of the server: loaded when it is shown, again when it may have changed, and dropped with the view. */
-import { useSignal } from '@preact/signals';
+import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Client } from '#src/client/client.ts';
 import { place } from './route.ts';
@@ -70,4 +70,22 @@ export function useData<T>(
       turn.value++;
     },
   };
+}
+
+/** Calls `follow` while the component is shown and somebody looks. Its signal aborts when one of both ends. */
+export function useWhileSeen(
+  follow: (signal: AbortSignal) => Promise<void>,
+  inputs: readonly unknown[],
+): void {
+  const latest = useRef(follow);
+  latest.current = follow;
+  const key = useSignal('');
+  key.value = JSON.stringify(inputs);
+  useSignalEffect(() => {
+    void key.value;
+    if (!isVisible.value) return;
+    const gone = new AbortController();
+    latest.current(gone.signal).catch(() => {});
+    return () => gone.abort();
+  });
 }

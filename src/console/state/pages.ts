@@ -22,6 +22,8 @@ export interface Pages<Item, P extends Page<Item>> {
   more(): void;
   /** Loads what is shown again. */
   reload(): void;
+  /** Loads the first page again, soon, unless the user has gone beyond it. */
+  refresh(): void;
   /** Replaces items in place; `change` returns the new item, the same, or undefined to remove it. */
   patch(change: (item: Item) => Item | undefined): void;
 }
@@ -32,6 +34,8 @@ interface State<Item, P> {
   readonly cursor?: string | null;
   readonly error?: unknown;
 }
+
+const REFRESH_PAUSE_MS = 400;
 
 type LoadPage<P> = (client: Client, after: string | undefined, signal: AbortSignal) => Promise<P>;
 
@@ -71,18 +75,20 @@ export function usePages<Item, P extends Page<Item>>(
     }
   };
 
+  const refreshNow = () => {
+    const { items, head } = state.peek();
+    const isOnFirst = items === undefined || items.length <= (head?.items.length ?? 0);
+    if (isVisible.peek() && isOnFirst && loading.current === undefined) void fetchPage(undefined);
+  };
+  const soon = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+
   useEffect(() => {
     void fetchPage(undefined);
-    const timer =
-      everyMs === undefined
-        ? undefined
-        : setInterval(() => {
-            const { items, head } = state.peek();
-            const isOnFirst = items === undefined || items.length <= (head?.items.length ?? 0);
-            if (isVisible.peek() && isOnFirst && loading.current === undefined) void fetchPage(undefined);
-          }, everyMs);
+    const timer = everyMs === undefined ? undefined : setInterval(refreshNow, everyMs);
     return () => {
       clearInterval(timer);
+      clearTimeout(soon.current);
+      soon.current = undefined;
       loading.current?.abort();
     };
   }, [key, turn.value, everyMs]);
@@ -98,6 +104,12 @@ export function usePages<Item, P extends Page<Item>>(
     },
     reload: () => {
       turn.value++;
+    },
+    refresh: () => {
+      soon.current ??= setTimeout(() => {
+        soon.current = undefined;
+        refreshNow();
+      }, REFRESH_PAUSE_MS);
     },
     patch: (change) => {
       const present = state.peek().items;

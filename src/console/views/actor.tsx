@@ -9,6 +9,7 @@ import { Age } from '../parts/time.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
 import { clock, counted, dateTime } from '../parts/words.ts';
 import { useData } from '../state/data.ts';
+import { here } from '../state/route.ts';
 
 const EVERY_MS = 1000;
 
@@ -17,6 +18,13 @@ const PRESENCE: Readonly<Record<ActorDetail['presence'], string>> = {
   stored: 'in the store only: its next use brings it into memory',
   ended: 'has ended',
   failed: 'was taken out of memory by an error of the server: its next use restores it',
+};
+
+/** The views of what actors stand for. */
+const VIEW_OF: Readonly<Record<string, string>> = {
+  'notebook-session': 'sessions',
+  'agent-session': 'agents',
+  run: 'runs',
 };
 
 /** One actor: what it is doing, what it takes and refuses and why, and what has happened to it. */
@@ -36,7 +44,10 @@ export function ActorView({ kind, id }: { readonly kind: string; readonly id: st
     <section class="view">
       <ViewHead title={id} aside={<Badge state={value.path} />}>
         <p class="lead">
-          {kind}, {PRESENCE[value.presence]}; in this state for <Age since={value.since} />
+          {kind}, {PRESENCE[value.presence]}; in this state for <Age since={value.since} />.{' '}
+          {VIEW_OF[kind] !== undefined && (
+            <a href={here([VIEW_OF[kind], id])}>What it shows, and what may be done with it</a>
+          )}
         </p>
       </ViewHead>
       {actor.error !== undefined && <Problem error={actor.error} />}
@@ -117,7 +128,6 @@ function Trail({ actor: { trail, refuses } }: { readonly actor: ActorDetail }) {
       </p>
       <ol class="trail">
         {trail.toReversed().map(({ at, type, from, to, refused }, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the same event may come twice within a millisecond
           <li key={`${at}${type}${i}`} class={refused === undefined ? '' : 'refused'}>
             <time dateTime={at}>{clock(at)}</time>
             <code>{type}</code>

@@ -8,13 +8,15 @@ import { type Column, Rows } from '../parts/rows.tsx';
 import { Age } from '../parts/time.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
 import { count, counted } from '../parts/words.ts';
+import { type ActorMove, useActorMoves } from '../state/actor-moves.ts';
 import { usePages } from '../state/pages.ts';
 import { here, place } from '../state/route.ts';
 import type { ViewProps } from '../view-props.ts';
 import { ActorView } from './actor.tsx';
 
 const PAGE = 100;
-const EVERY_MS = 2000;
+/** Counts and what has left come with the list; what moves comes at once. */
+const EVERY_MS = 5000;
 
 /** All actors of the workspace, or one of them. */
 export function Actors({ rest: [kind, id] }: ViewProps) {
@@ -57,6 +59,12 @@ function ActorList() {
     [kind, state, q, ended],
     { everyMs: EVERY_MS },
   );
+  useActorMoves((moves) => {
+    const { items = [] } = pages;
+    const known = new Set(items.map(keyOf));
+    if ([...moves].some(([key, { type }]) => type === 'actor.moved' && !known.has(key))) pages.refresh();
+    pages.patch((actor) => moved(actor, moves.get(keyOf(actor))));
+  }, pages.refresh);
   const counts = pages.head?.counts ?? [];
   const matching = counts.filter((one) => (kind === '' || one.kind === kind) && liesIn(one.state, state));
   const total = sum(matching);
@@ -75,17 +83,24 @@ function ActorList() {
       {pages.items === undefined && pages.error === undefined && <Loading />}
       {pages.items?.length === 0 && <NoActors isFiltered={kind + state + q !== ''} />}
       {pages.items !== undefined && pages.items.length > 0 && (
-        <Rows
-          label="Actors"
-          columns={COLUMNS}
-          items={pages.items}
-          keyOf={(actor) => `${actor.kind}/${actor.id}`}
-          total={total}
-          onEnd={pages.more}
-        />
+        <Rows label="Actors" columns={COLUMNS} items={pages.items} total={total} onEnd={pages.more} />
       )}
     </section>
   );
+}
+
+function keyOf({ kind, id }: Actor): string {
+  return `${kind}/${id}`;
+}
+
+/** Returns the actor as it is after the event; undefined when it is in memory no more. */
+function moved(actor: Actor, event: ActorMove | undefined): Actor | undefined {
+  if (event === undefined || event.type === 'actor.refused') return actor;
+  if (event.type === 'actor.left')
+    return event.data.presence === 'deleted' ? undefined : { ...actor, path: event.data.state };
+  const { to, since, revision, links, events } = event.data;
+  const lastEvents = [...actor.lastEvents, ...events.map((type) => ({ type, at: since }))];
+  return { ...actor, path: to, since, revision, links, lastEvents };
 }
 
 function NoActors({ isFiltered }: { readonly isFiltered: boolean }) {

@@ -1,21 +1,24 @@
 import { ActorLink } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
+import { Bar } from '../parts/bar.tsx';
 import { Empty, Loading } from '../parts/empty.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Age } from '../parts/time.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
-import { count } from '../parts/words.ts';
+import { bytes, clock, count, counted } from '../parts/words.ts';
 import { useData } from '../state/data.ts';
+import { useRefusals } from '../state/refusals.ts';
 import { here } from '../state/route.ts';
+import { useTitles } from '../state/titles.ts';
+import { useKernels } from './kernels.tsx';
+import { ServerTiles } from './server-tiles.tsx';
 
 const EVERY_MS = 2000;
+const MAX_LISTED = 6;
 
-/** What happens in the workspace, at a glance. */
+/** What happens in the workspace, at a glance: what hangs, what eats memory, and what was refused. */
 export function Overview() {
   const actors = useData((client, signal) => client.actors({ limit: 1, signal }), [], { everyMs: EVERY_MS });
-  const running = useData((client, signal) => client.runs.list({ status: 'running', limit: 8, signal }), [], {
-    everyMs: EVERY_MS,
-  });
   const counts = actors.value?.counts;
   return (
     <section class="view">
@@ -30,12 +33,13 @@ export function Overview() {
       <div class="tiles">
         {[...new Set(counts?.map(({ kind }) => kind))].map((kind) => {
           const states = (counts ?? []).filter((one) => one.kind === kind);
+          const all = states.reduce((sum, one) => sum + one.count, 0);
           return (
             <div class="tile" key={kind}>
               <h2>
-                <a href={here(['actors'], { kind })}>{kind}s</a>
+                <a href={here(['actors'], { kind })}>{TITLES[kind] ?? kind}</a>
               </h2>
-              <p class="figure">{count(states.reduce((sum, one) => sum + one.count, 0))}</p>
+              <p class="figure">{count(all)}</p>
               <ul>
                 {states.map(({ state, count: howMany }) => (
                   <li key={state}>
@@ -49,18 +53,132 @@ export function Overview() {
           );
         })}
       </div>
-      <div class="card">
-        <h2>Running now, longest first</h2>
-        {running.value?.items.length === 0 && <p class="faint">No run is in flight.</p>}
-        <ul class="list">
-          {running.value?.items.map(({ id, createdAt, stale }) => (
-            <li key={id}>
-              <Badge state={stale === true ? 'stale' : 'running'} /> <ActorLink kind="run" id={id} />{' '}
-              <Age since={createdAt} />
-            </li>
-          ))}
-        </ul>
+      <div class="columns even">
+        <RunningRuns />
+        <LargestKernels />
+        <Refusals />
+        <FailedRuns />
       </div>
+      <ServerTiles />
     </section>
+  );
+}
+
+const TITLES: Readonly<Record<string, string>> = {
+  environment: 'Environments',
+  'notebook-session': 'Notebook sessions',
+  'agent-session': 'Agent sessions',
+  run: 'Runs in memory',
+};
+
+function RunningRuns() {
+  const titleOf = useTitles();
+  const runs = useData(
+    (client, signal) => client.runs.list({ status: 'running', limit: MAX_LISTED, signal }),
+    [],
+    {
+      everyMs: EVERY_MS,
+    },
+  );
+  return (
+    <div class="card">
+      <h2>
+        <a href={here(['runs'], { status: 'running', order: 'asc' })}>Running longest</a>
+      </h2>
+      {runs.value?.items.length === 0 && <p class="faint">No run is in flight.</p>}
+      <ul class="list">
+        {runs.value?.items.map(({ id, createdAt, stale, sessionId }) => (
+          <li key={id}>
+            <Badge state={stale === true ? 'stale' : 'running'} />
+            <a href={here(['runs', id])}>{id}</a>
+            <Age since={createdAt} />
+            <span class="full">in {titleOf(sessionId)}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function LargestKernels() {
+  const { items, value } = useKernels();
+  const titleOf = useTitles();
+  const largest = (items ?? []).toSorted((a, b) => b.memoryBytes - a.memoryBytes).slice(0, MAX_LISTED);
+  const limit = value?.memoryLimitBytes ?? largest[0]?.memoryBytes ?? 1;
+  return (
+    <div class="card">
+      <h2>
+        <a href={here(['kernels'])}>Kernels with most memory</a>
+      </h2>
+      {items?.length === 0 && <p class="faint">No kernel runs.</p>}
+      <ul class="list meters">
+        {largest.map(({ sessionId, memoryBytes, cpu }) => (
+          <li key={sessionId}>
+            <a href={here(['sessions', sessionId])} title={sessionId}>
+              {titleOf(sessionId)}
+            </a>
+            <span class="amount">{bytes(memoryBytes)}</span>
+            <Bar value={memoryBytes} limit={limit} label={`of ${bytes(limit)}`} />
+            <span class="faint">{cpu === undefined ? '' : `${Math.round(cpu * 100)} % CPU`}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Refusals() {
+  const refusals = useRefusals();
+  return (
+    <div class="card">
+      <h2>
+        <a href={here(['streams'], { q: 'refused' })}>Refused since you look</a>
+      </h2>
+      {refusals.length === 0 && (
+        <p class="faint">
+          Nothing was refused. What was refused before is with each actor, under “What has happened”.
+        </p>
+      )}
+      <ul class="list">
+        {refusals.slice(0, MAX_LISTED).map(({ key, kind, id, event, title, advice, time }) => (
+          <li key={key}>
+            <ActorLink kind={kind} id={id} /> <code class="bad">{event}</code>
+            <time dateTime={time}>{clock(time)}</time>
+            <p class="full">
+              {title}
+              {advice !== null && <span class="advice">{advice}</span>}
+            </p>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function FailedRuns() {
+  const runs = useData(
+    (client, signal) => client.runs.list({ status: 'failed', order: 'desc', limit: MAX_LISTED, signal }),
+    [],
+    { everyMs: EVERY_MS },
+  );
+  return (
+    <div class="card">
+      <h2>
+        <a href={here(['runs'], { status: 'failed' })}>Failed lately</a>
+      </h2>
+      {runs.value?.items.length === 0 && <p class="faint">No run has failed.</p>}
+      <ul class="list">
+        {runs.value?.items.map(({ id, error, finishedAt }) => (
+          <li key={id}>
+            <a href={here(['runs', id])}>{id}</a>
+            {finishedAt !== null && <Age since={finishedAt} />}
+            <p class="full">
+              {error?.message} <small>{error?.code}</small>
+            </p>
+          </li>
+        ))}
+      </ul>
+      {runs.value?.nextCursor != null && <p class="faint">{counted(MAX_LISTED, 'run')} of more</p>}
+    </div>
   );
 }

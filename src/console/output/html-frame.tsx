@@ -1,0 +1,39 @@
+/** HTML of an output, in a frame that has no origin and can run and reach nothing. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { BASE_URL } from '../state/session.ts';
+
+const MIN_PX = 24;
+const MAX_PX = 900;
+
+export function HtmlFrame({ html, title }: { readonly html: string; readonly title: string }) {
+  const frame = useRef<HTMLIFrameElement>(null);
+  const isReady = useSignal(false);
+  const height = useSignal(MIN_PX);
+  useEffect(() => {
+    const onMessage = ({ source, data }: MessageEvent<unknown>) => {
+      if (source === null || source !== frame.current?.contentWindow) return;
+      const told: { ready?: unknown; height?: unknown } = Object(data);
+      if (told.ready === true) isReady.value = true;
+      if (typeof told.height === 'number') height.value = Math.min(Math.max(told.height, MIN_PX), MAX_PX);
+    };
+    addEventListener('message', onMessage);
+    return () => removeEventListener('message', onMessage);
+  }, []);
+  useEffect(() => {
+    if (!isReady.value) return;
+    const theme = document.documentElement.style.colorScheme || 'light dark';
+    // The frame has no origin that could be named. Its policy and ours keep it on this page.
+    frame.current?.contentWindow?.postMessage({ html, theme }, '*');
+  }, [html, isReady.value]);
+  return (
+    <iframe
+      ref={frame}
+      class="html-frame"
+      title={title}
+      sandbox="allow-scripts"
+      src={`${BASE_URL}/console/${FRAME_PAGE}`}
+      style={{ height: `${height.value}px` }}
+    />
+  );
+}

@@ -1,0 +1,155 @@
+/** An output as people look at it: a table, a picture, HTML in a frame, or text. Nothing of it becomes part of this page. */
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { Problem } from '../parts/problem.tsx';
+import { textOf } from '../parts/words.ts';
+import { useClient, useData } from '../state/data.ts';
+import { HtmlFrame } from './html-frame.tsx';
+import { type OutputTable, TableOutput } from './table-output.tsx';
+
+export interface ShownOutput {
+  readonly mimetype: string;
+  readonly data?: unknown;
+  readonly assetId?: string | undefined;
+  readonly text?: string | undefined;
+  readonly table?: OutputTable | undefined;
+}
+
+interface OutputProps {
+  readonly output: ShownOutput;
+  /** The run that has the asset. */
+  readonly runId?: string | undefined;
+}
+
+export function Output({ output, runId }: OutputProps) {
+  const { mimetype, data, assetId, text, table } = output;
+  if (table !== undefined) return <TableOutput table={table} />;
+  if (assetId !== undefined) return <Asset assetId={assetId} runId={runId} output={output} />;
+  if (mimetype.startsWith('image/')) return <Picture mimetype={mimetype} data={textOf(data)} alt={text} />;
+  if (mimetype === BUNDLE) return <Bundle output={output} runId={runId} />;
+  if (mimetype === 'text/html' || (mimetype === 'text/markdown' && /^\s*</.test(textOf(data))))
+    return <Html html={textOf(data)} text={text} />;
+  if (/error|traceback/.test(mimetype)) return <pre class="output error">{text ?? textOf(data)}</pre>;
+  if (mimetype === 'application/json') return <pre class="output">{indented(data)}</pre>;
+  return <pre class="output">{text ?? textOf(data)}</pre>;
+}
+
+const BUNDLE = 'application/vnd.marimo+mimebundle';
+/** What of a bundle is shown: the first that it has. */
+const PREFERRED = [
+  'image/png',
+  'image/svg+xml',
+  'image/jpeg',
+  'text/html',
+  'text/markdown',
+  'text/plain',
+] as const;
+
+/** The same value in several media types. */
+function Bundle({ output: { data, text }, runId }: OutputProps) {
+  const bundle: Readonly<Record<string, unknown>> = Object(typeof data === 'string' ? parsed(data) : data);
+  const mimetype = PREFERRED.find((one) => bundle[one] !== undefined) ?? 'text/plain';
+  return (
+    <Output
+      output={{ mimetype, data: bundle[mimetype] ?? text ?? '', ...(text !== undefined && { text }) }}
+      runId={runId}
+    />
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function Picture({
+  mimetype,
+  data,
+  alt,
+}: {
+  readonly mimetype: string;
+  readonly data: string;
+  readonly alt: string | undefined;
+}) {
+  // An image runs no scripts and loads nothing, also when it is an SVG.
+  const url = data.startsWith('data:image/') ? data : `data:${mimetype},${encodeURIComponent(data)}`;
+  return <img class="output" src={url} alt={alt ?? 'A picture'} />;
+}
+
+/** How marimo writes the `repr` of a value: it needs no frame. */
+const ONLY_TEXT = /^\s*<pre[^>]*>[^<]*<\/pre>\s*$/;
+
+/** HTML of marimo's own elements needs marimo's front end, so that its text is shown. */
+function Html({ html, text }: { readonly html: string; readonly text: string | undefined }) {
+  const needsFrontEnd = html.includes('<marimo-');
+  if (text !== undefined && ONLY_TEXT.test(html)) return <pre class="output">{text}</pre>;
+  return <FramedHtml html={html} text={text} needsFrontEnd={needsFrontEnd} />;
+}
+
+interface FramedHtmlProps {
+  readonly html: string;
+  readonly text: string | undefined;
+  readonly needsFrontEnd: boolean;
+}
+
+function FramedHtml({ html, text, needsFrontEnd }: FramedHtmlProps) {
+  const isText = useSignal(needsFrontEnd && text !== undefined);
+  return (
+    <div class="output">
+      {isText.value ? <pre>{text}</pre> : <HtmlFrame html={html} title={text ?? 'HTML of an output'} />}
+      {text !== undefined && text !== '' && (
+        <button
+          type="button"
+          class="quiet small"
+          onClick={() => {
+            isText.value = !isText.value;
+          }}
+        >
+          {isText.value ? 'Show as HTML' : 'Show as text'}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Asset({ assetId, runId, output }: OutputProps & { readonly assetId: string }) {
+  const client = useClient();
+  const url = useSignal<string | undefined>(undefined);
+  const asset = useData(
+    async (_, signal) => {
+      if (runId === undefined) return undefined;
+      const { bytes, contentType } = await client.runs.asset(runId, assetId, { signal });
+      return { contentType, blob: new Blob([bytes.slice()], { type: contentType }) };
+    },
+    [runId, assetId],
+  );
+  const { value } = asset;
+  const isImage = value?.contentType.startsWith('image/') === true;
+  const content = useData(
+    async () => (value === undefined || isImage ? undefined : value.blob.text()),
+    [value === undefined, assetId],
+  );
+  useEffect(() => {
+    if (value === undefined) return;
+    const made = URL.createObjectURL(value.blob);
+    url.value = made;
+    return () => URL.revokeObjectURL(made);
+  }, [value]);
+  if (asset.error !== undefined) return <Problem error={asset.error} retry={asset.reload} />;
+  if (isImage && url.value !== undefined)
+    return <img class="output" src={url.value} alt={output.text ?? 'A picture'} />;
+  if (content.value !== undefined)
+    return (
+      <Output
+        output={{ mimetype: output.mimetype, data: content.value, ...(output.text && { text: output.text }) }}
+      />
+    );
+  return <pre class="output">{output.text ?? `${output.mimetype}, an asset of its run`}</pre>;
+}
+
+function indented(data: unknown): string {
+  return typeof data === 'string' ? data : (JSON.stringify(data, null, 2) ?? '');
+}

@@ -1,0 +1,50 @@
+import { count, textOf } from '../parts/words.ts';
+
+export interface OutputTable {
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+  readonly rows: readonly (readonly unknown[])[];
+  readonly rowCount: number;
+  readonly columnCount: number;
+}
+
+/** The first rows of a table. */
+export function TableOutput({
+  table: { columns, rows, rowCount, columnCount },
+}: {
+  readonly table: OutputTable;
+}) {
+  return (
+    <figure class="output table-output">
+      <div>
+        <table>
+          <thead>
+            <tr>
+              {columns.map(({ name, type }, i) => (
+                <th key={i} scope="col">
+                  {name} <small>{type}</small>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row, i) => (
+              <tr key={i}>
+                {row.map((value, j) => (
+                  <td key={j} class={typeof value === 'number' ? 'numeric' : value === null ? 'faint' : ''}>
+                    {value === null ? 'null' : textOf(value)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <figcaption class="faint">
+        {rows.length < rowCount
+          ? `The first ${count(rows.length)} of ${count(rowCount)} rows`
+          : `${count(rowCount)} rows`}
+        {`, ${count(columnCount)} columns`}
+      </figcaption>
+    </figure>
+  );
+}

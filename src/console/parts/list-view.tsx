@@ -1,0 +1,45 @@
+/** A view that is one list: title, filters, pages of rows, and what stands there when it is empty. */
+import type { ComponentChildren } from 'preact';
+import type { Client } from '#src/client/client.ts';
+import { type Page, usePages } from '../state/pages.ts';
+import { Loading } from './empty.tsx';
+import { Problem } from './problem.tsx';
+import { type Column, Rows } from './rows.tsx';
+import { ViewHead } from './view-head.tsx';
+
+interface ListViewProps<Item> {
+  readonly title: string;
+  readonly lead: string;
+  readonly columns: readonly Column<Item>[];
+  readonly load: (client: Client, after: string | undefined, signal: AbortSignal) => Promise<Page<Item>>;
+  /** What the list depends on. */
+  readonly inputs: readonly unknown[];
+  readonly empty: ComponentChildren;
+  readonly filters?: ComponentChildren;
+  readonly actions?: ComponentChildren;
+  /** How often the first page is loaded again. */
+  readonly everyMs?: number;
+  readonly children?: ComponentChildren;
+}
+
+export const PAGE_ITEMS = 100;
+
+export function ListView<Item>(props: ListViewProps<Item>) {
+  const { title, lead, columns, load, inputs, empty, filters, actions, everyMs, children } = props;
+  const pages = usePages<Item, Page<Item>>(load, inputs, everyMs === undefined ? {} : { everyMs });
+  return (
+    <section class="view fills">
+      <ViewHead title={title} actions={actions}>
+        <p class="lead">{lead}</p>
+        {filters !== undefined && <div class="filters">{filters}</div>}
+      </ViewHead>
+      {children}
+      {pages.error !== undefined && <Problem error={pages.error} retry={pages.reload} />}
+      {pages.items === undefined && pages.error === undefined && <Loading />}
+      {pages.items?.length === 0 && empty}
+      {pages.items !== undefined && pages.items.length > 0 && (
+        <Rows label={title} columns={columns} items={pages.items} onEnd={pages.more} />
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,133 @@
+/** An open notebook as its event stream tells it. Looking neither wakes it nor keeps it awake. */
+import { useSignal } from '@preact/signals';
+import type { NotebookStreamEvent, StreamedOutput } from '#src/wire/events.ts';
+import { useClient, useWhileSeen } from './data.ts';
+
+export interface LiveCell {
+  readonly cellId: string;
+  readonly name: string | null;
+  readonly code: string;
+  readonly status: string;
+  readonly isStale: boolean;
+  readonly output: StreamedOutput | null;
+  readonly printed: readonly StreamedOutput[];
+  /** The run that showed the output last. */
+  readonly runId: string | undefined;
+}
+
+export interface LiveNotebook {
+  readonly order: readonly string[];
+  readonly cells: ReadonlyMap<string, LiveCell>;
+  /** The run in flight. */
+  readonly runId: string | null;
+  readonly failure: { readonly code: string; readonly message: string } | null;
+}
+
+const NOTHING: LiveNotebook = { order: [], cells: new Map(), runId: null, failure: null };
+/** More of what a cell printed is not kept: the end is what matters while it runs. */
+const MAX_PRINTED = 500;
+
+/** Returns the notebook as it is now, for as long as the component is shown. */
+export function useNotebook(id: string): {
+  readonly notebook: LiveNotebook | undefined;
+  readonly error: unknown;
+} {
+  const client = useClient();
+  const notebook = useSignal<LiveNotebook | undefined>(undefined);
+  const error = useSignal<unknown>(undefined);
+  useWhileSeen(
+    async (signal) => {
+      error.value = undefined;
+      let present = NOTHING;
+      let isScheduled = false;
+      try {
+        for await (const event of client.notebookSessions.follow(id, { signal, observe: true })) {
+          present = after(present, event);
+          if (isScheduled) continue;
+          isScheduled = true;
+          // Many events in one frame are one change of the page.
+          requestAnimationFrame(() => {
+            isScheduled = false;
+            if (!signal.aborted) notebook.value = present;
+          });
+        }
+      } catch (reason) {
+        if (!signal.aborted) error.value = reason;
+      }
+    },
+    [id],
+  );
+  return { notebook: notebook.value, error: error.value };
+}
+
+function after(before: LiveNotebook, event: NotebookStreamEvent): LiveNotebook {
+  switch (event.type) {
+    case 'session.snapshot':
+      return { ...NOTHING, runId: event.data.currentRunId, failure: event.data.error };
+    case 'session.status':
+      return event.data.status === 'failed' ? before : { ...before, failure: null };
+    case 'cells-registered': {
+      const cells = new Map(before.cells);
+      for (const { cellId, name, code } of event.data.cells)
+        cells.set(cellId, { ...blank(cellId), ...cells.get(cellId), name, code });
+      return { ...before, cells, order: event.data.order };
+    }
+    case 'cells-deleted': {
+      const cells = new Map(before.cells);
+      for (const cellId of event.data.cellIds) cells.delete(cellId);
+      return { ...before, cells, order: before.order.filter((cellId) => cells.has(cellId)) };
+    }
+    case 'cell-op': {
+      const { cellId, status, stale, output, console: printed } = event.data;
+      const cell = before.cells.get(cellId);
+      if (cell === undefined) return before;
+      return withCell(before, {
+        ...cell,
+        ...(status !== undefined && { status }),
+        ...(stale !== undefined && { isStale: stale }),
+        ...(output !== undefined && { output }),
+        ...(printed !== undefined && {
+          printed: printed.length === 0 ? [] : appended(cell.printed, printed),
+        }),
+        runId: event.runId ?? cell.runId,
+      });
+    }
+    case 'console-output': {
+      const { cellId, channel, text } = event.data;
+      const cell = before.cells.get(cellId);
+      if (cell === undefined) return before;
+      return withCell(before, {
+        ...cell,
+        printed: appended(cell.printed, [{ channel, mimetype: 'text/plain', data: text }]),
+      });
+    }
+    case 'run-status':
+      return { ...before, runId: event.data.status === 'running' ? event.data.runId : null };
+    default:
+      return before;
+  }
+}
+
+function blank(cellId: string): LiveCell {
+  return {
+    cellId,
+    name: null,
+    code: '',
+    status: 'idle',
+    isStale: false,
+    output: null,
+    printed: [],
+    runId: undefined,
+  };
+}
+
+function withCell(notebook: LiveNotebook, cell: LiveCell): LiveNotebook {
+  return { ...notebook, cells: new Map(notebook.cells).set(cell.cellId, cell) };
+}
+
+function appended(
+  before: readonly StreamedOutput[],
+  more: readonly StreamedOutput[],
+): readonly StreamedOutput[] {
+  return [...before, ...more].slice(-MAX_PRINTED);
+}

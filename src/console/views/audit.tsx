@@ -1,0 +1,61 @@
+import type { AuditEntry } from '#src/wire/audit.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Empty } from '../parts/empty.tsx';
+import { TextFilter } from '../parts/filter.tsx';
+import { ListView, PAGE_ITEMS } from '../parts/list-view.tsx';
+import type { Column } from '../parts/rows.tsx';
+import { dateTime } from '../parts/words.ts';
+import { place } from '../state/route.ts';
+
+const COLUMNS: readonly Column<AuditEntry>[] = [
+  { title: 'When', class: 'when', cell: ({ at }) => <time dateTime={at}>{dateTime(at)}</time> },
+  { title: 'Who', class: 'number', cell: ({ userId }) => userId },
+  { title: 'What', class: 'grow', cell: ({ action }) => <code>{action}</code> },
+  { title: 'To what', class: 'wide links', cell: ({ target }) => <code title={target}>{target}</code> },
+  {
+    title: 'How it ended',
+    class: 'number',
+    cell: ({ outcome }) => <Badge state={outcome} tone={outcome === 'done' ? 'over' : 'bad'} />,
+  },
+  {
+    title: 'Detail',
+    class: 'wide links',
+    cell: ({ detail, query }) =>
+      query === undefined
+        ? detail
+        : `${query.statements} statements, ${query.rows} rows, ${query.durationMs} ms`,
+  },
+];
+
+/** Who did what. */
+export function Audit() {
+  const { user: userId = '', action = '', target = '' } = place.value.filters;
+  return (
+    <ListView
+      title="Audit"
+      lead="Who did what in this workspace, the last first."
+      columns={COLUMNS}
+      load={(client, after, signal) =>
+        client.audit({
+          ...(userId !== '' && { userId }),
+          ...(action !== '' && { action }),
+          ...(target !== '' && { target }),
+          order: 'desc',
+          limit: PAGE_ITEMS,
+          after,
+          signal,
+        })
+      }
+      inputs={[userId, action, target]}
+      everyMs={5000}
+      filters={
+        <>
+          <TextFilter name="user" label="Who" />
+          <TextFilter name="action" label="What, such as member" />
+          <TextFilter name="target" label="To what" />
+        </>
+      }
+      empty={<Empty title="Nothing was done that the audit knows of" />}
+    />
+  );
+}

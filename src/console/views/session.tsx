@@ -1,0 +1,81 @@
+import { Action } from '../parts/action.tsx';
+import { Badge } from '../parts/badge.tsx';
+import { Loading } from '../parts/empty.tsx';
+import { Problem } from '../parts/problem.tsx';
+import { ViewHead } from '../parts/view-head.tsx';
+import { bytes, duration } from '../parts/words.ts';
+import { useClient, useData } from '../state/data.ts';
+import { useNotebook } from '../state/notebook.ts';
+import { here } from '../state/route.ts';
+import { useKernels } from './kernels.tsx';
+import { NotebookCell } from './notebook-cell.tsx';
+
+/** One notebook session: its cells with their code and what they show, live, and what may be done with it. */
+export function SessionView({ id }: { readonly id: string }) {
+  const client = useClient();
+  const { notebook, error } = useNotebook(id);
+  const saved = useData((_, signal) => client.notebooks.get(id, { signal }), [id]);
+  const actor = useData((_, signal) => client.actor('notebook-session', id, { signal }), [id], {
+    everyMs: 2000,
+  });
+  const kernel = useKernels().items?.find(({ sessionId }) => sessionId === id);
+  const title = saved.value?.title ?? id;
+  const path = actor.value?.path;
+  const isAsleep = path === 'dormant';
+  const runId = notebook?.runId ?? null;
+  return (
+    <section class="view">
+      <ViewHead
+        title={title}
+        aside={path !== undefined && <Badge state={path} />}
+        actions={
+          <>
+            {runId !== null && (
+              <Action label="Cancel the run" isDanger run={() => client.runs.cancel(runId)} />
+            )}
+            {isAsleep ? (
+              <Action label="Wake" run={() => client.notebookSessions.wake(id)} onDone={actor.reload} />
+            ) : (
+              <Action
+                label="Hibernate"
+                confirm="Its kernel ends and its variables are lost; cells and outputs stay."
+                run={() => client.notebookSessions.hibernate(id)}
+                onDone={actor.reload}
+              />
+            )}
+            <Action
+              label="Close"
+              isDanger
+              confirm="Its kernel ends; the notebook and its runs stay."
+              run={() => client.notebookSessions.close(id)}
+              onDone={actor.reload}
+            />
+          </>
+        }
+      >
+        <p class="lead">
+          {kernel === undefined
+            ? 'No kernel runs'
+            : `Its kernel uses ${bytes(kernel.memoryBytes)} of memory and ${duration(kernel.cpuSeconds * 1000)} of processor time`}
+          . <a href={here(['actors', 'notebook-session', id])}>Its statechart</a>{' '}
+          <a href={here(['runs'], { session: id })}>Its runs</a>{' '}
+          <a href={here(['streams', id])}>Its stream</a>
+        </p>
+      </ViewHead>
+      {error !== undefined && <Problem error={error} />}
+      {saved.error !== undefined && <Problem error={saved.error} retry={saved.reload} />}
+      {notebook?.failure != null && (
+        <div class="problem" role="alert">
+          <strong>{notebook.failure.message}</strong> <code>{notebook.failure.code}</code>
+        </div>
+      )}
+      {notebook === undefined && error === undefined && <Loading />}
+      <div class="stack">
+        {(notebook?.order ?? []).map((cellId) => {
+          const cell = notebook?.cells.get(cellId);
+          return cell === undefined ? null : <NotebookCell key={cellId} cell={cell} />;
+        })}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,123 @@
+import { useSignal } from '@preact/signals';
+import { Copy } from '../parts/copy.tsx';
+import { Empty } from '../parts/empty.tsx';
+import { SwitchFilter, TextFilter } from '../parts/filter.tsx';
+import { Problem } from '../parts/problem.tsx';
+import { ViewHead } from '../parts/view-head.tsx';
+import { clock, count } from '../parts/words.ts';
+import { useClient, useWhileSeen } from '../state/data.ts';
+import { go, here, place } from '../state/route.ts';
+import { BASE_URL } from '../state/session.ts';
+import type { ViewProps } from '../view-props.ts';
+
+/** How many events are kept. */
+const MAX_EVENTS = 500;
+
+interface Told {
+  readonly number: number;
+  readonly time: string;
+  readonly type: string;
+  readonly text: string;
+}
+
+/** What happens, as it happens: of one session, or of all actors of the workspace. */
+export function Streams({ rest: [id] }: ViewProps) {
+  const client = useClient();
+  const events = useSignal<readonly Told[]>([]);
+  const error = useSignal<unknown>(undefined);
+  const { q = '', paused = '' } = place.value.filters;
+  const path =
+    id === undefined ? '/api/v3/actors/events' : `/api/v3/notebook-sessions/${encodeURIComponent(id)}/events`;
+  const isPaused = paused === 'true';
+  useWhileSeen(
+    async (signal) => {
+      if (isPaused) return;
+      error.value = undefined;
+      let number = events.peek().at(-1)?.number ?? 0;
+      let fresh: Told[] = [];
+      const show = () => {
+        events.value = [...events.peek(), ...fresh].slice(-MAX_EVENTS);
+        fresh = [];
+      };
+      const source =
+        id === undefined
+          ? client.followActors({ signal })
+          : client.notebookSessions.follow(id, { signal, observe: true });
+      try {
+        for await (const { type, time, data } of source) {
+          if (fresh.length === 0) requestAnimationFrame(show);
+          fresh.push({ number: ++number, time, type, text: JSON.stringify(data) });
+        }
+      } catch (reason) {
+        if (!signal.aborted) error.value = reason;
+      }
+    },
+    [id, isPaused],
+  );
+  const shown = events.value.filter(({ type, text }) => q === '' || type.includes(q) || text.includes(q));
+  return (
+    <section class="view fills">
+      <ViewHead
+        title={id === undefined ? 'What happens' : `Stream of ${id}`}
+        aside={<span class="faint">{isPaused ? 'paused' : 'live'}</span>}
+        actions={
+          <>
+            <Copy
+              label="Copy as curl"
+              text={`curl -N -H "Authorization: Bearer $TOKEN" -H "Service-Workspace-Id: ${place.value.workspaceId}" '${BASE_URL}${path}${id === undefined ? '' : '?observe=true'}'`}
+            />
+            {id !== undefined && <Copy label="Copy as troupe" text={`troupe sessions events ${id}`} />}
+          </>
+        }
+      >
+        <p class="lead">
+          The last {count(MAX_EVENTS)} events. Looking wakes nothing and keeps nothing awake.
+        </p>
+        <div class="filters">
+          <form
+            onSubmit={(event) => {
+              event.preventDefault();
+              const wanted = String(new FormData(event.currentTarget).get('session')).trim();
+              go(here(wanted === '' ? ['streams'] : ['streams', wanted]));
+            }}
+          >
+            <input
+              name="session"
+              type="text"
+              value={id ?? ''}
+              placeholder="Id of a session"
+              aria-label="Id of a session"
+            />
+          </form>
+          <TextFilter name="q" label="A part of an event" />
+          <SwitchFilter name="paused" label="Pause" />
+          <button
+            type="button"
+            onClick={() => {
+              events.value = [];
+            }}
+          >
+            Clear
+          </button>
+        </div>
+      </ViewHead>
+      {error.value !== undefined && <Problem error={error.value} />}
+      {shown.length === 0 && error.value === undefined && (
+        <Empty title={isPaused ? 'Paused' : 'Waiting for events'}>
+          {id === undefined
+            ? 'An event appears when an actor moves or refuses.'
+            : 'An event appears when something happens in the session.'}
+        </Empty>
+      )}
+      <ol class="events">
+        {shown.toReversed().map(({ number, time, type, text }) => (
+          <li key={number}>
+            <time dateTime={time}>{clock(time)}</time>
+            <b>{type}</b>
+            <code>{text}</code>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Actor, ActorPage } from '#src/wire/actor.ts';
+import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+
+const owner = { after };
+const ACTORS = 10_000;
+/** More than a screen of rows, with what is kept beyond its edges. */
+const MAX_ROWS = 60;
+const MAX_FRAME_MS = 50;
+/** A step draws at least twice: when the rows are scrolled to, and when those after them have come. */
+const FRAMES_A_STEP = 2;
+const WARM_UP_FRAMES = 5;
+/** What the page does itself, in the words of Chromium. */
+const WORK = ['ScriptDuration', 'LayoutDuration', 'RecalcStyleDuration'];
+
+/** A server keeps 1,000 actors in memory that do nothing, and 10,000 that work would need as many kernels: these are made up. */
+const ALL: readonly Actor[] = Array.from({ length: ACTORS }, (_, i) => ({
+  kind: i % 4 === 0 ? 'run' : 'environment',
+  id: `actor_${String(i).padStart(20, '0')}`,
+  machine: i % 4 === 0 ? 'run' : 'environment',
+  presence: 'live',
+  state: 'open',
+  path: i % 4 === 0 ? 'running.active' : 'open.vacant',
+  since: new Date(Date.now() - i * 1000).toISOString(),
+  revision: 1,
+  links: [{ kind: 'notebook-session', id: `nb_${i}` }],
+  lastEvents: Array.from({ length: 16 }, () => ({ type: 'some.event', at: new Date().toISOString() })),
+}));
+
+function pageOf(query: URLSearchParams): ActorPage {
+  const wanted = ALL.filter(({ id }) => id.includes(query.get('q') ?? ''));
+  const start = Number(query.get('after') ?? 0);
+  const end = start + Number(query.get('limit'));
+  const count = (kind: string) => wanted.filter((one) => one.kind === kind).length;
+  return {
+    items: wanted.slice(start, end),
+    nextCursor: end < wanted.length ? String(end) : null,
+    counts: [
+      { kind: 'environment', state: 'open.vacant', count: count('environment') },
+      { kind: 'run', state: 'running.active', count: count('run') },
+    ],
+  };
+}
+
+test('10,000 actors in the console', { skip: withoutBrowser }, async (t) => {
+  const server = await startServer(owner);
+  const browser = await openBrowser(owner);
+  await browser.context.route(/\/api\/v3\/actors\?/, (route) =>
+    route.fulfill({ json: pageOf(new URL(route.request().url()).searchParams) }),
+  );
+  const { page, complaints } = await browser.signIn(server, '#/ws_home/actors');
+  const rows = page.locator('.rows tbody tr:not(.space)');
+  await rows.first().waitFor();
+
+  await t.test('all are counted, and only those in sight are in the page', async () => {
+    await page.getByRole('heading', { name: 'Actors' }).locator('..').getByText('10,000').waitFor();
+    assert.equal(await page.getByRole('table').getAttribute('aria-rowcount'), String(ACTORS));
+    assert.ok((await rows.count()) <= MAX_ROWS);
+  });
+
+  await t.test('scrolling to the last one takes no frame more than 50 ms of work', async () => {
+    const session = await browser.context.newCDPSession(page);
+    // The time that the page's thread works, not the time that passes: other programs have no part in it.
+    await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+    const workedMs = async () => {
+      const { metrics } = await session.send('Performance.getMetrics');
+      const parts = metrics.filter(({ name }) => WORK.includes(name));
+      return parts.reduce((sum, { value }) => sum + value * 1000, 0);
+    };
+    let longest = 0;
+    for (let before = await workedMs(), isAtEnd = false, frame = 0; !isAtEnd; frame++) {
+      isAtEnd = await page.evaluate<boolean>(`(async () => {
+        const box = document.querySelector('.rows');
+        box.scrollTop = box.scrollHeight;
+        await new Promise((done) => requestAnimationFrame(done));
+        return document.querySelector('tr[aria-rowindex="${ACTORS}"]') !== null;
+      })()`);
+      const after = await workedMs();
+      // The first frames compile what they run.
+      if (frame >= WARM_UP_FRAMES) longest = Math.max(longest, after - before);
+      before = after;
+    }
+    assert.ok((await rows.count()) <= MAX_ROWS);
+    const frameMs = longest / FRAMES_A_STEP;
+    assert.ok(frameMs < MAX_FRAME_MS, `${frameMs.toFixed(1)} ms`);
+    t.diagnostic(`a frame took ${frameMs.toFixed(1)} ms of work at most`);
+  });
+
+  await t.test('one of them is found by a part of its id', async () => {
+    const { id } = ALL[7_654]!;
+    await page.getByLabel('A part of an id', { exact: true }).fill(id.slice(-10));
+    await page.getByRole('link', { name: id }).waitFor();
+    await page.waitForFunction("document.querySelectorAll('.rows tbody tr:not(.space)').length === 1");
+  });
+
+  await t.test('the keyboard goes through the rows and opens one', async () => {
+    await page.getByLabel('A part of an id', { exact: true }).fill('');
+    await rows.nth(5).waitFor();
+    await page.getByLabel('A part of an id', { exact: true }).blur();
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    const second = await rows.nth(1).getByRole('link').first().getAttribute('aria-label');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: second ?? 'none' }).waitFor();
+  });
+
+  assert.deepEqual(complaints, []);
+});

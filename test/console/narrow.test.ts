@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { NARROW, openBrowser, withoutBrowser } from '#test/support/browser.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+
+const owner = { after };
+const VIEWS = [
+  ...['overview', 'actors', 'sessions', 'kernels', 'runs', 'streams', 'agents', 'files', 'datasources'],
+  ...['people', 'people/tokens', 'keys', 'audit'],
+];
+
+test('the console on a phone', { skip: withoutBrowser }, async (t) => {
+  const server = await startServer(owner);
+  const browser = await openBrowser(owner);
+  const notebook = await openNotebook(server, { wide: "print('x' * 2000)\n'y' * 2000" });
+  const run = await notebook.run([]);
+  const { page, complaints } = await browser.signIn(server);
+  await page.setViewportSize(NARROW);
+
+  await t.test('no view is wider than the screen', async () => {
+    const own = [`actors/notebook-session/${notebook.id}`, `sessions/${notebook.id}`, `runs/${run.id}`];
+    for (const view of [...VIEWS, ...own]) {
+      await page.evaluate(`location.hash = '#/ws_home/${view}'`);
+      await page.locator('main h1').waitFor();
+      await page.locator('.loading').waitFor({ state: 'detached' });
+      const width = await page.evaluate<number>(
+        "Math.max(document.documentElement.scrollWidth, document.querySelector('main').scrollWidth)",
+      );
+      assert.ok(width <= NARROW.width, `${view}: ${width} px`);
+    }
+  });
+
+  await t.test('the views are behind a button, which a choice closes', async () => {
+    const views = page.getByRole('navigation', { name: 'Views' });
+    assert.equal(await views.isVisible(), false);
+    await page.getByRole('button', { name: 'Views' }).click();
+    await views.getByRole('link', { name: 'Kernels' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Kernels' }).waitFor();
+    assert.equal(await views.isVisible(), false);
+  });
+
+  assert.deepEqual(complaints, []);
+  await notebook.close();
+});

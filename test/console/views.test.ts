@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+
+const owner = { after };
+
+test('the views of the console', { skip: withoutBrowser }, async (t) => {
+  const server = await startServer(owner);
+  const browser = await openBrowser(owner);
+  const { client } = server;
+  const [loop, hog] = await Promise.all([
+    openNotebook(
+      server,
+      { loop: "import time\nprint('tick')\nwhile True: time.sleep(0.05)" },
+      { title: 'The loop' },
+    ),
+    openNotebook(
+      server,
+      { hog: "hog = b'x' * 250_000_000\nlen(hog)", table: TABLE, bad: '1 / 0' },
+      { title: 'The hog' },
+    ),
+  ]);
+  const finished = await hog.run([]);
+  const hanging = await loop.submit([]);
+  await writeFile(join(server.filesDir, 'notes.txt'), 'hello');
+  const { page, complaints } = await browser.signIn(server);
+  const open = (path: string) => page.evaluate(`location.hash = '#/ws_home/${path}'`);
+
+  await t.test(
+    'the overview shows which run hangs, which kernel eats memory, and what has failed',
+    async () => {
+      const card = (title: string) =>
+        page.locator('.card').filter({ has: page.getByRole('heading', { name: title }) });
+      await card('Running longest').getByRole('link', { name: hanging }).waitFor();
+      const kernels = card('Kernels with most memory').getByRole('listitem');
+      await kernels.nth(1).waitFor();
+      assert.match((await kernels.first().textContent()) ?? '', /The hog/);
+      await card('Failed lately').getByRole('link', { name: finished.id }).waitFor();
+    },
+  );
+
+  await t.test('the overview shows a refusal while it happens, with what to do', async () => {
+    const card = page.locator('.card').filter({ hasText: 'Refused since you look' });
+    await assert.rejects(loop.submit([]));
+    await card.getByText('Wait until it is ready again, or cancel what it is doing.').waitFor();
+  });
+
+  await t.test('kernels are in the order of their memory', async () => {
+    await open('kernels');
+    const rows = page.getByRole('row').filter({ hasText: 'MiB' });
+    await rows.nth(1).waitFor();
+    assert.match((await rows.first().textContent()) ?? '', /The hog/);
+  });
+
+  await t.test('a notebook shows what its cells print while they run', async () => {
+    await open('sessions');
+    await page.getByRole('link', { name: 'The loop' }).click();
+    const cell = page.getByRole('article', { name: 'Cell loop' });
+    await cell.getByText('tick', { exact: true }).waitFor();
+    await cell.locator('.badge', { hasText: 'running' }).waitFor();
+  });
+
+  await t.test(
+    'hibernating a busy session is refused with the reason, and cancelling its run ends it',
+    async () => {
+      await page.getByRole('button', { name: 'Hibernate' }).click();
+      await page.getByRole('button', { name: 'Hibernate' }).click();
+      const problem = page.getByRole('alert').filter({ hasText: 'session_busy' });
+      await problem.getByText('Wait until it is ready again, or cancel what it is doing.').waitFor();
+      await page.getByRole('button', { name: 'Cancel the run' }).click();
+      await page.getByRole('heading', { level: 1 }).locator('..').getByText('live.ready').waitFor();
+      assert.equal((await client.runs.get(hanging)).status, 'cancelled');
+    },
+  );
+
+  await t.test('a session is put to sleep and woken, and stays asleep while it is looked at', async () => {
+    const state = page.getByRole('heading', { level: 1 }).locator('..');
+    await page.getByRole('button', { name: 'Hibernate' }).click();
+    await page.getByRole('button', { name: 'Hibernate' }).click();
+    await state.getByText('dormant').waitFor();
+    await page.reload();
+    await page.getByLabel('Access token').fill(server.owner.token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await state.getByText('dormant').waitFor();
+    await page.getByRole('article', { name: 'Cell loop' }).getByText('tick', { exact: true }).waitFor();
+    assert.equal((await client.actor('notebook-session', loop.id)).path, 'dormant');
+    await page.getByRole('button', { name: 'Wake' }).click();
+    await state.getByText('live.ready').waitFor();
+  });
+
+  await t.test('a run shows its outputs as people look at them, and why it failed', async () => {
+    await open(`runs?status=failed`);
+    await page.getByRole('link', { name: `run ${finished.id}` }).click();
+    await page.getByRole('columnheader', { name: 'city' }).waitFor();
+    await page.getByRole('cell', { name: 'Paris' }).waitFor();
+    await page.getByText('ZeroDivisionError: division by zero').first().waitFor();
+  });
+
+  await t.test('many runs are cancelled at once', async () => {
+    const again = await Promise.all(
+      [loop, hog].map((notebook) => notebook.submit(notebook === loop ? [] : ['hog'])),
+    );
+    await open('runs?status=running');
+    await page.getByLabel(`Choose ${again[0]}`).check();
+    await page.getByRole('button', { name: /^Cancel 1 run/ }).click();
+    await page.getByRole('button', { name: /^Cancel 1 run/ }).click();
+    await client.waitForRun(again[0]!);
+    assert.equal((await client.runs.get(again[0]!)).status, 'cancelled');
+  });
+
+  await t.test('a stream shows what happens, can be paused and filtered', async () => {
+    await open(`streams/${loop.id}`);
+    await page.getByText('session.snapshot').waitFor();
+    await page.getByLabel('A part of an event').fill('cells-registered');
+    await page.getByText('session.snapshot').waitFor({ state: 'detached' });
+    await page.getByText('cells-registered').first().waitFor();
+  });
+
+  await t.test('files, people, tokens, keys and the audit are lists', async () => {
+    const seen: readonly (readonly [string, string])[] = [
+      ['files', 'notes.txt'],
+      ['people', 'owner'],
+      ['people/tokens', 'everywhere'],
+      ['keys', 'seals what is new'],
+      ['audit', 'session.hibernate'],
+      ['datasources', 'There are no datasources'],
+      ['agents', 'There are no conversations'],
+    ];
+    for (const [path, text] of seen) {
+      await open(path);
+      await page.getByText(text).first().waitFor();
+    }
+  });
+
+  assert.deepEqual(complaints, []);
+  await Promise.all([loop.close(), hog.close()]);
+});
+
+const TABLE =
+  "import pandas as pd\npd.DataFrame({'city': ['Paris', 'Oslo'], 'people': [2_100_000, 700_000]})";
