@@ -7,11 +7,11 @@ import { Empty, Loading } from '../parts/empty.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Age } from '../parts/time.tsx';
+import { Took } from '../parts/took.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
 import { bytes, dateTime, textOf } from '../parts/words.ts';
 import { useClient, useData } from '../state/data.ts';
 import { here } from '../state/route.ts';
-import { Took } from './runs.tsx';
 
 const EVERY_MS = 1500;
 

@@ -7,8 +7,8 @@ import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, TextFilter } from '../parts/filter.tsx';
 import { ListView, PAGE_ITEMS } from '../parts/list-view.tsx';
 import type { Column } from '../parts/rows.tsx';
-import { Age } from '../parts/time.tsx';
-import { counted, duration } from '../parts/words.ts';
+import { Took } from '../parts/took.tsx';
+import { counted } from '../parts/words.ts';
 import { useClient } from '../state/data.ts';
 import { here, place } from '../state/route.ts';
 import type { ViewProps } from '../view-props.ts';
@@ -141,16 +141,6 @@ const COLUMNS: readonly Column<Run>[] = [
     cell: ({ kind, sessionId }) => <ActorLink kind={`${kind}-session`} id={sessionId} brief />,
   },
 ];
-
-/** How long a run took, or has taken so far. */
-export function Took({ run: { startedAt, createdAt, finishedAt } }: { readonly run: Run }) {
-  const since = startedAt ?? createdAt;
-  return finishedAt === null ? (
-    <Age since={since} />
-  ) : (
-    <span>{duration(Date.parse(finishedAt) - Date.parse(since))}</span>
-  );
-}
 
 function plainChoice(value: string) {
   return { value, title: value };
