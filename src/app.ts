@@ -9,6 +9,7 @@ import { mountRoutes } from './app/mount-routes.ts';
 import { NOTEBOOK, openNotebooks } from './app/open-notebooks.ts';
 import { openPackages } from './app/open-packages.ts';
 import { openStorage } from './app/open-storage.ts';
+import { openTracer } from './app/open-tracer.ts';
 import { Retention } from './app/retention.ts';
 import { observeServer } from './app/server-gauges.ts';
 import { ServerStateReader } from './app/server-state.ts';
@@ -115,6 +116,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   stack.use(directory);
   const { store, warnings } = await openStorage({ config, directory, log, onFatal }, stack);
   const identity = await openIdentity({ ...config, store, dataDir: directory.root });
+  const tracer = await openTracer({ config, log, metrics }, stack);
   const actors = new ActorRuntime(store, log, metrics);
   const heartbeats = stack.use(new Heartbeats(config.heartbeatS * 1000));
   stack.use(host);
@@ -126,6 +128,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const runs = new RunRepository(store, actors, {
     maxInFlight: config.workspaceMaxRuns,
     metrics,
+    tracer,
     isDeleted: (workspaceId, sessionId) => removals.isPending(NOTEBOOK, workspaceId, sessionId),
   });
   const runDeletion = new RunDeletion(store, runs, removals);
@@ -158,6 +161,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       audit,
       queryAudit,
       metrics,
+      tracer,
       keyringFile: config.keyringFile,
       listenHost: config.host,
       ownPorts,
@@ -188,6 +192,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   );
   const agents = openAgents({
     ...shared,
+    tracer,
     removals,
     removePrompts: (workspaceId, id) => runDeletion.removeRuns('agent', workspaceId, id),
     settings: config,
@@ -262,6 +267,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       }),
       trustedProxies: config.trustedProxies,
       metrics,
+      tracer,
       corsOrigins: config.corsOrigins,
       redeemTicket: (ticket, purpose) => identity.tickets.redeem(ticket, purpose),
       auth: identity.authenticator,

@@ -8,6 +8,8 @@ export interface RunRecord {
   readonly kind?: 'notebook' | 'agent';
   /** Present once its output was deleted because of its age. */
   readonly isTrimmed?: true;
+  /** The trace that it belongs to: its own W3C context, and the span that caused it. */
+  readonly trace?: { readonly traceparent: string; readonly parentSpanId: string };
   /** JSON of the run record. */
   readonly document: Uint8Array;
 }

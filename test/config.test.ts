@@ -56,6 +56,8 @@ test('with nothing set, every setting has its default', (t) => {
     drainS: 0,
     logLevel: 'info',
     slowRequestMs: 1000,
+    otlpUrl: undefined,
+    traceSamplePercent: 1,
     trustedProxies: [],
     bootstrapToken: undefined,
     bootstrapWorkspace: undefined,

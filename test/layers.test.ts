@@ -19,29 +19,34 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   storage: { values: ['src/core'], types: ['src/wire'] },
   // What the server counts of itself. Everybody may be handed it.
   'src/metrics': { values: [] },
+  // Spans of what the server does. Everybody may be handed a tracer.
+  'src/tracing': { values: [] },
   'src/events': { values: [], types: ['src/wire'] },
   'src/auth': { values: ['src/core', 'src/wire', 'storage'] },
   'src/audit': { values: ['src/core', 'storage'] },
   'src/actors': { values: ['src/core', 'src/metrics', 'storage'], types: ['src/events', 'src/wire'] },
-  'src/runs': { values: ['src/core', 'src/metrics', 'machines', 'storage'], types: ['src/actors'] },
+  'src/runs': {
+    values: ['src/core', 'src/metrics', 'src/tracing', 'machines', 'storage'],
+    types: ['src/actors'],
+  },
   'src/sessions': {
     values: ['src/core', 'machines', 'storage'],
     types: ['src/actors', 'src/events', 'src/runs', 'src/wire'],
   },
   'src/kernel': { values: ['src/core'], types: ['src/metrics'] },
   'src/notebook': {
-    values: ['src/core', 'machines', 'storage', 'src/runs', 'src/sessions'],
+    values: ['src/core', 'src/tracing', 'machines', 'storage', 'src/runs', 'src/sessions'],
     types: ['src/actors', 'src/events', 'src/kernel', 'src/wire'],
   },
   'src/agent': {
-    values: ['src/core', 'machines', 'storage', 'src/sessions'],
+    values: ['src/core', 'src/tracing', 'machines', 'storage', 'src/sessions'],
     types: ['src/actors', 'src/events', 'src/metrics', 'src/runs', 'src/wire'],
   },
   'src/packages': { values: ['src/kernel'], types: ['src/core'] },
   'src/files': { values: ['src/core'], types: ['src/wire'] },
-  'src/datasource': { values: ['src/core', 'storage'], types: ['src/audit', 'src/metrics'] },
+  'src/datasource': { values: ['src/core', 'storage'], types: ['src/audit', 'src/metrics', 'src/tracing'] },
   'src/http': {
-    values: ['src/files', 'src/core', 'src/metrics', 'src/wire', 'storage'],
+    values: ['src/files', 'src/core', 'src/metrics', 'src/tracing', 'src/wire', 'storage'],
     types: [
       'machines',
       'src/auth',
@@ -95,6 +100,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'src/core',
         'src/kernel',
         'src/metrics',
+        'src/tracing',
         'src/notebook',
         'src/packages',
         'src/datasource',

@@ -4,6 +4,8 @@ import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { RunQuery } from '#src/runs/run-lists.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { TraceContext } from '#src/tracing/trace-context.ts';
+import type { Tracer } from '#src/tracing/tracer.ts';
 import type { ConversationRecord } from '#storage/conversations.ts';
 import type { JsonPage, PageRequest } from '#storage/listing.ts';
 import type { Store } from '#storage/store.ts';
@@ -38,6 +40,7 @@ export interface AgentPromptsOptions {
   readonly budget: PromptBudget;
   readonly silenceMs: number;
   readonly metrics: AgentMetrics;
+  readonly tracer: Tracer | undefined;
   readonly log: Log;
 }
 
@@ -55,7 +58,7 @@ export class AgentPrompts {
    * Submits a prompt. Throws `not_found`, `conversation_read_only`, `session_busy`, `session_closed`,
    * `no_model_configured`, `model_not_configured`, `unknown_model` or `quota_exceeded`; nothing has changed then.
    */
-  submit(caller: Principal, sessionId: string, prompt: string): SubmittedPrompt {
+  submit(caller: Principal, sessionId: string, prompt: string, parent?: TraceContext): SubmittedPrompt {
     const { access, agentActors, conversations, models, runs, budget } = this.#options;
     const { workspaceId } = caller;
     const record = access.usable(caller, sessionId);
@@ -67,9 +70,10 @@ export class AgentPrompts {
     const conversation = conversations.of(session);
     const { openToolbox, system } = this.#equip(caller, sessionId, record);
     const environmentId = agentActors.actors.peek(session)?.snapshot.context.environmentId ?? null;
-    const runId = runs.begin(workspaceId, sessionId as SessionId, 'agent', { prompt }, environmentId);
+    const runId = runs.begin(workspaceId, sessionId as SessionId, 'agent', { prompt }, environmentId, parent);
+    const trace = runs.traceOf(workspaceId, runId);
     mend(conversation, runId);
-    const turn = new PromptTurn({ ...this.#options, runId, conversation, model, system, openToolbox });
+    const turn = new PromptTurn({ ...this.#options, runId, trace, conversation, model, system, openToolbox });
     turn.ask(prompt);
     agentActors.start(session, turn, budget);
     return { runId, sessionId, status: 'running' };

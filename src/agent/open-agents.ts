@@ -5,6 +5,7 @@ import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { StreamMaker } from '#src/sessions/live-sessions.ts';
+import type { Tracer } from '#src/tracing/tracer.ts';
 import { conversationRecords } from '#storage/conversations.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { RunIndexEntry } from '#storage/runs.ts';
@@ -40,6 +41,7 @@ export interface AgentPlaneOptions {
   readonly settings: AgentSettings;
   readonly log: Log;
   readonly metrics: AgentMetrics;
+  readonly tracer?: Tracer | undefined;
   readonly makeStream: StreamMaker;
   readonly notebooks: Notebooks;
   /** Absent: agents are offered no tools for datasources. */
@@ -91,6 +93,7 @@ export function openAgents(options: AgentPlaneOptions) {
       budget: { maxSteps: settings.agentMaxSteps, maxTokens: settings.agentMaxTokens },
       silenceMs: settings.modelSilenceS * 1000,
       metrics: options.metrics,
+      tracer: options.tracer,
       log,
     }),
     testModel: (workspaceId: string, model: string | null, signal: AbortSignal) =>

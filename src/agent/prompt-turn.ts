@@ -14,6 +14,8 @@ import { type AssetId, newId, type RunId } from '#src/core/ids.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { TokenUsage } from '#src/runs/run-output.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
+import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
+import type { Attributes, Span, Tracer } from '#src/tracing/tracer.ts';
 import { type AssetRecord, assetRecords } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 import { compact } from './compaction.ts';
@@ -38,6 +40,9 @@ export interface PromptTurnOptions {
   readonly runs: RunRepository;
   readonly store: Store;
   readonly metrics: AgentMetrics;
+  /** The trace of the run. */
+  readonly trace: TraceContext | undefined;
+  readonly tracer: Tracer | undefined;
 }
 
 /** What is counted of agents. */
@@ -88,8 +93,13 @@ export class PromptTurn {
     const entryId = conversation.beginDraft(this.runId);
     let answer: ModelAnswer;
     const startedAtMs = performance.now();
+    const span = this.#startSpan(`chat ${model.id}`, 'client', {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.request.model': model.id,
+    });
     try {
       answer = await askModel({
+        traceparent: span?.traceparent ?? this.#traceparent,
         target: await model.target(),
         id: model.id,
         system: this.#options.system,
@@ -102,11 +112,19 @@ export class PromptTurn {
         onReasoning: (text) => this.#hear(signal, 'reasoning-delta', text),
       });
     } catch (error) {
-      this.#countCall(startedAtMs, errorTypeOf(error, signal));
+      const type = errorTypeOf(error, signal);
+      span?.end({ error: type });
+      this.#countCall(startedAtMs, type);
       signal.throwIfAborted();
       if (error instanceof ModelFailure) return this.#failed(error);
       throw error;
     }
+    span?.end({
+      attributes: {
+        'gen_ai.usage.input_tokens': answer.usage.inputTokens,
+        'gen_ai.usage.output_tokens': answer.usage.outputTokens,
+      },
+    });
     this.#countCall(startedAtMs, '', answer.usage);
     signal.throwIfAborted();
     return this.#take(entryId, answer);
@@ -123,13 +141,16 @@ export class PromptTurn {
         const wrong = this.#invalid.get(call.callId);
         faultPoint('tool.called');
         const startedAtMs = performance.now();
+        const tool = wrong === undefined && toolbox.knows(call.name) ? call.name : 'other';
+        const span = this.#startSpan(`execute_tool ${tool}`, 'internal', { 'gen_ai.tool.name': tool });
         const outcome: ToolOutcome =
           wrong === undefined
             ? await toolbox.run(call, { callId: call.callId, runId: this.runId, signal })
             : { status: 'failed', text: `The call of ${call.name} was not carried out: ${wrong}.` };
         faultPoint('tool.ran');
+        span?.end({ error: outcome.status === 'completed' ? undefined : outcome.status });
         this.#options.metrics.toolCalls
-          .of(wrong === undefined && toolbox.knows(call.name) ? call.name : 'other', outcome.status)
+          .of(tool, outcome.status)
           .observe((performance.now() - startedAtMs) / 1000);
         this.#addResult(call, outcome);
       }),
@@ -160,6 +181,16 @@ export class PromptTurn {
       output,
       assets: new Map(),
     });
+  }
+
+  get #traceparent(): string | undefined {
+    const { trace } = this.#options;
+    return trace === undefined ? undefined : traceparentOf(trace);
+  }
+
+  #startSpan(name: string, kind: 'client' | 'internal', attributes: Attributes): Span | undefined {
+    const { trace: parent, tracer } = this.#options;
+    return parent === undefined ? undefined : tracer?.start(name, { kind, parent, attributes });
   }
 
   #countCall(startedAtMs: number, errorType: string, usage?: ModelAnswer['usage']): void {

@@ -118,6 +118,20 @@ export const SERVER_SETTINGS = {
     description:
       'Requests that take longer on the server are logged as warnings; event streams and calls of code are not. 0: none.',
   }),
+  otlpUrl: optional({
+    env: 'TROUPE_OTLP_URL',
+    kind: httpUrl,
+    description:
+      'URL of an OTLP receiver for traces, over HTTP and without `/v1/traces`, such as http://127.0.0.1:4318. Unset: nothing is traced.',
+  }),
+  traceSamplePercent: setting({
+    env: 'TROUPE_TRACE_SAMPLE_PERCENT',
+    kind: integer(0, 100),
+    default: '1',
+    unit: '%',
+    description:
+      'Share of the requests that are traced although their client has not begun a trace. A `traceparent` header decides for its request.',
+  }),
   trustedProxies: setting({
     env: 'TROUPE_TRUSTED_PROXIES',
     kind: addresses,

@@ -1,6 +1,7 @@
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { QueryAudit } from '#src/audit/query-audit.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Tracer } from '#src/tracing/tracer.ts';
 import type { Store } from '#storage/store.ts';
 import { connectorOf, parseConnection } from './connectors/connection-schema.ts';
 import { type DriverLoader, installedDrivers } from './connectors/drivers.ts';
@@ -22,6 +23,7 @@ export interface DatasourcePlaneOptions {
   readonly audit: AuditTrail;
   readonly queryAudit: QueryAudit;
   readonly metrics: QueryMetrics;
+  readonly tracer?: Tracer | undefined;
   readonly keyringFile: string;
   /** The host setting of this server, which decides whether private addresses may be reached. */
   readonly listenHost: string;
@@ -90,7 +92,7 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
       descriptions.drop(workspaceId, slug);
     },
   });
-  const queries = new Queries(store, pool, queryAudit, options.metrics);
+  const queries = new Queries(store, pool, queryAudit, options.metrics, options.tracer);
   return {
     datasources,
     grants: new DatasourceGrants(store, datasources, audit),

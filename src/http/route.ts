@@ -5,6 +5,7 @@
 import type { Static, TObject, TSchema, TUndefined } from 'typebox';
 import type { ErrorCode } from '#src/core/errors.ts';
 import type { Principal, TokenHolder } from '#src/core/principal.ts';
+import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Wire } from '#src/wire/shape.ts';
 import type { BytesReply, EmptyReply, Reply } from './reply/reply.ts';
 
@@ -53,6 +54,8 @@ export interface RouteRequest<
   /** Whether the request is HEAD: the length of the body is sent, the body is not. */
   readonly headOnly: boolean;
   readonly requestId: string;
+  /** The trace that what the request causes belongs to; undefined for none. */
+  readonly trace: TraceContext | undefined;
   /** The client's IP address when the route is audited; otherwise the empty string. */
   readonly remoteAddress: string;
   /** Aborts when the client leaves before it was answered. */

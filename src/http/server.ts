@@ -68,6 +68,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     heartbeatMs: options.heartbeatMs ?? DEFAULT_HEARTBEAT_MS,
     idempotency: options.idempotency,
     metrics: options.metrics,
+    tracer: options.tracer,
     publicUrl: options.publicUrl,
     streams: new OpenStreams(),
     inFlight: new Set(),

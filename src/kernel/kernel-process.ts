@@ -64,6 +64,7 @@ export class KernelProcess implements Kernel {
   };
   #state: State = 'waiting';
   #pid: number | null = null;
+  #traceparent: string | undefined;
   #opened: BridgeDone | null = null;
   #asked: EndFacts['asked'] = null;
   #refusal: EndFacts['refusal'] = null;
@@ -101,8 +102,14 @@ export class KernelProcess implements Kernel {
     return this.#commands.inFlight;
   }
 
+  traceNext(traceparent: string | undefined): void {
+    this.#traceparent = traceparent;
+  }
+
   execute(request: Parameters<Kernel['execute']>[0]): number {
-    return this.#command('execute-cells', request);
+    const traceparent = this.#traceparent;
+    this.#traceparent = undefined;
+    return this.#command('execute-cells', traceparent === undefined ? request : { ...request, traceparent });
   }
 
   configure(configs: Parameters<Kernel['configure']>[0]): number {

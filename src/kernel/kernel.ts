@@ -76,6 +76,8 @@ export interface Kernel {
     readonly codes: readonly string[];
     readonly fresh?: boolean;
   }): number;
+  /** Sets the W3C trace context that the code of the next `execute` finds in its environment; undefined: none. */
+  traceNext(traceparent: string | undefined): void;
   configure(configs: Readonly<Record<string, CellConfig>>): number;
   scratchpad(request: ScratchpadRequest): number;
   /** Asks which structural errors these cells would have with other code: `bridge-judged` says. Changes nothing. */

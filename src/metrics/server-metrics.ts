@@ -65,6 +65,10 @@ export class ServerMetrics {
     { name: 'troupe_stream_cutoffs', help: 'Subscribers that were disconnected and asked to come back.' },
     'reason',
   );
+  readonly spansDropped = this.registry.counters(
+    { name: 'troupe_spans_dropped', help: 'Spans of traces that were discarded instead of being sent.' },
+    'reason',
+  );
   readonly queries = this.registry.histograms(
     {
       name: 'troupe_datasource_query_duration_seconds',

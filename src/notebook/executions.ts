@@ -1,5 +1,6 @@
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { ExecutionRequest } from '#src/wire/run.ts';
 import type { Store } from '#storage/store.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
@@ -46,7 +47,12 @@ export class Executions {
    * `session_not_editable`, …), `unknown_cell`, `duplicate_cell` or `structural_error`; nothing has changed then.
    * The kernel checks new code first; the session is busy meanwhile.
    */
-  async submit(workspaceId: WorkspaceId, sessionId: string, sent: ExecutionRequest): Promise<SubmittedRun> {
+  async submit(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    sent: ExecutionRequest,
+    parent?: TraceContext,
+  ): Promise<SubmittedRun> {
     const request = executionOf(sent);
     const { sessions, work, liveNotebooks, runs, store, hint } = this.#options;
     const session = sessions.ensureAwake(workspaceId, sessionId);
@@ -69,16 +75,28 @@ export class Executions {
       if (errors !== null) refuseStructuralErrors(errors.keys(), (cellId) => errors.get(cellId) ?? []);
       // The session may have lost its kernel or taken other work meanwhile. From here to the end nothing can come between.
       work.check(session, 'run', edits);
-      if (errors === null) return this.submit(workspaceId, sessionId, sent); // it has a kernel again
+      if (errors === null) return this.submit(workspaceId, sessionId, sent, parent); // it has a kernel again
     }
     runs.admit(workspaceId);
     const changes = request.type === 'cells' ? request.cells : [];
     if (edits) live.override(changes);
     const configured = changes.filter(({ config }) => config !== undefined).map(({ cellId }) => cellId);
     const environmentId = sessions.environmentOf(session);
-    const runId = runs.begin(workspaceId, sessionId as SessionId, 'notebook', request, environmentId);
+    const runId = runs.begin(workspaceId, sessionId as SessionId, 'notebook', request, environmentId, parent);
+    const trace = runs.traceOf(workspaceId, runId);
     const cacheMode = request.cacheMode ?? 'default';
-    const plan = runWork({ runId, cellIds, configured, cacheMode, skipsBroken, live, runs, store, hint });
+    const plan = runWork({
+      runId,
+      cellIds,
+      configured,
+      cacheMode,
+      skipsBroken,
+      live,
+      runs,
+      store,
+      hint,
+    });
+    live.traceNext(runId, trace);
     work.start(session, { kind: 'run', id: runId }, edits, plan);
     return { runId, sessionId, status: 'running' };
   }

@@ -23,9 +23,12 @@ export interface RunDocument {
   readonly finishedAt: string | null;
 }
 
-export function recordOf(run: RunDocument): RunRecord {
+export function recordOf(run: RunDocument, trace: RunRecord['trace']): RunRecord {
   const { sessionId, status, kind } = run;
-  return { sessionId, status, kind, document: Buffer.from(JSON.stringify(run)) };
+  const document = Buffer.from(JSON.stringify(run));
+  return trace === undefined
+    ? { sessionId, status, kind, document }
+    : { sessionId, status, kind, trace, document };
 }
 
 /** Returns what lists without outputs show of a run that has ended; undefined when its record is small. */

@@ -13,6 +13,8 @@ import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId, timeOfId } from '#src/core/ids.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import { childOf, parseTraceparent, type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
+import type { Tracer } from '#src/tracing/tracer.ts';
 import { type JsonPage, jsonPageOf } from '#storage/listing.ts';
 import {
   type AssetRecord,
@@ -41,6 +43,7 @@ export interface RunRepositoryOptions {
   /** How many runs of a workspace may be in progress; 0 means no limit. */
   readonly maxInFlight?: number;
   readonly metrics?: RunMetrics;
+  readonly tracer?: Tracer | undefined;
   /** Whether what this session belonged to was deleted; its runs are then found no more, though they may be there still. */
   readonly isDeleted?: (workspaceId: WorkspaceId, sessionId: string) => boolean;
 }
@@ -52,14 +55,21 @@ export class RunRepository {
   readonly actors: ActorKind<typeof runMachine>;
   readonly #maxInFlight: number;
   readonly #metrics: RunMetrics;
+  readonly #tracer: Tracer | undefined;
   readonly #isDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
 
   constructor(
     store: Store,
     runtime: ActorRuntime,
-    { maxInFlight = 0, isDeleted = () => false, metrics = new ServerMetrics() }: RunRepositoryOptions = {},
+    {
+      maxInFlight = 0,
+      isDeleted = () => false,
+      metrics = new ServerMetrics(),
+      tracer,
+    }: RunRepositoryOptions = {},
   ) {
     this.#metrics = metrics;
+    this.#tracer = tracer;
     this.#store = store;
     this.actors = runtime.define({
       kind: 'run',
@@ -89,6 +99,7 @@ export class RunRepository {
     kind: RunKind,
     input: unknown,
     environmentId: string | null = null,
+    parent?: TraceContext,
   ): RunId {
     this.admit(workspaceId);
     const runId = newId<RunId>('run');
@@ -106,7 +117,7 @@ export class RunRepository {
       finishedAt: null,
     };
     this.#store.write((tx) => {
-      tx.put(runRecords, recordOf(run), workspaceId, runId);
+      tx.put(runRecords, recordOf(run, traceOf(parent)), workspaceId, runId);
       addToIndex(tx, workspaceId, runId, {
         kind,
         sessionId,
@@ -215,6 +226,12 @@ export class RunRepository {
     });
   }
 
+  /** Returns the trace context of a run, for what it causes; undefined when it belongs to no trace. */
+  traceOf(workspaceId: WorkspaceId, runId: string): TraceContext | undefined {
+    const trace = this.#store.get(runRecords, workspaceId, runId)?.trace;
+    return trace === undefined ? undefined : parseTraceparent(trace.traceparent);
+  }
+
   exists(workspaceId: WorkspaceId, runId: string): boolean {
     return this.#find(workspaceId, runId) !== undefined;
   }
@@ -245,7 +262,12 @@ export class RunRepository {
     const run = parse(record.document);
     if (run.output === null) return;
     const output = { ...Object(run.output), stored: false, parts: [] };
-    tx.put(runRecords, { ...recordOf({ ...run, output }), isTrimmed: true }, workspaceId, runId);
+    tx.put(
+      runRecords,
+      { ...recordOf({ ...run, output }, record.trace), isTrimmed: true },
+      workspaceId,
+      runId,
+    );
     tx.remove(runSummaries, workspaceId, runId);
   }
 
@@ -281,17 +303,40 @@ export class RunRepository {
     return peek?.live !== true || !peek.snapshot.hasTag('resident');
   }
 
+  /** Records the span of a run that has ended, also of one that an earlier server process began. */
+  #traceEnd(trace: RunRecord['trace'], { kind, status, error, createdAt }: RunDocument): void {
+    const context = trace === undefined ? undefined : parseTraceparent(trace.traceparent);
+    if (trace === undefined || context === undefined) return;
+    this.#tracer?.record({
+      name: `run ${kind}`,
+      kind: 'internal',
+      context,
+      parentSpanId: trace.parentSpanId,
+      startMs: Date.parse(createdAt),
+      endMs: Date.now(),
+      attributes: { 'troupe.run.kind': kind, 'troupe.run.status': status },
+      error: status === 'failed' ? (error?.code ?? 'failed') : undefined,
+    });
+  }
+
   #rewrite(workspaceId: WorkspaceId, runId: RunId, change: (run: RunDocument) => RunDocument): void {
     this.#store.write((tx) => {
       const record = tx.get(runRecords, workspaceId, runId);
       if (record === undefined) throw new Error(`The run ${runId} has no record.`);
       const run = change(parse(record.document));
       if (run.status !== 'running') this.#metrics.runs.of(run.kind, run.status).add();
-      const changed = recordOf(run);
+      if (run.status !== 'running') this.#traceEnd(record.trace, run);
+      const changed = recordOf(run, record.trace);
       tx.put(runRecords, changed, workspaceId, runId);
       const summary = summaryOf(run, changed);
       if (summary !== undefined) tx.put(runSummaries, summary, workspaceId, runId);
       noteStatus(tx, workspaceId, runId, changed.status);
     });
   }
+}
+
+/** Returns what the record of a run that `parent` caused keeps of its trace. */
+function traceOf(parent: TraceContext | undefined): RunRecord['trace'] {
+  if (parent === undefined) return undefined;
+  return { traceparent: traceparentOf(childOf(parent)), parentSpanId: parent.spanId };
 }

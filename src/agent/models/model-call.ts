@@ -27,6 +27,8 @@ export interface ModelQuestion {
   readonly maxOutputTokens: number | undefined;
   /** Without a byte for so long the call has failed. */
   readonly silenceMs: number;
+  /** The W3C trace context that the provider is told. */
+  readonly traceparent?: string | undefined;
   /** Closes the connection to the provider, wherever the call is. */
   readonly signal: AbortSignal;
   readonly onText: (text: string) => void;
@@ -70,6 +72,7 @@ export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
     const send = fetchThrough({
       dispatcher: target.dispatcher ?? (await sharedDispatcher()),
       onByte: watch.heard,
+      traceparent: question.traceparent,
       tap: new DeltaTap(DELTA_FORMATS[target.provider], ({ kind, text }) => deltas.tapped(kind, text)),
     });
     const model = await openModel(target, stop.signal, send);

@@ -8,6 +8,8 @@ export interface ModelWireOptions {
   readonly dispatcher: Dispatcher;
   /** Called for every piece of an answer, before anything else is done with it. */
   readonly onByte: () => void;
+  /** Sent as a header. */
+  readonly traceparent?: string | undefined;
   /** Takes bytes of an event stream. Returns those that the SDK is to get. */
   readonly tap: { push(bytes: Uint8Array): string; end(): string };
 }
@@ -31,6 +33,7 @@ export function fetchThrough(options: ModelWireOptions): typeof fetch {
       const { signal, method = 'GET', headers, body } = init;
       if (signal != null) request.heed(signal);
       const head = Object.fromEntries(new Headers(headers));
+      if (options.traceparent !== undefined) head.traceparent = options.traceparent;
       const target = { origin, path: `${pathname}${search}`, method: method as 'POST', headers: head };
       options.dispatcher.dispatch({ ...target, body: body == null ? null : String(body) }, request);
     });

@@ -8,6 +8,7 @@
 
 import type { QueryOrigin } from '#src/audit/query-audit.ts';
 import { AppError } from '#src/core/errors.ts';
+import type { TraceContext } from '#src/tracing/trace-context.ts';
 import { DatasourceFailure } from '../failure.ts';
 import type { RowBatch } from '../rows.ts';
 import type { Queries, Reader } from './queries.ts';
@@ -22,6 +23,8 @@ export interface KernelQueryHandlerOptions {
   readonly reader: () => Omit<Reader, 'origin'> | undefined;
   /** Returns the slugs of the datasources that the notebook lists. */
   readonly slugs: () => readonly string[];
+  /** Returns the trace that the statement belongs to. */
+  readonly trace?: () => TraceContext | undefined;
 }
 
 interface EncodedBatch {
@@ -83,7 +86,7 @@ export class KernelQueryHandler implements Disposable {
   }
 
   async #execute({ cursor, slug, sql, parameters }: Fields): Promise<JsonParts> {
-    const { queries, origin, reader, slugs } = this.#options;
+    const { queries, origin, reader, slugs, trace } = this.#options;
     if (typeof slug !== 'string' || typeof sql !== 'string') {
       return failed('InterfaceError', 'The statement and the slug of its datasource must be text.');
     }
@@ -102,7 +105,13 @@ export class KernelQueryHandler implements Disposable {
     }
     const abort = new AbortController();
     const options = { signal: abort.signal, readOnly: false };
-    const batches = queries.run({ ...who, origin }, slug, sql, parseParameters(parameters), options);
+    const batches = queries.run(
+      { ...who, origin, trace: trace?.() },
+      slug,
+      sql,
+      parseParameters(parameters),
+      options,
+    );
     const result: OpenResult = { batches, abort, next: encodedNext(batches) };
     this.#results.set(name, result);
     return this.#answer(name, result, true);

@@ -2,6 +2,8 @@ import type { QueryAudit, QueryOrigin } from '#src/audit/query-audit.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import type { TraceContext } from '#src/tracing/trace-context.ts';
+import type { Tracer } from '#src/tracing/tracer.ts';
 import { type DatasourceRecord, datasourceRecords } from '#storage/datasources.ts';
 import type { Store } from '#storage/store.ts';
 import { mayRead } from '../access.ts';
@@ -16,7 +18,11 @@ const NO_TRANSACTIONS =
   'Every statement is committed on its own: transactions of several statements are not supported.';
 
 /** The member of the workspace who runs a statement, and by what. Their right to read is checked for each statement. */
-export type Reader = Pick<Principal, 'workspaceId' | 'userId' | 'role'> & { readonly origin: QueryOrigin };
+export type Reader = Pick<Principal, 'workspaceId' | 'userId' | 'role'> & {
+  readonly origin: QueryOrigin;
+  /** The trace that the statement belongs to. */
+  readonly trace?: TraceContext | undefined;
+};
 
 /** What is counted of statements. */
 export type QueryMetrics = Pick<ServerMetrics, 'queries'>;
@@ -28,9 +34,17 @@ export class Queries {
 
   readonly #audit: QueryAudit;
   readonly #metrics: QueryMetrics;
+  readonly #tracer: Tracer | undefined;
 
-  constructor(store: Store, pool: SessionPool, audit: QueryAudit, metrics: QueryMetrics) {
+  constructor(
+    store: Store,
+    pool: SessionPool,
+    audit: QueryAudit,
+    metrics: QueryMetrics,
+    tracer?: Tracer | undefined,
+  ) {
     this.#metrics = metrics;
+    this.#tracer = tracer;
     this.#store = store;
     this.#pool = pool;
     this.#audit = audit;
@@ -51,6 +65,15 @@ export class Queries {
     const record = this.#store.get(datasourceRecords, reader.workspaceId, slug);
     if (record === undefined) throw notFound();
     const startedAt = performance.now();
+    const parent = reader.trace;
+    const span =
+      parent === undefined
+        ? undefined
+        : this.#tracer?.start(`query ${record.kind}`, {
+            kind: 'client',
+            parent,
+            attributes: { 'db.system.name': record.kind },
+          });
     let outcome: 'done' | 'failed' | 'refused' = 'done';
     let rows = 0;
     try {
@@ -64,6 +87,10 @@ export class Queries {
     } finally {
       const { workspaceId, userId, origin } = reader;
       const durationMs = performance.now() - startedAt;
+      span?.end({
+        attributes: { 'db.response.returned_rows': rows },
+        error: outcome === 'done' ? undefined : outcome,
+      });
       this.#metrics.queries.of(record.kind, outcome).observe(durationMs / 1000);
       this.#audit.note({ workspaceId, userId, slug, origin, outcome, rows, durationMs });
     }

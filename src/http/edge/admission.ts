@@ -10,6 +10,8 @@ import { isPlausibleId } from '#src/core/ids.ts';
 import type { Principal, TokenHolder } from '#src/core/principal.ts';
 import { RouteDurations } from '#src/metrics/route-durations.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import { parseTraceparent, type TraceContext } from '#src/tracing/trace-context.ts';
+import type { Span } from '#src/tracing/tracer.ts';
 import { admitStream } from '../reply/event-stream.ts';
 import type { ReplyStamp } from '../reply/write-reply.ts';
 import {
@@ -89,6 +91,8 @@ export class AdmittedRequest implements AnyRouteRequest {
   body: unknown;
   content: AsyncIterable<Uint8Array> = NO_CONTENT;
   remoteAddress = '';
+  trace: TraceContext | undefined;
+  span: Span | undefined;
   idempotencyKey: string | undefined;
   /** The `Authorization` header, when the reply holds a secret that its idempotency record is to be sealed with. */
   credential: string | undefined;
@@ -133,6 +137,7 @@ export function admit(
   req: HttpRequest,
 ): boolean {
   const { route, paramNames, headerNames, action } = prepared;
+  beginTrace(request, prepared, context, req);
   if (paramNames.length > 0) request.params = copyParams(req, paramNames, prepared.openEnd);
   if (context.requestLog.logsAll) request.remoteAddress = context.clientAddress(res, req);
   if (context.draining() && route.whileDraining !== true) {
@@ -170,6 +175,21 @@ export function admit(
     return announcesBody(req);
   }
   return prepared.checkBody !== undefined && expectsBody(request, prepared, req);
+}
+
+/** Continues the trace of the client, whose header is ignored when it is malformed, or begins one if the sampling says so. */
+function beginTrace(
+  request: AdmittedRequest,
+  { route }: PreparedRoute,
+  { tracer }: HttpContext,
+  req: HttpRequest,
+): void {
+  const parent = parseTraceparent(req.getHeader('traceparent'));
+  if (tracer !== undefined) {
+    const attributes = { 'http.request.method': route.method, 'http.route': route.path };
+    request.span = tracer.start(`${route.method} ${route.path}`, { kind: 'server', parent, attributes });
+  }
+  request.trace = request.span?.context ?? parent;
 }
 
 /** Returns the caller: the one of the headers, or of the ticket in the query of an event stream. */

@@ -1,5 +1,6 @@
 import type { Auth, Principal } from '#src/core/principal.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import type { Tracer } from '#src/tracing/tracer.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import type { PendingAnswer } from '../reply/deferred-answer.ts';
 import type { OpenStreams } from '../reply/event-stream.ts';
@@ -38,6 +39,8 @@ export interface HttpDependencies {
   readonly requestLog?: RequestLog;
   /** Where requests are counted, if anywhere. */
   readonly metrics?: ServerMetrics | undefined;
+  /** Records what requests do; absent when nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. */
   readonly trustedProxies?: readonly string[];
   /** Returns the caller of a ticket for an event stream and uses it up. Throws `unauthenticated`. Absent: there are none. */
@@ -52,10 +55,14 @@ export interface HttpDependencies {
 /** The dependencies with their defaults, and what all requests of one server share. */
 export interface HttpContext
   extends Required<
-    Omit<HttpDependencies, 'idempotency' | 'metrics' | 'publicUrl' | 'trustedProxies' | 'corsOrigins'>
+    Omit<
+      HttpDependencies,
+      'idempotency' | 'metrics' | 'tracer' | 'publicUrl' | 'trustedProxies' | 'corsOrigins'
+    >
   > {
   readonly idempotency: Idempotency | undefined;
   readonly metrics: ServerMetrics | undefined;
+  readonly tracer: Tracer | undefined;
   readonly publicUrl: string | undefined;
   readonly streams: OpenStreams;
   /** One entry for each request that has not been answered yet. */

@@ -127,6 +127,10 @@ export class ReplySender {
     const { route, durations } = this.#prepared;
     const ms = performance.now() - this.#beganAtMs;
     durations?.observe(status, ms / 1000);
+    this.#request.span?.end({
+      attributes: { 'http.response.status_code': status },
+      error: status >= 500 ? String(status) : undefined,
+    });
     const hasLeft = this.#state.phase.name === 'gone';
     this.#context.requestLog.replied(route, this.#request, { status, bytes, ms, mayTakeLong, hasLeft });
   }

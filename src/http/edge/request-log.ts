@@ -13,6 +13,7 @@ export interface LoggedRequest {
   /** The empty string when it was not looked at. */
   readonly remoteAddress: string;
   readonly query: unknown;
+  readonly trace?: { readonly traceId: string } | undefined;
 }
 
 /** The operation that was asked for. */
@@ -106,13 +107,14 @@ function asksToWait(query: unknown): boolean {
 
 function fieldsOf(
   route: LoggedRoute,
-  { principal, requestId, remoteAddress }: LoggedRequest,
+  { principal, requestId, remoteAddress, trace }: LoggedRequest,
   { status, bytes, ms, hasLeft }: RequestOutcome,
 ) {
   const durationMs = Math.round(ms * 10) / 10;
   return {
     request: { method: route.method, route: route.path, status, durationMs, bytes, requestId },
     ...(remoteAddress === '' ? {} : { address: remoteAddress }),
+    ...(trace === undefined ? {} : { traceId: trace.traceId }),
     ...(hasLeft ? { hasLeft } : {}),
     ...(principal === undefined
       ? {}

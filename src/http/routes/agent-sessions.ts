@@ -192,7 +192,7 @@ export function agentSessionRoutes(
       checkAccess: ({ principal, params }) => sessions.checkUse(principal, params.sessionId),
       handle(request) {
         const { principal, params, body } = request;
-        const submitted = prompts.submit(principal, params.sessionId, body.prompt);
+        const submitted = prompts.submit(principal, params.sessionId, body.prompt, request.trace);
         const { runId } = submitted;
         return waiting.submitted(request, runId, accepted(submitted, `/api/v3/runs/${runId}`));
       },

@@ -80,6 +80,15 @@ def install():
     _close_log_files()
 
 
+def _pass_trace_on(traceparent):
+    """Code, and what it starts, finds the trace of the run where OpenTelemetry's convention puts it."""
+    if traceparent is not None:
+        os.environ["TRACEPARENT"] = traceparent
+    elif STATE.is_traced:
+        os.environ.pop("TRACEPARENT", None)
+    STATE.is_traced = traceparent is not None
+
+
 def _handle_message(handle):
     async def handle_message(self, request):
         if STATE.begin_work:
@@ -92,6 +101,7 @@ def _handle_message(handle):
             STATE.interrupted = False
             STATE.interrupts.begin(asked.seq)
             STATE.outbox.gather()
+            _pass_trace_on(asked.traceparent)
         try:
             if asked.judge is not None:
                 STATE.outbox.say(op="bridge-judged", errors=judge(self.graph, request.codes, asked.judge))

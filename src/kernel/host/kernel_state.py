@@ -9,6 +9,7 @@ class Asked(msgspec.Struct):
     seq: int | None = None
     fresh: bool = False
     judge: list[str] | None = None
+    traceparent: str | None = None  # for the code: W3C trace context, in its environment
     environment: dict[str, str] = {}
 
 
@@ -22,6 +23,7 @@ class State:
         self.begin_work = None  # called once, before the first command
         self.running = []  # Asked of the commands in flight: code mode nests them
         self.run_depth = 0  # how many runs of cells are under way: code mode nests them
+        self.is_traced = False  # whether TRACEPARENT is ours
         self.interrupted = False  # whether an interrupt ended any of the command in flight
         self.unparsable = {}  # cell id -> errors of cells that never reach the graph (syntax, import *)
         self.shown = None  # (data, value) of what was formatted last, until it is sent

@@ -1,0 +1,36 @@
+import type { Config } from '#src/config.ts';
+import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import type { Log } from '#src/core/log.ts';
+import { VERSION } from '#src/core/version.ts';
+import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import type { Tracer } from '#src/tracing/tracer.ts';
+
+export interface TracerOptions {
+  readonly config: Pick<Config, 'otlpUrl' | 'traceSamplePercent'>;
+  readonly log: Pick<Log, 'info' | 'warn'>;
+  readonly metrics: Pick<ServerMetrics, 'spansDropped'>;
+}
+
+/** Resolves with what records spans; undefined when no receiver is configured: then none of it is loaded. */
+export async function openTracer(
+  { config: { otlpUrl, traceSamplePercent }, log, metrics }: TracerOptions,
+  stack: AsyncDisposableStack,
+): Promise<Tracer | undefined> {
+  if (otlpUrl === undefined) return undefined;
+  const [{ OtlpExporter }, { Tracer }] = await Promise.all([
+    import('#src/tracing/otlp-exporter.ts'),
+    import('#src/tracing/tracer.ts'),
+  ]);
+  const exporter = stack.use(
+    new OtlpExporter({
+      url: otlpUrl,
+      version: VERSION,
+      onDrop: (count, reason) => metrics.spansDropped.of(reason).add(count),
+      onChange(isWorking, reason) {
+        if (isWorking) log.info({}, 'the receiver of traces takes spans again');
+        else log.warn({ because: reason }, 'the receiver of traces takes no spans: they are discarded');
+      },
+    }),
+  );
+  return new Tracer(exporter, traceSamplePercent / 100);
+}

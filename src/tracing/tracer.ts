@@ -1,0 +1,89 @@
+/**
+ * Spans of what the server does, for an OTLP receiver. There is a tracer only when one is configured, so that tracing
+ * costs nothing otherwise: callers hold `Tracer | undefined`. A trace that begins here is sampled by chance; one that a
+ * client began is recorded if the client records it.
+ */
+import { childOf, type TraceContext, traceparentOf } from './trace-context.ts';
+
+export type AttributeValue = string | number | boolean;
+export type Attributes = Readonly<Record<string, AttributeValue>>;
+
+/** The role of a span: it answers a request, makes one, or neither. */
+export type SpanKind = 'internal' | 'server' | 'client';
+
+/** A span that has ended. */
+export interface SpanRecord {
+  readonly name: string;
+  readonly kind: SpanKind;
+  readonly context: TraceContext;
+  readonly parentSpanId: string | undefined;
+  /** Milliseconds since 1970, with fractions. */
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: Attributes;
+  /** A code of a failure; never a message, which may hold what users wrote. */
+  readonly error: string | undefined;
+}
+
+export interface SpanOptions {
+  readonly kind?: SpanKind;
+  readonly parent?: TraceContext | undefined;
+  readonly attributes?: Attributes;
+}
+
+export interface Span {
+  readonly context: TraceContext;
+  /** The context as a header. */
+  readonly traceparent: string;
+  /** Ends the span; once. `error` is the code of what went wrong. */
+  end(end?: { readonly attributes?: Attributes; readonly error?: string | undefined }): void;
+}
+
+/** Takes spans that have ended; never throws and never waits. */
+export interface SpanSink {
+  add(span: SpanRecord): void;
+}
+
+export class Tracer {
+  readonly #sink: SpanSink;
+  readonly #sampleShare: number;
+
+  /** `sampleShare`: from 0 to 1, of the traces that begin here. */
+  constructor(sink: SpanSink, sampleShare: number) {
+    this.#sink = sink;
+    this.#sampleShare = sampleShare;
+  }
+
+  /**
+   * Begins a span. One whose trace is not recorded is not recorded either, but passes the trace on. Returns undefined for a
+   * trace that would begin here and is not sampled.
+   */
+  start(name: string, { kind = 'internal', parent, attributes = {} }: SpanOptions = {}): Span | undefined {
+    const isSampled = parent?.isSampled ?? Math.random() < this.#sampleShare;
+    if (parent === undefined && !isSampled) return undefined;
+    const context = childOf(parent, isSampled);
+    const startMs = performance.timeOrigin + performance.now();
+    return {
+      context,
+      traceparent: traceparentOf(context),
+      end: ({ attributes: more = {}, error } = {}) => {
+        if (!isSampled) return;
+        this.#sink.add({
+          name,
+          kind,
+          context,
+          parentSpanId: parent?.spanId,
+          startMs,
+          endMs: performance.timeOrigin + performance.now(),
+          attributes: { ...attributes, ...more },
+          error,
+        });
+      },
+    };
+  }
+
+  /** Takes a span whose times are known, such as that of a run that an earlier server process began. */
+  record(span: SpanRecord): void {
+    if (span.context.isSampled) this.#sink.add(span);
+  }
+}
