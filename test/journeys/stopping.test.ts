@@ -1,7 +1,4 @@
-/**
- * A server with many live sessions that is told to stop. `TROUPE_TEST_SESSIONS` says how many: 500 were tried by hand, and
- * need some 16 GiB of memory.
- */
+/** A server with many live sessions that is told to stop. `TROUPE_TEST_SESSIONS` says how many; each has a kernel of its own. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { type ChildServer, startChildServer } from '#test/support/child-server.ts';
