@@ -1,18 +1,17 @@
 /** The composition root: it opens the planes one after the other, connects them, and serves them. It decides nothing. */
 import { Removals } from '#storage/removals.ts';
-import { ActorEvents } from './actors/actor-events.ts';
 import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
-import { FileQuotaWatch } from './app/file-quota-watch.ts';
-import { KernelSampler } from './app/kernel-usage.ts';
 import { mountRoutes } from './app/mount-routes.ts';
+import { openFiles } from './app/open-files.ts';
+import { openLocalModel } from './app/open-local-model.ts';
 import { NOTEBOOK, openNotebooks } from './app/open-notebooks.ts';
+import { openOperations } from './app/open-operations.ts';
 import { openPackages } from './app/open-packages.ts';
 import { openStorage } from './app/open-storage.ts';
+import { openStreams } from './app/open-streams.ts';
 import { openTracer } from './app/open-tracer.ts';
 import { Retention } from './app/retention.ts';
-import { observeServer } from './app/server-gauges.ts';
-import { ServerStateReader } from './app/server-state.ts';
 import { StoredUsageCounter } from './app/stored-usage.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
@@ -21,30 +20,20 @@ import { openIdentity } from './auth/open-identity.ts';
 import type { Config } from './config.ts';
 import { AsyncDisposableStack } from './core/async-disposable-stack.ts';
 import type { Failure } from './core/errors.ts';
-import type { SessionId } from './core/ids.ts';
 import type { RootLog } from './core/log.ts';
 import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
 import { SecretStore } from './datasource/keys/secret-store.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
-import { Heartbeats } from './events/heartbeats.ts';
-import { PublishedStream } from './events/published-stream.ts';
-import { SessionStream } from './events/session-stream.ts';
-import { StreamBudget } from './events/stream-budget.ts';
-import { WorkspaceFiles } from './files/workspace-files.ts';
 import { ConnectionLimit } from './http/edge/connection-limit.ts';
 import { openHttp10Relay } from './http/edge/http10-relay.ts';
 import { RequestLog } from './http/edge/request-log.ts';
 import { IdempotencyStore } from './http/idempotency/idempotency-store.ts';
 import { createServer, type Server } from './http/server.ts';
-import { findHostScript } from './kernel/host-script.ts';
-import { LocalModelProcess } from './kernel/local-model.ts';
 import type { Prerequisites } from './prerequisites.ts';
 import { RunDeletion } from './runs/run-deletion.ts';
 import { RunRepository } from './runs/run-repository.ts';
 import { RunRetention } from './runs/run-retention.ts';
 import { Environments } from './sessions/environments.ts';
-import type { ActorStreamEnvelope } from './wire/actor.ts';
-import type { ResyncReason } from './wire/shape.ts';
 
 export interface AppOptions {
   readonly config: Config;
@@ -76,13 +65,7 @@ export interface AppLoad {
   readonly streams: number;
 }
 
-/**
- * The share of a session's stream buffer that a conversation keeps for subscribers that reconnect. It is small because
- * each token is an event ten times its size, and a late subscriber gets the answer so far anyway.
- */
-const CONVERSATION_RESUME_SHARE = 1 / 32;
 const MIB = 1024 * 1024;
-const DEFAULT_MODEL_CONTEXT_TOKENS = 4096;
 const STOPPING: Failure = {
   code: 'server_stopped',
   message: 'The server was stopped while this was running.',
@@ -118,7 +101,10 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const identity = await openIdentity({ ...config, store, dataDir: directory.root });
   const tracer = await openTracer({ config, log, metrics }, stack);
   const actors = new ActorRuntime(store, log, metrics);
-  const heartbeats = stack.use(new Heartbeats(config.heartbeatS * 1000));
+  const { makeStream, makeConversationStream, actorEvents } = openStreams(
+    { config, actors, store, metrics },
+    stack,
+  );
   stack.use(host);
   // After the server has closed, so that nothing commands an actor any more, and before the kernels that actors write to.
   stack.defer(() => actors.stopAll());
@@ -132,27 +118,6 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     isDeleted: (workspaceId, sessionId) => removals.isPending(NOTEBOOK, workspaceId, sessionId),
   });
   const runDeletion = new RunDeletion(store, runs, removals);
-  const budget = new StreamBudget(config.streamMemoryMb * MIB);
-  const streamOptions = {
-    limitBytes: config.subscriberBufferBytes,
-    heartbeats,
-    budget,
-    onCutOff: (reason: ResyncReason) => metrics.streamCutoffs.of(reason).add(),
-  };
-  const makeStream = (sessionId: SessionId, resumeShare?: number) =>
-    new SessionStream({ ...streamOptions, sessionId, resumeShare });
-  const actorEvents = stack.use(
-    new ActorEvents({
-      runtime: actors,
-      makeStream: () =>
-        new PublishedStream<ActorStreamEnvelope>({
-          ...streamOptions,
-          replayed: { type: 'actors.replayed', data: {} },
-          resync: (reason) => ({ type: 'actors.resync-required', data: { reason } }),
-        }),
-      durable: () => store.durable(),
-    }),
-  );
   const audit = new AuditTrail(store);
   const queryAudit = stack.use(new QueryAudit(audit));
   const datasources = stack.use(
@@ -196,11 +161,11 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     removals,
     removePrompts: (workspaceId, id) => runDeletion.removeRuns('agent', workspaceId, id),
     settings: config,
-    makeStream: (sessionId) => makeStream(sessionId, CONVERSATION_RESUME_SHARE),
+    makeStream: makeConversationStream,
     notebooks: notebooks.forAgents,
     datasources: datasources.forAgents,
     vault,
-    localModel: openLocalModel(options, stack),
+    localModel: openLocalModel({ config, log, host }, stack),
   });
   const workspaceDeletion = identity.openDeletion(removals, {
     mayBeInUse: (workspaceId) => environments.areInUse(workspaceId),
@@ -222,22 +187,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     }),
   );
   retention.start();
-  const files = new WorkspaceFiles((workspaceId) => directory.workspaceFiles(workspaceId), {
-    maxBytes: config.workspaceFilesMb * MIB,
-    maxEntries: config.workspaceMaxFiles,
-    onChange(workspaceId, { bytes, entries }, isOver) {
-      if (isOver)
-        log.warn({ workspaceId, bytes, entries }, 'the files of a workspace are beyond their quota');
-      else log.info({ workspaceId, bytes, entries }, 'the files of a workspace are within their quota again');
-    },
-  });
-  stack.use(
-    new FileQuotaWatch({
-      quota: files.quota,
-      inUse: () => notebooks.workspacesWithKernels(),
-      onFault: (error) => log.error({ err: error }, 'the files of a workspace could not be counted'),
-    }),
-  );
+  const files = openFiles({ config, directory, log, inUse: () => notebooks.workspacesWithKernels() }, stack);
   const connections = new ConnectionLimit(config.maxConnections);
   const target = () => (port === undefined ? undefined : { host: config.host, port });
   // Opened before the server, so that it closes after it: the last replies still pass through.
@@ -252,9 +202,19 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     const found = warnings();
     return { ready: true, ...(found.length > 0 && { warnings: found }) };
   };
-  const kernels = new KernelSampler(() => notebooks.kernels());
-  const state = stack.use(
-    new ServerStateReader({ config, actors, host, store, kernels, load: () => server.load() }),
+  const operations = openOperations(
+    {
+      config,
+      log,
+      metrics,
+      actors,
+      host,
+      store,
+      storePath: directory.storePath,
+      kernels: () => notebooks.kernels(),
+      load: () => server.load(),
+    },
+    stack,
   );
   const server: Server = stack.use(
     await createServer({
@@ -296,35 +256,13 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
         files,
         maxFileBytes: config.maxFileMb * MIB,
         storedUsage: new StoredUsageCounter(store),
-        observation: {
-          metrics: async () => {
-            await kernels.sample();
-            return metrics.registry.text();
-          },
-          state: () => state.read(),
-          log: () => log.recent(),
-          kernels: async (workspaceId) => {
-            const { sampledAt, kernels: all } = await kernels.sample();
-            const items = all.filter((kernel) => kernel.workspaceId === workspaceId);
-            return { sampledAt, memoryLimitBytes: host.limits.memoryBytes, items };
-          },
-        },
+        observation: operations.observation,
         publicUrl: config.publicUrl,
       }),
     }),
   );
   port = server.port;
-  stack.use(
-    observeServer({
-      metrics,
-      actors,
-      host,
-      kernels,
-      store,
-      storePath: directory.storePath,
-      load: () => server.load(),
-    }),
-  );
+  operations.begin();
   stack.use(
     identity.onRevocation((isRevoked) => {
       server.endStreams((caller, action) => isRevoked(caller, action));
@@ -356,19 +294,4 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       await stack[Symbol.asyncDispose]();
     },
   };
-}
-
-/** Returns the process that runs the configured local model, or undefined when none is configured. */
-function openLocalModel({ config, log, prerequisites }: AppOptions, stack: AsyncDisposableStack) {
-  if (config.localModel === undefined) return undefined;
-  return stack.use(
-    new LocalModelProcess({
-      host: prerequisites.host,
-      path: config.localModel,
-      script: findHostScript('local_model.py'),
-      contextTokens: config.modelContextTokens || DEFAULT_MODEL_CONTEXT_TOKENS,
-      memoryBytes: config.localModelMemoryMb === 0 ? null : config.localModelMemoryMb * 2 ** 20,
-      log,
-    }),
-  );
 }

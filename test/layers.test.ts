@@ -88,29 +88,19 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/docs.ts': { values: ['src/core', 'src/config'] },
   'src/app.ts': {
     values: [
-      ...['src/app', 'storage', 'src/core', 'src/events', 'src/audit', 'src/auth', 'src/actors', 'src/runs'],
-      ...['src/sessions', 'src/kernel', 'src/agent', 'src/datasource', 'src/files', 'src/http'],
+      ...['src/app', 'storage', 'src/core', 'src/audit', 'src/auth', 'src/actors', 'src/runs'],
+      ...['src/sessions', 'src/agent', 'src/datasource', 'src/http'],
     ],
-    types: ['src/config.ts', 'src/prerequisites.ts', 'src/wire'],
+    types: ['src/config.ts', 'src/prerequisites.ts'],
   },
   'src/app': {
     values: [
-      ...[
-        'storage',
-        'src/core',
-        'src/kernel',
-        'src/metrics',
-        'src/tracing',
-        'src/notebook',
-        'src/packages',
-        'src/datasource',
-        'src/http',
-        'src/maintenance',
-      ],
+      ...['storage', 'src/core', 'src/actors', 'src/events', 'src/files', 'src/kernel', 'src/metrics'],
+      ...['src/tracing', 'src/notebook', 'src/packages', 'src/datasource', 'src/http', 'src/maintenance'],
     ],
     types: [
-      ...['src/events', 'src/audit', 'src/auth', 'src/actors', 'src/runs', 'src/sessions', 'src/agent'],
-      ...['src/files', 'src/config.ts', 'src/prerequisites.ts', 'src/wire'],
+      ...['src/audit', 'src/auth', 'src/runs', 'src/sessions', 'src/agent'],
+      ...['src/config.ts', 'src/prerequisites.ts', 'src/wire'],
     ],
   },
   'src/prerequisites.ts': {

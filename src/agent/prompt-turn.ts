@@ -184,8 +184,7 @@ export class PromptTurn {
   }
 
   get #traceparent(): string | undefined {
-    const { trace } = this.#options;
-    return trace === undefined ? undefined : traceparentOf(trace);
+    return this.#options.trace && traceparentOf(this.#options.trace);
   }
 
   #startSpan(name: string, kind: 'client' | 'internal', attributes: Attributes): Span | undefined {

@@ -13,42 +13,14 @@ import { hostEnvironment, kernelEnvironment } from './environment.ts';
 import { KernelHostError } from './host-error.ts';
 import { findHostScript } from './host-script.ts';
 import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
-import { type KernelMetrics, KernelProcess } from './kernel-process.ts';
+import type { KernelHostOptions } from './kernel-host-options.ts';
+import { KernelProcess } from './kernel-process.ts';
 import type { FrameReading } from './kernel-socket.ts';
 import { type ChildOrder, type Confinement, confinementWanted, forkOrder } from './launch-order.ts';
 import { type KernelLimits, NO_LIMITS } from './limits.ts';
 import { OomWatch } from './oom-watch.ts';
 import { SocketDirectory } from './socket-directory.ts';
-import { type HostHello, type KernelLog, ZygoteProcess } from './zygote-process.ts';
-
-export interface KernelHostOptions {
-  /** Where starts and ends of kernels are counted, if anywhere. */
-  readonly metrics?: KernelMetrics;
-  readonly python: string;
-  /** Default: src/kernel/host/zygote.py of this package. */
-  readonly hostScript?: string;
-  /** An existing directory of mode 0700, for sockets; no kernel sees into it. */
-  readonly runDir: string;
-  readonly preload: boolean;
-  readonly log: KernelLog;
-  /** What is left out is not limited. */
-  readonly limits?: Partial<KernelLimits>;
-  /** `require` refuses to start below full confinement. Default `auto`: as much as this machine allows. */
-  readonly confinement?: 'auto' | 'require' | 'off';
-  /** Directories and files that no kernel may see, but for its own working directory inside them. */
-  readonly hiddenPaths: readonly string[];
-  /** What else than the system and the Python environment kernels may read. */
-  readonly readPaths?: readonly string[];
-  /** What else than its working directory a kernel may write. */
-  readonly writePaths?: readonly string[];
-  /** Default `host`. */
-  readonly kernelNetwork?: 'host' | 'none';
-  /** The user id of kernels, for a server that runs as root. */
-  readonly kernelUid?: number;
-  /** The server's environment variables; environment.ts decides which of them children get. Default: those of this process. */
-  readonly environment?: Readonly<Record<string, string | undefined>>;
-  readonly launchTimeoutMs?: number;
-}
+import { type HostHello, ZygoteProcess } from './zygote-process.ts';
 
 export type { HostHello };
 

@@ -8,6 +8,7 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Removals } from '#storage/removals.ts';
 import { assetRecords, runRecords, runSummaries } from '#storage/runs.ts';
 import type { Store, Transaction } from '#storage/store.ts';
+import { trimmed } from './run-document.ts';
 import { listOf, removeFromIndex } from './run-lists.ts';
 import type { RunRepository } from './run-repository.ts';
 
@@ -85,11 +86,19 @@ export class RunDeletion {
     const ended = first === -1 ? runIds : runIds.slice(0, first);
     this.#store.write((tx) => {
       for (const runId of ended) {
-        this.#runs.trim(tx, workspaceId, runId);
+        this.#trim(tx, workspaceId, runId);
         if (this.#hasAssets(workspaceId, runId)) this.#removals.add(tx, RUN, workspaceId, runId);
       }
     });
     return ended.length;
+  }
+
+  #trim(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
+    const record = tx.get(runRecords, workspaceId, runId);
+    const changed = record && trimmed(record);
+    if (changed === undefined) return;
+    tx.put(runRecords, changed, workspaceId, runId);
+    tx.remove(runSummaries, workspaceId, runId);
   }
 
   /** Returns whether a run that has ended, and is committed, has assets. */

@@ -46,3 +46,11 @@ export function parse(json: Uint8Array): RunDocument {
     Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString('utf8'),
   ) as RunDocument;
 }
+
+/** Returns the record of a run as if its output had not been stored; undefined when it has none. */
+export function trimmed(record: RunRecord): RunRecord | undefined {
+  const run = parse(record.document);
+  if (run.output === null) return undefined;
+  const output = { ...Object(run.output), stored: false, parts: [] };
+  return { ...recordOf({ ...run, output }, record.trace), isTrimmed: true };
+}

@@ -13,7 +13,7 @@ import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId, timeOfId } from '#src/core/ids.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
-import { childOf, parseTraceparent, type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
+import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
 import { type JsonPage, jsonPageOf } from '#storage/listing.ts';
 import {
@@ -24,9 +24,10 @@ import {
   runRecords,
   runSummaries,
 } from '#storage/runs.ts';
-import type { Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
 import { parse, type RunDocument, recordOf, summaryOf, withoutOutput } from './run-document.ts';
 import { addToIndex, findRuns, listOf, noteStatus, type RunQuery } from './run-lists.ts';
+import { contextOf, recordSpan, traceFrom } from './run-trace.ts';
 
 /** How a run ended. */
 export interface RunEnd {
@@ -117,14 +118,9 @@ export class RunRepository {
       finishedAt: null,
     };
     this.#store.write((tx) => {
-      tx.put(runRecords, recordOf(run, traceOf(parent)), workspaceId, runId);
-      addToIndex(tx, workspaceId, runId, {
-        kind,
-        sessionId,
-        environmentId,
-        status: 'running',
-        createdAt: now,
-      });
+      tx.put(runRecords, recordOf(run, traceFrom(parent)), workspaceId, runId);
+      const entry = { kind, sessionId, environmentId, status: 'running', createdAt: now } as const;
+      addToIndex(tx, workspaceId, runId, entry);
     });
     this.actors.spawn({ workspaceId, id: runId }, { workspaceId, runId, sessionId, kind });
     faultPoint('run.begun');
@@ -228,8 +224,7 @@ export class RunRepository {
 
   /** Returns the trace context of a run, for what it causes; undefined when it belongs to no trace. */
   traceOf(workspaceId: WorkspaceId, runId: string): TraceContext | undefined {
-    const trace = this.#store.get(runRecords, workspaceId, runId)?.trace;
-    return trace === undefined ? undefined : parseTraceparent(trace.traceparent);
+    return contextOf(this.#store.get(runRecords, workspaceId, runId)?.trace);
   }
 
   exists(workspaceId: WorkspaceId, runId: string): boolean {
@@ -253,22 +248,6 @@ export class RunRepository {
   isInProgress(workspaceId: WorkspaceId, runId: string): boolean {
     const record = this.#store.get(runRecords, workspaceId, runId);
     return record?.status === 'running' && !this.#isStale(workspaceId, runId);
-  }
-
-  /** Removes the output of a run that has ended from its record, as if it had not been stored. */
-  trim(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
-    const record = tx.get(runRecords, workspaceId, runId);
-    if (record === undefined) return;
-    const run = parse(record.document);
-    if (run.output === null) return;
-    const output = { ...Object(run.output), stored: false, parts: [] };
-    tx.put(
-      runRecords,
-      { ...recordOf({ ...run, output }, record.trace), isTrimmed: true },
-      workspaceId,
-      runId,
-    );
-    tx.remove(runSummaries, workspaceId, runId);
   }
 
   /** Returns the newest run of a session, for a subscriber that may have missed its end. */
@@ -303,29 +282,13 @@ export class RunRepository {
     return peek?.live !== true || !peek.snapshot.hasTag('resident');
   }
 
-  /** Records the span of a run that has ended, also of one that an earlier server process began. */
-  #traceEnd(trace: RunRecord['trace'], { kind, status, error, createdAt }: RunDocument): void {
-    const context = trace === undefined ? undefined : parseTraceparent(trace.traceparent);
-    if (trace === undefined || context === undefined) return;
-    this.#tracer?.record({
-      name: `run ${kind}`,
-      kind: 'internal',
-      context,
-      parentSpanId: trace.parentSpanId,
-      startMs: Date.parse(createdAt),
-      endMs: Date.now(),
-      attributes: { 'troupe.run.kind': kind, 'troupe.run.status': status },
-      error: status === 'failed' ? (error?.code ?? 'failed') : undefined,
-    });
-  }
-
   #rewrite(workspaceId: WorkspaceId, runId: RunId, change: (run: RunDocument) => RunDocument): void {
     this.#store.write((tx) => {
       const record = tx.get(runRecords, workspaceId, runId);
       if (record === undefined) throw new Error(`The run ${runId} has no record.`);
       const run = change(parse(record.document));
       if (run.status !== 'running') this.#metrics.runs.of(run.kind, run.status).add();
-      if (run.status !== 'running') this.#traceEnd(record.trace, run);
+      if (run.status !== 'running') recordSpan(this.#tracer, record.trace, run);
       const changed = recordOf(run, record.trace);
       tx.put(runRecords, changed, workspaceId, runId);
       const summary = summaryOf(run, changed);
@@ -333,10 +296,4 @@ export class RunRepository {
       noteStatus(tx, workspaceId, runId, changed.status);
     });
   }
-}
-
-/** Returns what the record of a run that `parent` caused keeps of its trace. */
-function traceOf(parent: TraceContext | undefined): RunRecord['trace'] {
-  if (parent === undefined) return undefined;
-  return { traceparent: traceparentOf(childOf(parent)), parentSpanId: parent.spanId };
 }

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KernelExit } from '#src/kernel/exit-classification.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
-import { KernelHost, type KernelHostOptions } from '#src/kernel/kernel-host.ts';
+import { KernelHost } from '#src/kernel/kernel-host.ts';
+import type { KernelHostOptions } from '#src/kernel/kernel-host-options.ts';
 import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
 import type { HostHello } from '#src/kernel/zygote-process.ts';
 

@@ -1,0 +1,40 @@
+import type { Config } from '#src/config.ts';
+import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Log } from '#src/core/log.ts';
+import { WorkspaceFiles } from '#src/files/workspace-files.ts';
+import { FileQuotaWatch } from './file-quota-watch.ts';
+
+const MIB = 1024 * 1024;
+
+export interface FilesOptions {
+  readonly config: Pick<Config, 'workspaceFilesMb' | 'workspaceMaxFiles'>;
+  readonly directory: { workspaceFiles(workspaceId: WorkspaceId): string };
+  readonly log: Log;
+  /** Yields the workspaces in which kernels live, some more than once. */
+  readonly inUse: () => Iterable<WorkspaceId>;
+}
+
+/** Opens the files of workspaces and, if there is a quota, what counts them. */
+export function openFiles(
+  { config, directory, log, inUse }: FilesOptions,
+  stack: AsyncDisposableStack,
+): WorkspaceFiles {
+  const files = new WorkspaceFiles((workspaceId) => directory.workspaceFiles(workspaceId), {
+    maxBytes: config.workspaceFilesMb * MIB,
+    maxEntries: config.workspaceMaxFiles,
+    onChange(workspaceId, { bytes, entries }, isOver) {
+      if (isOver)
+        log.warn({ workspaceId, bytes, entries }, 'the files of a workspace are beyond their quota');
+      else log.info({ workspaceId, bytes, entries }, 'the files of a workspace are within their quota again');
+    },
+  });
+  stack.use(
+    new FileQuotaWatch({
+      quota: files.quota,
+      inUse,
+      onFault: (error) => log.error({ err: error }, 'the files of a workspace could not be counted'),
+    }),
+  );
+  return files;
+}

@@ -1,0 +1,54 @@
+/** Opens what operators read of the running server: its state, its kernels, its metrics and its last lines of log. */
+import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { Config } from '#src/config.ts';
+import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import type { RootLog } from '#src/core/log.ts';
+import type { ServerObservation } from '#src/http/routes/server.ts';
+import type { KernelHost } from '#src/kernel/kernel-host.ts';
+import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import type { Store } from '#storage/store.ts';
+import { type KernelPlace, KernelSampler } from './kernel-usage.ts';
+import { observeServer } from './server-gauges.ts';
+import { ServerStateReader } from './server-state.ts';
+
+export interface OperationsOptions {
+  readonly config: Config;
+  readonly log: Pick<RootLog, 'recent'>;
+  readonly metrics: ServerMetrics;
+  readonly actors: ActorRuntime;
+  readonly host: KernelHost;
+  readonly store: Store;
+  /** The folder of the store. */
+  readonly storePath: string;
+  readonly kernels: () => Iterable<KernelPlace>;
+  readonly load: () => { readonly streams: number; readonly requests: number };
+}
+
+export interface Operations {
+  readonly observation: ServerObservation;
+  /** Adds the gauges, and begins to time commits. */
+  readonly begin: () => void;
+}
+
+/** What samples is stopped with `stack`. */
+export function openOperations(options: OperationsOptions, stack: AsyncDisposableStack): Operations {
+  const { log, metrics, host } = options;
+  const kernels = new KernelSampler(options.kernels);
+  const state = stack.use(new ServerStateReader({ ...options, kernels }));
+  return {
+    observation: {
+      metrics: async () => {
+        await kernels.sample();
+        return metrics.registry.text();
+      },
+      state: () => state.read(),
+      log: () => log.recent(),
+      kernels: async (workspaceId) => {
+        const { sampledAt, kernels: all } = await kernels.sample();
+        const items = all.filter((kernel) => kernel.workspaceId === workspaceId);
+        return { sampledAt, memoryLimitBytes: host.limits.memoryBytes, items };
+      },
+    },
+    begin: () => void stack.use(observeServer({ ...options, kernels })),
+  };
+}

@@ -1,0 +1,64 @@
+/** Opens what event streams share, and the stream of actors. */
+import { ActorEvents } from '#src/actors/actor-events.ts';
+import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { Config } from '#src/config.ts';
+import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import type { SessionId } from '#src/core/ids.ts';
+import { Heartbeats } from '#src/events/heartbeats.ts';
+import { PublishedStream } from '#src/events/published-stream.ts';
+import { SessionStream } from '#src/events/session-stream.ts';
+import { StreamBudget } from '#src/events/stream-budget.ts';
+import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import type { ActorStreamEnvelope } from '#src/wire/actor.ts';
+import type { ResyncReason } from '#src/wire/shape.ts';
+import type { Store } from '#storage/store.ts';
+
+const MIB = 1024 * 1024;
+/**
+ * The share of a session's stream buffer that a conversation keeps for subscribers that reconnect. It is small because
+ * each token is an event ten times its size, and a late subscriber gets the answer so far anyway.
+ */
+const CONVERSATION_RESUME_SHARE = 1 / 32;
+
+export interface StreamsOptions {
+  readonly config: Pick<Config, 'heartbeatS' | 'streamMemoryMb' | 'subscriberBufferBytes'>;
+  readonly actors: ActorRuntime;
+  readonly store: Pick<Store, 'durable'>;
+  readonly metrics: Pick<ServerMetrics, 'streamCutoffs'>;
+}
+
+export interface Streams {
+  /** Makes the stream of a notebook session. */
+  readonly makeStream: (sessionId: SessionId) => SessionStream;
+  readonly makeConversationStream: (sessionId: SessionId) => SessionStream;
+  readonly actorEvents: ActorEvents;
+}
+
+/** What is opened is closed with `stack`. */
+export function openStreams(
+  { config, actors, store, metrics }: StreamsOptions,
+  stack: AsyncDisposableStack,
+): Streams {
+  const options = {
+    limitBytes: config.subscriberBufferBytes,
+    heartbeats: stack.use(new Heartbeats(config.heartbeatS * 1000)),
+    budget: new StreamBudget(config.streamMemoryMb * MIB),
+    onCutOff: (reason: ResyncReason) => metrics.streamCutoffs.of(reason).add(),
+  };
+  const actorEvents = new ActorEvents({
+    runtime: actors,
+    makeStream: () =>
+      new PublishedStream<ActorStreamEnvelope>({
+        ...options,
+        replayed: { type: 'actors.replayed', data: {} },
+        resync: (reason) => ({ type: 'actors.resync-required', data: { reason } }),
+      }),
+    durable: () => store.durable(),
+  });
+  return {
+    makeStream: (sessionId) => new SessionStream({ ...options, sessionId }),
+    makeConversationStream: (sessionId) =>
+      new SessionStream({ ...options, sessionId, resumeShare: CONVERSATION_RESUME_SHARE }),
+    actorEvents: stack.use(actorEvents),
+  };
+}

@@ -1,0 +1,33 @@
+import type { KernelMetrics } from './kernel-process.ts';
+import type { KernelLimits } from './limits.ts';
+import type { KernelLog } from './zygote-process.ts';
+
+/** What the kernel host is made with. */
+export interface KernelHostOptions {
+  /** Where starts and ends of kernels are counted, if anywhere. */
+  readonly metrics?: KernelMetrics;
+  readonly python: string;
+  /** Default: src/kernel/host/zygote.py of this package. */
+  readonly hostScript?: string;
+  /** An existing directory of mode 0700, for sockets; no kernel sees into it. */
+  readonly runDir: string;
+  readonly preload: boolean;
+  readonly log: KernelLog;
+  /** What is left out is not limited. */
+  readonly limits?: Partial<KernelLimits>;
+  /** `require` refuses to start below full confinement. Default `auto`: as much as this machine allows. */
+  readonly confinement?: 'auto' | 'require' | 'off';
+  /** Directories and files that no kernel may see, but for its own working directory inside them. */
+  readonly hiddenPaths: readonly string[];
+  /** What else than the system and the Python environment kernels may read. */
+  readonly readPaths?: readonly string[];
+  /** What else than its working directory a kernel may write. */
+  readonly writePaths?: readonly string[];
+  /** Default `host`. */
+  readonly kernelNetwork?: 'host' | 'none';
+  /** The user id of kernels, for a server that runs as root. */
+  readonly kernelUid?: number;
+  /** The server's environment variables; environment.ts decides which of them children get. Default: those of this process. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  readonly launchTimeoutMs?: number;
+}

@@ -1,0 +1,38 @@
+/** What the record of a run keeps of the trace that it belongs to, and the span of the run. */
+import { childOf, parseTraceparent, type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
+import type { Tracer } from '#src/tracing/tracer.ts';
+import type { RunRecord } from '#storage/runs.ts';
+import type { RunDocument } from './run-document.ts';
+
+type Trace = RunRecord['trace'];
+
+/** Returns what the record of a run that `parent` caused keeps. */
+export function traceFrom(parent: TraceContext | undefined): Trace {
+  if (parent === undefined) return undefined;
+  return { traceparent: traceparentOf(childOf(parent)), parentSpanId: parent.spanId };
+}
+
+/** Returns the context for what the run causes; undefined when it belongs to no trace. */
+export function contextOf(trace: Trace): TraceContext | undefined {
+  return trace === undefined ? undefined : parseTraceparent(trace.traceparent);
+}
+
+/** Records the span of a run that has ended, also of one that an earlier server process began. */
+export function recordSpan(
+  tracer: Tracer | undefined,
+  trace: Trace,
+  { kind, status, error, createdAt }: RunDocument,
+): void {
+  const context = contextOf(trace);
+  if (trace === undefined || context === undefined) return;
+  tracer?.record({
+    name: `run ${kind}`,
+    kind: 'internal',
+    context,
+    parentSpanId: trace.parentSpanId,
+    startMs: Date.parse(createdAt),
+    endMs: Date.now(),
+    attributes: { 'troupe.run.kind': kind, 'troupe.run.status': status },
+    error: status === 'failed' ? (error?.code ?? 'failed') : undefined,
+  });
+}
