@@ -237,6 +237,8 @@ for (const [user, without, settings] of TRIES) {
   const layers = without === '' ? 'with every layer' : `without ${without}`;
   const place = [layers, ...Object.keys(settings)].join(', with ');
   const skip = obstacle(user) ?? false;
+  // How a host is started again is the same in every set-up, so one of them does it often.
+  const kills = user === 'this user' && place === 'with every layer' ? 10 : 1;
   test(`every process below a busy server of ${user} is confined and has only its own descriptors ${place}`, {
     skip,
   }, async (t) => {
@@ -257,7 +259,6 @@ for (const [user, without, settings] of TRIES) {
       await work.catch((error: Error) => assert.fail(`${error.message}: ${[...missing]} missing`));
     };
     await check();
-    const kills = settings.TROUPE_PRELOAD === undefined ? 10 : 1;
     for (let times = 0; times < kills; times++) {
       const zygote = listProcesses(server.pid).find(({ role }) => role === 'zygote');
       if (zygote !== undefined) process.kill(zygote.pid, 'SIGKILL');
