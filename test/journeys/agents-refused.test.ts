@@ -163,7 +163,7 @@ test('pages of prompts are oldest first and accept only cursors of the same list
   );
 });
 
-test('a conversation belongs to its creator and those it is shared with; owners may read and share it; to others it does not exist', async () => {
+test('a conversation belongs to its creator and those it is shared with; owners may read, share and stop it; to others it does not exist', async () => {
   const member = async (userId: string, role: 'owner' | 'editor' | 'viewer'): Promise<Client> => {
     await client.members.create({ userId, role });
     const { token } = await client.accessTokens.create({
@@ -173,7 +173,8 @@ test('a conversation belongs to its creator and those it is shared with; owners 
     });
     return server.clientOf({ token, workspaceId: server.owner.workspaceId });
   };
-  const [ann, bob, eve] = await Promise.all([
+  const [olga, ann, bob, eve] = await Promise.all([
+    member('olga', 'owner'),
     member('ann', 'editor'),
     member('bob', 'editor'),
     member('eve', 'viewer'),
@@ -211,9 +212,13 @@ test('a conversation belongs to its creator and those it is shared with; owners 
   const nothing = Object.fromEntries(every.map((name) => [name, '404 not_found']));
   assert.deepEqual(await outcomes(bob, every), nothing);
   const readOnly = '403 conversation_read_only';
-  assert.deepEqual(await outcomes(client, every), {
+  assert.deepEqual(await outcomes(olga, every), {
     ...{ read: 'ok', runs: 'ok', run: 'ok', grants: 'ok' },
     ...{ open: readOnly, prompt: readOnly, cancel: readOnly, share: 'ok', close: readOnly },
+  });
+  // Its token has the scope `workspace:manage`, with which owners stop what others have left behind.
+  assert.deepEqual(await outcomes(client, ['open', 'prompt', 'cancel']), {
+    ...{ open: readOnly, prompt: readOnly, cancel: '409 run_finished' },
   });
   assert.deepEqual((await bob.agentSessions.list()).items, []);
   assert.deepEqual(
@@ -227,7 +232,7 @@ test('a conversation belongs to its creator and those it is shared with; owners 
     (await ann.agentSessions.grants(sessionId)).items.map(({ userId, grantedBy }) => [userId, grantedBy]),
     [
       ['bob', 'ann'],
-      ['eve', 'owner'],
+      ['eve', 'olga'],
     ],
   );
   model.script((exchange) => exchange.text('Hello, Bob.').end());
@@ -238,6 +243,7 @@ test('a conversation belongs to its creator and those it is shared with; owners 
   await ann.agentSessions.revoke(sessionId, 'bob');
   assert.deepEqual(await outcomes(bob, ['read']), { read: '404 not_found' });
   assert.equal(await refusalOf(ann.agentSessions.grant(sessionId, 'nobody')), '400 invalid_request');
+  assert.deepEqual(await outcomes(client, ['close']), { close: 'ok' });
 });
 
 test('an owner can set keys of a workspace; prompts use them, and they are never shown', async () => {

@@ -40,6 +40,8 @@ test('a body that is not JSON is refused by every POST', async () => {
   ];
   for (const path of POSTS) {
     for (const body of bodies) {
+      // An environment needs no body.
+      if (body === '' && path === '/api/v3/execution-environments') continue;
       assert.equal(
         await answer('POST', path, { body }),
         '400 malformed_json',

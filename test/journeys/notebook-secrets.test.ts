@@ -35,7 +35,7 @@ test('a kernel has the secrets of its notebook, which win over variables, surviv
   assert.deepEqual([name, updatedBy], ['TOKEN', (await client.me()).user.id]);
   assert.equal(await runOnce(id), 'one eu');
   await client.notebooks.setSecret(id, 'TOKEN', 'two\nlines ✓');
-  const [key] = (await client.keys.rotate()).items;
+  const key = (await client.keys.rotate()).items.find(({ active }) => active);
   assert.equal(key?.sealed, 1, 'the new key seals the secret, and only the current one');
   assert.equal(await runOnce(id), 'two\nlines ✓ eu');
   await client.notebooks.deleteSecret(id, 'TOKEN');
@@ -147,7 +147,7 @@ test('viewers see the names and set nothing; other workspaces see nothing; the 1
   assert.equal(await refusalOf(stranger.notebooks.secrets(id)), '404 not_found');
   assert.equal(await refusalOf(stranger.notebooks.setSecret(id, 'NAME_0', 'x')), '404 not_found');
   assert.equal(await refusalOf(client.notebooks.deleteSecret(id, 'NAME_1')), '404 not_found');
-  const sealed = async () => (await client.keys.list()).items[0]?.sealed ?? 0;
+  const sealed = async () => (await client.keys.list()).items.find(({ active }) => active)?.sealed ?? 0;
   const sealedBefore = await sealed();
   await client.notebooks.delete(id);
   assert.equal(await sealed(), sealedBefore - 100, 'the secrets go with their notebook');
