@@ -33,6 +33,7 @@ test('opening returns 202 with the starting session, whose id is that of its not
     notebookId,
     environmentId,
     mode: 'edit',
+    arguments: [],
     status: 'starting',
     phases: {},
     currentRunId: null,
