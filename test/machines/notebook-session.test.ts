@@ -425,12 +425,14 @@ test('one life is announced in order, and its kernel is started and stopped once
 
 test('a session that is opened again has forgotten its last life', (t) => {
   const s = startSession(t);
-  s.send(open, ready, execute(), exited(EARLY_MS), close, exited());
-  s.send({ ...open, mode: 'run', at: '2026-02-02T00:00:00.000Z' } as SessionEvent);
+  s.send({ ...open, arguments: ['--month', '3'] } as SessionEvent);
+  s.send(ready, execute(), exited(EARLY_MS), close, exited());
+  s.send({ ...open, arguments: [], mode: 'run', at: '2026-02-02T00:00:00.000Z' } as SessionEvent);
   assert.deepEqual(s.context(), {
     ...INPUT,
     environmentId: 'env_1',
     mode: 'run',
+    arguments: [],
     openedAt: '2026-02-02T00:00:00.000Z',
     openedBy: { userId: 'ada', readsDatasources: true },
     work: null,
