@@ -1,7 +1,11 @@
 /** The console: a page that shows what the server does, to the holder of an access token. */
 import './style/base.css';
 import './style/shell.css';
+import './style/login.css';
 import './style/parts.css';
+import './style/tables.css';
+import './style/chart.css';
+import './style/outputs.css';
 import './style/views.css';
 import { render } from 'preact';
 import { App } from './app.tsx';
