@@ -1,6 +1,6 @@
 import { AppError } from '#src/core/errors.ts';
 import { firstIdAt, type IdKind } from '#src/core/ids.ts';
-import { DamagedRecord } from './codec.ts';
+import { type Listing, PageBuilder } from './page-builder.ts';
 import type { Entry, Page } from './store.ts';
 
 export type Order = 'asc' | 'desc';
@@ -12,6 +12,8 @@ export interface PageRequest {
   readonly limit: number;
   /** `asc`, the default, begins with the oldest item, `desc` with the newest. */
   readonly order?: Order | undefined;
+  /** Aborts when nobody wants the page any more. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The part of a list whose ids are between two bounds, which need not exist. Absent bounds bound nothing. */
@@ -54,16 +56,6 @@ function millisecondsOf(name: keyof CreationTimes, text: string): number {
   });
 }
 
-/** One page of a list. */
-export interface Listing<T> {
-  readonly items: readonly T[];
-  /** The `after` of the next page; null when there are no more items. */
-  readonly nextCursor: string | null;
-}
-
-/** The most entries that are passed over for one page because they are no items. It is short then; its cursor leads on. */
-export const MAX_PASSED_ENTRIES = 2_000;
-
 /** Returns how the store reads the list from a cursor on, in the requested order and within the bounds. */
 export function pageOf(
   { after, order = 'asc' }: Omit<PageRequest, 'limit'>,
@@ -84,7 +76,9 @@ export function listingOf<R, T>(
   limit: number,
   itemOf: (value: R, id: string) => T | undefined,
 ): Listing<T> {
-  return takePage(entries, limit, itemOf, () => true);
+  const page = new PageBuilder({ limit, itemOf });
+  page.take(entries);
+  return page.listing;
 }
 
 /** Throws `invalid_cursor` unless the cursor has the form of this list's cursors. Its item need not exist any more. */
@@ -118,63 +112,5 @@ export function* mergedEntries<T>(
   } finally {
     left.return(undefined);
     right.return(undefined);
-  }
-}
-
-const COMMA = Buffer.from(',');
-
-/** A page as JSON text, `{items, nextCursor}`, whose items are copied as they are stored. */
-export type JsonPage = Uint8Array;
-
-/** A page with more bytes ends early; its `nextCursor` then names its last item. */
-export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
-
-/** Returns a page as `listingOf` does, of items that are JSON. */
-export function jsonPageOf<T>(
-  entries: Iterable<Entry<T>>,
-  limit: number,
-  bytesOf: (value: T, id: string) => Uint8Array | undefined,
-): JsonPage {
-  let size = 0;
-  const fits = (bytes: Uint8Array) => {
-    const isFirst = size === 0;
-    size += bytes.byteLength;
-    return isFirst || size <= MAX_PAGE_BYTES;
-  };
-  const { items, nextCursor } = takePage(entries, limit, bytesOf, fits);
-  return Buffer.concat([
-    Buffer.from('{"items":['),
-    ...items.flatMap((bytes, i) => (i === 0 ? [bytes] : [COMMA, bytes])),
-    Buffer.from(`],"nextCursor":${JSON.stringify(nextCursor)}}`),
-  ]);
-}
-
-function takePage<R, T>(
-  entries: Iterable<Entry<R>>,
-  limit: number,
-  itemOf: (value: R, id: string) => T | undefined,
-  fits: (item: T) => boolean,
-): Listing<T> {
-  const items: T[] = [];
-  let last: string | null = null;
-  let passed = 0;
-  for (const { id, value } of entries) {
-    if (passed === MAX_PASSED_ENTRIES) return { items, nextCursor: last };
-    const item = unlessDamaged(() => itemOf(value, id));
-    if (item === undefined) passed++;
-    else if (items.length === limit || !fits(item)) return { items, nextCursor: last };
-    else items.push(item);
-    last = id;
-  }
-  return { items, nextCursor: null };
-}
-
-/** Returns undefined when a record that an item is made of is damaged: it is left out, and the list goes on. */
-export function unlessDamaged<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof DamagedRecord) return undefined;
-    throw error;
   }
 }

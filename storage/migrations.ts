@@ -1,3 +1,4 @@
+import { indexEndedRuns } from './migrations/index-ended-runs.ts';
 import { indexForFinding } from './migrations/index-for-finding.ts';
 import type { Store } from './store.ts';
 
@@ -14,4 +15,7 @@ export interface StoreFormat {
  */
 async function acceptChecksums(): Promise<void> {}
 
-export const CURRENT_FORMAT: StoreFormat = { version: 3, migrations: [indexForFinding, acceptChecksums] };
+export const CURRENT_FORMAT: StoreFormat = {
+  version: 4,
+  migrations: [indexForFinding, acceptChecksums, indexEndedRuns],
+};

@@ -42,6 +42,12 @@ export const runIndex = defineRecord<RunIndexEntry>('run-index', 1);
 /** Index of the runs with one status, oldest first. Key: workspace id, status, run id. */
 export const statusRuns = defineRecord<null>('status-run', 1);
 
+/**
+ * Index of the runs of a session that have ended, by how they did, oldest first. Those in progress are few, so that
+ * `statusRuns` is enough. Key: workspace id, kind of run, session id, status, run id.
+ */
+export const endedRuns = defineRecord<null>('ended-run', 1);
+
 /** Index of the runs in one environment, oldest first. Key: workspace id, environment id, run id. */
 export const environmentRuns = defineRecord<null>('environment-run', 1);
 

@@ -7,7 +7,8 @@ import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
 import type { ConversationRecord } from '#storage/conversations.ts';
-import type { JsonPage, PageRequest } from '#storage/listing.ts';
+import type { PageRequest } from '#storage/listing.ts';
+import type { JsonPage } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
 import type { AgentActors } from './agent-session-actors.ts';
 import type { ConversationAccess } from './conversation-access.ts';
@@ -79,8 +80,12 @@ export class AgentPrompts {
     return { runId, sessionId, status: 'running' };
   }
 
-  /** The prompts of a conversation as runs. Throws `not_found` and `invalid_cursor`. */
-  list(caller: Principal, sessionId: string, page: PageRequest & Pick<RunQuery, 'include'>): JsonPage {
+  /** Resolves with the prompts of a conversation as runs. Rejects with `not_found` or `invalid_cursor`. */
+  async list(
+    caller: Principal,
+    sessionId: string,
+    page: PageRequest & Pick<RunQuery, 'include'>,
+  ): Promise<JsonPage> {
     this.#options.access.readable(caller, sessionId);
     return this.#options.runs.list(caller.workspaceId, { ...page, sessionId, kind: 'agent' });
   }

@@ -9,15 +9,9 @@ import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import { type ConversationRecord, conversationRecords, entryRecords } from '#storage/conversations.ts';
-import {
-  checkCursor,
-  type JsonPage,
-  jsonPageOf,
-  type Listing,
-  listingOf,
-  type PageRequest,
-  pageOf,
-} from '#storage/listing.ts';
+import { checkCursor, type PageRequest, pageOf } from '#storage/listing.ts';
+import type { Listing } from '#storage/page-builder.ts';
+import { type JsonPage, slicedJsonPage, slicedListing } from '#storage/sliced-listing.ts';
 import type { Store, Transaction } from '#storage/store.ts';
 import type { AgentSessionActors } from './agent-session-actors.ts';
 import {
@@ -121,17 +115,17 @@ export class AgentSessions {
     return this.#summary(principal.workspaceId, sessionId, record);
   }
 
-  /** Returns a page of the conversations that the caller may read, by id. Throws `invalid_cursor`. */
-  list(principal: Principal, query: PageRequest): Listing<AgentSessionSummary> {
+  /** Resolves with a page of the conversations that the caller may read, by id. Rejects with `invalid_cursor`. */
+  async list(principal: Principal, query: PageRequest): Promise<Listing<AgentSessionSummary>> {
     const { store, access } = this.#options;
     const { workspaceId } = principal;
     checkCursor(query.after, (text) => isIdOf('conversation', text) || isIdOf('notebook', text));
-    return listingOf(
-      store.list(conversationRecords, workspaceId, [], pageOf(query)),
-      query.limit,
-      (record, id) =>
+    return slicedListing(store, {
+      page: query,
+      entriesAfter: (after) => store.list(conversationRecords, workspaceId, [], pageOf({ ...query, after })),
+      itemOf: (record, id) =>
         access.mayRead(principal, id, record) ? this.#summary(workspaceId, id, record) : undefined,
-    );
+    });
   }
 
   /** Returns the session as it is served. Throws `not_found`. */
@@ -176,13 +170,17 @@ export class AgentSessions {
     };
   }
 
-  /** Returns a page of the entries of a conversation. Throws `not_found` and `invalid_cursor`. */
-  entries(principal: Principal, sessionId: string, page: PageRequest): JsonPage {
+  /** Resolves with a page of the entries of a conversation. Rejects with `not_found` or `invalid_cursor`. */
+  async entries(principal: Principal, sessionId: string, page: PageRequest): Promise<JsonPage> {
     const { access, store } = this.#options;
     access.readable(principal, sessionId);
     checkCursor(page.after, (text) => isIdOf('entry', text));
-    const entries = store.list(entryRecords, principal.workspaceId, [sessionId], pageOf(page));
-    return jsonPageOf(entries, page.limit, ({ document }) => document);
+    return slicedJsonPage(store, {
+      page,
+      entriesAfter: (after) =>
+        store.list(entryRecords, principal.workspaceId, [sessionId], pageOf({ ...page, after })),
+      itemOf: ({ document }) => document,
+    });
   }
 
   /** Closes the agent that is bound to this notebook session, if there is one. */

@@ -12,12 +12,12 @@ import {
   type CreationTimes,
   checkCursor,
   idBounds,
-  type Listing,
-  listingOf,
   mergedEntries,
   type PageRequest,
   pageOf,
 } from '#storage/listing.ts';
+import type { Listing } from '#storage/page-builder.ts';
+import { slicedListing } from '#storage/sliced-listing.ts';
 import type { Store, Transaction } from '#storage/store.ts';
 
 /** Who is at the other end of a request. */
@@ -98,15 +98,19 @@ export class AuditTrail {
     });
   }
 
-  /** Returns a page of a workspace's entries. Throws `invalid_cursor`. */
-  list(workspaceId: WorkspaceId, query: AuditQuery): Listing<AuditEntry> {
+  /** Resolves with a page of a workspace's entries. Rejects with `invalid_cursor`. */
+  async list(workspaceId: WorkspaceId, query: AuditQuery): Promise<Listing<AuditEntry>> {
     checkCursor(query.after, (text) => isIdOf('audit', text));
-    const page = pageOf(query, idBounds('audit', query));
-    const list = (kind: RecordKind<AuditRecord>) => this.#store.list(kind, workspaceId, [], page);
-    const entries = mergedEntries(list(auditRecords), list(auditedQueries), query.order);
-    return listingOf(entries, query.limit, (record, id) =>
-      matches(record, query) ? { id, ...record } : undefined,
-    );
+    const bounds = idBounds('audit', query);
+    return slicedListing(this.#store, {
+      page: query,
+      entriesAfter: (after) => {
+        const page = pageOf({ ...query, after }, bounds);
+        const list = (kind: RecordKind<AuditRecord>) => this.#store.list(kind, workspaceId, [], page);
+        return mergedEntries(list(auditRecords), list(auditedQueries), query.order);
+      },
+      itemOf: (record, id) => (matches(record, query) ? { id, ...record } : undefined),
+    });
   }
 
   /** Deletes some entries from before `ms` (since 1970), in one commit. Returns whether there may be more. */

@@ -13,7 +13,8 @@ import {
   workspaceTokens,
 } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
-import { checkCursor, type Listing, listingOf, type PageRequest, pageOf } from '#storage/listing.ts';
+import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/listing.ts';
+import type { Listing } from '#storage/page-builder.ts';
 import type { Transaction } from '#storage/store.ts';
 import type { Identity } from './identity.ts';
 import { removeToken } from './tokens.ts';

@@ -14,14 +14,8 @@ import {
   workspaceTokens,
 } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
-import {
-  checkCursor,
-  type Listing,
-  listingOf,
-  mergedEntries,
-  type PageRequest,
-  pageOf,
-} from '#storage/listing.ts';
+import { checkCursor, listingOf, mergedEntries, type PageRequest, pageOf } from '#storage/listing.ts';
+import type { Listing } from '#storage/page-builder.ts';
 import type { Entry, Transaction } from '#storage/store.ts';
 import type { Identity } from './identity.ts';
 import { roleTooLow } from './permissions.ts';

@@ -9,9 +9,9 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId, newId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/datasources.ts';
-import { checkCursor, type JsonPage } from '#storage/listing.ts';
+import { checkCursor, type PageRequest } from '#storage/listing.ts';
+import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
 import type { Store, Transaction } from '#storage/store.ts';
-import { type WholeListRequest, wholeListOf } from '#storage/whole-list.ts';
 import { mayRead } from './access.ts';
 import type { Connection } from './connectors/connection-schema.ts';
 import type { Keyring } from './keys/keyring.ts';
@@ -76,17 +76,18 @@ export class Datasources {
     this.#options = options;
   }
 
-  /** Resolves with the datasources that the caller may read, sorted by slug. Throws `invalid_cursor`. */
-  list(principal: Principal, request: WholeListRequest): Promise<JsonPage> {
+  /** Resolves with the datasources that the caller may read, sorted by slug. Rejects with `invalid_cursor`. */
+  async list(principal: Principal, page: Omit<PageRequest, 'order'>): Promise<JsonPage> {
     const { store } = this.#options;
-    checkCursor(request.after, isPlausibleId);
-    return wholeListOf(
-      store,
-      request,
-      (after) =>
+    checkCursor(page.after, isPlausibleId);
+    return slicedJsonPage(store, {
+      page,
+      entriesAfter: (after) =>
         store.list(datasourceRecords, principal.workspaceId, [], { after, limit: Number.POSITIVE_INFINITY }),
-      (record) => (mayRead(store, principal, record) ? JSON.stringify(metadataOf(record)) : undefined),
-    );
+      itemOf: (record) =>
+        mayRead(store, principal, record) ? Buffer.from(JSON.stringify(metadataOf(record))) : undefined,
+      maxPassed: Number.POSITIVE_INFINITY, // a list that comes whole
+    });
   }
 
   /** Returns the metadata. Throws `not_found` when there is no such datasource or the caller may not read it. */

@@ -1,16 +1,10 @@
 /** Lists notebook sessions by the time at which they were last opened. Listing restores and wakes nothing. */
 import type { SessionMode, SessionStatus } from '#machines/notebook-session.ts';
 import { isIdOf, timeText, type WorkspaceId } from '#src/core/ids.ts';
-import {
-  type CreationTimes,
-  checkCursor,
-  type Listing,
-  listingOf,
-  type PageRequest,
-  pageOf,
-  timeBounds,
-} from '#storage/listing.ts';
+import { type CreationTimes, checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/listing.ts';
+import type { Listing } from '#storage/page-builder.ts';
 import { openSessionPlaces, sessionPlaces } from '#storage/sessions.ts';
+import { slicedListing } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import { idAt } from './notebook-session-places.ts';
@@ -53,20 +47,27 @@ export class NotebookSessionList {
     this.#options = options;
   }
 
-  /** Returns a page of sessions. Throws `invalid_cursor`. */
-  page(workspaceId: WorkspaceId, query: NotebookSessionQuery): Listing<NotebookSessionSummary> {
+  /** Resolves with a page of sessions. Rejects with `invalid_cursor`. */
+  async page(
+    workspaceId: WorkspaceId,
+    query: NotebookSessionQuery,
+  ): Promise<Listing<NotebookSessionSummary>> {
     const { store, titleOf } = this.#options;
     checkCursor(query.after, (text) => isIdOf('notebook', idAt(text)));
     const { status, notebookId } = query;
     const places = status === undefined || status === 'closed' ? sessionPlaces : openSessionPlaces;
     const isTitled = titleFilter(query.title);
-    const entries = store.list(places, workspaceId, [], pageOf(query, timeBounds(query, timeText)));
-    return listingOf(entries, query.limit, (_, place) => {
-      const id = idAt(place);
-      if (notebookId !== undefined && id !== notebookId) return undefined;
-      const title = titleOf(workspaceId, id);
-      const summary = isTitled(title) ? this.#summary(workspaceId, id, title) : undefined;
-      return summary !== undefined && matches(summary, query) ? summary : undefined;
+    const bounds = timeBounds(query, timeText);
+    return slicedListing(store, {
+      page: query,
+      entriesAfter: (after) => store.list(places, workspaceId, [], pageOf({ ...query, after }, bounds)),
+      itemOf: (_, place) => {
+        const id = idAt(place);
+        if (notebookId !== undefined && id !== notebookId) return undefined;
+        const title = titleOf(workspaceId, id);
+        const summary = isTitled(title) ? this.#summary(workspaceId, id, title) : undefined;
+        return summary !== undefined && matches(summary, query) ? summary : undefined;
+      },
     });
   }
 

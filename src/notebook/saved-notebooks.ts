@@ -2,16 +2,9 @@
 import { isSameInstant, timestamp, timestampAfter } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isIdOf, type NotebookId, newId, timeOfId, type WorkspaceId } from '#src/core/ids.ts';
-import {
-  type CreationTimes,
-  checkCursor,
-  idBounds,
-  type JsonPage,
-  jsonPageOf,
-  type PageRequest,
-  pageOf,
-} from '#storage/listing.ts';
+import { type CreationTimes, checkCursor, idBounds, type PageRequest, pageOf } from '#storage/listing.ts';
 import { type NotebookSummaryRecord, notebookRecords, notebookSummaries } from '#storage/notebooks.ts';
+import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
 import type { Store, Transaction } from '#storage/store.ts';
 import {
   type NotebookDocument,
@@ -114,17 +107,17 @@ export class SavedNotebooks {
     return record === undefined ? [] : parse(record.document).serialization.cells;
   }
 
-  /** Returns a page of summaries in the order in which the notebooks were created. Throws `invalid_cursor`. */
-  list(workspaceId: WorkspaceId, query: NotebookQuery): JsonPage {
+  /** Resolves with a page of summaries in the order in which the notebooks were created. Rejects with `invalid_cursor`. */
+  async list(workspaceId: WorkspaceId, query: NotebookQuery): Promise<JsonPage> {
     checkCursor(query.after, (text) => isIdOf('notebook', text));
-    const entries = this.#store.list(
-      notebookSummaries,
-      workspaceId,
-      [],
-      pageOf(query, idBounds('notebook', query)),
-    );
+    const bounds = idBounds('notebook', query);
     const isWanted = titleFilter(query.title);
-    return jsonPageOf(entries, query.limit, ({ title, summary }) => (isWanted(title) ? summary : undefined));
+    return slicedJsonPage(this.#store, {
+      page: query,
+      entriesAfter: (after) =>
+        this.#store.list(notebookSummaries, workspaceId, [], pageOf({ ...query, after }, bounds)),
+      itemOf: ({ title, summary }) => (isWanted(title) ? summary : undefined),
+    });
   }
 
   /** Returns the title of a notebook; null when it has none, or is deleted. */

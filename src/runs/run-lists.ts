@@ -14,6 +14,7 @@ import {
 } from '#storage/listing.ts';
 import {
   agentRuns,
+  endedRuns,
   environmentRuns,
   type RunIndexEntry,
   runIndex,
@@ -49,15 +50,17 @@ export function addToIndex(
   tx.put(runIndex, entry, workspaceId, runId);
   tx.put(listOf(kind), null, workspaceId, sessionId, runId);
   tx.put(statusRuns, null, workspaceId, status, runId);
+  if (status !== 'running') tx.put(endedRuns, null, workspaceId, kind, sessionId, status, runId);
   if (environmentId !== null) tx.put(environmentRuns, null, workspaceId, environmentId, runId);
 }
 
-/** Notes the new status of a listed run. */
+/** Notes how a listed run has ended. */
 export function noteStatus(tx: Transaction, workspaceId: WorkspaceId, runId: string, status: string): void {
   const entry = tx.get(runIndex, workspaceId, runId);
   if (entry === undefined || entry.status === status) return;
   tx.remove(statusRuns, workspaceId, entry.status, runId);
   tx.put(statusRuns, null, workspaceId, status, runId);
+  tx.put(endedRuns, null, workspaceId, entry.kind, entry.sessionId, status, runId);
   tx.put(runIndex, { ...entry, status }, workspaceId, runId);
 }
 
@@ -69,20 +72,22 @@ export function removeFromIndex(tx: Transaction, workspaceId: WorkspaceId, runId
   tx.remove(runIndex, workspaceId, runId);
   tx.remove(listOf(kind), workspaceId, sessionId, runId);
   tx.remove(statusRuns, workspaceId, status, runId);
+  tx.remove(endedRuns, workspaceId, kind, sessionId, status, runId);
   if (environmentId !== null) tx.remove(environmentRuns, workspaceId, environmentId, runId);
 }
 
 /**
- * Yields the runs that may match the query, in its order; the value is undefined for one that does not match. Throws
- * `invalid_cursor` at once.
+ * Returns what yields the runs after an id that may match the query, in its order; the value is undefined for one that does
+ * not match. Throws `invalid_cursor`.
  */
-export function findRuns(
+export function runFinder(
   store: Store,
   workspaceId: WorkspaceId,
   query: RunQuery,
-): Iterable<Entry<RunIndexEntry | undefined>> {
+): (after: string | undefined) => Iterable<Entry<RunIndexEntry | undefined>> {
   checkCursor(query.after, (text) => isIdOf('run', text));
-  return entriesOf(store, workspaceId, query, pageOf(query, idBounds('run', query)));
+  const bounds = idBounds('run', query);
+  return (after) => entriesOf(store, workspaceId, query, pageOf({ ...query, after }, bounds));
 }
 
 function* entriesOf(
@@ -104,8 +109,13 @@ function idsOf(
   { sessionId, kind, environmentId, status, order }: RunQuery,
   page: Page,
 ): Generator<string> {
+  // Few runs are in progress, in whatever session.
+  if (status === 'running') return ids(store.list(statusRuns, workspaceId, [status], page));
   if (sessionId !== undefined) {
-    const list = (of: RunKind) => store.list(listOf(of), workspaceId, [sessionId], page);
+    const list = (of: RunKind) =>
+      status === undefined
+        ? store.list(listOf(of), workspaceId, [sessionId], page)
+        : store.list(endedRuns, workspaceId, [of, sessionId, status], page);
     return ids(kind === undefined ? mergedEntries(list('notebook'), list('agent'), order) : list(kind));
   }
   if (environmentId !== undefined)

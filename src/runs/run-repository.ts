@@ -15,7 +15,6 @@ import { countOf, refuseOverQuota } from '#src/core/quota.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
-import { type JsonPage, jsonPageOf } from '#storage/listing.ts';
 import {
   type AssetRecord,
   assetRecords,
@@ -24,9 +23,10 @@ import {
   runRecords,
   runSummaries,
 } from '#storage/runs.ts';
+import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
 import { parse, type RunDocument, recordOf, summaryOf, withoutOutput } from './run-document.ts';
-import { addToIndex, findRuns, listOf, noteStatus, type RunQuery } from './run-lists.ts';
+import { addToIndex, listOf, noteStatus, type RunQuery, runFinder } from './run-lists.ts';
 import { contextOf, recordSpan, traceFrom } from './run-trace.ts';
 
 /** How a run ended. */
@@ -48,6 +48,8 @@ export interface RunRepositoryOptions {
   /** Whether what this session belonged to was deleted; its runs are then found no more, though they may be there still. */
   readonly isDeleted?: (workspaceId: WorkspaceId, sessionId: string) => boolean;
 }
+
+const ANYBODY = (_run: RunIndexEntry): boolean => true;
 
 /** Begins, ends, reads, lists and cancels runs. Owns their records. */
 export class RunRepository {
@@ -202,23 +204,22 @@ export class RunRepository {
   }
 
   /**
-   * Returns a page of the runs that the query describes and the caller may read. Only runs that are shown are read.
-   * Throws `invalid_cursor`.
+   * Resolves with a page of the runs that the query describes and the caller may read. Only runs that are shown are read.
+   * Rejects with `invalid_cursor`.
    */
-  list(
-    workspaceId: WorkspaceId,
-    query: RunQuery,
-    mayRead: (run: RunIndexEntry) => boolean = () => true,
-  ): JsonPage {
-    return jsonPageOf(findRuns(this.#store, workspaceId, query), query.limit, (entry, id) => {
-      if (entry === undefined || this.#isDeleted(workspaceId, entry.sessionId) || !mayRead(entry)) {
-        return undefined;
-      }
-      const summary = query.include === 'none' ? this.#store.get(runSummaries, workspaceId, id) : undefined;
-      if (summary !== undefined) return summary;
-      const record = this.#store.get(runRecords, workspaceId, id);
-      const json = record && this.#shown(workspaceId, id, record);
-      return json !== undefined && query.include === 'none' ? withoutOutput(json) : json;
+  async list(workspaceId: WorkspaceId, query: RunQuery, mayRead = ANYBODY): Promise<JsonPage> {
+    return slicedJsonPage(this.#store, {
+      page: query,
+      entriesAfter: runFinder(this.#store, workspaceId, query),
+      itemOf: (entry, id) => {
+        if (entry === undefined || this.#isDeleted(workspaceId, entry.sessionId)) return undefined;
+        if (!mayRead(entry)) return undefined;
+        const summary = query.include === 'none' ? this.#store.get(runSummaries, workspaceId, id) : undefined;
+        if (summary !== undefined) return summary;
+        const record = this.#store.get(runRecords, workspaceId, id);
+        const json = record && this.#shown(workspaceId, id, record);
+        return json !== undefined && query.include === 'none' ? withoutOutput(json) : json;
+      },
     });
   }
 

@@ -6,16 +6,10 @@ import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { notFound } from '#src/core/errors.ts';
 import { type EnvironmentId, isIdOf, newId, type WorkspaceId } from '#src/core/ids.ts';
 import { actorSnapshots } from '#storage/actor-snapshots.ts';
-import {
-  type CreationTimes,
-  checkCursor,
-  idBounds,
-  type Listing,
-  listingOf,
-  type PageRequest,
-  pageOf,
-} from '#storage/listing.ts';
+import { type CreationTimes, checkCursor, idBounds, type PageRequest, pageOf } from '#storage/listing.ts';
+import type { Listing } from '#storage/page-builder.ts';
 import { openEnvironments } from '#storage/sessions.ts';
+import { slicedListing } from '#storage/sliced-listing.ts';
 import type { Entry, Store } from '#storage/store.ts';
 
 export type EnvironmentActors = ActorKind<typeof environmentMachine>;
@@ -76,18 +70,23 @@ export class Environments {
     return recordOf(peek);
   }
 
-  /** Returns a page of environments, which it does not restore. Throws `invalid_cursor`. */
-  list(workspaceId: WorkspaceId, query: EnvironmentQuery): Listing<EnvironmentRecord> {
+  /** Resolves with a page of environments, which it does not restore. Rejects with `invalid_cursor`. */
+  async list(workspaceId: WorkspaceId, query: EnvironmentQuery): Promise<Listing<EnvironmentRecord>> {
     checkCursor(query.after, (text) => isIdOf('environment', text));
-    const page = pageOf(query, idBounds('environment', query));
-    const entries: Iterable<Entry<unknown>> =
-      query.status === 'open'
-        ? this.#store.list(openEnvironments, workspaceId, [], page)
-        : this.#store.list(actorSnapshots, workspaceId, [ENVIRONMENT], page);
-    return listingOf(entries, query.limit, (_, id) => {
-      const peek = this.actors.peek({ workspaceId, id });
-      const record = peek === undefined ? undefined : recordOf(peek);
-      return query.status === undefined || record?.status === query.status ? record : undefined;
+    const bounds = idBounds('environment', query);
+    return slicedListing(this.#store, {
+      page: query,
+      entriesAfter: (after): Iterable<Entry<unknown>> => {
+        const page = pageOf({ ...query, after }, bounds);
+        return query.status === 'open'
+          ? this.#store.list(openEnvironments, workspaceId, [], page)
+          : this.#store.list(actorSnapshots, workspaceId, [ENVIRONMENT], page);
+      },
+      itemOf: (_, id) => {
+        const peek = this.actors.peek({ workspaceId, id });
+        const record = peek === undefined ? undefined : recordOf(peek);
+        return query.status === undefined || record?.status === query.status ? record : undefined;
+      },
     });
   }
 

@@ -5,17 +5,12 @@
 
 import { timeText } from '#src/core/ids.ts';
 import { actorSnapshots } from '../actor-snapshots.ts';
-import type { RecordKind } from '../codec.ts';
 import { defineRecord } from '../codec.ts';
-import { userWorkspaces } from '../identity.ts';
-import { SYSTEM } from '../keys.ts';
 import { notebookRecords, notebookSummaries } from '../notebooks.ts';
 import { environmentRuns, runIndex, runRecords, statusRuns } from '../runs.ts';
 import { openEnvironments, openSessionPlaces, sessionPlaces } from '../sessions.ts';
-import type { Entry, Store, Transaction } from '../store.ts';
-
-/** Records that are converted in one commit. */
-const BATCH = 100;
+import type { Store, Transaction } from '../store.ts';
+import { convertAll, workspacesOf } from './convert.ts';
 
 const oldNotebooks = defineRecord<{ updatedAt: string; document: Uint8Array }>('notebook', 1);
 
@@ -51,34 +46,6 @@ export async function indexForFinding(store: Store): Promise<void> {
       tx.put(notebookSummaries, { title, summary: bytesOf(summary) }, workspaceId, id);
       tx.put(notebookRecords, { updatedAt, document: bytesOf({ ...notebook, title }) }, workspaceId, id);
     });
-  }
-}
-
-/** Calls `convert` with every record under a prefix, a batch for each commit. */
-async function convertAll<T>(
-  store: Store,
-  kind: RecordKind<T>,
-  workspaceId: string,
-  prefix: readonly string[],
-  convert: (tx: Transaction, entry: Entry<T>) => void,
-): Promise<void> {
-  for (let after: string | undefined; ; ) {
-    const batch = [...store.list(kind, workspaceId, prefix, { after, limit: BATCH })];
-    store.write((tx) => {
-      for (const entry of batch) convert(tx, entry);
-    });
-    await store.durable();
-    after = batch.at(-1)?.id;
-    if (batch.length < BATCH) return;
-  }
-}
-
-function* workspacesOf(store: Store): Generator<string> {
-  const seen = new Set<string>();
-  for (const [, workspaceId] of store.listKeys(userWorkspaces, SYSTEM, [], Number.MAX_SAFE_INTEGER)) {
-    if (workspaceId === undefined || seen.has(workspaceId)) continue;
-    seen.add(workspaceId);
-    yield workspaceId;
   }
 }
 

@@ -10,6 +10,7 @@ import { openStore } from '#storage/open-store.ts';
 import {
   agentRuns,
   assetRecords,
+  endedRuns,
   environmentRuns,
   runIndex,
   runRecords,
@@ -32,6 +33,7 @@ const OF_RUNS: readonly RecordKind<unknown>[] = [
   runRecords,
   runIndex,
   statusRuns,
+  endedRuns,
   environmentRuns,
   sessionRuns,
   agentRuns,

@@ -5,7 +5,9 @@ import { ActorRuntime } from '#src/actors/runtime.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { RunDocument } from '#src/runs/run-document.ts';
+import type { RunQuery } from '#src/runs/run-lists.ts';
 import { type RunEnd, RunRepository } from '#src/runs/run-repository.ts';
+import { runIndex } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 
@@ -142,14 +144,13 @@ test('the runs of a session are listed oldest first in pages, without those of o
     book.begin(WORKSPACE, session as SessionId, 'notebook', {}),
   );
   await store.durable();
-  const page = (after: string | undefined, limit: number) => {
-    const { items, nextCursor } = JSON.parse(
-      Buffer.from(book.list(WORKSPACE, { sessionId: SESSION, kind: 'notebook', after, limit })).toString(),
-    );
+  const page = async (after: string | undefined, limit: number) => {
+    const json = await book.list(WORKSPACE, { sessionId: SESSION, kind: 'notebook', after, limit });
+    const { items, nextCursor } = JSON.parse(Buffer.from(json).toString());
     return [items.map(({ id }: RunDocument) => ids.indexOf(id)), ids.indexOf(nextCursor)];
   };
   assert.deepEqual(
-    [page(undefined, 2), page(ids[1], 2), page(ids[3], 2)],
+    [await page(undefined, 2), await page(ids[1], 2), await page(ids[3], 2)],
     [
       [[0, 1], 1],
       [[3], -1],
@@ -158,8 +159,38 @@ test('the runs of a session are listed oldest first in pages, without those of o
   );
   assert.equal(book.latest(WORKSPACE, SESSION)?.id, ids[3]);
   assert.equal(book.latest(WORKSPACE, 'nb_2'), undefined);
-  assert.deepEqual(page(ids[2], 2), [[3], -1], 'a cursor is a place, of whatever session');
-  assert.throws(() => page('nb_1', 2), refusedWith('invalid_cursor'));
+  assert.deepEqual(await page(ids[2], 2), [[3], -1], 'a cursor is a place, of whatever session');
+  await assert.rejects(page('nb_1', 2), refusedWith('invalid_cursor'));
+});
+
+test('the runs of a session with one status are found without a look at its other runs', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { book } = openBook(t, store);
+  const begin = (session = SESSION, kind: RunKind = 'notebook') => book.begin(WORKSPACE, session, kind, {});
+  const runs = Array.from({ length: 60 }, () => begin());
+  const agents = begin(SESSION, 'agent');
+  const elsewhere = begin('nb_2' as SessionId);
+  const [first, last] = [runs[20]!, runs[50]!];
+  for (const run of runs.slice(0, -1))
+    book.finish(WORKSPACE, run, run === first || run === last ? FAILED : COMPLETED);
+  for (const run of [agents, elsewhere]) book.finish(WORKSPACE, run, FAILED);
+  await store.durable();
+  const reads = t.mock.method(store, 'get');
+  const found = async (query: Partial<RunQuery>) => {
+    reads.mock.resetCalls();
+    const { items } = JSON.parse(
+      Buffer.from(await book.list(WORKSPACE, { sessionId: SESSION, limit: 10, ...query })).toString(),
+    );
+    const looked = reads.mock.calls.filter(({ arguments: [kind] }) => kind.name === runIndex.name).length;
+    return { ids: items.map(({ id }: RunDocument) => id), looked };
+  };
+  assert.deepEqual(await found({ status: 'failed' }), { ids: [first, last, agents], looked: 3 });
+  assert.deepEqual(await found({ status: 'failed', kind: 'notebook', order: 'desc' }), {
+    ids: [last, first],
+    looked: 2,
+  });
+  assert.deepEqual(await found({ status: 'cancelled' }), { ids: [], looked: 0 });
+  assert.deepEqual(await found({ status: 'running' }), { ids: [runs.at(-1)], looked: 1 });
 });
 
 function openBook(t: TestContext, store: Store) {

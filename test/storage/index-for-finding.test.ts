@@ -7,7 +7,7 @@ import { userWorkspaces } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { notebookRecords, notebookSummaries } from '#storage/notebooks.ts';
 import { openStore } from '#storage/open-store.ts';
-import { environmentRuns, runIndex, runRecords, statusRuns } from '#storage/runs.ts';
+import { endedRuns, environmentRuns, runIndex, runRecords, statusRuns } from '#storage/runs.ts';
 import { openEnvironments, openSessionPlaces, sessionPlaces } from '#storage/sessions.ts';
 import type { Store } from '#storage/store.ts';
 import { temporaryDirectory } from '#test/support/temporary-store.ts';
@@ -102,6 +102,8 @@ test('a store of the first format gets the indexes of its lists, and its noteboo
       'its session was opened later',
     );
     assert.deepEqual(ids(statusRuns, 'failed'), [runId(1)]);
+    assert.deepEqual(ids(endedRuns, 'notebook', 'nb_1', 'failed'), [runId(1)]);
+    assert.equal(ids(endedRuns).length, RUNS);
     assert.equal(ids(environmentRuns, 'env_1').length, RUNS - 1);
     const summary = store.get(notebookSummaries, workspaceId, 'nb_1');
     assert.deepEqual(

@@ -1,25 +1,29 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { jsonPageOf, listingOf, MAX_PAGE_BYTES, MAX_PASSED_ENTRIES } from '#storage/listing.ts';
+import { listingOf } from '#storage/listing.ts';
+import { MAX_PAGE_BYTES, MAX_PASSED_ENTRIES } from '#storage/page-builder.ts';
+import { slicedJsonPage } from '#storage/sliced-listing.ts';
 
-test('a page has the first entries up to its limit, and a cursor only if there are more', () => {
+const everythingIsOnDisk = { durable: () => undefined };
+
+test('a page has the first entries up to its limit, and a cursor only if there are more', async () => {
   const items = (...ids: string[]) => ids.map((id) => ({ id }));
-  assert.deepEqual(pages('a b c', 4), { items: items('a', 'b', 'c'), nextCursor: null });
-  assert.deepEqual(pages('a b c', 3), { items: items('a', 'b', 'c'), nextCursor: null });
-  assert.deepEqual(pages('a b c', 2), { items: items('a', 'b'), nextCursor: 'b' });
-  assert.deepEqual(pages('a b c', 1), { items: items('a'), nextCursor: 'a' });
-  assert.deepEqual(pages('', 3), { items: [], nextCursor: null });
+  assert.deepEqual(await pages('a b c', 4), { items: items('a', 'b', 'c'), nextCursor: null });
+  assert.deepEqual(await pages('a b c', 3), { items: items('a', 'b', 'c'), nextCursor: null });
+  assert.deepEqual(await pages('a b c', 2), { items: items('a', 'b'), nextCursor: 'b' });
+  assert.deepEqual(await pages('a b c', 1), { items: items('a'), nextCursor: 'a' });
+  assert.deepEqual(await pages('', 3), { items: [], nextCursor: null });
 });
 
-test('a page ends early only when another entry would make it too large', () => {
-  assert.deepEqual(sizes([MAX_PAGE_BYTES - 10, 10], 5), [2, null]);
-  assert.deepEqual(sizes([MAX_PAGE_BYTES - 10, 11], 5), [1, 'e0']);
-  assert.deepEqual(sizes([10, MAX_PAGE_BYTES - 20, 10, 3], 5), [3, 'e2']);
+test('a page ends early only when another entry would make it too large', async () => {
+  assert.deepEqual(await sizes([MAX_PAGE_BYTES - 10, 10], 5), [2, null]);
+  assert.deepEqual(await sizes([MAX_PAGE_BYTES - 10, 11], 5), [1, 'e0']);
+  assert.deepEqual(await sizes([10, MAX_PAGE_BYTES - 20, 10, 3], 5), [3, 'e2']);
 });
 
-test('an entry that is too large by itself gets its own page', () => {
-  assert.deepEqual(sizes([MAX_PAGE_BYTES + 1, 10], 5), [1, 'e0']);
-  assert.deepEqual(sizes([10, MAX_PAGE_BYTES + 1], 5), [1, 'e0']);
+test('an entry that is too large by itself gets its own page', async () => {
+  assert.deepEqual(await sizes([MAX_PAGE_BYTES + 1, 10], 5), [1, 'e0']);
+  assert.deepEqual(await sizes([10, MAX_PAGE_BYTES + 1], 5), [1, 'e0']);
 });
 
 test('a page reads only one entry more than it contains', () => {
@@ -27,7 +31,7 @@ test('a page reads only one entry more than it contains', () => {
   const entries = function* () {
     for (;;) yield { id: `e${read++}`, value: null };
   };
-  jsonPageOf(entries(), 3, () => Buffer.from('{}'));
+  listingOf(entries(), 3, () => 'item');
   assert.equal(read, 4);
 });
 
@@ -42,26 +46,31 @@ test('a page passes over a bounded number of entries that are no items, and its 
   assert.equal(read, MAX_PASSED_ENTRIES + 2);
 });
 
-function pages(ids: string, limit: number): unknown {
+/** Returns the entries of a list after an id. */
+function entriesOf<T>(entries: readonly { readonly id: string; readonly value: T }[]) {
+  return (after: string | undefined) => entries.slice(entries.findIndex(({ id }) => id === after) + 1);
+}
+
+async function pages(ids: string, limit: number): Promise<unknown> {
   const entries = ids.split(' ').filter(Boolean);
-  const page = jsonPageOf(
-    entries.map((id) => ({ id, value: id })),
-    limit,
-    (value, id) => {
+  const page = await slicedJsonPage(everythingIsOnDisk, {
+    page: { limit },
+    entriesAfter: entriesOf(entries.map((id) => ({ id, value: id }))),
+    itemOf: (value, id) => {
       assert.equal(value, id);
       return Buffer.from(JSON.stringify({ id }));
     },
-  );
+  });
   return JSON.parse(Buffer.from(page).toString());
 }
 
 /** Returns how many entries of these sizes fit into a page, and its cursor. */
-function sizes(bytes: readonly number[], limit: number): [number, string | null] {
-  const page = jsonPageOf(
-    bytes.map((value, i) => ({ id: `e${i}`, value })),
-    limit,
-    (value) => Buffer.from(`"${'x'.repeat(value - 2)}"`),
-  );
+async function sizes(bytes: readonly number[], limit: number): Promise<[number, string | null]> {
+  const page = await slicedJsonPage(everythingIsOnDisk, {
+    page: { limit },
+    entriesAfter: entriesOf(bytes.map((value, i) => ({ id: `e${i}`, value }))),
+    itemOf: (value: number) => Buffer.from(`"${'x'.repeat(value - 2)}"`),
+  });
   const { items, nextCursor } = JSON.parse(Buffer.from(page).toString());
   return [items.length, nextCursor];
 }

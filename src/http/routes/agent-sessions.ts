@@ -98,7 +98,8 @@ export function agentSessionRoutes(
         },
       },
       errors: ['invalid_cursor'],
-      handle: ({ principal, query }) => ok(sessions.list(principal, query)),
+      handle: async ({ principal, query, signal }) =>
+        ok(await sessions.list(principal, { ...query, signal })),
     }),
     defineRoute({
       method: 'GET',
@@ -210,7 +211,8 @@ export function agentSessionRoutes(
         200: { description: 'A page of runs.', schema: pageSchema('AgentRunPage', AgentRunSchema) },
       },
       errors: ['invalid_cursor'],
-      handle: ({ principal, params, query }) => encodedJson(prompts.list(principal, params.sessionId, query)),
+      handle: async ({ principal, params, query, signal }) =>
+        encodedJson(await prompts.list(principal, params.sessionId, { ...query, signal })),
     }),
     defineRoute({
       method: 'GET',

@@ -25,7 +25,8 @@ export function auditRoutes(audit: AuditTrail): readonly Route[] {
         200: { description: 'A page of entries.', schema: pageSchema('AuditPage', AuditEntrySchema) },
       },
       errors: ['invalid_cursor'],
-      handle: ({ principal, query }) => ok(audit.list(principal.workspaceId, query)),
+      handle: async ({ principal, query, signal }) =>
+        ok(await audit.list(principal.workspaceId, { ...query, signal })),
     }),
   ];
 }

@@ -20,8 +20,8 @@ export function conversationEntryRoutes(sessions: AgentSessions): readonly Route
         200: { description: 'A page of entries.', schema: pageSchema('AgentEntryPage', AgentEntrySchema) },
       },
       errors: ['invalid_cursor'],
-      handle: ({ principal, params, query }) =>
-        encodedJson(sessions.entries(principal, params.sessionId, query)),
+      handle: async ({ principal, params, query, signal }) =>
+        encodedJson(await sessions.entries(principal, params.sessionId, { ...query, signal })),
     }),
   ];
 }

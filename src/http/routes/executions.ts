@@ -81,10 +81,10 @@ export function executionRoutes(
         200: { description: 'A page of runs.', schema: pageSchema('NotebookRunPage', NotebookRunSchema) },
       },
       errors: ['invalid_cursor'],
-      handle({ principal, params, query }) {
-        sessions.known(principal.workspaceId, params.sessionId);
-        const { sessionId } = params;
-        return encodedJson(runs.list(principal.workspaceId, { ...query, sessionId, kind: 'notebook' }));
+      async handle({ principal, params: { sessionId }, query, signal }) {
+        sessions.known(principal.workspaceId, sessionId);
+        const page = { ...query, sessionId, kind: 'notebook', signal } as const;
+        return encodedJson(await runs.list(principal.workspaceId, page));
       },
     }),
   ];

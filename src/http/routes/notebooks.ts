@@ -66,7 +66,8 @@ export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDele
         },
       },
       errors: ['invalid_cursor'],
-      handle: ({ principal, query }) => encodedJson(notebooks.list(principal.workspaceId, query)),
+      handle: async ({ principal, query, signal }) =>
+        encodedJson(await notebooks.list(principal.workspaceId, { ...query, signal })),
     }),
     defineRoute({
       method: 'GET',

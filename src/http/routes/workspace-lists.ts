@@ -40,8 +40,10 @@ export function workspaceListRoutes(lists: WorkspaceLists): readonly Route[] {
       query: RunListQuery,
       responses: { 200: { description: 'A page of runs.', schema: pageSchema('RunPage', RunSchema) } },
       errors: ['invalid_cursor'],
-      handle: ({ principal, query }) =>
-        encodedJson(runs.list(principal.workspaceId, query, (run) => mayReadRun(principal, run))),
+      handle: async ({ principal, query, signal }) => {
+        const mayRead = (run: RunIndexEntry) => mayReadRun(principal, run);
+        return encodedJson(await runs.list(principal.workspaceId, { ...query, signal }, mayRead));
+      },
     }),
     defineRoute({
       method: 'GET',
@@ -59,7 +61,8 @@ export function workspaceListRoutes(lists: WorkspaceLists): readonly Route[] {
         },
       },
       errors: ['invalid_cursor'],
-      handle: ({ principal, query }) => ok(sessions.page(principal.workspaceId, query)),
+      handle: async ({ principal, query, signal }) =>
+        ok(await sessions.page(principal.workspaceId, { ...query, signal })),
     }),
     defineRoute({
       method: 'GET',
@@ -76,7 +79,8 @@ export function workspaceListRoutes(lists: WorkspaceLists): readonly Route[] {
         },
       },
       errors: ['invalid_cursor'],
-      handle: ({ principal, query }) => ok(environments.list(principal.workspaceId, query)),
+      handle: async ({ principal, query, signal }) =>
+        ok(await environments.list(principal.workspaceId, { ...query, signal })),
     }),
   ];
 }

@@ -1,0 +1,51 @@
+/** Pages that are read in slices of the event loop, so that a page for which many entries are looked at holds up nobody. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { PageRequest } from './listing.ts';
+import { type Listing, PageBuilder, type PageShape } from './page-builder.ts';
+import type { Entry, Store } from './store.ts';
+
+/** How long one slice may hold the event loop. */
+const SLICE_MS = 2;
+
+export interface SlicedList<R, T> extends Omit<PageShape<R, T>, 'limit'> {
+  readonly page: Omit<PageRequest, 'order'>;
+  /** Yields the entries after an id, or all of them. It is called again for each slice. */
+  readonly entriesAfter: (id: string | undefined) => Iterable<Entry<R>>;
+}
+
+/**
+ * Resolves with a page. The first slice is read within the call, and most pages need no other; a page that needs more
+ * resolves once everything that it tells of is on disk.
+ */
+export async function slicedListing<R, T>(
+  store: Pick<Store, 'durable'>,
+  { page: { after, limit, signal }, entriesAfter, ...shape }: SlicedList<R, T>,
+): Promise<Listing<T>> {
+  const page = new PageBuilder({ ...shape, limit }, after);
+  const takeSlice = () => page.take(entriesAfter(page.last), performance.now() + SLICE_MS);
+  if (takeSlice()) return page.listing;
+  while (signal?.aborted !== true) {
+    await nextTurn();
+    if (takeSlice()) break;
+  }
+  await store.durable();
+  return page.listing;
+}
+
+/** A page as JSON text, `{items, nextCursor}`, whose items are copied as they are stored. */
+export type JsonPage = Uint8Array;
+
+const COMMA = Buffer.from(',');
+
+/** Resolves with a page as `slicedListing` does, of items that are JSON; one that would be too large ends early. */
+export async function slicedJsonPage<R>(
+  store: Pick<Store, 'durable'>,
+  list: SlicedList<R, Uint8Array>,
+): Promise<JsonPage> {
+  const { items, nextCursor } = await slicedListing(store, { ...list, sizeOf: (item) => item.byteLength });
+  return Buffer.concat([
+    Buffer.from('{"items":['),
+    ...items.flatMap((bytes, i) => (i === 0 ? [bytes] : [COMMA, bytes])),
+    Buffer.from(`],"nextCursor":${JSON.stringify(nextCursor)}}`),
+  ]);
+}

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { MAX_PASSED_ENTRIES } from '#storage/page-builder.ts';
+import { slicedListing } from '#storage/sliced-listing.ts';
+
+const everythingIsOnDisk = { durable: () => undefined };
+
+/** A list of `count` numbers whose ids are in order; `read` has the id after which each slice began. */
+function numbers(count: number) {
+  const read: (string | undefined)[] = [];
+  const entriesAfter = function* (after: string | undefined) {
+    read.push(after);
+    for (let n = after === undefined ? 0 : Number(after) + 1; n < count; n++)
+      yield { id: String(n), value: n };
+  };
+  return { read, entriesAfter };
+}
+
+/** Takes longer than a slice may. */
+function dawdle(): void {
+  const endMs = performance.now() + 5;
+  while (performance.now() < endMs);
+}
+
+test('a page lets the event loop turn between slices, and has every item once', async () => {
+  const { entriesAfter, read } = numbers(6);
+  let turns = 0;
+  const count = () => {
+    turns++;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  const list = await slicedListing(everythingIsOnDisk, {
+    page: { limit: 10 },
+    entriesAfter,
+    itemOf: (n) => {
+      dawdle();
+      return n;
+    },
+  });
+  clearImmediate(next);
+  assert.deepEqual(list, { items: [0, 1, 2, 3, 4, 5], nextCursor: null });
+  assert.deepEqual(read, [undefined, '0', '1', '2', '3', '4', '5']);
+  assert.ok(turns >= 6, `${turns} turns`);
+});
+
+test('a page that is read in one slice resolves without a turn of the event loop', async () => {
+  let isRead = false;
+  const list = slicedListing(
+    { durable: () => assert.fail('it is known what such a page has read') },
+    { page: { limit: 2 }, entriesAfter: numbers(2).entriesAfter, itemOf: (n) => n },
+  ).then((page) => {
+    isRead = true;
+    return page;
+  });
+  await Promise.resolve();
+  await Promise.resolve();
+  assert.equal(isRead, true);
+  assert.deepEqual(await list, { items: [0, 1], nextCursor: null });
+});
+
+test('slices end at the limit of their page with a cursor that leads on, and at the end of the list without one', async () => {
+  const list = (after: string | undefined, limit: number) =>
+    slicedListing(everythingIsOnDisk, {
+      page: { after, limit },
+      entriesAfter: numbers(5).entriesAfter,
+      itemOf: (n) => {
+        dawdle();
+        return n;
+      },
+    });
+  assert.deepEqual(await list(undefined, 4), { items: [0, 1, 2, 3], nextCursor: '3' });
+  assert.deepEqual(await list('3', 4), { items: [4], nextCursor: null });
+  assert.deepEqual(await list(undefined, 5), { items: [0, 1, 2, 3, 4], nextCursor: null });
+  assert.deepEqual(await list('4', 5), { items: [], nextCursor: null });
+});
+
+test('slices together pass over as many entries that are no items as one page may, or over any number', async () => {
+  const page = (maxPassed?: number) => {
+    const list = numbers(3 * MAX_PASSED_ENTRIES);
+    const only = 3 * MAX_PASSED_ENTRIES - 1;
+    const itemOf = (n: number) => {
+      if (n % 500 === 0) dawdle();
+      return n === only ? n : undefined;
+    };
+    const bound = maxPassed === undefined ? {} : { maxPassed };
+    return slicedListing(everythingIsOnDisk, {
+      page: { limit: 1 },
+      entriesAfter: list.entriesAfter,
+      itemOf,
+      ...bound,
+    });
+  };
+  assert.deepEqual(await page(), { items: [], nextCursor: String(MAX_PASSED_ENTRIES - 1) });
+  const all = await page(Number.POSITIVE_INFINITY);
+  assert.deepEqual(all, { items: [3 * MAX_PASSED_ENTRIES - 1], nextCursor: null });
+});
+
+test('a page of several slices is told when what it has read is on disk, and nobody reads on for a client that has left', async () => {
+  let commit = () => {};
+  const committed = new Promise<void>((resolve) => {
+    commit = resolve;
+  });
+  const leaving = new AbortController();
+  const { entriesAfter, read } = numbers(100);
+  let isTold = false;
+  const list = slicedListing(
+    { durable: () => committed },
+    {
+      page: { limit: 100, signal: leaving.signal },
+      entriesAfter,
+      itemOf: (n) => {
+        dawdle();
+        if (n === 2) leaving.abort();
+        return n;
+      },
+    },
+  ).then(() => {
+    isTold = true;
+  });
+  while (!leaving.signal.aborted) await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  assert.deepEqual([isTold, read.length], [false, 3]);
+  commit();
+  await list;
+});
