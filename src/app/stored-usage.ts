@@ -1,11 +1,12 @@
 /** Counts the bytes that a workspace has in the store, in the background of the requests: a small part in each turn. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import { timestamp } from '#src/core/clock.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { StoredUsage } from '#src/wire/usage.ts';
 import type { Key } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
 
-type Group = Exclude<keyof StoredUsage, 'bytes' | 'records' | 'countedAt'>;
+type Group = Exclude<keyof StoredUsage, 'bytes' | 'records' | 'complete' | 'countedAt'>;
 
 const GROUPS: Readonly<Record<string, Group>> = {
   notebook: 'notebooks',
@@ -14,6 +15,11 @@ const GROUPS: Readonly<Record<string, Group>> = {
   run: 'runs',
   'run-summary': 'runs',
   'run-index': 'runs',
+  'session-run': 'runs',
+  'agent-run': 'runs',
+  'status-run': 'runs',
+  'ended-run': 'runs',
+  'environment-run': 'runs',
   asset: 'assets',
   conversation: 'conversations',
   'conversation-entry': 'conversations',
@@ -22,59 +28,79 @@ const GROUPS: Readonly<Record<string, Group>> = {
 };
 const BYTES_IN_A_TURN = 512 * 1024;
 const RECORDS_IN_A_TURN = 500;
+/** How long a request waits for a new count. */
+const MAX_WAIT_MS = 1_000;
 /** A count is shown for so long, and for so many times as long as it took. */
 const MIN_AGE_MS = 5_000;
 const AGE_FACTOR = 9;
 
+/** A count that is under way. */
 interface Count {
-  readonly usage: Promise<StoredUsage>;
-  /** Until when it is shown, by the monotonic clock; undefined while it is under way. */
-  validUntilMs: number | undefined;
+  /** What was counted so far. */
+  readonly usage: Mutable<StoredUsage>;
+  /** Resolves when everything is counted. */
+  readonly over: Promise<void>;
 }
 
+interface Known {
+  readonly usage: StoredUsage;
+  /** Until when it is shown without another count, by the monotonic clock. */
+  readonly validUntilMs: number;
+}
+
+type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
+
 export class StoredUsageCounter {
-  readonly #store: Store;
+  readonly #store: Pick<Store, 'listSizes'>;
+  readonly #maxWaitMs: number;
+  readonly #known = new Map<WorkspaceId, Known>();
   readonly #counts = new Map<WorkspaceId, Count>();
 
-  constructor(store: Store) {
+  constructor(store: Pick<Store, 'listSizes'>, maxWaitMs = MAX_WAIT_MS) {
     this.#store = store;
+    this.#maxWaitMs = maxWaitMs;
   }
 
-  /** Resolves with what the workspace has in the store, counted lately. */
-  of(workspaceId: WorkspaceId): Promise<StoredUsage> {
-    const known = this.#counts.get(workspaceId);
-    if (known !== undefined && performance.now() < (known.validUntilMs ?? Number.POSITIVE_INFINITY))
-      return known.usage;
-    const beganAtMs = performance.now();
-    const count: Count = { usage: this.#count(workspaceId), validUntilMs: undefined };
+  /**
+   * Resolves with what the workspace has in the store, counted lately. When a new count takes long, the one before it is
+   * returned, or without one what was counted so far.
+   */
+  async of(workspaceId: WorkspaceId): Promise<StoredUsage> {
+    const known = this.#known.get(workspaceId);
+    if (known !== undefined && performance.now() < known.validUntilMs) return known.usage;
+    const { usage, over } = this.#counts.get(workspaceId) ?? this.#begin(workspaceId);
+    await Promise.race([over, pause(this.#maxWaitMs, undefined, { ref: false })]);
+    return this.#known.get(workspaceId)?.usage ?? { ...usage };
+  }
+
+  #begin(workspaceId: WorkspaceId): Count {
+    const sums = { bytes: 0, notebooks: 0, runs: 0, assets: 0, conversations: 0, audit: 0, other: 0 };
+    const usage = { ...sums, records: 0, complete: false, countedAt: timestamp() };
+    const over = this.#count(workspaceId, usage).finally(() => this.#counts.delete(workspaceId));
+    over.catch(() => undefined); // those who wait for it are told
+    const count = { usage, over };
     this.#counts.set(workspaceId, count);
-    count.usage.then(
-      () => {
-        const endedAtMs = performance.now();
-        count.validUntilMs = endedAtMs + Math.max(MIN_AGE_MS, AGE_FACTOR * (endedAtMs - beganAtMs));
-      },
-      () => this.#counts.delete(workspaceId),
-    );
-    return count.usage;
+    return count;
   }
 
-  async #count(workspaceId: WorkspaceId): Promise<StoredUsage> {
-    const sums = { notebooks: 0, runs: 0, assets: 0, conversations: 0, audit: 0, other: 0 };
-    let records = 0;
-    let last: Key | undefined;
-    for (;;) {
+  async #count(workspaceId: WorkspaceId, usage: Count['usage']): Promise<void> {
+    const beganAtMs = performance.now();
+    for (let last: Key | undefined; ; await nextTurn()) {
       let [bytesNow, recordsNow] = [0, 0];
       for (const { key, bytes } of this.#store.listSizes(workspaceId, last)) {
-        sums[GROUPS[key[1]] ?? 'other'] += bytes;
+        usage[GROUPS[key[1]] ?? 'other'] += bytes;
         last = key;
         bytesNow += bytes;
         if (++recordsNow === RECORDS_IN_A_TURN || bytesNow >= BYTES_IN_A_TURN) break;
       }
-      records += recordsNow;
+      usage.bytes += bytesNow;
+      usage.records += recordsNow;
+      usage.countedAt = timestamp();
       if (recordsNow === 0) break;
-      await nextTurn();
     }
-    const bytes = Object.values(sums).reduce((total, sum) => total + sum, 0);
-    return { bytes, records, ...sums, countedAt: new Date().toISOString() };
+    usage.complete = true;
+    const endedAtMs = performance.now();
+    const validUntilMs = endedAtMs + Math.max(MIN_AGE_MS, AGE_FACTOR * (endedAtMs - beganAtMs));
+    this.#known.set(workspaceId, { usage, validUntilMs });
   }
 }

@@ -32,6 +32,11 @@ const StoredUsageSchema = Type.Object(
     conversations: bytes('conversations with agents'),
     audit: bytes('the audit'),
     other: bytes('everything else: sessions, recorded answers, datasources, members'),
+    complete: Type.Boolean({
+      description:
+        'False while the first count since the start of the server is under way and takes longer than a second: the figures ' +
+        'are what was counted so far.',
+    }),
     countedAt: Timestamp,
   },
   { $id: 'StoredUsage', ...closed },

@@ -129,7 +129,8 @@ test('the usage of a workspace says what its records take, by what they are of',
   const notebook = await openNotebook({ client }, { a: 'import marimo as mo; mo.Html("x" * 100_000)' });
   await notebook.run(['a']);
   const { stored } = await client.usage();
-  const { bytes, records, countedAt, ...groups } = stored;
+  const { bytes, records, complete, countedAt, ...groups } = stored;
+  assert.equal(complete, true);
   assert.ok(records > 5);
   assert.ok(groups.assets > 100_000, 'the large output');
   assert.equal(

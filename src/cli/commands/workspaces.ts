@@ -79,7 +79,7 @@ function rowsOf({ files, stored }: WorkspaceUsage): UsageRow[] {
       entries: files.entries,
       quota: quota || 'none',
     },
-    { of: 'store', bytes: stored.bytes, entries: stored.records },
+    { of: stored.complete ? 'store' : 'store (at least)', bytes: stored.bytes, entries: stored.records },
     { of: '  notebooks', bytes: stored.notebooks },
     { of: '  runs', bytes: stored.runs },
     { of: '  assets', bytes: stored.assets },

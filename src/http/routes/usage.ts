@@ -13,7 +13,8 @@ export function usageRoutes(usage: (workspaceId: WorkspaceId) => Promise<Workspa
       summary: 'Read how much the workspace takes on the disk',
       description:
         'The files of the workspace with their quota, and its records by what they are of. Both are counted in the background, ' +
-        'so the answer may take a while for a workspace with a great deal in it, and be some seconds old.',
+        'so the figures may be some time old, as `countedAt` says, and the first ones for a workspace with a great deal in it ' +
+        'may be incomplete.',
       tags: ['Operations'],
       access: { action: 'file.read' },
       responses: { 200: { description: 'What the workspace takes.', schema: WorkspaceUsageSchema } },

@@ -120,6 +120,7 @@ const usage: WorkspaceUsage = {
     conversations: 1_024,
     audit: 1_024,
     other: 1_024,
+    complete: true,
     countedAt: AT,
   },
 };
