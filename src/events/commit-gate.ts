@@ -10,10 +10,21 @@ export interface CommitGateTargets<Item> {
 
 interface Place<Item> {
   readonly item: Item;
+  readonly wait: Wait;
+}
+
+/** What the items of one commit wait for together. */
+interface Wait {
+  readonly after: Promise<unknown> | undefined;
   state: 'waiting' | 'ready' | 'dropped';
 }
 
-/** Passes items on in the order they came. An item that waits for a commit holds all items that came after it. */
+const NOTHING: Wait = { after: undefined, state: 'ready' };
+
+/**
+ * Passes items on in the order they came. An item that waits for a commit holds all items that came after it; those that
+ * wait for the same commit leave together.
+ */
 export class CommitGate<Item> {
   readonly #targets: CommitGateTargets<Item>;
   readonly #line: Place<Item>[] = [];
@@ -28,29 +39,31 @@ export class CommitGate<Item> {
 
   /** An item that has nothing to wait for is released within the call. */
   push(item: Item, after: Promise<unknown> | undefined): void {
-    if (after === undefined) {
-      if (this.isEmpty) this.#targets.release(item);
-      else this.#line.push({ item, state: 'ready' });
-      return;
-    }
-    const place: Place<Item> = { item, state: 'waiting' };
-    this.#line.push(place);
+    if (after === undefined && this.isEmpty) this.#targets.release(item);
+    else this.#line.push({ item, wait: after === undefined ? NOTHING : this.#waitFor(after) });
+  }
+
+  #waitFor(after: Promise<unknown>): Wait {
+    const last = this.#line.at(-1)?.wait;
+    if (last?.after === after && last.state === 'waiting') return last;
+    const wait: Wait = { after, state: 'waiting' };
     const mark = (state: 'ready' | 'dropped') => {
-      place.state = state;
+      wait.state = state;
       this.#advance();
     };
     after.then(
       () => mark('ready'),
       () => mark('dropped'),
     );
+    return wait;
   }
 
   #advance(): void {
     let head = this.#line[0];
-    if (head === undefined || head.state === 'waiting') return;
-    for (; head !== undefined && head.state !== 'waiting'; head = this.#line[0]) {
+    if (head === undefined || head.wait.state === 'waiting') return;
+    for (; head !== undefined && head.wait.state !== 'waiting'; head = this.#line[0]) {
       this.#line.shift();
-      if (head.state === 'ready') this.#targets.release(head.item);
+      if (head.wait.state === 'ready') this.#targets.release(head.item);
       else this.#targets.drop(head.item);
     }
     this.#targets.advanced();

@@ -2,26 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { scrape } from '#test/support/metrics.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { OWNER, startServer, type TestServer } from '#test/support/server-fixture.ts';
-
-/** Reads the metrics as a scraper would, by name and labels. */
-async function scrape(server: TestServer, token = OWNER.token): Promise<ReadonlyMap<string, number>> {
-  const response = await fetch(`${server.baseUrl}/metrics`, {
-    headers: { authorization: `Bearer ${token}` },
-  });
-  assert.equal(response.status, 200);
-  assert.match(response.headers.get('content-type') ?? '', /^application\/openmetrics-text; version=1\.0\.0/);
-  const text = await response.text();
-  assert.ok(text.endsWith('# EOF\n'));
-  const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return new Map(
-    samples.map((line) => {
-      const space = line.lastIndexOf(' ');
-      return [line.slice(0, space), Number(line.slice(space + 1))];
-    }),
-  );
-}
+import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
 test('the metrics say what the server has done: requests, runs, kernels, commits, refusals, streams', async (t) => {
   const server = await startServer(t);
