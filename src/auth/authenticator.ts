@@ -32,6 +32,8 @@ export class Authenticator implements Auth {
   readonly #known = new Map<string, Caller>();
   readonly #limit: number;
   #revision = 0;
+  /** Called with the time at which the token of a caller expires, before the caller comes in; infinity is never. */
+  onExpiring: (ms: number) => void = () => undefined;
 
   /** `limit` is how many callers are cached at most; the oldest are dropped first. */
   constructor(identity: Identity, limit = MAX_CACHED) {
@@ -159,6 +161,7 @@ export class Authenticator implements Auth {
       if (oldest !== undefined) this.#known.delete(oldest);
     }
     this.#known.set(key, caller);
+    this.onExpiring(caller.expiresAtMs);
     return caller;
   }
 }

@@ -6,6 +6,7 @@ import type { Store } from '#storage/store.ts';
 import { Authenticator } from './authenticator.ts';
 import { type Bootstrapped, bootstrap } from './bootstrap.ts';
 import { EventTickets } from './event-tickets.ts';
+import { ExpiryAlarm } from './expiry-alarm.ts';
 import { Identity } from './identity.ts';
 import { Members } from './members.ts';
 import { OwnAccounts } from './own-account.ts';
@@ -31,17 +32,14 @@ export interface IdentityPlane {
   readonly tickets: EventTickets;
   readonly bootstrapped: Bootstrapped;
   /**
-   * Calls `end` after every change of identity and once a second, with a test for callers who could no longer come
-   * in and do what they do: their token was revoked or has expired, they are no longer members, or their role is too low.
-   * Disposing the result stops the timer.
+   * Calls `end` after every change of identity and when a token that was used expires, with a test for callers who could no
+   * longer come in and do what they do: their token was revoked or has expired, they are no longer members, or their role
+   * is too low. Disposing the result stops the timer.
    */
   onRevocation(
     end: (isRevoked: (caller: Principal | undefined, action?: string) => boolean) => void,
   ): Disposable;
 }
-
-/** How long an event stream or a code call may outlive the expiry of its token. */
-const EXPIRY_CHECK_MS = 1000;
 
 /** Resolves once an empty store has its first workspace, owner and token. */
 export async function openIdentity(options: IdentityPlaneOptions): Promise<IdentityPlane> {
@@ -71,8 +69,9 @@ export async function openIdentity(options: IdentityPlaneOptions): Promise<Ident
         end((caller, action) => !isValid(caller, action));
       };
       identity.onChange(check);
-      const timer = setInterval(check, EXPIRY_CHECK_MS).unref();
-      return { [Symbol.dispose]: () => clearInterval(timer) };
+      const alarm = new ExpiryAlarm(check, () => identity.nowMs());
+      authenticator.onExpiring = (ms) => alarm.add(ms);
+      return alarm;
     },
   };
 }

@@ -1,0 +1,49 @@
+/** A timer fires this long after a moment at most: the clock of the machine may have been set meanwhile. */
+const MAX_WAIT_MS = 60_000;
+
+/**
+ * Calls `act` when one of the moments has come that it was told of. There is a timer only while one of them lies ahead, and
+ * it never holds the process up.
+ */
+export class ExpiryAlarm implements Disposable {
+  readonly #act: () => void;
+  readonly #nowMs: () => number;
+  /** Milliseconds since 1970. */
+  readonly #moments = new Set<number>();
+  #nextMs = Number.POSITIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(act: () => void, nowMs: () => number) {
+    this.#act = act;
+    this.#nowMs = nowMs;
+  }
+
+  /** `ms` is in milliseconds since 1970; infinity is never. */
+  add(ms: number): void {
+    if (ms === Number.POSITIVE_INFINITY) return;
+    this.#moments.add(ms);
+    if (ms < this.#nextMs) this.#arm();
+  }
+
+  #arm(): void {
+    clearTimeout(this.#timer);
+    this.#nextMs = Number.POSITIVE_INFINITY;
+    for (const ms of this.#moments) this.#nextMs = Math.min(this.#nextMs, ms);
+    if (this.#nextMs === Number.POSITIVE_INFINITY) return;
+    const waitMs = Math.min(Math.max(this.#nextMs - this.#nowMs(), 0), MAX_WAIT_MS);
+    this.#timer = setTimeout(() => this.#ring(), waitMs).unref();
+  }
+
+  #ring(): void {
+    const nowMs = this.#nowMs();
+    const before = this.#moments.size;
+    for (const ms of this.#moments) if (ms <= nowMs) this.#moments.delete(ms);
+    this.#arm();
+    if (this.#moments.size < before) this.#act();
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    this.#moments.clear();
+  }
+}
