@@ -145,7 +145,12 @@ export class PromptTurn {
         const span = this.#startSpan(`execute_tool ${tool}`, 'internal', { 'gen_ai.tool.name': tool });
         const outcome: ToolOutcome =
           wrong === undefined
-            ? await toolbox.run(call, { callId: call.callId, runId: this.runId, signal })
+            ? await toolbox.run(call, {
+                callId: call.callId,
+                runId: this.runId,
+                signal,
+                trace: span?.context ?? this.#options.trace,
+              })
             : { status: 'failed', text: `The call of ${call.name} was not carried out: ${wrong}.` };
         faultPoint('tool.ran');
         span?.end({ error: outcome.status === 'completed' ? undefined : outcome.status });

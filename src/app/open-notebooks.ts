@@ -99,7 +99,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
         queries,
         origin: { by: 'notebook', sessionId: live.stream.sessionId, tokenId: null },
         slugs: () => live.document.datasourceSlugs,
-        trace: () => live.trace,
+        trace: () => live.work.trace,
         reader: () =>
           openedBy?.readsDatasources === true ? members.reader(workspaceId, openedBy.userId) : undefined,
       }),

@@ -63,6 +63,7 @@ export function executeScratchpad(request: ScratchpadRequest): Record<string, un
   return {
     code: request.code,
     runId: request.runId,
+    traceparent: request.traceparent,
     // input() fails at once, because there is nobody to type.
     allowStdin: false,
     notebookCells: request.cells.map(({ cellId, code, name, config, version }) => ({

@@ -64,7 +64,6 @@ export class KernelProcess implements Kernel {
   };
   #state: State = 'waiting';
   #pid: number | null = null;
-  #traceparent: string | undefined;
   #opened: BridgeDone | null = null;
   #asked: EndFacts['asked'] = null;
   #refusal: EndFacts['refusal'] = null;
@@ -102,14 +101,8 @@ export class KernelProcess implements Kernel {
     return this.#commands.inFlight;
   }
 
-  traceNext(traceparent: string | undefined): void {
-    this.#traceparent = traceparent;
-  }
-
   execute(request: Parameters<Kernel['execute']>[0]): number {
-    const traceparent = this.#traceparent;
-    this.#traceparent = undefined;
-    return this.#command('execute-cells', traceparent === undefined ? request : { ...request, traceparent });
+    return this.#command('execute-cells', request);
   }
 
   configure(configs: Parameters<Kernel['configure']>[0]): number {

@@ -59,6 +59,7 @@ export interface ScratchpadRequest {
   /** What `ctx.app_options` shows. */
   readonly appOptions?: Readonly<Record<string, unknown>>;
   readonly runId: string;
+  readonly traceparent?: string | undefined;
 }
 
 /**
@@ -75,9 +76,9 @@ export interface Kernel {
     readonly cellIds: readonly string[];
     readonly codes: readonly string[];
     readonly fresh?: boolean;
+    /** The W3C trace context that the code finds in its environment; undefined: none. */
+    readonly traceparent?: string | undefined;
   }): number;
-  /** Sets the W3C trace context that the code of the next `execute` finds in its environment; undefined: none. */
-  traceNext(traceparent: string | undefined): void;
   configure(configs: Readonly<Record<string, CellConfig>>): number;
   scratchpad(request: ScratchpadRequest): number;
   /** Asks which structural errors these cells would have with other code: `bridge-judged` says. Changes nothing. */

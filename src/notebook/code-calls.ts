@@ -1,4 +1,5 @@
 import type { WorkspaceId } from '#src/core/ids.ts';
+import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Store } from '#storage/store.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
@@ -11,6 +12,8 @@ export interface CodeCall {
   readonly toolCallId: string | undefined;
   /** The run of the agent that makes the call, which the events then carry. */
   readonly runId?: string;
+  /** The trace of the request, or of the agent's tool call. */
+  readonly trace: TraceContext | undefined;
 }
 
 export interface CodeCallsOptions {
@@ -35,7 +38,7 @@ export class CodeCalls {
   execute(
     workspaceId: WorkspaceId,
     sessionId: string,
-    { code, toolCallId, runId }: CodeCall,
+    { code, toolCallId, runId, trace }: CodeCall,
     signal: AbortSignal,
   ): Promise<CodeResult> {
     const { store, sessions, work, liveNotebooks } = this.#options;
@@ -50,7 +53,7 @@ export class CodeCalls {
     };
     return work
       .call<CodeResult>(session, { kind: 'code', edits: true, signal }, (id, resolve) =>
-        codeWork({ id, runId: runId ?? null, code, live, store, resolve }),
+        codeWork({ id, runId: runId ?? null, trace, code, live, store, resolve }),
       )
       .then(publish);
   }

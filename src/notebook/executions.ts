@@ -87,6 +87,7 @@ export class Executions {
     const cacheMode = request.cacheMode ?? 'default';
     const plan = runWork({
       runId,
+      trace,
       cellIds,
       configured,
       cacheMode,
@@ -96,7 +97,6 @@ export class Executions {
       store,
       hint,
     });
-    live.traceNext(runId, trace);
     work.start(session, { kind: 'run', id: runId }, edits, plan);
     return { runId, sessionId, status: 'running' };
   }

@@ -8,7 +8,6 @@ import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
-import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import { type NotebookEvent, registeredEvent, replayOf, variablesEvent } from './cell-events.ts';
 import { CellFeed } from './cell-feed.ts';
@@ -49,7 +48,6 @@ export class LiveNotebook {
   readonly #feed = new CellFeed((event) => this.#publish(event));
   #toldVariables = '[]';
   readonly #ignorePressure: () => void;
-  #traced: { readonly runId: string; readonly context: TraceContext } | undefined;
   #isPressed = false;
   #mayPause = true;
   #usedAtMs = performance.now();
@@ -95,17 +93,6 @@ export class LiveNotebook {
 
   touch(): void {
     this.#usedAtMs = performance.now();
-  }
-
-  /** The trace that what the kernel causes now belongs to; undefined when it belongs to none. */
-  get trace(): TraceContext | undefined {
-    return this.work.runId === this.#traced?.runId ? this.#traced?.context : undefined;
-  }
-
-  /** Makes the next execution of the kernel, that of this run, part of a trace; or of none. */
-  traceNext(runId: string, context: TraceContext | undefined): void {
-    this.#traced = context === undefined ? undefined : { runId, context };
-    this.#kernel?.traceNext(context === undefined ? undefined : traceparentOf(context));
   }
 
   attachKernel(kernel: Kernel): void {

@@ -3,6 +3,7 @@ import type { ActorId } from '#src/actors/address.ts';
 import type { Failure } from '#src/core/errors.ts';
 import type { EnvironmentId, WorkspaceId } from '#src/core/ids.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
+import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Store } from '#storage/store.ts';
 import type { CodeCalls } from './code-calls.ts';
 import { configOf } from './document.ts';
@@ -22,6 +23,8 @@ export interface AgentCall {
   /** The agent's run: the events of what the call does carry it. */
   readonly runId: string;
   readonly signal: AbortSignal;
+  /** The trace of the call. */
+  readonly trace: TraceContext | undefined;
 }
 
 export interface NotebooksForAgentsOptions {
@@ -93,10 +96,10 @@ export class NotebooksForAgents {
     workspaceId: WorkspaceId,
     sessionId: string,
     code: string,
-    { callId, runId, signal }: AgentCall,
+    { callId, runId, signal, trace }: AgentCall,
   ): Promise<CodeResult> {
     await this.#whenFree(workspaceId, sessionId, signal);
-    const call = { code, toolCallId: callId, runId };
+    const call = { code, toolCallId: callId, runId, trace };
     return this.#options.codeCalls.execute(workspaceId, sessionId, call, signal);
   }
 
@@ -105,7 +108,7 @@ export class NotebooksForAgents {
     workspaceId: WorkspaceId,
     sessionId: string,
     asked: readonly string[],
-    { runId, signal }: AgentCall,
+    { runId, signal, trace }: AgentCall,
   ): Promise<RanCells> {
     const { work, store } = this.#options;
     const session = await this.#whenFree(workspaceId, sessionId, signal);
@@ -115,7 +118,7 @@ export class NotebooksForAgents {
     refuseStructuralErrors(live.view.ancestors(cellIds), (cellId) => live.view.get(cellId)?.structural ?? []);
     const keep = (ran: ReadonlySet<string>) => keepOutputs(store, live, ran);
     const end = await work.call<CellsEnd>(session, { kind: 'code', edits: false, signal }, (_, resolve) =>
-      cellWork({ runId, cellIds, live, keep, resolve }),
+      cellWork({ runId, trace, cellIds, live, keep, resolve }),
     );
     return ranCells(end, live);
   }

@@ -39,9 +39,6 @@ export class WaitingKernel implements Kernel {
     return this.#kernel?.inFlight ?? null;
   }
 
-  traceNext(traceparent: string | undefined): void {
-    this.#kernel?.traceNext(traceparent);
-  }
   execute(request: Parameters<Kernel['execute']>[0]): number {
     return this.#started().execute(request);
   }

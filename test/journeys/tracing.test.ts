@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'node:test';
+import { startChildServer } from '#test/support/child-server.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { startOtlpReceiver } from '#test/support/otlp-receiver.ts';
+import { eventually } from '#test/support/processes.ts';
 import { startScriptedModel } from '#test/support/scripted-model.ts';
-import { startServer } from '#test/support/server-fixture.ts';
+import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const SPAN = 'b7ad6b7169203331';
+const EXECUTIONS = 'POST /api/v3/notebook-sessions/:sessionId/executions';
 const TRACEPARENT = `00-${TRACE}-${SPAN}-01`;
 
 const receiver = await startOtlpReceiver(test);
@@ -35,18 +40,21 @@ async function execute({ client, request }: Server, notebookId: string, tracepar
   return client.waitForRun(Object(answer.body).runId);
 }
 
-const CODE = {
-  environment: 'import os\nprint(os.environ.get("TRACEPARENT", "none"))',
-  query:
-    'import sqlite3\nsqlite3.connect("traced.db").execute("CREATE TABLE t (n)")\nfrom troupe import datasource\ncursor = datasource("traced").cursor()\ncursor.execute("SELECT 1")\nprint(cursor.fetchall())',
+const ENVIRONMENT = 'import os\nprint(os.environ.get("TRACEPARENT", "none"))';
+const STATEMENT =
+  'from troupe import datasource\ncursor = datasource("traced").cursor()\ncursor.execute("SELECT 1")\nprint(cursor.fetchall())';
+const CELLS = {
+  environment: ENVIRONMENT,
+  query: `import sqlite3\nsqlite3.connect("traced.db").execute("CREATE TABLE IF NOT EXISTS t (n)")\n${STATEMENT}`,
 };
+const CODE = `${ENVIRONMENT}\n${STATEMENT}`;
 
 test('a trace goes from the request through the run to the kernel and its statements', async () => {
   const { client } = traced;
   await client.datasources.create({ slug: 'traced', connection: { kind: 'sqlite', path: 'traced.db' } });
-  const notebook = await openNotebook(traced, CODE, { datasourceSlugs: ['traced'] });
+  const notebook = await openNotebook(traced, CELLS, { datasourceSlugs: ['traced'] });
   const run = await execute(traced, notebook.id, TRACEPARENT);
-  const request = await receiver.spanNamed(TRACE, 'POST /api/v3/notebook-sessions/:sessionId/executions');
+  const request = await receiver.spanNamed(TRACE, EXECUTIONS);
   const ran = await receiver.spanNamed(TRACE, 'run notebook');
   assert.deepEqual([request.parentSpanId, request.kind], [SPAN, 2]);
   assert.equal(ran.parentSpanId, request.spanId);
@@ -100,8 +108,102 @@ test('a prompt, its tools and its questions to the model belong to the trace, an
   assert.ok(spans.some(({ name }) => name.startsWith('execute_tool ')));
 });
 
+test('what an agent runs in its notebook and asks of datasources belongs to the tool call that did it', async () => {
+  const { client } = traced;
+  const notebook = await openNotebook(traced, CELLS, { datasourceSlugs: ['traced'] });
+  const { sessionId } = await client.agentSessions.open({
+    environmentId: notebook.environmentId,
+    notebookSessionId: notebook.id,
+  });
+  const trace = `2${TRACE.slice(1)}`;
+  model.script(
+    (exchange) => exchange.calls(['run_cells', { cellIds: ['environment', 'query'] }]).end('tool_calls'),
+    (exchange) => exchange.calls(['run_python', { code: CODE }]).end('tool_calls'),
+    (exchange) => exchange.calls(['query_datasource', { slug: 'traced', sql: 'SELECT 2' }]).end('tool_calls'),
+    (exchange) => exchange.text('Done.').end(),
+  );
+  const answer = await traced.request('POST', `/api/v3/agent-sessions/${sessionId}/runs`, {
+    headers: { traceparent: `00-${trace}-${SPAN}-01`, 'content-type': 'application/json' },
+    body: JSON.stringify({ prompt: 'Look.' }),
+  });
+  const run = await client.waitForRun(Object(answer.body).runId);
+  await receiver.spanNamed(trace, 'run agent');
+  const spans = receiver.spans.filter(({ traceId }) => traceId === trace);
+  const toolSpan = (tool: string) => spans.find(({ name }) => name === `execute_tool ${tool}`)?.spanId;
+  assert.deepEqual(
+    spans.filter(({ name }) => name === 'query sqlite').map(({ parentSpanId }) => parentSpanId),
+    ['run_cells', 'run_python', 'query_datasource'].map(toolSpan),
+  );
+  const told = JSON.stringify(run.output);
+  for (const tool of ['run_cells', 'run_python'])
+    assert.ok(
+      told.includes(`00-${trace}-${toolSpan(tool)}-01`),
+      `${tool} finds its trace in the environment`,
+    );
+  await notebook.close();
+});
+
+test('code that a request runs belongs to the trace of the request, and code after it to none', async () => {
+  const notebook = await openNotebook(traced, {}, { datasourceSlugs: ['traced'] });
+  const trace = `3${TRACE.slice(1)}`;
+  const execute = async (headers: Readonly<Record<string, string>>) => {
+    const { body } = await traced.request('POST', '/api/cee/kernel/execute', {
+      headers: { 'service-session-id': notebook.id, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ code: CODE }),
+    });
+    return String(Object(body).stdout);
+  };
+  const printed = await execute({ traceparent: `00-${trace}-${SPAN}-01` });
+  const request = await receiver.spanNamed(trace, 'POST /api/cee/kernel/execute');
+  const query = await receiver.spanNamed(trace, 'query sqlite');
+  assert.equal(query.parentSpanId, request.spanId);
+  assert.match(printed, new RegExp(`^00-${trace}-${request.spanId}-01`));
+  assert.match(await execute({}), /^none/);
+  await notebook.close();
+});
+
+test('a run that outlives its server by kill -9 ends with the span that its code was told', async (t) => {
+  const before = await startChildServer(t, {
+    TROUPE_OTLP_URL: receiver.url,
+    TROUPE_TRACE_SAMPLE_PERCENT: '0',
+  });
+  const notebook = await openNotebook(before, {
+    wait: 'import os, time\nopen("told.txt", "w").write(os.environ["TRACEPARENT"] + "\\n")\ntime.sleep(600)',
+  });
+  const trace = `4${TRACE.slice(1)}`;
+  const answer = await fetch(`${before.baseUrl}/api/v3/notebook-sessions/${notebook.id}/executions`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${OWNER.token}`,
+      'service-workspace-id': OWNER.workspaceId,
+      'content-type': 'application/json',
+      traceparent: `00-${trace}-${SPAN}-01`,
+    },
+    body: JSON.stringify({ type: 'all' }),
+  });
+  const { runId } = Object(await answer.json());
+  const file = join(before.dataDir, 'workspaces', OWNER.workspaceId, 'files', 'told.txt');
+  await eventually('the code has written down its trace', () => textOf(file).endsWith('\n'));
+  const request = await receiver.spanNamed(trace, EXECUTIONS);
+  await before.end('SIGKILL');
+
+  const { client } = await before.again();
+  await client.runs.cancel(runId);
+  const ran = await receiver.spanNamed(trace, 'run notebook');
+  assert.equal(textOf(file), `00-${trace}-${ran.spanId}-01\n`);
+  assert.equal(ran.parentSpanId, request.spanId);
+  const { createdAt } = await client.runs.get(runId);
+  assert.equal(Number(BigInt(ran.startTimeUnixNano) / 1_000_000n), Date.parse(createdAt));
+  assert.deepEqual(receiver.complaints, []);
+});
+
+/** Returns the text of a file; nothing while there is none. */
+function textOf(file: string): string {
+  return existsSync(file) ? readFileSync(file, 'utf8') : '';
+}
+
 test('without a receiver the trace is passed on all the same, and a malformed one is ignored', async () => {
-  const notebook = await openNotebook(plain, { environment: CODE.environment });
+  const notebook = await openNotebook(plain, { environment: ENVIRONMENT });
   const passed = JSON.stringify((await execute(plain, notebook.id, TRACEPARENT)).output);
   assert.match(passed, new RegExp(`00-${TRACE}-(?!${SPAN})[0-9a-f]{16}-01`));
   for (const malformed of [`ff-${TRACE}-${SPAN}-01`, 'nonsense', `00-${TRACE}-${SPAN}-01-x`]) {

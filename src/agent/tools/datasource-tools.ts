@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import type { Principal } from '#src/core/principal.ts';
 import { untilAborted } from '#src/core/until-aborted.ts';
+import type { TraceContext } from '#src/tracing/trace-context.ts';
 import { completed, cut, defineTool, failed, type Tool } from './tool.ts';
 
 export interface DatasourceSummary {
@@ -21,9 +22,14 @@ export interface Described {
   readonly isCut: boolean;
 }
 
-export interface DescribeRequest {
-  readonly refresh: boolean;
+interface TracedRequest {
   readonly signal: AbortSignal;
+  /** The trace of the tool call. */
+  readonly trace: TraceContext | undefined;
+}
+
+export interface DescribeRequest extends TracedRequest {
+  readonly refresh: boolean;
 }
 
 export interface QueryAnswer {
@@ -38,10 +44,9 @@ export interface Refused {
   readonly refused: string;
 }
 
-export interface QueryRequest {
+export interface QueryRequest extends TracedRequest {
   readonly sql: string;
   readonly maxRows: number;
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -102,10 +107,13 @@ export function datasourceTools({ queries, caller, slugs }: DatasourceToolsOptio
         },
         closed,
       ),
-      async run({ slug: asked, refresh = false }, { signal }) {
+      async run({ slug: asked, refresh = false }, { signal, trace }) {
         const refused = refusal(asked);
         if (refused !== undefined) return refused;
-        const described = await untilAborted(queries.describe(caller, asked, { refresh, signal }), signal);
+        const described = await untilAborted(
+          queries.describe(caller, asked, { refresh, signal, trace }),
+          signal,
+        );
         if ('refused' in described) return failed(described.refused);
         const { tables, isCut } = described;
         const note = isCut ? `\n[only the first ${tables.length} tables]` : '';
@@ -126,10 +134,10 @@ export function datasourceTools({ queries, caller, slugs }: DatasourceToolsOptio
         },
         closed,
       ),
-      async run({ slug: asked, sql, maxRows = 100 }, { signal }) {
+      async run({ slug: asked, sql, maxRows = 100 }, { signal, trace }) {
         const refused = refusal(asked);
         if (refused !== undefined) return refused;
-        const request = { sql, maxRows, signal };
+        const request = { sql, maxRows, signal, trace };
         // A database may take its time to stop; the conversation does not wait for it.
         const answer = await untilAborted(queries.query(caller, asked, request), signal);
         return 'refused' in answer ? failed(answer.refused) : completed(rowsText(answer));

@@ -3,6 +3,7 @@ import type { Static, TObject } from 'typebox';
 import { AppError } from '#src/core/errors.ts';
 import type { RunId } from '#src/core/ids.ts';
 import { SchemaCheck } from '#src/core/schema-check.ts';
+import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { ToolStatus } from '../entry.ts';
 
 export interface ToolImage {
@@ -22,6 +23,8 @@ export interface ToolCall {
   readonly runId: RunId;
   /** Aborts when the prompt is cancelled. */
   readonly signal: AbortSignal;
+  /** The trace that what the call causes belongs to. */
+  readonly trace: TraceContext | undefined;
 }
 
 export interface Tool {

@@ -1,6 +1,7 @@
 /** Datasources for agents: which there are, their tables, and the rows of statements that only read. */
 import { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
+import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Datasources } from '../datasources.ts';
 import { DatasourceFailure } from '../failure.ts';
 import type { Cell, Column } from '../rows.ts';
@@ -9,6 +10,13 @@ import type { Queries } from './queries.ts';
 
 interface Refused {
   readonly refused: string;
+}
+
+/** A call of an agent's tool. */
+interface ToolRequest {
+  readonly signal: AbortSignal;
+  /** The trace that the statement belongs to. */
+  readonly trace: TraceContext | undefined;
 }
 
 interface Rows {
@@ -69,14 +77,14 @@ export class QueriesForAgents {
   async describe(
     caller: Principal,
     slug: string,
-    { refresh, signal }: { readonly refresh: boolean; readonly signal: AbortSignal },
+    { refresh, ...request }: ToolRequest & { readonly refresh: boolean },
   ): Promise<Description | Refused> {
     if (!hasScope(caller)) return { refused: LACKS_SCOPE };
     const metadata = this.#datasources.get(caller, slug);
     const known = refresh ? undefined : this.#descriptions.get(caller.workspaceId, metadata);
     if (known !== undefined) return known;
     const sql = COLUMNS_OF[metadata.kind] ?? STANDARD_COLUMNS;
-    const answer = await this.query(caller, slug, { sql, maxRows: MAX_COLUMNS, signal });
+    const answer = await this.query(caller, slug, { ...request, sql, maxRows: MAX_COLUMNS });
     if ('refused' in answer) return answer;
     const description = { tables: tablesOf(answer.rows), isCut: answer.isCut };
     // Embedded databases are not cached: they are read quickly, and notebooks change their files at any time.
@@ -91,11 +99,7 @@ export class QueriesForAgents {
   async query(
     caller: Principal,
     slug: string,
-    {
-      sql,
-      maxRows,
-      signal,
-    }: { readonly sql: string; readonly maxRows: number; readonly signal: AbortSignal },
+    { sql, maxRows, signal, trace }: ToolRequest & { readonly sql: string; readonly maxRows: number },
   ): Promise<Rows | Refused> {
     if (!hasScope(caller)) return { refused: LACKS_SCOPE };
     const rows: (readonly Cell[])[] = [];
@@ -104,7 +108,7 @@ export class QueriesForAgents {
       // One row more than wanted shows whether the result was cut.
       const options = { signal, readOnly: true, maxRows: maxRows + 1 };
       const origin = { by: 'agent', sessionId: null, tokenId: caller.tokenId } as const;
-      const reader = { ...caller, origin };
+      const reader = { ...caller, origin, trace };
       for await (const batch of this.#queries.run(reader, slug, sql, [], options)) {
         columns = batch.columns;
         rows.push(...batch.rows);

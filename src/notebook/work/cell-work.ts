@@ -1,5 +1,6 @@
 import type { WorkEnd } from '#machines/notebook-session.ts';
 import type { CellResultStatus } from '#src/runs/run-output.ts';
+import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
 import type { LiveNotebook } from '../live-notebook.ts';
 import { RunRecorder } from './run-recorder.ts';
 import type { WorkPlan } from './work-plan.ts';
@@ -12,6 +13,8 @@ export interface CellsEnd extends WorkEnd {
 export interface CellWorkOptions {
   /** The agent's run that the events belong to. */
   readonly runId: string;
+  /** The trace of the agent's tool call. */
+  readonly trace: TraceContext | undefined;
   readonly cellIds: readonly string[];
   readonly live: LiveNotebook;
   /** Saves the outputs of the cells that ran. */
@@ -20,16 +23,18 @@ export interface CellWorkOptions {
 }
 
 /** Returns work that runs cells without a run record: what an agent does is in the record of its prompt. */
-export function cellWork({ runId, cellIds, live, keep, resolve }: CellWorkOptions): WorkPlan {
+export function cellWork({ runId, trace, cellIds, live, keep, resolve }: CellWorkOptions): WorkPlan {
   const recorder = new RunRecorder(cellIds, true);
   return {
     runId,
+    trace,
     steps: [
       (kernel) =>
         kernel.execute({
           cellIds,
           codes: cellIds.map((id) => live.view.get(id)?.code ?? ''),
           fresh: false,
+          traceparent: trace && traceparentOf(trace),
         }),
     ],
     follow: (message) => recorder.follow(message),

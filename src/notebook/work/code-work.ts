@@ -1,5 +1,6 @@
 import type { CellError, CellOp, CellOutput } from '#src/kernel/messages.ts';
 import { unbundle } from '#src/runs/run-output.ts';
+import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
 import type { Store } from '#storage/store.ts';
 import { ConsoleTail } from '../console-tail.ts';
 import { configOf } from '../document.ts';
@@ -35,6 +36,8 @@ export interface CodeWorkOptions {
   readonly id: string;
   /** The agent's run that the events belong to; null for a call of the API. */
   readonly runId: string | null;
+  /** The trace of the request, or of the agent's tool call. */
+  readonly trace: TraceContext | undefined;
   readonly code: string;
   readonly live: LiveNotebook;
   readonly store: Store;
@@ -46,7 +49,7 @@ export interface CodeWorkOptions {
  * or task of an earlier command prints carries the earlier id. Errors that cells had before are sent again with every
  * change of the graph; they count only when the code asked for those cells.
  */
-export function codeWork({ id, runId, code, live, store, resolve }: CodeWorkOptions): WorkPlan {
+export function codeWork({ id, runId, trace, code, live, store, resolve }: CodeWorkOptions): WorkPlan {
   const stdout = new ConsoleTail(MAX_PRINTED_END_CHARS);
   const stderr = new ConsoleTail(MAX_PRINTED_END_CHARS);
   const media = new ConsoleTail();
@@ -69,9 +72,11 @@ export function codeWork({ id, runId, code, live, store, resolve }: CodeWorkOpti
       errors.push(...describeErrors(op.output, isScratch ? null : op.cellId));
     } else if (isScratch) output = op.output;
   };
+  const traceparent = trace && traceparentOf(trace);
   return {
     runId,
-    steps: [(kernel) => kernel.scratchpad({ code, runId: id, ...documentOf(live) })],
+    trace,
+    steps: [(kernel) => kernel.scratchpad({ code, runId: id, traceparent, ...documentOf(live) })],
     follow: (message) => {
       if (message.op === 'cell-op') followCell(message);
       else if (message.op === 'execution' && message.phase === 'running') ran.add(message.cellId);

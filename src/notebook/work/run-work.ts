@@ -2,6 +2,7 @@ import type { RunId } from '#src/core/ids.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
 import { OutputShelf } from '#src/runs/run-output.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
+import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
 import { cellOutputRecords } from '#storage/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import { configOf } from '../document.ts';
@@ -12,6 +13,8 @@ import type { WorkPlan } from './work-plan.ts';
 
 export interface RunWorkOptions {
   readonly runId: RunId;
+  /** The trace of the run. */
+  readonly trace: TraceContext | undefined;
   readonly cellIds: readonly string[];
   /** Cells whose settings came with the request; the kernel gets them before anything runs. */
   readonly configured: readonly string[];
@@ -26,7 +29,7 @@ export interface RunWorkOptions {
 
 /** Returns the work of a durable run of cells. Its end writes the run's record and the last outputs of what ran. */
 export function runWork(options: RunWorkOptions): WorkPlan {
-  const { runId, cellIds, configured, cacheMode, skipsBroken, live, runs, store, hint } = options;
+  const { runId, trace, cellIds, configured, cacheMode, skipsBroken, live, runs, store, hint } = options;
   const recorder = new RunRecorder(cellIds, cacheMode !== 'no-store', hint);
   recorder.skipsBroken = skipsBroken;
   recorder.isPreparing = configured.length > 0;
@@ -41,10 +44,12 @@ export function runWork(options: RunWorkOptions): WorkPlan {
       cellIds,
       codes: cellsOf(cellIds).map((cell) => cell.code),
       fresh: cacheMode !== 'default',
+      traceparent: trace && traceparentOf(trace),
     });
   };
   return {
     runId,
+    trace,
     steps: configured.length > 0 ? [configure, execute] : [execute],
     follow: (message) => recorder.follow(message),
     conclude: (done) => recorder.verdict(done, live.view),

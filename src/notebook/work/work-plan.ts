@@ -1,6 +1,7 @@
 import type { WorkEnd } from '#machines/notebook-session.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
+import type { TraceContext } from '#src/tracing/trace-context.ts';
 
 /**
  * What a session's kernel is to do, and what becomes of it. `WorkSlot` calls `follow`, `conclude` and `cancelRequested`
@@ -9,6 +10,8 @@ import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
 export interface WorkPlan {
   /** The run that the kernel's messages belong to; null when they belong to none. */
   readonly runId: string | null;
+  /** The trace that what the kernel causes belongs to; undefined when it belongs to none. */
+  readonly trace?: TraceContext | undefined;
   /** Each gives the kernel one command and returns its seq. They run one after the other, until one fails. */
   readonly steps: readonly ((kernel: Kernel) => number)[];
   /** Takes in what the kernel says, before the notebook's view does. */

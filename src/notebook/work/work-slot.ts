@@ -1,6 +1,7 @@
 import type { Work, WorkEnd } from '#machines/notebook-session.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
+import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { WorkPlan } from './work-plan.ts';
 
 /**
@@ -35,6 +36,11 @@ export class WorkSlot {
   /** The run that the kernel's messages belong to; null when they belong to none. */
   get runId(): string | null {
     return this.#followed?.runId ?? null;
+  }
+
+  /** The trace that what the kernel causes now belongs to; undefined when it belongs to none. */
+  get trace(): TraceContext | undefined {
+    return this.#followed?.trace;
   }
 
   /** Holds the work ready and calls `ask`, which asks the chart. When that throws the refusal, all is as before. */
