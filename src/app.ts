@@ -101,7 +101,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const identity = await openIdentity({ ...config, store, dataDir: directory.root });
   const tracer = await openTracer({ config, log, metrics }, stack);
   const actors = new ActorRuntime(store, log, metrics);
-  const { makeStream, makeConversationStream, actorEvents } = openStreams(
+  const { makeStream, makeConversationStream, actorEvents, serverStream } = openStreams(
     { config, actors, store, metrics },
     stack,
   );
@@ -212,6 +212,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       store,
       storePath: directory.storePath,
       kernels: () => notebooks.kernels(),
+      stream: serverStream,
       load: () => server.load(),
     },
     stack,
@@ -291,6 +292,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       await store.durable(); // subscribers learn how their runs ended before they are sent away
       for (const plane of planes) plane.resyncAll('server_stopping');
       actorEvents.resyncAll();
+      operations.resyncAll();
       await stack[Symbol.asyncDispose]();
     },
   };

@@ -32,15 +32,13 @@ export interface ActorPage {
 export function listActors(actors: Iterable<Inspectable>, query: ActorQuery): ActorPage {
   const { kind, state, q, after, limit } = query;
   const wanted = q?.toLowerCase();
-  const counts = new Map<string, { kind: string; state: string; count: number }>();
+  const counts = new CountsByState();
   const page = new FirstByKey<Inspectable>(limit + 1);
   for (const actor of actors) {
     if (wanted !== undefined && !mentions(actor, wanted)) continue;
     const path = statePath(actor.state);
     const { kind: own, id } = actor.address;
-    const counted = counts.get(`${own} ${path}`);
-    if (counted === undefined) counts.set(`${own} ${path}`, { kind: own, state: path, count: 1 });
-    else counted.count++;
+    counts.add(own, path);
     if (kind !== undefined && own !== kind) continue;
     if (state !== undefined && !liesIn(path, state)) continue;
     const key = `${own}/${id}`;
@@ -50,8 +48,38 @@ export function listActors(actors: Iterable<Inspectable>, query: ActorQuery): Ac
   return {
     items: found.map(([, actor]) => inspected(actor)),
     nextCursor: page.entries.length > limit ? found.at(-1)![0] : null,
-    counts: [...counts.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, count]) => count),
+    counts: counts.list(),
   };
+}
+
+/** Returns how many actors there are of each kind in each state, in the order of kind and state. */
+export function countActors(actors: Iterable<Inspectable>): readonly ActorCount[] {
+  const counts = new CountsByState();
+  for (const { address, state } of actors) counts.add(address.kind, statePath(state));
+  return counts.list();
+}
+
+class CountsByState {
+  readonly #kinds = new Map<string, Map<string, number>>();
+
+  add(kind: string, state: string): void {
+    let states = this.#kinds.get(kind);
+    if (states === undefined) {
+      states = new Map();
+      this.#kinds.set(kind, states);
+    }
+    states.set(state, (states.get(state) ?? 0) + 1);
+  }
+
+  list(): readonly ActorCount[] {
+    return [...this.#kinds]
+      .sort(byKey)
+      .flatMap(([kind, states]) => [...states].sort(byKey).map(([state, count]) => ({ kind, state, count })));
+  }
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
 }
 
 function mentions(actor: Inspectable, wanted: string): boolean {

@@ -37,6 +37,8 @@ export function ownActor<Machine extends AnyStateMachine>(
       if (inspected.type !== '@xstate.snapshot' || inspected.actorRef !== ref) return;
       const { type } = inspected.event;
       if (type === 'xstate.init') return trail.begin(actor.state);
+      // The actor has left memory: that is no move.
+      if (type === 'xstate.stop') return;
       const before = trail.state;
       trail.move(type, actor.state);
       if (watch.isWatched) watch.tell({ type: 'moved', actor, event: type, from: before });

@@ -5,7 +5,7 @@ import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Store } from '#storage/store.ts';
 import type { ActorDefinition } from './actor-definition.ts';
 import { ActorKind, type ActorMetrics } from './actor-kind.ts';
-import { type ActorCount, type ActorPage, type ActorQuery, listActors } from './actor-list.ts';
+import { type ActorCount, type ActorPage, type ActorQuery, countActors, listActors } from './actor-list.ts';
 import { ActorWatch } from './actor-watch.ts';
 import type { ActorId } from './address.ts';
 import type { ChartState } from './chart.ts';
@@ -60,7 +60,12 @@ export class ActorRuntime {
 
   /** Returns how many actors of all workspaces are in memory, by kind and state. */
   counts(): readonly ActorCount[] {
-    return listActors(this.#live.all(), { limit: 1 }).counts;
+    return countActors(this.#live.all());
+  }
+
+  /** Returns how many actors of a workspace are in memory, by kind and state. */
+  countsOf(workspaceId: WorkspaceId): readonly ActorCount[] {
+    return countActors(this.#of(workspaceId, false));
   }
 
   /** Returns what an operator sees of an actor, without restoring it; undefined when there is none. */

@@ -1,6 +1,18 @@
+/** State values never change, and an actor that rests is counted again and again. */
+const known = new WeakMap<object, string>();
+
 /** Returns the state of a chart as a path, such as `open.vacant`; parallel regions stand side by side, with a space between. */
 export function statePath(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
+  let path = known.get(value);
+  if (path === undefined) {
+    path = pathOf(value);
+    known.set(value, path);
+  }
+  return path;
+}
+
+function pathOf(value: object): string {
   return Object.entries(value)
     .flatMap(([name, below]) =>
       statePath(below)

@@ -12,13 +12,16 @@ export interface KernelPlace {
 
 export interface KernelSample {
   readonly sampledAt: string;
+  /** The one with the most memory first. */
   readonly kernels: readonly KernelUsage[];
 }
 
 /** Kernels that are read in one turn of the event loop: each takes some 100 µs. */
 const MAX_READ = 10;
 /** Those who ask within this time share a sample. */
-const FRESH_MS = 500;
+const MIN_FRESH_MS = 500;
+/** A sample of many kernels is shared for longer, so that reading takes this share of the time at most. */
+const MAX_SHARE = 1 / 20;
 /** Of one kernel: one that has started more is not followed further. */
 const MAX_PROCESSES = 200;
 /** Linux reports processor time in hundredths of a second, whatever its own clock. */
@@ -29,7 +32,7 @@ const PAGE_BYTES = 4096;
 export class KernelSampler {
   readonly #kernels: () => Iterable<KernelPlace>;
   #running: Promise<KernelSample> | undefined;
-  #takenAtMs = 0;
+  #freshUntilMs = 0;
   /** The last sample that was complete. */
   latest: KernelSample = { sampledAt: timestamp(), kernels: [] };
 
@@ -38,9 +41,8 @@ export class KernelSampler {
   }
 
   sample(): Promise<KernelSample> {
-    const nowMs = performance.now();
-    if (this.#running === undefined || nowMs - this.#takenAtMs > FRESH_MS) {
-      this.#takenAtMs = nowMs;
+    if (this.#running === undefined || performance.now() > this.#freshUntilMs) {
+      this.#freshUntilMs = Number.POSITIVE_INFINITY;
       this.#running = this.#take();
     }
     return this.#running;
@@ -48,12 +50,21 @@ export class KernelSampler {
 
   async #take(): Promise<KernelSample> {
     const kernels: KernelUsage[] = [];
+    const beganAtMs = performance.now();
+    let workedMs = 0;
+    let sliceAtMs = beganAtMs;
     let count = 0;
     for (const { workspaceId, sessionId, pid } of [...this.#kernels()]) {
       const usage = usageOf(pid);
       if (usage !== undefined) kernels.push({ workspaceId, sessionId, pid, ...usage });
-      if (++count % MAX_READ === 0) await nextTurn();
+      if (++count % MAX_READ !== 0) continue;
+      workedMs += performance.now() - sliceAtMs;
+      await nextTurn();
+      sliceAtMs = performance.now();
     }
+    workedMs += performance.now() - sliceAtMs;
+    kernels.sort((a, b) => b.memoryBytes - a.memoryBytes);
+    this.#freshUntilMs = beganAtMs + Math.max(MIN_FRESH_MS, workedMs / MAX_SHARE);
     this.latest = { sampledAt: timestamp(), kernels };
     return this.latest;
   }

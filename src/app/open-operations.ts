@@ -8,6 +8,7 @@ import type { KernelHost } from '#src/kernel/kernel-host.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Store } from '#storage/store.ts';
 import { type KernelPlace, KernelSampler } from './kernel-usage.ts';
+import { ServerEvents, type ServerStream } from './server-events.ts';
 import { observeServer } from './server-gauges.ts';
 import { ServerStateReader } from './server-state.ts';
 
@@ -21,11 +22,15 @@ export interface OperationsOptions {
   /** The folder of the store. */
   readonly storePath: string;
   readonly kernels: () => Iterable<KernelPlace>;
+  /** Carries the load to those who follow it. */
+  readonly stream: ServerStream;
   readonly load: () => { readonly streams: number; readonly requests: number };
 }
 
 export interface Operations {
   readonly observation: ServerObservation;
+  /** Tells those who follow the server to connect again. */
+  readonly resyncAll: () => void;
   /** Adds the gauges, and begins to time commits. */
   readonly begin: () => void;
 }
@@ -35,6 +40,15 @@ export function openOperations(options: OperationsOptions, stack: AsyncDisposabl
   const { log, metrics, host } = options;
   const kernels = new KernelSampler(options.kernels);
   const state = stack.use(new ServerStateReader({ ...options, kernels }));
+  // A reader of its own: an interval that somebody else has read would be missing in it.
+  const watched = stack.use(new ServerStateReader({ ...options, kernels }));
+  const events = stack.use(
+    new ServerEvents({
+      stream: options.stream,
+      facts: () => watched.facts(),
+      load: () => watched.load(),
+    }),
+  );
   return {
     observation: {
       metrics: async () => {
@@ -42,13 +56,18 @@ export function openOperations(options: OperationsOptions, stack: AsyncDisposabl
         return metrics.registry.text();
       },
       state: () => state.read(),
+      follow: (sink) => events.follow(sink),
       log: () => log.recent(),
-      kernels: async (workspaceId) => {
+      kernels: async (workspaceId, { sessionId, limit }) => {
         const { sampledAt, kernels: all } = await kernels.sample();
-        const items = all.filter((kernel) => kernel.workspaceId === workspaceId);
-        return { sampledAt, memoryLimitBytes: host.limits.memoryBytes, items };
+        const items = all.filter(
+          (kernel) =>
+            kernel.workspaceId === workspaceId && (sessionId === undefined || kernel.sessionId === sessionId),
+        );
+        return { sampledAt, memoryLimitBytes: host.limits.memoryBytes, items: items.slice(0, limit) };
       },
     },
+    resyncAll: () => events.resyncAll(),
     begin: () => void stack.use(observeServer({ ...options, kernels })),
   };
 }

@@ -10,8 +10,10 @@ import { SessionStream } from '#src/events/session-stream.ts';
 import { StreamBudget } from '#src/events/stream-budget.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { ActorStreamEnvelope } from '#src/wire/actor.ts';
+import type { ServerStreamEnvelope } from '#src/wire/server.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 import type { Store } from '#storage/store.ts';
+import type { ServerStream } from './server-events.ts';
 
 const MIB = 1024 * 1024;
 /**
@@ -32,6 +34,8 @@ export interface Streams {
   readonly makeStream: (sessionId: SessionId) => SessionStream;
   readonly makeConversationStream: (sessionId: SessionId) => SessionStream;
   readonly actorEvents: ActorEvents;
+  /** Carries the load of the server. */
+  readonly serverStream: ServerStream;
 }
 
 /** What is opened is closed with `stack`. */
@@ -60,5 +64,10 @@ export function openStreams(
     makeConversationStream: (sessionId) =>
       new SessionStream({ ...options, sessionId, resumeShare: CONVERSATION_RESUME_SHARE }),
     actorEvents: stack.use(actorEvents),
+    serverStream: new PublishedStream<ServerStreamEnvelope>({
+      ...options,
+      replayed: { type: 'server.replayed', data: {} },
+      resync: (reason) => ({ type: 'server.resync-required', data: { reason } }),
+    }),
   };
 }

@@ -5,43 +5,65 @@ import type { Config } from '#src/config.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { VERSION } from '#src/core/version.ts';
 import type { KernelHost } from '#src/kernel/kernel-host.ts';
+import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { WatchedDelay } from '#src/metrics/watched-delay.ts';
-import type { ServerState } from '#src/wire/server.ts';
+import type { KernelUsage, ServerFacts, ServerLoad, ServerState } from '#src/wire/server.ts';
 import type { Store } from '#storage/store.ts';
-import type { KernelSampler } from './kernel-usage.ts';
+import type { KernelSample, KernelSampler } from './kernel-usage.ts';
 
 export interface ServerStateOptions {
   readonly config: Config;
   readonly actors: ActorRuntime;
   readonly host: KernelHost;
   readonly store: Store;
+  readonly metrics: Pick<ServerMetrics, 'commits'>;
   readonly kernels: KernelSampler;
   readonly load: () => { readonly streams: number; readonly requests: number };
 }
 
-/** Reads the state of the server. Disposing of it stops what samples. */
+type Load = Omit<ServerLoad, 'kernels'>;
+
+/**
+ * Reads the state of the server for one reader, whose answers say what happened since the one before. Disposing of it
+ * stops what samples.
+ */
 export class ServerStateReader implements Disposable {
   readonly #options: ServerStateOptions;
   readonly #delay = new WatchedDelay();
+  #commits = { count: 0, seconds: 0 };
+  #latest: { readonly sample: KernelSample; readonly load: Load } | undefined;
 
   constructor(options: ServerStateOptions) {
     this.#options = options;
   }
 
   async read(): Promise<ServerState> {
-    const { actors, host, store, kernels, load } = this.#options;
-    const sample = await kernels.sample();
-    const { usedBytes, reusableBytes } = store.extent();
+    const { sample, load } = await this.#sampled();
+    return { ...this.facts(), ...load, kernels: sample.kernels };
+  }
+
+  /** Resolves with what changes while the server works, without a list of kernels. */
+  async load(): Promise<ServerLoad> {
+    const { sample, load } = await this.#sampled();
+    const { kernels } = sample;
+    const sum = (of: (kernel: KernelUsage) => number) =>
+      kernels.reduce((total, kernel) => total + of(kernel), 0);
     return {
-      sampledAt: sample.sampledAt,
+      ...load,
+      kernels: {
+        count: kernels.length,
+        cpuSeconds: sum(({ cpuSeconds }) => cpuSeconds),
+        memoryBytes: sum(({ memoryBytes }) => memoryBytes),
+      },
+    };
+  }
+
+  /** Returns what does not change while the server runs. */
+  facts(): ServerFacts {
+    const { host } = this.#options;
+    return {
       startedAt: timestamp(Math.round(performance.timeOrigin)),
       versions: { troupe: VERSION, node: process.version, marimo: host.marimo?.version ?? null },
-      process: this.#process(),
-      kernelHost: { state: host.state, confinement: host.confinement ?? null },
-      kernels: sample.kernels,
-      actors: actors.counts(),
-      ...load(),
-      store: { usedBytes, reusableBytes, isFull: store.isFull },
       limits: this.#limits(),
     };
   }
@@ -50,7 +72,27 @@ export class ServerStateReader implements Disposable {
     this.#delay[Symbol.dispose]();
   }
 
-  #process(): ServerState['process'] {
+  /** Those who share a sample of the kernels share all of it, so that its figures are of one moment. */
+  async #sampled(): Promise<{ readonly sample: KernelSample; readonly load: Load }> {
+    const sample = await this.#options.kernels.sample();
+    if (this.#latest?.sample !== sample) this.#latest = { sample, load: this.#load(sample) };
+    return this.#latest;
+  }
+
+  #load({ sampledAt }: KernelSample): Load {
+    const { actors, host, store, load } = this.#options;
+    const { usedBytes, reusableBytes } = store.extent();
+    return {
+      sampledAt,
+      process: this.#process(),
+      kernelHost: { state: host.state, confinement: host.confinement ?? null },
+      actors: actors.counts(),
+      ...load(),
+      store: { usedBytes, reusableBytes, isFull: store.isFull, commitMs: this.#commitMs() },
+    };
+  }
+
+  #process(): Load['process'] {
     const { user, system } = process.cpuUsage();
     const { rss, heapUsed } = process.memoryUsage();
     const inMs = ([seconds]: readonly number[]) => (seconds === undefined ? null : seconds * 1000);
@@ -66,7 +108,15 @@ export class ServerStateReader implements Disposable {
     };
   }
 
-  #limits(): ServerState['limits'] {
+  #commitMs(): number | null {
+    const { counts, sum: seconds } = this.#options.metrics.commits.of();
+    const count = counts.reduce((total, one) => total + one, 0);
+    const before = this.#commits;
+    this.#commits = { count, seconds };
+    return count === before.count ? null : ((seconds - before.seconds) / (count - before.count)) * 1000;
+  }
+
+  #limits(): ServerFacts['limits'] {
     const { config, host } = this.#options;
     const orNone = (value: number) => (value === 0 ? null : value);
     return {

@@ -4,7 +4,7 @@
  */
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
-import type { Auth, Principal, Requirements, Role, TokenHolder } from '#src/core/principal.ts';
+import type { Auth, Caller, Principal, Requirements, Role, TokenHolder } from '#src/core/principal.ts';
 import {
   type AccessTokenRecord,
   accessTokenRecords,
@@ -18,7 +18,7 @@ import type { Identity } from './identity.ts';
 import { ACTIONS, authorize, reaches } from './permissions.ts';
 import { bearerToken, tokenHash } from './token-secret.ts';
 
-interface Caller {
+interface KnownCaller {
   readonly principal: Principal;
   readonly expiresAtMs: number;
 }
@@ -29,7 +29,7 @@ const PLAUSIBLE_WORKSPACE = /^[A-Za-z0-9_-]{1,64}$/;
 
 export class Authenticator implements Auth {
   readonly #identity: Identity;
-  readonly #known = new Map<string, Caller>();
+  readonly #known = new Map<string, KnownCaller>();
   readonly #limit: number;
   #revision = 0;
   /** Called with the time at which the token of a caller expires, before the caller comes in; infinity is never. */
@@ -67,21 +67,25 @@ export class Authenticator implements Auth {
 
   /** Returns the role that an earlier caller would have now; undefined without a valid token or a membership. */
   #roleNow({ tokenId, userId, workspaceId }: Principal): Role | undefined {
+    return this.#isValidNow(tokenId) ? this.#member(workspaceId, userId)?.role : undefined;
+  }
+
+  #isValidNow(tokenId: TokenId): boolean {
     const token = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
-    if (token === undefined || expiryOf(token) <= this.#identity.nowMs()) return undefined;
-    return this.#member(workspaceId, userId)?.role;
+    return token !== undefined && expiryOf(token) > this.#identity.nowMs();
   }
 
   /**
    * Returns a test of whether callers could still come in now and do an action. It looks each caller up once, so use it at
    * once.
    */
-  createRevalidator(): (principal: Principal | undefined, action?: string) => boolean {
+  createRevalidator(): (caller: Caller | undefined, action?: string) => boolean {
     const known = new Map<Principal, Role | undefined>();
-    return (principal, action) => {
-      if (principal === undefined) return true;
-      const role = known.has(principal) ? known.get(principal) : this.#roleNow(principal);
-      known.set(principal, role);
+    return (caller, action) => {
+      if (caller === undefined) return true;
+      if (!('workspaceId' in caller)) return this.#isValidNow(caller.tokenId);
+      const role = known.has(caller) ? known.get(caller) : this.#roleNow(caller);
+      known.set(caller, role);
       const needed = action === undefined ? undefined : this.requirements(action);
       return role !== undefined && (needed === undefined || reaches(role, needed.role));
     };
@@ -90,8 +94,7 @@ export class Authenticator implements Auth {
   /** Why a caller of earlier may no longer do this: its token, its membership or its role is gone. Undefined: it may. */
   refusalNow(principal: Principal, action: string): AppError | undefined {
     const { tokenId, userId, workspaceId } = principal;
-    const token = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
-    if (token === undefined || expiryOf(token) <= this.#identity.nowMs()) return unauthenticated();
+    if (!this.#isValidNow(tokenId)) return unauthenticated();
     const member = this.#member(workspaceId, userId);
     if (member === undefined) return notFound();
     try {
@@ -116,7 +119,7 @@ export class Authenticator implements Auth {
     return this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId)?.workspaceId !== null;
   }
 
-  #find(hash: string, workspaceHeader: string): Caller {
+  #find(hash: string, workspaceHeader: string): KnownCaller {
     const { tokenId, record: token } = this.#validToken(hash);
     if (workspaceHeader === '') {
       throw new AppError('missing_workspace', 'Name the workspace in the header Service-Workspace-Id.');
@@ -155,7 +158,7 @@ export class Authenticator implements Auth {
     return store.get(memberRecords, workspaceId, userId);
   }
 
-  #remember(key: string, caller: Caller): Caller {
+  #remember(key: string, caller: KnownCaller): KnownCaller {
     if (this.#known.size >= this.#limit) {
       const [oldest] = this.#known.keys();
       if (oldest !== undefined) this.#known.delete(oldest);

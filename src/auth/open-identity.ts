@@ -1,5 +1,5 @@
 /** Opens the identity plane: workspaces, members, access tokens, and who a request comes from. */
-import type { Principal } from '#src/core/principal.ts';
+import type { Caller } from '#src/core/principal.ts';
 import type { Secret } from '#src/core/secret.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
@@ -37,7 +37,7 @@ export interface IdentityPlane {
    * is too low. Disposing the result stops the timer.
    */
   onRevocation(
-    end: (isRevoked: (caller: Principal | undefined, action?: string) => boolean) => void,
+    end: (isRevoked: (caller: Caller | undefined, action?: string) => boolean) => void,
   ): Disposable;
 }
 

@@ -10,12 +10,13 @@
 
 import type { ActorStreamEvent } from '#src/wire/actor.ts';
 import type { StreamEvent } from '#src/wire/events.ts';
+import type { ServerStreamEvent } from '#src/wire/server.ts';
 import { ApiError, ConnectionError } from './api-error.ts';
 import type { Connection, RequestOptions } from './connection.ts';
 import { EventParser } from './event-parser.ts';
 
 /** An event of any stream. */
-export type AnyStreamEvent = StreamEvent | ActorStreamEvent;
+export type AnyStreamEvent = StreamEvent | ActorStreamEvent | ServerStreamEvent;
 
 export interface FollowOptions extends RequestOptions {
   /** Continue after this event, if the server still has what followed it; its state is then not told again. */
@@ -27,7 +28,7 @@ export interface FollowOptions extends RequestOptions {
   /** Whether only to look: nothing is woken or kept alive by it. */
   readonly observe?: boolean | undefined;
   /** Further parameters of the query. */
-  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly query?: Readonly<Record<string, string | boolean | undefined>>;
   /** Called before each event is yielded, with its id. */
   readonly onEventId?: (lastEventId: string) => void;
 }
@@ -60,7 +61,7 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
         aliveAt = performance.now();
         pauseMs = 0;
         lastEventId = id;
-        if (isSnapshot(event) && event.resumed === true) isContinuing = true;
+        if (isSnapshot(event) && 'resumed' in event && event.resumed === true) isContinuing = true;
         if (isContinuing && event.missed !== true) {
           if (isReplayed(event)) isContinuing = false;
           continue;
@@ -68,7 +69,7 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
         options.onEventId?.(id);
         yield event as Event;
         if (event.type === 'session.closed') return;
-        if (event.type === 'session.resync-required' || event.type === 'actors.resync-required') break;
+        if (endsConnection(event)) break;
       }
       if (subscription.isClosed) return;
     } catch (error) {
@@ -116,11 +117,20 @@ async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
 }
 
 function isSnapshot(event: AnyStreamEvent) {
-  return event.type === 'session.snapshot' || event.type === 'actors.snapshot';
+  const { type } = event;
+  return type === 'session.snapshot' || type === 'actors.snapshot' || type === 'server.snapshot';
 }
 
 function isReplayed({ type }: AnyStreamEvent): boolean {
-  return type === 'session.replayed' || type === 'actors.replayed';
+  return type === 'session.replayed' || type === 'actors.replayed' || type === 'server.replayed';
+}
+
+function endsConnection({ type }: AnyStreamEvent): boolean {
+  return (
+    type === 'session.resync-required' ||
+    type === 'actors.resync-required' ||
+    type === 'server.resync-required'
+  );
 }
 
 /** Returns whether another attempt may succeed. */

@@ -9,12 +9,27 @@ import type {
 import type { AuditEntry } from '#src/wire/audit.ts';
 import type { AuditFilters } from '#src/wire/finding.ts';
 import type { Health, Readiness } from '#src/wire/operations.ts';
-import type { KernelList, ServerLog, ServerState } from '#src/wire/server.ts';
+import type { KernelList, ServerLog, ServerState, ServerStreamEvent } from '#src/wire/server.ts';
 import type { Page } from '#src/wire/shape.ts';
 import type { WorkspaceUsage } from '#src/wire/usage.ts';
 import { type Connection, path, type RequestOptions } from './connection.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
 import { eachItem, type PageOptions } from './paging.ts';
+
+/** What to follow of actors. */
+interface ActorChoice {
+  readonly kind?: string | undefined;
+  /** Only the actor of this kind with this id. */
+  readonly id?: string | undefined;
+  /** Without moves: how many actors there are in each state, and what they refuse. */
+  readonly moves?: boolean | undefined;
+}
+
+/** Which kernels to list. */
+interface KernelChoice {
+  readonly sessionId?: string | undefined;
+  readonly limit?: number | undefined;
+}
 
 /** The server as a whole. */
 export function operations(connection: Connection) {
@@ -34,8 +49,11 @@ export function operations(connection: Connection) {
     actor: (kind: string, id: string, options: RequestOptions = {}) =>
       connection.json<ActorDetail>({ method: 'GET', path: path`/api/v3/actors/${kind}/${id}`, ...options }),
     /** Yields what happens to the actors of the workspace, across reconnects: first their counts, then live events. */
-    followActors: ({ kind, ...options }: FollowOptions & { readonly kind?: string | undefined } = {}) =>
-      followEvents<ActorStreamEvent>(connection, '/api/v3/actors/events', { ...options, query: { kind } }),
+    followActors: ({ kind, id, moves, ...options }: FollowOptions & ActorChoice = {}) =>
+      followEvents<ActorStreamEvent>(connection, '/api/v3/actors/events', {
+        ...options,
+        query: { kind, id, moves },
+      }),
     chart: (machine: string, options: RequestOptions = {}) =>
       connection.json<Chart>({ method: 'GET', path: path`/api/v3/charts/${machine}`, ...options }),
     /** Resolves with what the workspace takes on the disk of the server. */
@@ -44,6 +62,9 @@ export function operations(connection: Connection) {
     /** Resolves with the state of the whole server. Needs a token with the scope `server:observe`. */
     server: (options: RequestOptions = {}) =>
       connection.json<ServerState>({ method: 'GET', path: '/api/v3/server', ...options }),
+    /** Yields the load of the server every two seconds, across reconnects. Needs the same scope. */
+    followServer: (options: FollowOptions = {}) =>
+      followEvents<ServerStreamEvent>(connection, '/api/v3/server/events', options),
     /** Resolves with the last lines of the server's log. Needs the same scope. */
     serverLog: (options: RequestOptions = {}) =>
       connection.json<ServerLog>({ method: 'GET', path: '/api/v3/server/log', ...options }),
@@ -52,9 +73,9 @@ export function operations(connection: Connection) {
       const { bytes } = await connection.bytes({ method: 'GET', path: '/metrics', ...options });
       return new TextDecoder().decode(bytes);
     },
-    /** Resolves with the kernels of the workspace and what they use. */
-    kernels: (options: RequestOptions = {}) =>
-      connection.json<KernelList>({ method: 'GET', path: '/api/v3/kernels', ...options }),
+    /** Resolves with the kernels of the workspace and what they use, the one with the most memory first. */
+    kernels: ({ signal, ...query }: RequestOptions & KernelChoice = {}) =>
+      connection.json<KernelList>({ method: 'GET', path: '/api/v3/kernels', query, signal }),
     openapi: (options: RequestOptions = {}) =>
       connection.json<Readonly<Record<string, unknown>>>({
         method: 'GET',

@@ -19,6 +19,9 @@ export interface TokenHolder extends Pick<Principal, 'userId' | 'tokenId'> {
   readonly isBound: boolean;
 }
 
+/** Who made a request. */
+export type Caller = Principal | TokenHolder;
+
 /** What an action requires of its caller. It is checked, and shown in the documentation of the operation. */
 export interface Requirements {
   readonly scopes: readonly string[];

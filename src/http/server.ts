@@ -4,7 +4,7 @@
  */
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import { AppError, notFound } from '#src/core/errors.ts';
-import type { Principal } from '#src/core/principal.ts';
+import type { Caller, Principal } from '#src/core/principal.ts';
 import { AdmittedRequest, prepareRoute } from './edge/admission.ts';
 import { AuthThrottle } from './edge/auth-throttle.ts';
 import { createClientAddress } from './edge/client-address.ts';
@@ -36,7 +36,7 @@ export interface Server extends AsyncDisposable {
   /** How many event streams are open, and how many requests have no answer yet. */
   load(): { readonly streams: number; readonly requests: number };
   /** Ends the event streams whose caller and action match, such as those of a revoked token. */
-  endStreams(matches: (caller: Principal | undefined, action: string | undefined) => boolean): void;
+  endStreams(matches: (caller: Caller | undefined, action: string | undefined) => boolean): void;
   /** Ends the deferred replies whose caller may no longer make the request: `refusal` returns why, or undefined. */
   endPending(refusal: (caller: Principal, action: string) => AppError | undefined): void;
   /** Stops listening, waits up to `graceMs` for requests in flight, then ends every connection. Idempotent. */
@@ -106,7 +106,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     stopListening,
     load: () => ({ streams: context.streams.size, requests: context.inFlight.size }),
     endStreams(matches) {
-      for (const stream of context.streams) if (matches(stream.principal, stream.action)) stream.end();
+      for (const stream of context.streams) if (matches(stream.caller, stream.action)) stream.end();
     },
     endPending(refusal) {
       for (const { caller, action, revoke } of context.pendingAnswers) {

@@ -2,14 +2,16 @@
 import Type from 'typebox';
 import {
   closed,
-  inPascalCase,
+  type EnvelopeOf,
+  eventUnion,
+  LastEventId,
   mapOf,
   nullable,
   oneOf,
   PageQuery,
   ResyncReasonSchema,
+  type Streamed,
   Timestamp,
-  taggedUnion,
   type Wire,
 } from './shape.ts';
 
@@ -172,20 +174,24 @@ export const ChartSchema = Type.Object(
 );
 export type Chart = Wire<typeof ChartSchema>;
 
-const MISSED = Type.Optional(
-  Type.Literal(true, { description: 'It happened while you were away, after the event that you named.' }),
-);
-const RESUMED = Type.Optional(
-  Type.Literal(true, { description: 'What you have missed follows, marked with `missed`.' }),
-);
 const who = { kind: Type.String(), id: Type.String() };
 const EventsTaken = Type.Array(Type.String(), {
-  description: 'The types of the events that it took in this turn; none when it came into memory.',
+  description:
+    'The types of the events that it took, the last 16 when there were more; none when it came into memory.',
 });
 
 const ACTOR_EVENTS = {
   'actors.snapshot': Type.Object(
     { counts: Type.Array(ActorCountSchema, { description: 'The actors in memory, by kind and state.' }) },
+    closed,
+  ),
+  'actors.counts': Type.Object(
+    {
+      counts: Type.Array(ActorCountSchema, { description: 'The actors in memory, by kind and state.' }),
+      moved: Type.Array(Type.String(), {
+        description: 'The kinds of which an actor has moved or left since the last counts.',
+      }),
+    },
     closed,
   ),
   'actors.replayed': Type.Object({}, closed),
@@ -211,6 +217,7 @@ const ACTOR_EVENTS = {
       state: Type.String({ description: 'The state that refused, as a path.' }),
       event: Type.String({ description: 'The type of the event.' }),
       code: Type.String({ description: 'The code of the error.' }),
+      count: Type.Integer({ description: 'How often it was refused since the last event about it.' }),
       title: Type.String(),
       advice: nullable(Type.String({ description: 'What the caller can do.' })),
     },
@@ -231,47 +238,31 @@ const ACTOR_EVENTS = {
 
 type ActorEvents = { readonly [T in keyof typeof ACTOR_EVENTS]: Wire<(typeof ACTOR_EVENTS)[T]> };
 
-/** An event about actors as it is published; the stream adds the time. */
-export type ActorStreamEnvelope = {
-  readonly [T in keyof ActorEvents]: {
-    readonly type: T;
-    readonly data: ActorEvents[T];
-    readonly time?: string;
-  };
-}[keyof ActorEvents];
+/** An event about actors as it is published. */
+export type ActorStreamEnvelope = EnvelopeOf<ActorEvents>;
 
 /** An event about actors. */
-export type ActorStreamEvent = ActorStreamEnvelope & {
-  readonly time: string;
-  readonly missed?: true;
-  readonly resumed?: true;
-};
+export type ActorStreamEvent = Streamed<ActorStreamEnvelope>;
 
 /** The JSON of each `data:` line of the stream about actors. */
-export const ActorStreamEventSchema = taggedUnion(
-  'type',
-  Object.entries(ACTOR_EVENTS).map(([type, data]) =>
-    Type.Object(
-      {
-        type: Type.Literal(type),
-        time: Timestamp,
-        ...(type === 'actors.snapshot' ? { resumed: RESUMED } : { missed: MISSED }),
-        data,
-      },
-      { ...closed, $id: `${inPascalCase(type)}Event` },
-    ),
-  ),
-  { $id: 'ActorStreamEvent' },
-);
+export const ActorStreamEventSchema = eventUnion('ActorStreamEvent', ACTOR_EVENTS);
 
 export const ActorEventsQuery = Type.Object(
   {
     kind: filters.kind,
-    lastEventId: Type.String({
-      maxLength: 1000,
-      default: '',
-      description: 'The same as the header `Last-Event-ID`, which takes precedence.',
+    id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: 'Only the actor with this id. It needs `kind`.',
+      }),
+    ),
+    moves: Type.Boolean({
+      default: true,
+      description:
+        'Whether to send `actor.moved` and `actor.left`. Without them you get `actors.counts` instead, at most once a second.',
     }),
+    lastEventId: LastEventId,
   },
   closed,
 );

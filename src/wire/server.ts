@@ -1,7 +1,16 @@
 /** What operators see of the server as a whole, and of kernels. */
 import Type from 'typebox';
 import { ActorCountSchema } from './actor.ts';
-import { closed, nullable, Timestamp, type Wire } from './shape.ts';
+import {
+  closed,
+  type EnvelopeOf,
+  eventUnion,
+  nullable,
+  ResyncReasonSchema,
+  type Streamed,
+  Timestamp,
+  type Wire,
+} from './shape.ts';
 
 const Bytes = Type.Integer({ description: 'Bytes.' });
 
@@ -26,82 +35,136 @@ export const KernelUsageSchema = Type.Object(
 );
 export type KernelUsage = Wire<typeof KernelUsageSchema>;
 
+export const KernelListQuery = Type.Object(
+  {
+    sessionId: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'Only the kernel of this session.' }),
+    ),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Only this many kernels.' })),
+  },
+  closed,
+);
+
 export const KernelListSchema = Type.Object(
   {
     sampledAt: Timestamp,
     memoryLimitBytes: limit('What one kernel may use; null: no limit.'),
-    items: Type.Array(KernelUsageSchema),
+    items: Type.Array(KernelUsageSchema, { description: 'The one with the most memory first.' }),
   },
   { $id: 'KernelList', ...closed },
 );
 export type KernelList = Wire<typeof KernelListSchema>;
 
+/** What does not change while the server runs. */
+const facts = {
+  startedAt: Timestamp,
+  versions: Type.Object(
+    {
+      troupe: Type.String(),
+      node: Type.String(),
+      marimo: nullable(Type.String({ description: 'Null until the kernel host was up.' })),
+    },
+    { $id: 'ServerVersions', ...closed },
+  ),
+  limits: Type.Object(
+    {
+      sessions: limit('Live notebook sessions; null: no limit.'),
+      sessionsPerWorkspace: limit('Live notebook sessions of a workspace.'),
+      runsPerWorkspace: limit('Runs of a workspace that have not ended.'),
+      streamsPerWorkspace: limit('Open event streams of a workspace.'),
+      connections: limit('Open connections.'),
+      kernelMemoryBytes: limit('What one kernel may use.'),
+      idleTimeoutS: limit('Seconds after which an unused session goes to sleep; null: never.'),
+    },
+    { $id: 'ServerLimits', ...closed },
+  ),
+};
+
+const load = {
+  sampledAt: Timestamp,
+  process: Type.Object(
+    {
+      ...usage,
+      heapBytes: Bytes,
+      eventLoop: Type.Object(
+        {
+          busySeconds: Type.Number({
+            description: 'Time in which the event loop was busy, since the start.',
+          }),
+          delayP99Ms: nullable(
+            Type.Number({ description: 'Since the last answer; null for the first in five minutes.' }),
+          ),
+          delayMaxMs: nullable(Type.Number()),
+        },
+        { $id: 'EventLoopState', ...closed },
+      ),
+    },
+    { $id: 'ServerProcess', ...closed, description: 'The process of the server, without kernels.' },
+  ),
+  kernelHost: Type.Object(
+    {
+      state: Type.String({ description: '`starting`, `up`, `silent`, `restarting` or `down`.' }),
+      confinement: nullable(Type.String()),
+    },
+    { $id: 'KernelHostState', ...closed },
+  ),
+  actors: Type.Array(ActorCountSchema, { description: 'The actors in memory of all workspaces.' }),
+  requests: Type.Integer({ description: 'Requests that have no answer yet, without event streams.' }),
+  streams: Type.Integer({ description: 'Open event streams.' }),
+  store: Type.Object(
+    {
+      usedBytes: Type.Integer({ description: 'Up to its last page.' }),
+      reusableBytes: Type.Integer({ description: 'Free within that.' }),
+      isFull: Type.Boolean({ description: 'Whether the disk is full: nothing new is stored.' }),
+      commitMs: nullable(
+        Type.Number({
+          description:
+            'How long a commit took until it was on disk, on average since the last answer; null: there was none.',
+        }),
+      ),
+    },
+    { $id: 'StoreState', ...closed },
+  ),
+};
+
+const ServerFactsSchema = Type.Object(facts, closed);
+export type ServerFacts = Wire<typeof ServerFactsSchema>;
+
 export const ServerStateSchema = Type.Object(
-  {
-    sampledAt: Timestamp,
-    startedAt: Timestamp,
-    versions: Type.Object(
-      {
-        troupe: Type.String(),
-        node: Type.String(),
-        marimo: nullable(Type.String({ description: 'Null until the kernel host was up.' })),
-      },
-      { $id: 'ServerVersions', ...closed },
-    ),
-    process: Type.Object(
-      {
-        ...usage,
-        heapBytes: Bytes,
-        eventLoop: Type.Object(
-          {
-            busySeconds: Type.Number({
-              description: 'Time in which the event loop was busy, since the start.',
-            }),
-            delayP99Ms: nullable(
-              Type.Number({ description: 'Since the last answer; null for the first in five minutes.' }),
-            ),
-            delayMaxMs: nullable(Type.Number()),
-          },
-          { $id: 'EventLoopState', ...closed },
-        ),
-      },
-      { $id: 'ServerProcess', ...closed, description: 'The process of the server, without kernels.' },
-    ),
-    kernelHost: Type.Object(
-      {
-        state: Type.String({ description: '`starting`, `up`, `silent`, `restarting` or `down`.' }),
-        confinement: nullable(Type.String()),
-      },
-      { $id: 'KernelHostState', ...closed },
-    ),
-    kernels: Type.Array(KernelUsageSchema),
-    actors: Type.Array(ActorCountSchema, { description: 'The actors in memory of all workspaces.' }),
-    requests: Type.Integer({ description: 'Requests that have no answer yet, without event streams.' }),
-    streams: Type.Integer({ description: 'Open event streams.' }),
-    store: Type.Object(
-      {
-        usedBytes: Type.Integer({ description: 'Up to its last page.' }),
-        reusableBytes: Type.Integer({ description: 'Free within that.' }),
-        isFull: Type.Boolean({ description: 'Whether the disk is full: nothing new is stored.' }),
-      },
-      { $id: 'StoreState', ...closed },
-    ),
-    limits: Type.Object(
-      {
-        sessions: limit('Live notebook sessions; null: no limit.'),
-        sessionsPerWorkspace: limit('Live notebook sessions of a workspace.'),
-        runsPerWorkspace: limit('Runs of a workspace that have not ended.'),
-        streamsPerWorkspace: limit('Open event streams of a workspace.'),
-        connections: limit('Open connections.'),
-        kernelMemoryBytes: limit('What one kernel may use.'),
-        idleTimeoutS: limit('Seconds after which an unused session goes to sleep; null: never.'),
-      },
-      { $id: 'ServerLimits', ...closed },
-    ),
-  },
+  { ...facts, ...load, kernels: Type.Array(KernelUsageSchema) },
   { $id: 'ServerState', ...closed },
 );
 export type ServerState = Wire<typeof ServerStateSchema>;
+
+const ServerLoadSchema = Type.Object(
+  {
+    ...load,
+    kernels: Type.Object(
+      { count: Type.Integer(), cpuSeconds: usage.cpuSeconds, memoryBytes: usage.memoryBytes },
+      { $id: 'KernelTotals', ...closed, description: 'Of all kernels together.' },
+    ),
+  },
+  closed,
+);
+export type ServerLoad = Wire<typeof ServerLoadSchema>;
+
+const SERVER_EVENTS = {
+  'server.snapshot': ServerFactsSchema,
+  'server.replayed': Type.Object({}, closed),
+  'server.load': ServerLoadSchema,
+  'server.resync-required': Type.Object({ reason: ResyncReasonSchema }, closed),
+} as const;
+
+type ServerEvents = { readonly [T in keyof typeof SERVER_EVENTS]: Wire<(typeof SERVER_EVENTS)[T]> };
+
+/** An event about the server as it is published. */
+export type ServerStreamEnvelope = EnvelopeOf<ServerEvents>;
+
+/** An event about the server. */
+export type ServerStreamEvent = Streamed<ServerStreamEnvelope>;
+
+/** The JSON of each `data:` line of the stream about the server. */
+export const ServerStreamEventSchema = eventUnion('ServerStreamEvent', SERVER_EVENTS);
 
 export const ServerLogSchema = Type.Object(
   {

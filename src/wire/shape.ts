@@ -65,6 +65,55 @@ export function inPascalCase(type: string): string {
 export const ResyncReasonSchema = oneOf(['slow_subscriber', 'server_stopping']);
 export type ResyncReason = Wire<typeof ResyncReasonSchema>;
 
+/** A query parameter for clients that cannot set the header. */
+export const LastEventId = Type.String({
+  maxLength: 1000,
+  default: '',
+  description: 'The same as the header `Last-Event-ID`, which takes precedence.',
+});
+
+/** The events of a stream as they are published, by their types; the stream adds the time. */
+export type EnvelopeOf<Events> = {
+  readonly [Type in keyof Events]: {
+    readonly type: Type;
+    readonly data: Events[Type];
+    readonly time?: string;
+  };
+}[keyof Events];
+
+/** An event of a stream as it is received. */
+export type Streamed<Envelope> = Envelope & {
+  readonly time: string;
+  readonly missed?: true;
+  readonly resumed?: true;
+};
+
+const MISSED = Type.Optional(
+  Type.Literal(true, { description: 'It happened while you were away, after the event that you named.' }),
+);
+const RESUMED = Type.Optional(
+  Type.Literal(true, { description: 'What you have missed follows, marked with `missed`.' }),
+);
+
+/** Returns the schema of the JSON in the `data:` lines of a stream, from the schema of each event's data by its type. */
+export function eventUnion($id: string, events: Readonly<Record<string, TObject>>) {
+  return taggedUnion(
+    'type',
+    Object.entries(events).map(([type, data]) =>
+      Type.Object(
+        {
+          type: Type.Literal(type),
+          time: Timestamp,
+          ...(type.endsWith('.snapshot') ? { resumed: RESUMED } : { missed: MISSED }),
+          data,
+        },
+        { ...closed, $id: `${inPascalCase(type)}Event` },
+      ),
+    ),
+    { $id },
+  );
+}
+
 /** The body of requests that need none: an empty object. */
 export const EmptyBodySchema = Type.Object({}, { $id: 'EmptyBody', ...closed, examples: [{}] });
 

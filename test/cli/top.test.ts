@@ -76,7 +76,7 @@ function stateWith(kernels: number, second: number): ServerState {
     actors: [{ kind: 'run', state: 'running.active', count: 1 }],
     requests: 0,
     streams: 0,
-    store: { usedBytes: 2 ** 24, reusableBytes: 0, isFull: false },
+    store: { usedBytes: 2 ** 24, reusableBytes: 0, isFull: false, commitMs: null },
     limits: {
       sessions: null,
       sessionsPerWorkspace: null,

@@ -38,7 +38,7 @@ test('operators see actors move, refuse and end, as it happens', async () => {
   const begun = moves.find(({ kind, id }) => kind === 'notebook-session' && id === notebook.id);
   assert.deepEqual([begun?.from, begun?.to], [null, 'live.starting'], 'what one turn did is one event');
   const running = moves.find(({ to }) => to === 'live.busy.running');
-  assert.deepEqual(running?.events, ['execute']);
+  assert.equal(running?.events.at(-1), 'execute');
   assert.deepEqual(running?.links.at(-1), { kind: 'run', id: run });
   const refused = seen.find((event) => event.type === 'actor.refused')?.data;
   assert.deepEqual(
@@ -71,6 +71,33 @@ test('a subscriber that comes back gets what it missed, of the kind that it aske
   const kinds = missed.flatMap(({ data }) => ('kind' in data ? [data.kind] : []));
   assert.deepEqual([...new Set(kinds)], ['environment']);
   second.close();
+  await notebook.close();
+});
+
+test('an overview gets counts and refusals, and what follows one actor names its kind', async () => {
+  const overview = await openStream(server, '/api/v3/actors/events?moves=false');
+  await overview.until('actors.replayed');
+  const notebook = await openNotebook(server, { a: 'while True: pass' });
+  const own = await openStream(server, `/api/v3/actors/events?kind=notebook-session&id=${notebook.id}`);
+  await own.until('actors.replayed');
+  const run = await notebook.submit(['a']);
+  assert.equal(await refusalOf(notebook.submit(['a'])), '409 session_busy');
+  await overview.until('session_busy');
+  await overview.until('live.busy.running');
+  await client.runs.cancel(run);
+  await own.until('"cancel"');
+  assert.deepEqual([...new Set(eventsIn(overview.text).map(({ type }) => type))].sort(), [
+    'actor.refused',
+    'actors.counts',
+    'actors.replayed',
+    'actors.snapshot',
+  ]);
+  const ids = eventsIn(own.text).flatMap(({ data }) => ('id' in data ? [data.id] : []));
+  assert.deepEqual([...new Set(ids)], [notebook.id]);
+  overview.close();
+  own.close();
+  const { status, body } = await server.request('GET', `/api/v3/actors/events?id=${run}`);
+  assert.deepEqual([status, Object(body).code], [400, 'invalid_request']);
   await notebook.close();
 });
 

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { scrape } from '#test/support/metrics.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { openStream } from '#test/support/raw-stream.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
 test('the metrics say what the server has done: requests, runs, kernels, commits, refusals, streams', async (t) => {
@@ -74,6 +75,36 @@ test('only a token with the scope of the whole server reads the metrics', async 
   assert.equal(await statusFor(`Bearer ${bound.token}`), 403);
   await client.accessTokens.delete(own.id);
   assert.equal(await statusFor(`Bearer ${own.token}`), 401);
+});
+
+test('the load of the server is followed live, until the token is revoked', async (t) => {
+  const server = await startServer(t);
+  const { client } = server;
+  const refused = await client.accessTokens.create({ name: 'plain', scopes: ['workspaceRuntime:connect'] });
+  const plain = await openStream(
+    { ...server, owner: { ...OWNER, token: refused.token } },
+    '/api/v3/server/events',
+  );
+  assert.equal(plain.status, 403);
+  const { id, token } = await client.accessTokens.create({ name: 'watcher', scopes: ['server:observe'] });
+  const watcher = await openStream({ ...server, owner: { ...OWNER, token } }, '/api/v3/server/events');
+  await watcher.until('server.load');
+  const notebook = await openNotebook(server, { a: '1' });
+  const followed = client.followServer();
+  const types: string[] = [];
+  for await (const { type, data } of followed) {
+    types.push(type);
+    if (!('kernels' in data) || data.kernels.count === 0) continue;
+    assert.ok(data.kernels.memoryBytes > 2 ** 20);
+    assert.ok((data.store.commitMs ?? 0) > 0);
+    assert.equal(data.streams, 2);
+    break;
+  }
+  assert.deepEqual(types.slice(0, 3), ['server.snapshot', 'server.replayed', 'server.load']);
+  await client.accessTokens.delete(id);
+  await watcher.ended;
+  assert.deepEqual((await client.kernels({ sessionId: notebook.id })).items.length, 1);
+  assert.deepEqual((await client.kernels({ sessionId: 'nb_none' })).items, []);
 });
 
 test('an owner of the server whose token is older than the scope can give it to a token of their own', async (t) => {

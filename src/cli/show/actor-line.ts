@@ -11,8 +11,9 @@ export function actorLine(event: ActorStreamEvent, style: Style): string | undef
       return `${time}  ${kind} ${id}  ${move}${events.length === 0 ? '' : style.dim(`  (${events.join(' ')})`)}`;
     }
     case 'actor.refused': {
-      const { kind, id, state, event: type, code, title } = event.data;
-      const refusal = style.red(`refused ${type} in ${state}`);
+      const { kind, id, state, event: type, code, count, title } = event.data;
+      const times = count === 1 ? '' : ` ${count} times`;
+      const refusal = style.red(`refused ${type}${times} in ${state}`);
       return `${time}  ${kind} ${id}  ${refusal}: ${title} (${code})`;
     }
     case 'actor.left': {

@@ -107,7 +107,7 @@ export class ReplySender {
     this.#state.enter(HANDLING);
     this.#state.release();
     if (this.#state.phase.name === 'gone') return;
-    const { headOnly, principal } = this.#request;
+    const { headOnly, principal, holder } = this.#request;
     const { action } = this.#prepared;
     res.cork(() => {
       writeHead(res, 200, this.#request, STREAM_HEADERS);
@@ -117,7 +117,7 @@ export class ReplySender {
         return;
       }
       this.#report(200, 0, true);
-      const stream = new EventStream(res, { principal, action }, this.#context.streams);
+      const stream = new EventStream(res, { caller: principal ?? holder, action }, this.#context.streams);
       this.#state.enter({ name: 'streaming', stream });
       stream.start(open);
     });

@@ -10,7 +10,7 @@
  */
 import type { HttpResponse } from 'uWebSockets.js';
 import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
+import type { Caller } from '#src/core/principal.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 
@@ -40,13 +40,13 @@ export class OpenStreams extends Set<EventStream> {
 /** Throws `quota_exceeded` when the workspace has `limit` streams open; 0 means any number. */
 export function admitStream(streams: OpenStreams, limit: number, workspaceId: WorkspaceId): void {
   const callers = function* () {
-    for (const { principal } of streams) if (principal !== undefined) yield principal;
+    for (const { caller } of streams) if (caller !== undefined && 'workspaceId' in caller) yield caller;
   };
   refuseOverQuota('open event streams', limit, () => countOf(callers(), workspaceId));
 }
 
 export class EventStream implements EventSink {
-  readonly principal: Principal | undefined;
+  readonly caller: Caller | undefined;
   /** What its caller must be allowed to do, as long as it lasts. */
   readonly action: string | undefined;
   readonly #res: HttpResponse;
@@ -65,11 +65,11 @@ export class EventStream implements EventSink {
   /** The caller has written the status and headers of `res`, and its abort handler calls `close`. */
   constructor(
     res: HttpResponse,
-    { principal, action }: Pick<EventStream, 'principal' | 'action'>,
+    { caller, action }: Pick<EventStream, 'caller' | 'action'>,
     streams: OpenStreams,
   ) {
     this.#res = res;
-    this.principal = principal;
+    this.caller = caller;
     this.action = action;
     this.#streams = streams;
     streams.add(this);

@@ -26,7 +26,8 @@ export function actorRoutes(actors: ActorRuntime, events: ActorEvents): readonly
       operationId: 'followActors',
       summary: 'Follow what happens to the actors of the workspace',
       description:
-        'Sends server-sent events: `actor.moved` for all that an actor took in one turn, `actor.refused`, and `actor.left`. ' +
+        'Sends server-sent events: `actor.moved`, `actor.refused`, and `actor.left`, at most ten times a second. What an actor ' +
+        'took since the last time is one event, as is a command that it refused several times. ' +
         'The order is `actors.snapshot` with counts, the events that you missed, `actors.replayed`, and then live events. ' +
         'With the id of the last event that you received, the snapshot has `resumed: true` if the server still has ' +
         'everything that followed; without it, read the list again. Heartbeats are comments. Events of actors are told by ' +
@@ -45,7 +46,10 @@ export function actorRoutes(actors: ActorRuntime, events: ActorEvents): readonly
       errors: ['quota_exceeded'],
       handle({ principal, headers, query }) {
         const lastEventId = headers['last-event-id'] || query.lastEventId;
-        return stream(events.follow(principal.workspaceId, { kind: query.kind, lastEventId }));
+        const { kind, id, moves } = query;
+        if (id !== undefined && kind === undefined)
+          throw new AppError('invalid_request', 'Name the `kind` of the actor, too.');
+        return stream(events.follow(principal.workspaceId, { kind, id, moves, lastEventId }));
       },
     }),
     defineRoute({

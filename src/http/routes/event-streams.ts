@@ -1,7 +1,7 @@
 /** What the event streams of notebook sessions and of agent sessions have in common. */
 import Type, { type TSchema } from 'typebox';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
-import { closed } from '#src/wire/shape.ts';
+import { closed, LastEventId } from '#src/wire/shape.ts';
 import { type EmptyReply, noContent, type StreamReply, stream } from '../reply/reply.ts';
 
 /** How streams begin and end, for the description of each. */
@@ -18,11 +18,7 @@ export const STREAM_HEADERS_READ = {
 
 export const StreamQuery = Type.Object(
   {
-    lastEventId: Type.String({
-      maxLength: 1000,
-      default: '',
-      description: 'The same as the header `Last-Event-ID`, which takes precedence.',
-    }),
+    lastEventId: LastEventId,
     observe: Type.Boolean({
       default: false,
       description:

@@ -1,14 +1,17 @@
 import { AppError } from '#src/core/errors.ts';
 import type { TokenHolder } from '#src/core/principal.ts';
+import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import { OPEN_METRICS_TYPE } from '#src/metrics/registry.ts';
 import {
   type KernelList,
+  KernelListQuery,
   KernelListSchema,
   ServerLogSchema,
   type ServerState,
   ServerStateSchema,
+  ServerStreamEventSchema,
 } from '#src/wire/server.ts';
-import { ok, raw } from '../reply/reply.ts';
+import { ok, raw, stream } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
 const SCOPE = 'server:observe';
@@ -18,14 +21,19 @@ export interface ServerObservation {
   /** As OpenMetrics text. */
   readonly metrics: () => Promise<string>;
   readonly state: () => Promise<ServerState>;
+  /** Attaches somebody who follows the load. */
+  readonly follow: (sink: EventSink) => Subscription;
   /** The last lines of the log, oldest first. */
   readonly log: () => readonly string[];
-  /** The kernels of a workspace. */
-  readonly kernels: (workspaceId: string) => Promise<KernelList>;
+  /** The kernels of a workspace, all or some. */
+  readonly kernels: (
+    workspaceId: string,
+    choice: { readonly sessionId?: string; readonly limit?: number },
+  ) => Promise<KernelList>;
 }
 
 /** The metrics and the state of the whole server, and the kernels of a workspace. */
-export function serverRoutes({ metrics, state, log, kernels }: ServerObservation): readonly Route[] {
+export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObservation): readonly Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -65,6 +73,30 @@ export function serverRoutes({ metrics, state, log, kernels }: ServerObservation
     }),
     defineRoute({
       method: 'GET',
+      path: '/api/v3/server/events',
+      operationId: 'followServer',
+      summary: 'Follow the load of the server',
+      description:
+        'Sends server-sent events: `server.snapshot` with what does not change, `server.replayed`, and then `server.load` ' +
+        'every two seconds. It is measured once for all who follow, and not while nobody does. Heartbeats are comments. It ' +
+        'needs a token with the scope `server:observe` that is not bound to a workspace, and no `Service-Workspace-Id`.',
+      tags: ['Operations'],
+      access: 'token',
+      responses: {
+        200: {
+          description: 'The event stream.',
+          schema: ServerStreamEventSchema,
+          contentType: 'text/event-stream',
+        },
+      },
+      errors: ['missing_scope'],
+      handle({ holder }) {
+        requireObserver(holder);
+        return stream(follow);
+      },
+    }),
+    defineRoute({
+      method: 'GET',
       path: '/api/v3/server/log',
       operationId: 'getServerLog',
       summary: 'Read the last lines of the log of the server',
@@ -88,8 +120,9 @@ export function serverRoutes({ metrics, state, log, kernels }: ServerObservation
       summary: 'List the kernels of the workspace with the processor time and memory that they use',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
-      responses: { 200: { description: 'All kernels that run.', schema: KernelListSchema } },
-      handle: async ({ principal }) => ok(await kernels(principal.workspaceId)),
+      query: KernelListQuery,
+      responses: { 200: { description: 'The kernels that run.', schema: KernelListSchema } },
+      handle: async ({ principal, query }) => ok(await kernels(principal.workspaceId, query)),
     }),
   ];
 }

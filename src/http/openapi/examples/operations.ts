@@ -1,7 +1,7 @@
 /** Examples of what operators read: actors, charts, the server, keys and health. */
 import type { ActorDetail, ActorPage, ActorStreamEvent, Chart } from '#src/wire/actor.ts';
 import type { Health, KeyList, Readiness } from '#src/wire/operations.ts';
-import type { KernelList, KernelUsage, ServerLog, ServerState } from '#src/wire/server.ts';
+import type { KernelList, KernelUsage, ServerLog, ServerState, ServerStreamEvent } from '#src/wire/server.ts';
 import type { WorkspaceUsage } from '#src/wire/usage.ts';
 import { AT, NOTEBOOK, RUN, WORKSPACE } from './example-values.ts';
 
@@ -63,6 +63,7 @@ const actorEvent: ActorStreamEvent = {
     state: 'live.busy.running',
     event: 'execute',
     code: 'session_busy',
+    count: 1,
     title: 'The session is busy',
     advice: 'Wait until it is ready again, or cancel what it is doing.',
   },
@@ -75,10 +76,8 @@ const kernel: KernelUsage = {
   memoryBytes: 180_224_000,
 };
 const kernels: KernelList = { sampledAt: AT, memoryLimitBytes: 2_147_483_648, items: [kernel] };
-const server: ServerState = {
+const serverLoad = {
   sampledAt: AT,
-  startedAt: AT,
-  versions: { troupe: '0.1.0', node: 'v20.20.2', marimo: '0.17.0' },
   process: {
     pid: 4700,
     cpuSeconds: 120.5,
@@ -87,11 +86,16 @@ const server: ServerState = {
     eventLoop: { busySeconds: 100.2, delayP99Ms: 10.9, delayMaxMs: 14.2 },
   },
   kernelHost: { state: 'up', confinement: 'full' },
-  kernels: [kernel],
   actors: [{ kind: 'run', state: 'running.active', count: 1 }],
   requests: 1,
   streams: 3,
-  store: { usedBytes: 12_582_912, reusableBytes: 1_048_576, isFull: false },
+  store: { usedBytes: 12_582_912, reusableBytes: 1_048_576, isFull: false, commitMs: 1.8 },
+};
+const server: ServerState = {
+  ...serverLoad,
+  startedAt: AT,
+  versions: { troupe: '0.1.0', node: 'v20.20.2', marimo: '0.17.0' },
+  kernels: [kernel],
   limits: {
     sessions: null,
     sessionsPerWorkspace: null,
@@ -101,6 +105,11 @@ const server: ServerState = {
     kernelMemoryBytes: 2_147_483_648,
     idleTimeoutS: null,
   },
+};
+const serverEvent: ServerStreamEvent = {
+  type: 'server.load',
+  time: AT,
+  data: { ...serverLoad, kernels: { count: 1, cpuSeconds: 3.2, memoryBytes: 180_224_000 } },
 };
 const usage: WorkspaceUsage = {
   files: {
@@ -140,5 +149,6 @@ export const OPERATIONS_EXAMPLES = {
     items: ['{"level":"info","time":"2026-01-31T12:00:00.000Z","ms":412,"msg":"ready"}'],
   } satisfies ServerLog,
   ServerState: server,
+  ServerStreamEvent: serverEvent,
   WorkspaceUsage: usage,
 };

@@ -1,0 +1,103 @@
+/**
+ * What happened to actors during a short interval, joined: all moves of one actor are one, and so is a command that a state
+ * refused again and again. A thousand transitions of an actor are then one event, for everybody who follows.
+ */
+import type { ActorChange, LeftAs } from './actor-watch.ts';
+import { type Address, addressText } from './address.ts';
+import type { Inspectable } from './inspected-actor.ts';
+import { statePath } from './state-path.ts';
+
+/** All that one actor took. Its state is that of the moment in which it is read. */
+export interface Move {
+  readonly type: 'moved';
+  readonly address: Address;
+  readonly actor: Inspectable;
+  /** Undefined when it came into memory. */
+  readonly from: unknown;
+  /** The types of the events, the last ones when there were many. */
+  readonly events: string[];
+}
+
+/** A command that a state refused, however often it was asked. */
+export interface Refused {
+  readonly type: 'refused';
+  readonly address: Address;
+  readonly state: string;
+  readonly event: string;
+  readonly code: string;
+  count: number;
+}
+
+export interface Left {
+  readonly type: 'left';
+  readonly address: Address;
+  readonly state: string;
+  readonly presence: LeftAs;
+}
+
+export type JoinedChange = Move | Refused | Left;
+
+const MAX_NAMED_EVENTS = 16;
+
+export class ActorChanges {
+  /** In the order in which each began. */
+  #changes: JoinedChange[] = [];
+  /** By address. */
+  readonly #moves = new Map<string, Move>();
+  /** By address, event, code and state. */
+  readonly #refusals = new Map<string, Refused>();
+
+  get isEmpty(): boolean {
+    return this.#changes.length === 0;
+  }
+
+  add(change: ActorChange): void {
+    if (change.type === 'moved') this.#move(change);
+    else if (change.type === 'refused') this.#refuse(change);
+    else {
+      const { actor, presence } = change;
+      // What the actor does after it has come back follows its leaving.
+      this.#moves.delete(addressText(actor.address));
+      this.#changes.push({ type: 'left', address: actor.address, state: statePath(actor.state), presence });
+    }
+  }
+
+  /** Returns what was added since the last call. */
+  take(): readonly JoinedChange[] {
+    const taken = this.#changes;
+    this.#changes = [];
+    this.#moves.clear();
+    this.#refusals.clear();
+    return taken;
+  }
+
+  #move({ actor, event, from }: Extract<ActorChange, { type: 'moved' }>): void {
+    const text = addressText(actor.address);
+    let move = this.#moves.get(text);
+    if (move === undefined) {
+      move = { type: 'moved', address: actor.address, actor, from, events: [] };
+      this.#moves.set(text, move);
+      this.#changes.push(move);
+    }
+    if (event === undefined) return;
+    move.events.push(event);
+    if (move.events.length > MAX_NAMED_EVENTS) move.events.shift();
+  }
+
+  #refuse({
+    actor: { address, state: value },
+    event,
+    code,
+  }: Extract<ActorChange, { type: 'refused' }>): void {
+    const state = statePath(value);
+    const key = `${addressText(address)} ${event} ${code} ${state}`;
+    const known = this.#refusals.get(key);
+    if (known !== undefined) {
+      known.count++;
+      return;
+    }
+    const refused: Refused = { type: 'refused', address, state, event, code, count: 1 };
+    this.#refusals.set(key, refused);
+    this.#changes.push(refused);
+  }
+}

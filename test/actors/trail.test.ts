@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { Trail } from '#src/actors/trail.ts';
+
+const MOVES = 200_000;
+/** The smallest object takes 12 bytes. */
+const BYTES_OF_OBJECTS = MOVES * 12;
+const ROUNDS = 50;
+const NEEDED = 3;
+
+test('a transition that nobody watches makes no object for the trail', () => {
+  const trail = new Trail();
+  const states = ['empty', { live: 'ready' }];
+  trail.begin(states[0]);
+  const grownBytes = () => {
+    const before = process.memoryUsage().heapUsed;
+    for (let i = 0; i < MOVES; i++) trail.move('touch', states[i % 2]);
+    return process.memoryUsage().heapUsed - before;
+  };
+  // Code that is not compiled yet makes objects of numbers, and a collection in between hides what was made.
+  let flat = 0;
+  for (let round = 0; round < ROUNDS && flat < NEEDED; round++) {
+    const bytes = grownBytes();
+    flat = bytes >= 0 && bytes < BYTES_OF_OBJECTS / 20 ? flat + 1 : 0;
+  }
+  assert.equal(flat, NEEDED);
+  assert.equal(trail.list().length, 32);
+});

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { ServerEvents } from '#src/app/server-events.ts';
+import { PublishedStream } from '#src/events/published-stream.ts';
+import type { ServerFacts, ServerLoad, ServerStreamEnvelope } from '#src/wire/server.ts';
+import { RecordingSink } from '#test/events/recording-sink.ts';
+import { eventually } from '#test/support/processes.ts';
+
+const EVERY_MS = 2;
+const NO_FACTS = {} as ServerFacts;
+
+test('the load is measured once for all who follow it, and not while nobody does', async () => {
+  let measured = 0;
+  const events = new ServerEvents({
+    stream: new PublishedStream<ServerStreamEnvelope>({
+      replayed: { type: 'server.replayed', data: {} },
+      resync: (reason) => ({ type: 'server.resync-required', data: { reason } }),
+    }),
+    facts: () => NO_FACTS,
+    load: async () => ({ sampledAt: String(++measured) }) as ServerLoad,
+    everyMs: EVERY_MS,
+  });
+  assert.equal(measured, 0);
+  const sinks = Array.from({ length: 10 }, () => new RecordingSink());
+  const subscriptions = sinks.map((sink) => events.follow(sink));
+  await eventually('everybody has got three loads', () =>
+    sinks.every(({ frames }) => frames.length >= 2 + 3),
+  );
+  const loads = sinks.map(({ frames }) => frames.filter(({ event }) => String(event.type) === 'server.load'));
+  assert.ok(
+    loads.every((own) => own.length <= measured),
+    `${measured} measurements`,
+  );
+  assert.deepEqual(loads[0], loads[9]);
+  for (const subscription of subscriptions) subscription.close();
+  const before = measured;
+  await setTimeout(20 * EVERY_MS);
+  assert.equal(measured, before);
+  const late = new RecordingSink();
+  const again = events.follow(late);
+  await eventually('the load is measured again', () => late.text.includes('server.load'));
+  again.close();
+  events[Symbol.dispose]();
+});
+
+test('a measurement that others have made already is not sent again', async () => {
+  let asked = 0;
+  const events = new ServerEvents({
+    stream: new PublishedStream<ServerStreamEnvelope>({
+      replayed: { type: 'server.replayed', data: {} },
+      resync: (reason) => ({ type: 'server.resync-required', data: { reason } }),
+    }),
+    facts: () => NO_FACTS,
+    load: async () => {
+      asked++;
+      return { sampledAt: 'the same' } as ServerLoad;
+    },
+    everyMs: 1,
+  });
+  const sink = new RecordingSink();
+  const subscription = events.follow(sink);
+  await eventually('it was asked for several times', () => asked > 3);
+  assert.equal(sink.frames.length, 3);
+  subscription.close();
+  events[Symbol.dispose]();
+});
