@@ -1,6 +1,7 @@
 /** A view that is one list: title, filters, pages of rows, and what stands there when it is empty. */
 import type { ComponentChildren } from 'preact';
 import type { Client } from '#src/client/client.ts';
+import type { Renewal } from '../state/data.ts';
 import { type Page, usePages } from '../state/pages.ts';
 import { Loading } from './empty.tsx';
 import { Problem } from './problem.tsx';
@@ -17,16 +18,16 @@ interface ListViewProps<Item> {
   readonly empty: ComponentChildren;
   readonly filters?: ComponentChildren;
   readonly actions?: ComponentChildren;
-  /** How often the first page is loaded again. */
-  readonly everyMs?: number;
+  /** When the first page is loaded again. */
+  readonly renewal?: Renewal;
   readonly children?: ComponentChildren;
 }
 
 export const PAGE_ITEMS = 100;
 
 export function ListView<Item>(props: ListViewProps<Item>) {
-  const { title, lead, columns, load, inputs, empty, filters, actions, everyMs, children } = props;
-  const pages = usePages<Item, Page<Item>>(load, inputs, everyMs === undefined ? {} : { everyMs });
+  const { title, lead, columns, load, inputs, empty, filters, actions, renewal, children } = props;
+  const pages = usePages<Item, Page<Item>>(load, inputs, renewal);
   return (
     <section class="view fills">
       <ViewHead title={title} actions={actions}>

@@ -3,13 +3,16 @@ import type { ActorStreamEvent } from '#src/wire/actor.ts';
 import { useClient, useWhileSeen } from './data.ts';
 import { place } from './route.ts';
 
-export type ActorMove = Exclude<ActorStreamEvent, { readonly type: `actors.${string}` }>;
+export type ActorMove = Extract<ActorStreamEvent, { readonly type: 'actor.moved' | 'actor.left' }>;
 
 /** The last that is known of an actor since the call before, by `kind/id`. */
 type ActorMoves = ReadonlyMap<string, ActorMove>;
 
-/** Calls `onMoves` while the component is shown, and `onGap` when something may have been missed. */
-export function useActorMoves(onMoves: (moves: ActorMoves) => void, onGap: () => void): void {
+/**
+ * Calls `onMoves` with what actors of a kind do while the component is shown, and `onGap` when something may have been
+ * missed. The empty kind stands for all.
+ */
+export function useActorMoves(kind: string, onMoves: (moves: ActorMoves) => void, onGap: () => void): void {
   const client = useClient();
   useWhileSeen(
     async (signal) => {
@@ -19,15 +22,15 @@ export function useActorMoves(onMoves: (moves: ActorMoves) => void, onGap: () =>
         moves = new Map();
         if (!signal.aborted) onMoves(shown);
       };
-      for await (const event of client.followActors({ signal })) {
+      for await (const event of client.followActors({ ...(kind !== '' && { kind }), signal })) {
         if (event.type === 'actors.snapshot') {
           if (event.resumed !== true) onGap();
-        } else if (event.type !== 'actors.replayed' && event.type !== 'actors.resync-required') {
+        } else if (event.type === 'actor.moved' || event.type === 'actor.left') {
           if (moves.size === 0) requestAnimationFrame(show);
           moves.set(`${event.data.kind}/${event.data.id}`, event);
         }
       }
     },
-    [place.value.workspaceId],
+    [place.value.workspaceId, kind],
   );
 }

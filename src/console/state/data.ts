@@ -2,9 +2,11 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Client } from '#src/client/client.ts';
+import { changesOf, isTold } from './changes.ts';
 import { place } from './route.ts';
 import { session } from './session.ts';
 import { isVisible } from './visible.ts';
+import { useWorkspaceEvents } from './workspace-events.ts';
 
 export interface Data<T> {
   /** Undefined until it was loaded for the first time. */
@@ -21,18 +23,46 @@ export function useClient(): Client {
   return client;
 }
 
-/**
- * Returns what `load` resolves with, for as long as `inputs` are the same. With `everyMs` it is loaded again that long after
- * each time, while somebody looks.
- */
+/** When what is shown is loaded again. */
+export interface Renewal {
+  /** When actors of these kinds have changed. Who is not told of changes loads at intervals. */
+  readonly follows?: readonly string[];
+  /** That long after each time, while somebody looks. */
+  readonly everyMs?: number;
+}
+
+/** How often who is not told of changes looks for them. */
+export const UNTOLD_EVERY_MS = 3_000;
+
+/** Returns a number that changes when it is time to load again, and how long after each time it is, if it is. */
+export function useRenewal({
+  follows,
+  everyMs,
+}: Renewal): readonly [changes: number, everyMs: number | undefined] {
+  useWorkspaceEvents(useClient(), follows !== undefined);
+  const isUntold = follows !== undefined && isTold.value === false;
+  return [follows === undefined ? 0 : changesOf(follows), isUntold ? UNTOLD_EVERY_MS : everyMs];
+}
+
+/** Calls `onChange` when the number is another one than the last time. */
+export function useChange(number: number, onChange: () => void): void {
+  const last = useRef(number);
+  useEffect(() => {
+    if (last.current === number) return;
+    last.current = number;
+    onChange();
+  }, [number]);
+}
+
+/** Returns what `load` resolves with, for as long as `inputs` are the same. Nothing is loaded while nobody looks. */
 export function useData<T>(
   load: (client: Client, signal: AbortSignal) => Promise<T>,
   inputs: readonly unknown[],
-  { everyMs }: { readonly everyMs?: number } = {},
+  renewal: Renewal = {},
 ): Data<T> {
   const client = useClient();
   const state = useSignal<{ value?: T; error?: unknown }>({});
-  const turn = useSignal(0);
+  const [changes, everyMs] = useRenewal(renewal);
   const latest = useRef(load);
   latest.current = load;
   const key = JSON.stringify([place.value.workspaceId, ...inputs]);
@@ -41,34 +71,45 @@ export function useData<T>(
     shown.current = key;
     state.value = {};
   }
+  const isSeen = isVisible.value;
+  const again = useRef<() => void>(() => {});
   useEffect(() => {
+    if (!isSeen) return;
     const gone = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const attempt = async () => {
-      if (!isVisible.peek() && everyMs !== undefined) {
-        timer = setTimeout(attempt, everyMs);
-        return;
+    let isLoading = false;
+    let isWanted = false;
+    const renew = async () => {
+      isWanted = true;
+      // An answer that is on its way comes: on a slow server nothing would ever be shown otherwise.
+      if (isLoading) return;
+      clearTimeout(timer);
+      isLoading = true;
+      while (isWanted && !gone.signal.aborted) {
+        isWanted = false;
+        try {
+          const value = await latest.current(client, gone.signal);
+          if (!gone.signal.aborted) state.value = { value };
+        } catch (error) {
+          if (!gone.signal.aborted) state.value = { ...state.peek(), error };
+        }
       }
-      try {
-        const value = await latest.current(client, gone.signal);
-        if (!gone.signal.aborted) state.value = { value };
-      } catch (error) {
-        if (!gone.signal.aborted) state.value = { ...state.peek(), error };
-      }
-      if (everyMs !== undefined && !gone.signal.aborted) timer = setTimeout(attempt, everyMs);
+      isLoading = false;
+      if (everyMs !== undefined && !gone.signal.aborted) timer = setTimeout(renew, everyMs);
     };
-    void attempt();
+    again.current = renew;
+    void renew();
     return () => {
+      again.current = () => {};
       clearTimeout(timer);
       gone.abort();
     };
-  }, [key, turn.value, everyMs]);
+  }, [key, everyMs, isSeen]);
+  useChange(changes, () => again.current());
   return {
     value: state.value.value,
     error: state.value.error,
-    reload: () => {
-      turn.value++;
-    },
+    reload: () => again.current(),
   };
 }
 

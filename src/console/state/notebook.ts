@@ -1,6 +1,7 @@
 /** An open notebook as its event stream tells it. Looking neither wakes it nor keeps it awake. */
 import { useSignal } from '@preact/signals';
 import type { NotebookStreamEvent, StreamedOutput } from '#src/wire/events.ts';
+import type { Notebook } from '#src/wire/notebook.ts';
 import { useClient, useWhileSeen } from './data.ts';
 
 export interface LiveCell {
@@ -51,6 +52,8 @@ export function useNotebook(id: string): {
             if (!signal.aborted) notebook.value = present;
           });
         }
+        // A session that was closed before has no stream; its notebook is still there.
+        if (present === NOTHING) notebook.value = savedNotebook(await client.notebooks.get(id, { signal }));
       } catch (reason) {
         if (!signal.aborted) error.value = reason;
       }
@@ -58,6 +61,14 @@ export function useNotebook(id: string): {
     [id],
   );
   return { notebook: notebook.value, error: error.value };
+}
+
+function savedNotebook({ serialization: { cells } }: Notebook): LiveNotebook {
+  return {
+    ...NOTHING,
+    order: cells.map(({ cell_id }) => cell_id),
+    cells: new Map(cells.map(({ cell_id, code }) => [cell_id, { ...blank(cell_id), code, isStale: true }])),
+  };
 }
 
 function after(before: LiveNotebook, event: NotebookStreamEvent): LiveNotebook {

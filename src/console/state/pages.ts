@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Client } from '#src/client/client.ts';
-import { useClient } from './data.ts';
+import { type Renewal, useChange, useClient, useRenewal } from './data.ts';
 import { place } from './route.ts';
 import { isVisible } from './visible.ts';
 
@@ -35,19 +35,19 @@ interface State<Item, P> {
   readonly error?: unknown;
 }
 
-const REFRESH_PAUSE_MS = 400;
+const REFRESH_PAUSE_MS = 1_000;
 
 type LoadPage<P> = (client: Client, after: string | undefined, signal: AbortSignal) => Promise<P>;
 
-/** With `everyMs` the first page is loaded again that long after each time, while nobody has gone beyond it. */
+/** The first page is loaded again while nobody has gone beyond it. */
 export function usePages<Item, P extends Page<Item>>(
   load: LoadPage<P>,
   inputs: readonly unknown[],
-  { everyMs }: { readonly everyMs?: number } = {},
+  renewal: Renewal = {},
 ): Pages<Item, P> {
   const client = useClient();
   const state = useSignal<State<Item, P>>({});
-  const turn = useSignal(0);
+  const [changes, everyMs] = useRenewal(renewal);
   const latest = useRef(load);
   latest.current = load;
   const loading = useRef<AbortController | undefined>(undefined);
@@ -75,15 +75,27 @@ export function usePages<Item, P extends Page<Item>>(
     }
   };
 
+  const soon = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const refreshNow = () => {
     const { items, head } = state.peek();
     const isOnFirst = items === undefined || items.length <= (head?.items.length ?? 0);
-    if (isVisible.peek() && isOnFirst && loading.current === undefined) void fetchPage(undefined);
+    if (!isOnFirst) return;
+    if (loading.current === undefined) void fetchPage(undefined);
+    else refreshSoon();
   };
-  const soon = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const refreshSoon = () => {
+    soon.current ??= setTimeout(() => {
+      soon.current = undefined;
+      refreshNow();
+    }, REFRESH_PAUSE_MS);
+  };
+  useChange(changes, refreshNow);
 
+  const isSeen = isVisible.value;
   useEffect(() => {
-    void fetchPage(undefined);
+    if (!isSeen) return;
+    if (state.peek().items === undefined) void fetchPage(undefined);
+    else refreshNow();
     const timer = everyMs === undefined ? undefined : setInterval(refreshNow, everyMs);
     return () => {
       clearInterval(timer);
@@ -91,7 +103,7 @@ export function usePages<Item, P extends Page<Item>>(
       soon.current = undefined;
       loading.current?.abort();
     };
-  }, [key, turn.value, everyMs]);
+  }, [key, everyMs, isSeen]);
 
   const { items, head, cursor, error } = state.value;
   return {
@@ -102,15 +114,8 @@ export function usePages<Item, P extends Page<Item>>(
     more: () => {
       if (typeof cursor === 'string' && loading.current === undefined) void fetchPage(cursor);
     },
-    reload: () => {
-      turn.value++;
-    },
-    refresh: () => {
-      soon.current ??= setTimeout(() => {
-        soon.current = undefined;
-        refreshNow();
-      }, REFRESH_PAUSE_MS);
-    },
+    reload: () => void fetchPage(undefined),
+    refresh: refreshSoon,
     patch: (change) => {
       const present = state.peek().items;
       if (present !== undefined)

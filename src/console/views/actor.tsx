@@ -8,10 +8,8 @@ import { Problem } from '../parts/problem.tsx';
 import { Age } from '../parts/time.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
 import { clock, counted, dateTime } from '../parts/words.ts';
-import { useData } from '../state/data.ts';
+import { useActor } from '../state/one-actor.ts';
 import { here } from '../state/route.ts';
-
-const EVERY_MS = 1000;
 
 const PRESENCE: Readonly<Record<ActorDetail['presence'], string>> = {
   live: 'in memory',
@@ -29,9 +27,7 @@ const VIEW_OF: Readonly<Record<string, string>> = {
 
 /** One actor: what it is doing, what it takes and refuses and why, and what has happened to it. */
 export function ActorView({ kind, id }: { readonly kind: string; readonly id: string }) {
-  const actor = useData((client, signal) => client.actor(kind, id, { signal }), [kind, id], {
-    everyMs: EVERY_MS,
-  });
+  const actor = useActor(kind, id);
   const { value } = actor;
   if (value === undefined)
     return (

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'preact/hooks';
 import type { Actor, ActorPage } from '#src/wire/actor.ts';
 import { ActorLink } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
@@ -13,14 +14,35 @@ import { usePages } from '../state/pages.ts';
 import { here, place } from '../state/route.ts';
 import type { ViewProps } from '../view-props.ts';
 import { ActorView } from './actor.tsx';
+import { ActorTreeRows } from './actor-tree.tsx';
 
 const PAGE = 100;
-/** Counts and what has left come with the list; what moves comes at once. */
-const EVERY_MS = 5000;
+/** Counts come with the list; what moves comes at once. */
+const COUNTS_EVERY_MS = 5_000;
 
 /** All actors of the workspace, or one of them. */
 export function Actors({ rest: [kind, id] }: ViewProps) {
-  return kind === undefined || id === undefined ? <ActorList /> : <ActorView kind={kind} id={id} />;
+  if (kind !== undefined && id !== undefined) return <ActorView kind={kind} id={id} />;
+  return place.value.filters.tree === 'true' ? <ActorTree /> : <ActorList />;
+}
+
+function ActorTree() {
+  const { q = '' } = place.value.filters;
+  return (
+    <section class="view fills">
+      <ViewHead title="Actors">
+        <p class="lead">
+          Environments with their sessions and agents, and their runs. What has been in its state for longest
+          comes first.
+        </p>
+        <div class="filters">
+          <TextFilter name="q" label="A part of an id" />
+          <SwitchFilter name="tree" label="As a tree" />
+        </div>
+      </ViewHead>
+      <ActorTreeRows q={q} />
+    </section>
+  );
 }
 
 const COLUMNS: readonly Column<Actor>[] = [
@@ -57,14 +79,27 @@ function ActorList() {
         signal,
       }),
     [kind, state, q, ended],
-    { everyMs: EVERY_MS },
   );
-  useActorMoves((moves) => {
-    const { items = [] } = pages;
-    const known = new Set(items.map(keyOf));
-    if ([...moves].some(([key, { type }]) => type === 'actor.moved' && !known.has(key))) pages.refresh();
-    pages.patch((actor) => moved(actor, moves.get(keyOf(actor))));
-  }, pages.refresh);
+  const staleCounts = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  useActorMoves(
+    kind,
+    (moves) => {
+      const { items = [] } = pages;
+      const known = new Set(items.map(keyOf));
+      const isListed = ([key, { type }]: readonly [string, ActorMove]) =>
+        known.has(key) === (type === 'actor.moved');
+      // What has come into memory is not in the list yet, and what has left is in it still.
+      if (![...moves].every(isListed)) pages.refresh();
+      else
+        staleCounts.current ??= setTimeout(() => {
+          staleCounts.current = undefined;
+          pages.refresh();
+        }, COUNTS_EVERY_MS);
+      pages.patch((actor) => moved(actor, moves.get(keyOf(actor))));
+    },
+    pages.refresh,
+  );
+  useEffect(() => () => clearTimeout(staleCounts.current), []);
   const counts = pages.head?.counts ?? [];
   const matching = counts.filter((one) => (kind === '' || one.kind === kind) && liesIn(one.state, state));
   const total = sum(matching);
@@ -77,6 +112,7 @@ function ActorList() {
           <ChoiceFilter name="kind" label="Kind" all="All kinds" choices={kindChoices(counts)} />
           <ChoiceFilter name="state" label="State" all="All states" choices={stateChoices(counts, kind)} />
           <SwitchFilter name="ended" label="Ended lately, too" />
+          <SwitchFilter name="tree" label="As a tree" />
         </div>
       </ViewHead>
       {pages.error !== undefined && <Problem error={pages.error} retry={pages.reload} />}
@@ -95,7 +131,7 @@ function keyOf({ kind, id }: Actor): string {
 
 /** Returns the actor as it is after the event; undefined when it is in memory no more. */
 function moved(actor: Actor, event: ActorMove | undefined): Actor | undefined {
-  if (event === undefined || event.type === 'actor.refused') return actor;
+  if (event === undefined) return actor;
   if (event.type === 'actor.left')
     return event.data.presence === 'deleted' ? undefined : { ...actor, path: event.data.state };
   const { to, since, revision, links, events } = event.data;

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { AgentEntry } from '#src/wire/agent.ts';
+import type { AgentEntry, AgentSession } from '#src/wire/agent.ts';
 import { Action } from '../parts/action.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Empty } from '../parts/empty.tsx';
@@ -7,27 +7,22 @@ import { Facts } from '../parts/facts.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
 import { clock, textOf } from '../parts/words.ts';
-import { useClient, useData, useWhileSeen } from '../state/data.ts';
+import { useClient, useWhileSeen } from '../state/data.ts';
 import { here } from '../state/route.ts';
 
 /** One conversation: what was said, thought and done, live. */
 export function AgentView({ id }: { readonly id: string }) {
   const client = useClient();
-  const session = useData((_, signal) => client.agentSessions.get(id, { signal }), [id], { everyMs: 3000 });
-  const { entries, draft, error } = useConversation(id);
-  const { value } = session;
+  const { session, entries, draft, error } = useConversation(id);
+  const runId = session?.currentRunId ?? null;
   return (
     <section class="view">
       <ViewHead
         title={id}
-        aside={value !== undefined && <Badge state={value.status} />}
+        aside={session !== undefined && <Badge state={session.status} />}
         actions={
-          value?.currentRunId != null && (
-            <Action
-              label="Cancel the prompt"
-              isDanger
-              run={() => client.runs.cancel(value.currentRunId ?? '')}
-            />
+          runId !== null && (
+            <Action label="Cancel the prompt" isDanger run={() => client.runs.cancel(runId)} />
           )
         }
       >
@@ -36,16 +31,15 @@ export function AgentView({ id }: { readonly id: string }) {
           <a href={here(['runs'], { session: id })}>Its prompts</a>
         </p>
       </ViewHead>
-      {session.error !== undefined && <Problem error={session.error} retry={session.reload} />}
-      {value !== undefined && (
+      {session !== undefined && (
         <div class="card">
           <Facts
             facts={{
-              owner: value.ownerId,
-              model: value.config.model,
-              instructions: value.config.instructions,
-              datasources: value.context.datasourceSlugs.join(', ') || null,
-              notebook: value.notebookSessionId,
+              owner: session.ownerId,
+              model: session.config.model,
+              instructions: session.config.instructions,
+              datasources: session.context.datasourceSlugs.join(', ') || null,
+              notebook: session.notebookSessionId,
             }}
           />
         </div>
@@ -69,28 +63,62 @@ export function AgentView({ id }: { readonly id: string }) {
   );
 }
 
+type Session = Omit<AgentSession, 'entries'>;
+
+/** Returns the conversation as its stream tells it. */
 function useConversation(id: string) {
   const client = useClient();
+  const session = useSignal<Session | undefined>(undefined);
   const entries = useSignal<readonly AgentEntry[]>([]);
   const draft = useSignal('');
   const error = useSignal<unknown>(undefined);
+  const change = (changes: Partial<Session>) => {
+    if (session.value !== undefined) session.value = { ...session.value, ...changes };
+  };
   useWhileSeen(
     async (signal) => {
+      error.value = undefined;
       try {
+        let isOpen = false;
         for await (const event of client.agentSessions.follow(id, { signal, observe: true })) {
-          if (event.type === 'session.snapshot') entries.value = event.data.entries;
-          else if (event.type === 'agent-entry') {
-            entries.value = [...entries.value.filter((one) => one.id !== event.data.id), event.data];
-            draft.value = '';
-          } else if (event.type === 'text-delta') draft.value += event.data.text;
+          isOpen = true;
+          switch (event.type) {
+            case 'session.snapshot':
+              session.value = event.data;
+              entries.value = event.data.entries;
+              draft.value = '';
+              break;
+            case 'session.status':
+              change({ status: event.data.status });
+              break;
+            case 'run-status':
+              change({ currentRunId: event.data.status === 'running' ? event.data.runId : null });
+              break;
+            case 'agent-entry':
+              entries.value = [...entries.value.filter((one) => one.id !== event.data.id), event.data];
+              draft.value = '';
+              break;
+            case 'text-delta':
+              draft.value += event.data.text;
+              break;
+            case 'session.closed':
+              change({ status: 'closed', currentRunId: null });
+              break;
+            default:
+          }
         }
+        if (isOpen) return;
+        // A conversation that is closed has no stream.
+        const closed = await client.agentSessions.get(id, { signal });
+        session.value = closed;
+        entries.value = closed.entries;
       } catch (reason) {
         if (!signal.aborted) error.value = reason;
       }
     },
     [id],
   );
-  return { entries: entries.value, draft: draft.value, error: error.value };
+  return { session: session.value, entries: entries.value, draft: draft.value, error: error.value };
 }
 
 function Entry({ entry: { role, content, createdAt } }: { readonly entry: AgentEntry }) {

@@ -41,7 +41,7 @@ function AgentList() {
         client.agentSessions.list({ order: 'desc', limit: PAGE_ITEMS, after, signal })
       }
       inputs={[]}
-      everyMs={3000}
+      renewal={{ follows: ['agent-session'] }}
       empty={
         <Empty title="There are no conversations">
           Begin one: <code>troupe agent new</code>

@@ -47,7 +47,7 @@ export function Audit() {
         })
       }
       inputs={[userId, action, target]}
-      everyMs={5000}
+      renewal={{ everyMs: 5000 }}
       filters={
         <>
           <TextFilter name="user" label="Who" />

@@ -19,13 +19,15 @@ export interface MeasuredKernel extends KernelUsage {
   readonly cpu: number | undefined;
 }
 
-/** Returns the kernels with the processor time that each used lately. */
-export function useKernels(everyMs = EVERY_MS) {
+/** Returns kernels with the processor time that each used lately, the one with the most memory first. */
+export function useKernels(choice: { readonly sessionId?: string; readonly limit?: number } = {}) {
   const before = useRef<KernelList | undefined>(undefined);
   const measured = useRef<readonly MeasuredKernel[]>([]);
-  const kernels = useData((client, signal) => client.kernels({ signal }), [], { everyMs });
+  const kernels = useData((client, signal) => client.kernels({ ...choice, signal }), [choice], {
+    everyMs: EVERY_MS,
+  });
   const list = kernels.value;
-  if (list !== undefined && list !== before.current) {
+  if (list !== undefined && list.sampledAt !== before.current?.sampledAt) {
     measured.current = list.items.map((kernel) => ({ ...kernel, cpu: cpuOf(kernel, list, before.current) }));
     before.current = list;
   }
@@ -47,7 +49,7 @@ function cpuOf(kernel: KernelUsage, now: KernelList, before: KernelList | undefi
 export function Kernels() {
   const client = useClient();
   const kernels = useKernels();
-  const titleOf = useTitles();
+  const titleOf = useTitles((kernels.items ?? []).map(({ sessionId }) => sessionId));
   const byCpu = place.value.filters.order === 'cpu';
   const items = (kernels.items ?? []).toSorted((a, b) =>
     byCpu ? (b.cpu ?? 0) - (a.cpu ?? 0) : b.memoryBytes - a.memoryBytes,

@@ -2,37 +2,34 @@ import { ActorLink } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Bar } from '../parts/bar.tsx';
 import { Empty, Loading } from '../parts/empty.tsx';
-import { Problem } from '../parts/problem.tsx';
 import { Age } from '../parts/time.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
 import { bytes, clock, count, counted } from '../parts/words.ts';
+import { counts, isTold, refusals } from '../state/changes.ts';
 import { useData } from '../state/data.ts';
-import { useRefusals } from '../state/refusals.ts';
 import { here } from '../state/route.ts';
 import { useTitles } from '../state/titles.ts';
 import { useKernels } from './kernels.tsx';
 import { ServerTiles } from './server-tiles.tsx';
 
-const EVERY_MS = 2000;
 const MAX_LISTED = 6;
 
 /** What happens in the workspace, at a glance: what hangs, what eats memory, and what was refused. */
 export function Overview() {
-  const actors = useData((client, signal) => client.actors({ limit: 1, signal }), [], { everyMs: EVERY_MS });
-  const counts = actors.value?.counts;
+  const present = counts.value;
   return (
     <section class="view">
       <ViewHead title="Overview" />
-      {actors.error !== undefined && <Problem error={actors.error} retry={actors.reload} />}
-      {counts === undefined && actors.error === undefined && <Loading />}
-      {counts?.length === 0 && (
+      {isTold.value === false && <p class="notice">Only owners of the workspace see what its actors do.</p>}
+      {present === undefined && isTold.value !== false && <Loading />}
+      {present?.length === 0 && (
         <Empty title="Nothing runs in this workspace">
           Start something: <code>troupe run analysis.py</code>
         </Empty>
       )}
       <div class="tiles">
-        {[...new Set(counts?.map(({ kind }) => kind))].map((kind) => {
-          const states = (counts ?? []).filter((one) => one.kind === kind);
+        {[...new Set(present?.map(({ kind }) => kind))].map((kind) => {
+          const states = (present ?? []).filter((one) => one.kind === kind);
           const all = states.reduce((sum, one) => sum + one.count, 0);
           return (
             <div class="tile" key={kind}>
@@ -72,14 +69,12 @@ const TITLES: Readonly<Record<string, string>> = {
 };
 
 function RunningRuns() {
-  const titleOf = useTitles();
   const runs = useData(
     (client, signal) => client.runs.list({ status: 'running', limit: MAX_LISTED, signal }),
     [],
-    {
-      everyMs: EVERY_MS,
-    },
+    { follows: ['run'] },
   );
+  const titleOf = useTitles((runs.value?.items ?? []).map(({ sessionId }) => sessionId));
   return (
     <div class="card">
       <h2>
@@ -101,9 +96,9 @@ function RunningRuns() {
 }
 
 function LargestKernels() {
-  const { items, value } = useKernels();
-  const titleOf = useTitles();
-  const largest = (items ?? []).toSorted((a, b) => b.memoryBytes - a.memoryBytes).slice(0, MAX_LISTED);
+  const { items, value } = useKernels({ limit: MAX_LISTED });
+  const largest = items ?? [];
+  const titleOf = useTitles(largest.map(({ sessionId }) => sessionId));
   const limit = value?.memoryLimitBytes ?? largest[0]?.memoryBytes ?? 1;
   return (
     <div class="card">
@@ -128,21 +123,22 @@ function LargestKernels() {
 }
 
 function Refusals() {
-  const refusals = useRefusals();
+  const refused = refusals();
   return (
     <div class="card">
       <h2>
         <a href={here(['streams'], { q: 'refused' })}>Refused since you look</a>
       </h2>
-      {refusals.length === 0 && (
+      {refused.length === 0 && (
         <p class="faint">
           Nothing was refused. What was refused before is with each actor, under “What has happened”.
         </p>
       )}
       <ul class="list">
-        {refusals.slice(0, MAX_LISTED).map(({ key, kind, id, event, title, advice, time }) => (
+        {refused.slice(0, MAX_LISTED).map(({ key, kind, id, event, count: times, title, advice, time }) => (
           <li key={key}>
             <ActorLink kind={kind} id={id} /> <code class="bad">{event}</code>
+            {times > 1 && <span>{count(times)} times</span>}
             <time dateTime={time}>{clock(time)}</time>
             <p class="full">
               {title}
@@ -159,7 +155,7 @@ function FailedRuns() {
   const runs = useData(
     (client, signal) => client.runs.list({ status: 'failed', order: 'desc', limit: MAX_LISTED, signal }),
     [],
-    { everyMs: EVERY_MS },
+    { follows: ['run'] },
   );
   return (
     <div class="card">

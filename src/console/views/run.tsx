@@ -11,14 +11,14 @@ import { Took } from '../parts/took.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
 import { bytes, dateTime, textOf } from '../parts/words.ts';
 import { useClient, useData } from '../state/data.ts';
+import { useChangesOf } from '../state/one-actor.ts';
 import { here } from '../state/route.ts';
-
-const EVERY_MS = 1500;
 
 /** One run: how it goes or ended, and what came out of it. */
 export function RunView({ id }: { readonly id: string }) {
   const client = useClient();
-  const run = useData((_, signal) => client.runs.get(id, { signal }), [id], { everyMs: EVERY_MS });
+  const run = useData((_, signal) => client.runs.get(id, { signal }), [id]);
+  useChangesOf('run', id, run.reload);
   const { value } = run;
   if (value === undefined)
     return (

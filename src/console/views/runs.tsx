@@ -14,7 +14,6 @@ import { here, place } from '../state/route.ts';
 import type { ViewProps } from '../view-props.ts';
 import { RunView } from './run.tsx';
 
-const EVERY_MS = 2000;
 const STATUSES: readonly RunStatus[] = ['running', 'completed', 'failed', 'cancelled'];
 const KINDS = ['notebook', 'agent'] as const;
 
@@ -67,7 +66,7 @@ function RunList() {
         })
       }
       inputs={[status, kind, sessionId, order]}
-      everyMs={EVERY_MS}
+      renewal={{ follows: ['run'] }}
       filters={
         <>
           <ChoiceFilter name="status" label="Status" all="All statuses" choices={STATUSES.map(plainChoice)} />

@@ -1,14 +1,13 @@
-import { useRef } from 'preact/hooks';
+import { useSignal } from '@preact/signals';
 import { ApiError } from '#src/client/api-error.ts';
-import type { ServerState } from '#src/wire/server.ts';
+import type { ServerFacts, ServerLoad } from '#src/wire/server.ts';
 import { Sparkline } from '../parts/sparkline.tsx';
-import { ago, bytes, count, duration } from '../parts/words.ts';
-import { useData } from '../state/data.ts';
+import { ago, bytes, count, counted, duration } from '../parts/words.ts';
+import { useClient, useWhileSeen } from '../state/data.ts';
 import { now } from '../state/visible.ts';
 
-const EVERY_MS = 3000;
 /** An hour of samples. The server keeps none: it measures only while somebody looks. */
-const MAX_SAMPLES = 1200;
+const MAX_SAMPLES = 1800;
 
 interface Sample {
   readonly memory: number;
@@ -19,54 +18,45 @@ interface Sample {
 
 /** The state of the whole server, for tokens that may see it. */
 export function ServerTiles() {
-  const samples = useRef<readonly Sample[]>([]);
-  const before = useRef<ServerState | undefined>(undefined);
-  const server = useData((client, signal) => client.server({ signal }), [], { everyMs: EVERY_MS });
-  const { value } = server;
-  if (value !== undefined && value !== before.current) {
-    samples.current = [...samples.current, sampleOf(value, before.current)].slice(-MAX_SAMPLES);
-    before.current = value;
-  }
-  if (value === undefined)
-    return server.error instanceof ApiError && server.error.status === 403 ? (
+  const { facts, load, samples, isRefused } = useServerLoad();
+  if (isRefused)
+    return (
       <p class="faint">
         The server as a whole is shown to tokens with the scope <code>server:observe</code>.
       </p>
-    ) : null;
-  const { process, store, kernelHost, versions, streams, startedAt, kernels } = value;
-  const last = samples.current.at(-1);
+    );
+  if (facts === undefined || load === undefined) return null;
+  const { versions, startedAt } = facts;
+  const { process, store, kernelHost, streams, kernels } = load;
+  const last = samples.at(-1);
   return (
     <>
       <h2 class="section">The server</h2>
       <div class="tiles">
-        <Tile
-          title="Memory"
-          figure={bytes(process.memoryBytes)}
-          points={samples.current.map(({ memory }) => memory)}
-        >
+        <Tile title="Memory" figure={bytes(process.memoryBytes)} points={samples.map(({ memory }) => memory)}>
           {bytes(process.heapBytes)} of JavaScript
         </Tile>
         <Tile
           title="Processor"
           figure={`${Math.round((last?.cpu ?? 0) * 100)} %`}
-          points={samples.current.map(({ cpu }) => cpu)}
+          points={samples.map(({ cpu }) => cpu)}
         >
           of one, without kernels
         </Tile>
         <Tile
           title="Event loop"
           figure={process.eventLoop.delayP99Ms === null ? '…' : duration(process.eventLoop.delayP99Ms)}
-          points={samples.current.map(({ delay }) => delay)}
+          points={samples.map(({ delay }) => delay)}
         >
           99th percentile of its delay
         </Tile>
         <Tile title="Streams" figure={count(streams)} points={[]}>
-          {count(kernels.length)} kernels, kernel host {kernelHost.state}
+          {counted(kernels.count, 'kernel')} with {bytes(kernels.memoryBytes)}, kernel host {kernelHost.state}
         </Tile>
         <Tile title="Store" figure={bytes(store.usedBytes)} points={[]}>
           {store.isFull
             ? 'The disk is full: nothing new is stored'
-            : `${bytes(store.reusableBytes)} of it free`}
+            : `${bytes(store.reusableBytes)} of it free${store.commitMs === null ? '' : `, a commit takes ${duration(store.commitMs)}`}`}
         </Tile>
         <Tile title="Version" figure={versions.troupe} points={[]}>
           marimo {versions.marimo ?? '…'}, Node {versions.node}, up for{' '}
@@ -77,7 +67,36 @@ export function ServerTiles() {
   );
 }
 
-function sampleOf(state: ServerState, before: ServerState | undefined): Sample {
+interface Watched {
+  readonly facts?: ServerFacts;
+  readonly load?: ServerLoad;
+  readonly samples: readonly Sample[];
+  readonly isRefused?: true;
+}
+
+/** Returns the load of the server since the component is shown. */
+function useServerLoad(): Watched {
+  const client = useClient();
+  const watched = useSignal<Watched>({ samples: [] });
+  useWhileSeen(async (signal) => {
+    let before: ServerLoad | undefined;
+    try {
+      for await (const event of client.followServer({ signal })) {
+        if (event.type === 'server.snapshot') watched.value = { ...watched.peek(), facts: event.data };
+        else if (event.type === 'server.load') {
+          const samples = [...watched.peek().samples, sampleOf(event.data, before)].slice(-MAX_SAMPLES);
+          before = event.data;
+          watched.value = { ...watched.peek(), load: event.data, samples };
+        }
+      }
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 403) watched.value = { samples: [], isRefused: true };
+    }
+  }, []);
+  return watched.value;
+}
+
+function sampleOf(state: ServerLoad, before: ServerLoad | undefined): Sample {
   const seconds =
     before === undefined ? 0 : (Date.parse(state.sampledAt) - Date.parse(before.sampledAt)) / 1000;
   const used = before === undefined ? 0 : state.process.cpuSeconds - before.process.cpuSeconds;

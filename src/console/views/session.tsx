@@ -6,6 +6,7 @@ import { ViewHead } from '../parts/view-head.tsx';
 import { bytes, duration } from '../parts/words.ts';
 import { useClient, useData } from '../state/data.ts';
 import { useNotebook } from '../state/notebook.ts';
+import { useActor } from '../state/one-actor.ts';
 import { here } from '../state/route.ts';
 import { useKernels } from './kernels.tsx';
 import { NotebookCell } from './notebook-cell.tsx';
@@ -15,10 +16,8 @@ export function SessionView({ id }: { readonly id: string }) {
   const client = useClient();
   const { notebook, error } = useNotebook(id);
   const saved = useData((_, signal) => client.notebooks.get(id, { signal }), [id]);
-  const actor = useData((_, signal) => client.actor('notebook-session', id, { signal }), [id], {
-    everyMs: 2000,
-  });
-  const kernel = useKernels().items?.find(({ sessionId }) => sessionId === id);
+  const actor = useActor('notebook-session', id);
+  const [kernel] = useKernels({ sessionId: id }).items ?? [];
   const title = saved.value?.title ?? id;
   const path = actor.value?.path;
   const isAsleep = path === 'dormant';

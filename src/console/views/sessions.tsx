@@ -10,7 +10,6 @@ import { here, place } from '../state/route.ts';
 import type { ViewProps } from '../view-props.ts';
 import { SessionView } from './session.tsx';
 
-const EVERY_MS = 2000;
 const STATUSES = ['open', 'starting', 'ready', 'busy', 'restoring', 'failed', 'closing', 'closed'] as const;
 
 /** The notebook sessions of the workspace, or one of them. */
@@ -54,7 +53,7 @@ function SessionList() {
         })
       }
       inputs={[status, title]}
-      everyMs={EVERY_MS}
+      renewal={{ follows: ['notebook-session'] }}
       filters={
         <>
           <TextFilter name="title" label="A part of a title" />

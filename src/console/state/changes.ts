@@ -1,0 +1,60 @@
+/**
+ * What is known of the workspace's actors: how many are in which state, what they have refused, and of which kinds something
+ * has changed. `workspace-events.ts` keeps it up to date.
+ */
+import { signal } from '@preact/signals';
+import type { ActorPage } from '#src/wire/actor.ts';
+import { place } from './route.ts';
+
+export interface Refusal {
+  readonly key: string;
+  readonly time: string;
+  readonly kind: string;
+  readonly id: string;
+  /** The type of the event. */
+  readonly event: string;
+  readonly code: string;
+  readonly count: number;
+  readonly title: string;
+  readonly advice: string | null;
+}
+
+const MAX_KEPT = 100;
+
+/** Undefined until they were told for the first time. */
+export const counts = signal<ActorPage['counts'] | undefined>(undefined);
+/** Whether changes are told, which they are to owners; undefined until that is known. */
+export const isTold = signal<boolean | undefined>(undefined);
+/** By kind: how often something has changed. */
+const changed = signal<Readonly<Record<string, number>>>({});
+/** How often something may have been missed. */
+const gaps = signal(0);
+/** By workspace, the last first. */
+const refused = signal<Readonly<Record<string, readonly Refusal[]>>>({});
+let refusalCount = 0;
+
+/** Returns a number that grows when actors of these kinds have changed, or may have. */
+export function changesOf(kinds: readonly string[]): number {
+  return kinds.reduce((sum, kind) => sum + (changed.value[kind] ?? 0), gaps.value);
+}
+
+export function noteChanges(kinds: Iterable<string>): void {
+  const next = { ...changed.peek() };
+  for (const kind of kinds) next[kind] = (next[kind] ?? 0) + 1;
+  changed.value = next;
+}
+
+export function noteGap(): void {
+  gaps.value++;
+}
+
+/** Returns what was refused in the workspace since the console was opened, the last first. */
+export function refusals(): readonly Refusal[] {
+  return refused.value[place.value.workspaceId] ?? [];
+}
+
+export function noteRefusal(workspaceId: string, refusal: Omit<Refusal, 'key'>): void {
+  const before = refused.peek()[workspaceId] ?? [];
+  const after = [{ key: String(refusalCount++), ...refusal }, ...before].slice(0, MAX_KEPT);
+  refused.value = { ...refused.peek(), [workspaceId]: after };
+}

@@ -1,0 +1,52 @@
+/** One actor, asked for again when its stream says that it has moved, refused something or left. */
+import { useRef } from 'preact/hooks';
+import { ApiError } from '#src/client/api-error.ts';
+import type { ActorDetail } from '#src/wire/actor.ts';
+import { type Data, UNTOLD_EVERY_MS, useClient, useData, useWhileSeen } from './data.ts';
+
+const MIN_GAP_MS = 250;
+
+/** Returns the actor as it is now, for as long as the component is shown. */
+export function useActor(kind: string, id: string): Data<ActorDetail> {
+  const actor = useData((client, signal) => client.actor(kind, id, { signal }), [kind, id]);
+  useChangesOf(kind, id, actor.reload);
+  return actor;
+}
+
+/**
+ * Calls `onChange` when something has happened to the actor, or may have. Only owners are told of that; for others it is
+ * called at intervals.
+ */
+export function useChangesOf(kind: string, id: string, onChange: () => void): void {
+  const client = useClient();
+  const latest = useRef(onChange);
+  latest.current = onChange;
+  useWhileSeen(
+    async (gone) => {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      gone.addEventListener('abort', () => clearTimeout(timer));
+      let isFirst = true;
+      try {
+        for await (const event of client.followActors({ kind, id, signal: gone })) {
+          if (event.type === 'actors.replayed' || event.type === 'actors.resync-required') continue;
+          // It was loaded when the component appeared.
+          const isKnown = event.type === 'actors.snapshot' && (isFirst || event.resumed === true);
+          isFirst = false;
+          if (isKnown) continue;
+          timer ??= setTimeout(() => {
+            timer = undefined;
+            latest.current();
+          }, MIN_GAP_MS);
+        }
+      } catch (error) {
+        if (gone.aborted || !(error instanceof ApiError) || error.status !== 403) throw error;
+        const ask = () => {
+          latest.current();
+          timer = setTimeout(ask, UNTOLD_EVERY_MS);
+        };
+        timer = setTimeout(ask, UNTOLD_EVERY_MS);
+      }
+    },
+    [kind, id],
+  );
+}

@@ -1,0 +1,82 @@
+/** One stream about the workspace, for all that is shown of it: counts, refusals, and of which kinds something has changed. */
+import { useEffect } from 'preact/hooks';
+import { ApiError } from '#src/client/api-error.ts';
+import type { Client } from '#src/client/client.ts';
+import { counts, isTold, noteChanges, noteGap, noteRefusal } from './changes.ts';
+import { place } from './route.ts';
+import { isVisible } from './visible.ts';
+
+/** What changes lead to, such as loading a list again, happens at most this often. */
+const MIN_GAP_MS = 2_000;
+/** The stream goes on from one view to the next. */
+const LINGER_MS = 200;
+
+let users = 0;
+let followed: { readonly workspaceId: string; readonly gone: AbortController } | undefined;
+
+/** Follows the workspace while the component is shown and somebody looks; not at all unless `isNeeded`. */
+export function useWorkspaceEvents(client: Client, isNeeded: boolean): void {
+  const { workspaceId } = place.value;
+  const isSeen = isVisible.value;
+  useEffect(() => {
+    if (!isNeeded || !isSeen) return;
+    users++;
+    if (followed?.workspaceId !== workspaceId) {
+      followed?.gone.abort();
+      followed = { workspaceId, gone: new AbortController() };
+      void follow(client, workspaceId, followed.gone.signal);
+    }
+    return () => {
+      users--;
+      setTimeout(() => {
+        if (users > 0) return;
+        followed?.gone.abort();
+        followed = undefined;
+      }, LINGER_MS);
+    };
+  }, [isNeeded, isSeen, workspaceId]);
+}
+
+async function follow(client: Client, workspaceId: string, gone: AbortSignal): Promise<void> {
+  counts.value = undefined;
+  const noteKinds = spaced(gone, noteChanges);
+  let isFirst = true;
+  try {
+    for await (const event of client.followActors({ moves: false, signal: gone })) {
+      if (event.type === 'actors.snapshot') {
+        isTold.value = true;
+        counts.value = event.data.counts;
+        // What is shown was loaded when the stream began.
+        if (!isFirst && event.resumed !== true) noteGap();
+        isFirst = false;
+      } else if (event.type === 'actors.counts') {
+        counts.value = event.data.counts;
+        noteKinds(event.data.moved);
+      } else if (event.type === 'actor.refused') {
+        noteRefusal(workspaceId, { time: event.time, ...event.data });
+      }
+    }
+  } catch (error) {
+    if (!gone.aborted && error instanceof ApiError && error.status === 403) isTold.value = false;
+  }
+}
+
+/** Returns what collects kinds and calls `note` with them: with the first at once, with what follows after the gap. */
+function spaced(gone: AbortSignal, note: (kinds: Iterable<string>) => void) {
+  const collected = new Set<string>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let notedAtMs = Number.NEGATIVE_INFINITY;
+  gone.addEventListener('abort', () => clearTimeout(timer));
+  return (kinds: readonly string[]): void => {
+    for (const kind of kinds) collected.add(kind);
+    timer ??= setTimeout(
+      () => {
+        timer = undefined;
+        notedAtMs = performance.now();
+        note(collected);
+        collected.clear();
+      },
+      Math.max(0, notedAtMs + MIN_GAP_MS - performance.now()),
+    );
+  };
+}

@@ -1,0 +1,41 @@
+import { ActorLink } from '../parts/actor-link.tsx';
+import { Badge } from '../parts/badge.tsx';
+import { Loading } from '../parts/empty.tsx';
+import { Problem } from '../parts/problem.tsx';
+import { type Column, Rows } from '../parts/rows.tsx';
+import { Age } from '../parts/time.tsx';
+import { count } from '../parts/words.ts';
+import { type TreeNode, useActorTree } from '../state/actor-tree.ts';
+
+const COLUMNS: readonly Column<TreeNode>[] = [
+  {
+    title: 'Actor',
+    class: 'grow',
+    cell: ({ actor: { kind, id }, depth }) => (
+      <span class={`within within-${depth}`}>
+        <ActorLink kind={kind} id={id} />
+      </span>
+    ),
+  },
+  { title: 'State', class: 'state', cell: ({ actor: { path } }) => <Badge state={path} /> },
+  { title: 'For', class: 'number', cell: ({ actor: { since } }) => <Age since={since} /> },
+];
+
+/** The actors that mention `q` by what they belong to. */
+export function ActorTreeRows({ q }: { readonly q: string }) {
+  const { value, error, reload } = useActorTree(q);
+  if (value === undefined)
+    return error === undefined ? <Loading /> : <Problem error={error} retry={reload} />;
+  return (
+    <>
+      {error !== undefined && <Problem error={error} retry={reload} />}
+      {value.isCut && (
+        <p class="notice">
+          Only {count(value.nodes.length)} actors are shown. Search for a part of an id to see those that have
+          to do with it.
+        </p>
+      )}
+      <Rows label="Actors by what they belong to" columns={COLUMNS} items={value.nodes} />
+    </>
+  );
+}
