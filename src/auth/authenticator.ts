@@ -62,6 +62,7 @@ export class Authenticator implements Auth {
     if (token === undefined) throw unauthenticated();
     const { tokenId, record } = this.#validToken(tokenHash(token));
     const { userId, scopes, workspaceId } = record;
+    this.onExpiring(expiryOf(record));
     return { tokenId, userId: userId as UserId, scopes, isBound: workspaceId !== null };
   }
 

@@ -106,6 +106,25 @@ test('a token expires at its time, also for a caller who was let in before', asy
   assert.equal(enter(secret.reveal()), caller);
 });
 
+test('the holder of a token without a workspace may go on until it expires or is revoked', async (t) => {
+  const { tokens, owner, clock, authenticator } = await openIdentity(t);
+  const expiresAt = '2030-01-01T01:00:00.000Z';
+  const create = (name: string) => tokens.create(owner, { name, scopes: ['server:observe'], expiresAt });
+  const [short, revoked] = [create('short'), create('revoked')];
+  const told: number[] = [];
+  authenticator.onExpiring = (ms) => told.push(ms);
+  const [first, second] = [short, revoked].map(({ secret }) =>
+    authenticator.identify(`Bearer ${secret.reveal()}`),
+  );
+  const mayGoOn = () => [first, second].map((holder) => authenticator.createRevalidator()(holder));
+  assert.deepEqual(told, [Date.parse(expiresAt), Date.parse(expiresAt)]);
+  assert.deepEqual(mayGoOn(), [true, true]);
+  tokens.revoke(owner, revoked.token.id);
+  assert.deepEqual(mayGoOn(), [true, false]);
+  clock.ms = Date.parse(expiresAt);
+  assert.deepEqual(mayGoOn(), [false, false]);
+});
+
 test('revocation acts on the next request, before anything is flushed', async (t) => {
   const { tokens, owner, join, enter, authenticator } = await openIdentity(t);
   const { token, secret, principal } = join('ada', 'editor');
