@@ -68,6 +68,9 @@ export type SessionEvent =
   | { type: 'suspend'; failure: Failure }
   | { type: 'hibernate'; reason: 'idle' | 'hibernated' }
   | { type: 'restored' }
+  /** Packages are being installed before the kernel can be forked, which may take minutes; or they have been. */
+  | { type: 'kernel.installing' }
+  | { type: 'kernel.installed' }
   | { type: 'kernel.ready'; phases: Readonly<Record<string, number>> }
   | { type: 'kernel.done'; workId: string; status: TerminalStatus; failure: Failure | null }
   | KernelExited;
@@ -121,6 +124,7 @@ export const notebookSessionSetup = setup({
   actors: { kernel: fromCallback<DriverCommand, SessionContext>(unprovided('kernel')) },
   delays: {
     startDeadline: 60_000,
+    installDeadline: 20 * 60_000,
     cancelGrace: 3_000,
     killDeadline: 5_000,
     closeDeadline: 3_000,
@@ -174,6 +178,11 @@ export const notebookSessionSetup = setup({
   },
 });
 
+const FAIL_LATE = {
+  target: '#notebookSession.failed',
+  actions: { type: 'noteFailure', params: TIMED_OUT },
+} as const;
+
 /** `starting` and `restoring`: the kernel becomes ready in time, or the session fails. */
 export const UNTIL_READY = notebookSessionSetup.createStateConfig({
   tags: 'passing',
@@ -183,11 +192,10 @@ export const UNTIL_READY = notebookSessionSetup.createStateConfig({
       actions: { type: 'noteReady', params: ({ event }) => event.phases },
     },
   },
-  after: {
-    startDeadline: {
-      target: '#notebookSession.failed',
-      actions: { type: 'noteFailure', params: TIMED_OUT },
-    },
+  initial: 'forking',
+  states: {
+    forking: { on: { 'kernel.installing': 'installing' }, after: { startDeadline: FAIL_LATE } },
+    installing: { on: { 'kernel.installed': 'forking' }, after: { installDeadline: FAIL_LATE } },
   },
 });
 

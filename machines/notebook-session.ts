@@ -14,6 +14,7 @@
  * S4 closed stays closed until `open`: a session's id is its notebook's, so it can be opened again.
  * S5 a kernel that is being killed gets no more work: `killing` is left by its exit, never by its last message.
  * S6 once `closing`, a session closes, whatever becomes of its kernel.
+ * S7 `starting` and `restoring` are `forking`, or `installing` packages, which may take longer than a fork.
  * Stored: value and context. A stored `live` claims a kernel that died with the server: `restored` starts another.
  */
 import type { SnapshotFrom } from 'xstate';

@@ -5,7 +5,7 @@ import { openAgents } from './agent/open-agents.ts';
 import { mountRoutes } from './app/mount-routes.ts';
 import { openFiles } from './app/open-files.ts';
 import { openLocalModel } from './app/open-local-model.ts';
-import { NOTEBOOK, openNotebooks } from './app/open-notebooks.ts';
+import { NOTEBOOK, type NotebookPlane, openNotebooks } from './app/open-notebooks.ts';
 import { openOperations } from './app/open-operations.ts';
 import { openPackages } from './app/open-packages.ts';
 import { openStorage } from './app/open-storage.ts';
@@ -138,12 +138,24 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const environments = new Environments(actors, store);
   const vault = new SecretStore(store, () => datasources.keys.ring);
   const shared = { store, runtime: actors, runs, environments: environments.actors, log, metrics };
-  const notebooks = openNotebooks(
+  const packages = openPackages(
+    {
+      config,
+      log,
+      prerequisites,
+      ownPorts,
+      store,
+      openSessions: (workspaceId) => notebooks.sessionsWithKernels(workspaceId),
+    },
+    stack,
+  );
+  const notebooks: NotebookPlane = openNotebooks(
     {
       ...shared,
       config,
       prerequisites,
-      kernels: openPackages({ config, log, prerequisites, ownPorts }, stack),
+      kernels: packages.kernels,
+      packages: packages.workspaces,
       members: identity.members,
       queries: datasources.queries,
       vault,
@@ -255,6 +267,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
         datasources,
         readiness,
         files,
+        packages: packages.workspaces,
         maxFileBytes: config.maxFileMb * MIB,
         storedUsage: new StoredUsageCounter(store),
         observation: operations.observation,

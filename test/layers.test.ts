@@ -42,7 +42,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     values: ['src/core', 'src/tracing', 'machines', 'storage', 'src/sessions'],
     types: ['src/actors', 'src/events', 'src/metrics', 'src/runs', 'src/wire'],
   },
-  'src/packages': { values: ['src/kernel'], types: ['src/core'] },
+  'src/packages': { values: ['src/core', 'src/kernel', 'storage'], types: ['src/wire'] },
   'src/files': { values: ['src/core'], types: ['src/wire'] },
   'src/datasource': { values: ['src/core', 'storage'], types: ['src/audit', 'src/metrics', 'src/tracing'] },
   'src/http': {
@@ -58,6 +58,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/runs',
       'src/agent',
       'src/datasource',
+      'src/packages',
     ],
   },
   // Runs in browsers, and asks the server as any client does.

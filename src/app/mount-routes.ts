@@ -43,6 +43,7 @@ import { notebookSecretRoutes } from '#src/http/routes/notebook-secrets.ts';
 import { notebookSessionRoutes } from '#src/http/routes/notebook-sessions.ts';
 import { notebookRoutes } from '#src/http/routes/notebooks.ts';
 import { withOpenApi } from '#src/http/routes/openapi.ts';
+import { packageRoutes } from '#src/http/routes/packages.ts';
 import { runAssetRoutes } from '#src/http/routes/run-assets.ts';
 import { RunWaiting } from '#src/http/routes/run-waiting.ts';
 import { runRoutes } from '#src/http/routes/runs.ts';
@@ -50,6 +51,7 @@ import { type ServerObservation, serverRoutes } from '#src/http/routes/server.ts
 import { usageRoutes } from '#src/http/routes/usage.ts';
 import { workspaceListRoutes } from '#src/http/routes/workspace-lists.ts';
 import { workspaceRoutes } from '#src/http/routes/workspaces.ts';
+import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { Environments } from '#src/sessions/environments.ts';
@@ -71,6 +73,7 @@ export interface Planes {
   readonly datasources: DatasourcePlane;
   readonly files: WorkspaceFiles;
   readonly maxFileBytes: number;
+  readonly packages: WorkspacePackages;
   readonly storedUsage: StoredUsageCounter;
   readonly readiness: () => Readiness;
   readonly observation: ServerObservation;
@@ -92,6 +95,7 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...notebookSecretRoutes(notebooks.secrets),
     ...notebookFileRoutes({ files, frontEnd, publicUrl: planes.publicUrl }),
     ...fileRoutes(planes.files, planes.maxFileBytes),
+    ...packageRoutes(planes.packages, (context, changes) => audit.noteAll(context, changes)),
     ...frontEndRoutes(frontEnd),
     ...executionEnvironmentRoutes(planes.environments),
     ...notebookSessionRoutes(sessions, (workspaceId) => planes.files.quota.admitSession(workspaceId)),

@@ -27,6 +27,7 @@ import { NotebooksForAgents } from '#src/notebook/notebooks-for-agents.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { SessionWork } from '#src/notebook/work/session-work.ts';
 import { adviceOnMissingModule } from '#src/packages/missing-module.ts';
+import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import type { Prerequisites } from '#src/prerequisites.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
@@ -46,6 +47,8 @@ export interface NotebookPlaneOptions {
   readonly prerequisites: Prerequisites;
   /** Starts kernels with the packages that notebooks ask for. */
   readonly kernels: Kernels;
+  /** The packages that all notebooks of a workspace have. */
+  readonly packages: WorkspacePackages;
   readonly members: Members;
   /** Runs the statements of notebook code. */
   readonly queries: Queries;
@@ -68,7 +71,7 @@ export type NotebookPlane = ReturnType<typeof openNotebooks>;
 
 /** Opens the plane; `stack` takes ownership of what has to be closed. */
 export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposableStack) {
-  const { config, log, store, runtime, environments, runs, members, queries, makeStream } = options;
+  const { config, log, store, runtime, environments, runs, members, queries, makeStream, packages } = options;
   const { directory, host } = options.prerequisites;
   const syntax = stack.use(new SyntaxJudge(host));
   const notebooks: SavedNotebooks = new SavedNotebooks({
@@ -90,6 +93,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     runs,
     liveNotebooks,
     kernels: options.kernels,
+    requirementsOf: (workspaceId) => packages.requirementsOf(workspaceId),
     secretsOf: (workspaceId, id) => secrets.open(workspaceId, id),
     workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
     log,
@@ -144,6 +148,11 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       actors,
       titleOf: (workspaceId, notebookId) => notebooks.title(workspaceId, notebookId),
     }),
+    /** Returns the sessions of a workspace whose kernel has a process. */
+    sessionsWithKernels: (workspaceId: WorkspaceId) =>
+      [...liveNotebooks.all()]
+        .filter((live) => live.workspaceId === workspaceId && live.kernel?.pid != null)
+        .map(({ sessionId }) => sessionId),
     /** Yields the kernels that have a process. */
     *kernels() {
       for (const { workspaceId, sessionId, kernel } of liveNotebooks.all()) {
@@ -158,8 +167,12 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       work,
       liveNotebooks,
       runs,
-      hint: (type, text) =>
-        limitBehindError(type, text, host.limits) || adviceOnMissingModule(type, text, config.packages),
+      hint: (workspaceId, type, text) =>
+        limitBehindError(type, text, host.limits) ||
+        adviceOnMissingModule(type, text, {
+          mayInstall: config.packages,
+          has: (name) => packages.has(workspaceId, name),
+        }),
     }),
     files: new NotebookFiles(store, notebooks, {
       isUp: () => host.state === 'up',

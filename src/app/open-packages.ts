@@ -1,4 +1,4 @@
-/** Opens what gives notebooks the packages that they ask for, and returns what starts their kernels. */
+/** Opens what gives notebooks the packages that they and their workspaces ask for. */
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Log } from '#src/core/log.ts';
@@ -7,20 +7,21 @@ import { IndexProxy } from '#src/packages/index-proxy.ts';
 import { KernelsWithPackages } from '#src/packages/kernels-with-packages.ts';
 import { PackageInstaller } from '#src/packages/package-installer.ts';
 import { PackageSets } from '#src/packages/package-sets.ts';
+import { WorkspacePackages, type WorkspacePackagesOptions } from '#src/packages/workspace-packages.ts';
 import type { Prerequisites } from '#src/prerequisites.ts';
 
-interface PackagesOptions {
+interface PackagesOptions extends Pick<WorkspacePackagesOptions, 'store' | 'openSessions'> {
   readonly config: Config;
   readonly log: Log;
   readonly prerequisites: Prerequisites;
   readonly ownPorts: () => readonly number[];
 }
 
-/** Returns what starts kernels with their packages; `stack` takes ownership of what has to be closed. */
+/** Returns what starts kernels with their packages, and those of workspaces; `stack` takes ownership of what has to be closed. */
 export function openPackages(
-  { config, log, prerequisites, ownPorts }: PackagesOptions,
+  { config, log, prerequisites, ownPorts, store, openSessions }: PackagesOptions,
   stack: AsyncDisposableStack,
-): KernelsWithPackages {
+): { readonly kernels: KernelsWithPackages; readonly workspaces: WorkspacePackages } {
   const { host, plainHost, directory } = prerequisites;
   stack.use(plainHost);
   const egress = createEgress({
@@ -43,7 +44,10 @@ export function openPackages(
         log,
       })
     : undefined;
-  return new KernelsWithPackages({ host, plainHost: () => plainHost.ready(), sets, log });
+  return {
+    kernels: new KernelsWithPackages({ host, plainHost: () => plainHost.ready(), sets, log }),
+    workspaces: new WorkspacePackages({ store, sets, openSessions }),
+  };
 }
 
 /** The operator has named the index, so it may be reached wherever it is; all else as the egress rules say. */

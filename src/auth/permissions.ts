@@ -13,6 +13,8 @@ const PERMISSIONS = {
   'notebook.delete': { role: 'editor', scopes: RUNTIME },
   'file.read': { role: 'viewer', scopes: RUNTIME },
   'file.write': { role: 'editor', scopes: RUNTIME },
+  'package.read': { role: 'viewer', scopes: RUNTIME },
+  'package.write': { role: 'editor', scopes: RUNTIME },
   'environment.read': { role: 'viewer', scopes: RUNTIME },
   'environment.write': { role: 'editor', scopes: RUNTIME },
   'session.read': { role: 'viewer', scopes: RUNTIME },

@@ -25,6 +25,7 @@ import { keys } from './commands/keys.ts';
 import { members } from './commands/members.ts';
 import { models } from './commands/models.ts';
 import { notebooks } from './commands/notebooks.ts';
+import { packages } from './commands/packages.ts';
 import { run } from './commands/run.ts';
 import { runs } from './commands/runs.ts';
 import { serve } from './commands/serve.ts';
@@ -44,6 +45,7 @@ const GROUPS: readonly CommandGroup[] = [
   run,
   notebooks,
   files,
+  packages,
   environments,
   sessions,
   runs,

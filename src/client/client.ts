@@ -13,6 +13,7 @@ import { models } from './models.ts';
 import { notebookSessions } from './notebook-sessions.ts';
 import { notebooks } from './notebooks.ts';
 import { operations } from './operations.ts';
+import { packages } from './packages.ts';
 import { runs } from './runs.ts';
 
 /** Returns a client of one server, for one caller in one workspace. It needs no closing. */
@@ -23,6 +24,7 @@ export function createClient(options: ClientOptions) {
     ...operations(connection),
     notebooks: notebooks(connection),
     files: files(connection),
+    packages: packages(connection),
     executionEnvironments: executionEnvironments(connection),
     notebookSessions: notebookSessions(connection),
     executions: executions(connection),

@@ -1,11 +1,14 @@
 import type { EventTicket } from '#src/wire/event-ticket.ts';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
 import type { NotebookSessionFilters, NotebookSessionSummary } from '#src/wire/finding.ts';
-import type { NotebookSession, OpenNotebookSession } from '#src/wire/session.ts';
+import type { NotebookSession, OpenNotebookSession, Startup } from '#src/wire/session.ts';
 import type { Page } from '#src/wire/shape.ts';
 import { type Connection, type PostOptions, path, type RequestOptions } from './connection.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
 import { eachItem, type PageOptions } from './paging.ts';
+
+/** Hears what the start of a kernel waits for. */
+type StartupListener = (startup: Startup) => void;
 
 /** Notebook sessions: notebooks that are open, with a kernel. */
 export function notebookSessions(connection: Connection) {
@@ -71,9 +74,19 @@ export function notebookSessions(connection: Connection) {
       }),
     /** Yields the current state as events and then live events, across reconnects, until the session closes. */
     follow,
-    /** Resolves with the session as soon as it is `ready`, `failed` or `closed`. */
-    async waitUntilReady(sessionId: string, options: RequestOptions = {}): Promise<NotebookSession> {
+    /** Resolves with the session as soon as it is `ready`, `failed` or `closed`; `startup` hears what it waits for until then. */
+    async waitUntilReady(
+      sessionId: string,
+      { startup, ...options }: RequestOptions & { readonly startup?: StartupListener } = {},
+    ): Promise<NotebookSession> {
+      let told: Startup | null = null;
+      const tell = (now: Startup | null) => {
+        if (now !== null && now.text !== told?.text) startup?.(now);
+        told = now;
+      };
       for await (const event of follow(sessionId, options)) {
+        if (event.type === 'session.startup') tell(event.data);
+        else if (event.type === 'session.snapshot') tell(event.data.startup);
         const status =
           event.type === 'session.status' || event.type === 'session.snapshot' ? event.data.status : '';
         if (status === 'ready' || status === 'failed') break;

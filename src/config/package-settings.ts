@@ -8,14 +8,14 @@ export const PACKAGE_SETTINGS = {
     kind: boolean,
     default: 'true',
     description:
-      'Whether the packages that a notebook asks for in its script metadata (PEP 723) are installed when it is opened. Without, notebooks have the packages of the Python environment of kernels only.',
+      'Whether the packages are installed that a notebook asks for in its script metadata (PEP 723), and those that are added to a workspace. Without, notebooks have the packages of the Python environment of kernels only.',
   }),
   packageIndex: setting({
     env: 'TROUPE_PACKAGE_INDEX',
     kind: httpUrl,
     default: 'https://pypi.org/simple',
     description:
-      'The index from which packages are installed (PEP 503). It and the files that it names are reached as far as the egress rules allow.',
+      'The index from which packages are installed (PEP 503). It and the files that it names are reached as far as the egress rules allow. One that asks for a password is not supported: let a mirror that knows it, such as devpi, stand in front of it.',
   }),
   packagesMaxMb: setting({
     env: 'TROUPE_PACKAGES_MAX_MB',

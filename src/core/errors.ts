@@ -106,6 +106,9 @@ const ENTRIES = {
   },
   datasource_changed: { status: 409, title: 'Another request changed the datasource meanwhile' },
   already_exists: { status: 409, title: 'A datasource or a member with this name already exists' },
+  packages_disabled: { status: 409, title: 'This server installs no packages' },
+  packages_not_installed: { status: 409, title: 'The packages could not be installed' },
+  installation_in_progress: { status: 409, title: 'Packages are being installed in this workspace' },
   unwritable_notebook: { status: 409, title: 'The notebook cannot be written in this format' },
   workspace_in_use: {
     status: 409,

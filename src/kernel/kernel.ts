@@ -18,6 +18,8 @@ export interface KernelLaunch {
   readonly appOptions: Readonly<Record<string, unknown>>;
   /** The header of the notebook's file, which may say what packages it needs (PEP 723). */
   readonly script?: string | undefined;
+  /** What the workspace asks for in addition (PEP 508). */
+  readonly requirements?: readonly string[];
   /** A folder of packages that win over those of the Python environment. */
   readonly packages?: string;
   readonly uiValues?: Readonly<Record<string, unknown>>;
@@ -34,6 +36,10 @@ export interface LaunchPhases {
 
 /** Where one kernel reports. Nothing is called before `startKernel` has returned, nothing after `exited`. */
 export interface KernelSink {
+  /**
+   * Called while packages are installed before the process is forked, with what is being done; with null when that is over.
+   */
+  installing?(step: string | null): void;
   /** Called at most once, after the messages of the opening: the notebook is open, nothing has run. */
   ready(info: { readonly phases: LaunchPhases; readonly done: BridgeDone; readonly pid: number }): void;
   /** The messages of one read of the socket, in order. */

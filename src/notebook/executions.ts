@@ -30,8 +30,8 @@ export interface ExecutionsOptions {
   readonly work: SessionWork;
   readonly liveNotebooks: LiveNotebooks;
   readonly runs: RunRepository;
-  /** Says in a run's error which limit of the kernel has ended it. */
-  readonly hint: ErrorHint;
+  /** Says in a run's error which limit of the kernel has ended it, or what the workspace lacks. */
+  readonly hint: (workspaceId: WorkspaceId, ...error: Parameters<ErrorHint>) => string;
 }
 
 /** Executions: a request becomes a durable run of the session's kernel. */
@@ -95,7 +95,7 @@ export class Executions {
       live,
       runs,
       store,
-      hint,
+      hint: (...error) => hint(workspaceId, ...error),
     });
     work.start(session, { kind: 'run', id: runId }, edits, plan);
     return { runId, sessionId, status: 'running' };

@@ -66,6 +66,12 @@ export function kernelDriver(ports: KernelDriverPorts) {
 
     const kernel = logging(() =>
       ports.kernels.startKernel(ports.launchOf(input, live), {
+        installing: (step) => {
+          const wasInstalling = live.startup !== null;
+          live.tellStartup(step === null ? null : { phase: 'packages', text: step });
+          if (step === null && wasInstalling) report({ type: 'kernel.installed' });
+          else if (step !== null && !wasInstalling) report({ type: 'kernel.installing' });
+        },
         ready: ({ phases, done }) =>
           orKill(() => {
             faultPoint('kernel.ready');

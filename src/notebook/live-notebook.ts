@@ -9,6 +9,7 @@ import type { SessionStream } from '#src/events/session-stream.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
 import type { Envelope } from '#src/wire/events.ts';
+import type { Startup } from '#src/wire/session.ts';
 import { type NotebookEvent, registeredEvent, replayOf, variablesEvent } from './cell-events.ts';
 import { CellFeed } from './cell-feed.ts';
 import { type CellConfig, configOf, type NotebookDocument, withConfig } from './document.ts';
@@ -51,6 +52,7 @@ export class LiveNotebook {
   #isPressed = false;
   #mayPause = true;
   #usedAtMs = performance.now();
+  #startup: Startup | null = null;
 
   constructor(options: LiveNotebookOptions) {
     this.workspaceId = options.workspaceId;
@@ -95,6 +97,15 @@ export class LiveNotebook {
     this.#usedAtMs = performance.now();
   }
 
+  /** What the start of the kernel waits for; null when there is nothing to say. `tellStartup` also tells subscribers. */
+  get startup(): Startup | null {
+    return this.#startup;
+  }
+  tellStartup(startup: Startup | null): void {
+    this.#startup = startup;
+    if (startup !== null) this.#publish({ type: 'session.startup', data: startup });
+  }
+
   attachKernel(kernel: Kernel): void {
     this.#kernel = kernel;
   }
@@ -103,6 +114,7 @@ export class LiveNotebook {
   detachKernel(kernel: Kernel): void {
     if (this.#kernel !== kernel) return;
     this.#kernel = undefined;
+    this.#startup = null;
     this.work.leave();
     this.#rest();
     this.view.kernelLost();

@@ -29,6 +29,8 @@ export interface SessionActorsOptions {
   readonly liveNotebooks: LiveNotebooks;
   readonly places: NotebookSessionPlaces;
   readonly kernels: Kernels;
+  /** Returns what a workspace asks for in addition to its notebooks (PEP 508). */
+  readonly requirementsOf: (workspaceId: WorkspaceId) => readonly string[];
   /** Returns the secret variables of a notebook. */
   readonly secretsOf: (workspaceId: WorkspaceId, notebookId: string) => Readonly<Record<string, string>>;
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
@@ -111,6 +113,7 @@ export class SessionActors {
       cells: live.launchCells(),
       appOptions: serialization.app.options,
       script: headerOf(serialization.app.options),
+      requirements: this.#options.requirementsOf(workspaceId),
       uiValues: serialization.ui_values,
     };
   }

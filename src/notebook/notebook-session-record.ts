@@ -8,6 +8,7 @@ import {
 } from '#machines/notebook-session.ts';
 import type { Peek } from '#src/actors/actor-definition.ts';
 import type { Failure } from '#src/core/errors.ts';
+import type { Startup } from '#src/wire/session.ts';
 import { configOf } from './document.ts';
 import { type ShownStatus, shownStatus, type ViewCell } from './view.ts';
 
@@ -18,6 +19,8 @@ export interface NotebookSessionRecord {
   readonly mode: SessionMode;
   readonly arguments: readonly string[];
   readonly status: SessionStatus;
+  /** What the start of the kernel waits for; null when there is nothing to say. */
+  readonly startup: Startup | null;
   /** Milliseconds of each step of the last kernel start. */
   readonly phases: Readonly<Record<string, number>>;
   readonly currentRunId: string | null;
@@ -50,10 +53,16 @@ export function statusOf({ snapshot }: SessionPeek): SessionStatus {
   return status;
 }
 
+/** What a session shows of its notebook. */
+interface Shown {
+  readonly view: { readonly cells: readonly ViewCell[] };
+  readonly startup: Startup | null;
+}
+
 export function sessionRecord(
   sessionId: string,
   peek: SessionPeek,
-  cells: readonly ViewCell[],
+  { view: { cells }, startup }: Shown,
   kernelFacts: Readonly<Record<string, unknown>>,
 ): NotebookSessionRecord {
   const { context } = peek.snapshot;
@@ -68,6 +77,7 @@ export function sessionRecord(
     mode: context.mode,
     arguments: context.arguments ?? [],
     status,
+    startup,
     phases: context.phases,
     currentRunId: context.work?.kind === 'run' && !wasLost ? context.work.id : null,
     cells: cells.map((cell) => ({

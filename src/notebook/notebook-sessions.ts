@@ -202,8 +202,9 @@ export class NotebookSessions {
   #record(session: ActorId): NotebookSessionRecord {
     const { liveNotebooks, notebooks, kernelFacts } = this.#options;
     const { workspaceId, id } = session;
-    const view = liveNotebooks.peek(session)?.view ?? new NotebookView(notebooks.cells(workspaceId, id));
-    return sessionRecord(id, this.#peek(session), view.cells, kernelFacts());
+    const saved = () => ({ view: new NotebookView(notebooks.cells(workspaceId, id)), startup: null });
+    const shown = liveNotebooks.peek(session) ?? saved();
+    return sessionRecord(id, this.#peek(session), shown, kernelFacts());
   }
 
   #replay(session: ActorId): Envelope[] {

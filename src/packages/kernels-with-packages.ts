@@ -6,6 +6,7 @@
 import type { Log } from '#src/core/log.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
 import { PackageFailure } from './package-failure.ts';
+import type { PackageWishes } from './package-installer.ts';
 import type { PackageSet, PackageSets } from './package-sets.ts';
 import { WaitingKernel } from './waiting-kernel.ts';
 
@@ -31,15 +32,25 @@ export class KernelsWithPackages implements KernelStarter {
 
   startKernel(launch: KernelLaunch, sink: KernelSink): Kernel {
     const { host, sets } = this.#options;
-    const { script = '' } = launch;
-    if (sets === undefined || !script.includes('# /// script')) return host.startKernel(launch, sink);
-    return new WaitingKernel(launch.id, sink, (own) => this.#start(launch, own, sets, script));
+    const { script = '', requirements: workspace = [] } = launch;
+    const asksForNone = workspace.length === 0 && !script.includes('# /// script');
+    if (sets === undefined || asksForNone) return host.startKernel(launch, sink);
+    return new WaitingKernel(launch.id, sink, (own) => this.#start(launch, own, sets, { script, workspace }));
   }
 
-  async #start(launch: KernelLaunch, sink: KernelSink, sets: PackageSets, script: string): Promise<Kernel> {
+  async #start(
+    launch: KernelLaunch,
+    sink: KernelSink,
+    sets: PackageSets,
+    wishes: PackageWishes,
+  ): Promise<Kernel> {
     const { host, plainHost, log } = this.#options;
     const startedAt = performance.now();
-    const set = await sets.obtain(script, (text) => log.info({ sessionId: launch.id }, text));
+    const set = await sets.obtain(wishes, (text) => {
+      log.info({ sessionId: launch.id }, text);
+      sink.installing?.(text);
+    });
+    sink.installing?.(null);
     if (set === null) return host.startKernel(launch, sink);
     try {
       const starter = set.replaces ? await plainHost() : host;

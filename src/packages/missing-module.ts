@@ -1,9 +1,47 @@
-const NO_MODULE = /^No module named '[\w.]+'/;
+const NO_MODULE = /^No module named '([\w.]+)'/;
+
+/** Packages whose modules have another name, as far as many notebooks import them. */
+const PACKAGE_OF: Readonly<Record<string, string>> = {
+  bs4: 'beautifulsoup4',
+  cv2: 'opencv-python-headless',
+  dateutil: 'python-dateutil',
+  docx: 'python-docx',
+  dotenv: 'python-dotenv',
+  fitz: 'pymupdf',
+  github: 'pygithub',
+  jose: 'python-jose',
+  jwt: 'pyjwt',
+  mpl_toolkits: 'matplotlib',
+  PIL: 'pillow',
+  pptx: 'python-pptx',
+  psycopg2: 'psycopg2-binary',
+  serial: 'pyserial',
+  skimage: 'scikit-image',
+  sklearn: 'scikit-learn',
+  umap: 'umap-learn',
+  yaml: 'pyyaml',
+};
+
+/** What the workspace of the notebook can have. */
+export interface PackageRules {
+  /** Whether this server installs packages. */
+  readonly mayInstall: boolean;
+  /** What the workspace asks for, by normal name. */
+  readonly has: (name: string) => boolean;
+}
 
 /** Returns what to do about an error that a module is missing, as a sentence; empty for all other errors. */
-export function adviceOnMissingModule(type: string, text: string, mayInstall: boolean): string {
-  if (type !== 'ModuleNotFoundError' || !NO_MODULE.test(text)) return '';
-  return mayInstall
-    ? "Name its package under dependencies in the notebook's script metadata (PEP 723), and open the notebook again."
-    : 'This server installs no packages for notebooks; its operator decides that with TROUPE_PACKAGES.';
+export function adviceOnMissingModule(type: string, text: string, { mayInstall, has }: PackageRules): string {
+  const [, module] = type === 'ModuleNotFoundError' ? (NO_MODULE.exec(text) ?? []) : [];
+  if (module === undefined) return '';
+  if (!mayInstall)
+    return 'This server installs no packages for notebooks; its operator decides that with TROUPE_PACKAGES.';
+  const [top = module] = module.split('.');
+  const name = PACKAGE_OF[top] ?? top.toLowerCase().replaceAll('_', '-');
+  if (has(name))
+    return `The workspace has the package ${name}, which kernels see that are started since: close the session and open it again.`;
+  return (
+    `To add its package, run \`troupe packages add ${name}\` if that is its name, or name it under dependencies in the notebook's ` +
+    'script metadata (PEP 723); then close the session and open it again.'
+  );
 }

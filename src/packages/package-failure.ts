@@ -1,4 +1,11 @@
 /** Packages cannot be had. The message is for people: it says why, and what to do. */
 export class PackageFailure extends Error {
   override readonly name = 'PackageFailure';
+  /** Whether it says nothing about the packages, so that the next attempt may succeed. */
+  readonly isPassing: boolean;
+
+  constructor(message: string, isPassing = false) {
+    super(message);
+    this.isPassing = isPassing;
+  }
 }

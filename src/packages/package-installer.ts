@@ -3,7 +3,7 @@
  * child that plans is confined like a conversion. One that installs also writes the folder that it fills, and connects to
  * the proxy of this server and to nothing else.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ChildEnd, ChildStarter } from '#src/kernel/confined-child.ts';
 import { encodeFrame } from '#src/kernel/frame-decoder.ts';
@@ -11,6 +11,14 @@ import { asList, asRecord, asText, isRecord } from '#src/kernel/json-shape.ts';
 import { bareConfinement } from '#src/kernel/launch-order.ts';
 import type { IndexProxy } from './index-proxy.ts';
 import { PackageFailure } from './package-failure.ts';
+
+/** What a notebook asks for. */
+export interface PackageWishes {
+  /** The header of its file, which may have script metadata (PEP 723). */
+  readonly script: string;
+  /** The requirements of its workspace; of two with one name the later. */
+  readonly workspace: readonly string[];
+}
 
 /** What a notebook lacks. */
 export interface PackagePlan {
@@ -20,6 +28,8 @@ export interface PackagePlan {
   readonly key: string;
   /** What is not as the notebook asks for, in sentences. */
   readonly notes: readonly string[];
+  /** The requirements of the workspace by normal name. */
+  readonly workspace: readonly (readonly [name: string, requirement: string])[];
 }
 
 /** What was installed. */
@@ -55,13 +65,15 @@ export class PackageInstaller {
     this.#options = options;
   }
 
-  /** Resolves with what a notebook with this script metadata lacks. Rejects with a `PackageFailure`. */
-  async plan(script: string): Promise<PackagePlan> {
-    const answer = await this.#ask({ step: 'plan', script, index: this.#options.index }, PLAN_TIMEOUT_MS);
+  /** Resolves with what the notebook lacks. Rejects with a `PackageFailure`. */
+  async plan({ script, workspace }: PackageWishes): Promise<PackagePlan> {
+    const question = { step: 'plan', script, workspace, index: this.#options.index };
+    const answer = await this.#ask(question, PLAN_TIMEOUT_MS);
     return {
       requirements: asList(answer.requirements, asText, 'requirements'),
       key: asText(answer.key, 'key'),
       notes: asList(answer.notes, asText, 'notes'),
+      workspace: asList(answer.workspace, asPair, 'workspace'),
     };
   }
 
@@ -74,11 +86,12 @@ export class PackageInstaller {
         'Packages cannot be installed, because uv is missing. Run `npm run setup`, or install uv beside the interpreter of kernels.',
       );
     await using proxy = await openProxy();
-    const question = { step: 'install', requirements, folder, uv, index, proxy: proxy.url };
+    // A link may lie where the child sees nothing.
+    const question = { step: 'install', requirements, folder, uv: realpathSync(uv), index, proxy: proxy.url };
     try {
       const answer = await this.#ask(question, INSTALL_TIMEOUT_MS, progress, { folder, port: proxy.port });
       return {
-        packages: asList(answer.packages, asPackage, 'packages'),
+        packages: asList(answer.packages, asPair, 'packages'),
         replaces: answer.replaces === true,
       };
     } catch (error) {
@@ -98,7 +111,8 @@ export class PackageInstaller {
         child[Symbol.dispose]();
         act();
       };
-      const fail = (reason: string) => end(() => reject(new PackageFailure(reason)));
+      const fail = (reason: string, isPassing = false) =>
+        end(() => reject(new PackageFailure(reason, isPassing)));
       const timeout = setTimeout(() => fail('Installing the packages took too long.'), timeoutMs);
       const child = this.#options.host.startChild(
         (confinement) => {
@@ -120,16 +134,16 @@ export class PackageInstaller {
               else fail(asText(message.error, 'error'));
             }
           },
-          ended: (childEnd) => fail(describeEnd(childEnd)),
+          ended: (childEnd) => fail(describeEnd(childEnd), true),
         },
       );
     });
   }
 }
 
-function asPackage(value: unknown): [string, string] {
-  const [name, version] = asList(value, asText, 'a package');
-  return [name ?? '', version ?? ''];
+function asPair(value: unknown): [string, string] {
+  const [first, second] = asList(value, asText, 'a pair');
+  return [first ?? '', second ?? ''];
 }
 
 function describeEnd(end: ChildEnd): string {

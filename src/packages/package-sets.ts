@@ -3,12 +3,20 @@
  * them, and only read from then on. A set survives restarts. What a crash left half made is removed at start, and what nobody
  * uses is removed, least recently used first, when all sets together are larger than they may be.
  */
-import { mkdirSync, readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { lstat, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '#src/core/log.ts';
 import { PackageFailure } from './package-failure.ts';
-import type { Installation, PackageInstaller, PackagePlan } from './package-installer.ts';
+import type { Installation, PackageInstaller, PackagePlan, PackageWishes } from './package-installer.ts';
 
 /** A set, which stays until it is released. */
 export interface PackageSet extends Disposable {
@@ -16,6 +24,17 @@ export interface PackageSet extends Disposable {
   readonly path: string;
   /** Whether some of them are other versions of what the server's own environment has. */
   readonly replaces: boolean;
+  readonly packages: Installation['packages'];
+}
+
+type Progress = (text: string) => void;
+
+/** A set that is being made. */
+interface Making {
+  readonly made: Promise<Manifest>;
+  readonly listeners: Set<Progress>;
+  /** What is being done now. */
+  text: string;
 }
 
 export interface PackageSetsOptions {
@@ -40,7 +59,7 @@ const MAX_PLANS = 1000;
 export class PackageSets {
   readonly #options: PackageSetsOptions;
   readonly #plans = new Map<string, Promise<PackagePlan>>();
-  readonly #making = new Map<string, Promise<Manifest>>();
+  readonly #making = new Map<string, Making>();
   readonly #failures = new Map<string, { readonly error: PackageFailure; readonly until: number }>();
   readonly #users = new Map<string, number>();
 
@@ -53,11 +72,11 @@ export class PackageSets {
   }
 
   /**
-   * Resolves with the packages that a notebook with this script metadata needs in addition to the server's own environment;
-   * null when it needs none. Rejects with a `PackageFailure`. `progress` hears what is being done, if anything is.
+   * Resolves with the packages that a notebook needs in addition to the server's own environment; null when it needs none.
+   * Rejects with a `PackageFailure`. `progress` hears what is being done, if anything is.
    */
-  async obtain(script: string, progress: (text: string) => void): Promise<PackageSet | null> {
-    const { requirements, key } = await this.#plan(script);
+  async obtain(wishes: PackageWishes, progress: Progress): Promise<PackageSet | null> {
+    const { requirements, key, workspace } = await this.plan(wishes);
     if (requirements.length === 0) return null;
     this.#users.set(key, (this.#users.get(key) ?? 0) + 1);
     let isReleased = false;
@@ -69,51 +88,59 @@ export class PackageSets {
       else this.#users.delete(key);
     };
     try {
-      const { replaces } = await this.#made(key, requirements, progress);
-      return { path: join(this.#folder(key), 'site'), replaces, [Symbol.dispose]: release };
+      const { replaces, packages } = await this.#made(key, requirements, progress);
+      return { path: join(this.#folder(key), 'site'), replaces, packages, [Symbol.dispose]: release };
     } catch (error) {
       release();
-      throw error;
+      const isJoint = wishes.script !== '' && workspace.length > 0 && error instanceof PackageFailure;
+      throw isJoint ? new PackageFailure(`${error.message} ${shareOf(workspace)}`) : error;
     }
   }
 
-  #plan(script: string): Promise<PackagePlan> {
-    const known = this.#plans.get(script);
+  /** Resolves with what has to be installed for a notebook. Rejects with a `PackageFailure`. */
+  plan(wishes: PackageWishes): Promise<PackagePlan> {
+    const name = JSON.stringify([wishes.script, wishes.workspace]);
+    const known = this.#plans.get(name);
     if (known !== undefined) return known;
-    const plan = this.#options.installer.plan(script);
-    this.#plans.set(script, plan);
+    const plan = this.#options.installer.plan(wishes);
+    this.#plans.set(name, plan);
     const [oldest] = this.#plans.keys();
     if (this.#plans.size > MAX_PLANS && oldest !== undefined) this.#plans.delete(oldest);
-    plan.catch(() => this.#plans.delete(script));
+    plan.catch(() => this.#plans.delete(name));
     return plan;
   }
 
-  #made(key: string, requirements: readonly string[], progress: (text: string) => void): Promise<Manifest> {
+  #made(key: string, requirements: readonly string[], progress: Progress): Promise<Manifest> {
     const underWay = this.#making.get(key);
-    if (underWay !== undefined) return underWay;
+    if (underWay !== undefined) {
+      underWay.listeners.add(progress);
+      progress(underWay.text);
+      return underWay.made;
+    }
     const known = this.#read(key);
     if (known !== undefined) return Promise.resolve(known);
     const failed = this.#failures.get(key);
     if (failed !== undefined && failed.until > performance.now()) return Promise.reject(failed.error);
-    const making = this.#make(key, requirements, progress).finally(() => this.#making.delete(key));
+    const listeners = new Set([progress]);
+    const tell = (text: string) => {
+      making.text = text;
+      for (const listener of listeners) listener(text);
+    };
+    const made = this.#make(key, requirements, tell).finally(() => this.#making.delete(key));
+    const making: Making = { made, listeners, text: 'preparing' };
     this.#making.set(key, making);
-    making.catch((error: unknown) => {
-      if (error instanceof PackageFailure)
+    made.catch((error: unknown) => {
+      if (error instanceof PackageFailure && !error.isPassing)
         this.#failures.set(key, { error, until: performance.now() + RETRY_AFTER_MS });
     });
-    return making;
+    return made;
   }
 
-  async #make(
-    key: string,
-    requirements: readonly string[],
-    progress: (text: string) => void,
-  ): Promise<Manifest> {
+  async #make(key: string, requirements: readonly string[], progress: Progress): Promise<Manifest> {
     const { root, installer, log } = this.#options;
-    const folder = join(root, `${UNFINISHED}${key}`);
+    // A name of its own: what a crash left may still be being removed.
+    const folder = mkdtempSync(join(root, `${UNFINISHED}${key}-`));
     const startedAt = performance.now();
-    await rm(folder, { recursive: true, force: true });
-    mkdirSync(folder, { mode: 0o700 });
     try {
       const installed = await installer.install(requirements, folder, progress);
       const bytes = await sizeOf(folder);
@@ -180,6 +207,11 @@ export class PackageSets {
   #folder(key: string): string {
     return join(this.#options.root, key);
   }
+}
+
+/** Returns the part of the workspace in what a notebook asks for, as a sentence. */
+function shareOf(workspace: PackagePlan['workspace']): string {
+  return `(The workspace asks for ${workspace.map(([, one]) => one).join(', ')}: see \`troupe packages list\`.)`;
 }
 
 async function sizeOf(folder: string): Promise<number> {

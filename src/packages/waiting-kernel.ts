@@ -14,6 +14,9 @@ export class WaitingKernel implements Kernel {
     this.id = id;
     this.#sink = sink;
     start({
+      installing: (step) => {
+        if (!this.#isOver) sink.installing?.(step);
+      },
       ready: (info) => sink.ready(info),
       messages: (batch) => sink.messages(batch),
       exited: (exit) => this.#end(exit),

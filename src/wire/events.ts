@@ -9,6 +9,7 @@ import {
   FailureSchema,
   NotebookSessionSchema,
   SessionStatusSchema,
+  STARTUP,
 } from './session.ts';
 import {
   closed,
@@ -88,6 +89,7 @@ const NOTEBOOK_EVENTS = {
   ...SESSION_EVENTS,
   'session.snapshot': NotebookSessionSchema,
   'session.status': Type.Object({ status: SessionStatusSchema, reason: REASON }, closed),
+  'session.startup': Type.Object(STARTUP, closed),
   'cells-registered': Type.Object(
     {
       cells: Type.Array(RegisteredCellSchema),

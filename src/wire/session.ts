@@ -50,6 +50,16 @@ export const SessionStatusSchema = oneOf([
 /** What a cell shows of its state. */
 export const CellStatusSchema = oneOf(['idle', 'queued', 'running', 'stale', 'disabled', 'error']);
 
+/** What the start of a kernel waits for. */
+export const STARTUP = {
+  phase: Type.String({
+    description: '`packages`: the packages of the notebook and its workspace are installed.',
+  }),
+  text: Type.String({ description: 'What is being done, for people.' }),
+};
+const StartupSchema = Type.Object(STARTUP, { $id: 'Startup', ...closed });
+export type Startup = Wire<typeof StartupSchema>;
+
 export const NotebookSessionSchema = Type.Object(
   {
     sessionId: Type.String({ description: "The notebook's id." }),
@@ -58,6 +68,7 @@ export const NotebookSessionSchema = Type.Object(
     mode: SessionModeSchema,
     arguments: ArgumentsSchema,
     status: SessionStatusSchema,
+    startup: nullable(StartupSchema),
     phases: mapOf(Type.Number(), {
       description: 'How many milliseconds each step of the last kernel start took.',
     }),

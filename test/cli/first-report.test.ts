@@ -5,11 +5,18 @@ import { delimiter, join } from 'node:path';
 import test from 'node:test';
 import { promisify } from 'node:util';
 import { PACKAGE_ROOT } from '#src/core/package-root.ts';
+import { startPackageIndex } from '#test/support/package-index.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { MAIN, Shell } from './troupe-process.ts';
 
 test('the first report of the README comes out as it says, typed word by word', async (t) => {
-  const server = await startServer(t);
+  const humanize = {
+    name: 'humanize',
+    version: '4.0',
+    code: 'def intcomma(value, ndigits): return f"{value:,.{ndigits}f}"',
+  };
+  const index = await startPackageIndex(t, [humanize]);
+  const server = await startServer(t, { TROUPE_PACKAGES: 'true', TROUPE_PACKAGE_INDEX: index.url });
   const shell = new Shell(t, server);
   const readme = readFileSync(join(PACKAGE_ROOT, 'README.md'), 'utf8');
   const section = /^## A first report$(.*?)^## /ms.exec(readme)?.[1] ?? '';

@@ -12,6 +12,7 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -142,6 +143,7 @@ function pythonFor(user: User, base: string, without: string): string {
   const environment = `TROUPE_CONFINE_WITHOUT='${without}' PYTHONPATH='${dirname(wrapper)}'`;
   writeFileSync(wrapper, `#!/bin/sh\n${environment} exec '${python}' "$@"\n`, { mode: 0o755 });
   chmodSync(wrapper, 0o755);
+  symlinkSync(join(ROOT, '.venv/bin/uv'), join(dirname(wrapper), 'uv'));
   return wrapper;
 }
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
+import { startPackageIndex } from '#test/support/package-index.ts';
 import { eventually } from '#test/support/processes.ts';
 import type { Overrides } from '#test/support/server-fixture.ts';
 import { tinyGguf } from '#test/support/tiny-gguf.ts';
@@ -91,6 +92,18 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     others: /^(socket:|pipe:|anon_inode:|\/dev\/null)/,
     most: 24,
   },
+  // What installs packages, and uv, which it asks: confined, with a connection to the proxy of the server.
+  install: {
+    ...BARE,
+    others: /^(pipe:|socket:|\/dev\/null$|.*\.dist-info(\/|$)|.*\/packages\/\.making-|.*\/site-packages$)/,
+    most: 12,
+  },
+  uv: {
+    ...BARE,
+    stdio: [NULL, PIPE, PIPE],
+    others: /^(socket:|pipe:|anon_inode:|\/dev\/null$|.*\/packages\/\.making-)/,
+    most: 64,
+  },
   program: BARE,
   convert: BARE,
   syntax: BARE,
@@ -111,7 +124,7 @@ const ROLES: Readonly<Record<string, Allowed>> = {
   // Counts memory where no control group does.
   watch: { isConfined: false, stdio: [NULL, NULL, CONNECTION], others: /^(socket:|\/proc\/)/, most: 8 },
 };
-const NEEDED = ['guardian', 'zygote', 'kernel', 'convert', 'syntax', 'engine'];
+const NEEDED = ['guardian', 'zygote', 'kernel', 'convert', 'syntax', 'engine', 'install'];
 
 const MAKE_FILES = `import duckdb, sqlite3
 sqlite3.connect("numbers.sqlite").execute("create table numbers (number)")
@@ -158,6 +171,7 @@ async function work(
     serialization: { cells: [{ cell_id: 'a', code: `judged = ${Math.random()}`, options: {} }] },
   });
   if (withModel) await client.models.test('local/tiny');
+  await client.packages.add(['held'], { wait: 0 });
 }
 
 /** Why a process is not as its role allows; empty when it is. */
@@ -178,13 +192,15 @@ function faultsOf(process: ConfinedProcess, foreign: ReadonlySet<string>, hasNam
   if (process.noNewPrivileges !== '1') faults.push(`NoNewPrivs ${process.noNewPrivileges}`);
   const [effective, permitted] = process.capabilities;
   if (effective !== NONE || permitted !== NONE) faults.push(`capabilities ${process.capabilities}`);
-  const own = ['ipc', 'mnt', 'pid', ...(process.role === 'kernel' ? [] : ['net'])];
+  const own = ['ipc', 'mnt', 'pid', ...(HAS_NETWORK.has(process.role) ? [] : ['net'])];
   const missing = hasNamespaces ? own.filter((kind) => !process.namespaces.includes(kind)) : [];
   if (missing.length > 0) faults.push(`shares ${missing}`);
   return faults;
 }
 
 const NONE = '0'.repeat(16);
+/** Kernels by default; what installs packages is held to one port. */
+const HAS_NETWORK = new Set(['kernel', 'install', 'uv']);
 
 function findFaults(
   server: AttackedServer,
@@ -196,7 +212,8 @@ function findFaults(
   const foreign = new Set(
     [descriptorsOf(process.pid), descriptorsOf(server.pid), ...trusted.map(({ descriptors }) => descriptors)]
       .flatMap((descriptors) => [...descriptors.values()])
-      .filter((target) => target !== '/dev/null' && !target.startsWith('anon_inode:')),
+      // A file in memory is named after its use, so two of them are not told apart.
+      .filter((target) => !/^(\/dev\/null$|anon_inode:|\/memfd:)/.test(target)),
   );
   const faults = processes.flatMap((one) =>
     faultsOf(one, foreign, hasNamespaces).map((fault) => `${one.role} ${one.pid}: ${fault}`),
@@ -215,6 +232,9 @@ async function start(t: TestContext, { user, without, settings, withModel }: Sta
   const folder = mkdtempSync('/var/tmp/troupe-model-');
   t.after(() => rmSync(folder, { recursive: true }));
   chmodSync(folder, 0o755);
+  const index = await startPackageIndex(t, []);
+  index.hold(); // so that an installation is seen at work
+  const packages = { TROUPE_PACKAGE_INDEX: index.url };
   const model = join(folder, 'tiny.gguf');
   writeFileSync(model, tinyGguf(), { mode: 0o644 });
   return startAttacked(t, {
@@ -222,7 +242,7 @@ async function start(t: TestContext, { user, without, settings, withModel }: Sta
     without,
     rotten: SLOW_PARSER,
     launcher: ['/usr/bin/python3', '-c', LAUNCHER],
-    settings: withModel ? { ...settings, TROUPE_LOCAL_MODEL: model } : settings,
+    settings: { ...settings, ...packages, ...(withModel ? { TROUPE_LOCAL_MODEL: model } : {}) },
   });
 }
 
@@ -249,6 +269,8 @@ for (const [user, without, settings] of TRIES) {
     const check = async () => {
       const missing = new Set(NEEDED);
       if (withModel) missing.add('local model');
+      // An ordinary user's Python borrows our packages, but not the programs among them.
+      if (user === 'this user') missing.add('uv');
       if ('TROUPE_PRELOAD' in settings) missing.add('preload');
       const work = eventually('every kind of process is at work', () => {
         const { roles, faults } = findFaults(server, hasNamespaces);

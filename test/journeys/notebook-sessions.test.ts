@@ -35,6 +35,7 @@ test('opening returns 202 with the starting session, whose id is that of its not
     mode: 'edit',
     arguments: [],
     status: 'starting',
+    startup: null,
     phases: {},
     currentRunId: null,
     cells: [

@@ -66,7 +66,11 @@ const OBJECTS: Readonly<Record<string, Place & { readonly private?: 'yes' }>> = 
   '/api/v3/actors/': { kind: 'run', id: prompt.runId },
 };
 /** Paths whose parameters name no object of a workspace, or one in the caller's own folder. What is public names none. */
-const NO_OBJECTS = [/^\/api\/v3\/files\//, /^\/api\/v3\/charts\//, /^\/api\/v3\/(models\/)?keys\//];
+const NO_OBJECTS = [
+  /^\/api\/v3\/(files|packages)\//,
+  /^\/api\/v3\/charts\//,
+  /^\/api\/v3\/(models\/)?keys\//,
+];
 
 const operations = operationsOf(document).map((one) => {
   const parameters = [...one.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);

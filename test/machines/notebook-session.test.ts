@@ -12,6 +12,8 @@ import {
   exited,
   hibernate,
   INPUT,
+  installed,
+  installing,
   LATE_MS,
   OOM,
   open,
@@ -27,8 +29,10 @@ import {
 
 type State =
   | 'closed'
-  | 'live.starting'
-  | 'live.restoring'
+  | 'live.starting.forking'
+  | 'live.starting.installing'
+  | 'live.restoring.forking'
+  | 'live.restoring.installing'
   | 'live.ready'
   | 'live.busy.running'
   | 'live.busy.cancelling'
@@ -51,8 +55,10 @@ const STUCK = { code: 'kernel_stuck', message: 'The kernel did not end when it w
 /** The way into each state from the beginning. */
 const WAY: Record<State, (s: StartedSession) => void> = {
   closed: () => undefined,
-  'live.starting': (s) => s.send(open),
-  'live.restoring': (s) => s.send(open, ready, exited()),
+  'live.starting.forking': (s) => s.send(open),
+  'live.starting.installing': (s) => s.send(open, installing),
+  'live.restoring.forking': (s) => s.send(open, ready, exited()),
+  'live.restoring.installing': (s) => s.send(open, ready, exited(), installing),
   'live.ready': (s) => s.send(open, ready),
   'live.busy.running': (s) => s.send(open, ready, execute()),
   'live.busy.cancelling': (s) => s.send(open, ready, execute(), cancel()),
@@ -82,6 +88,8 @@ const EVENTS: Record<SessionEvent['type'], SessionEvent> = {
   suspend,
   hibernate,
   restored,
+  'kernel.installing': installing,
+  'kernel.installed': installed,
   'kernel.ready': ready,
   'kernel.done': done(),
   'kernel.exited': exited(),
@@ -92,7 +100,7 @@ const TABLE: Table<State, SessionEvent['type']> = {
     shareEnvironment: { refused: 'notebook_not_ready' },
     bindAgent: { refused: 'notebook_not_ready' },
     changeSaved: { to: 'closed' },
-    open: { to: 'live.starting' },
+    open: { to: 'live.starting.forking' },
     execute: { refused: 'session_closed' },
     cancel: 'ignored',
     close: { refused: 'session_closed' },
@@ -100,12 +108,14 @@ const TABLE: Table<State, SessionEvent['type']> = {
     suspend: 'ignored',
     hibernate: { refused: 'session_closed' },
     restored: 'ignored',
+    'kernel.installing': 'ignored',
+    'kernel.installed': 'ignored',
     'kernel.ready': 'ignored',
     'kernel.done': 'ignored',
     'kernel.exited': 'ignored',
   },
-  'live.starting': {
-    shareEnvironment: { to: 'live.starting' },
+  'live.starting.forking': {
+    shareEnvironment: { to: 'live.starting.forking' },
     bindAgent: { refused: 'notebook_not_ready' },
     changeSaved: { refused: 'session_open' },
     open: { refused: 'session_exists' },
@@ -115,13 +125,15 @@ const TABLE: Table<State, SessionEvent['type']> = {
     wake: 'ignored',
     suspend: { to: 'dormant' },
     hibernate: { refused: 'session_not_ready' },
-    restored: { to: 'live.restoring' },
+    restored: { to: 'live.restoring.forking' },
+    'kernel.installing': { to: 'live.starting.installing' },
+    'kernel.installed': 'ignored',
     'kernel.ready': { to: 'live.ready' },
     'kernel.done': 'ignored',
-    'kernel.exited': { to: 'live.restoring' },
+    'kernel.exited': { to: 'live.restoring.forking' },
   },
-  'live.restoring': {
-    shareEnvironment: { to: 'live.restoring' },
+  'live.starting.installing': {
+    shareEnvironment: { to: 'live.starting.installing' },
     bindAgent: { refused: 'notebook_not_ready' },
     changeSaved: { refused: 'session_open' },
     open: { refused: 'session_exists' },
@@ -131,10 +143,48 @@ const TABLE: Table<State, SessionEvent['type']> = {
     wake: 'ignored',
     suspend: { to: 'dormant' },
     hibernate: { refused: 'session_not_ready' },
-    restored: { to: 'live.restoring' },
+    restored: { to: 'live.restoring.forking' },
+    'kernel.installing': 'ignored',
+    'kernel.installed': { to: 'live.starting.forking' },
     'kernel.ready': { to: 'live.ready' },
     'kernel.done': 'ignored',
-    'kernel.exited': { to: 'live.restoring' },
+    'kernel.exited': { to: 'live.restoring.forking' },
+  },
+  'live.restoring.forking': {
+    shareEnvironment: { to: 'live.restoring.forking' },
+    bindAgent: { refused: 'notebook_not_ready' },
+    changeSaved: { refused: 'session_open' },
+    open: { refused: 'session_exists' },
+    execute: { refused: 'session_not_ready' },
+    cancel: 'ignored',
+    close: { to: 'live.closing' },
+    wake: 'ignored',
+    suspend: { to: 'dormant' },
+    hibernate: { refused: 'session_not_ready' },
+    restored: { to: 'live.restoring.forking' },
+    'kernel.installing': { to: 'live.restoring.installing' },
+    'kernel.installed': 'ignored',
+    'kernel.ready': { to: 'live.ready' },
+    'kernel.done': 'ignored',
+    'kernel.exited': { to: 'live.restoring.forking' },
+  },
+  'live.restoring.installing': {
+    shareEnvironment: { to: 'live.restoring.installing' },
+    bindAgent: { refused: 'notebook_not_ready' },
+    changeSaved: { refused: 'session_open' },
+    open: { refused: 'session_exists' },
+    execute: { refused: 'session_not_ready' },
+    cancel: 'ignored',
+    close: { to: 'live.closing' },
+    wake: 'ignored',
+    suspend: { to: 'dormant' },
+    hibernate: { refused: 'session_not_ready' },
+    restored: { to: 'live.restoring.forking' },
+    'kernel.installing': 'ignored',
+    'kernel.installed': { to: 'live.restoring.forking' },
+    'kernel.ready': { to: 'live.ready' },
+    'kernel.done': 'ignored',
+    'kernel.exited': { to: 'live.restoring.forking' },
   },
   'live.ready': {
     shareEnvironment: { to: 'live.ready' },
@@ -147,10 +197,12 @@ const TABLE: Table<State, SessionEvent['type']> = {
     wake: 'ignored',
     suspend: { to: 'dormant' },
     hibernate: { to: 'dormant' },
-    restored: { to: 'live.restoring' },
+    restored: { to: 'live.restoring.forking' },
+    'kernel.installing': 'ignored',
+    'kernel.installed': 'ignored',
     'kernel.ready': 'ignored',
     'kernel.done': 'ignored',
-    'kernel.exited': { to: 'live.restoring' },
+    'kernel.exited': { to: 'live.restoring.forking' },
   },
   'live.busy.running': {
     shareEnvironment: { to: 'live.busy.running' },
@@ -163,10 +215,12 @@ const TABLE: Table<State, SessionEvent['type']> = {
     wake: 'ignored',
     suspend: { to: 'dormant' },
     hibernate: { refused: 'session_busy' },
-    restored: { to: 'live.restoring' },
+    restored: { to: 'live.restoring.forking' },
+    'kernel.installing': 'ignored',
+    'kernel.installed': 'ignored',
     'kernel.ready': 'ignored',
     'kernel.done': { to: 'live.ready' },
-    'kernel.exited': { to: 'live.restoring' },
+    'kernel.exited': { to: 'live.restoring.forking' },
   },
   'live.busy.cancelling': {
     shareEnvironment: { to: 'live.busy.cancelling' },
@@ -179,10 +233,12 @@ const TABLE: Table<State, SessionEvent['type']> = {
     wake: 'ignored',
     suspend: { to: 'dormant' },
     hibernate: { refused: 'session_busy' },
-    restored: { to: 'live.restoring' },
+    restored: { to: 'live.restoring.forking' },
+    'kernel.installing': 'ignored',
+    'kernel.installed': 'ignored',
     'kernel.ready': 'ignored',
     'kernel.done': { to: 'live.ready' },
-    'kernel.exited': { to: 'live.restoring' },
+    'kernel.exited': { to: 'live.restoring.forking' },
   },
   'live.busy.killing': {
     shareEnvironment: { to: 'live.busy.killing' },
@@ -195,10 +251,12 @@ const TABLE: Table<State, SessionEvent['type']> = {
     wake: 'ignored',
     suspend: { to: 'dormant' },
     hibernate: { refused: 'session_busy' },
-    restored: { to: 'live.restoring' },
+    restored: { to: 'live.restoring.forking' },
+    'kernel.installing': 'ignored',
+    'kernel.installed': 'ignored',
     'kernel.ready': 'ignored',
     'kernel.done': 'ignored',
-    'kernel.exited': { to: 'live.restoring' },
+    'kernel.exited': { to: 'live.restoring.forking' },
   },
   'live.closing': {
     shareEnvironment: { refused: 'notebook_not_ready' },
@@ -212,6 +270,8 @@ const TABLE: Table<State, SessionEvent['type']> = {
     suspend: { to: 'closed' },
     hibernate: { refused: 'session_closed' },
     restored: { to: 'closed' },
+    'kernel.installing': 'ignored',
+    'kernel.installed': 'ignored',
     'kernel.ready': 'ignored',
     'kernel.done': 'ignored',
     'kernel.exited': { to: 'closed' },
@@ -224,10 +284,12 @@ const TABLE: Table<State, SessionEvent['type']> = {
     execute: { refused: 'session_not_ready' },
     cancel: 'ignored',
     close: { to: 'closed' },
-    wake: { to: 'live.restoring' },
+    wake: { to: 'live.restoring.forking' },
     suspend: 'ignored',
     hibernate: { to: 'dormant' },
     restored: 'ignored',
+    'kernel.installing': 'ignored',
+    'kernel.installed': 'ignored',
     'kernel.ready': 'ignored',
     'kernel.done': 'ignored',
     'kernel.exited': 'ignored',
@@ -244,6 +306,8 @@ const TABLE: Table<State, SessionEvent['type']> = {
     suspend: 'ignored',
     hibernate: { refused: 'session_failed' },
     restored: { to: 'failed.retryable' },
+    'kernel.installing': 'ignored',
+    'kernel.installed': 'ignored',
     'kernel.ready': 'ignored',
     'kernel.done': 'ignored',
     'kernel.exited': 'ignored',
@@ -256,10 +320,12 @@ const TABLE: Table<State, SessionEvent['type']> = {
     execute: { refused: 'session_failed' },
     cancel: 'ignored',
     close: { to: 'closed' },
-    wake: { to: 'live.restoring' },
+    wake: { to: 'live.restoring.forking' },
     suspend: 'ignored',
     hibernate: { refused: 'session_failed' },
     restored: { to: 'failed.retryable' },
+    'kernel.installing': 'ignored',
+    'kernel.installed': 'ignored',
     'kernel.ready': 'ignored',
     'kernel.done': 'ignored',
     'kernel.exited': 'ignored',
@@ -314,12 +380,14 @@ test('a session may become ready by itself exactly while it starts, comes back o
 /** What a server that starts again makes of each stored state, and how many kernels that takes. */
 const AFTER_RESTART: Record<State, { to: State; starts: number; releases: (string | null)[]; work: null }> = {
   closed: { to: 'closed', starts: 0, releases: [], work: null },
-  'live.starting': { to: 'live.restoring', starts: 1, releases: [], work: null },
-  'live.restoring': { to: 'live.restoring', starts: 1, releases: [], work: null },
-  'live.ready': { to: 'live.restoring', starts: 1, releases: [], work: null },
-  'live.busy.running': { to: 'live.restoring', starts: 1, releases: [], work: null },
-  'live.busy.cancelling': { to: 'live.restoring', starts: 1, releases: [], work: null },
-  'live.busy.killing': { to: 'live.restoring', starts: 1, releases: [], work: null },
+  'live.starting.forking': { to: 'live.restoring.forking', starts: 1, releases: [], work: null },
+  'live.starting.installing': { to: 'live.restoring.forking', starts: 1, releases: [], work: null },
+  'live.restoring.forking': { to: 'live.restoring.forking', starts: 1, releases: [], work: null },
+  'live.restoring.installing': { to: 'live.restoring.forking', starts: 1, releases: [], work: null },
+  'live.ready': { to: 'live.restoring.forking', starts: 1, releases: [], work: null },
+  'live.busy.running': { to: 'live.restoring.forking', starts: 1, releases: [], work: null },
+  'live.busy.cancelling': { to: 'live.restoring.forking', starts: 1, releases: [], work: null },
+  'live.busy.killing': { to: 'live.restoring.forking', starts: 1, releases: [], work: null },
   'live.closing': { to: 'closed', starts: 0, releases: ['env_1'], work: null },
   dormant: { to: 'dormant', starts: 0, releases: [], work: null },
   'failed.resting': { to: 'failed.retryable', starts: 0, releases: [], work: null },
@@ -364,9 +432,13 @@ interface Deadline {
   readonly failure: { code: string; message: string } | null;
 }
 const DEADLINES: Record<string, readonly Deadline[]> = {
+  installDeadline: [
+    { in: 'live.starting.installing', ms: 1_200_000, to: 'failed.resting', failure: TIMED_OUT },
+    { in: 'live.restoring.installing', ms: 1_200_000, to: 'failed.resting', failure: TIMED_OUT },
+  ],
   startDeadline: [
-    { in: 'live.starting', ms: 60_000, to: 'failed.resting', failure: TIMED_OUT },
-    { in: 'live.restoring', ms: 60_000, to: 'failed.resting', failure: TIMED_OUT },
+    { in: 'live.starting.forking', ms: 60_000, to: 'failed.resting', failure: TIMED_OUT },
+    { in: 'live.restoring.forking', ms: 60_000, to: 'failed.resting', failure: TIMED_OUT },
   ],
   cancelGrace: [{ in: 'live.busy.cancelling', ms: 3_000, to: 'live.busy.killing', failure: null }],
   killDeadline: [{ in: 'live.busy.killing', ms: 5_000, to: 'failed.resting', failure: STUCK }],
@@ -477,7 +549,7 @@ test('a kernel that was killed for a cancellation is replaced, and the work is c
   WAY['live.busy.killing'](s);
   s.send(exited(EARLY_MS));
   assert.deepEqual(s.ended, [{ work: { kind: 'run', id: 'run_1' }, status: 'cancelled', failure: KILLED }]);
-  assert.deepEqual([s.state(), s.kernel.starts, s.kernel.stops], ['live.restoring', 2, 1]);
+  assert.deepEqual([s.state(), s.kernel.starts, s.kernel.stops], ['live.restoring.forking', 2, 1]);
   assert.equal(s.context().earlyDeaths, 0, 'a death on request does not count');
   s.send(ready);
   assert.equal(s.state(), 'live.ready');
@@ -509,7 +581,7 @@ test('a kernel that dies while it is interrupted fails the work with its cause',
   const s = startSession(t);
   s.send(open, ready, execute(), cancel(), exited());
   assert.deepEqual(s.ended, [{ work: { kind: 'run', id: 'run_1' }, status: 'failed', failure: OOM }]);
-  assert.equal(s.state(), 'live.restoring');
+  assert.equal(s.state(), 'live.restoring.forking');
 });
 
 test('every way out of busy ends the work exactly once, and says how', (t) => {
@@ -636,7 +708,7 @@ test('closing again neither begins anew nor takes longer', (t) => {
 test('the third early death in a row fails the session', (t) => {
   const s = startSession(t);
   s.send(open, exited(EARLY_MS), ready, exited(EARLY_MS));
-  assert.equal(s.state(), 'live.restoring');
+  assert.equal(s.state(), 'live.restoring.forking');
   s.send(ready, execute(), exited(EARLY_MS));
   assert.deepEqual([s.state(), s.context().failure], ['failed.resting', OOM]);
   assert.deepEqual(s.ended, [{ work: { kind: 'run', id: 'run_1' }, status: 'failed', failure: OOM }]);
@@ -652,7 +724,7 @@ test('the end of the kernel host is no death of the session: it neither counts n
     failure: { code: 'kernel_host_lost', message: 'The host has ended.' },
   };
   s.send(open, exited(EARLY_MS), lost, lost, lost, exited(EARLY_MS));
-  assert.deepEqual([s.state(), s.context().earlyDeaths], ['live.restoring', 2]);
+  assert.deepEqual([s.state(), s.context().earlyDeaths], ['live.restoring.forking', 2]);
   s.send(lost, exited(EARLY_MS));
   assert.equal(s.state(), 'failed.resting');
 });
@@ -660,7 +732,7 @@ test('the end of the kernel host is no death of the session: it neither counts n
 test('a late death begins the count again', (t) => {
   const s = startSession(t);
   s.send(open, exited(EARLY_MS), exited(EARLY_MS), exited(LATE_MS), exited(EARLY_MS), exited(EARLY_MS));
-  assert.deepEqual([s.state(), s.context().earlyDeaths], ['live.restoring', 2]);
+  assert.deepEqual([s.state(), s.context().earlyDeaths], ['live.restoring.forking', 2]);
   s.send(exited(EARLY_MS));
   assert.equal(s.state(), 'failed.resting');
 });
@@ -674,7 +746,7 @@ test('a failed session is woken only after its pause, and with its deaths forgot
   assert.deepEqual([s.state(), s.kernel.starts], ['failed.resting', 3]);
   s.clock.increment(1);
   s.send(wake);
-  assert.deepEqual([s.state(), s.kernel.starts, s.context().earlyDeaths], ['live.restoring', 4, 0]);
+  assert.deepEqual([s.state(), s.kernel.starts, s.context().earlyDeaths], ['live.restoring.forking', 4, 0]);
   assert.deepEqual(s.notices.at(-1), { type: 'session.status', status: 'restoring', reason: 'resumed' });
 });
 
@@ -683,7 +755,10 @@ test('a sleeping session wakes without the failure it went to sleep with', (t) =
   s.send(open, exited(EARLY_MS), suspend);
   assert.equal(s.state(), 'dormant');
   s.send(wake);
-  assert.deepEqual([s.state(), s.context().failure, s.context().earlyDeaths], ['live.restoring', null, 0]);
+  assert.deepEqual(
+    [s.state(), s.context().failure, s.context().earlyDeaths],
+    ['live.restoring.forking', null, 0],
+  );
   assert.deepEqual(s.notices.at(-1), { type: 'session.status', status: 'restoring', reason: 'resumed' });
 });
 
@@ -694,7 +769,7 @@ test('a kernel that was replaced cannot speak any more', (t) => {
   s.send(exited());
   say(ready);
   say(exited(EARLY_MS));
-  assert.deepEqual([s.state(), s.kernel.starts, s.context().earlyDeaths], ['live.restoring', 2, 0]);
+  assert.deepEqual([s.state(), s.kernel.starts, s.context().earlyDeaths], ['live.restoring.forking', 2, 0]);
 });
 
 test('the status that the API shows follows the state', (t) => {
@@ -705,8 +780,10 @@ test('the status that the API shows follows the state', (t) => {
   });
   assert.deepEqual(Object.fromEntries(shown), {
     closed: 'closed',
-    'live.starting': 'starting',
-    'live.restoring': 'restoring',
+    'live.starting.forking': 'starting',
+    'live.starting.installing': 'starting',
+    'live.restoring.forking': 'restoring',
+    'live.restoring.installing': 'restoring',
     'live.ready': 'ready',
     'live.busy.running': 'busy',
     'live.busy.cancelling': 'busy',
@@ -737,7 +814,7 @@ test('whatever happens in whatever order, kernels, work and announcements stay i
     const s = startSession(t);
     const taken: string[] = [];
     for (let step = 0; step < 60; step++) {
-      const what = random.below(14);
+      const what = random.below(15);
       const current = s.context().work?.id ?? 'run_0';
       const id = `run_${seed}_${step}`;
       if (what === 0)
@@ -752,6 +829,7 @@ test('whatever happens in whatever order, kernels, work and announcements stay i
       else if (what === 8 && random.below(4) === 0) s.send(random.below(2) === 0 ? suspend : hibernate);
       else if (what === 9) s.send(wake);
       else if (what === 10) s.send(open, ready, execute(id));
+      else if (what === 14) s.send(random.below(4) === 0 ? installed : installing);
       else s.send(ready);
       if (s.context().work?.id === id || s.ended.some(({ work }) => work.id === id)) taken.push(id);
       visited.add(s.state());

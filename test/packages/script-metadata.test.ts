@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { OpenNotebook, openNotebook, printed, results } from '#test/support/notebook-fixture.ts';
 import { type PackageIndex, startPackageIndex } from '#test/support/package-index.ts';
+import { problemOf } from '#test/support/refusal.ts';
 import { startServer, type TestServer } from '#test/support/server-fixture.ts';
 
 const index = await startPackageIndex(test, [
@@ -160,6 +161,8 @@ test('an index that cannot be reached is named, with what to do', async (t) => {
   const message = await refusal(offline, ['greeting']);
   assert.match(message, /cannot be reached/);
   assert.match(message, /TROUPE_PACKAGE_INDEX/);
+  const adding = await problemOf(offline.client.packages.add(['punctuation']));
+  assert.deepEqual([adding.code, adding.message], ['packages_not_installed', message]);
 });
 
 test('a run that fails for a missing module says how to add its package, or that the server installs none', async (t) => {

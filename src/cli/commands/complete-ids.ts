@@ -19,6 +19,7 @@ export const ID_KINDS: Readonly<Record<string, ListIds>> = {
     (await client.executionEnvironments.list({ ...NEWEST, status: 'open', signal })).items.map(
       ({ environmentId }) => environmentId,
     ),
+  package: async (client, signal) => (await client.packages.list({ signal })).items.map(({ name }) => name),
   run: async (client, signal) => (await client.runs.list({ ...NEWEST, signal })).items.map(({ id }) => id),
   conversation: async (client, signal) =>
     (await client.agentSessions.list({ ...NEWEST, signal })).items.map(({ sessionId }) => sessionId),

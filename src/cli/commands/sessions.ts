@@ -52,7 +52,10 @@ export const sessions: CommandGroup = (program, context) => {
           if (environment === undefined) await client.executionEnvironments.close(environmentId);
           throw error;
         });
-      if (wait) session = await client.notebookSessions.waitUntilReady(session.sessionId);
+      if (wait)
+        session = await client.notebookSessions.waitUntilReady(session.sessionId, {
+          startup: ({ text }) => terminal.err(`${text}\n`),
+        });
       if (wantsJson(command)) printJson(terminal, session);
       else {
         terminal.out(`${session.sessionId}\n`);

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
-import type { NotebookSession } from '#src/wire/session.ts';
+import type { NotebookSession, Startup } from '#src/wire/session.ts';
 import { CommandFailure } from '../exit-code.ts';
 import type { Interruption } from './interruption.ts';
 
@@ -22,18 +22,21 @@ export interface LiveSessionOptions {
   /** Command-line arguments of the notebook; undefined takes those of the session that is open. */
   readonly arguments: readonly string[] | undefined;
   readonly interruption: Interruption;
+  /** Called with what the start of the kernel waits for. */
+  readonly waitsFor: (text: string) => void;
 }
 
 /** Returns the session when it is ready. Rejects, with nothing left open, when its kernel cannot start. */
 export async function openLiveSession(options: LiveSessionOptions): Promise<LiveSession> {
   const { client, notebookId, arguments: words, interruption } = options;
+  const waiting = { signal: interruption.stop, startup: ({ text }: Startup) => options.waitsFor(text) };
   const present = await findOpen(options);
   if (present !== undefined) {
     if (words !== undefined && !isDeepStrictEqual(words, present.arguments))
       throw new CommandFailure(
         `A session with other arguments is open on the notebook: close it first (troupe sessions close ${notebookId}).`,
       );
-    const session = await client.notebookSessions.waitUntilReady(notebookId, { signal: interruption.stop });
+    const session = await client.notebookSessions.waitUntilReady(notebookId, waiting);
     return { session: usable(session), isNew: false, close: async () => {} };
   }
   const { environmentId } = await client.executionEnvironments.create({ signal: interruption.leave });
@@ -48,7 +51,7 @@ export async function openLiveSession(options: LiveSessionOptions): Promise<Live
       { signal: interruption.leave },
     );
     isOpen = true;
-    const session = await client.notebookSessions.waitUntilReady(notebookId, { signal: interruption.stop });
+    const session = await client.notebookSessions.waitUntilReady(notebookId, waiting);
     return { session: usable(session), isNew: true, close };
   } catch (error) {
     if (!interruption.leave.aborted) await close(interruption.leave);

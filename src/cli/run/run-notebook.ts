@@ -85,6 +85,10 @@ export async function runNotebook(options: RunNotebookOptions): Promise<Finished
       notebookId: notebook.id,
       arguments: options.arguments,
       interruption,
+      waitsFor(text) {
+        shown.err(`${text}\n`);
+        activity = () => text;
+      },
     });
     shown.err(`${openedText(live)}\n`);
 

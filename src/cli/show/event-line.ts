@@ -20,6 +20,8 @@ function detailOf(event: NotebookStreamEvent): string {
       const lost = stale === true ? ', lost when the server stopped' : '';
       return `${runId} ${status}${lost}${error == null ? '' : `: ${error.message}`}`;
     }
+    case 'session.startup':
+      return event.data.text;
     case 'cells-registered':
       return event.data.cells.map(({ cellId }) => cellId).join(' ');
     case 'cells-deleted':

@@ -4,6 +4,7 @@ import { DATASOURCES_EXAMPLES } from './examples/datasources.ts';
 import { IDENTITY_EXAMPLES } from './examples/identity.ts';
 import { NOTEBOOKS_EXAMPLES } from './examples/notebooks.ts';
 import { OPERATIONS_EXAMPLES } from './examples/operations.ts';
+import { PACKAGES_EXAMPLES } from './examples/packages.ts';
 
 export const RESPONSE_EXAMPLES: Readonly<Record<string, unknown>> = {
   ...NOTEBOOKS_EXAMPLES,
@@ -11,4 +12,5 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, unknown>> = {
   ...DATASOURCES_EXAMPLES,
   ...IDENTITY_EXAMPLES,
   ...OPERATIONS_EXAMPLES,
+  ...PACKAGES_EXAMPLES,
 };

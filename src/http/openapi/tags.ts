@@ -3,6 +3,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Server: 'Health of the server, and the description of its interface.',
   Notebooks: 'Saved notebooks: their cells, settings and files.',
   Files: 'The files of a workspace: the working directory of its notebooks.',
+  Packages: 'Python packages that all notebooks of a workspace have.',
   'Front end': "Files of marimo's front end, which exported pages load.",
   'Execution environments': 'Places to run in. Each holds at most one active notebook session.',
   'Notebook sessions': 'Notebooks that are open: their kernel, the state of their cells, their events.',

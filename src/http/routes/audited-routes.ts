@@ -61,6 +61,7 @@ const CHANGES: Readonly<Record<string, (done: Done) => Entry | readonly Entry[]>
     target: text(params.notebookId),
     detail: text(params.name),
   }),
+  removePackage: ({ params }) => ({ action: 'package.remove', target: text(params.name) }),
   deleteFile: ({ params }) => ({ action: 'file.delete', target: text(params.path) }),
   deleteRun: ({ params }) => ({ action: 'run.delete', target: text(params.runId) }),
   deleteRunAsset: ({ params }) => ({

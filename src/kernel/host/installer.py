@@ -6,9 +6,10 @@ Only wheels are installed, so nothing that comes from the index runs here. One q
 the order names:
 
     from us    {"op":"install-ready","token"}
-    to us      {"step":"plan", "script", "index"}   or   {"step":"install", "requirements", "folder", "uv", "index", "proxy"}
+    to us      {"step":"plan", "script", "workspace":[requirement], "index"}   or   {"step":"install", "requirements", "folder", "uv", "index", "proxy"}
     from us    {"op":"install-progress","text"}                                          any number of times
-               {"op":"install-done","ok":true, "requirements", "key", "notes"}           of a plan; none: nothing is missing
+               {"op":"install-done","ok":true, "requirements", "key", "notes", "workspace":[[name, requirement]]}
+                                                                                         of a plan; none: nothing is missing
                {"op":"install-done","ok":true, "packages":[[name, version]], "replaces"} of an installation
                {"op":"install-done","ok":false, "error"}
 """
@@ -36,6 +37,7 @@ LIMITS = {"DATA": 8 << 30, "CORE": 0, "FSIZE": 16 << 30, "NOFILE": 4096}
 SCRIPT = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 MAX_REQUIREMENTS = 500
 MAX_ERROR_CHARS = 4000
+MAX_NAMED = 8
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 
 
@@ -64,13 +66,22 @@ def run(order, confinement, link):
 
 
 def plan(question) -> dict:
-    """Returns what is missing here, in a normal form, and a key for exactly that on exactly this Python."""
+    """Returns what is missing here, in a normal form, and a key for exactly that on exactly this Python.
+
+    What the notebook says of a package wins over what its workspace says of it.
+    """
     metadata = read_script(question["script"])
     have, notes, wanted, is_missing = find_installed(), [], {}, False
     if len(metadata["dependencies"]) > MAX_REQUIREMENTS:
         raise Refused(f"A notebook may require at most {MAX_REQUIREMENTS} packages.")
-    for text in metadata["dependencies"]:
-        requirement = parse(text)
+    own = [parse(text) for text in metadata["dependencies"]]
+    shared = {canonicalize_name(one.name): one for one in map(parse, question["workspace"])}
+    workspace = [[name, str(one)] for name, one in shared.items()]
+    if "marimo" in shared:
+        raise Refused("marimo is a part of the server: its version cannot be chosen.")
+    for one in own:
+        shared.pop(canonicalize_name(one.name), None)
+    for requirement in [*own, *shared.values()]:
         name = canonicalize_name(requirement.name)
         if requirement.marker is not None and not requirement.marker.evaluate():
             continue
@@ -86,7 +97,8 @@ def plan(question) -> dict:
     if python and not python.contains(".".join(map(str, sys.version_info[:3]))):
         notes.append(f"It asks for Python {python}; this server runs {sys.version.split()[0]}.")
     requirements = sorted(wanted) if is_missing else []
-    return {"requirements": requirements, "key": find_key(requirements, question["index"], have), "notes": notes}
+    key = find_key(requirements, question["index"], have)
+    return {"requirements": requirements, "key": key, "notes": notes, "workspace": workspace}
 
 
 def find_key(requirements, index, have):
@@ -152,7 +164,7 @@ def install(question, say) -> dict:
     # uv prefers the versions that are locked already: those of this Python, as far as they fit
     write_lines(locked, [f"{name}=={version}" for name, version in sorted(have.items())])
     uv = Uv(question)
-    say(op="install-progress", text=f"resolving {', '.join(question['requirements'])}")
+    say(op="install-progress", text=f"resolving {some_of(question['requirements'])}")
     uv.run("pip", "compile", wanted, "--constraint", pinned, "--output-file", locked, "--no-header", "--no-annotate")
     resolved = [line.split("==") for line in read_lines(locked)]
     packages = [(name, version) for name, version in resolved if have.get(canonicalize_name(name)) != version]
@@ -160,11 +172,16 @@ def install(question, say) -> dict:
     site = os.path.join(folder, "site")
     os.mkdir(site)
     if packages:
-        say(op="install-progress", text=f"installing {', '.join(f'{name} {version}' for name, version in packages)}")
+        say(op="install-progress", text=f"installing {some_of([f'{name} {version}' for name, version in packages])}")
         uv.run("pip", "install", "--no-deps", "--requirement", locked, "--target", site, "--compile-bytecode")
     shutil.rmtree(uv.cache, ignore_errors=True)
     replaces = any(canonicalize_name(name) in have for name, _ in packages)
     return {"packages": packages, "replaces": replaces}
+
+
+def some_of(names) -> str:
+    more = len(names) - MAX_NAMED
+    return ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 class Uv:

@@ -44,6 +44,7 @@ const session: NotebookSession = {
   mode: 'edit',
   arguments: ['--month=3'],
   status: 'ready',
+  startup: null,
   phases: { fork: 8.2, ready: 21.7 },
   currentRunId: null,
   cells: [{ cellId: 'total', name: '_', status: 'stale', stale: true }],

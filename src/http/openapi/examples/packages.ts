@@ -1,0 +1,27 @@
+/** Examples of the packages of a workspace. */
+import type { AddedPackages, WorkspacePackage, WorkspacePackageList } from '#src/wire/packages.ts';
+import { AT, NOTEBOOK } from './example-values.ts';
+
+const seaborn: WorkspacePackage = {
+  name: 'seaborn',
+  requirement: 'seaborn>=0.13',
+  addedBy: 'ada@example.com',
+  addedAt: AT,
+};
+const list: WorkspacePackageList = {
+  items: [seaborn],
+  enabled: true,
+  installation: {
+    requirements: ['scikit-learn'],
+    startedAt: AT,
+    text: 'installing joblib 1.5.2, scikit-learn 1.7.2',
+    error: null,
+  },
+};
+const added: AddedPackages = {
+  items: [seaborn],
+  installed: [{ name: 'seaborn', version: '0.13.2' }],
+  openSessions: [NOTEBOOK],
+};
+
+export const PACKAGES_EXAMPLES = { WorkspacePackageList: list, AddedPackages: added };

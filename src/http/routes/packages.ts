@@ -1,0 +1,87 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
+import {
+  AddedPackagesSchema,
+  AddPackagesQuery,
+  AddPackagesSchema,
+  WorkspacePackageListSchema,
+} from '#src/wire/packages.ts';
+import { accepted, noContent, ok } from '../reply/reply.ts';
+import { defineRoute, type Route } from '../route.ts';
+import { auditContextOf, type NoteChanges } from './audited-routes.ts';
+
+const PATH = '/api/v3/packages';
+const tags = ['Packages'];
+const DEFAULT_WAIT_S = 50;
+
+/** The packages of a workspace. */
+export function packageRoutes(packages: WorkspacePackages, note: NoteChanges): readonly Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: PATH,
+      operationId: 'listPackages',
+      summary: 'List the packages of the workspace, and what is being installed',
+      tags,
+      access: { action: 'package.read' },
+      responses: { 200: { description: 'All packages.', schema: WorkspacePackageListSchema } },
+      handle: ({ principal }) => ok(packages.list(principal.workspaceId)),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: PATH,
+      operationId: 'addPackages',
+      summary: 'Add packages that all notebooks of the workspace have',
+      description:
+        'The packages are installed first, together with those that the workspace has, and are added only when that succeeds. One that ' +
+        'the workspace has under the same name is replaced. Kernels that run do not see them. When the installation takes longer than ' +
+        '`wait`, the answer is 202; the installation goes on, and `GET /packages` shows when it has ended. One that the server does not ' +
+        'survive has to be asked for again.',
+      tags,
+      access: { action: 'package.write' },
+      query: AddPackagesQuery,
+      body: AddPackagesSchema,
+      responses: {
+        200: { description: 'The packages were added.', schema: AddedPackagesSchema },
+        202: { description: 'The packages are being installed.', schema: WorkspacePackageListSchema },
+      },
+      errors: ['packages_disabled', 'packages_not_installed', 'installation_in_progress', 'quota_exceeded'],
+      audited: true,
+      async handle(request) {
+        const { principal, body, query } = request;
+        const adding = packages.add(principal, body.requirements, (added) =>
+          note(
+            auditContextOf(request),
+            added.map((target) => ({ action: 'package.add', target, outcome: 'done' })),
+          ),
+        );
+        adding.catch(() => {}); // after the wait, the list tells of a failure
+        const timer = new AbortController();
+        const over = wait((query.wait ?? DEFAULT_WAIT_S) * 1000, undefined, {
+          signal: timer.signal,
+          ref: false,
+        });
+        try {
+          const added = await Promise.race([adding, over.catch(() => undefined)]);
+          return added === undefined ? accepted(packages.list(principal.workspaceId), PATH) : ok(added);
+        } finally {
+          timer.abort();
+        }
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/v3/packages/:name',
+      operationId: 'removePackage',
+      summary: 'Remove a package from the workspace',
+      description: 'Kernels that run keep it.',
+      tags,
+      access: { action: 'package.write' },
+      responses: { 204: { description: 'The package was removed.' } },
+      handle({ principal, params }) {
+        packages.remove(principal.workspaceId, params.name);
+        return noContent();
+      },
+    }),
+  ];
+}

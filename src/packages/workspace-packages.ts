@@ -1,0 +1,178 @@
+/**
+ * The packages that all notebooks of a workspace have. They are resolved and installed before they are noted, so that what is
+ * noted could be installed; a kernel that is started later has them, together with what its notebook asks for.
+ */
+import { timestamp } from '#src/core/clock.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import { refuseOverQuota } from '#src/core/quota.ts';
+import type { AddedPackages, WorkspacePackage, WorkspacePackageList } from '#src/wire/packages.ts';
+import { workspaceRecords } from '#storage/identity.ts';
+import { type WorkspacePackagesRecord, workspacePackageRecords } from '#storage/packages.ts';
+import type { Store } from '#storage/store.ts';
+import { PackageFailure } from './package-failure.ts';
+import type { PackageSets } from './package-sets.ts';
+
+/** In one workspace. */
+const MAX_PACKAGES = 100;
+
+export interface WorkspacePackagesOptions {
+  readonly store: Store;
+  /** Undefined: this server installs no packages. */
+  readonly sets: PackageSets | undefined;
+  /** Returns the sessions of a workspace that have a kernel. */
+  readonly openSessions: (workspaceId: WorkspaceId) => readonly string[];
+}
+
+/** Who adds packages to what. */
+interface Caller {
+  readonly workspaceId: WorkspaceId;
+  readonly userId: string;
+}
+
+interface Installation {
+  readonly requirements: readonly string[];
+  readonly startedAt: string;
+  text: string;
+  error: string | null;
+}
+
+export class WorkspacePackages {
+  readonly #options: WorkspacePackagesOptions;
+  /** What is being installed, and what could not be. */
+  readonly #installations = new Map<WorkspaceId, Installation>();
+
+  constructor(options: WorkspacePackagesOptions) {
+    this.#options = options;
+  }
+
+  list(workspaceId: WorkspaceId): WorkspacePackageList {
+    const installation = this.#installations.get(workspaceId);
+    return {
+      items: this.#items(workspaceId),
+      enabled: this.#options.sets !== undefined,
+      installation:
+        installation === undefined ? null : { ...installation, requirements: [...installation.requirements] },
+    };
+  }
+
+  has(workspaceId: WorkspaceId, name: string): boolean {
+    return Object.hasOwn(this.#stored(workspaceId), name);
+  }
+
+  /** Returns the requirements of a workspace, for a kernel that is started. */
+  requirementsOf(workspaceId: WorkspaceId): readonly string[] {
+    return Object.values(this.#stored(workspaceId)).map(({ requirement }) => requirement);
+  }
+
+  /**
+   * Installs packages and notes them, in place of those with the same names; `noted` is called in that turn. Rejects with `packages_disabled`,
+   * `installation_in_progress`, `invalid_request` for what is not a requirement, `quota_exceeded`, and
+   * `packages_not_installed` with the reason.
+   */
+  async add(
+    { workspaceId, userId }: Caller,
+    requirements: readonly string[],
+    noted: (added: readonly string[]) => void,
+  ): Promise<AddedPackages> {
+    const { sets, openSessions } = this.#options;
+    if (sets === undefined) throw disabled();
+    if (this.#installations.get(workspaceId)?.error === null)
+      throw new AppError('installation_in_progress', 'Wait until `GET /packages` shows no installation.');
+    const installation: Installation = {
+      requirements,
+      startedAt: timestamp(),
+      text: 'checking',
+      error: null,
+    };
+    this.#installations.set(workspaceId, installation);
+    try {
+      const before = this.#stored(workspaceId);
+      const added = await readRequirements(sets, requirements);
+      const names = new Set([...Object.keys(before), ...added.map(([name]) => name)]);
+      refuseOverQuota('packages', MAX_PACKAGES + 1, () => names.size);
+      const joint = {
+        ...before,
+        ...Object.fromEntries(added.map(([name, requirement]) => [name, { requirement }])),
+      };
+      const workspace = Object.values(joint).map(({ requirement }) => requirement);
+      using set = await sets.obtain({ script: '', workspace }, (text) => {
+        installation.text = text;
+      });
+      if (this.#note(workspaceId, added, { addedBy: userId, addedAt: timestamp() }))
+        noted(added.map(([, requirement]) => requirement));
+      this.#installations.delete(workspaceId);
+      const installed = (set?.packages ?? []).map(([name, version]) => ({ name, version }));
+      return { items: this.#items(workspaceId), installed, openSessions: [...openSessions(workspaceId)] };
+    } catch (error) {
+      if (!(error instanceof PackageFailure)) {
+        this.#installations.delete(workspaceId);
+        throw error;
+      }
+      installation.error = error.message;
+      throw new AppError('packages_not_installed', error.message);
+    }
+  }
+
+  /** Removes a package, in any spelling of its name. Kernels that run keep it. Throws `not_found`. */
+  remove(workspaceId: WorkspaceId, name: string): void {
+    const { [normalName(name)]: removed, ...byName } = this.#stored(workspaceId);
+    if (removed === undefined) throw notFound();
+    this.#options.store.write((tx) => tx.put(workspacePackageRecords, { byName }, workspaceId));
+  }
+
+  /**
+   * Returns whether the packages were noted: not in a workspace that has been deleted. Others may have removed packages since,
+   * and are not overruled.
+   */
+  #note(
+    workspaceId: WorkspaceId,
+    added: readonly (readonly [name: string, requirement: string])[],
+    by: { readonly addedBy: string; readonly addedAt: string },
+  ): boolean {
+    if (this.#options.store.get(workspaceRecords, workspaceId) === undefined) return false;
+    const byName = {
+      ...this.#stored(workspaceId),
+      ...Object.fromEntries(added.map(([name, requirement]) => [name, { requirement, ...by }])),
+    };
+    this.#options.store.write((tx) => tx.put(workspacePackageRecords, { byName }, workspaceId));
+    return true;
+  }
+
+  #items(workspaceId: WorkspaceId): WorkspacePackage[] {
+    return Object.entries(this.#stored(workspaceId))
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, { requirement, addedBy, addedAt }]) => ({ name, requirement, addedBy, addedAt }));
+  }
+
+  #stored(workspaceId: WorkspaceId): WorkspacePackagesRecord['byName'] {
+    return this.#options.store.get(workspacePackageRecords, workspaceId)?.byName ?? {};
+  }
+}
+
+/** Returns the name of each requirement with its normal form. Rejects with `invalid_request`. */
+async function readRequirements(
+  sets: PackageSets,
+  requirements: readonly string[],
+): Promise<readonly (readonly [name: string, requirement: string])[]> {
+  try {
+    return (await sets.plan({ script: '', workspace: requirements })).workspace;
+  } catch (error) {
+    if (!(error instanceof PackageFailure)) throw error;
+    throw new AppError('invalid_request', error.message, {
+      errors: [{ path: '/requirements', message: error.message }],
+    });
+  }
+}
+
+/** Returns the name as indexes compare names (PEP 503). */
+function normalName(name: string): string {
+  return name.toLowerCase().replace(/[-_.]+/g, '-');
+}
+
+function disabled(): AppError {
+  return new AppError(
+    'packages_disabled',
+    'This server installs no packages; its operator decides that with TROUPE_PACKAGES.',
+  );
+}
