@@ -24,16 +24,47 @@ const HEAD_BYTES = 5;
 
 /**
  * Returns `[version, value]` as MessagePack, behind a byte that says so and a checksum of it (CRC-32, 4 bytes). Members that
- * are `undefined` are omitted.
+ * are `undefined` are omitted. A large member of bytes is copied once, whatever else the value has.
  */
 export function encodeRecord<T>(kind: RecordKind<T>, value: T): Uint8Array {
-  const body = encoder.encodeSharedRef([kind.version, value]);
-  const record = Buffer.allocUnsafe(HEAD_BYTES + body.byteLength);
+  const large = largeMemberOf(value);
+  const body = encoder.encodeSharedRef([kind.version, large === undefined ? value : large.rest]);
+  const bytes = large?.bytes ?? NO_BYTES;
+  const start = large === undefined ? body : body.subarray(0, body.byteLength - EMPTY_BYTES.length);
+  const head = large === undefined ? NO_BYTES : bytesHead(bytes.byteLength);
+  const record = Buffer.allocUnsafe(HEAD_BYTES + start.byteLength + head.byteLength + bytes.byteLength);
   record[0] = CHECKED;
-  record.writeUInt32LE(checksumOf(body), 1);
-  record.set(body, HEAD_BYTES);
+  record.set(start, HEAD_BYTES);
+  record.set(head, HEAD_BYTES + start.byteLength);
+  record.set(bytes, HEAD_BYTES + start.byteLength + head.byteLength);
+  record.writeUInt32LE(checksumOf(record.subarray(HEAD_BYTES)), 1);
   if (body.byteLength > MAX_KEPT_BYTES) encoder = newEncoder();
   return record;
+}
+
+/** MessagePack of no bytes, and the first byte of bytes whose length has four. */
+const EMPTY_BYTES = [0xc4, 0] as const;
+const BYTES_32 = 0xc6;
+const NO_BYTES = new Uint8Array();
+
+function bytesHead(length: number): Uint8Array {
+  const head = Buffer.allocUnsafe(5);
+  head[0] = BYTES_32;
+  head.writeUInt32BE(length, 1);
+  return head;
+}
+
+/** Returns the large bytes that a value has as a member, and the value with none in their place, at its end. */
+function largeMemberOf(value: unknown): { readonly bytes: Uint8Array; readonly rest: unknown } | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  if (value instanceof Uint8Array)
+    return value.byteLength > MAX_KEPT_BYTES ? { bytes: value, rest: NO_BYTES } : undefined;
+  for (const [name, member] of Object.entries(value)) {
+    if (!(member instanceof Uint8Array) || member.byteLength <= MAX_KEPT_BYTES) continue;
+    const { [name]: bytes, ...others } = value as Record<string, unknown>;
+    return { bytes: member, rest: { ...others, [name]: NO_BYTES } };
+  }
+  return undefined;
 }
 
 function newEncoder(): Encoder {
@@ -43,6 +74,12 @@ function newEncoder(): Encoder {
 /** One for all records, because each encoder has a buffer, which is as large as the largest record that it has encoded. */
 let encoder = newEncoder();
 const MAX_KEPT_BYTES = 256 * 1024;
+
+/** A record that is encoded already, because that takes long. */
+export interface EncodedRecord<T> {
+  readonly kind: RecordKind<T>;
+  readonly bytes: Uint8Array;
+}
 
 /** A stored record is not what was written. */
 export class DamagedRecord extends Error {

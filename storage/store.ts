@@ -11,7 +11,14 @@
  */
 import type { RootDatabase } from 'lmdb';
 import { faultPoint } from '#src/core/fault-points.ts';
-import { DamagedRecord, decodeRecord, encodeRecord, problemOf, type RecordKind } from './codec.ts';
+import {
+  DamagedRecord,
+  decodeRecord,
+  type EncodedRecord,
+  encodeRecord,
+  problemOf,
+  type RecordKind,
+} from './codec.ts';
 import { CommitQueue, type CommitRoom, PendingCommit, type PendingWrite } from './commit-queue.ts';
 import { checkKey, type Key, keyText, partitionRange, rangeOf } from './keys.ts';
 import { extentOf, type StoreExtent } from './store-extent.ts';
@@ -23,6 +30,8 @@ type Sync<T> = T extends Promise<unknown> ? never : T;
 export interface Transaction {
   get<T>(kind: RecordKind<T>, partition: string, ...ids: string[]): T | undefined;
   put<T>(kind: RecordKind<T>, value: T, partition: string, ...ids: string[]): void;
+  /** Puts a record that `encodeRecord` has made. */
+  putEncoded(record: EncodedRecord<unknown>, partition: string, ...ids: string[]): void;
   remove(kind: RecordKind<unknown>, partition: string, ...ids: string[]): void;
 }
 
@@ -155,20 +164,19 @@ export class Store implements AsyncDisposable {
    */
   write<T>(decide: (transaction: Transaction) => Sync<T>): Sync<T> {
     const staged = new Map<string, PendingWrite>();
+    const stage = (name: string, bytes: Uint8Array | undefined, partition: string, ids: string[]) => {
+      const key = checkKey([partition, name, ...ids]);
+      staged.set(keyText(key), { key, bytes });
+    };
     const result = decide({
       get: (kind, partition, ...ids) => {
         const own = staged.get(keyText([partition, kind.name, ...ids]));
         if (own === undefined) return this.get(kind, partition, ...ids);
         return own.bytes === undefined ? undefined : decodeRecord(kind, own.bytes);
       },
-      put: (kind, value, partition, ...ids) => {
-        const key = checkKey([partition, kind.name, ...ids]);
-        staged.set(keyText(key), { key, bytes: encodeRecord(kind, value) });
-      },
-      remove: (kind, partition, ...ids) => {
-        const key = checkKey([partition, kind.name, ...ids]);
-        staged.set(keyText(key), { key, bytes: undefined });
-      },
+      put: (kind, value, partition, ...ids) => stage(kind.name, encodeRecord(kind, value), partition, ids),
+      putEncoded: ({ kind, bytes }, partition, ...ids) => stage(kind.name, bytes, partition, ids),
+      remove: (kind, partition, ...ids) => stage(kind.name, undefined, partition, ids),
     });
     if (staged.size > 0) {
       const { writes } = this.openTurn();

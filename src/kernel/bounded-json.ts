@@ -1,19 +1,45 @@
-import { findJsonExcess, type JsonBounds } from '#src/core/json-bounds.ts';
+import { parseJson } from '#src/core/json/json-parse.ts';
+import { findJsonExcess, type JsonBounds, type JsonExcess, JsonScan } from '#src/core/json/json-scan.ts';
 import { ShapeError } from './json-shape.ts';
 
-const BOUNDS: JsonBounds = { maxDepth: 64, maxValues: 1_000_000, maxDigits: Number.POSITIVE_INFINITY };
+const BOUNDS: JsonBounds = {
+  maxDepth: 64,
+  maxValues: 1_000_000,
+  maxDigits: Number.POSITIVE_INFINITY,
+  mayHaveLargeNames: true,
+};
 
 /**
  * Parses JSON from a kernel, which notebook code may have written: with at most 64 levels and a million values, so that
  * recursive code can walk the result. Throws a `ShapeError`, which never quotes the input.
  */
 export function parseBoundedJson(body: Buffer): unknown {
-  const excess = findJsonExcess(body, BOUNDS);
-  if (excess === 'depth') throw new ShapeError('a frame that is nested too deeply');
-  if (excess !== undefined) throw new ShapeError('a frame of too many values');
+  refuseExcess(findJsonExcess(body, BOUNDS));
   try {
     return JSON.parse(body.toString('utf8'));
   } catch {
-    throw new ShapeError('a frame that is not JSON'); // the parser's own message quotes the input
+    throw notJson();
   }
+}
+
+/** Returns what `parseBoundedJson` returns, in steps of up to a millisecond. `body` must not change meanwhile. */
+export function* parseLargeBoundedJson(body: Buffer): Generator<undefined, unknown> {
+  const scan = new JsonScan(body, BOUNDS);
+  while (!scan.advance()) yield;
+  refuseExcess(scan.excess);
+  try {
+    return yield* parseJson(body, scan);
+  } catch {
+    throw notJson();
+  }
+}
+
+function refuseExcess(excess: JsonExcess | undefined): void {
+  if (excess === 'depth') throw new ShapeError('a frame that is nested too deeply');
+  if (excess !== undefined) throw new ShapeError('a frame of too many values');
+}
+
+/** The parser's own message quotes the input. */
+function notJson(): ShapeError {
+  return new ShapeError('a frame that is not JSON');
 }

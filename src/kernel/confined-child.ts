@@ -9,7 +9,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import type { ProcessEnd } from './exit-classification.ts';
-import { type FrameReading, KernelSocket } from './kernel-socket.ts';
+import { type FrameParts, type FrameReading, KernelSocket } from './kernel-socket.ts';
 import type { ChildOrder, Confinement } from './launch-order.ts';
 import type { ZygoteProcess } from './zygote-process.ts';
 
@@ -112,6 +112,11 @@ export class ConfinedChild implements Disposable {
   /** Sends the parts of one frame. Ignored when the child is not connected. */
   send(...frame: readonly Uint8Array[]): void {
     this.#socket.send(...frame);
+  }
+
+  /** Sends a frame once it is made, and everything that is sent later after it. Ignored when the child is not connected. */
+  sendMade(frame: FrameParts | Promise<FrameParts>): void {
+    this.#socket.sendMade(frame);
   }
 
   /** Reads nothing more from the child until `resume`. */

@@ -1,5 +1,5 @@
 import type { ChildEnd, ChildStarter } from './confined-child.ts';
-import { encodeFrame } from './frame-decoder.ts';
+import { encodeLongFrame } from './frame-decoder.ts';
 import { asList, asRecord, asText, isRecord } from './json-shape.ts';
 import { bareConfinement, type ChildOrder, type Confinement } from './launch-order.ts';
 import type { CellOutput } from './messages.ts';
@@ -70,7 +70,7 @@ export async function convertInChild(request: ConvertRequest, host: ChildStarter
       received: (values) => {
         for (const value of values) {
           const message = asRecord(value, 'the message');
-          if (message.op === 'convert-ready') child.send(encodeFrame(INPUT, input));
+          if (message.op === 'convert-ready') child.sendMade(encodeLongFrame(INPUT, input));
           else if (message.op === 'convert-done') settle(decodeResult(direction, message));
         }
       },

@@ -1,3 +1,6 @@
+import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
+import { inSlices } from '#src/core/slices.ts';
+
 /** One frame of a kernel's socket. `body` is valid until the next `push`: decode it at once or copy it. */
 export interface Frame {
   readonly channel: number;
@@ -11,10 +14,21 @@ export class FrameError extends Error {
 
 const HEADER_BYTES = 5;
 const FIRST_BUFFER_BYTES = 64 * 1024;
+/** A message that is longer, as JSON, is encoded in slices. */
+const MAX_CHARS_AT_ONCE = 256 * 1024;
 
 /** Returns the frame that carries `message`: u32le length of what follows, u8 channel, JSON. */
 export function encodeFrame(channel: number, message: unknown): Buffer {
   return Buffer.concat(framedParts(channel, [Buffer.from(JSON.stringify(message))]));
+}
+
+/** Returns what `encodeFrame` returns, in parts; a promise of it when the message is long, because it is then made in slices. */
+export function encodeLongFrame(
+  channel: number,
+  message: unknown,
+): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
+  if (isShortJson(message, MAX_CHARS_AT_ONCE)) return [encodeFrame(channel, message)];
+  return inSlices(writeJson(message)).then((parts) => framedParts(channel, parts));
 }
 
 /** Returns the parts of a frame whose body consists of these parts. */

@@ -8,12 +8,14 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
-import { parseBoundedJson } from './bounded-json.ts';
+import { parseBoundedJson, parseLargeBoundedJson } from './bounded-json.ts';
 import { type Frame, FrameDecoder, FrameError } from './frame-decoder.ts';
 import { isRecord, ShapeError } from './json-shape.ts';
 
 const FRAME_LIMIT_BYTES = 64 * 2 ** 20;
 const FROM_KERNEL = 0;
+/** A larger frame is parsed in steps. */
+const MAX_BYTES_AT_ONCE = 256 * 1024;
 const TURN_MS = 4;
 const LONG_MS = 25;
 /** How many frames are taken between two looks at the clock: at first, and when they turn out to be quick. */
@@ -37,11 +39,20 @@ export interface SocketEvents {
 export interface FrameReading {
   /** Returns the value of a frame. `body` is valid only during the call. */
   readonly parse: (body: Buffer) => unknown;
+  /** Returns the value of a large frame in steps, during which `body` is valid. Absent: all are parsed at once. */
+  readonly parseLarge?: (body: Buffer) => Generator<undefined, unknown>;
   /** The largest frame, in bytes. */
   readonly limitBytes: number;
 }
 
-const JSON_FRAMES: FrameReading = { parse: parseBoundedJson, limitBytes: FRAME_LIMIT_BYTES };
+const JSON_FRAMES: FrameReading = {
+  parse: parseBoundedJson,
+  parseLarge: parseLargeBoundedJson,
+  limitBytes: FRAME_LIMIT_BYTES,
+};
+
+/** The parts of one frame. */
+export type FrameParts = readonly Uint8Array[];
 
 export class KernelSocket {
   readonly #token: Buffer;
@@ -50,10 +61,14 @@ export class KernelSocket {
   readonly #decoder: FrameDecoder;
   readonly #server: Server;
   #socket: Socket | null = null;
+  /** Frames from the first on that is still being made. */
+  readonly #unsent: (FrameParts | Promise<FrameParts>)[] = [];
   #greeted = false;
   #paused = false;
   /** What was read and not taken yet. */
   #frames: Generator<Frame, void> | undefined;
+  /** Parses the large frame that was begun. */
+  #parsing: Generator<undefined, unknown> | undefined;
   #sliceFrames = SLICE_FRAMES;
   #spentMs = 0;
   #resting = false;
@@ -78,7 +93,25 @@ export class KernelSocket {
   }
 
   /** Sends the parts of one frame. Ignored while nobody is connected. */
-  send(...frame: readonly Uint8Array[]): void {
+  send(...frame: FrameParts): void {
+    this.sendMade(frame);
+  }
+
+  /** Sends a frame once it is made, and everything that is sent later after it. Ignored while nobody is connected. */
+  sendMade(frame: FrameParts | Promise<FrameParts>): void {
+    if (this.#unsent.length === 0 && !(frame instanceof Promise)) this.#write(frame);
+    else if (this.#unsent.push(frame) === 1) void this.#writeUnsent();
+  }
+
+  /** Frames are made of plain data, so making one does not fail. */
+  async #writeUnsent(): Promise<void> {
+    for (let next = this.#unsent[0]; next !== undefined; next = this.#unsent[0]) {
+      this.#write(next instanceof Promise ? await next : next);
+      void this.#unsent.shift();
+    }
+  }
+
+  #write(frame: FrameParts): void {
     const socket = this.#socket;
     if (!socket?.writable) return;
     socket.cork();
@@ -130,6 +163,7 @@ export class KernelSocket {
       this.#takeSlice(this.#frames);
       const sliceMs = performance.now() - startedAt - ms;
       ms += sliceMs;
+      if (this.#parsing !== undefined) continue;
       this.#sliceFrames =
         sliceMs > TURN_MS ? Math.ceil(this.#sliceFrames / 4) : Math.min(this.#sliceFrames * 2, SLICE_LIMIT);
     }
@@ -143,16 +177,12 @@ export class KernelSocket {
     let wrong: unknown;
     try {
       while (values.length < this.#sliceFrames) {
-        const next = frames.next();
-        if (next.done) {
-          this.#frames = undefined;
-          break;
-        }
-        const { channel, body } = next.value;
-        if (channel !== FROM_KERNEL) throw new FrameError(`a frame on channel ${channel}`);
-        const value = this.#reading.parse(body);
-        if (!this.#greeted) this.#checkGreeting(value);
-        values.push(value);
+        if (this.#parsing === undefined && !this.#beginFrame(frames, values)) break;
+        if (this.#parsing === undefined) continue;
+        const step = this.#parsing.next();
+        if (step.done !== true) break;
+        this.#parsing = undefined;
+        this.#take(step.value, values);
       }
     } catch (error) {
       wrong = error;
@@ -166,6 +196,25 @@ export class KernelSocket {
     this.destroy();
     if (wrong instanceof FrameError || wrong instanceof ShapeError) this.#events.broken(wrong.message);
     else this.#events.failed(wrong);
+  }
+
+  /** Takes the next frame, or begins to parse it when it is large. Returns false when there is none. */
+  #beginFrame(frames: Generator<Frame, void>, values: unknown[]): boolean {
+    const next = frames.next();
+    if (next.done) {
+      this.#frames = undefined;
+      return false;
+    }
+    const { channel, body } = next.value;
+    if (channel !== FROM_KERNEL) throw new FrameError(`a frame on channel ${channel}`);
+    if (body.length > MAX_BYTES_AT_ONCE) this.#parsing = this.#reading.parseLarge?.(body);
+    if (this.#parsing === undefined) this.#take(this.#reading.parse(body), values);
+    return true;
+  }
+
+  #take(value: unknown, values: unknown[]): void {
+    if (!this.#greeted) this.#checkGreeting(value);
+    values.push(value);
   }
 
   #rest(ms: number): void {

@@ -4,8 +4,10 @@
  * nobody from saving; code that it dies of does not parse. A kernel host that ends takes it along, and the next one is
  * asked again.
  */
+import { isShortJson } from '#src/core/json/json-write.ts';
+import { atOnce, inSlices } from '#src/core/slices.ts';
 import type { ChildEnd, ChildStarter, ConfinedChild } from './confined-child.ts';
-import { encodeFrame } from './frame-decoder.ts';
+import { encodeLongFrame } from './frame-decoder.ts';
 import { asList, asNumber, asRecord } from './json-shape.ts';
 import { bareConfinement } from './launch-order.ts';
 
@@ -20,6 +22,9 @@ interface Question {
 const REMEMBERED = 4_096;
 const REMEMBERED_LENGTH = 4_096;
 const QUESTION = 1;
+/** Of longer code it is found in slices what was judged before. */
+const MAX_CHARS_AT_ONCE = 256 * 1024;
+const CODES_AT_ONCE = 64;
 /** How long to wait for a kernel host that is starting. Then the code counts as invalid, and nothing is remembered. */
 const PATIENCE_MS = 15_000;
 
@@ -37,16 +42,28 @@ export class SyntaxJudge implements Disposable {
     this.#child = this.#start();
   }
 
-  /** Returns whether every one of `codes` parses; without a promise when all of them were judged before. */
+  /** Returns whether every one of `codes` parses; without a promise when all of them were judged before and are short. */
   allParse(codes: readonly string[]): boolean | Promise<boolean> {
+    const steps = this.#findUnknown(codes);
+    const conclude = (unknown: readonly string[] | 'broken') => {
+      if (unknown === 'broken') return false;
+      return unknown.length === 0 ? true : this.#ask(unknown);
+    };
+    if (isShortJson(codes, MAX_CHARS_AT_ONCE)) return conclude(atOnce(steps));
+    return inSlices(steps).then(conclude);
+  }
+
+  /** Returns what was not judged before, in steps of some cells, or that something does not parse. */
+  *#findUnknown(codes: readonly string[]): Generator<undefined, readonly string[] | 'broken'> {
     const unknown: string[] = [];
-    for (const code of codes) {
-      if (code.trim() === '') continue;
+    for (const [index, code] of codes.entries()) {
+      if (index % CODES_AT_ONCE === 0) yield;
+      if (!/\S/.test(code)) continue;
       const known = this.#known.get(code);
-      if (known === false) return false;
+      if (known === false) return 'broken';
       if (known === undefined) unknown.push(code);
     }
-    return unknown.length === 0 ? true : this.#ask(unknown);
+    return unknown;
   }
 
   [Symbol.dispose](): void {
@@ -76,7 +93,7 @@ export class SyntaxJudge implements Disposable {
   }
 
   #send(id: number, codes: readonly string[]): void {
-    this.#child?.send(encodeFrame(QUESTION, { id, codes }));
+    this.#child?.sendMade(encodeLongFrame(QUESTION, { id, codes }));
   }
 
   #remember(code: string, parses: boolean): void {

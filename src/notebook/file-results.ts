@@ -12,16 +12,17 @@ export const RESULTS_LIMIT_BYTES = 16 * 1024 * 1024;
 
 export type Results = NonNullable<Extract<ConvertRequest, { direction: 'write' }>['results']>;
 
-/** Outputs by cell id, from the top of the notebook. What does not fit below the limit says that it is left out. */
-export function resultsOf(
+/** Returns outputs by cell id, in steps of one cell, from the top of the notebook. What does not fit below the limit says that it is left out. */
+export function* resultsOf(
   store: Store,
   workspaceId: WorkspaceId,
   notebookId: string,
   cells: readonly SavedCell[],
-): Results {
+): Generator<undefined, Results> {
   const results = new Map<string, Results[string]>();
   let size = 0;
   for (const [cellId, record] of outputsOf(store, workspaceId, notebookId, cells)) {
+    yield;
     const bytes = sizeOf(record);
     if (size + bytes > RESULTS_LIMIT_BYTES) {
       results.set(cellId, { output: leftOut(bytes) });

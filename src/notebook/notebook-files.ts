@@ -2,8 +2,10 @@
  * Notebook files: a saved notebook made from one, or written as one. A converter does the reading and writing; this
  * decides what it is given and what its failures mean to the caller.
  */
-import { AppError } from '#src/core/errors.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import { inSlices } from '#src/core/slices.ts';
+import { encodeUtf8 } from '#src/core/utf8.ts';
 import type { ConversionFailure, ConvertRequest, ConvertResult } from '#src/kernel/convert.ts';
 import type { Store } from '#storage/store.ts';
 import { type NotebookDocument, titleOf } from './document.ts';
@@ -38,7 +40,7 @@ export interface ReplacedNotebook {
 
 export interface NotebookFile {
   readonly name: string;
-  readonly content: string;
+  readonly content: Uint8Array;
 }
 
 export interface ExportRequest {
@@ -83,7 +85,7 @@ export class NotebookFiles {
     file: NotebookText,
   ): Promise<Uint8Array> {
     const { notebookId, expectedUpdatedAt } = replaced;
-    this.#notebooks.json(workspaceId, notebookId); // one that does not exist is refused before anything is read
+    if (!this.#notebooks.exists(workspaceId, notebookId)) throw notFound(); // before anything is read
     const fields = await this.#read(file);
     return (await this.#notebooks.patch(workspaceId, notebookId, expectedUpdatedAt, fields)).json;
   }
@@ -104,11 +106,11 @@ export class NotebookFiles {
     notebookId: string,
     { format, assetUrl }: ExportRequest,
   ): Promise<NotebookFile> {
-    const { id, serialization } = this.#notebooks.read(workspaceId, notebookId);
+    const { id, serialization } = await this.#notebooks.readInSlices(workspaceId, notebookId);
     const stem = fileStem(titleOf(serialization)) ?? id;
     const results =
       format === 'ipynb' || format === 'html'
-        ? resultsOf(this.#store, workspaceId, id, serialization.cells)
+        ? await inSlices(resultsOf(this.#store, workspaceId, id, serialization.cells))
         : undefined;
     const result = await this.#convert({
       direction: 'write',
@@ -120,7 +122,7 @@ export class NotebookFiles {
     });
     if (!result.ok) throw new AppError('unwritable_notebook', sentence(result.error.message));
     if (result.content === null) throw new Error('The converter read a file when it was to write one.');
-    return { name: `${stem}.${format}`, content: result.content };
+    return { name: `${stem}.${format}`, content: await inSlices(encodeUtf8(result.content)) };
   }
 
   async #convert(request: ConvertRequest): Promise<ConvertResult> {

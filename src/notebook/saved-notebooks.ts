@@ -2,8 +2,17 @@
 import { isSameInstant, timestamp, timestampAfter } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isIdOf, type NotebookId, newId, timeOfId, type WorkspaceId } from '#src/core/ids.ts';
+import { parseTrustedJson } from '#src/core/json/json-parse.ts';
+import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
+import { atOnce, inSlices } from '#src/core/slices.ts';
+import { type EncodedRecord, encodeRecord } from '#storage/codec.ts';
 import { type CreationTimes, checkCursor, idBounds, type PageRequest, pageOf } from '#storage/listing.ts';
-import { type NotebookSummaryRecord, notebookRecords, notebookSummaries } from '#storage/notebooks.ts';
+import {
+  type NotebookRecord,
+  type NotebookSummaryRecord,
+  notebookRecords,
+  notebookSummaries,
+} from '#storage/notebooks.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
 import type { Store, Transaction } from '#storage/store.ts';
 import {
@@ -78,12 +87,13 @@ export class SavedNotebooks {
       datasourceSlugs: fields.datasourceSlugs ?? [],
       variables: fields.variables ?? {},
     };
-    const json = this.#store.write((tx) => put(tx, workspaceId, document));
-    return { document, json };
+    const encoded = isSmall(fields) ? atOnce(encode(document)) : await inSlices(encode(document));
+    this.#store.write((tx) => put(tx, workspaceId, encoded));
+    return { document, json: encoded.json };
   }
 
   exists(workspaceId: WorkspaceId, notebookId: string): boolean {
-    return this.#store.get(notebookRecords, workspaceId, notebookId) !== undefined;
+    return this.#store.get(notebookSummaries, workspaceId, notebookId) !== undefined;
   }
 
   /** The notebook as it is served, and when it last changed. Throws `not_found`. */
@@ -98,13 +108,18 @@ export class SavedNotebooks {
   }
 
   read(workspaceId: WorkspaceId, notebookId: string): NotebookDocument {
-    return parse(this.json(workspaceId, notebookId));
+    return atOnce(decode(this.json(workspaceId, notebookId)));
+  }
+
+  /** Resolves with what `read` returns, without holding anybody up. */
+  readInSlices(workspaceId: WorkspaceId, notebookId: string): Promise<NotebookDocument> {
+    return inSlices(decode(this.json(workspaceId, notebookId)));
   }
 
   /** The cells of a notebook; none when it was deleted. */
   cells(workspaceId: WorkspaceId, notebookId: string): readonly SavedCell[] {
     const record = this.#store.get(notebookRecords, workspaceId, notebookId);
-    return record === undefined ? [] : parse(record.document).serialization.cells;
+    return record === undefined ? [] : atOnce(decode(record.document)).serialization.cells;
   }
 
   /** Resolves with a page of summaries in the order in which the notebooks were created. Rejects with `invalid_cursor`. */
@@ -137,53 +152,51 @@ export class SavedNotebooks {
     checkState: StateCheck = () => {},
   ): Promise<ServedNotebook> {
     const valid = await this.#parses(fields);
-    return this.#store.write((tx) => {
-      const record = tx.get(notebookRecords, workspaceId, notebookId);
-      if (record === undefined) throw notFound();
+    const before = this.served(workspaceId, notebookId);
+    const check = (updatedAt: string) => {
       this.#refuseWhileOpen(workspaceId, notebookId);
-      checkState(record.updatedAt);
-      if (!isSameInstant(record.updatedAt, expectedUpdatedAt)) {
-        throw new AppError(
-          'stale_update',
-          `The notebook was last updated at ${record.updatedAt}. Reload it first.`,
-          {
-            members: { updatedAt: record.updatedAt },
-          },
-        );
+      checkState(updatedAt);
+      if (!isSameInstant(updatedAt, expectedUpdatedAt)) throw staleUpdate(updatedAt);
+    };
+    check(before.updatedAt);
+    const steps = changed(before, fields, valid);
+    const isSmallChange = isSmall(fields) && before.json.byteLength <= MAX_BYTES_AT_ONCE;
+    const encoded = isSmallChange ? atOnce(steps) : await inSlices(steps);
+    return this.#store.write((tx) => {
+      if (!isSmallChange) {
+        const updatedAt = this.#updatedAt(workspaceId, notebookId);
+        if (updatedAt === undefined) throw notFound();
+        check(updatedAt);
+        if (updatedAt !== before.updatedAt) throw staleUpdate(updatedAt);
       }
-      const current = parse(record.document);
-      const updatedAt = timestampAfter(record.updatedAt);
-      const json = put(tx, workspaceId, {
-        ...current,
-        updatedAt,
-        serialization: withTitle(
-          fields.serialization === undefined
-            ? current.serialization
-            : normalizeSerialization(fields.serialization, valid),
-          fields.title,
-        ),
-        datasourceSlugs: fields.datasourceSlugs ?? current.datasourceSlugs,
-        variables: fields.variables ?? current.variables,
-      });
-      return { json, updatedAt };
+      put(tx, workspaceId, encoded);
+      return { json: encoded.json, updatedAt: encoded.document.updatedAt };
     });
   }
 
   /** Saves what a live session has made of the document. */
   save(workspaceId: WorkspaceId, document: NotebookDocument): NotebookDocument {
     return this.#store.write((tx) => {
-      const record = tx.get(notebookRecords, workspaceId, document.id);
-      const saved = { ...document, updatedAt: timestampAfter(record?.updatedAt) };
-      put(tx, workspaceId, saved);
+      const saved = { ...document, updatedAt: timestampAfter(this.#updatedAt(workspaceId, document.id)) };
+      put(tx, workspaceId, atOnce(encode(saved)));
       return saved;
     });
   }
 
   /** Throws `not_found`, `session_open`, or what `checkState` throws, when the notebook may not be deleted. */
   checkDeletion(workspaceId: WorkspaceId, notebookId: string, checkState: StateCheck): void {
-    const { updatedAt } = this.served(workspaceId, notebookId);
+    const updatedAt = this.#updatedAt(workspaceId, notebookId);
+    if (updatedAt === undefined) throw notFound();
     this.#refuseWhileOpen(workspaceId, notebookId);
     checkState(updatedAt);
+  }
+
+  /** Returns when the notebook last changed, from what is small of it; undefined when it is deleted. */
+  #updatedAt(workspaceId: WorkspaceId, notebookId: string): string | undefined {
+    const record = this.#store.get(notebookSummaries, workspaceId, notebookId);
+    if (record === undefined) return undefined;
+    const { updatedAt } = JSON.parse(Buffer.from(record.summary).toString('utf8')) as { updatedAt: string };
+    return updatedAt;
   }
 
   /** Removes the notebook itself, so that nobody finds it any more. */
@@ -197,11 +210,63 @@ export class SavedNotebooks {
   }
 }
 
-function put(tx: Transaction, workspaceId: WorkspaceId, notebook: NotebookDocument): Uint8Array {
-  const document = Buffer.from(JSON.stringify({ ...notebook, title: titleOf(notebook.serialization) }));
-  tx.put(notebookRecords, { updatedAt: notebook.updatedAt, document }, workspaceId, notebook.id);
-  tx.put(notebookSummaries, summaryOf(notebook), workspaceId, notebook.id);
-  return document;
+/** A larger notebook is read and written in slices. */
+const MAX_BYTES_AT_ONCE = 256 * 1024;
+
+function isSmall(fields: NotebookFields): boolean {
+  return isShortJson(fields, MAX_BYTES_AT_ONCE);
+}
+
+function staleUpdate(updatedAt: string): AppError {
+  const detail = `The notebook was last updated at ${updatedAt}. Reload it first.`;
+  return new AppError('stale_update', detail, { members: { updatedAt } });
+}
+
+/** Returns the notebook with the given parts replaced, and its JSON. */
+function* changed(
+  before: ServedNotebook,
+  fields: NotebookFields,
+  valid: boolean,
+): Generator<undefined, EncodedNotebook> {
+  const current = yield* decode(before.json);
+  const { serialization, datasourceSlugs, variables, title } = fields;
+  const document = {
+    ...current,
+    updatedAt: timestampAfter(before.updatedAt),
+    serialization: withTitle(
+      serialization === undefined ? current.serialization : normalizeSerialization(serialization, valid),
+      title,
+    ),
+    datasourceSlugs: datasourceSlugs ?? current.datasourceSlugs,
+    variables: variables ?? current.variables,
+  };
+  return yield* encode(document);
+}
+
+/** A notebook, and how it is stored and served. */
+interface EncodedNotebook {
+  readonly document: NotebookDocument;
+  readonly json: Uint8Array;
+  readonly record: EncodedRecord<NotebookRecord>;
+}
+
+function put(tx: Transaction, workspaceId: WorkspaceId, { document, record }: EncodedNotebook): void {
+  tx.putEncoded(record, workspaceId, document.id);
+  tx.put(notebookSummaries, summaryOf(document), workspaceId, document.id);
+}
+
+function* encode(document: NotebookDocument): Generator<undefined, EncodedNotebook> {
+  const pieces = yield* writeJson({ ...document, title: titleOf(document.serialization) });
+  yield;
+  const json = Buffer.concat(pieces);
+  yield;
+  const { updatedAt } = document;
+  const bytes = encodeRecord(notebookRecords, { updatedAt, document: json });
+  return { document, json, record: { kind: notebookRecords, bytes } };
+}
+
+function* decode(json: Uint8Array): Generator<undefined, NotebookDocument> {
+  return (yield* parseTrustedJson(json)) as NotebookDocument;
 }
 
 /** Returns what lists show of a notebook. */
@@ -211,10 +276,4 @@ function summaryOf(notebook: NotebookDocument): NotebookSummaryRecord {
   const cellCount = serialization.cells.length;
   const summary = { id, title, cellCount, datasourceSlugs, createdAt, updatedAt };
   return { title, summary: Buffer.from(JSON.stringify(summary)) };
-}
-
-function parse(json: Uint8Array): NotebookDocument {
-  return JSON.parse(
-    Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString('utf8'),
-  ) as NotebookDocument;
 }

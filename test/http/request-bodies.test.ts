@@ -38,6 +38,25 @@ test('a body has to be JSON in UTF-8, and to say so', async (t) => {
     assert.equal(await attempt('application/json', body), 'malformed_json', JSON.stringify(body));
 });
 
+test('a large body is taken as a small one is, and a name in it may have 64 KiB', async (t) => {
+  const server = await serve(t, thingRoutes);
+  const attempt = async (body: string) => {
+    const answer = await send(server, '/large', { method: 'POST', headers: JSON_BODY, body });
+    return answer.code ?? answer.status;
+  };
+  const filler = `"anything":${JSON.stringify(['\\ "ä😀'.repeat(22_000)])}`;
+  assert.equal(await attempt(`{"name":"n",${filler}}`), 200);
+  assert.equal(await attempt(`{"name":"n",${filler}]`), 'malformed_json');
+  assert.equal(await attempt(`{"nam":"n",${filler}}`), 'invalid_request');
+  assert.equal(await attempt(`{"name":"n",${filler.replace('ä', '\\ud800')}}`), 'invalid_request');
+  for (const padding of ['', filler]) {
+    const named = (bytes: number) =>
+      `{"name":"n"${padding && `,${padding}`},"anything":{"${'x'.repeat(bytes - 2)}":1}}`;
+    assert.equal(await attempt(named(64 * 1024)), 200);
+    assert.equal(await attempt(named(64 * 1024 + 1)), 'malformed_json');
+  }
+});
+
 test('a body that does not match is refused with every mistake and none of its values', async (t) => {
   const server = await serve(t, thingRoutes);
   const errors = async (body: unknown) => {

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { encodeFrame } from '#src/kernel/frame-decoder.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { encodeFrame, encodeLongFrame } from '#src/kernel/frame-decoder.ts';
 import { ShapeError } from '#src/kernel/json-shape.ts';
 import { KernelSocket } from '#src/kernel/kernel-socket.ts';
 
@@ -88,3 +90,38 @@ for (const [name, bytes, reason] of [
     assert.deepEqual(events.slice(-2), [`broken: ${reason}`, 'closed']);
   });
 }
+
+test('a long frame is parsed between others, in its place, and a broken one ends the connection', async (t) => {
+  const { path, events, closed } = await listen(t);
+  const other = connect(path);
+  const long = { op: 'long', text: '"\\ä😀'.repeat(300_000) };
+  other.write(Buffer.concat([GREETING, encodeFrame(0, long), encodeFrame(0, { op: 'after' })]));
+  const broken = Buffer.from(encodeFrame(0, long));
+  broken[broken.length - 1] = 0x5d; // `]` in place of `}`
+  other.write(broken);
+  await closed;
+  const values = events.flatMap((event) => (Array.isArray(event) ? event : []));
+  assert.deepEqual(values.slice(1), [long, { op: 'after' }]);
+  assert.deepEqual(
+    events.filter((event) => typeof event === 'string' && event !== 'accepted'),
+    ['broken: a frame that is not JSON', 'closed'],
+  );
+});
+
+test('what is sent while a long frame is made is sent after it', async (t) => {
+  const { socket, path } = await listen(t);
+  const other = connect(path);
+  const received: Buffer[] = [];
+  other.on('data', (chunk) => received.push(chunk));
+  other.write(GREETING);
+  await once(other, 'connect');
+  await nextTurn();
+  const long = encodeLongFrame(1, { text: 'x'.repeat(1_000_000) });
+  assert.ok(long instanceof Promise);
+  socket.sendMade(long);
+  const last = encodeFrame(1, 'last');
+  socket.send(last);
+  const all = Buffer.concat([...(await long), last]);
+  while (Buffer.concat(received).length < all.length) await once(other, 'data');
+  assert.ok(Buffer.concat(received).equals(all));
+});

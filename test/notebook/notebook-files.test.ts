@@ -156,7 +156,7 @@ test('a file is named for its title, and brings the outputs that its code has ma
   keep(document.id, 'c1', 'x1 = "of other code"', 'one');
   keep(document.id, 'gone', 'y', 'of a cell that is gone');
   const file = await files.export(HOME, document.id, { format: 'html', assetUrl: 'http://h/m' });
-  assert.deepEqual(file, { name: 'A_B.html', content: 'text' });
+  assert.deepEqual(file, { name: 'A_B.html', content: Buffer.from('text') });
   const output = { channel: 'output', mimetype: 'text/plain', data: 'zero', timestamp: 1 };
   assert.deepEqual(requests, [
     {

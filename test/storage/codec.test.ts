@@ -22,6 +22,23 @@ test('a record is read as it was written, bytes and all', () => {
   assert.deepEqual(read, value);
 });
 
+test('large bytes are written as MessagePack writes them, beside whatever else a value has', () => {
+  const kind = defineRecord<unknown>('thing', 2);
+  for (const size of [256 * 1024, 256 * 1024 + 1, 3_000_000]) {
+    const bytes = Uint8Array.from({ length: size }, (_, i) => i % 251);
+    for (const value of [bytes, { bytes }, { first: bytes, text: 'é', second: bytes, none: undefined }]) {
+      const record = encodeRecord(kind, value);
+      assert.deepEqual(decodeRecord(kind, record), withoutUndefined(value));
+      if (value === bytes) assert.ok(Buffer.from(encode([2, bytes])).equals(record.subarray(5)));
+    }
+  }
+});
+
+function withoutUndefined(value: object): object {
+  if (value instanceof Uint8Array) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
+}
+
 test('a member that is undefined is left out', () => {
   const kind = defineRecord<unknown>('thing', 1);
   assert.deepEqual(decodeRecord(kind, encodeRecord(kind, { a: undefined, b: 1 })), { b: 1 });

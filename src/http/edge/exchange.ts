@@ -17,21 +17,25 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AppError } from '#src/core/errors.ts';
+import { isShortJson } from '#src/core/json/json-write.ts';
 import { beginIdempotent, type IdempotentAttempt } from '../idempotency/idempotency.ts';
 import { DeferredAnswer, whilePending } from '../reply/deferred-answer.ts';
 import { problemReply, toAppError } from '../reply/problem.ts';
 import { type DeferredReply, ok, type PlainReply, type Reply, type WaitingReply } from '../reply/reply.ts';
-import { type EncodedReply, encodeReply } from '../reply/write-reply.ts';
+import {
+  type EncodedReply,
+  encodeInSlices,
+  encodeReply,
+  MAX_REPLY_AT_ONCE_CHARS,
+} from '../reply/write-reply.ts';
 import { pathWith } from '../route.ts';
 import { type AdmittedRequest, admit, type PreparedRoute } from './admission.ts';
 import { BodyStream } from './body-stream.ts';
 import { ExchangeState, HANDLING, type Phase, RECEIVING } from './exchange-state.ts';
 import type { HttpContext } from './http-context.ts';
-import { parseJsonBody } from './json-body.ts';
 import { ReplySender } from './reply-sender.ts';
 import { readBody } from './request-body.ts';
-
-const NO_BODY = Buffer.alloc(0);
+import { NO_BODY, type TakenBody, takeBody } from './taken-body.ts';
 
 export class HttpExchange {
   readonly #prepared: PreparedRoute;
@@ -96,13 +100,19 @@ export class HttpExchange {
     if (!isEnd) request.endsConnection = true;
     try {
       if (!Buffer.isBuffer(body)) throw body;
-      request.body = parseJsonBody(body);
-      this.#prepared.checkBody?.(request.body);
+      const taken = takeBody(body, this.#prepared.checkBody, request.idempotencyKey);
+      if (!(taken instanceof Promise)) {
+        this.#handleInTurn(taken);
+        return;
+      }
+      this.#state.enter(HANDLING);
+      taken.then(
+        (whole) => this.#handleInTurn(whole),
+        (error: unknown) => this.#refuse(error),
+      );
     } catch (error) {
       this.#refuse(error);
-      return;
     }
-    this.#handleInTurn(body);
   }
 
   /**
@@ -119,14 +129,14 @@ export class HttpExchange {
   }
 
   /** Runs the handler; in the next turn when the connection is to end, for the reason that `#refuse` gives. */
-  #handleInTurn(body: Buffer): void {
+  #handleInTurn(body: TakenBody): void {
     if (this.#request.endsConnection) {
       this.#state.enter(HANDLING);
       setImmediate(() => this.#handle(body));
     } else this.#handle(body);
   }
 
-  #handle(body: Buffer): void {
+  #handle(body: TakenBody): void {
     let reply: Reply | Promise<Reply>;
     try {
       reply = this.#replayOrRun(body);
@@ -144,9 +154,10 @@ export class HttpExchange {
     );
   }
 
-  #replayOrRun(body: Buffer): Reply | Promise<Reply> {
+  #replayOrRun(body: TakenBody): Reply | Promise<Reply> {
     const { route, isMutation } = this.#prepared;
     const request = this.#request;
+    request.body = body.value;
     const { principal, idempotencyKey, headers, credential } = request;
     const { idempotency, observe } = this.#context;
     if (idempotencyKey !== undefined && idempotency !== undefined && principal !== undefined) {
@@ -159,7 +170,7 @@ export class HttpExchange {
         key: idempotencyKey,
         credential,
         headers,
-        body,
+        hash: body.hashOf(idempotencyKey),
       });
       if (attempt.kind === 'replay') return route.resume?.(request, attempt.reply) ?? attempt.reply;
       this.#attempt = attempt;
@@ -181,23 +192,31 @@ export class HttpExchange {
   }
 
   #sendOnceCommitted(reply: PlainReply): void {
-    let encoded: EncodedReply;
+    let encoded: EncodedReply | Promise<EncodedReply>;
     let committed: Promise<void> | undefined;
     try {
-      encoded = this.#encode(reply);
-      this.#attempt?.settle(encoded);
+      if (
+        reply.kind === 'json' &&
+        this.#attempt === undefined &&
+        !isShortJson(reply.value, MAX_REPLY_AT_ONCE_CHARS)
+      )
+        encoded = encodeInSlices(reply);
+      else {
+        encoded = this.#encode(reply);
+        this.#attempt?.settle(encoded);
+      }
       committed = this.#prepared.isMutation ? this.#context.durable() : this.#observed;
     } catch (error) {
       this.#sender.send(this.#problem(error));
       return;
     }
-    if (committed === undefined) {
+    if (committed === undefined && !(encoded instanceof Promise)) {
       this.#sender.send(encoded);
       return;
     }
     if (this.#phase.name !== 'deferred') this.#state.enter(HANDLING);
-    committed.then(
-      () => this.#sender.send(encoded),
+    Promise.all([encoded, committed]).then(
+      ([ready]) => this.#sender.send(ready),
       (error: unknown) => this.#sender.send(this.#problem(error)),
     );
   }

@@ -2,7 +2,7 @@
  * Idempotency: a POST that is sent twice with one `Idempotency-Key` takes effect once, and the retry gets the first reply.
  * Only 2xx replies are stored: a refused request changed nothing and may be sent again.
  */
-import { createHmac } from 'node:crypto';
+import { createHmac, type Hmac } from 'node:crypto';
 import { AppError } from '#src/core/errors.ts';
 import type { UserId, WorkspaceId } from '#src/core/ids.ts';
 import type { BytesReply, EmptyReply } from '../reply/reply.ts';
@@ -67,16 +67,28 @@ export function parseIdempotencyKey(header: string): string {
   });
 }
 
+const HASHED_AT_ONCE_BYTES = 256 * 1024;
+
+/** Returns the hash of a body, to which the headers are still to be added, in steps of up to a millisecond. */
+export function* hashBody(key: string, body: Uint8Array): Generator<undefined, Hmac> {
+  const hash = createHmac('sha256', key);
+  for (let at = 0; at < body.byteLength; at += HASHED_AT_ONCE_BYTES) {
+    hash.update(body.subarray(at, at + HASHED_AT_ONCE_BYTES));
+    yield;
+  }
+  return hash;
+}
+
 /** Returns the stored reply of an earlier request, or the attempt to settle with the reply. Throws what `begin` throws. */
 export function beginIdempotent(
   store: Idempotency,
   request: Omit<IdempotentRequest, 'bodyHash'> & {
-    readonly body: Uint8Array;
+    /** What `hashBody` returns for the key. */
+    readonly hash: Hmac;
     readonly headers: Readonly<Record<string, string>>;
   },
 ): IdempotentAttempt | { readonly kind: 'replay'; readonly reply: BytesReply | EmptyReply } {
-  const { body, headers, ...rest } = request;
-  const hash = createHmac('sha256', rest.key).update(body);
+  const { hash, headers, ...rest } = request;
   for (const [name, value] of Object.entries(headers)) hash.update(`\n${name}: ${value}`);
   const start = store.begin({ ...rest, bodyHash: hash.digest() });
   if (start.kind === 'replay') return { kind: 'replay', reply: replayed(start.reply) };

@@ -4,8 +4,10 @@
  */
 import type { HttpResponse } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
+import { writeJson } from '#src/core/json/json-write.ts';
+import { inSlices } from '#src/core/slices.ts';
 import { variesByEncoding } from './compress.ts';
-import type { BytesReply, EmptyReply, PlainReply } from './reply.ts';
+import type { BytesReply, EmptyReply, JsonReply, PlainReply } from './reply.ts';
 
 /** A reply whose body is bytes or nothing: ready to be written or stored. */
 export type EncodedReply = BytesReply | EmptyReply;
@@ -78,6 +80,15 @@ export function encodeReply(reply: PlainReply): EncodedReply {
     bytes,
     ...(headers === undefined ? {} : { headers }),
   };
+}
+
+/** A reply whose JSON is about this long, or longer, is encoded in slices. */
+export const MAX_REPLY_AT_ONCE_CHARS = 256 * 1024;
+
+/** Resolves with the reply with its body encoded. The value must not change meanwhile. */
+export async function encodeInSlices({ value, ...reply }: JsonReply): Promise<BytesReply> {
+  const bytes = Buffer.concat(await inSlices(writeJson(value)));
+  return { ...reply, kind: 'bytes', contentType: 'application/json', bytes };
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { AgentPrompts } from '#src/agent/agent-prompts.ts';
+import type { AgentSessionRecord } from '#src/agent/agent-session-record.ts';
 import type { AgentSessions } from '#src/agent/agent-sessions.ts';
 import {
   AgentSessionSchema,
@@ -114,8 +115,8 @@ export function agentSessionRoutes(
         304: NOT_MODIFIED,
       },
       handle({ principal, params, headers }) {
-        const json = JSON.stringify(sessions.record(principal, params.sessionId));
-        return unlessKnown(encodedJson(json), contentTag(json), headers);
+        const record = sessions.record(principal, params.sessionId);
+        return unlessKnown(ok(record), conversationTag(record), headers);
       },
     }),
     defineRoute({
@@ -131,7 +132,7 @@ export function agentSessionRoutes(
       errors: ['session_closed', 'conversation_read_only', 'precondition_failed'],
       handle({ principal, params, headers }) {
         const closed = sessions.close(principal, params.sessionId, (record) =>
-          requireState(headers, () => contentTag(JSON.stringify(record()))),
+          requireState(headers, () => conversationTag(record())),
         );
         return ok(closed);
       },
@@ -233,4 +234,9 @@ export function agentSessionRoutes(
         streamReply(sessions.subscribe(principal, params.sessionId, streamRequestOf(headers, query))),
     }),
   ];
+}
+
+/** Returns the tag of a conversation. Its entries never change: their number and the last of them stand for all. */
+function conversationTag({ entries, ...summary }: AgentSessionRecord): string {
+  return contentTag(JSON.stringify([summary, entries.length, entries.at(-1)?.id]));
 }

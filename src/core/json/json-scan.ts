@@ -1,0 +1,209 @@
+/**
+ * Reads JSON that comes from outside before anything is parsed, on its bytes. It finds what there is too much of: a few
+ * megabytes of `[],[],…` would otherwise become gigabytes of heap, and deep nesting would overflow the stack of recursive
+ * readers. And it finds where large JSON can be parted, so that it can be parsed in pieces. Invalid JSON is left to the
+ * parser.
+ */
+export interface JsonBounds {
+  readonly maxDepth: number;
+  readonly maxValues: number;
+  /** How many digits a number may have in a row. */
+  readonly maxDigits: number;
+  /** Whether a name of a member may be large. It cannot be parsed in pieces. */
+  readonly mayHaveLargeNames: boolean;
+}
+
+/** What there is too much of. */
+export type JsonExcess = 'depth' | 'values' | 'digits' | 'name';
+
+/** A value with more bytes is large. */
+export const MAX_PIECE_BYTES = 64 * 1024;
+
+/** A large value of the JSON, by its bytes from `start` to before `end`. */
+export interface LargeValue {
+  readonly start: number;
+  readonly end: number;
+  /**
+   * Of an array or object, in order: its large members, and commas between its members. Between two commas there is a large
+   * member alone, or members which have together little more bytes than a piece.
+   */
+  readonly parts: readonly (number | LargeValue)[];
+}
+
+const SPACE = 0x20;
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const ZERO = 0x30;
+const NINE = 0x39;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+/** With this bit `[` becomes `{`, and `]` becomes `}`. */
+const BRACE_BIT = 0x20;
+const OPENING = 0x7b;
+const CLOSING = 0x7d;
+
+/** Most strings are shorter; in longer ones a native search is much faster. */
+const SHORT_STRING_BYTES = 64;
+/** How much one `advance` reads: bytes between strings, and quotes within them. */
+const BYTES_AT_ONCE = 128 * 1024;
+const QUOTES_AT_ONCE = 4096;
+
+/** What is known of a container that is open. */
+interface Open {
+  readonly start: number;
+  /** Its last comma, or its start. */
+  comma: number;
+  /** The last comma that is one of the parts, or its start. */
+  cut: number;
+  /** Whether a large member came after `cut`. */
+  hasLarge: boolean;
+  parts: (number | LargeValue)[] | undefined;
+}
+
+export class JsonScan {
+  readonly #json: Buffer;
+  readonly #bounds: JsonBounds;
+  #at = 0;
+  /** Where the string begins that is being read; -1 between strings. */
+  #string = -1;
+  #values = 0;
+  #digits = 0;
+  #excess: JsonExcess | undefined;
+  #isUnbalanced = false;
+  /** From the outside in. The first holds the whole text. */
+  readonly #open: Open[] = [opened(-1)];
+
+  constructor(json: Buffer, bounds: JsonBounds) {
+    this.#json = json;
+    this.#bounds = bounds;
+  }
+
+  /** Which bound is exceeded, once the end was reached. */
+  get excess(): JsonExcess | undefined {
+    return this.#excess ?? (this.#values > this.#bounds.maxValues ? 'values' : undefined);
+  }
+
+  /** Whether brackets or quotes do not match: it is not JSON. */
+  get isUnbalanced(): boolean {
+    return this.#isUnbalanced || this.#open.length > 1 || this.#string !== -1;
+  }
+
+  /** The whole value, and the large ones in it; undefined when it is not large. */
+  get large(): LargeValue | undefined {
+    const [part] = this.#open[0]?.parts ?? [];
+    return typeof part === 'object' ? part : undefined;
+  }
+
+  /** Reads on for some hundred microseconds. Returns whether this was the end. */
+  advance(): boolean {
+    if (this.#string === -1) this.#readBetween();
+    else this.#readString();
+    return this.#excess !== undefined || this.#isUnbalanced || this.#at >= this.#json.length;
+  }
+
+  /** Reads until a string that is not short, or until it is enough. */
+  #readBetween(): void {
+    const json = this.#json;
+    const { maxDigits, maxDepth } = this.#bounds;
+    const end = Math.min(json.length, this.#at + BYTES_AT_ONCE);
+    let digits = this.#digits;
+    let i = this.#at;
+    for (; i < end; i++) {
+      const byte = json[i]!;
+      if (byte >= ZERO && byte <= NINE) {
+        if (++digits > maxDigits) {
+          this.#excess = 'digits';
+          return;
+        }
+        continue;
+      }
+      digits = 0;
+      if (byte === QUOTE) {
+        const nearEnd = Math.min(i + SHORT_STRING_BYTES, json.length);
+        const start = i++;
+        while (i < nearEnd && json[i] !== QUOTE) i += json[i] === BACKSLASH ? 2 : 1;
+        if (i < nearEnd) continue;
+        this.#string = start;
+        break;
+      }
+      if (byte === COMMA) this.#takeComma(i);
+      else if ((byte | BRACE_BIT) === OPENING) {
+        this.#values++;
+        if (this.#open.length > maxDepth) {
+          this.#excess = 'depth';
+          return;
+        }
+        this.#open.push(opened(i));
+      } else if ((byte | BRACE_BIT) === CLOSING && !this.#close(i + 1)) return;
+    }
+    this.#at = i;
+    this.#digits = digits;
+  }
+
+  /** Reads on in a string, to its end or until it is enough. `#at` is at no escaped character. */
+  #readString(): void {
+    const json = this.#json;
+    for (let quotes = 0; quotes < QUOTES_AT_ONCE; quotes++) {
+      const quote = json.indexOf(QUOTE, this.#at);
+      if (quote === -1) {
+        this.#at = json.length;
+        return;
+      }
+      let before = quote;
+      while (before > this.#at && json[before - 1] === BACKSLASH) before--;
+      const isEnd = (quote - before) % 2 === 0;
+      this.#at = quote + 1;
+      if (!isEnd) continue;
+      const start = this.#string;
+      this.#string = -1;
+      if (quote + 1 - start > MAX_PIECE_BYTES) this.#addString(start, quote + 1);
+      return;
+    }
+  }
+
+  #addString(start: number, end: number): void {
+    let next = end;
+    while (next < this.#json.length && this.#json[next]! <= SPACE) next++;
+    if (this.#json[next] !== COLON) this.#addLarge({ start, end, parts: [] });
+    else if (!this.#bounds.mayHaveLargeNames) this.#excess = 'name';
+  }
+
+  #takeComma(at: number): void {
+    this.#values++;
+    const open = this.#open[this.#open.length - 1]!;
+    open.comma = at;
+    if (!open.hasLarge && at - open.cut <= MAX_PIECE_BYTES) return;
+    open.parts ??= [];
+    open.parts.push(at);
+    open.cut = at;
+    open.hasLarge = false;
+  }
+
+  #close(end: number): boolean {
+    const { start, parts = [] } = this.#open.pop()!;
+    this.#isUnbalanced = start === -1;
+    if (this.#isUnbalanced) return false;
+    if (end - start > MAX_PIECE_BYTES) this.#addLarge({ start, end, parts });
+    return true;
+  }
+
+  #addLarge(value: LargeValue): void {
+    const open = this.#open[this.#open.length - 1]!;
+    open.parts ??= [];
+    if (open.comma > open.cut) open.parts.push(open.comma);
+    open.cut = open.comma;
+    open.parts.push(value);
+    open.hasLarge = true;
+  }
+}
+
+function opened(at: number): Open {
+  return { start: at, comma: at, cut: at, hasLarge: false, parts: undefined };
+}
+
+/** Returns which bound the JSON exceeds, or undefined. Strings may have any size. */
+export function findJsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undefined {
+  const scan = new JsonScan(json, bounds);
+  while (!scan.advance());
+  return scan.excess;
+}

@@ -1,0 +1,59 @@
+/**
+ * Long work in slices of the event loop, so that nobody waits for it. All such work of the process shares one slice in each
+ * turn: however much of it there is, others wait no longer.
+ */
+
+/** How long one slice may hold the event loop. A step that has begun is finished. */
+const SLICE_MS = 4;
+
+/** Works until the slice ends. Returns whether the work is over. */
+type Slice = (endMs: number) => boolean;
+
+const waiting: Slice[] = [];
+let isScheduled = false;
+
+/** Resolves with what `steps` returns, and rejects with what it throws. A step should take less than a millisecond or two. */
+export function inSlices<T>(steps: Iterator<unknown, T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    waiting.push((endMs) => {
+      try {
+        do {
+          const step = steps.next();
+          if (step.done === true) {
+            // What waits for it goes on in this turn otherwise.
+            if (performance.now() < endMs) resolve(step.value);
+            else setImmediate(resolve, step.value);
+            return true;
+          }
+        } while (performance.now() < endMs);
+        return false;
+      } catch (error) {
+        reject(error);
+        return true;
+      }
+    });
+    schedule();
+  });
+}
+
+/** Returns what `steps` returns, without letting anybody in between. */
+export function atOnce<T>(steps: Iterator<unknown, T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+function schedule(): void {
+  if (isScheduled) return;
+  isScheduled = true;
+  setImmediate(work);
+}
+
+function work(): void {
+  isScheduled = false;
+  const next = waiting.shift();
+  if (next === undefined) return;
+  if (!next(performance.now() + SLICE_MS)) waiting.push(next);
+  if (waiting.length > 0) schedule();
+}

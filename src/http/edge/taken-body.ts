@@ -1,0 +1,50 @@
+/** The JSON body of a request: parsed, checked and hashed, at once or, when it is large, in slices. */
+import type { Hmac } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { atOnce, inSlices } from '#src/core/slices.ts';
+import { hashBody } from '../idempotency/idempotency.ts';
+import { parseJsonBody, parseLargeJsonBody } from './json-body.ts';
+import type { Check } from './violations.ts';
+
+/** A larger body is taken in slices. */
+const MAX_BYTES_AT_ONCE = 256 * 1024;
+
+export interface TakenBody {
+  readonly value: unknown;
+  /** Returns the hash of the bytes under the idempotency key of the request. */
+  readonly hashOf: (key: string) => Hmac;
+}
+
+/** What a handler gets that reads no JSON. */
+export const NO_BODY: TakenBody = {
+  value: undefined,
+  hashOf: (key) => atOnce(hashBody(key, new Uint8Array())),
+};
+
+/**
+ * Returns the body, or a promise when it is large. Throws, or rejects with, what `parseJsonBody` and the check throw. `key` is
+ * the idempotency key, if there is one.
+ */
+export function takeBody(
+  bytes: Buffer,
+  check: Check | undefined,
+  key: string | undefined,
+): TakenBody | Promise<TakenBody> {
+  if (bytes.length > MAX_BYTES_AT_ONCE) return takeInSlices(bytes, check, key);
+  const value = parseJsonBody(bytes);
+  check?.(value);
+  return { value, hashOf: (name) => atOnce(hashBody(name, bytes)) };
+}
+
+async function takeInSlices(
+  bytes: Buffer,
+  check: Check | undefined,
+  key: string | undefined,
+): Promise<TakenBody> {
+  const value = await inSlices(parseLargeJsonBody(bytes));
+  check?.(value);
+  await nextTurn();
+  if (key === undefined) return { ...NO_BODY, value };
+  const hash = await inSlices(hashBody(key, bytes));
+  return { value, hashOf: () => hash };
+}

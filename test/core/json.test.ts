@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { parseTrustedJson } from '#src/core/json/json-parse.ts';
+import { findJsonExcess, MAX_PIECE_BYTES } from '#src/core/json/json-scan.ts';
+import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
+import { atOnce, inSlices } from '#src/core/slices.ts';
+import { encodeUtf8 } from '#src/core/utf8.ts';
+import { SeededRandom } from '#test/support/random.ts';
+
+const parse = (text: string) => atOnce(parseTrustedJson(Buffer.from(text)));
+const write = (value: unknown) => Buffer.concat(atOnce(writeJson(value))).toString('utf8');
+
+/** Strings that are short, and such that take several pieces, with all that must not be cut. */
+const PARTS = ['a', 'ä', '"', '\\', '\\\\"', '\n', '\u0001', '😀', '\ud800', '\u2028', '0'];
+const seeded = new SeededRandom(16);
+const random = () => seeded.next();
+const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
+
+function randomText(): string {
+  const length = pick([0, 1, 10, 100, 30_000, 90_000]);
+  let text = '';
+  while (text.length < length) text += pick(PARTS).repeat(1 + Math.floor(random() * 12));
+  return text;
+}
+
+function randomValue(depth: number): unknown {
+  const kind = Math.floor(random() * (depth > 0 ? 7 : 4));
+  if (kind < 2) return randomText();
+  if (kind === 2) return pick([0, -1.5, 1e21, 12345678901, 5e-324]);
+  if (kind === 3) return pick([true, false, null, [], {}, '']);
+  const members = Array.from({ length: Math.floor(random() * 9) }, () => randomValue(depth - 1));
+  if (kind === 4) return members;
+  return Object.fromEntries(
+    members.map((member, i) => [pick(['', 'a,b', '"', '__proto__', `m${i}`]), member]),
+  );
+}
+
+test('large JSON is parsed and written in pieces as JSON.parse and JSON.stringify do it', () => {
+  for (let round = 0; round < 30; round++) {
+    const value = randomValue(4);
+    const text = JSON.stringify(value);
+    assert.equal(write(value), text);
+    assert.deepEqual(parse(text), JSON.parse(text));
+    const spaced = JSON.stringify(value, null, '\t ');
+    assert.deepEqual(parse(spaced), JSON.parse(spaced));
+  }
+});
+
+test('members that are undefined are left out of objects, and null in arrays', () => {
+  const long = 'x'.repeat(MAX_PIECE_BYTES);
+  const value = { a: undefined, b: [undefined, long], c: { d: undefined }, e: long };
+  assert.equal(write(value), JSON.stringify(value));
+});
+
+test('what is not JSON is refused wherever the mistake is', () => {
+  const long = JSON.stringify('x'.repeat(MAX_PIECE_BYTES));
+  const many = Array(MAX_PIECE_BYTES).fill('1').join(',');
+  const wrong = [
+    ...[`[${long}`, `${long}"`, `[${long}]]`, `[${long}}`, `{"a":${long}]`, `[${long},]`, `[,${long}]`],
+    ...[`[${long} 1]`, `[1 ${long}]`, `{${long}}`, `{"a" ${long}}`, `{"a":${long},}`, `{"a":${long} "b":1}`],
+    ...[`[${many},]`, `[${many},,1]`, `[${many}`, `[${many}] x`, `x[${many}]`, `${long},${long}`],
+    ...[
+      `["${'\\x'.repeat(MAX_PIECE_BYTES)}"]`,
+      `["${'\n'.repeat(MAX_PIECE_BYTES)}"]`,
+      `["${'\\'.repeat(MAX_PIECE_BYTES + 1)}"]`,
+    ],
+  ];
+  for (const text of wrong) {
+    assert.throws(() => JSON.parse(text), SyntaxError);
+    assert.throws(() => parse(text), SyntaxError, `${text.slice(0, 20)}…${text.slice(-20)}`);
+  }
+});
+
+test('a step reads a bounded part, and bounds hold across steps', () => {
+  const bounds = { maxDepth: 3, maxValues: 10, maxDigits: 4, mayHaveLargeNames: false };
+  const long = `"${'\\"'.repeat(100_000)}"`;
+  const excess = (text: string) => findJsonExcess(Buffer.from(text), bounds);
+  assert.equal(excess(`[[[${long},1234]]]`), undefined);
+  assert.equal(excess(`[${long},[[[]]]]`), 'depth');
+  assert.equal(excess(`[${long},12345]`), 'digits');
+  assert.equal(excess(`[${Array(10).fill(long).join(',')}]`), undefined);
+  assert.equal(excess(`[${Array(11).fill(long).join(',')}]`), 'values');
+  const named = (bytes: number) => `{"${'n'.repeat(bytes - 2)}" : 1}`;
+  assert.equal(excess(named(MAX_PIECE_BYTES)), undefined);
+  assert.equal(excess(named(MAX_PIECE_BYTES + 1)), 'name');
+  let steps = 0;
+  for (const _ of parseTrustedJson(Buffer.from(`[${Array(20).fill(long).join(',')}]`))) steps++;
+  assert.ok(steps > 20 * 3, `${steps} steps`);
+});
+
+test('long work lets others have their turn, and shares its own', async () => {
+  let turns = 0;
+  let isOver = false;
+  const count = () => {
+    turns++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const work = function* (name: string) {
+    for (let step = 0; step < 3; step++) {
+      const endMs = performance.now() + 5;
+      while (performance.now() < endMs);
+      yield;
+    }
+    return name;
+  };
+  const names = await Promise.all([inSlices(work('a')), inSlices(work('b'))]);
+  isOver = true;
+  assert.deepEqual(names, ['a', 'b']);
+  assert.ok(turns >= 6, `${turns} turns`);
+  const failing = function* () {
+    yield;
+    throw new Error('it failed');
+  };
+  await assert.rejects(inSlices(failing()), /it failed/);
+});
+
+test('long text is UTF-8 in pieces, whatever stands where it is cut', async () => {
+  for (let round = 0; round < 10; round++) {
+    const text = randomText() + '😀'.repeat(140_000) + randomText();
+    assert.ok((await inSlices(encodeUtf8(text))).equals(Buffer.from(text)));
+  }
+});
+
+test('what JSON is short is said by its characters', () => {
+  assert.equal(isShortJson({ a: ['x'.repeat(50)] }, 100), true);
+  assert.equal(isShortJson({ a: ['x'.repeat(100)] }, 100), false);
+  assert.equal(isShortJson(Array(20).fill(0), 100), false);
+});

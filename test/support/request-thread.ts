@@ -1,0 +1,43 @@
+/** Sends requests from another thread, so that the event loop of this one is the server's alone. */
+import { once } from 'node:events';
+import { parentPort, Worker } from 'node:worker_threads';
+
+export interface ThreadRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+}
+
+export interface ThreadAnswer {
+  readonly status: number;
+  readonly bytes: number;
+  /** Of an answer that is short. */
+  readonly text: string;
+}
+
+const MAX_TEXT_BYTES = 64 * 1024;
+
+export class RequestThread implements AsyncDisposable {
+  readonly #worker = new Worker(new URL(import.meta.url));
+
+  /** Resolves once the whole answer was read. One at a time. */
+  async send(request: ThreadRequest): Promise<ThreadAnswer> {
+    const { body } = request;
+    const copy = body === undefined ? undefined : Uint8Array.from(body);
+    const answer = once(this.#worker, 'message') as Promise<[ThreadAnswer]>;
+    this.#worker.postMessage({ ...request, body: copy }, copy === undefined ? [] : [copy.buffer]);
+    return (await answer)[0];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
+
+parentPort?.on('message', async ({ url, body, ...request }: ThreadRequest) => {
+  const response = await fetch(url, { ...request, ...(body === undefined ? {} : { body }) });
+  const bytes = Buffer.from(await response.arrayBuffer());
+  const text = bytes.length > MAX_TEXT_BYTES ? '' : bytes.toString('utf8');
+  parentPort?.postMessage({ status: response.status, bytes: bytes.length, text } satisfies ThreadAnswer);
+});
