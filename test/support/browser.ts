@@ -59,6 +59,13 @@ export interface WatchedPage {
   readonly complaints: string[];
 }
 
+/** How a page is opened. */
+export interface OpenOptions {
+  readonly token?: string;
+  /** Called before the console is loaded. */
+  readonly prepare?: (page: Page) => Promise<unknown>;
+}
+
 export class TestBrowser {
   readonly context: BrowserContext;
 
@@ -67,8 +74,13 @@ export class TestBrowser {
   }
 
   /** Opens the console in a new page. */
-  async open({ baseUrl }: Pick<TestServer, 'baseUrl'>, hash = ''): Promise<WatchedPage> {
+  async open(
+    { baseUrl }: Pick<TestServer, 'baseUrl'>,
+    hash = '',
+    { prepare }: Pick<OpenOptions, 'prepare'> = {},
+  ): Promise<WatchedPage> {
     const page = await this.context.newPage();
+    await prepare?.(page);
     const complaints: string[] = [];
     page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
     page.on('console', (message) => {
@@ -89,8 +101,12 @@ export class TestBrowser {
   }
 
   /** Opens the console and signs in. */
-  async signIn(server: TestServer, hash = '', token = server.owner.token): Promise<WatchedPage> {
-    const opened = await this.open(server, hash);
+  async signIn(
+    server: TestServer,
+    hash = '',
+    { token = server.owner.token, ...options }: OpenOptions = {},
+  ): Promise<WatchedPage> {
+    const opened = await this.open(server, hash, options);
     await opened.page.getByLabel('Access token').fill(token);
     await opened.page.getByRole('button', { name: 'Sign in' }).click();
     await opened.page.getByRole('navigation').waitFor({ state: 'attached' });

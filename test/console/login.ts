@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
-import { startServer } from '#test/support/server-fixture.ts';
+import type { TestContext } from 'node:test';
+import type { Stage } from './stage.ts';
 
-const owner = { after };
-
-test('the console', { skip: withoutBrowser }, async (t) => {
-  const server = await startServer(owner);
-  const browser = await openBrowser(owner);
-
+export async function login(t: TestContext, { server, browser }: Stage): Promise<void> {
   await t.test('a wrong token is refused with a reason, and says nothing of the server', async () => {
     const { page, complaints } = await browser.open(server);
     await page.getByLabel('Access token').fill('wrong');
@@ -62,10 +56,10 @@ test('the console', { skip: withoutBrowser }, async (t) => {
       name: 'short',
       scopes: ['workspaceRuntime:connect'],
     });
-    const { page } = await browser.signIn(server, '', token);
+    const { page } = await browser.signIn(server, '', { token });
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await server.client.accessTokens.delete(id);
     await page.getByText('The server no longer accepts this token').waitFor();
     await page.close();
   });
-});
+}

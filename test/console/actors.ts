@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
+import type { TestContext } from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { refusalOf } from '#test/support/refusal.ts';
-import { startServer } from '#test/support/server-fixture.ts';
+import type { Stage } from './stage.ts';
 
-const owner = { after };
-
-test('actors in the console', { skip: withoutBrowser }, async (t) => {
-  const server = await startServer(owner);
-  const browser = await openBrowser(owner);
+export async function actors(t: TestContext, { server, browser }: Stage): Promise<void> {
   const notebook = await openNotebook(server, { loop: 'while True: pass' }, { title: 'Busy <b>one</b>' });
   const { page, complaints } = await browser.signIn(server);
 
@@ -81,5 +76,5 @@ test('actors in the console', { skip: withoutBrowser }, async (t) => {
   });
 
   assert.deepEqual(complaints, []);
-  await notebook.close();
-});
+  await Promise.all([notebook.close(), page.close()]);
+}

@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
-import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
+import type { TestContext } from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { startServer } from '#test/support/server-fixture.ts';
+import type { Stage } from './stage.ts';
 
-const owner = { after };
-
-test('the views of the console', { skip: withoutBrowser }, async (t) => {
-  const server = await startServer(owner);
-  const browser = await openBrowser(owner);
+export async function views(t: TestContext, { server, browser }: Stage): Promise<void> {
   const { client } = server;
   const [loop, hog] = await Promise.all([
     openNotebook(
@@ -137,8 +132,8 @@ test('the views of the console', { skip: withoutBrowser }, async (t) => {
   });
 
   assert.deepEqual(complaints, []);
-  await Promise.all([loop.close(), hog.close()]);
-});
+  await Promise.all([loop.close(), hog.close(), page.close()]);
+}
 
 const TABLE =
   "import pandas as pd\npd.DataFrame({'city': ['Paris', 'Oslo'], 'people': [2_100_000, 700_000]})";

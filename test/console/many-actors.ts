@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import type { TestContext } from 'node:test';
 import type { Actor, ActorPage } from '#src/wire/actor.ts';
-import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
-import { startServer } from '#test/support/server-fixture.ts';
+import type { Stage } from './stage.ts';
 
-const owner = { after };
 const ACTORS = 10_000;
 /** More than a screen of rows, with what is kept beyond its edges. */
 const MAX_ROWS = 60;
@@ -15,42 +13,52 @@ const WARM_UP_FRAMES = 5;
 /** What the page does itself, in the words of Chromium. */
 const WORK = ['ScriptDuration', 'LayoutDuration', 'RecalcStyleDuration'];
 
-/** A server keeps 1,000 actors in memory that do nothing, and 10,000 that work would need as many kernels: these are made up. */
-const ALL: readonly Actor[] = Array.from({ length: ACTORS }, (_, i) => ({
-  kind: i % 4 === 0 ? 'run' : 'environment',
-  id: `actor_${String(i).padStart(20, '0')}`,
-  machine: i % 4 === 0 ? 'run' : 'environment',
-  presence: 'live',
-  state: 'open',
-  path: i % 4 === 0 ? 'running.active' : 'open.vacant',
-  since: new Date(Date.now() - i * 1000).toISOString(),
-  revision: 1,
-  links: [{ kind: 'notebook-session', id: `nb_${i}` }],
-  lastEvents: Array.from({ length: 16 }, () => ({ type: 'some.event', at: new Date().toISOString() })),
-}));
-
-function pageOf(query: URLSearchParams): ActorPage {
-  const wanted = ALL.filter(({ id }) => id.includes(query.get('q') ?? ''));
-  const start = Number(query.get('after') ?? 0);
-  const end = start + Number(query.get('limit'));
-  const count = (kind: string) => wanted.filter((one) => one.kind === kind).length;
-  return {
-    items: wanted.slice(start, end),
-    nextCursor: end < wanted.length ? String(end) : null,
-    counts: [
-      { kind: 'environment', state: 'open.vacant', count: count('environment') },
-      { kind: 'run', state: 'running.active', count: count('run') },
-    ],
+/**
+ * Makes up actors, and answers lists of them within the page: a server keeps 1,000 actors in memory that do nothing, and
+ * 10,000 that work would need as many kernels. It runs in the page.
+ */
+function answerFromMemory(howMany: number): void {
+  const since = Date.now();
+  const all: readonly Actor[] = Array.from({ length: howMany }, (_, i) => ({
+    kind: i % 4 === 0 ? 'run' : 'environment',
+    id: `actor_${String(i).padStart(20, '0')}`,
+    machine: i % 4 === 0 ? 'run' : 'environment',
+    presence: 'live',
+    state: 'open',
+    path: i % 4 === 0 ? 'running.active' : 'open.vacant',
+    since: new Date(since - i * 1000).toISOString(),
+    revision: 1,
+    links: [{ kind: 'notebook-session', id: `nb_${i}` }],
+    lastEvents: Array.from({ length: 16 }, () => ({ type: 'some.event', at: new Date(since).toISOString() })),
+  }));
+  const pageOf = (query: URLSearchParams): ActorPage => {
+    const wanted = all.filter(({ id }) => id.includes(query.get('q') ?? ''));
+    const start = Number(query.get('after') ?? 0);
+    const end = start + Number(query.get('limit'));
+    const count = (kind: string) => wanted.filter((one) => one.kind === kind).length;
+    return {
+      items: wanted.slice(start, end),
+      nextCursor: end < wanted.length ? String(end) : null,
+      counts: [
+        { kind: 'environment', state: 'open.vacant', count: count('environment') },
+        { kind: 'run', state: 'running.active', count: count('run') },
+      ],
+    };
+  };
+  const askServer = globalThis.fetch;
+  globalThis.fetch = async (input, init) => {
+    const url = new URL(String(input));
+    if (url.pathname !== '/api/v3/actors') return askServer(input, init);
+    return new Response(JSON.stringify(pageOf(url.searchParams)), {
+      headers: { 'content-type': 'application/json' },
+    });
   };
 }
 
-test('10,000 actors in the console', { skip: withoutBrowser }, async (t) => {
-  const server = await startServer(owner);
-  const browser = await openBrowser(owner);
-  await browser.context.route(/\/api\/v3\/actors\?/, (route) =>
-    route.fulfill({ json: pageOf(new URL(route.request().url()).searchParams) }),
-  );
-  const { page, complaints } = await browser.signIn(server, '#/ws_home/actors');
+export async function manyActors(t: TestContext, { server, browser }: Stage): Promise<void> {
+  const { page, complaints } = await browser.signIn(server, '#/ws_home/actors', {
+    prepare: (opened) => opened.addInitScript(`(${answerFromMemory})(${JSON.stringify(ACTORS)})`),
+  });
   const rows = page.locator('.rows tbody tr:not(.space)');
   await rows.first().waitFor();
 
@@ -89,7 +97,7 @@ test('10,000 actors in the console', { skip: withoutBrowser }, async (t) => {
   });
 
   await t.test('one of them is found by a part of its id', async () => {
-    const { id } = ALL[7_654]!;
+    const id = 'actor_00000000000000007654';
     await page.getByLabel('A part of an id', { exact: true }).fill(id.slice(-10));
     await page.getByRole('link', { name: id }).waitFor();
     await page.waitForFunction("document.querySelectorAll('.rows tbody tr:not(.space)').length === 1");
@@ -107,4 +115,4 @@ test('10,000 actors in the console', { skip: withoutBrowser }, async (t) => {
   });
 
   assert.deepEqual(complaints, []);
-});
+}

@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { after, test } from 'node:test';
-import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
+import type { TestContext } from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { startServer } from '#test/support/server-fixture.ts';
-
-const owner = { after };
+import type { Stage } from './stage.ts';
 
 /** Each calls `hit`, in the page or where the frame could reach it, or asks another host. */
 const attacks = (elsewhere: string) =>
@@ -25,9 +22,7 @@ const attacks = (elsewhere: string) =>
     `<video src="${elsewhere}/film.mp4" autoplay></video>`,
   ].join('\n');
 
-test('hostile output in the console', { skip: withoutBrowser }, async (t) => {
-  const server = await startServer(owner);
-  const browser = await openBrowser(owner);
+export async function hostileOutput(t: TestContext, { server, browser }: Stage): Promise<void> {
   let connections = 0;
   const listener = createServer((socket) => {
     connections++;
@@ -102,5 +97,5 @@ test('hostile output in the console', { skip: withoutBrowser }, async (t) => {
     complaints.filter((one) => !/violates the (following|document's) Content Security Policy/.test(one)),
     [],
   );
-  await notebook.close();
-});
+  await Promise.all([notebook.close(), page.close()]);
+}

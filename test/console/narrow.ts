@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { NARROW, openBrowser, withoutBrowser } from '#test/support/browser.ts';
+import type { TestContext } from 'node:test';
+import { NARROW } from '#test/support/browser.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { startServer } from '#test/support/server-fixture.ts';
+import type { Stage } from './stage.ts';
 
-const owner = { after };
 const VIEWS = [
   ...['overview', 'actors', 'sessions', 'kernels', 'runs', 'streams', 'agents', 'files', 'datasources'],
   ...['people', 'people/tokens', 'keys', 'audit'],
 ];
 
-test('the console on a phone', { skip: withoutBrowser }, async (t) => {
-  const server = await startServer(owner);
-  const browser = await openBrowser(owner);
+export async function narrow(t: TestContext, { server, browser }: Stage): Promise<void> {
   const notebook = await openNotebook(server, { wide: "print('x' * 2000)\n'y' * 2000" });
   const run = await notebook.run([]);
   const { page, complaints } = await browser.signIn(server);
@@ -41,5 +38,5 @@ test('the console on a phone', { skip: withoutBrowser }, async (t) => {
   });
 
   assert.deepEqual(complaints, []);
-  await notebook.close();
-});
+  await Promise.all([notebook.close(), page.close()]);
+}

@@ -1,0 +1,33 @@
+import { after, test } from 'node:test';
+import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
+import { startScriptedModel } from '#test/support/scripted-model.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+import { actors } from './actors.ts';
+import { files } from './files.ts';
+import { hostileOutput } from './hostile-output.ts';
+import { live } from './live.ts';
+import { login } from './login.ts';
+import { manyActors } from './many-actors.ts';
+import { narrow } from './narrow.ts';
+import { views } from './views.ts';
+
+const owner = { after };
+
+const model = await startScriptedModel(owner);
+const server = await startServer(owner, {
+  TROUPE_OPENAI_COMPATIBLE_URL: model.url,
+  TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
+});
+
+test('the files of the console', async (t) => files(t, server));
+
+test('the console in a browser', { skip: withoutBrowser }, async (t) => {
+  const stage = { server, model, browser: await openBrowser(owner) };
+  await t.test('signing in', (part) => login(part, stage));
+  await t.test('its views', (part) => views(part, stage));
+  await t.test('actors', (part) => actors(part, stage));
+  await t.test('what it follows and what it asks for', (part) => live(part, stage));
+  await t.test('hostile output', (part) => hostileOutput(part, stage));
+  await t.test('on a phone', (part) => narrow(part, stage));
+  await t.test('10,000 actors', (part) => manyActors(part, stage));
+});

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { TestServer } from '#test/support/server-fixture.ts';
+
+const FOLDER = join('dist', 'console');
+const KIB = 1024;
+
+/** What the server serves as the console, without a browser. */
+export async function files(t: TestContext, server: TestServer): Promise<void> {
+  const page = await (await fetch(`${server.baseUrl}/console`)).text();
+  const loaded = [...page.matchAll(/(?:href|src)="console\/([^"]+)"/g)].map(([, name]) => name ?? '');
+  const gzipped = (name: string) => gzipSync(readFileSync(join(FOLDER, name))).byteLength;
+
+  await t.test('what the first page loads is at most 60 KiB, and the whole console at most 120', () => {
+    const all = readdirSync(FOLDER).filter((name) => name !== 'files.json');
+    const sum = (names: readonly string[]) => names.reduce((bytes, name) => bytes + gzipped(name), 0);
+    assert.ok(loaded.length >= 2, page);
+    assert.ok(sum(['index.html', ...loaded]) < 60 * KIB, `${sum(loaded)} bytes`);
+    assert.ok(sum(all) < 120 * KIB, `${sum(all)} bytes`);
+  });
+
+  await t.test('nothing on the page is inline, and its policy allows nothing from elsewhere', async () => {
+    const { headers } = await fetch(`${server.baseUrl}/console`);
+    const policy = headers.get('content-security-policy') ?? '';
+    assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self'; /);
+    assert.match(policy, /frame-ancestors 'none'; require-trusted-types-for 'script'/);
+    assert.doesNotMatch(policy, /unsafe|\*|http/);
+    assert.doesNotMatch(page, /<style|<script>|<script [^>]*>[^<]| on\w+=| style=/);
+  });
+
+  await t.test('files never change under their names, and the page is asked for again', async () => {
+    for (const name of loaded) {
+      const { headers, status } = await fetch(`${server.baseUrl}/console/${name}`);
+      assert.deepEqual(
+        [status, headers.get('cache-control')],
+        [200, 'public, max-age=31536000, immutable'],
+        name,
+      );
+      assert.equal(headers.get('x-content-type-options'), 'nosniff');
+    }
+    const { headers } = await fetch(`${server.baseUrl}/console`);
+    assert.equal(headers.get('cache-control'), 'no-cache');
+    const again = await fetch(`${server.baseUrl}/console`, {
+      headers: { 'if-none-match': headers.get('etag') ?? '' },
+    });
+    assert.equal(again.status, 304);
+    // A browser replaces the headers that it has kept by those of a 304.
+    assert.equal(again.headers.get('content-security-policy'), headers.get('content-security-policy'));
+  });
+
+  await t.test('large files come compressed to browsers that take that', async () => {
+    const [name] = loaded.filter((one) => one.endsWith('.js'));
+    const { headers } = await server.request('GET', `/console/${name}`, {
+      headers: { 'accept-encoding': 'gzip' },
+    });
+    assert.equal(headers['content-encoding'], 'gzip');
+  });
+
+  await t.test('only what the build has made is served', async () => {
+    for (const name of ['files.json', '..%2Fserver%2Fmain.js', 'main.tsx', 'constructor', '%00'])
+      assert.equal((await fetch(`${server.baseUrl}/console/${name}`)).status, 404, name);
+  });
+
+  await t.test('the frame for HTML has no origin, and runs its own script only', async () => {
+    const name = readdirSync(FOLDER).find((one) => one.startsWith('frame-'));
+    const answer = await fetch(`${server.baseUrl}/console/${name}`);
+    const policy = answer.headers.get('content-security-policy') ?? '';
+    assert.match(policy, /^sandbox allow-scripts; default-src 'none'; script-src 'sha256-[\w+/]+=*';/);
+    assert.doesNotMatch(policy, /allow-same-origin|connect-src|http/);
+  });
+}

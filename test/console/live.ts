@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import type { Page } from 'playwright-core';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
+import type { Stage } from './stage.ts';
+
+/** Longer than all intervals of the console, shorter than the silence after which a stream counts as lost. */
+const WHILE_MS = 10_000;
+
+/** What the console follows and what it asks for, in front of a person and behind one. */
+export async function live(t: TestContext, { server, browser, model }: Stage): Promise<void> {
+  const { client } = server;
+  const notebook = await openNotebook(server, { loop: 'while True: pass' }, { title: 'Live' });
+  const { environmentId } = notebook;
+
+  await t.test('the page of an actor asks again when it has moved, and not otherwise', async () => {
+    const hash = `#/ws_home/actors/notebook-session/${notebook.id}`;
+    const { page, complaints } = await browser.signIn(server, hash, { prepare: ownClock });
+    const asked = requestsOf(page);
+    const state = page.getByRole('heading', { level: 1 }).locator('..');
+    await state.getByText('live.ready').waitFor();
+    await eventually('it follows the actor', async () => (await client.server()).streams === 1);
+    asked.length = 0;
+    await page.clock.runFor(WHILE_MS);
+    assert.equal(asked.join(), '');
+    const run = await notebook.submit([]);
+    await eventually('it asks for the actor', async () => {
+      await page.clock.runFor(100);
+      return asked.length > 0;
+    });
+    await state.getByText('live.busy.running').waitFor();
+    assert.deepEqual([...new Set(asked)], [`/api/v3/actors/notebook-session/${notebook.id}`]);
+    await client.runs.cancel(run);
+    await client.waitForRun(run);
+    assert.deepEqual(complaints, []);
+    await page.close();
+  });
+
+  await t.test('a page that nobody sees follows nothing and asks for nothing', async () => {
+    const { page, complaints } = await browser.signIn(server, '', { prepare: ownClock });
+    await page.getByRole('heading', { name: 'The server' }).waitFor();
+    await eventually('it follows actors and server', async () => (await client.server()).streams === 2);
+    await see(page, 'hidden');
+    const asked = requestsOf(page);
+    await eventually('it follows nothing', async () => {
+      await page.clock.runFor(100);
+      return (await client.server()).streams === 0;
+    });
+    asked.length = 0;
+    await page.clock.runFor(WHILE_MS);
+    assert.equal(asked.join(), '');
+    await see(page, 'visible');
+    await eventually('it follows again', async () => (await client.server()).streams === 2);
+    assert.ok(asked.includes('/api/v3/runs'), asked.join());
+    assert.deepEqual(complaints, []);
+    await page.close();
+  });
+
+  const { page, complaints } = await browser.signIn(server);
+  const open = (path: string) => page.evaluate(`location.hash = '#/ws_home/${path}'`);
+
+  await t.test('the tree has a run within its session within its environment, while it runs', async () => {
+    const run = await notebook.submit([]);
+    await open(`actors?tree=true&q=${notebook.id}`);
+    const rows = page.getByRole('table').getByRole('row');
+    await rows.filter({ hasText: 'running.active' }).waitFor();
+    const names = await page
+      .locator('.rows .within')
+      .evaluateAll((all) => all.map(({ className, textContent }) => [className, textContent]));
+    assert.deepEqual(
+      names.map(([depth, text]) => [depth, text?.replace(/_.*/, '')]),
+      [
+        ['within within-0', 'environment env'],
+        ['within within-1', 'notebook-session nb'],
+        ['within within-2', 'run run'],
+      ],
+    );
+    await client.runs.cancel(run);
+    await rows.filter({ hasText: 'running.active' }).waitFor({ state: 'detached' });
+  });
+
+  await t.test(
+    'a conversation is shown while it is written, with its tools, and after it was closed',
+    async () => {
+      const { sessionId } = await client.agentSessions.open({
+        environmentId,
+        config: { instructions: 'Be brief.' },
+      });
+      const first = model.exchanges.length;
+      model.script(
+        () => {},
+        (exchange) => exchange.text('There are ', 'none.').end(),
+      );
+      await open(`agents/${sessionId}`);
+      await page.getByText('Be brief.').waitFor();
+      const { runId } = await client.agentSessions.prompt(sessionId, 'Which datasources are there?');
+      await page.getByText('Which datasources are there?').waitFor();
+      const state = page.getByRole('heading', { level: 1 }).locator('..');
+      await state.getByText('busy').waitFor();
+      const exchange = await model.asked(first);
+      exchange.text('Let me ');
+      await page.getByRole('listitem').filter({ hasText: 'thinking' }).getByText('Let me').waitFor();
+      exchange.text('look.').calls(['list_datasources', {}]).end('tool_calls');
+      await page.getByText('Let me look.').waitFor();
+      await page.getByText('calls list_datasources').waitFor();
+      await page.getByText('There are none.').waitFor();
+      await client.waitForRun(runId);
+      await state.getByText('ready').waitFor();
+      await page.getByText('thinking').waitFor({ state: 'detached' });
+      await client.agentSessions.close(sessionId);
+      await state.getByText('closed').waitFor();
+      await open('overview');
+      await open(`agents/${sessionId}`);
+      await page.getByText('There are none.').waitFor();
+    },
+  );
+
+  await t.test('a prompt is cancelled where it is read', async () => {
+    const { sessionId } = await client.agentSessions.open({ environmentId });
+    model.script((exchange) => exchange.text('Endless'));
+    const { runId } = await client.agentSessions.prompt(sessionId, 'Go on.');
+    await open(`agents/${sessionId}`);
+    await page.getByText('Endless').waitFor();
+    await page.getByRole('button', { name: 'Cancel the prompt' }).click();
+    assert.equal((await client.waitForRun(runId)).status, 'cancelled');
+    await page.getByRole('button', { name: 'Cancel the prompt' }).waitFor({ state: 'detached' });
+    await client.agentSessions.close(sessionId);
+  });
+
+  await t.test('a test of a datasource says whether it answers, or why it does not', async () => {
+    await client.files.put('shown.db', Buffer.alloc(0)); // which is an empty database
+    await client.datasources.create({ slug: 'works', connection: { kind: 'sqlite', path: 'shown.db' } });
+    await client.datasources.create({
+      slug: 'fails',
+      connection: {
+        kind: 'postgres',
+        connection_string: 'postgres://nobody@127.0.0.1:1/none',
+        schema: 'public',
+      },
+    });
+    await open('datasources');
+    const row = (slug: string) => page.getByRole('row').filter({ hasText: slug });
+    await row('works').getByRole('button', { name: 'Test' }).click();
+    await row('works').getByText('answers in').waitFor();
+    await row('fails').getByRole('button', { name: 'Test' }).click();
+    await row('fails').locator('.bad').waitFor();
+    await client.datasources.delete('works');
+    await client.datasources.delete('fails');
+  });
+
+  await t.test('what a stream is followed with is copied, with a clipboard and without one', async () => {
+    await browser.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await open(`streams/${notebook.id}`);
+    await page.getByRole('button', { name: 'Copy as curl' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+    assert.ok(copied.startsWith('curl -N -H "Authorization: Bearer $TOKEN"'), copied);
+    assert.ok(!copied.includes(server.owner.token));
+    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+    await page.getByRole('button', { name: 'Copy as troupe' }).click();
+    const field = page.getByLabel('A part of an event');
+    await field.focus();
+    await page.keyboard.press('Control+v');
+    assert.equal(await field.inputValue(), `troupe sessions events ${notebook.id}`);
+  });
+
+  await t.test('a session that is closed still shows its notebook', async () => {
+    await notebook.close();
+    await open(`sessions/${notebook.id}`);
+    await page.getByRole('article', { name: 'Cell loop' }).getByText('while True: pass').waitFor();
+  });
+
+  assert.deepEqual(complaints, []);
+  await page.close();
+}
+
+/** The time of the page passes when the test says so. */
+async function ownClock(page: Page): Promise<void> {
+  await page.clock.install();
+}
+
+/** Returns a list to which the paths of requests are added, streams left out. */
+function requestsOf(page: Page): string[] {
+  const paths: string[] = [];
+  page.on('request', (request) => {
+    const { pathname } = new URL(request.url());
+    if (!pathname.endsWith('/events')) paths.push(pathname);
+  });
+  return paths;
+}
+
+async function see(page: Page, visibility: 'hidden' | 'visible'): Promise<void> {
+  await page.evaluate(`
+    Object.defineProperty(document, 'visibilityState', { value: '${visibility}', configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  `);
+}

@@ -1,0 +1,11 @@
+import type { TestBrowser } from '#test/support/browser.ts';
+import type { ScriptedModel } from '#test/support/scripted-model.ts';
+import type { TestServer } from '#test/support/server-fixture.ts';
+
+/** What all tests of the console share, because to start it takes longer than most of them. */
+export interface Stage {
+  readonly server: TestServer;
+  readonly browser: TestBrowser;
+  /** The model that agents of the server ask. */
+  readonly model: ScriptedModel;
+}
