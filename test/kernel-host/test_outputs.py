@@ -77,6 +77,15 @@ class Admission(unittest.TestCase):
         self.assertIn(DATA_URL, output["data"])
         self.assertIn('"application/x+json":{"a":1}', output["data"])
 
+    def test_the_text_of_a_bundle_is_that_of_the_member_that_says_most(self):
+        for bundle, text in (
+            ("{'text/html': '<b>page</b>', 'text/plain': 'plain'}", "plain"),
+            ("{'text/html': '<b>page</b>', 'image/png': 'AAAA'}", "page"),
+            ("{'image/png': 'AAAA', 'application/x+json': {'a': 1}}", "[image/png][application/x+json]"),
+        ):
+            output, _ = self.show(f"class Odd:\n    def _mime_(self):\n        return 'application/vnd.marimo+mimebundle', {bundle}\nOdd()")
+            self.assertEqual(output["text"], text)
+
     def test_a_value_that_cannot_even_be_looked_at_leaves_the_kernel_alive(self):
         for code in (
             "class Odd:\n    def __getattribute__(self, name):\n        raise SystemExit(3)\nOdd()",

@@ -21,9 +21,9 @@ from marimo._runtime.runner import hooks_post_execution
 
 import shown_output
 from kernel_state import STATE
+from output_text import MIMEBUNDLE
 from unencodable import readable
 
-MIMEBUNDLE = "application/vnd.marimo+mimebundle"
 MIME_TYPE = re.compile(r"[a-z0-9][\w.+-]{0,99}/[\w.+-]{1,100}(;[ -~]{0,100})?", re.IGNORECASE)
 # what a string of a media type may be in addition to base64
 SHOWN_AS_IS = ("data:", "http:", "https:", "blob:", "./", "/", "<", "{")

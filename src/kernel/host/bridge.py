@@ -25,6 +25,7 @@ from marimo._runtime import commands, runtime
 from marimo._runtime.runtime import Kernel
 from troupe import channel as server_channel
 
+import forks
 import runs
 from calls import Calls
 from frames import CALL, COMPLETION, CONTROL, INTERRUPT, UI
@@ -211,6 +212,7 @@ def serve(outbox, frames, interrupts, ready, user_config, app_metadata, configs,
     """Says `ready`, then runs the kernel until stop-kernel. `frames` is consumed in a thread of its own. `begin_work`
     is called before the first command."""
     STATE.outbox, STATE.interrupts, STATE.begin_work = outbox, interrupts, begin_work
+    forks.watch()
     calls = Calls(outbox)
     server_channel.provide(calls.ask)
     outbox.say(op="bridge-ready", **ready)

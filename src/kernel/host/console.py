@@ -11,7 +11,8 @@
   of a pool, which outlive what they were started for, print for the run that is going on.
 - marimo stops forwarding what subprocesses print at the first character that two reads share: here decoding spans
   reads.
-- marimo does not wait for what subprocesses have printed when their cell ends: here that belongs to the cell.
+- marimo does not wait for what subprocesses have printed when their cell ends: here that belongs to the cell, and so does
+  what is in the buffers of `sys.stdout.buffer`, `sys.__stdout__` and C.
 
 An interrupt may be raised between any two steps of the main thread. So that none leaves a lock taken behind it, which
 would hold up the writer for ever, the main thread takes only locks of C here: a Condition, an Event are entered by
@@ -40,7 +41,10 @@ from marimo._messaging.notification import CellNotification
 from marimo._messaging.notification_utils import broadcast_notification
 
 import shown_output
+import stdio
+from kernel_state import STATE
 
+DESCRIPTOR = {CellChannel.STDOUT: 1, CellChannel.STDERR: 2}
 TRACEBACK = "application/vnd.marimo+traceback"
 SHORT_CHARS = 1 << 14  # a longer write may be over marimo's limit for one write, and goes marimo's way
 BATCH_LIMIT_CHARS = 1 << 18  # a batch this long is sent without waiting for more
@@ -154,6 +158,10 @@ def _find_run_id():
 
 def _write_with_mimetype(write_long, channel):
     def write_with_mimetype(self, data, mimetype):
+        if STATE.is_fork and isinstance(data, str):  # the writer's thread is not in it, and may have left its lock taken
+            text = shown_output.of_traceback(channel, mimetype, data).text if mimetype == TRACEBACK else data
+            os.write(DESCRIPTOR[channel], text.encode("utf-8", "replace"))
+            return len(data)
         stream = self._stream
         messages = stream.console_msg_queue
         while messages.unsent_chars > UNSENT_LIMIT_CHARS and stream.buffered_console_thread.is_alive():
@@ -230,6 +238,7 @@ def forward_file_descriptor(standard_stream, fd, should_exit):
 
 def _drain_after(pause):
     def pause_and_drain(self):
+        stdio.flush(getattr(self.standard_stream, "buffer", None))
         pause(self)
         limit = time.monotonic() + DRAIN_LIMIT_S
         while _is_on_its_way(self) and time.monotonic() < limit:

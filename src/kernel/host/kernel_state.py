@@ -23,6 +23,7 @@ class State:
         self.begin_work = None  # called once, before the first command
         self.running = []  # Asked of the commands in flight: code mode nests them
         self.run_depth = 0  # how many runs of cells are under way: code mode nests them
+        self.is_fork = False  # whether this process is a copy that notebook code has forked
         self.is_traced = False  # whether TRACEPARENT is ours
         self.interrupted = False  # whether an interrupt ended any of the command in flight
         self.unparsable = {}  # cell id -> errors of cells that never reach the graph (syntax, import *)

@@ -79,7 +79,11 @@ class Outbox:
             self._since = now
         return now - self._since < GATHERED_LIMIT_S
 
+    def cut_off(self):
+        """Drops everything from here on. Called in a fork, in which another thread may have left the lock taken."""
+        self._sock, self._lock, self._parts, self._size = None, threading.Lock(), [], 0
+
     def _send(self):
         data, self._parts, self._size = b"".join(self._parts), [], 0
-        if data:
+        if data and self._sock is not None:
             self._sock.sendall(data)

@@ -2,7 +2,11 @@
 
 import html
 
+import msgspec
+
 from output_page import page_text
+
+MIMEBUNDLE = "application/vnd.marimo+mimebundle"
 
 MAX_TEXT_CHARS = 16_000
 MAX_REPR_SOURCE_CHARS = 1_000_000
@@ -22,11 +26,22 @@ def describe(mimetype, data, value=None) -> str:
     if value is not None and (text := _value_text(mimetype, data, value)) is not None:
         return cut(text)
     kind = mimetype.split(";")[0]
+    if kind == MIMEBUNDLE:
+        return _bundle_text(data)
     if kind in ("text/html", "text/markdown"):
         return cut(page_text(data))
     if kind.startswith("text/") or kind.endswith("json") and not kind.startswith("application/vnd."):
         return cut(data)
     return f"[{kind}]"
+
+
+def _bundle_text(data):
+    """Returns the text of the member that says most, or the names of all."""
+    bundle = msgspec.json.decode(data)
+    for kind in ("text/plain", "text/markdown", "text/html"):
+        if isinstance(text := bundle.get(kind), str):
+            return describe(kind, text)
+    return "".join(f"[{kind}]" for kind in bundle if "/" in kind)
 
 
 def _value_text(mimetype, data, value):

@@ -19,6 +19,7 @@ from marimo._runtime.runner.cell_runner import Runner
 from marimo._runtime.runtime import Kernel
 from marimo._runtime.scratch import SCRATCH_CELL_ID
 
+import forks
 from kernel_state import STATE
 
 HOST = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -120,9 +121,11 @@ def _settle_unrun(graph, planned):
 def _send_before_notebook_code(run):
     async def run_and_send(self, cell_id):
         STATE.outbox.release()
+        result = None
         try:
             result = await run(self, cell_id)
         finally:
+            forks.end_with(result)
             STATE.outbox.gather()
         self.finished.add(cell_id)
         return result

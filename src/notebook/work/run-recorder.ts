@@ -47,6 +47,7 @@ const RESULT_OF: Readonly<Record<NonNullable<CellStatus>, CellResultStatus>> = {
 /** How many lost outputs are named; a cell can lose one with each `mo.output.append`. */
 const MAX_LOST = 100;
 const MAX_REASON_CHARS = 500;
+const CUT = 'The notebook interrupted itself before all of its cells had run.';
 
 export class RunRecorder {
   readonly #requested: readonly string[];
@@ -104,7 +105,13 @@ export class RunRecorder {
     }
     const failed = touched.filter((cell) => cell.structural.length > 0 || isFailure(cell.ended));
     const first = failed[0];
-    if (first === undefined) return { status: 'completed', failure: null };
+    if (first === undefined) {
+      // Notebook code may raise KeyboardInterrupt where no cell fails for it, such as in a `__repr__`.
+      const isCut = wasInterrupted && touched.some((cell) => cell.ended === 'cancelled');
+      return isCut
+        ? { status: 'failed', failure: { code: 'cell_failed', message: CUT } }
+        : { status: 'completed', failure: null };
+    }
     const cells = failed.map((cell) => cell.id);
     return {
       status: 'failed',

@@ -67,6 +67,18 @@ const VERDICTS: readonly Case[] = [
     end: COMPLETED,
   },
   {
+    name: 'the notebook raised KeyboardInterrupt itself, in what no cell fails for',
+    cells: { a: verdict('success'), b: verdict('cancelled') },
+    interrupted: true,
+    end: {
+      status: 'failed',
+      failure: {
+        code: 'cell_failed',
+        message: 'The notebook interrupted itself before all of its cells had run.',
+      },
+    },
+  },
+  {
     name: 'interrupted on request',
     cells: { a: verdict('interrupted'), b: verdict('cancelled') },
     cancelRequested: true,

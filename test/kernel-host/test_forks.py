@@ -1,0 +1,62 @@
+"""What cells fork, and what they print past Python's stdout."""
+
+import unittest
+
+from support import Host
+
+FORK = """
+import os, sys
+child = os.fork()
+if child:
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+else:
+    {then}
+"""
+
+
+def setUpModule():
+    global host
+    host = Host()
+    unittest.addModuleCleanup(host.stop)
+
+
+class Forks(unittest.TestCase):
+    def setUp(self):
+        self.kernel = host.open({})
+
+    def test_a_fork_ends_with_its_cell_and_the_kernel_goes_on(self):
+        for then, printed in (
+            ("pass", "0\n"),
+            ("sys.exit(3)", "3\n"),
+            ("sys.exit()", "0\n"),
+            ("raise ValueError('in the child')", "1\n"),
+        ):
+            with self.subTest(then):
+                outcome = self.kernel.run(a=FORK.format(then=then))
+                self.assertEqual((outcome.status("a"), outcome.printed[-len(printed) :]), ("success", printed))
+                self.assertEqual(self.kernel.run(b="5").outputs["b"]["text"], "5")
+
+    def test_the_traceback_of_a_fork_is_text(self):
+        printed = self.kernel.run(a=FORK.format(then="raise ValueError('in the child')")).printed
+        self.assertIn("ValueError: in the child\n", printed)
+        self.assertNotIn("<span", printed)
+
+    def test_a_fork_tells_the_server_nothing(self):
+        then = "import marimo as mo; mo.output.append('theirs'); os._exit(0)"
+        outcome = self.kernel.run(a=FORK.format(then=then) + "\n'ours'")
+        self.assertEqual([op["output"]["text"] for op in outcome.messages if op.get("output")], ["'ours'"])
+
+    def test_what_processes_of_a_pool_print_is_shown(self):
+        code = "import multiprocessing as mp\np = mp.get_context('fork').Process(target=print, args=('from it',))\np.start(); p.join()"
+        self.assertEqual(self.kernel.run(a=code).printed, "from it\n")
+
+
+class Buffers(unittest.TestCase):
+    def test_what_is_in_the_buffers_of_the_first_stdout_and_of_c_belongs_to_the_cell(self):
+        kernel = host.open({})
+        for code in (
+            "import sys\nsys.__stdout__.write('late\\n'); None",
+            "import sys\nsys.stdout.buffer.write(b'late\\n'); None",
+            "import ctypes\nctypes.CDLL(None).puts(b'late'); None",
+        ):
+            self.assertEqual(kernel.run(a=code).printed, "late\n", code)
