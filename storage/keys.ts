@@ -9,9 +9,14 @@ const AFTER_EVERY_ID: Uint8Array = new Uint8Array([0xff]);
 
 /** LMDB's limit for an encoded key. Ids are limited to far less, so a longer key is a bug. */
 const MAX_KEY_BYTES = 1978;
+/** Of a UTF-16 unit in UTF-8. */
+const MAX_BYTES_OF_A_UNIT = 3;
 
 /** Returns the key. Throws when it is too long: LMDB would refuse the whole commit, with what others wrote in it. */
 export function checkKey(key: Key): Key {
+  let units = 0;
+  for (const part of key) units += part.length;
+  if (units * MAX_BYTES_OF_A_UNIT + key.length * 2 <= MAX_KEY_BYTES) return key;
   const bytes = key.reduce((total, part) => total + Buffer.byteLength(part) + 2, 0);
   if (bytes > MAX_KEY_BYTES) throw new Error(`A key of the kind ${key[1]} is too long: ${bytes} bytes.`);
   return key;

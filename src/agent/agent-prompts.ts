@@ -72,7 +72,7 @@ export class AgentPrompts {
     const { openToolbox, system } = this.#equip(caller, sessionId, record);
     const environmentId = agentActors.actors.peek(session)?.snapshot.context.environmentId ?? null;
     const runId = runs.begin(workspaceId, sessionId as SessionId, 'agent', { prompt }, environmentId, parent);
-    const trace = runs.traceOf(workspaceId, runId);
+    const trace = parent && runs.traceOf(workspaceId, runId);
     mend(conversation, runId);
     const turn = new PromptTurn({ ...this.#options, runId, trace, conversation, model, system, openToolbox });
     turn.ask(prompt);

@@ -1,8 +1,19 @@
 /** A wall-clock time as the API shows it: RFC 3339, UTC, with milliseconds. */
 export type Timestamp = string;
 
-/** Returns the time `ms` milliseconds after 1970. */
+let lastMs = 0;
+let lastText = timestampOf(lastMs);
+
+/** Returns the time `ms` milliseconds after 1970. Times are asked for in bursts, so the last text is kept. */
 export function timestamp(ms: number = Date.now()): Timestamp {
+  if (ms !== lastMs) {
+    lastText = timestampOf(ms);
+    lastMs = ms;
+  }
+  return lastText;
+}
+
+function timestampOf(ms: number): Timestamp {
   return new Date(ms).toISOString();
 }
 

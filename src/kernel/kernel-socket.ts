@@ -114,6 +114,10 @@ export class KernelSocket {
   #write(frame: FrameParts): void {
     const socket = this.#socket;
     if (!socket?.writable) return;
+    if (frame.length === 1) {
+      socket.write(frame[0]!);
+      return;
+    }
     socket.cork();
     for (const part of frame) socket.write(part);
     socket.uncork();

@@ -70,16 +70,15 @@ export class RunWaiting {
   }
 
   #waiting<Value>(
-    { principal, query, signal }: WaitingRequest,
+    request: WaitingRequest,
     runId: string,
     accepted: PlainReply<Value>,
     replyOf: (isOver: boolean) => PlainReply<Value>,
   ): Reply<Value> {
+    const { principal, query } = request;
     if (query.wait === 0) return accepted;
-    return waiting(
-      accepted,
-      this.#runs.ended(principal.workspaceId, runId, query.wait * 1000, signal).then(replyOf),
-    );
+    const ended = this.#runs.ended(principal.workspaceId, runId, query.wait * 1000, request.signal);
+    return waiting(accepted, ended.then(replyOf));
   }
 
   /** Returns the run, which the caller may no longer read after a wait. Throws `not_found`. */
