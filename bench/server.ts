@@ -44,7 +44,7 @@ export async function launchServer(
   const nodeOptions = [...(BENCH_NODE_OPTIONS?.split(' ') ?? []), ...(settings.nodeOptions ?? [])];
   const child = startChildServer({
     program: process.execPath,
-    args: [...nodeOptions, '--enable-source-maps', settings.main],
+    args: [...nodeOptions, settings.main],
     cwd: dataDir,
     port,
     showsOutput: true, // warnings

@@ -6,6 +6,7 @@ import { ConfigError, loadConfig } from './config.ts';
 import { findExposingLauncher } from './core/launcher.ts';
 import { openLog, type RootLog } from './core/log.ts';
 import { Secret } from './core/secret.ts';
+import { showSourcePlaces } from './core/source-places.ts';
 import { becomeUndumpable } from './core/undumpable.ts';
 import { openPrerequisites } from './prerequisites.ts';
 
@@ -20,6 +21,7 @@ await main();
 async function main(): Promise<void> {
   // Files of this process are readable by its user only, whatever umask it was started with.
   process.umask(0o077);
+  showSourcePlaces();
   const { config } = load();
   const secrets = Object.values(config).filter((value): value is Secret => value instanceof Secret);
   const log = openLog({ level: config.logLevel, secrets });

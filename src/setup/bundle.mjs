@@ -11,7 +11,7 @@ const PROGRAMS = { main: 'src/main.js', cli: 'src/cli/main.js' };
 
 // The packages that every start loads and that consist of many modules. Others stay packages: some look for a native binary
 // next to their own files, some are optional, and a CommonJS package that is imported on demand would lose its named exports.
-const BUNDLED = /^(typebox|xstate|pino|commander)(\/|$)/;
+const BUNDLED = /^(typebox|xstate|pino|commander|@msgpack\/msgpack)(\/|$)/;
 
 const otherPackages = {
   name: 'other-packages',
@@ -55,6 +55,9 @@ async function bundlePrograms(root, build) {
     outdir,
     chunkNames: 'chunks/[name]-[hash]',
     sourcemap: true,
+    sourcesContent: false,
+    minifyWhitespace: true,
+    minifySyntax: true,
     plugins: [otherPackages],
     banner: { js: REQUIRE },
   });

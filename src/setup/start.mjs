@@ -7,7 +7,6 @@ import { setUp } from './setup.mjs';
 // Without a listener Node.js would open a debugger for it; the server closes what came before this line.
 process.on('SIGUSR1', () => {});
 await reporting(setUp);
-process.setSourceMapsEnabled(true);
 await reporting(async () => {
   try {
     await import('../../dist/server/main.js');

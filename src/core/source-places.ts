@@ -1,0 +1,49 @@
+/**
+ * Names the places in stack traces by the sources of the bundle. Node.js does that with `--enable-source-maps`, but then reads
+ * and parses the maps, two megabytes, at each start. Here the first trace that is shown does.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { SourceMap } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+const maps = new Map<string, SourceMap | undefined>();
+
+/** From here on `error.stack` names sources. Traces that were made before stay as they are. */
+export function showSourcePlaces(): void {
+  Error.prepareStackTrace = (error, sites) => [headOf(error), ...sites.map(lineOf)].join('\n    at ');
+}
+
+function headOf(error: unknown): string {
+  try {
+    return String(error);
+  } catch {
+    return 'Error';
+  }
+}
+
+function lineOf(site: NodeJS.CallSite): string {
+  const text = String(site);
+  const [file, line, column] = [site.getFileName(), site.getLineNumber(), site.getColumnNumber()];
+  if (!file?.startsWith('file:') || line === null || column === null) return text;
+  const entry = mapOf(file)?.findEntry(line - 1, column - 1);
+  if (entry === undefined || !('originalSource' in entry)) return text;
+  const source = fileURLToPath(new URL(entry.originalSource, file));
+  return text.replace(
+    `${file}:${line}:${column}`,
+    `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`,
+  );
+}
+
+function mapOf(file: string): SourceMap | undefined {
+  if (!maps.has(file)) maps.set(file, readMap(`${fileURLToPath(file)}.map`));
+  return maps.get(file);
+}
+
+/** Returns undefined when there is no map, or one that cannot be read: an error is shown all the same. */
+function readMap(path: string): SourceMap | undefined {
+  try {
+    return existsSync(path) ? new SourceMap(JSON.parse(readFileSync(path, 'utf8'))) : undefined;
+  } catch {
+    return undefined;
+  }
+}
