@@ -1,7 +1,7 @@
 /** What a scenario has measured, and the targets for it. */
 
 /** The unit of a measure; the empty one is of counts. */
-export type Unit = '' | 'ms' | '/s' | 'MiB' | 'KiB' | '%' | 'µs' | 'ms/s' | '×';
+export type Unit = '' | 'ms' | '/s' | 'MiB' | 'KiB' | '%' | 'µs' | 'ms/s' | 'KiB/s' | '×';
 /** A statistic of a distribution. */
 export type Stat = 'p50' | 'p90' | 'p99' | 'max';
 

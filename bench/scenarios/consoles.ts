@@ -1,12 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Api, MARK } from '../api.ts';
 import { runClosedLoop } from '../load/closed-loop.ts';
-import { openConsoles } from '../load/consoles.ts';
+import { type OpenedConsoles, openConsoles } from '../load/consoles.ts';
 import { atMost, type Measure, spread, spreadOf } from '../measure.ts';
+import { cpuMs, mainThreadMs } from '../processes.ts';
 import type { Scenario } from '../scenario.ts';
 import { expected } from '../wire.ts';
 
 const CONNECTIONS = 8;
 const MAX_RATIO = 1.1;
+const KIB = 1024;
 
 /** What it costs others that operators look. */
 export const consoles: Scenario = {
@@ -20,20 +23,36 @@ export const consoles: Scenario = {
       TROUPE_MAX_SESSIONS: String(sessions + 8),
       TROUPE_WORKSPACE_MAX_SESSIONS: String(sessions + 8),
     };
-    const { api } = await stage.server({ environment: limits });
+    const { api, pid, untilIdle } = await stage.server({ environment: limits });
     for (let i = 0; i < sessions; i++) await api.session(['x = 1']);
     const { id } = await api.session(['1 + 1']);
     const measures: Measure[] = [];
     const alone = { gets: 0, runs: 0 };
     for (const count of [0, 1, 10]) {
+      await untilIdle();
       const opened = count === 0 ? undefined : await openConsoles(api.endpoint, count);
+      const label = count === 0 ? 'no console' : count === 1 ? '1 console' : `${count} consoles`;
+      if (opened !== undefined) {
+        const { cpu, bytes, frames, requests } = await watched(opened, pid, stage.quick ? 4_000 : 10_000);
+        measures.push(
+          atMost(`processor time of the server, nothing to do, ${label}`, cpu, 'ms/s'),
+          atMost(`bytes for each console, ${label}`, bytes / count / KIB, 'KiB/s'),
+          atMost(`frames for each console, ${label}`, frames / count, '/s'),
+          atMost(`requests of each console, ${label}`, requests / count, '/s'),
+        );
+      }
       const gets = await getsOf(api, id, stage.quick);
+      const workedMs = mainThreadMs(pid);
       const runs = await runsOf(api, id, stage.count(400, 30));
+      const runMs = (mainThreadMs(pid) - workedMs) / runs.length;
       await opened?.close();
       const p99 = { gets: spreadOf(gets).p99, runs: spreadOf(runs).p99 };
       if (count === 0) Object.assign(alone, p99);
-      const label = count === 0 ? 'no console' : count === 1 ? '1 console' : `${count} consoles`;
-      measures.push(spread(`GET of a session, ${label}`, gets), spread(`run, ${label}`, runs));
+      measures.push(
+        spread(`GET of a session, ${label}`, gets),
+        spread(`run, ${label}`, runs),
+        atMost(`processor time of the main thread for each run, ${label}`, runMs, 'ms'),
+      );
       if (count > 0) {
         measures.push(
           atMost(`p99 of a GET, ${label} to none`, p99.gets / alone.gets, '×', MAX_RATIO),
@@ -44,6 +63,21 @@ export const consoles: Scenario = {
     return measures;
   },
 };
+
+/** Returns what consoles cost in a second in which nothing else happens. */
+async function watched(opened: OpenedConsoles, pid: number, forMs: number) {
+  const before = { ...(await opened.traffic()), cpu: cpuMs([pid]), atMs: performance.now() };
+  await sleep(forMs);
+  const { bytes, frames, requests } = await opened.traffic();
+  const cpu = cpuMs([pid]);
+  const seconds = (performance.now() - before.atMs) / 1000;
+  return {
+    cpu: (cpu - before.cpu) / seconds,
+    bytes: (bytes - before.bytes) / seconds,
+    frames: (frames - before.frames) / seconds,
+    requests: (requests - before.requests) / seconds,
+  };
+}
 
 async function getsOf(api: Api, id: string, quick: boolean): Promise<readonly number[]> {
   const { latenciesMs } = await runClosedLoop({

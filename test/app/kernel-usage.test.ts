@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import test, { type TestContext } from 'node:test';
+import { type KernelPlace, KernelSampler } from '#src/app/kernel-usage.ts';
+import { eventually } from '#test/support/processes.ts';
+
+/** A shell that has started another process, and ends with the test. */
+async function startPair(t: TestContext): Promise<ChildProcess & { readonly pid: number }> {
+  const child = spawn('sh', ['-c', 'sleep 600 & echo begun; wait'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+  });
+  t.after(() => process.kill(-child.pid!, 'SIGKILL'));
+  await once(child.stdout!, 'data');
+  return Object.assign(child, { pid: child.pid! });
+}
+
+test('a kernel counts with all that it has started, also one that was made ahead', async (t) => {
+  const places: KernelPlace[] = [];
+  const place = ({ pid }: { readonly pid: number }) => ({ workspaceId: 'ws_1', sessionId: `nb_${pid}`, pid });
+  const sampler = new KernelSampler(() => places);
+  assert.deepEqual((await sampler.sample()).kernels, []);
+  const [first, second] = [await startPair(t), await startPair(t)];
+  places.push(place(first));
+  const one = await eventually('the first is measured', async () => {
+    const { kernels } = await sampler.sample();
+    return kernels.length === 1 ? kernels[0] : undefined;
+  });
+  places.push(place(second));
+  const both = await eventually('both are measured', async () => {
+    const { kernels } = await sampler.sample();
+    return kernels.length === 2 ? kernels : undefined;
+  });
+  const memory = both.map(({ memoryBytes }) => memoryBytes);
+  assert.ok(memory[0]! >= memory[1]!, 'the one with the most memory comes first');
+  // The same program with the same child: neither was measured without its child.
+  assert.ok(memory[1]! > memory[0]! * 0.75, memory.join());
+  assert.ok(memory[0]! < one.memoryBytes * 1.5, memory.join());
+});
+
+test('those who ask at the same time share a sample', async () => {
+  const sampler = new KernelSampler(() => []);
+  const [one, other] = await Promise.all([sampler.sample(), sampler.sample()]);
+  assert.equal(one, other);
+  assert.equal(await sampler.sample(), one);
+});
