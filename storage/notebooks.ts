@@ -22,14 +22,34 @@ export const notebookSummaries = defineRecord<NotebookSummaryRecord>('notebook-s
 
 /** The last output and console of one cell, so that a reopened notebook shows them. */
 export interface CellOutputRecord {
+  /** Without what is large, which is held apart. */
   readonly output: unknown;
   readonly console: readonly unknown[];
   /** The code that produced it. */
   readonly code: string;
+  /** Absent in records of version 1. */
+  readonly held?: readonly HeldPart[];
+}
+
+/** A large part of an output, which is a blob. */
+export interface HeldPart {
+  /** 0 is the output, and n the n-th entry of the console. */
+  readonly entry: number;
+  /** Its MIME type: of the entry, or in the entry's bundle. */
+  readonly type: string;
+  readonly sha256: string;
+  /** What stands before the bytes in base64 when the part is a data URL; null when the bytes are its text. */
+  readonly urlStart: string | null;
+  /** Whether the text is the JSON of the part. */
+  readonly isJson: boolean;
 }
 
 /** Key: workspace id, notebook id, cell id. */
-export const cellOutputRecords = defineRecord<CellOutputRecord>('cell-output', 1);
+export const cellOutputRecords = defineRecord<CellOutputRecord>(
+  'cell-output',
+  2,
+  (value) => value as CellOutputRecord,
+);
 
 /** Which secret variables a notebook has, and who set them when; their values are sealed. Key: workspace id, notebook id. */
 export interface NotebookSecretsRecord {

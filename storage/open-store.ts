@@ -42,7 +42,8 @@ export async function openStore(
 }
 
 /** What reads a store and never writes it. */
-export type StoreReader = Pick<Store, 'get' | 'list' | 'listKeys' | 'copyTo' | 'checkAll'> & AsyncDisposable;
+export type StoreReader = Pick<Store, 'get' | 'list' | 'listKeys' | 'listSizes' | 'copyTo' | 'checkAll'> &
+  AsyncDisposable;
 
 /**
  * Opens the store at `path`, which must exist, for reading; a server may be writing it. Rejects with `OperatorError` as

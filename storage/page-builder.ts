@@ -84,7 +84,7 @@ export class PageBuilder<R, T> {
 }
 
 /** Returns undefined when a record that an item is made of is damaged: it is left out, and the list goes on. */
-function unlessDamaged<T>(read: () => T): T | undefined {
+export function unlessDamaged<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {

@@ -53,12 +53,3 @@ export const environmentRuns = defineRecord<null>('environment-run', 1);
 
 /** The newest run whose output was deleted because of its age: all older ones were before. Key: workspace id. */
 export const trimmedRuns = defineRecord<string>('trimmed-run', 1);
-
-export interface AssetRecord {
-  readonly mimetype: string;
-  readonly sha256: string;
-  readonly bytes: Uint8Array;
-}
-
-/** An output that is too large for the run record. Key: workspace id, run id, asset id. */
-export const assetRecords = defineRecord<AssetRecord>('asset', 1);

@@ -8,8 +8,8 @@ import type { EntryId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { Envelope } from '#src/wire/events.ts';
+import { type Asset, putAsset } from '#storage/assets.ts';
 import { entryRecords } from '#storage/conversations.ts';
-import { type AssetRecord, assetRecords } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 import { DeltaBuffer, type DeltaKind } from './delta-buffer.ts';
 import {
@@ -40,7 +40,7 @@ export interface NewEntry {
   readonly model?: string;
   readonly provider?: readonly ProviderData[];
   /** Images that its parts name. */
-  readonly assets?: ReadonlyMap<string, AssetRecord>;
+  readonly assets?: ReadonlyMap<string, Asset>;
 }
 
 export interface LiveConversationOptions {
@@ -118,7 +118,7 @@ export class LiveConversation {
     this.#store.write((tx) => {
       tx.put(entryRecords, recordOf(kept), this.workspaceId, this.sessionId, entry.id);
       for (const [assetId, asset] of assets ?? []) {
-        tx.put(assetRecords, asset, this.workspaceId, runId, assetId);
+        putAsset(tx, asset, this.workspaceId, runId, assetId);
       }
     });
     this.#entries.push(kept);

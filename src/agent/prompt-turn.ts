@@ -16,7 +16,7 @@ import type { TokenUsage } from '#src/runs/run-output.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
 import type { Attributes, Span, Tracer } from '#src/tracing/tracer.ts';
-import { type AssetRecord, assetRecords } from '#storage/runs.ts';
+import { type Asset, readAsset } from '#storage/assets.ts';
 import type { Store } from '#storage/store.ts';
 import { compact } from './compaction.ts';
 import { type Entry, openCalls, type ShownImage, type ToolCallPart } from './entry.ts';
@@ -215,7 +215,7 @@ export class PromptTurn {
     return messagesOf(entries, {
       modelId: model.id,
       seesImages: model.seesImages,
-      image: (runId, assetId) => store.get(assetRecords, workspaceId, runId, assetId)?.bytes,
+      image: (runId, assetId) => readAsset(store, workspaceId, runId, assetId)?.bytes,
     });
   }
 
@@ -258,7 +258,7 @@ export class PromptTurn {
 
   #addResult({ callId, name }: ToolCallPart, { status, text, images = [] }: ToolOutcome): void {
     if (this.#isOver) return;
-    const assets = new Map<AssetId, AssetRecord>();
+    const assets = new Map<AssetId, Asset>();
     const shown = images.map((image) => this.#shelve(image, assets));
     this.#append({
       role: 'tool',
@@ -267,7 +267,7 @@ export class PromptTurn {
     });
   }
 
-  #shelve({ mimetype, bytes }: ToolImage, assets: Map<AssetId, AssetRecord>): ShownImage {
+  #shelve({ mimetype, bytes }: ToolImage, assets: Map<AssetId, Asset>): ShownImage {
     const assetId = newId<AssetId>('asset');
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     assets.set(assetId, { mimetype, bytes, sha256 });

@@ -21,6 +21,8 @@ const GROUPS: Readonly<Record<string, Group>> = {
   'ended-run': 'runs',
   'environment-run': 'runs',
   asset: 'assets',
+  blob: 'assets',
+  'blob-uses': 'assets',
   conversation: 'conversations',
   'conversation-entry': 'conversations',
   audit: 'audit',

@@ -2,10 +2,9 @@
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { ConvertRequest } from '#src/kernel/convert.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
-import type { CellOutputRecord } from '#storage/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import type { SavedCell } from './document.ts';
-import { outputsOf } from './saved-outputs.ts';
+import { outputsOf, type SavedOutput } from './saved-outputs.ts';
 
 /** All together; of a single output the kernel itself allows half of this. */
 export const RESULTS_LIMIT_BYTES = 16 * 1024 * 1024;
@@ -29,10 +28,10 @@ export function* resultsOf(
       continue;
     }
     size += bytes;
-    const output = record.output as CellOutput | null;
+    const { output } = record;
     results.set(cellId, {
       output: output === null ? null : asMarimoHasIt(output),
-      console: (record.console as readonly CellOutput[]).map(asMarimoHasIt),
+      console: record.console.map(asMarimoHasIt),
     });
   }
   return Object.fromEntries(results);
@@ -43,7 +42,7 @@ function asMarimoHasIt({ text, table, ...output }: CellOutput): CellOutput {
   return output;
 }
 
-function sizeOf({ output, console }: CellOutputRecord): number {
+function sizeOf({ output, console }: SavedOutput): number {
   return [output, ...console].reduce<number>((sum, entry) => sum + textLength(entry), 0);
 }
 

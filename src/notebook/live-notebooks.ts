@@ -2,10 +2,10 @@ import type { ActorId } from '#src/actors/address.ts';
 import type { SessionId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import { LiveSessions, type StreamMaker } from '#src/sessions/live-sessions.ts';
-import { cellOutputRecords } from '#storage/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import { LiveNotebook } from './live-notebook.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
+import { allOutputsOf } from './saved-outputs.ts';
 import { type SavedState, savedView } from './saved-view.ts';
 import type { NotebookView } from './view.ts';
 
@@ -43,11 +43,9 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
   }
 
   #saved({ workspaceId, id }: ActorId): SavedState {
-    const all = { limit: Number.POSITIVE_INFINITY };
-    const outputs = this.#store.list(cellOutputRecords, workspaceId, [id], all);
     return {
       document: this.#notebooks.read(workspaceId, id),
-      outputs: new Map([...outputs].map((saved) => [saved.id, saved.value])),
+      outputs: allOutputsOf(this.#store, workspaceId, id),
     };
   }
 }

@@ -9,6 +9,7 @@ import type { Store, Transaction } from '#storage/store.ts';
 import type { NotebookSecrets } from './notebook-secrets.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
 import type { SavedNotebooks, StateCheck } from './saved-notebooks.ts';
+import { removeOutput } from './saved-outputs.ts';
 
 /** Outputs that are removed in one commit at most. */
 const MAX_OUTPUTS = 200;
@@ -58,7 +59,7 @@ export class NotebookDeletion {
     const outputs = [...store.listKeys(cellOutputRecords, workspaceId, [id], MAX_OUTPUTS)];
     if (outputs.length === 0) return removeRuns(workspaceId, id);
     store.write((tx) => {
-      for (const key of outputs) tx.remove(cellOutputRecords, workspaceId, ...key);
+      for (const [notebookId = '', cellId = ''] of outputs) removeOutput(tx, workspaceId, notebookId, cellId);
     });
     return false;
   }

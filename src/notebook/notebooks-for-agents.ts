@@ -11,11 +11,11 @@ import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
+import { keepOutputs } from './saved-outputs.ts';
 import { shownStatus } from './view.ts';
 import { type CellsEnd, cellWork } from './work/cell-work.ts';
 import type { CodeResult } from './work/code-work.ts';
 import { refuseStructuralErrors } from './work/execution-request.ts';
-import { keepOutputs } from './work/run-work.ts';
 import type { SessionWork } from './work/session-work.ts';
 
 export interface AgentCall {

@@ -1,8 +1,122 @@
-/** The last outputs of a notebook's cells, which are stored apart from the notebook. */
+/**
+ * The last outputs of a notebook's cells, which are stored apart from the notebook. What is large of them is a blob, which
+ * the asset of their run is as well.
+ */
 import type { WorkspaceId } from '#src/core/ids.ts';
-import { type CellOutputRecord, cellOutputRecords } from '#storage/notebooks.ts';
-import type { Store } from '#storage/store.ts';
+import type { CellOutput } from '#src/kernel/messages.ts';
+import { OutputContents, textOf } from '#src/runs/output-content.ts';
+import { bundleOf, MAX_INLINE_BYTES } from '#src/runs/run-output.ts';
+import { blobRecords, releaseBlob, useBlob } from '#storage/blobs.ts';
+import { DamagedRecord } from '#storage/codec.ts';
+import { type CellOutputRecord, cellOutputRecords, type HeldPart } from '#storage/notebooks.ts';
+import { unlessDamaged } from '#storage/page-builder.ts';
+import type { Store, Transaction } from '#storage/store.ts';
 import type { SavedCell } from './document.ts';
+import type { NotebookView } from './view.ts';
+
+/** What a cell has shown, and the code that produced it. */
+export interface SavedOutput {
+  readonly output: CellOutput | null;
+  readonly console: readonly CellOutput[];
+  readonly code: string;
+}
+
+/** An open notebook, as far as its cells' outputs are concerned. */
+interface OpenCells {
+  readonly workspaceId: WorkspaceId;
+  readonly sessionId: string;
+  readonly view: NotebookView;
+}
+
+/** Saves the last outputs of the cells that ran, so that they show when the notebook is opened again. Not on a full disk. */
+export function keepOutputs(
+  store: Store,
+  { workspaceId, sessionId, view }: OpenCells,
+  ran: ReadonlySet<string>,
+  contents = new OutputContents(),
+): void {
+  if (store.isFull) return;
+  store.write((tx) => {
+    for (const cell of view.cells) {
+      if (!ran.has(cell.id)) continue;
+      const { output, code } = cell;
+      putOutput(
+        tx,
+        { output, console: cell.console.entries(), code },
+        contents,
+        workspaceId,
+        sessionId,
+        cell.id,
+      );
+    }
+  });
+}
+
+type OutputKey = readonly [workspaceId: string, notebookId: string, cellId: string];
+
+/** Puts what a cell has shown in the place of what it showed before. */
+function putOutput(
+  tx: Transaction,
+  { output, console, code }: SavedOutput,
+  contents: OutputContents,
+  ...key: OutputKey
+): void {
+  const before = tx.get(cellOutputRecords, ...key);
+  const held: HeldPart[] = [];
+  const [kept = null, ...printed] = [output, ...console].map((entry, index) => {
+    if (entry === null) return null;
+    return mapData(entry, (data, type) => {
+      const text = typeof data === 'string' ? data : JSON.stringify(data);
+      if (Buffer.byteLength(text) <= MAX_INLINE_BYTES) return data;
+      const { bytes, sha256, urlStart } = contents.of(text);
+      useBlob(tx, { bytes, sha256 }, key[0]);
+      held.push({ entry: index, type, sha256, urlStart, isJson: typeof data !== 'string' });
+      return '';
+    });
+  });
+  tx.put(cellOutputRecords, { output: kept, console: printed, code, held }, ...key);
+  release(tx, before, key[0]);
+}
+
+export function removeOutput(tx: Transaction, ...key: OutputKey): void {
+  release(tx, tx.get(cellOutputRecords, ...key), key[0]);
+  tx.remove(cellOutputRecords, ...key);
+}
+
+function release(tx: Transaction, record: CellOutputRecord | undefined, workspaceId: string): void {
+  for (const { sha256 } of record?.held ?? []) releaseBlob(tx, sha256, workspaceId);
+}
+
+/** Returns the entry with its data, or each value of its bundle, replaced by what `change` returns. */
+function mapData(entry: CellOutput, change: (data: unknown, type: string) => unknown): CellOutput {
+  const { mimetype, data } = entry;
+  const bundle = bundleOf(entry);
+  if (bundle === undefined) return { ...entry, data: change(data, mimetype) as CellOutput['data'] };
+  const changed = Object.fromEntries(
+    Object.entries(bundle).map(([type, value]) => [type, change(value, type)]),
+  );
+  return { ...entry, data: typeof data === 'string' ? JSON.stringify(changed) : changed };
+}
+
+/** Returns what a cell has shown, of a record of its output. */
+function readOutput(store: Pick<Store, 'get'>, workspaceId: string, record: CellOutputRecord): SavedOutput {
+  const { held = [], code } = record;
+  const entries = [record.output as CellOutput | null, ...(record.console as readonly CellOutput[])];
+  const [output = null, ...console] = entries.map((entry, index) => {
+    const parts = new Map(held.filter((part) => part.entry === index).map((part) => [part.type, part]));
+    if (entry === null || parts.size === 0) return entry;
+    return mapData(entry, (data, type) => {
+      const part = parts.get(type);
+      if (part === undefined) return data;
+      const bytes = store.get(blobRecords, workspaceId, part.sha256);
+      if (bytes === undefined)
+        throw new DamagedRecord(cellOutputRecords.name, 'a large part of it is missing');
+      const text = textOf({ bytes, urlStart: part.urlStart });
+      return part.isJson ? JSON.parse(text) : text;
+    });
+  });
+  return { output, console: console.flatMap((entry) => entry ?? []), code };
+}
 
 /** The saved outputs of `cells`, read one by one: the caller stops when it has enough. Those of other code are not given. */
 export function* outputsOf(
@@ -10,9 +124,24 @@ export function* outputsOf(
   workspaceId: WorkspaceId,
   notebookId: string,
   cells: readonly SavedCell[],
-): Generator<readonly [cellId: string, CellOutputRecord]> {
+): Generator<readonly [cellId: string, SavedOutput]> {
   for (const { cell_id, code } of cells) {
     const record = store.get(cellOutputRecords, workspaceId, notebookId, cell_id);
-    if (record?.code === code) yield [cell_id, record];
+    if (record?.code === code) yield [cell_id, readOutput(store, workspaceId, record)];
   }
+}
+
+/** Returns the saved outputs of all cells. A damaged one is left out. */
+export function allOutputsOf(
+  store: Store,
+  workspaceId: WorkspaceId,
+  notebookId: string,
+): ReadonlyMap<string, SavedOutput> {
+  const all = { limit: Number.POSITIVE_INFINITY };
+  const outputs = new Map<string, SavedOutput>();
+  for (const { id, value } of store.list(cellOutputRecords, workspaceId, [notebookId], all)) {
+    const output = unlessDamaged(() => readOutput(store, workspaceId, value));
+    if (output !== undefined) outputs.set(id, output);
+  }
+  return outputs;
 }

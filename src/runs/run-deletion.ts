@@ -5,8 +5,9 @@
 import type { RunKind } from '#machines/run.ts';
 import { notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import { assetRecords, removeAsset } from '#storage/assets.ts';
 import type { Removals } from '#storage/removals.ts';
-import { assetRecords, runRecords, runSummaries } from '#storage/runs.ts';
+import { runRecords, runSummaries } from '#storage/runs.ts';
 import type { Store, Transaction } from '#storage/store.ts';
 import { trimmed } from './run-document.ts';
 import { listOf, removeFromIndex } from './run-lists.ts';
@@ -41,7 +42,7 @@ export class RunDeletion {
     this.#check(workspaceId, runId);
     this.#store.write((tx) => {
       if (tx.get(assetRecords, workspaceId, runId, assetId) === undefined) throw notFound();
-      tx.remove(assetRecords, workspaceId, runId, assetId);
+      removeAsset(tx, workspaceId, runId, assetId);
     });
   }
 
@@ -61,7 +62,7 @@ export class RunDeletion {
     this.#store.write((tx) => {
       for (const runId of runIds) {
         const assets = [...this.#store.listKeys(assetRecords, workspaceId, [runId], room)];
-        for (const key of assets) tx.remove(assetRecords, workspaceId, ...key);
+        for (const [, assetId = ''] of assets) removeAsset(tx, workspaceId, runId, assetId);
         room -= assets.length;
         if (room === 0) return;
         this.#forget(tx, workspaceId, runId);
@@ -127,7 +128,7 @@ export class RunDeletion {
   #removeAssets(workspaceId: string, runId: string): boolean {
     const keys = [...this.#store.listKeys(assetRecords, workspaceId, [runId], MAX_ASSETS)];
     this.#store.write((tx) => {
-      for (const key of keys) tx.remove(assetRecords, workspaceId, ...key);
+      for (const [, assetId = ''] of keys) removeAsset(tx, workspaceId, runId, assetId);
     });
     return keys.length < MAX_ASSETS;
   }

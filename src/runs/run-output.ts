@@ -1,7 +1,7 @@
 /** The output of a run as it is stored: parts in the record, and assets for outputs that are too large for it. */
-import { createHash } from 'node:crypto';
 import { type AssetId, newId } from '#src/core/ids.ts';
-import type { AssetRecord } from '#storage/runs.ts';
+import type { Asset } from '#storage/assets.ts';
+import { OutputContents } from './output-content.ts';
 
 /** An output with more bytes becomes an asset. */
 export const MAX_INLINE_BYTES = 64 * 1024;
@@ -91,7 +91,8 @@ const MIMEBUNDLE = 'application/vnd.marimo+mimebundle';
 
 /** Collects outputs, and decides for each whether it is stored in the record or as an asset. */
 export class OutputShelf {
-  readonly assets = new Map<AssetId, AssetRecord>();
+  readonly assets = new Map<AssetId, Asset>();
+  readonly contents = new OutputContents();
   readonly #keepsAssets: boolean;
   #inlineTotal = 0;
   #describedTotal = 0;
@@ -156,21 +157,27 @@ export class OutputShelf {
       return undefined;
     }
     const assetId = newId<AssetId>('asset');
-    const bytes = fromDataUrl(text) ?? Buffer.from(text);
-    this.assets.set(assetId, { mimetype, bytes, sha256: createHash('sha256').update(bytes).digest('hex') });
+    const { bytes, sha256 } = this.contents.of(text);
+    this.assets.set(assetId, { mimetype, bytes, sha256 });
     return { mimetype, assetId };
   }
 }
 
 /** Returns one value for each type of a bundle; any other output as it is. */
 export function unbundle(output: RawOutput): { mimetype: string; data: unknown }[] {
-  const { mimetype, data } = output;
-  if (mimetype !== MIMEBUNDLE) return [{ mimetype, data }];
-  const bundle: unknown = typeof data === 'string' ? parseOr(data, null) : data;
-  if (bundle === null || typeof bundle !== 'object' || Array.isArray(bundle)) return [{ mimetype, data }];
+  const bundle = bundleOf(output);
+  if (bundle === undefined) return [{ mimetype: output.mimetype, data: output.data }];
   return Object.entries(bundle)
     .filter(([type]) => type.includes('/'))
     .map(([type, value]) => ({ mimetype: type, data: value }));
+}
+
+/** Returns the values of a bundle by their types; undefined for any other output. */
+export function bundleOf({ mimetype, data }: RawOutput): Readonly<Record<string, unknown>> | undefined {
+  if (mimetype !== MIMEBUNDLE) return undefined;
+  const bundle: unknown = typeof data === 'string' ? parseOr(data, null) : data;
+  if (bundle === null || typeof bundle !== 'object' || Array.isArray(bundle)) return undefined;
+  return bundle as Readonly<Record<string, unknown>>;
 }
 
 function parseOr<T>(text: string, otherwise: T): unknown {
@@ -179,10 +186,4 @@ function parseOr<T>(text: string, otherwise: T): unknown {
   } catch {
     return otherwise; // notebook code can emit any text under any type; it is shown unchanged
   }
-}
-
-/** Returns the bytes of a base64 data URL, so that an image is served as an image; `undefined` for other text. */
-function fromDataUrl(text: string): Buffer | undefined {
-  const match = /^data:[^,;]*;base64,/.exec(text.slice(0, 200));
-  return match === null ? undefined : Buffer.from(text.slice(match[0].length), 'base64');
 }

@@ -15,14 +15,8 @@ import { countOf, refuseOverQuota } from '#src/core/quota.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
-import {
-  type AssetRecord,
-  assetRecords,
-  type RunIndexEntry,
-  type RunRecord,
-  runRecords,
-  runSummaries,
-} from '#storage/runs.ts';
+import { type Asset, putAsset, readAsset } from '#storage/assets.ts';
+import { type RunIndexEntry, type RunRecord, runRecords, runSummaries } from '#storage/runs.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
 import { parse, type RunDocument, recordOf, summaryOf, withoutOutput } from './run-document.ts';
@@ -34,7 +28,7 @@ export interface RunEnd {
   readonly status: TerminalStatus;
   readonly error: Failure | null;
   readonly output: unknown;
-  readonly assets: ReadonlyMap<AssetId, AssetRecord>;
+  readonly assets: ReadonlyMap<AssetId, Asset>;
 }
 
 /** What is counted of runs. */
@@ -147,7 +141,7 @@ export class RunRepository {
     faultPoint('run.ended');
     if (end.assets.size === 0) return;
     this.#store.write((tx) => {
-      for (const [assetId, asset] of end.assets) tx.put(assetRecords, asset, workspaceId, runId, assetId);
+      for (const [assetId, asset] of end.assets) putAsset(tx, asset, workspaceId, runId, assetId);
     });
   }
 
@@ -239,8 +233,8 @@ export class RunRepository {
   }
 
   /** Returns an asset of a run. Throws `not_found`. */
-  asset(workspaceId: WorkspaceId, runId: string, assetId: string): AssetRecord {
-    const asset = this.#store.get(assetRecords, workspaceId, runId, assetId);
+  asset(workspaceId: WorkspaceId, runId: string, assetId: string): Asset {
+    const asset = readAsset(this.#store, workspaceId, runId, assetId);
     if (asset === undefined) throw notFound();
     return asset;
   }

@@ -3,13 +3,14 @@ import test from 'node:test';
 import type { Client } from '#src/client/client.ts';
 import type { OutputPart, Run } from '#src/wire/run.ts';
 import { actorSnapshots } from '#storage/actor-snapshots.ts';
+import { assetRecords } from '#storage/assets.ts';
+import { blobRecords, blobUses } from '#storage/blobs.ts';
 import type { RecordKind } from '#storage/codec.ts';
 import { conversationGrants, conversationRecords, entryRecords } from '#storage/conversations.ts';
 import { cellOutputRecords, notebookRecords, notebookSummaries } from '#storage/notebooks.ts';
 import { openStore } from '#storage/open-store.ts';
 import {
   agentRuns,
-  assetRecords,
   endedRuns,
   environmentRuns,
   runIndex,
@@ -276,7 +277,7 @@ test('a notebook takes its session, its conversation, its runs and their outputs
   const kinds = [
     ...OF_RUNS,
     ...[notebookRecords, notebookSummaries, cellOutputRecords, sessionPlaces, openSessionPlaces],
-    ...[conversationRecords, entryRecords],
+    ...[conversationRecords, entryRecords, blobRecords, blobUses],
   ];
   for (const kind of kinds)
     assert.deepEqual([...store.listKeys(kind, OWNER.workspaceId, [], 1000)], [], kind.name);

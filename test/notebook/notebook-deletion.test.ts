@@ -6,9 +6,11 @@ import { NOTEBOOK, NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { RunDeletion } from '#src/runs/run-deletion.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';
+import { assetRecords } from '#storage/assets.ts';
+import { blobRecords, blobUses } from '#storage/blobs.ts';
 import { cellOutputRecords } from '#storage/notebooks.ts';
 import { Removals } from '#storage/removals.ts';
-import { assetRecords, runIndex, runRecords } from '#storage/runs.ts';
+import { runIndex, runRecords } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 
@@ -38,7 +40,7 @@ function open(store: Store) {
     );
   const run = (notebookId: string, assets: number) => {
     const runId = runs.begin(HOME, notebookId as SessionId, 'notebook', {});
-    const asset = { mimetype: 'text/plain', sha256: '', bytes: Buffer.from('x') };
+    const asset = { mimetype: 'text/plain', sha256: 'a', bytes: Buffer.from('x') };
     runs.finish(HOME, runId, {
       status: 'completed',
       error: null,
@@ -128,4 +130,5 @@ test('a deletion that is noted while the last commit of the one before is awaite
   }
   removals[Symbol.dispose]();
   assert.deepEqual([...store.listKeys(cellOutputRecords, HOME, [], 100)], []);
+  for (const kind of [blobRecords, blobUses]) assert.deepEqual([...store.listKeys(kind, HOME, [], 10)], []);
 });

@@ -8,9 +8,11 @@ import type { Principal } from '#src/core/principal.ts';
 import { RunDeletion } from '#src/runs/run-deletion.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';
 import { RunRetention } from '#src/runs/run-retention.ts';
+import { assetRecords } from '#storage/assets.ts';
 import { auditedQueries, auditRecords } from '#storage/audit.ts';
+import { blobRecords, blobUses } from '#storage/blobs.ts';
 import { Removals } from '#storage/removals.ts';
-import { assetRecords, runIndex, runRecords, runSummaries } from '#storage/runs.ts';
+import { runIndex, runRecords, runSummaries } from '#storage/runs.ts';
 import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 
 const DAY_MS = 86_400_000;
@@ -36,7 +38,7 @@ async function open(t: TestContext, settings: Partial<typeof FOREVER>) {
     now: () => Date.now() + clock.days * DAY_MS,
   });
   const finish = (workspaceId: WorkspaceId, runId: RunId, assets = 0) => {
-    const asset = { mimetype: 'text/plain', sha256: '', bytes: Buffer.from('x') };
+    const asset = { mimetype: 'text/plain', sha256: 'a', bytes: Buffer.from('x') };
     const named = Array.from({ length: assets }, () => [newId<AssetId>('asset'), asset] as const);
     const output = { stored: true, parts: PARTS };
     runs.finish(workspaceId, runId, { status: 'completed', error: null, output, assets: new Map(named) });
@@ -67,7 +69,7 @@ test('runs that have ended are deleted some days after their submission, in ever
   await sweepAfter(6.9);
   assert.equal([...store.listKeys(runRecords, WORKSPACES[1]!, [], 1000)].length, 50);
   await sweepAfter(7.1);
-  for (const kind of [runRecords, runIndex, runSummaries, assetRecords]) {
+  for (const kind of [runRecords, runIndex, runSummaries, assetRecords, blobRecords, blobUses]) {
     const left = WORKSPACES.flatMap((one) => [...store.listKeys(kind, one, [], 1000)]).flat();
     assert.deepEqual(left, kind === runRecords || kind === runIndex ? [going] : [], kind.name);
   }

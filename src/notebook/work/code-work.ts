@@ -6,7 +6,7 @@ import { ConsoleTail } from '../console-tail.ts';
 import { configOf } from '../document.ts';
 import { errorText } from '../error-text.ts';
 import { type LiveNotebook, SCRATCH } from '../live-notebook.ts';
-import { keepOutputs } from './run-work.ts';
+import { keepOutputs } from '../saved-outputs.ts';
 import type { WorkPlan } from './work-plan.ts';
 
 /** One error of a code call: of the block itself (`cellId` null) or of a cell that it ran. */

@@ -3,10 +3,10 @@ import type { Kernel } from '#src/kernel/kernel.ts';
 import { OutputShelf } from '#src/runs/run-output.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
-import { cellOutputRecords } from '#storage/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import { configOf } from '../document.ts';
 import type { LiveNotebook } from '../live-notebook.ts';
+import { keepOutputs } from '../saved-outputs.ts';
 import type { CacheMode } from './execution-request.ts';
 import { type ErrorHint, RunRecorder } from './run-recorder.ts';
 import type { WorkPlan } from './work-plan.ts';
@@ -59,20 +59,7 @@ export function runWork(options: RunWorkOptions): WorkPlan {
     ended({ status, failure }) {
       const { output, shelf } = recorder.output(live.view, new OutputShelf(!store.isFull));
       runs.finish(live.workspaceId, runId, { status, error: failure, output, assets: shelf.assets });
-      if (output.stored) keepOutputs(store, live, recorder.ran);
+      if (output.stored) keepOutputs(store, live, recorder.ran, shelf.contents);
     },
   };
-}
-
-/** Saves the last outputs of the cells that ran, so that they show when the notebook is opened again. Not on a full disk. */
-export function keepOutputs(store: Store, live: LiveNotebook, ran: ReadonlySet<string>): void {
-  if (store.isFull) return;
-  store.write((tx) => {
-    for (const cell of live.view.cells) {
-      if (!ran.has(cell.id)) continue;
-      const { output, code } = cell;
-      const record = { output, console: cell.console.entries(), code };
-      tx.put(cellOutputRecords, record, live.workspaceId, live.sessionId, cell.id);
-    }
-  });
 }

@@ -1,0 +1,39 @@
+/** The assets of runs: outputs that are too large for the run record, and images of conversations. */
+import { type Blob, blobRecords, releaseBlob, useBlob } from './blobs.ts';
+import { DamagedRecord, defineRecord } from './codec.ts';
+import type { Store, Transaction } from './store.ts';
+
+export interface Asset extends Blob {
+  readonly mimetype: string;
+}
+
+/** An asset without its bytes, which are a blob. Those of version 1 have them. */
+interface AssetRecord extends Omit<Asset, 'bytes'> {
+  readonly bytes?: Uint8Array;
+}
+
+/** Key: workspace id, run id, asset id. */
+export const assetRecords = defineRecord<AssetRecord>('asset', 2, (value) => value as AssetRecord);
+
+type AssetKey = readonly [workspaceId: string, runId: string, assetId: string];
+
+export function putAsset(tx: Transaction, { bytes, ...asset }: Asset, ...key: AssetKey): void {
+  tx.put(assetRecords, asset, ...key);
+  useBlob(tx, { sha256: asset.sha256, bytes }, key[0]);
+}
+
+/** Returns an asset, or undefined when there is none. Throws `DamagedRecord` when its bytes are lost. */
+export function readAsset(store: Pick<Store, 'get'>, ...key: AssetKey): Asset | undefined {
+  const asset = store.get(assetRecords, ...key);
+  if (asset === undefined) return undefined;
+  const bytes = asset.bytes ?? store.get(blobRecords, key[0], asset.sha256);
+  if (bytes === undefined) throw new DamagedRecord(assetRecords.name, 'its bytes are missing');
+  return { ...asset, bytes };
+}
+
+export function removeAsset(tx: Transaction, ...key: AssetKey): void {
+  const asset = tx.get(assetRecords, ...key);
+  if (asset === undefined) return;
+  tx.remove(assetRecords, ...key);
+  if (asset.bytes === undefined) releaseBlob(tx, asset.sha256, key[0]);
+}

@@ -1,0 +1,36 @@
+/**
+ * Bytes that several records of a workspace may have: stored once, under their hash, as long as a record uses them. A large
+ * output is the asset of a run and what its cell shows, and often what it was in the run before.
+ */
+import { defineRecord } from './codec.ts';
+import type { Transaction } from './store.ts';
+
+export interface Blob {
+  /** Of the bytes, in hexadecimal. */
+  readonly sha256: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Key: workspace id, SHA-256. */
+export const blobRecords = defineRecord<Uint8Array>('blob', 1);
+
+/** How often records use a blob. Key: workspace id, SHA-256. */
+export const blobUses = defineRecord<number>('blob-uses', 1);
+
+/** Stores the bytes unless they are stored already, for one more use. */
+export function useBlob(tx: Transaction, { sha256, bytes }: Blob, workspaceId: string): void {
+  const uses = tx.get(blobUses, workspaceId, sha256) ?? 0;
+  if (uses === 0) tx.put(blobRecords, bytes, workspaceId, sha256);
+  tx.put(blobUses, uses + 1, workspaceId, sha256);
+}
+
+/** Ends one use, and removes the bytes with the last. */
+export function releaseBlob(tx: Transaction, sha256: string, workspaceId: string): void {
+  const uses = tx.get(blobUses, workspaceId, sha256) ?? 0;
+  if (uses > 1) {
+    tx.put(blobUses, uses - 1, workspaceId, sha256);
+    return;
+  }
+  tx.remove(blobUses, workspaceId, sha256);
+  tx.remove(blobRecords, workspaceId, sha256);
+}
