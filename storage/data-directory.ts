@@ -5,13 +5,13 @@
 import { chmodSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemFailure } from '#src/core/operator-error.ts';
-import { isClaimed, takeClaim } from './directory-claim.ts';
+import { type Claim, isClaimed, takeClaim } from './directory-claim.ts';
 
 export class DataDirectory implements Disposable {
   readonly root: string;
-  readonly #claim: Disposable;
+  readonly #claim: Claim | undefined;
 
-  private constructor(root: string, claim: Disposable) {
+  private constructor(root: string, claim: Claim | undefined) {
     this.root = root;
     this.#claim = claim;
   }
@@ -41,9 +41,19 @@ export class DataDirectory implements Disposable {
     }
   }
 
+  /** Returns the directory that the process which has started this one has claimed, and whose claim this one has inherited. */
+  static inherited(path: string): DataDirectory {
+    return new DataDirectory(realpathSync(path), undefined);
+  }
+
   /** Resolves with whether a server has claimed the directory, which must exist. Changes nothing. */
   static isClaimed(path: string): Promise<boolean> {
     return isClaimed(realpathSync(path));
+  }
+
+  /** What holds the claim, for processes that are to hold it as well; undefined where none can. */
+  get claimDescriptor(): number | undefined {
+    return this.#claim?.descriptor;
   }
 
   get storePath(): string {
@@ -66,7 +76,7 @@ export class DataDirectory implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#claim[Symbol.dispose]();
+    this.#claim?.[Symbol.dispose]();
   }
 }
 

@@ -13,14 +13,20 @@ import { systemFailure } from '#src/core/operator-error.ts';
 
 const FILE = 'claim';
 
+export interface Claim extends Disposable {
+  /** What holds the lock. A process that inherits it holds the claim as well. Undefined where a socket takes its place. */
+  readonly descriptor: number | undefined;
+}
+
 /** Claims the directory until the result is disposed, which is idempotent. `root` is a real path. Rejects when another process has claimed it. */
-export async function takeClaim(root: string): Promise<Disposable> {
+export async function takeClaim(root: string): Promise<Claim> {
   const lock = await loadFileLock();
   if (lock === undefined) return listenFor(root);
   const descriptor = openClaim(root);
   if (lock(descriptor)) {
     let isHeld = true;
     return {
+      descriptor,
       [Symbol.dispose]() {
         if (isHeld) closeSync(descriptor); // once: another file may have its number by now
         isHeld = false;
@@ -54,7 +60,7 @@ export async function isClaimed(root: string): Promise<boolean> {
   return !isFree;
 }
 
-async function listenFor(root: string): Promise<Disposable> {
+async function listenFor(root: string): Promise<Claim> {
   const server = createServer((socket) => socket.destroy());
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
@@ -64,10 +70,10 @@ async function listenFor(root: string): Promise<Disposable> {
           : new Error(`The data directory ${root} cannot be claimed: ${error.message}`, { cause: error }),
       ),
     );
-    server.listen(socketName(root), resolve);
+    server.listen({ path: socketName(root), exclusive: true }, resolve);
   });
   server.unref();
-  return { [Symbol.dispose]: () => server.close() };
+  return { descriptor: undefined, [Symbol.dispose]: () => server.close() };
 }
 
 function isListenedFor(root: string): Promise<boolean> {

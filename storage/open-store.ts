@@ -14,6 +14,9 @@ const formatRecord = defineRecord<{ readonly version: number }>('format', 1);
 /** Address space for the file, of which nothing is taken before it is used. */
 const MAP_SIZE_BYTES = 256 * 1024 ** 3;
 
+/** Of 64 workers, each of which reads a range or makes a backup beside its other reads, and of tools. */
+const MAX_READERS = 256;
+
 /**
  * Opens the LMDB environment at `path`. Rejects with `OperatorError` when it cannot be used: it is damaged, a newer release
  * has written it, or the system refuses. An older format is migrated step by step; each step commits before the next
@@ -34,6 +37,30 @@ export async function openStore(
   try {
     await prepare(store);
     await bringUpToDate(store, path, format);
+    return store;
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+/**
+ * Opens the store at `path` as one of several processes that write it. Another one has opened it with `openStore` before: a
+ * file that others write cannot be examined, and there is nothing to migrate. `prepare` runs before anything is written.
+ */
+export async function openSharedStore(
+  path: string,
+  onFatal: (error: Error) => void,
+  prepare: (store: Store) => Promise<unknown>,
+): Promise<Store> {
+  const closeOnExec = await loadCloseOnExec();
+  const database = openDatabase(path, false);
+  closeOnExec();
+  const store = new Store(database, onFatal);
+  try {
+    if (requireKnownFormat(store, path, CURRENT_FORMAT) !== CURRENT_FORMAT.version)
+      throw new Error(`The store at ${path} has not been migrated.`);
+    await prepare(store);
     return store;
   } catch (error) {
     await database.close();
@@ -83,7 +110,7 @@ function openDatabase(path: string, readOnly: boolean): RootDatabase<Buffer, Key
       encoding: 'binary',
       keyEncoding: 'ordered-binary',
       mapSize: MAP_SIZE_BYTES,
-      maxReaders: 64,
+      maxReaders: MAX_READERS,
       // A commit resolves once it is flushed. With overlapping syncs, commits would become visible before they are durable,
       // and the slowest flushes were measured to take longer.
       overlappingSync: false,

@@ -16,18 +16,27 @@ export type RemovalStep = (workspaceId: string, id: string) => boolean;
 export class Removals implements Disposable {
   readonly #store: Store;
   readonly #onFault: (error: unknown) => void;
+  readonly #owns: (workspaceId: string) => boolean;
   readonly #steps = new Map<string, RemovalStep>();
   #isWorking = false;
   #isClosed = false;
-  /** False once nothing was found, until something is noted: then no read has to ask the store. */
+  /** False once nothing was found in own workspaces, until something is noted: then no read of those has to ask the store. */
   #mayBePending = true;
   /** Whether something was noted that the running work may not have seen. */
   #hasNew = false;
 
-  /** `onFault` is called when a step fails; the removal goes on when the server is started again. */
-  constructor(store: Store, onFault: (error: unknown) => void) {
+  /**
+   * `onFault` is called when a step fails; the removal goes on when the server is started again. Only what is noted of
+   * workspaces that `owns` returns true for is removed: others are those of another worker.
+   */
+  constructor(
+    store: Store,
+    onFault: (error: unknown) => void,
+    owns: (workspaceId: string) => boolean = () => true,
+  ) {
     this.#store = store;
     this.#onFault = onFault;
+    this.#owns = owns;
   }
 
   /** Declares how things of a kind are removed. All kinds are declared before `resume`. */
@@ -38,18 +47,19 @@ export class Removals implements Disposable {
   /** Notes a removal in the commit of the deletion. */
   add(tx: Transaction, kind: string, workspaceId: string, id: string): void {
     tx.put(removalRecords, null, SYSTEM, workspaceId, kind, id);
-    this.#mayBePending = true;
-    this.#hasNew = true;
     this.resume();
   }
 
   /** Returns whether something of this thing may be left. */
   isPending(kind: string, workspaceId: string, id: string): boolean {
-    return this.#mayBePending && this.#store.get(removalRecords, SYSTEM, workspaceId, kind, id) !== undefined;
+    if (!this.#mayBePending && this.#owns(workspaceId)) return false;
+    return this.#store.get(removalRecords, SYSTEM, workspaceId, kind, id) !== undefined;
   }
 
-  /** Works off what is noted, in the background. */
+  /** Works off what is noted, in the background. To be called again when workspaces have come from another worker. */
   resume(): void {
+    this.#mayBePending = true;
+    this.#hasNew = true;
     if (this.#isWorking) return;
     this.#isWorking = true;
     this.#work()
@@ -65,7 +75,7 @@ export class Removals implements Disposable {
       await nextTurn(); // in which what the present turn wrote is committed
       await this.#store.durable();
       if (this.#isClosed) return;
-      const [next] = [...this.#store.listKeys(removalRecords, SYSTEM, [], 1)];
+      const next = this.#firstOwn();
       if (next === undefined) {
         if (this.#hasNew) continue; // noted while the last commit was awaited
         this.#mayBePending = false;
@@ -75,6 +85,17 @@ export class Removals implements Disposable {
       const step = this.#steps.get(kind);
       if (step === undefined) throw new Error(`Nothing is declared that removes a ${kind}.`);
       if (step(workspaceId, id)) this.#store.write((tx) => tx.remove(removalRecords, SYSTEM, ...next));
+    }
+  }
+
+  /** Returns the first removal that is noted of an own workspace. Of any other workspace it reads one key. */
+  #firstOwn(): string[] | undefined {
+    let beyond: string[] | undefined;
+    for (;;) {
+      const [next] = [...this.#store.listKeys(removalRecords, SYSTEM, [], 1, beyond)];
+      const [workspaceId = ''] = next ?? [];
+      if (next === undefined || this.#owns(workspaceId)) return next;
+      beyond = [workspaceId];
     }
   }
 

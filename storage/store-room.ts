@@ -9,6 +9,10 @@
  * A commit begins only when what it needs at most is set aside, and waits until then; it is never dropped. LMDB must not
  * meet a full disk: lmdb-js writes its message about that beyond the end of a buffer, which ends the process (SIGABRT).
  * Where a file system cannot set space aside, the free space is asked for, and a margin of it left.
+ *
+ * Workers of one server that commit to the same file have the reserve together. Each sets it aside, which takes nothing when
+ * another one has done so, and looks at the disk for itself. While the disk has space, each takes its share of the reserve
+ * between two looks. When it has little, a worker looks before every commit and leaves what the others may be committing.
  */
 import { closeSync, openSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,6 +44,8 @@ export interface StoreRoomOptions {
   readonly reserveBytes: number;
   /** Less free space than this is `low`. */
   readonly warnBytes: number;
+  /** How many processes commit to the store; 1 when absent. */
+  readonly workers?: number | undefined;
   /** Called when the level changes, or when commits begin or cease to wait. */
   readonly onChange: (state: RoomState) => void;
 }
@@ -56,6 +62,10 @@ const RECOVERED = 1.25;
 const MIN_RESERVE_BYTES = 1024 * 1024;
 /** What others may take of the free space during a commit, where no space can be set aside. */
 const MARGIN_BYTES = 8 * 1024 * 1024;
+/** With less free space than so many reserves, workers look before every commit. */
+const TIGHT_RESERVES = 4;
+/** The share of the reserve that all workers together may be committing at one moment. */
+const COMMITTING_SHARE = 0.25;
 
 export class StoreRoom implements CommitRoom, Disposable {
   readonly #options: StoreRoomOptions;
@@ -71,12 +81,16 @@ export class StoreRoom implements CommitRoom, Disposable {
   #surelyBytes = 0;
   /** Whether a commit waits: there is never more than one. */
   #isStalled = false;
+  readonly #workers: number;
+  /** Whether the disk has so little space that what other workers commit now has to be left. */
+  #isTight = false;
   #wake: (() => void) | undefined;
   #state: RoomState = { level: 'ample', freeBytes: 0, reservedBytes: 0, stalled: false };
 
   private constructor(options: StoreRoomOptions, preallocate: Preallocate | undefined) {
     this.#options = options;
     this.#preallocate = preallocate;
+    this.#workers = options.workers ?? 1;
     this.#descriptor = openSync(join(options.path, DATA_FILE), 'r+');
     this.#timer = setInterval(() => this.look(), LOOK_EVERY_MS).unref();
     options.store.useRoom(this);
@@ -110,8 +124,8 @@ export class StoreRoom implements CommitRoom, Disposable {
    * has to ask again. Throws `OperatorError` when there is no space and nobody waits any more.
    */
   claim(bytes: number): Promise<void> | undefined {
-    if (bytes > this.#surelyBytes) this.look();
-    if (bytes <= this.#surelyBytes) {
+    if (this.#isTight || this.#neededFor(bytes) > this.#surelyBytes) this.look();
+    if (this.#neededFor(bytes) <= this.#surelyBytes) {
       this.#surelyBytes -= bytes;
       return undefined;
     }
@@ -126,9 +140,16 @@ export class StoreRoom implements CommitRoom, Disposable {
   }
 
   async #makeRoom(bytes: number): Promise<void> {
-    await this.#topUp(bytes);
+    await this.#topUp(bytes * this.#workers);
     this.look();
-    if (bytes > this.#surelyBytes) await this.#wait();
+    if (this.#neededFor(bytes) > this.#surelyBytes) await this.#wait();
+  }
+
+  /** Returns what must be there before a commit begins: also for what other workers may be committing at that moment. */
+  #neededFor(bytes: number): number {
+    if (!this.#isTight) return bytes;
+    const othersBytes = (this.#options.reserveBytes * COMMITTING_SHARE) / this.#workers;
+    return bytes + (this.#workers - 1) * Math.max(bytes, othersBytes);
   }
 
   /** Resolves after a while, or when the room is closed. Until then the level is `full`. */
@@ -148,13 +169,15 @@ export class StoreRoom implements CommitRoom, Disposable {
   /** Finds out how much room there is now. */
   look(): void {
     this.#lookedAt = performance.now();
-    const { reserveBytes } = this.#options;
+    const { reserveBytes, warnBytes } = this.#options;
     const freeBytes = this.#freeBytes();
     const { usedBytes } = this.#options.store.extent();
     const reservedBytes = Math.max(0, this.#reservedEnd - usedBytes);
     const stalled = this.#isStalled;
-    this.#surelyBytes =
+    this.#isTight = this.#workers > 1 && freeBytes < Math.max(warnBytes, reserveBytes * TIGHT_RESERVES);
+    const surelyBytes =
       this.#preallocate === undefined ? Math.max(0, freeBytes - MARGIN_BYTES) : reservedBytes;
+    this.#surelyBytes = this.#isTight ? surelyBytes : surelyBytes / this.#workers;
     if (reservedBytes < reserveBytes * TOP_UP_BELOW && freeBytes > 0) void this.#topUp(0);
     const before = this.#state;
     const level = this.#levelOf(freeBytes, reservedBytes, stalled);

@@ -6,8 +6,9 @@
  * not, so decisions are made on the latest values; nobody outside may learn of them before `durable()` has resolved.
  * Reads by range see committed values only.
  *
- * One process owns a data directory (`data-directory.ts`), so a decision that is made synchronously on the latest values
- * is atomic without LMDB's write lock.
+ * One server owns a data directory (`data-directory.ts`), and of its workers one decides what is written of a workspace. So
+ * a decision that is made synchronously on the latest values is atomic without LMDB's write lock. What other workers have
+ * committed is seen after `refresh`.
  */
 import type { RootDatabase } from 'lmdb';
 import { faultPoint } from '#src/core/fault-points.ts';
@@ -58,6 +59,7 @@ export class Store implements AsyncDisposable {
   readonly #beforeCommit: (() => void)[] = [];
   #pending: PendingCommit | undefined;
   readonly #commits: CommitQueue;
+  readonly #resetRead: () => void;
   #lastDurable: Promise<void> | undefined;
   #onDamage: (key: Key, problem: string) => void = () => undefined;
   #hasSeenUncommitted = false;
@@ -69,6 +71,20 @@ export class Store implements AsyncDisposable {
   constructor(database: RootDatabase<Buffer, Key>, onFatal: (error: Error) => void) {
     this.#database = database;
     this.#commits = new CommitQueue(database, (commit) => this.#settle(commit), onFatal);
+    this.#resetRead = () => database.resetReadTxn();
+  }
+
+  /**
+   * Makes reads see all that other processes have committed until now. Without it they may read as it was at the beginning
+   * of this turn of the event loop. Ranges that are being read stay as they are.
+   */
+  refresh(): void {
+    this.#resetRead();
+  }
+
+  /** Removes the readers of processes that were killed: the pages that those read would never be used again. */
+  dropDeadReaders(): void {
+    this.#database.readerCheck();
   }
 
   /** Returns the latest value, committed or not. Throws `DamagedRecord` when it is not what was written. */
@@ -121,15 +137,20 @@ export class Store implements AsyncDisposable {
     }
   }
 
-  /** Yields the ids of the first `limit` committed keys of `kind` under `prefix`, in key order. Values are not read. */
+  /**
+   * Yields the ids of the first `limit` committed keys of `kind` under `prefix`, in key order. Values are not read. With
+   * `beyond` it begins after all keys under that prefix.
+   */
   *listKeys(
     kind: RecordKind<unknown>,
     partition: string,
     prefix: readonly string[],
     limit: number,
+    beyond?: readonly string[],
   ): Generator<string[]> {
     const { low, high } = rangeOf(partition, kind.name, prefix);
-    for (const key of this.#database.getKeys({ start: low, end: high, limit })) {
+    const start = beyond === undefined ? low : rangeOf(partition, kind.name, beyond).high;
+    for (const key of this.#database.getKeys({ start, end: high, limit })) {
       const [, , ...ids] = key;
       yield ids;
     }

@@ -1,10 +1,13 @@
 /** Opens the store, and watches the room that it has to grow. */
+
+import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Log } from '#src/core/log.ts';
 import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
 import type { DataDirectory } from '#storage/data-directory.ts';
-import { openStore } from '#storage/open-store.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { openSharedStore, openStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
 import { type RoomState, StoreRoom } from '#storage/store-room.ts';
 
@@ -12,11 +15,14 @@ const MIB = 1024 * 1024;
 const HOUR_MS = 3_600_000;
 /** Damaged records that are logged and counted; each is logged once. */
 const MAX_DAMAGED = 1000;
+/** Readers of workers that died are removed when slots change hands; this is for those that had none. */
+const READERS_EVERY_MS = 60_000;
 
 export interface StorageOptions {
   readonly config: Pick<Config, 'diskReserveMb' | 'diskWarnMb' | 'backupDir' | 'backupEveryH' | 'backupKeep'>;
   readonly directory: DataDirectory;
   readonly log: Log;
+  readonly cluster: Cluster;
   /** Called when a commit failed for good. */
   readonly onFatal: (error: Error) => void;
 }
@@ -29,7 +35,8 @@ export interface Storage {
 
 /** Rejects when the store cannot be used. `stack` takes ownership. */
 export async function openStorage(options: StorageOptions, stack: AsyncDisposableStack): Promise<Storage> {
-  const { config, directory, log, onFatal } = options;
+  const { config, directory, log, cluster, onFatal } = options;
+  const isShared = cluster.size > 1;
   let room: StoreRoom | undefined;
   const prepare = async (store: Store) => {
     room = await StoreRoom.open({
@@ -37,10 +44,23 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
       path: directory.storePath,
       reserveBytes: config.diskReserveMb * MIB,
       warnBytes: config.diskWarnMb * MIB,
+      workers: cluster.size,
       onChange: (state) => report(log, directory.root, state),
     });
   };
-  const store = stack.use(await openStore(directory.storePath, onFatal, undefined, prepare));
+  const store = stack.use(
+    isShared
+      ? await openSharedStore(directory.storePath, onFatal, prepare)
+      : await openStore(directory.storePath, onFatal, undefined, prepare),
+  );
+  if (isShared) {
+    const timer = setInterval(() => store.dropDeadReaders(), READERS_EVERY_MS).unref();
+    stack.defer(() => clearInterval(timer));
+    cluster.onSlotsTaken(() => {
+      store.refresh();
+      store.dropDeadReaders();
+    });
+  }
   const damaged = new Set<string>();
   store.onDamage((key, problem) => {
     const text = key.join('/');
@@ -54,6 +74,7 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
       directory: config.backupDir,
       everyMs: config.backupEveryH * HOUR_MS,
       keep: config.backupKeep,
+      isResponsible: () => cluster.owns(SYSTEM),
       dataDir: directory.root,
       copyStore: (to, compact) => store.copyTo(to, compact),
       log,

@@ -15,6 +15,8 @@ export interface RetentionOptions {
   readonly store: Store;
   readonly runs: RunRetention;
   readonly audit: AuditTrail;
+  /** Returns whether this worker decides what is in the workspace. */
+  readonly owns: (workspaceId: string) => boolean;
   /** Called when a sweep fails; the next one tries again. */
   readonly onFault: (error: unknown) => void;
   /** Returns milliseconds since 1970. */
@@ -31,11 +33,15 @@ export class Retention implements Disposable {
     this.#options = options;
   }
 
-  /** Sweeps now and once an hour, if anything is to be deleted at all. */
+  /**
+   * Sweeps now and once an hour from now on, if anything is to be deleted at all. To be called again when workspaces have
+   * come from another worker.
+   */
   start(): void {
     const { keepRunsDays, keepOutputsDays, keepAuditDays } = this.#options.settings;
     if (keepRunsDays === 0 && keepOutputsDays === 0 && keepAuditDays === 0) return;
     const sweep = () => void this.sweep().catch(this.#options.onFault);
+    clearInterval(this.#timer);
     this.#timer = setInterval(sweep, INTERVAL_MS).unref();
     sweep();
   }
@@ -49,7 +55,8 @@ export class Retention implements Disposable {
       for (;;) {
         partition = this.#options.store.nextPartition(partition);
         if (partition === undefined || this.#isClosed) return;
-        if (partition !== SYSTEM) await this.#sweepWorkspace(partition as WorkspaceId);
+        if (partition !== SYSTEM && this.#options.owns(partition))
+          await this.#sweepWorkspace(partition as WorkspaceId);
         await nextTurn();
       }
     } finally {
@@ -62,20 +69,20 @@ export class Retention implements Disposable {
     const { keepRunsDays, keepOutputsDays, keepAuditDays } = settings;
     if (keepRunsDays > 0) {
       let after: string | undefined;
-      await this.#repeat(() => {
+      await this.#repeat(workspaceId, () => {
         after = runs.deleteRuns(workspaceId, this.#before(keepRunsDays), after);
         return after !== undefined;
       });
     }
     if (keepOutputsDays > 0)
-      await this.#repeat(() => runs.deleteOutputs(workspaceId, this.#before(keepOutputsDays)));
+      await this.#repeat(workspaceId, () => runs.deleteOutputs(workspaceId, this.#before(keepOutputsDays)));
     if (keepAuditDays > 0)
-      await this.#repeat(() => audit.deleteBefore(workspaceId, this.#before(keepAuditDays)));
+      await this.#repeat(workspaceId, () => audit.deleteBefore(workspaceId, this.#before(keepAuditDays)));
   }
 
-  /** Takes one step in each turn until there is no more to do. */
-  async #repeat(step: () => boolean): Promise<void> {
-    while (!this.#isClosed && step()) {
+  /** Takes one step in each turn until there is no more to do, or the workspace has gone to another worker. */
+  async #repeat(workspaceId: WorkspaceId, step: () => boolean): Promise<void> {
+    while (!this.#isClosed && this.#options.owns(workspaceId) && step()) {
       await nextTurn();
       await this.#options.store.durable();
     }

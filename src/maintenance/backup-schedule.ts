@@ -10,6 +10,8 @@ export interface BackupScheduleOptions extends Required<Pick<BackupOptions, 'dat
   readonly everyMs: number;
   /** How many backups are kept. */
   readonly keep: number;
+  /** Whether it is for this process to make them: of several workers one does. */
+  readonly isResponsible?: () => boolean;
   readonly log: Log;
 }
 
@@ -29,8 +31,9 @@ export class BackupSchedule implements AsyncDisposable {
     void this.look();
   }
 
-  /** Makes a backup when the newest one is older than the interval. Resolves when that is done; never rejects. */
+  /** Makes a backup when the newest one is older than the interval. Resolves when that is done, or not to be; never rejects. */
   look(): Promise<void> {
+    if (this.#options.isResponsible?.() === false) return Promise.resolve();
     this.#running ??= this.#backUpWhenDue().finally(() => {
       this.#running = undefined;
     });

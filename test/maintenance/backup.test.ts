@@ -191,7 +191,7 @@ test('a keyring opens the backups of before its rotations, and a backup names on
     cpSync(keyring, join(elsewhere, 'keyring.json'));
     const restored = await openStore(join(elsewhere, 'store'), assert.fail);
     const opened = await KeyringStore.open(restored, join(elsewhere, 'keyring.json'));
-    assert.deepEqual(readSealed(restored, opened.ring, sealedPlace(1)), sealedText(1));
+    assert.deepEqual(readSealed(restored, opened, sealedPlace(1)), sealedText(1));
     await restored[Symbol.asyncDispose]();
   }
 });

@@ -34,6 +34,7 @@ async function open(t: TestContext, settings: Partial<typeof FOREVER>) {
     store,
     runs: new RunRetention(store, deletion),
     audit,
+    owns: () => true,
     onFault: (error) => assert.ifError(error),
     now: () => Date.now() + clock.days * DAY_MS,
   });

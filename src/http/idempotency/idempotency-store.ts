@@ -22,15 +22,24 @@ const TIME_DIGITS = 15;
 export class IdempotencyStore implements Idempotency, Disposable {
   readonly #store: Store;
   readonly #now: () => number;
+  readonly #owns: (workspaceId: string) => boolean;
   readonly #running = new Set<string>();
   readonly #timer: NodeJS.Timeout;
   #isSweeping = false;
   #isClosed = false;
 
-  /** `now` returns milliseconds since 1970. */
-  constructor(store: Store, now: () => number = Date.now) {
+  /**
+   * `now` returns milliseconds since 1970. Expired records of workspaces for which `owns` returns false are left to the
+   * worker that may write them.
+   */
+  constructor(
+    store: Store,
+    now: () => number = Date.now,
+    owns: (workspaceId: string) => boolean = () => true,
+  ) {
     this.#store = store;
     this.#now = now;
+    this.#owns = owns;
     // A sweep fails only when a commit does, which ends the server.
     this.#timer = setInterval(() => void this.sweep().catch(() => {}), SWEEP_INTERVAL_MS).unref();
   }
@@ -71,7 +80,10 @@ export class IdempotencyStore implements Idempotency, Disposable {
     this.#isSweeping = true;
     const endMs = performance.now() + MAX_SWEEP_MS;
     try {
-      while (!this.#isClosed && this.#sweepBatch() && performance.now() < endMs) {
+      let passed: readonly string[] | undefined;
+      for (;;) {
+        passed = this.#isClosed ? undefined : this.#sweepBatch(passed);
+        if (passed === undefined || performance.now() >= endMs) return;
         await nextTurn();
         await this.#store.durable();
       }
@@ -80,14 +92,15 @@ export class IdempotencyStore implements Idempotency, Disposable {
     }
   }
 
-  /** Returns whether there may be more. */
-  #sweepBatch(): boolean {
+  /** Sweeps a batch of those after `passed`. Returns the last of the batch; undefined when there are no more. */
+  #sweepBatch(passed: readonly string[] | undefined): readonly string[] | undefined {
     const now = timeText(this.#now());
-    const due = [...this.#store.listKeys(idempotencyExpiries, SYSTEM, [], SWEEP_BATCH)].filter(
+    const due = [...this.#store.listKeys(idempotencyExpiries, SYSTEM, [], SWEEP_BATCH, passed)].filter(
       ([time = now]) => time <= now,
     );
     this.#store.write((tx) => {
       for (const [time = '', workspaceId = '', digest = ''] of due) {
+        if (!this.#owns(workspaceId)) continue;
         const record = tx.get(idempotencyRecords, workspaceId, digest);
         // The key may have been used again since then; the newer record has an expiry of its own.
         if (record !== undefined && timeText(record.expiresAtMs) <= now) {
@@ -96,7 +109,7 @@ export class IdempotencyStore implements Idempotency, Disposable {
         tx.remove(idempotencyExpiries, SYSTEM, time, workspaceId, digest);
       }
     });
-    return due.length === SWEEP_BATCH;
+    return due.length === SWEEP_BATCH ? due.at(-1) : undefined;
   }
 
   [Symbol.dispose](): void {

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { openSharedStore, openStore } from '#storage/open-store.ts';
+import { type ChildScript, childScript } from '#test/support/child-script.ts';
+import { sharedThings, VALUE_BYTES } from '#test/support/shared-store-process.ts';
+import { fillDisk, noSmallDisk, smallDisk } from '#test/support/small-disk.ts';
+import { temporaryStore } from '#test/support/temporary-store.ts';
+
+const SCRIPT = fileURLToPath(new URL('../support/shared-store-process.js', import.meta.url));
+
+/** Has another process write a record, within this turn of the event loop. */
+function putElsewhere(path: string, id: string): void {
+  const { status, stderr } = spawnSync(process.execPath, [
+    '--conditions=development',
+    SCRIPT,
+    path,
+    'put',
+    id,
+  ]);
+  assert.equal(status, 0, String(stderr));
+}
+
+test('a read sees what another process has committed once the store is refreshed, and a range that is being read stays', async (t) => {
+  const { store, path } = await temporaryStore(t);
+  store.write((tx) => tx.put(sharedThings, Buffer.from('a'), 'ws_1', 'a'));
+  await store.durable();
+  const range = store.list(sharedThings, 'ws_1', [], { limit: 10 });
+  assert.equal(range.next().value?.id, 'a');
+  putElsewhere(path, 'b');
+  assert.equal(store.get(sharedThings, 'ws_1', 'b'), undefined, 'this turn reads as it was at its beginning');
+  store.refresh();
+  assert.equal(store.get(sharedThings, 'ws_1', 'b')?.byteLength, 10);
+  assert.deepEqual(
+    [...store.list(sharedThings, 'ws_1', [], { limit: 10 })].map(({ id }) => id),
+    ['a', 'b'],
+  );
+  assert.equal(range.next().done, true);
+});
+
+test('a refresh loses nothing that this process has written and not committed', async (t) => {
+  const { store, path } = await temporaryStore(t);
+  store.write((tx) => tx.put(sharedThings, Buffer.from('own'), 'ws_1', 'own'));
+  putElsewhere(path, 'other');
+  store.refresh();
+  const { result, uncommitted } = store.observe(() => store.get(sharedThings, 'ws_1', 'own')?.byteLength);
+  assert.equal(result, 3);
+  await uncommitted;
+  assert.equal(store.get(sharedThings, 'ws_1', 'other')?.byteLength, 10);
+});
+
+test('pages that a killed process was reading are used again once its reader is removed', async (t) => {
+  const { store, path } = await temporaryStore(t);
+  const rewrite = async () => {
+    const before = store.extent().usedBytes;
+    for (let n = 0; n < 30; n++) {
+      store.write((tx) => tx.put(sharedThings, Buffer.alloc(200_000, String(n)), 'ws_1', 'a'));
+      await store.durable();
+    }
+    return store.extent().usedBytes - before;
+  };
+  await rewrite();
+  const reader = childScript(t, 'shared-store-process', path, 'read');
+  assert.equal(await reader.line(), 'reading');
+  await reader.kill();
+  assert.ok((await rewrite()) > 4_000_000, 'its pages stay');
+  store.dropDeadReaders();
+  assert.ok((await rewrite()) < 1_000_000, 'they are used again');
+});
+
+test('a store that nobody has prepared cannot be shared', async (t) => {
+  const { path } = await temporaryStore(t);
+  await assert.rejects(
+    openSharedStore(join(path, 'another'), assert.fail, async () => undefined),
+    /has not been migrated/,
+  );
+});
+
+test('two workers on a full disk wait for space, and neither loses what it has acknowledged', {
+  skip: noSmallDisk,
+}, async (t) => {
+  const disk = smallDisk(t, 32);
+  const path = join(disk, 'store');
+  const store = await openStore(path, assert.fail);
+  await store[Symbol.asyncDispose]();
+  const workers = [1, 2].map(() => childScript(t, 'shared-store-process', path, 'fill', '8'));
+  const acknowledged: string[] = [];
+  const read = async (worker: ChildScript) => {
+    const line = await worker.line();
+    if (line !== 'stalled') acknowledged.push(line);
+    return line;
+  };
+  for (const worker of workers) await read(worker);
+  const everything = fillDisk(disk);
+  await Promise.all(
+    workers.map(async (worker) => {
+      while ((await read(worker)) !== 'stalled');
+    }),
+  );
+  rmSync(everything);
+  for (const worker of workers) await read(worker); // each goes on where it has waited
+  await Promise.all(workers.map((worker) => worker.kill()));
+  const again = await openStore(path, assert.fail);
+  t.after(() => again[Symbol.asyncDispose]());
+  for (const id of acknowledged)
+    assert.equal(again.get(sharedThings, 'ws_1', id)?.byteLength, VALUE_BYTES, id);
+});
