@@ -90,6 +90,22 @@ export class LiveActors {
       if (actor.address.workspaceId === workspaceId) this.erase(actor);
   }
 
+  /** Takes the actors of workspaces that another worker decides for from now on out of memory. They are as they are stored. */
+  leaveTo(isElsewhere: (workspaceId: string) => boolean): void {
+    for (const actor of [...this.all()]) {
+      if (!isElsewhere(actor.address.workspaceId)) continue;
+      this.#tellLeft(actor, 'stored');
+      this.remove(actor);
+      actor.stop();
+    }
+  }
+
+  /** Yields the workspaces in which an actor owns something, or has moved in this turn; some more than once. */
+  *activeWorkspaces(): Generator<string> {
+    for (const actors of [this.#resident, this.#moved])
+      for (const { address } of actors) yield address.workspaceId;
+  }
+
   /** Notes that the actor's state changed: it is stored in this turn's commit. */
   noteMove(actor: LiveActor, at = timestamp()): void {
     actor.updatedAt = at;

@@ -91,6 +91,16 @@ export class ActorRuntime {
     return this.#live.isActive(workspaceId);
   }
 
+  /** Yields the workspaces in which an actor owns something that lives; some more than once. */
+  activeWorkspaces(): Iterable<string> {
+    return this.#live.activeWorkspaces();
+  }
+
+  /** Takes the actors of workspaces that another worker decides for from now on out of memory: none of them owns anything. */
+  leaveTo(isElsewhere: (workspaceId: string) => boolean): void {
+    this.#live.leaveTo(isElsewhere);
+  }
+
   /** Takes the actors of a deleted workspace out of memory: they are not stored again. */
   eraseWorkspace(workspaceId: string): void {
     this.#live.eraseWorkspace(workspaceId);

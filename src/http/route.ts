@@ -94,6 +94,13 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
   readonly audited?: boolean;
   /** Whether the reply holds a secret: its idempotency record is then encrypted with the caller's credential. */
   readonly secretAnswer?: boolean;
+  /**
+   * Whether the handler reads what is stored and nothing that lives in memory: in a cluster, any worker then answers it. Others
+   * are answered where the workspace is at home.
+   */
+  readonly readsStoreOnly?: boolean;
+  /** `server`: what it changes belongs to the server as a whole, and one worker decides it for all workspaces. */
+  readonly home?: 'workspace' | 'server';
   /** Whether it is answered while the server drains. */
   readonly whileDraining?: boolean;
   /**

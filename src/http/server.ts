@@ -5,7 +5,7 @@
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { Caller, Principal } from '#src/core/principal.ts';
-import { AdmittedRequest, prepareRoute } from './edge/admission.ts';
+import { AdmittedRequest, type PreparedRoute, prepareRoute } from './edge/admission.ts';
 import { AuthThrottle } from './edge/auth-throttle.ts';
 import { createClientAddress } from './edge/client-address.ts';
 import { ConnectionLimit, limitConnections } from './edge/connection-limit.ts';
@@ -14,15 +14,17 @@ import { HttpExchange } from './edge/exchange.ts';
 import type { HttpContext, HttpDependencies } from './edge/http-context.ts';
 import { framingOf, requestIdFor } from './edge/request-head.ts';
 import { RequestLog } from './edge/request-log.ts';
+import { servePeers } from './peer/serve-peers.ts';
 import { OpenStreams } from './reply/event-stream.ts';
 import { problemReply } from './reply/problem.ts';
 import { type EncodedReply, type ReplyStamp, writeWhole } from './reply/write-reply.ts';
 import type { Method, Route } from './route.ts';
-import { listenOn, loadUws } from './uws.ts';
+import { type ListenAddress, listenOn, loadUws } from './uws.ts';
+import type { WireRequest } from './wire-exchange.ts';
 
 export interface ServerOptions extends HttpDependencies {
   readonly routes: readonly Route[];
-  readonly listen: { readonly host: string; readonly port: number };
+  readonly listen: ListenAddress;
   /** Counts the open connections, together with those of other ports. Defaults to a limit of its own. */
   readonly connections?: ConnectionLimit;
 }
@@ -73,17 +75,23 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     streams: new OpenStreams(),
     inFlight: new Set(),
     pendingAnswers: new Set(),
-    authThrottle: new AuthThrottle(),
+    authThrottle: new AuthThrottle(undefined, options.workers),
     requestLog: options.requestLog ?? RequestLog.silent(),
     clientAddress: createClientAddress(options.trustedProxies ?? []),
     redeemTicket: options.redeemTicket ?? refuseTicket,
     allowedOrigin: createAllowedOrigins(options.corsOrigins ?? []),
+    forwarding: options.forwarding,
   };
   const app = uws.App();
   limitConnections(app, options.connections ?? new ConnectionLimit());
-  mount(app, options.routes, context);
+  const prepared = mount(app, options.routes, context);
   const { host } = options.listen;
-  const socket = await listenOn(app, host, options.listen.port);
+  const handleForwarded = servePeers(prepared, context, (req) => stampOf(context, req));
+  const shared = await options.forwarding?.join(handleForwarded, () => busyWorkspaces(context));
+  const socket = await listenOn(
+    app,
+    shared === undefined ? options.listen : { host, port: shared, isShared: true },
+  );
   const port = uws.us_socket_local_port(socket);
 
   let isListening = true;
@@ -95,8 +103,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const close = async (graceMs: number) => {
     stopListening();
     const deadline = Date.now() + graceMs;
+    const endStreams = () => {
+      for (const stream of context.streams) stream.end();
+    };
+    endStreams(); // other workers wait for those that they relay to their clients
     while (context.inFlight.size > 0 && Date.now() < deadline) await later(GRACE_CHECK_MS);
-    for (const stream of context.streams) stream.end();
+    endStreams();
     for (const stream of context.streams.leaving) stream.abandon();
     app.close();
   };
@@ -104,7 +116,11 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     host,
     port,
     stopListening,
-    load: () => ({ streams: context.streams.size, requests: context.inFlight.size }),
+    load() {
+      // Those that other workers carry out are counted there.
+      const requests = [...context.inFlight].filter(({ phase }) => phase.name !== 'forwarded').length;
+      return { streams: context.streams.size, requests };
+    },
     endStreams(matches) {
       for (const stream of context.streams) if (matches(stream.caller, stream.action)) stream.end();
     },
@@ -125,7 +141,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   return server;
 }
 
-function mount(app: TemplatedApp, routes: readonly Route[], context: HttpContext): void {
+/** Returns the routes as they were mounted. */
+function mount(app: TemplatedApp, routes: readonly Route[], context: HttpContext): PreparedRoute[] {
+  const all: PreparedRoute[] = [];
   const methodsOf = new Map<string, Set<string>>();
   for (const route of routes) {
     if (typeof route.access !== 'string' && context.auth.requirements(route.access.action) === undefined) {
@@ -135,8 +153,10 @@ function mount(app: TemplatedApp, routes: readonly Route[], context: HttpContext
     if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
     methodsOf.set(route.path, methods.add(route.method));
     const pattern = patternOf(route.path);
-    app[MOUNT[route.method]](pattern, handlerOf(route, context, false));
-    if (route.method === 'GET') app.head(pattern, handlerOf(route, context, true));
+    const prepared = prepareRoute(route, context.metrics);
+    all.push(prepared);
+    app[MOUNT[route.method]](pattern, handlerOf(prepared, context, false));
+    if (route.method === 'GET') app.head(pattern, handlerOf(prepared, context, true));
   }
   for (const [path, methods] of methodsOf) {
     if (methods.has('GET')) methods.add('HEAD');
@@ -155,6 +175,7 @@ function mount(app: TemplatedApp, routes: readonly Route[], context: HttpContext
     });
   }
   app.any('/*', (res, req) => refuse(context, res, req, notFound()));
+  return all;
 }
 
 /** Returns the path as uWebSockets.js spells it. */
@@ -163,16 +184,23 @@ function patternOf(path: string): string {
 }
 
 /** Returns what answers the requests of one route. With `headOnly` (for HEAD) it sends no bodies. */
-function handlerOf(route: Route, context: HttpContext, headOnly: boolean) {
-  const prepared = prepareRoute(route, context.metrics);
+function handlerOf(prepared: PreparedRoute, context: HttpContext, headOnly: boolean) {
   return (res: HttpResponse, req: HttpRequest): void => {
     const request = new AdmittedRequest(stampOf(context, req), headOnly);
     new HttpExchange(prepared, context, res, request).receive(req);
   };
 }
 
-function stampOf({ allowedOrigin }: HttpContext, req: HttpRequest): ReplyStamp {
+function stampOf({ allowedOrigin }: HttpContext, req: WireRequest): ReplyStamp {
   return { requestId: requestIdFor(req.getHeader('x-request-id')), allowedOrigin: allowedOrigin(req) };
+}
+
+/** Yields the workspaces of the requests and streams that are not over, some of them more than once. */
+function* busyWorkspaces({ inFlight, streams, pendingAnswers }: HttpContext): Generator<string> {
+  for (const { workspaceId } of inFlight) if (workspaceId !== undefined) yield workspaceId;
+  for (const { caller } of streams)
+    if (caller !== undefined && 'workspaceId' in caller) yield caller.workspaceId;
+  for (const { caller } of pendingAnswers) if (caller !== undefined) yield caller.workspaceId;
 }
 
 function refuse(context: HttpContext, res: HttpResponse, req: HttpRequest, error: AppError): void {

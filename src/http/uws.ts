@@ -16,8 +16,17 @@ declare module 'uWebSockets.js' {
   }
 }
 
-/** Without this option a second server on the same port would silently share it. */
+/** Without this option a second server on the same port would silently share it. Workers of one server do share it. */
 const EXCLUSIVE_PORT = 1;
+const SHARED_PORT = 0;
+
+export interface ListenAddress {
+  readonly host: string;
+  /** With 0 the system chooses a free one. */
+  readonly port: number;
+  /** Whether other processes of this server listen on the port, too. */
+  readonly isShared?: boolean;
+}
 
 /** Loads the library. Throws an error of one line when its binary does not run on this machine. */
 export async function loadUws(): Promise<Uws> {
@@ -33,9 +42,12 @@ export async function loadUws(): Promise<Uws> {
 }
 
 /** Resolves with the listening socket. Rejects with one line that says why it cannot listen, and what to do. */
-export async function listenOn(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
+export async function listenOn(
+  app: TemplatedApp,
+  { host, port, isShared = false }: ListenAddress,
+): Promise<us_listen_socket> {
   let listening: us_listen_socket | false = false;
-  app.listen(host, port, EXCLUSIVE_PORT, (socket) => {
+  app.listen(host, port, isShared ? SHARED_PORT : EXCLUSIVE_PORT, (socket) => {
     listening = socket;
   });
   if (listening !== false) return listening;

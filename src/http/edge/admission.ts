@@ -4,7 +4,7 @@
  * Order of the checks: draining, framing, caller, permission, disk space, path, origin, idempotency key, query, media type, announced
  * length. The order is part of the contract: an unauthenticated caller learns nothing of what exists.
  */
-import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId } from '#src/core/ids.ts';
 import type { Principal, TokenHolder } from '#src/core/principal.ts';
@@ -22,8 +22,9 @@ import {
   paramNamesOf,
   type Route,
 } from '../route.ts';
+import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 import { NO_CONTENT } from './body-stream.ts';
-import type { HttpContext } from './http-context.ts';
+import type { Forwarding, HttpContext } from './http-context.ts';
 import { requireSameOrigin } from './origin.ts';
 import { createQueryParser, type QueryParser } from './query.ts';
 import { bodyTooLarge, isDiscarded } from './request-body.ts';
@@ -37,6 +38,9 @@ import {
   requireSoundFraming,
 } from './request-head.ts';
 import { type Check, createCheck } from './violations.ts';
+
+/** Stands for what belongs to no workspace. */
+const WHOLE_SERVER = '*';
 
 const NONE: Readonly<Record<string, string>> = Object.freeze({});
 
@@ -96,6 +100,8 @@ export class AdmittedRequest implements AnyRouteRequest {
   idempotencyKey: string | undefined;
   /** The `Authorization` header, when the reply holds a secret that its idempotency record is to be sealed with. */
   credential: string | undefined;
+  /** The slot of what it is about, when that is at home in another worker. */
+  elsewhere: number | undefined;
   /**
    * Whether the connection must end with the reply, because the bytes after the request cannot be trusted or will not be
    * read.
@@ -133,8 +139,8 @@ export function admit(
   request: AdmittedRequest,
   prepared: PreparedRoute,
   context: HttpContext,
-  res: HttpResponse,
-  req: HttpRequest,
+  res: WireResponse,
+  req: WireRequest,
 ): boolean {
   const { route, paramNames, headerNames, action } = prepared;
   beginTrace(request, prepared, context, req);
@@ -147,10 +153,19 @@ export function admit(
   const framing = framingOf(req);
   if (framing !== 'plain') request.endsConnection = true;
   requireSoundFraming(framing);
+  if (context.forwarding !== undefined) {
+    context.forwarding.refresh();
+    request.elsewhere = elsewhereByTicket(context.forwarding, prepared, req);
+    if (request.elsewhere !== undefined) return false; // the worker that issued the ticket knows its caller
+  }
   if (action !== undefined) {
     const principal = callerOf(context, prepared, request, res, req);
     request.principal = principal;
     context.auth.authorize(principal, action);
+    if (context.forwarding !== undefined && route.readsStoreOnly !== true) {
+      const whose = route.home === 'server' ? WHOLE_SERVER : principal.workspaceId;
+      request.elsewhere = context.forwarding.elsewhere(whose);
+    }
     if (prepared.isStream) admitStream(context.streams, context.streamsPerWorkspace, principal.workspaceId);
   }
   if (route.access === 'token') {
@@ -177,12 +192,23 @@ export function admit(
   return prepared.checkBody !== undefined && expectsBody(request, prepared, req);
 }
 
+/** Returns where the ticket in the query of an event stream was issued, when that is another worker. */
+function elsewhereByTicket(
+  forwarding: Forwarding,
+  { isStream }: PreparedRoute,
+  req: WireRequest,
+): number | undefined {
+  if (!isStream || req.getHeader('authorization') !== '') return undefined;
+  const ticket = req.getQuery('ticket');
+  return ticket === undefined || ticket === '' ? undefined : forwarding.elsewhereByTicket(ticket);
+}
+
 /** Continues the trace of the client, whose header is ignored when it is malformed, or begins one if the sampling says so. */
 function beginTrace(
   request: AdmittedRequest,
   { route }: PreparedRoute,
   { tracer }: HttpContext,
-  req: HttpRequest,
+  req: WireRequest,
 ): void {
   const parent = parseTraceparent(req.getHeader('traceparent'));
   if (tracer !== undefined) {
@@ -197,8 +223,8 @@ function callerOf(
   context: HttpContext,
   { isStream, action = '' }: PreparedRoute,
   { params }: AdmittedRequest,
-  res: HttpResponse,
-  req: HttpRequest,
+  res: WireResponse,
+  req: WireRequest,
 ): Principal {
   const authorization = req.getHeader('authorization');
   const ticket = isStream && authorization === '' ? req.getQuery('ticket') : undefined;
@@ -215,8 +241,8 @@ function callerOf(
 /** Returns what `find` makes of a credential. Counts a wrong one against the address that it comes from. */
 function asCaller<Caller>(
   { authThrottle, clientAddress }: HttpContext,
-  res: HttpResponse,
-  req: HttpRequest,
+  res: WireResponse,
+  req: WireRequest,
   credential: string,
   find: () => Caller,
 ): Caller {
@@ -230,7 +256,7 @@ function asCaller<Caller>(
 }
 
 /** Returns whether a body follows. Throws when its media type or its announced length already refuses it. */
-function expectsBody(request: AdmittedRequest, prepared: PreparedRoute, req: HttpRequest): boolean {
+function expectsBody(request: AdmittedRequest, prepared: PreparedRoute, req: WireRequest): boolean {
   if (!announcesBody(req) && prepared.route.optionalBody === true) return false;
   requireJson(req.getHeader('content-type'));
   requireLength(request, prepared, req);
@@ -238,7 +264,7 @@ function expectsBody(request: AdmittedRequest, prepared: PreparedRoute, req: Htt
 }
 
 /** Throws `body_too_large` when the announced length is above the limit. */
-function requireLength(request: AdmittedRequest, { limitBytes }: PreparedRoute, req: HttpRequest): void {
+function requireLength(request: AdmittedRequest, { limitBytes }: PreparedRoute, req: WireRequest): void {
   const lengthBytes = Number(req.getHeader('content-length'));
   if (lengthBytes <= limitBytes) return;
   if (!isDiscarded(lengthBytes, limitBytes)) request.endsConnection = true;

@@ -3,7 +3,8 @@
  * loses one per second: the first 50 get the usual 401, further ones get 429 with a growing `retry-after`. A valid token
  * is never delayed, whatever came from its address before.
  *
- * The throttle remembers at most 10,000 addresses and forgets those first whose last wrong token is the oldest.
+ * The throttle remembers at most 10,000 addresses and forgets those first whose last wrong token is the oldest. Each worker
+ * of a server counts for itself, and allows its share.
  */
 import { AppError } from '#src/core/errors.ts';
 import { parseAddress } from '#src/core/ip-address.ts';
@@ -20,10 +21,14 @@ interface Bucket {
 export class AuthThrottle {
   readonly #nowS: () => number;
   readonly #buckets = new Map<string, Bucket>();
+  readonly #workers: number;
+  readonly #maxFreeAttempts: number;
 
-  /** `nowS` returns seconds of a clock that never goes back. */
-  constructor(nowS: () => number = () => performance.now() / 1000) {
+  /** `nowS` returns seconds of a clock that never goes back. Each of `workers` has a throttle of its own. */
+  constructor(nowS: () => number = () => performance.now() / 1000, workers = 1) {
     this.#nowS = nowS;
+    this.#workers = workers;
+    this.#maxFreeAttempts = Math.max(1, Math.floor(MAX_FREE_ATTEMPTS / workers));
   }
 
   /** How many addresses are remembered. */
@@ -39,8 +44,9 @@ export class AuthThrottle {
     const key = networkOf(address);
     const atS = this.#nowS();
     const last = this.#buckets.get(key);
-    const left = last === undefined ? 0 : Math.max(0, last.level - (atS - last.atS));
-    const level = Math.min(left + 1, MAX_FREE_ATTEMPTS + MAX_WAIT_S);
+    const lost = last === undefined ? 0 : (atS - last.atS) / this.#workers;
+    const left = last === undefined ? 0 : Math.max(0, last.level - lost);
+    const level = Math.min(left + 1, this.#maxFreeAttempts + MAX_WAIT_S / this.#workers);
     this.#buckets.delete(key); // A map keeps insertion order: this makes the bucket the newest.
     this.#buckets.set(key, { level, atS });
     if (this.#buckets.size > MAX_ADDRESSES) {
@@ -49,9 +55,9 @@ export class AuthThrottle {
         break;
       }
     }
-    if (level <= MAX_FREE_ATTEMPTS) return refusal;
+    if (level <= this.#maxFreeAttempts) return refusal;
     return new AppError('too_many_attempts', 'Too many wrong access tokens came from your address.', {
-      headers: { 'retry-after': String(Math.ceil(level - MAX_FREE_ATTEMPTS)) },
+      headers: { 'retry-after': String(Math.ceil((level - this.#maxFreeAttempts) * this.#workers)) },
     });
   }
 }

@@ -1,5 +1,5 @@
-import type { HttpResponse } from 'uWebSockets.js';
 import { AppError } from '#src/core/errors.ts';
+import type { WireResponse } from '../wire-exchange.ts';
 import { bodyTooLarge, isDiscarded } from './request-body.ts';
 
 /** From how many bytes in memory on the client has to wait. */
@@ -15,7 +15,7 @@ export const NO_CONTENT: AsyncIterable<Uint8Array> = {
  * waits. Reading rejects with `body_too_large` beyond the limit, and when the client leaves.
  */
 export class BodyStream implements AsyncIterable<Uint8Array> {
-  readonly #res: HttpResponse;
+  readonly #res: WireResponse;
   readonly #limitBytes: number;
   #pieces: Uint8Array[] = [];
   #waitingBytes = 0;
@@ -27,7 +27,7 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
   #wake: () => void = () => {};
 
   /** Must be called in the callback of the request. */
-  constructor(res: HttpResponse, limitBytes: number) {
+  constructor(res: WireResponse, limitBytes: number) {
     this.#res = res;
     this.#limitBytes = limitBytes;
     res.onData((chunk, isLast) => this.#take(chunk, isLast));

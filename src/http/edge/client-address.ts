@@ -3,18 +3,19 @@
  * the proxy saw. Proxies append to `X-Forwarded-For`, so the list is read from its end: the first address in it that is
  * not a trusted proxy is the client. What a client wrote into the header itself lies before that and is not read.
  */
-import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+
 import { type IpAddress, parseAddress } from '#src/core/ip-address.ts';
 import { contains, networks } from '#src/core/ip-networks.ts';
+import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 
 /** The proxies that are passed over. A longer chain ends at the last one that was looked at. */
 const MAX_PROXIES = 16;
 
-export type ClientAddressOf = (res: HttpResponse, req: HttpRequest) => string;
+export type ClientAddressOf = (res: WireResponse, req: WireRequest) => string;
 
 /** Returns a function that finds the client of a request. `trusted` are addresses and networks such as `10.0.0.0/8`. */
 export function createClientAddress(trusted: readonly string[]): ClientAddressOf {
-  const ofConnection = (res: HttpResponse) =>
+  const ofConnection = (res: WireResponse) =>
     parseAddress(Buffer.from(res.getRemoteAddressAsText()).toString('latin1'));
   if (trusted.length === 0) return (res) => ofConnection(res)?.text ?? '';
   const proxies = networks(trusted);

@@ -13,9 +13,12 @@ export class ConnectionLimit {
   readonly limit: number;
   #open = 0;
 
-  /** A `limit` of 0 means as many as the open-file limit of this process allows. */
-  constructor(limit = 0) {
-    this.limit = limit === 0 ? affordableConnections() : limit;
+  /**
+   * A `limit` of 0 means as many as the open-file limit of this process allows. Of any other limit, which is that of the
+   * server, each of `workers` processes has its share.
+   */
+  constructor(limit = 0, workers = 1) {
+    this.limit = limit === 0 ? affordableConnections() : Math.max(1, Math.floor(limit / workers));
   }
 
   /** Counts `descriptors` more, or fewer when negative. Returns whether all of them are within the limit. */

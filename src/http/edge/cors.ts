@@ -3,7 +3,7 @@
  * and no header is read. It lets pages read answers; it gives no rights: every request still needs its token, and what
  * only pages of this server may do stays refused.
  */
-import type { HttpRequest } from 'uWebSockets.js';
+import type { WireRequest } from '../wire-exchange.ts';
 
 /** The request headers that the API reads, and that pages may set. */
 const REQUEST_HEADERS = [
@@ -27,7 +27,7 @@ const PREFLIGHT_MAX_AGE_S = 7200;
  * Returns the origin of the request if its pages may read the answer; empty when they may not, or when no page asks;
  * undefined when there is no allow-list.
  */
-export type AllowedOriginOf = (req: HttpRequest) => string | undefined;
+export type AllowedOriginOf = (req: WireRequest) => string | undefined;
 
 /** Returns the test for a list of origins such as `https://app.example`. */
 export function createAllowedOrigins(origins: readonly string[]): AllowedOriginOf {

@@ -2,10 +2,12 @@
  * The phase of one exchange, and what has to be released when the client leaves in it. The exchange decides which phase
  * comes next; the abort handler of the response belongs to this file alone.
  */
-import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+
+import type { Principal } from '#src/core/principal.ts';
 import type { DeferredAnswer } from '../reply/deferred-answer.ts';
 import type { EventStream } from '../reply/event-stream.ts';
 import type { DeferredReply } from '../reply/reply.ts';
+import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 
 /** The phases of an exchange: see `exchange.ts`. Each owns what has to be released when the client leaves. */
 export type Phase =
@@ -20,6 +22,8 @@ export type Phase =
   /** A large body is being sent. */
   | { readonly name: 'sending' }
   | { readonly name: 'streaming'; readonly stream: EventStream }
+  /** Another worker carries the request out. */
+  | { readonly name: 'forwarded'; readonly exchange: { abandon(): void } }
   /** The client has left; a handler may still be at work. */
   | { readonly name: 'gone' }
   /** The reply was handed over. */
@@ -32,20 +36,32 @@ export const SENDING: Phase = { name: 'sending' };
 const GONE: Phase = { name: 'gone' };
 const OVER: Phase = { name: 'over' };
 
+/** What the state of an exchange needs of its request. */
+interface StatedRequest {
+  readonly principal: Principal | undefined;
+  /** Called when the client has left. */
+  abandon(): void;
+}
+
 export class ExchangeState {
-  readonly #res: HttpResponse;
-  readonly #request: { abandon(): void };
-  readonly #inFlight: Set<unknown>;
+  readonly #res: WireResponse;
+  readonly #request: StatedRequest;
+  readonly #inFlight: Set<ExchangeState>;
   #phase: Phase = CALLBACK;
   /** Only within the callback of the request. */
-  #req: HttpRequest | undefined;
+  #req: WireRequest | undefined;
   #encodings: string | undefined;
 
   /** `inFlight` has one entry for each exchange that outlives its callback, until its reply was handed over. */
-  constructor(res: HttpResponse, request: { abandon(): void }, inFlight: Set<unknown>) {
+  constructor(res: WireResponse, request: StatedRequest, inFlight: Set<ExchangeState>) {
     this.#res = res;
     this.#request = request;
     this.#inFlight = inFlight;
+  }
+
+  /** The workspace of the caller; undefined for none, and until the caller is known. */
+  get workspaceId(): string | undefined {
+    return this.#request.principal?.workspaceId;
   }
 
   get phase(): Phase {
@@ -58,7 +74,7 @@ export class ExchangeState {
   }
 
   /** Begins the callback of the request, for the duration of which `req` can be read. */
-  receive(req: HttpRequest): void {
+  receive(req: WireRequest): void {
     this.#req = req;
   }
 
@@ -97,6 +113,9 @@ export class ExchangeState {
     this.leave();
     if (phase.name === 'receiving' || phase.name === 'sending') this.release();
     else if (phase.name === 'deferred') phase.answer.stop();
-    else if (phase.name === 'streaming') phase.stream.close();
+    else if (phase.name === 'forwarded') {
+      this.release();
+      phase.exchange.abandon();
+    } else if (phase.name === 'streaming') phase.stream.close();
   }
 }

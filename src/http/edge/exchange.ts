@@ -4,7 +4,8 @@
  *
  *   callback ─▶ receiving ─▶ handling ─┬─▶ sending ──▶ over
  *       │                      ▲       ├─▶ streaming ─▶ over
- *       └──────────────────────┘       └─▶ deferred ──▶ over
+ *       │                      │       ├─▶ deferred ──▶ over
+ *       └──────────────────────┘       └─▶ forwarded ─▶ over
  *
  *   A reply that waits for something stays in `handling`, and its idempotency record is stored before.
  *   Any phase after `callback` becomes `gone` when the client leaves. Work that has begun goes on then, because others
@@ -14,11 +15,13 @@
  *   place that waits for commits.
  * - A GET whose handler returns at once is answered within the callback of uWebSockets.js: no promise, no abort handler.
  */
-import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ForwardedHead } from '#src/cluster/peers/forwarding.ts';
 import type { AppError } from '#src/core/errors.ts';
 import { isShortJson } from '#src/core/json/json-write.ts';
 import { beginIdempotent, type IdempotentAttempt } from '../idempotency/idempotency.ts';
+import { ForwardedExchange, forwardedHead } from '../peer/forwarded-exchange.ts';
 import { DeferredAnswer, whilePending } from '../reply/deferred-answer.ts';
 import { problemReply, toAppError } from '../reply/problem.ts';
 import { type DeferredReply, ok, type PlainReply, type Reply, type WaitingReply } from '../reply/reply.ts';
@@ -29,6 +32,7 @@ import {
   MAX_REPLY_AT_ONCE_CHARS,
 } from '../reply/write-reply.ts';
 import { pathWith } from '../route.ts';
+import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 import { type AdmittedRequest, admit, type PreparedRoute } from './admission.ts';
 import { BodyStream } from './body-stream.ts';
 import { ExchangeState, HANDLING, type Phase, RECEIVING } from './exchange-state.ts';
@@ -37,18 +41,28 @@ import { ReplySender } from './reply-sender.ts';
 import { readBody } from './request-body.ts';
 import { NO_BODY, type TakenBody, takeBody } from './taken-body.ts';
 
+/** A request that another worker carries out, and the bytes of its body. */
+interface ForwardedBody {
+  readonly head: ForwardedHead;
+  readonly bytes: Uint8Array;
+}
+
+const NO_BYTES = new Uint8Array(0);
+
 export class HttpExchange {
   readonly #prepared: PreparedRoute;
   readonly #context: HttpContext;
-  readonly #res: HttpResponse;
+  readonly #res: WireResponse;
   readonly #request: AdmittedRequest;
   readonly #state: ExchangeState;
   readonly #sender: ReplySender;
   #attempt: IdempotentAttempt | undefined;
+  /** Of a request that another worker carries out. */
+  #forwarded: ForwardedBody | undefined;
   /** Resolves once everything that the handler of a GET has read is on disk. */
   #observed: Promise<void> | undefined;
 
-  constructor(prepared: PreparedRoute, context: HttpContext, res: HttpResponse, request: AdmittedRequest) {
+  constructor(prepared: PreparedRoute, context: HttpContext, res: WireResponse, request: AdmittedRequest) {
     this.#prepared = prepared;
     this.#context = context;
     this.#res = res;
@@ -62,7 +76,7 @@ export class HttpExchange {
   }
 
   /** Takes the request. uWebSockets.js reuses `req` when this returns. */
-  receive(req: HttpRequest): void {
+  receive(req: WireRequest): void {
     this.#state.receive(req);
     let expectsBody: boolean;
     try {
@@ -71,11 +85,40 @@ export class HttpExchange {
       this.#refuse(error);
       return;
     }
+    const { elsewhere } = this.#request;
+    if (elsewhere !== undefined) {
+      const head = forwardedHead(this.#request, this.#prepared, elsewhere, this.#res, req);
+      this.#forwarded = { head, bytes: NO_BYTES };
+      if (head.isStreamed) {
+        this.#forward(this.#forwarded, NO_BODY);
+        return;
+      }
+    }
     if (this.#prepared.route.takesBytes === true) void this.#handleContent(expectsBody);
     else if (expectsBody) {
       this.#state.enter(RECEIVING);
       readBody(this.#res, this.#prepared.limitBytes, (body, isEnd) => this.#receiveBody(body, isEnd));
     } else this.#handleInTurn(NO_BODY);
+  }
+
+  /** Has the worker carry the request out in which it is at home. `body` is for the case that it comes to this one meanwhile. */
+  #forward({ head, bytes }: ForwardedBody, body: TakenBody): void {
+    const end = {
+      failed: (error: AppError) => this.#sender.send(this.#problem(error)),
+      here: () => {
+        this.#forwarded = undefined;
+        this.#handle(body);
+      },
+    };
+    const { forwarding } = this.#context;
+    new ForwardedExchange({
+      head,
+      bytes,
+      end,
+      res: this.#res,
+      state: this.#state,
+      forwarding: forwarding!,
+    }).begin();
   }
 
   /** Runs a handler that reads the body as it arrives. What it has left unread is read before the reply is sent. */
@@ -100,7 +143,10 @@ export class HttpExchange {
     if (!isEnd) request.endsConnection = true;
     try {
       if (!Buffer.isBuffer(body)) throw body;
-      const taken = takeBody(body, this.#prepared.checkBody, request.idempotencyKey);
+      // uWebSockets.js uses the memory again after this call.
+      const bytes = request.endsConnection || this.#forwarded !== undefined ? Buffer.from(body) : body;
+      if (this.#forwarded !== undefined) this.#forwarded = { ...this.#forwarded, bytes };
+      const taken = takeBody(bytes, this.#prepared.checkBody, request.idempotencyKey);
       if (!(taken instanceof Promise)) {
         this.#handleInTurn(taken);
         return;
@@ -137,6 +183,10 @@ export class HttpExchange {
   }
 
   #handle(body: TakenBody): void {
+    if (this.#forwarded !== undefined) {
+      this.#forward(this.#forwarded, body);
+      return;
+    }
     let reply: Reply | Promise<Reply>;
     try {
       reply = this.#replayOrRun(body);

@@ -1,3 +1,9 @@
+import type {
+  AnswerEvents,
+  ForwardedHandler,
+  ForwardedHead,
+  ForwardedRequest,
+} from '#src/cluster/peers/forwarding.ts';
 import type { Auth, Principal } from '#src/core/principal.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
@@ -8,7 +14,24 @@ import type { ErrorLog } from '../reply/problem.ts';
 import type { AuthThrottle } from './auth-throttle.ts';
 import type { ClientAddressOf } from './client-address.ts';
 import type { AllowedOriginOf } from './cors.ts';
+import type { ExchangeState } from './exchange-state.ts';
 import type { RequestLog } from './request-log.ts';
+
+/** Where requests are carried out, in a server of several workers. */
+export interface Forwarding {
+  /** Makes visible what the other workers have committed. */
+  refresh(): void;
+  /** Returns the slot of a workspace, or of the server (`'*'`), that is at home in another worker; undefined when it is here. */
+  elsewhere(workspaceId: string): number | undefined;
+  /** Returns the slot of the workspace that a ticket for an event stream is for; undefined as `elsewhere` does. */
+  elsewhereByTicket(ticket: string): number | undefined;
+  forward(head: ForwardedHead, body: Uint8Array, events: AnswerEvents): ForwardedRequest;
+  /**
+   * Lets other workers forward requests here, which `handle` carries out. Resolves with the port on which to listen for clients.
+   * `busyWorkspaces` yields the workspaces of requests and streams that are not over.
+   */
+  join(handle: ForwardedHandler, busyWorkspaces: () => Iterable<string>): Promise<number>;
+}
 
 /** What the HTTP server needs from the rest of the server. */
 export interface HttpDependencies {
@@ -35,6 +58,8 @@ export interface HttpDependencies {
   readonly streamsPerWorkspace?: number;
   /** The interval at which a deferred reply sends white space while its value is awaited. */
   readonly heartbeatMs?: number;
+  /** How many processes serve; 1 when absent. Each throttles its share of wrong tokens. */
+  readonly workers?: number;
   /** Nothing is logged of requests when absent, but for failures that nobody expected. */
   readonly requestLog?: RequestLog;
   /** Where requests are counted, if anywhere. */
@@ -48,6 +73,8 @@ export interface HttpDependencies {
     ticket: string,
     purpose: { readonly action: string; readonly sessionId: string },
   ) => Principal;
+  /** Absent in a server of one process. */
+  readonly forwarding?: Forwarding | undefined;
   /** Origins whose pages may read answers, such as `https://app.example`. */
   readonly corsOrigins?: readonly string[];
 }
@@ -57,16 +84,24 @@ export interface HttpContext
   extends Required<
     Omit<
       HttpDependencies,
-      'idempotency' | 'metrics' | 'tracer' | 'publicUrl' | 'trustedProxies' | 'corsOrigins'
+      | 'idempotency'
+      | 'metrics'
+      | 'tracer'
+      | 'publicUrl'
+      | 'trustedProxies'
+      | 'corsOrigins'
+      | 'forwarding'
+      | 'workers'
     >
   > {
   readonly idempotency: Idempotency | undefined;
   readonly metrics: ServerMetrics | undefined;
   readonly tracer: Tracer | undefined;
   readonly publicUrl: string | undefined;
+  readonly forwarding: Forwarding | undefined;
   readonly streams: OpenStreams;
-  /** One entry for each request that has not been answered yet. */
-  readonly inFlight: Set<unknown>;
+  /** One entry for each request that has not been answered yet, and for each that another worker answers until it has. */
+  readonly inFlight: Set<ExchangeState>;
   readonly pendingAnswers: Set<PendingAnswer>;
   readonly authThrottle: AuthThrottle;
   readonly clientAddress: ClientAddressOf;

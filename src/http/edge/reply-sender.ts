@@ -2,12 +2,13 @@
  * The way of a finished reply to its client, as the phase of the exchange, its size and the caller ask for it: whole, in
  * pieces, compressed, from a file, or as an event stream. Logs and counts the request when its status is certain.
  */
-import type { HttpResponse } from 'uWebSockets.js';
+
 import { acceptsGzip, compress, isCompressible } from '../reply/compress.ts';
 import { EventStream, STREAM_HEADERS } from '../reply/event-stream.ts';
 import type { FileReply, StreamReply } from '../reply/reply.ts';
 import { sendFile } from '../reply/send-file.ts';
 import { type EncodedReply, isLarge, writeHead, writeInPieces, writeWhole } from '../reply/write-reply.ts';
+import type { WireResponse } from '../wire-exchange.ts';
 import type { AdmittedRequest, PreparedRoute } from './admission.ts';
 import { type ExchangeState, HANDLING, SENDING } from './exchange-state.ts';
 import type { HttpContext } from './http-context.ts';
@@ -15,7 +16,7 @@ import type { HttpContext } from './http-context.ts';
 export class ReplySender {
   readonly #prepared: PreparedRoute;
   readonly #context: HttpContext;
-  readonly #res: HttpResponse;
+  readonly #res: WireResponse;
   readonly #request: AdmittedRequest;
   readonly #state: ExchangeState;
   /** When the server had the whole request, of `performance.now()`. */
@@ -24,7 +25,7 @@ export class ReplySender {
   constructor(
     prepared: PreparedRoute,
     context: HttpContext,
-    res: HttpResponse,
+    res: WireResponse,
     request: AdmittedRequest,
     state: ExchangeState,
   ) {

@@ -1,5 +1,5 @@
-import type { HttpResponse } from 'uWebSockets.js';
 import { AppError } from '#src/core/errors.ts';
+import type { WireResponse } from '../wire-exchange.ts';
 
 /**
  * How much of a body beyond its limit is read and discarded. Many clients send the whole body before they read the
@@ -18,7 +18,7 @@ export function isDiscarded(lengthBytes: number, limitBytes: number): boolean {
  * leaves first. The bytes are valid only during the call.
  */
 export function readBody(
-  res: HttpResponse,
+  res: WireResponse,
   limitBytes: number,
   done: (body: Buffer | AppError, isEnd: boolean) => void,
 ): void {

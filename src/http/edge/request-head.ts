@@ -1,9 +1,10 @@
 /** Reads what comes before the body. Everything is copied, because uWebSockets.js reuses the request after its callback. */
-import type { HttpRequest } from 'uWebSockets.js';
+
 import { randomBytes } from 'node:crypto';
 import { AppError } from '#src/core/errors.ts';
 import { parseIdempotencyKey } from '../idempotency/idempotency.ts';
 import type { openEndOf } from '../route.ts';
+import type { WireRequest } from '../wire-exchange.ts';
 
 const MAX_REQUEST_ID_CHARACTERS = 128;
 const processId = randomBytes(6).toString('hex');
@@ -18,7 +19,7 @@ export function requestIdFor(header: string): string {
 
 /** Returns the parameters of the path, percent-decoded. `openEnd` is the one that takes all that follows. */
 export function copyParams(
-  req: HttpRequest,
+  req: WireRequest,
   names: readonly string[],
   openEnd: ReturnType<typeof openEndOf>,
 ): Record<string, string> {
@@ -42,14 +43,14 @@ function decode(text: string): string | undefined {
 }
 
 /** Returns undefined when there is no key. Throws `invalid_request` for one that cannot be used, or for two. */
-export function readIdempotencyKey(req: HttpRequest): string | undefined {
+export function readIdempotencyKey(req: WireRequest): string | undefined {
   const count = countHeaders(req, 'idempotency-key');
   if (count === 0) return undefined;
   return parseIdempotencyKey(count === 1 ? req.getHeader('idempotency-key') : '');
 }
 
 /** Returns the named headers; one that is missing is the empty string. */
-export function copyHeaders(req: HttpRequest, names: readonly string[]): Record<string, string> {
+export function copyHeaders(req: WireRequest, names: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const name of names) {
     const value = req.getHeader(name);
@@ -61,7 +62,7 @@ export function copyHeaders(req: HttpRequest, names: readonly string[]): Record<
 /** Headers whose value is a list, so that it may be sent in several lines (RFC 9110, section 5.3). */
 const LISTS: ReadonlySet<string> = new Set(['if-match', 'if-none-match']);
 
-function joinLines(req: HttpRequest, wanted: string): string {
+function joinLines(req: WireRequest, wanted: string): string {
   const lines: string[] = [];
   req.forEach((name, value) => {
     if (name === wanted) lines.push(value);
@@ -70,7 +71,7 @@ function joinLines(req: HttpRequest, wanted: string): string {
 }
 
 /** Returns whether the headers announce a body. */
-export function announcesBody(req: HttpRequest): boolean {
+export function announcesBody(req: WireRequest): boolean {
   const length = req.getHeader('content-length');
   return (length !== '' && length !== '0') || req.getHeader('transfer-encoding') !== '';
 }
@@ -90,7 +91,7 @@ export type Framing = 'plain' | 'chunked' | 'unsound';
  * coding other than `chunked`, so that a proxy in front may see another end than we do (request smuggling). `chunked`:
  * uWebSockets.js accepts line ends in a chunked body that a proxy may read differently.
  */
-export function framingOf(req: HttpRequest): Framing {
+export function framingOf(req: WireRequest): Framing {
   const length = req.getHeader('content-length');
   const coding = req.getHeader('transfer-encoding');
   if (length === '' && coding === '') {
@@ -111,7 +112,7 @@ export function requireSoundFraming(framing: Framing): void {
 }
 
 /** Counts how often a header was sent. `getHeader` cannot tell an empty or non-UTF-8 header from a missing one. */
-function countHeaders(req: HttpRequest, wanted: string): number {
+function countHeaders(req: WireRequest, wanted: string): number {
   let count = 0;
   req.forEach((name) => {
     if (name === wanted) count++;

@@ -30,7 +30,8 @@ export function takeBody(
   check: Check | undefined,
   key: string | undefined,
 ): TakenBody | Promise<TakenBody> {
-  if (bytes.length > MAX_BYTES_AT_ONCE) return takeInSlices(bytes, check, key);
+  // A copy: uWebSockets.js uses the memory again.
+  if (bytes.length > MAX_BYTES_AT_ONCE) return takeInSlices(Buffer.from(bytes), check, key);
   const value = parseJsonBody(bytes);
   check?.(value);
   return { value, hashOf: (name) => atOnce(hashBody(name, bytes)) };

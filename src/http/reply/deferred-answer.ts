@@ -4,9 +4,10 @@
  *
  * It owns its timer, which `end` and `stop` clear. Nothing is written after either.
  */
-import type { HttpResponse } from 'uWebSockets.js';
+
 import type { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
+import type { WireResponse } from '../wire-exchange.ts';
 import { type ReplyStamp, writeHead } from './write-reply.ts';
 
 /** A request whose reply is deferred or waits: its caller may lose the right to it in the meantime. */
@@ -34,7 +35,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 };
 
 export class DeferredAnswer {
-  readonly #res: HttpResponse;
+  readonly #res: WireResponse;
   readonly #stamp: ReplyStamp;
   readonly #timer: NodeJS.Timeout | undefined;
   #hasBegun = false;
@@ -43,7 +44,7 @@ export class DeferredAnswer {
    * The abort handler of `res` must call `stop`. With `endsConnection` nothing is sent before the value: once a body has
    * begun, uWebSockets.js 20 would write the `connection: close` header into it.
    */
-  constructor(res: HttpResponse, stamp: ReplyStamp, intervalMs: number, endsConnection: boolean) {
+  constructor(res: WireResponse, stamp: ReplyStamp, intervalMs: number, endsConnection: boolean) {
     this.#res = res;
     this.#stamp = stamp;
     if (!endsConnection) this.#timer = setInterval(() => this.#beat(), intervalMs);

@@ -8,11 +8,12 @@
  * connection closes: a client that is cut off has ten seconds to take the rest of its frame and the event that says so, and
  * only a limited number of clients have that time at once.
  */
-import type { HttpResponse } from 'uWebSockets.js';
+
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Caller } from '#src/core/principal.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
+import type { WireResponse } from '../wire-exchange.ts';
 
 /** The headers of every event stream, in addition to the general ones. */
 export const STREAM_HEADERS: Readonly<Record<string, string>> = {
@@ -49,7 +50,7 @@ export class EventStream implements EventSink {
   readonly caller: Caller | undefined;
   /** What its caller must be allowed to do, as long as it lasts. */
   readonly action: string | undefined;
-  readonly #res: HttpResponse;
+  readonly #res: WireResponse;
   readonly #streams: OpenStreams;
   readonly #writeCorked = () => {
     this.#accepted = this.#res.write(this.#pending);
@@ -64,7 +65,7 @@ export class EventStream implements EventSink {
 
   /** The caller has written the status and headers of `res`, and its abort handler calls `close`. */
   constructor(
-    res: HttpResponse,
+    res: WireResponse,
     { caller, action }: Pick<EventStream, 'caller' | 'action'>,
     streams: OpenStreams,
   ) {

@@ -1,5 +1,5 @@
-import type { HttpResponse } from 'uWebSockets.js';
 import { AppError } from '#src/core/errors.ts';
+import type { WireResponse } from '../wire-exchange.ts';
 import type { FileReply } from './reply.ts';
 import { type ReplyStamp, writeHead } from './write-reply.ts';
 
@@ -24,7 +24,7 @@ interface FileRequest extends ReplyStamp {
  * cannot be read; `begin` was called then if the head has been written.
  */
 export async function sendFile(
-  res: HttpResponse,
+  res: WireResponse,
   reply: FileReply,
   request: FileRequest,
   { ready, begin }: FileSending,
@@ -50,7 +50,7 @@ async function readPiece({ read, sizeBytes }: FileReply, offset: number): Promis
 }
 
 /** Writes the head alone, with the length that the body would have. */
-function writeFileHead(res: HttpResponse, reply: FileReply, stamp: ReplyStamp): void {
+function writeFileHead(res: WireResponse, reply: FileReply, stamp: ReplyStamp): void {
   res.cork(() => {
     writeHead(res, reply.status, stamp, reply.headers);
     res.writeHeader('content-type', reply.contentType);
@@ -64,7 +64,7 @@ function writeFileHead(res: HttpResponse, reply: FileReply, stamp: ReplyStamp): 
  * Resolves when the last byte was handed over or the client has left, and rejects when a piece cannot be read.
  */
 async function writeFile(
-  res: HttpResponse,
+  res: WireResponse,
   reply: FileReply,
   first: Uint8Array,
   stamp: ReplyStamp,

@@ -2,10 +2,11 @@
  * Writes a reply to its response: the whole at once, or, when the body is large, as fast as the client reads it. Nothing
  * of a large body is copied, and other requests are served in between.
  */
-import type { HttpResponse } from 'uWebSockets.js';
+
 import { STATUS_CODES } from 'node:http';
 import { writeJson } from '#src/core/json/json-write.ts';
 import { inSlices } from '#src/core/slices.ts';
+import type { WireResponse } from '../wire-exchange.ts';
 import { variesByEncoding } from './compress.ts';
 import type { BytesReply, EmptyReply, JsonReply, PlainReply } from './reply.ts';
 
@@ -96,7 +97,7 @@ export async function encodeInSlices({ value, ...reply }: JsonReply): Promise<By
  * `Accept-Encoding`. The caller corks.
  */
 export function writeHead(
-  res: HttpResponse,
+  res: WireResponse,
   status: number,
   { requestId, allowedOrigin }: ReplyStamp,
   headers: Readonly<Record<string, string>> | undefined,
@@ -120,7 +121,7 @@ export function writeHead(
 }
 
 /** Writes the whole reply and ends the response. */
-export function writeWhole(res: HttpResponse, reply: EncodedReply, options: WriteOptions): void {
+export function writeWhole(res: WireResponse, reply: EncodedReply, options: WriteOptions): void {
   if (options.isCorked) writeNow(res, reply, options);
   else res.cork(() => writeNow(res, reply, options));
 }
@@ -135,7 +136,7 @@ export function isLarge(reply: EncodedReply): reply is BytesReply {
  * client leaves first, only the abort handler of `res` is called.
  */
 export function writeInPieces(
-  res: HttpResponse,
+  res: WireResponse,
   reply: BytesReply,
   stamp: ReplyStamp,
   done: () => void,
@@ -155,7 +156,7 @@ export function writeInPieces(
   });
 }
 
-function writeNow(res: HttpResponse, reply: EncodedReply, options: WriteOptions): void {
+function writeNow(res: WireResponse, reply: EncodedReply, options: WriteOptions): void {
   writeHead(res, reply.status, options, reply.headers, variesByEncoding(reply));
   if (reply.kind === 'empty') {
     res.endWithoutBody();
@@ -184,13 +185,13 @@ function generalBlock(varying: Varying): string {
     .slice('cache-control: '.length);
 }
 
-function writeAllowedOrigin(res: HttpResponse, origin: string): void {
+function writeAllowedOrigin(res: WireResponse, origin: string): void {
   res.writeHeader('access-control-allow-origin', origin);
   res.writeHeader('access-control-expose-headers', EXPOSED_HEADERS);
 }
 
 function writeGeneralExcept(
-  res: HttpResponse,
+  res: WireResponse,
   headers: Readonly<Record<string, string>>,
   vary: string | undefined,
 ): void {

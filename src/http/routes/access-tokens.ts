@@ -43,6 +43,7 @@ export function accessTokenRoutes(tokens: AccessTokens): readonly Route[] {
         'Your own tokens. Owners also see the tokens of other members that are bound to this workspace.',
       tags: ['Identity'],
       access: { action: 'token.read' },
+      readsStoreOnly: true,
       query: PageQuery,
       responses: {
         200: { description: 'A page of tokens.', schema: pageSchema('AccessTokenPage', AccessTokenSchema) },
@@ -57,6 +58,7 @@ export function accessTokenRoutes(tokens: AccessTokens): readonly Route[] {
       summary: 'Read an access token',
       tags: ['Identity'],
       access: { action: 'token.read' },
+      readsStoreOnly: true,
       responses: { 200: { description: 'The token, without its secret part.', schema: AccessTokenSchema } },
       handle: ({ principal, params }) => ok(tokens.read(principal, params.tokenId)),
     }),

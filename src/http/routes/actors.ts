@@ -99,6 +99,7 @@ export function actorRoutes(actors: ActorRuntime, events: ActorEvents): readonly
         'A request that names the `version` of the chart gets an answer that caches may keep for ever.',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
+      readsStoreOnly: true,
       query: ChartQuery,
       responses: {
         200: {

@@ -21,6 +21,7 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
         'In addition to them, its owner can use it. Owners of the workspace can read, share and hand it over.',
       tags,
       access: { action: 'agent.read' },
+      readsStoreOnly: true,
       responses: {
         200: {
           description: 'All grants.',

@@ -20,6 +20,7 @@ export function auditRoutes(audit: AuditTrail): readonly Route[] {
         'second.',
       tags: ['Operations'],
       access: { action: 'audit.read' },
+      readsStoreOnly: true,
       query: AuditListQuery,
       responses: {
         200: { description: 'A page of entries.', schema: pageSchema('AuditPage', AuditEntrySchema) },

@@ -87,21 +87,26 @@ const CHANGES: Readonly<Record<string, (done: Done) => Entry | readonly Entry[]>
   }),
 };
 
-export type NoteChanges = (actor: AuditContext, changes: readonly AuditedChange[]) => void;
+/** Returns a promise when another worker has to note them. */
+export type NoteChanges = (
+  actor: AuditContext,
+  changes: readonly AuditedChange[],
+) => Promise<void> | undefined;
 
 /** Returns the routes; those in the table also write their audit entry, in the same turn and commit as the change. */
 export function withAudit(routes: readonly Route[], note: NoteChanges): Route[] {
   return routes.map((route) => {
     const entryOf = CHANGES[route.operationId];
     if (entryOf === undefined) return route;
-    const noted = (request: AnyRouteRequest, reply: Reply): Reply => {
+    const noted = (request: AnyRouteRequest, reply: Reply): Reply | Promise<Reply> => {
       const { principal, remoteAddress, requestId, params } = request;
       if (principal === undefined) return reply;
       const answer = reply.kind === 'json' ? Object(reply.value) : {};
       const entry: Entry | readonly Entry[] = entryOf({ params, body: Object(request.body), answer });
       const changes = [entry].flat().map((one) => ({ ...one, outcome: 'done' as const }));
-      if (changes.length > 0) note(auditContextOf({ principal, remoteAddress, requestId }), changes);
-      return reply;
+      if (changes.length === 0) return reply;
+      const elsewhere = note(auditContextOf({ principal, remoteAddress, requestId }), changes);
+      return elsewhere === undefined ? reply : elsewhere.then(() => reply);
     };
     return {
       ...route,

@@ -15,6 +15,7 @@ export function conversationEntryRoutes(sessions: AgentSessions): readonly Route
       summary: "List a conversation's entries, oldest first unless the order says otherwise",
       tags: ['Agent sessions'],
       access: { action: 'agent.read' },
+      readsStoreOnly: true,
       query: OrderedPageQuery,
       responses: {
         200: { description: 'A page of entries.', schema: pageSchema('AgentEntryPage', AgentEntrySchema) },

@@ -17,6 +17,7 @@ export function datasourceConnectionRoutes(datasources: Datasources, schema: obj
       summary: 'Read the JSON Schema of connections',
       tags: ['Datasources'],
       access: { action: 'datasource.read' },
+      readsStoreOnly: true,
       responses: {
         200: {
           description: 'A JSON Schema 2020-12 document that covers every kind.',

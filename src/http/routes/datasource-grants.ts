@@ -19,6 +19,7 @@ export function datasourceGrantRoutes(grants: DatasourceGrants): readonly Route[
       description: 'In addition to them, its creator and the owners of the workspace can use it.',
       tags: ['Datasources'],
       access: { action: 'datasource.share' },
+      readsStoreOnly: true,
       responses: {
         200: {
           description: 'All grants.',

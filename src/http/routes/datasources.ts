@@ -43,6 +43,7 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
         '`nextCursor` says where to go on.',
       tags: ['Datasources'],
       access: { action: 'datasource.read' },
+      readsStoreOnly: true,
       query: WholeListQuery,
       responses: {
         200: {
@@ -87,6 +88,7 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       summary: 'Read the metadata of a datasource',
       tags: ['Datasources'],
       access: { action: 'datasource.read' },
+      readsStoreOnly: true,
       headers: READ_CONDITION,
       responses: {
         200: { description: 'The metadata.', schema: DatasourceSchema, headers: ETAG_HEADER },

@@ -47,6 +47,7 @@ export function fileRoutes(files: WorkspaceFiles, maxFileBytes: number): readonl
         'it is sent ends the connection, so that nobody takes it for whole.',
       tags: ['Files'],
       access: { action: 'file.read' },
+      readsStoreOnly: true,
       headers: CONTENT_HEADERS,
       responses: {
         200: { description: 'The whole file.', contentType: '*/*', headers: HEADERS },

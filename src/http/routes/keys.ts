@@ -23,6 +23,7 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
       summary: 'List the keys of the keyring, without their values',
       tags: ['Operations'],
       access: { action: 'keys.manage' },
+      home: 'server',
       responses: { 200: { description: 'The keys.', schema: KeyListSchema } },
       handle({ principal }) {
         requireUnbound(principal);
@@ -37,6 +38,7 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
       description: 'Existing connections stay encrypted with the earlier keys until a rotation.',
       tags: ['Operations'],
       access: { action: 'keys.manage' },
+      home: 'server',
       body: EmptyBodySchema,
       optionalBody: true,
       checkAccess: ({ principal }) => requireUnbound(principal),
@@ -57,6 +59,7 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
         'before need them, until they are deleted. After a crash, call it again to finish.',
       tags: ['Operations'],
       access: { action: 'keys.manage' },
+      home: 'server',
       body: EmptyBodySchema,
       optionalBody: true,
       checkAccess: ({ principal }) => requireUnbound(principal),
@@ -76,6 +79,7 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
       description: 'Backups whose `manifest.json` names the key can then not be opened with this keyring.',
       tags: ['Operations'],
       access: { action: 'keys.manage' },
+      home: 'server',
       responses: { 204: { description: 'The key was deleted.' } },
       errors: ['key_in_use'],
       async handle({ principal, params }) {

@@ -47,6 +47,7 @@ export function memberRoutes(members: Members): readonly Route[] {
       summary: 'List the members of the workspace, by user id',
       tags: ['Identity'],
       access: { action: 'member.read' },
+      readsStoreOnly: true,
       query: PageQuery,
       responses: {
         200: { description: 'A page of members.', schema: pageSchema('MemberPage', MemberSchema) },
@@ -61,6 +62,7 @@ export function memberRoutes(members: Members): readonly Route[] {
       summary: 'Read a member',
       tags: ['Identity'],
       access: { action: 'member.read' },
+      readsStoreOnly: true,
       headers: READ_CONDITION,
       responses: {
         200: { description: 'The member.', schema: MemberSchema, headers: ETAG_HEADER },

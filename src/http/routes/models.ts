@@ -31,6 +31,7 @@ export function modelRoutes({ models, keys, test }: ModelRoutesOptions): readonl
       description: 'API keys are never returned.',
       tags,
       access: { action: 'model.read' },
+      readsStoreOnly: true,
       responses: { 200: { description: 'All providers.', schema: ModelListSchema } },
       handle: ({ principal }) =>
         ok({ defaultModel: models.defaultModel, items: models.states(principal.workspaceId) }),

@@ -23,6 +23,7 @@ export function notebookSecretRoutes(secrets: NotebookSecrets): readonly Route[]
       description: 'The values are never returned.',
       tags,
       access: { action: 'notebook.read' },
+      readsStoreOnly: true,
       responses: { 200: { description: 'All secret variables.', schema: NotebookSecretListSchema } },
       handle: ({ principal, params }) =>
         ok({ items: secrets.list(principal.workspaceId, params.notebookId) }),

@@ -58,6 +58,7 @@ export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDele
       summary: 'List notebooks, by the time at which they were created',
       tags: ['Notebooks'],
       access: { action: 'notebook.read' },
+      readsStoreOnly: true,
       query: NotebookListQuery,
       responses: {
         200: {
@@ -76,6 +77,7 @@ export function notebookRoutes(notebooks: SavedNotebooks, deletion: NotebookDele
       summary: 'Read a notebook',
       tags: ['Notebooks'],
       access: { action: 'notebook.read' },
+      readsStoreOnly: true,
       headers: READ_CONDITION,
       responses: {
         200: { description: 'The saved notebook.', schema: NotebookSchema, headers: ETAG_HEADER },

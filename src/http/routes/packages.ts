@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import {
   AddedPackagesSchema,
@@ -8,14 +9,14 @@ import {
 } from '#src/wire/packages.ts';
 import { accepted, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { auditContextOf, type NoteChanges } from './audited-routes.ts';
+import { auditContextOf } from './audited-routes.ts';
 
 const PATH = '/api/v3/packages';
 const tags = ['Packages'];
 const DEFAULT_WAIT_S = 50;
 
 /** The packages of a workspace. */
-export function packageRoutes(packages: WorkspacePackages, note: NoteChanges): readonly Route[] {
+export function packageRoutes(packages: WorkspacePackages, note: AuditTrail['noteAll']): readonly Route[] {
   return [
     defineRoute({
       method: 'GET',

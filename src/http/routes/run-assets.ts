@@ -17,6 +17,7 @@ export function runAssetRoutes(runs: RunRepository, guard: GuardRun): readonly R
         'plain images and plain text are marked to be shown in the browser; everything else is marked as a download.',
       tags: ['Runs'],
       access: { action: 'run.read' },
+      readsStoreOnly: true,
       headers: CONTENT_HEADERS,
       responses: {
         200: { description: 'The whole asset.', contentType: '*/*', headers: HEADERS },

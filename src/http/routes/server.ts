@@ -6,6 +6,7 @@ import {
   type KernelList,
   KernelListQuery,
   KernelListSchema,
+  type ServerLog,
   ServerLogSchema,
   type ServerState,
   ServerStateSchema,
@@ -24,7 +25,7 @@ export interface ServerObservation {
   /** Attaches somebody who follows the load. */
   readonly follow: (sink: EventSink) => Subscription;
   /** The last lines of the log, oldest first. */
-  readonly log: () => readonly string[];
+  readonly log: () => Promise<ServerLog>;
   /** The kernels of a workspace, all or some. */
   readonly kernels: (
     workspaceId: string,
@@ -108,9 +109,9 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
       whileDraining: true,
       responses: { 200: { description: 'The lines.', schema: ServerLogSchema } },
       errors: ['missing_scope'],
-      handle({ holder }) {
+      async handle({ holder }) {
         requireObserver(holder);
-        return ok({ items: log() });
+        return ok(await log());
       },
     }),
     defineRoute({

@@ -40,6 +40,7 @@ export function workspaceRoutes(
       summary: 'List the workspaces that the token gives access to',
       tags: ['Identity'],
       access: { action: 'workspace.read' },
+      readsStoreOnly: true,
       query: PageQuery,
       responses: {
         200: { description: 'A page of workspaces.', schema: pageSchema('WorkspacePage', WorkspaceSchema) },
@@ -54,6 +55,7 @@ export function workspaceRoutes(
       summary: 'Read a workspace',
       tags: ['Identity'],
       access: { action: 'workspace.read' },
+      readsStoreOnly: true,
       responses: { 200: { description: 'The workspace.', schema: WorkspaceSchema } },
       handle: ({ principal, params }) => ok(workspaces.read(principal, params.workspaceId)),
     }),
@@ -69,6 +71,7 @@ export function workspaceRoutes(
         'of the workspace that `Service-Workspace-Id` names, if that is another one, and in the log of the server.',
       tags: ['Identity'],
       access: { action: 'workspace.delete' },
+      home: 'server',
       responses: { 204: { description: 'The workspace was deleted.' } },
       errors: ['workspace_in_use', 'last_workspace'],
       async handle({ principal, params }) {

@@ -1,0 +1,54 @@
+/** Makes the app of a worker a part of its cluster: requests reach it from other workers, and slots leave it when they are empty. */
+import type { ActorRuntime } from '#src/actors/runtime.ts';
+import { slotOfTicket } from '#src/auth/event-tickets.ts';
+import type { Peers } from '#src/cluster/peers/peers.ts';
+import { slotOf } from '#src/cluster/slots.ts';
+import type { ClusterChannel } from '#src/cluster/worker/channel.ts';
+import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import type { Forwarding } from '#src/http/edge/http-context.ts';
+import type { Store } from '#storage/store.ts';
+
+/** A worker of a cluster. */
+export interface ClusterMember {
+  readonly channel: ClusterChannel;
+  readonly peers: Peers;
+}
+
+export interface JoinOptions {
+  readonly member: ClusterMember;
+  readonly store: Pick<Store, 'refresh' | 'durable'>;
+  readonly actors: Pick<ActorRuntime, 'activeWorkspaces' | 'leaveTo'>;
+}
+
+/** Returns what the HTTP server forwards requests with. `stack` ends the connections to the other workers. */
+export function joinCluster(
+  { member: { channel, peers }, store, actors }: JoinOptions,
+  stack: AsyncDisposableStack,
+): Forwarding {
+  stack.use(peers);
+  const elsewhere = (slot: number) => (peers.ownsSlot(slot) ? undefined : slot);
+  return {
+    refresh: () => store.refresh(),
+    elsewhere: (workspaceId) => elsewhere(slotOf(workspaceId)),
+    elsewhereByTicket(ticket) {
+      const slot = slotOfTicket(ticket);
+      return slot === undefined ? undefined : elsewhere(slot);
+    },
+    forward: (head, body, events) => peers.forward(head, body, events),
+    async join(handle, busyWorkspaces) {
+      channel.onReleaseAsked(async (count) => {
+        const busy = new Set([...actors.activeWorkspaces(), ...busyWorkspaces()].map(slotOf));
+        const released = peers.release(count, (slot) => !busy.has(slot));
+        await store.durable();
+        // Another table may have come meanwhile, by which they stay here.
+        const slots = new Set(released.filter((slot) => !peers.ownsSlot(slot)));
+        actors.leaveTo((workspaceId) => slots.has(slotOf(workspaceId)));
+        return [...slots];
+      });
+      channel.onTable((table) => peers.useTable(table));
+      peers.useTable(channel.table);
+      await peers.listen(handle);
+      return channel.join();
+    },
+  };
+}

@@ -1,0 +1,53 @@
+/**
+ * What the parts of a server know of the cluster that they run in: whether something is at home in this worker, and how the
+ * other workers are asked. Everybody gets it as a port; a server of one process has `ALONE`.
+ */
+
+export interface Cluster {
+  /** The number of this worker. Workers that replace others get new numbers; a server of one process is 0. */
+  readonly worker: number;
+  /** How many workers the server is meant to have. */
+  readonly size: number;
+  /** Returns whether this worker decides everything of the workspace. `'*'` stands for what belongs to the server as a whole. */
+  owns(workspaceId: string): boolean;
+  /** Calls `listener` when slots have come to this worker from another one, which may have died in the middle of anything. */
+  onSlotsTaken(listener: () => void): void;
+  /**
+   * Asks every other worker, and resolves with the answers of those that live until they have answered: a worker that hangs
+   * is killed by the watchdog. With `withinMs`, those that take longer are left out. What a worker that starts later is to
+   * know, it must read from the store.
+   */
+  askOthers(topic: Topic, payload: unknown, withinMs?: number): Promise<readonly unknown[]>;
+  /** Declares how this worker answers what another one asks. One handler for each topic. */
+  onAsked(topic: Topic, answer: (payload: unknown) => unknown): void;
+}
+
+/** What workers ask each other. */
+export type Topic =
+  /** Something about tokens, members or workspaces has changed in the store. */
+  | 'identity-changed'
+  /** Delete this workspace, which is at home in one of you. */
+  | 'delete-workspace'
+  /** Note changes in the audit of a workspace, which is at home in one of you. */
+  | 'audit'
+  /** Which sets of packages do your kernels use? */
+  | 'packages-in-use'
+  /** The keyring has changed in its file. */
+  | 'keyring-changed'
+  /** Seal the connections of your workspaces with the newest key. */
+  | 'seal-again'
+  /** What does the worker count, and what is its state? */
+  | 'metrics'
+  | 'server-state'
+  | 'server-load'
+  | 'log';
+
+/** The cluster of a server that is one process. */
+export const ALONE: Cluster = {
+  worker: 0,
+  size: 1,
+  owns: () => true,
+  onSlotsTaken: () => undefined,
+  askOthers: async () => [],
+  onAsked: () => undefined,
+};

@@ -1,0 +1,83 @@
+/** What a forwarded request is made of, on both of its ends. */
+
+/** A request as the worker that received it passes it on. Its caller is checked again where it arrives. */
+export interface ForwardedHead {
+  /** The operation that it asks for. */
+  readonly operationId: string;
+  /** Of the workspace, in whose worker it is carried out. */
+  readonly slot: number;
+  /** In lower case, as uWebSockets.js has it; `head` for HEAD. */
+  readonly method: string;
+  readonly url: string;
+  /** Without the question mark. */
+  readonly query: string;
+  /** The parameters of the path, as they were sent. */
+  readonly params: readonly string[];
+  /** Names and values, in turn. */
+  readonly headers: readonly string[];
+  /** The address at the other end of the client's connection. */
+  readonly address: string;
+  /** Whether the body follows piece by piece. */
+  readonly isStreamed: boolean;
+}
+
+/** The status and headers of an answer, as uWebSockets.js is to write them. */
+export interface AnswerHead {
+  /** Undefined for 200. */
+  readonly status?: string;
+  /** Names and values, in turn. */
+  readonly headers: readonly string[];
+  /** Of the whole body, where it is known before the body follows. */
+  readonly length?: number;
+  /** Whether there is no body. */
+  readonly isEmpty?: boolean;
+  /** Whether the connection of the client ends with the answer. */
+  readonly close?: boolean;
+}
+
+/** What comes back of a forwarded request. After `end`, `cut`, `lost` and `here` nothing more comes. */
+export interface AnswerEvents {
+  whole(head: AnswerHead, body: Buffer): void;
+  head(head: AnswerHead): void;
+  data(bytes: Buffer): void;
+  end(bytes: Buffer): void;
+  /** The answer that was begun cannot be finished. */
+  cut(): void;
+  /** So many more bytes of the body may be sent. */
+  credit(bytes: number): void;
+  /** Nobody knows whether it was carried out: the worker has ended, or none has the workspace for too long. */
+  lost(): void;
+  /** The workspace has come to this worker meanwhile, which has to carry the request out itself. */
+  here(): void;
+}
+
+/** A request on its way. */
+export interface ForwardedRequest {
+  /** Sends a piece of a streamed body; an empty one ends it. */
+  body(bytes: Uint8Array): void;
+  /** Says that so many more bytes of the answer may come. */
+  credit(bytes: number): void;
+  /** The client has left: nothing more comes back. */
+  abort(): void;
+}
+
+/** An answer on its way back, where the request is carried out. */
+export interface AnswerChannel {
+  whole(head: AnswerHead, body: Uint8Array): void;
+  head(head: AnswerHead): void;
+  data(bytes: Uint8Array): void;
+  end(bytes: Uint8Array): void;
+  cut(): void;
+  credit(bytes: number): void;
+}
+
+/** What comes of a request that another worker has forwarded, after its head. */
+export interface IncomingEvents {
+  /** A piece of a streamed body; an empty one ends it. */
+  body(bytes: Buffer): void;
+  credit(bytes: number): void;
+  aborted(): void;
+}
+
+/** Carries out a request that another worker has forwarded. `body` is whole, unless it is streamed. */
+export type ForwardedHandler = (head: ForwardedHead, body: Buffer, answer: AnswerChannel) => IncomingEvents;

@@ -1,0 +1,25 @@
+/** How the bytes of frames are laid out. */
+
+const HEAD_LENGTH_BYTES = 4;
+
+/** Returns the parts of a frame that begins with a head, which is JSON. */
+export function withHead(head: object, body: Uint8Array): Uint8Array[] {
+  const text = Buffer.from(JSON.stringify(head));
+  return [numberBytes(text.byteLength), text, body];
+}
+
+/** Returns the head of such a frame, and what follows it. */
+export function splitHead<Head>(bytes: Buffer): { readonly head: Head; readonly body: Buffer } {
+  const end = HEAD_LENGTH_BYTES + bytes.readUInt32LE(0);
+  return {
+    head: JSON.parse(bytes.toString('utf8', HEAD_LENGTH_BYTES, end)) as Head,
+    body: bytes.subarray(end),
+  };
+}
+
+/** Returns a number of 32 bits as bytes. */
+export function numberBytes(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4);
+  bytes.writeUInt32LE(value, 0);
+  return bytes;
+}

@@ -1,0 +1,117 @@
+/**
+ * Frames over a socket between two workers. A frame has a length, a type, the number of the exchange that it belongs to, and
+ * bytes. What is sent in one turn of the event loop is one write.
+ */
+import type { Socket } from 'node:net';
+
+export const FRAME = {
+  /** The secret of the cluster, before anything else. */
+  hello: 0,
+  /** A request: its head, and its body unless that follows. */
+  request: 1,
+  /** A piece of the request's body; an empty one ends it. */
+  body: 2,
+  /** The client has left. */
+  abort: 3,
+  /** A whole answer. */
+  reply: 4,
+  /** The head of an answer whose body follows. */
+  head: 5,
+  /** A piece of the answer's body. */
+  data: 6,
+  /** The last piece of the answer's body, which may be empty. */
+  end: 7,
+  /** The answer cannot be finished. */
+  cut: 8,
+  /** So many more bytes of a body may be sent. */
+  credit: 9,
+  /** The workspace is not at home here, by the table of that number. Nothing was done. */
+  misplaced: 10,
+  ask: 11,
+  answer: 12,
+} as const;
+
+export type FrameType = (typeof FRAME)[keyof typeof FRAME];
+
+const LENGTH_BYTES = 4;
+const HEAD_BYTES = LENGTH_BYTES + 1 + 4;
+/** Larger than the largest body that a request may have at once. */
+const MAX_FRAME_BYTES = 128 * 1024 * 1024;
+
+export interface FrameEvents {
+  /** `bytes` stay valid. */
+  frame(type: FrameType, exchange: number, bytes: Buffer): void;
+  /** The other worker is gone, or said something that is no frame. Called once. */
+  closed(): void;
+}
+
+export class FrameSocket {
+  readonly #socket: Socket;
+  readonly #events: FrameEvents;
+  #outgoing: Uint8Array[] = [];
+  #incoming: Buffer[] = [];
+  #incomingBytes = 0;
+  /** How many bytes the frame that is awaited has in all; those of its length before that is known. */
+  #awaitedBytes = LENGTH_BYTES;
+  #isOpen = true;
+
+  constructor(socket: Socket, events: FrameEvents) {
+    this.#socket = socket;
+    this.#events = events;
+    socket.on('data', (bytes: Buffer) => this.#take(bytes));
+    socket.on('error', () => socket.destroy()); // 'close' follows
+    socket.once('close', () => this.close());
+  }
+
+  send(type: FrameType, exchange: number, ...parts: readonly Uint8Array[]): void {
+    if (!this.#isOpen) return;
+    const head = Buffer.allocUnsafe(HEAD_BYTES);
+    const length = parts.reduce((total, part) => total + part.byteLength, HEAD_BYTES);
+    head.writeUInt32LE(length, 0);
+    head[LENGTH_BYTES] = type;
+    head.writeUInt32LE(exchange, LENGTH_BYTES + 1);
+    if (this.#outgoing.length === 0) setImmediate(() => this.#flush());
+    this.#outgoing.push(head);
+    for (const part of parts) if (part.byteLength > 0) this.#outgoing.push(part);
+  }
+
+  /** Sends what waits, and ends the connection. Idempotent. */
+  close(): void {
+    if (!this.#isOpen) return;
+    this.#flush();
+    this.#isOpen = false;
+    this.#socket.end();
+    this.#socket.destroySoon();
+    this.#events.closed();
+  }
+
+  #flush(): void {
+    const parts = this.#outgoing;
+    if (parts.length === 0 || !this.#isOpen) return;
+    this.#outgoing = [];
+    this.#socket.cork();
+    for (const part of parts) this.#socket.write(part);
+    this.#socket.uncork();
+  }
+
+  #take(bytes: Buffer): void {
+    this.#incoming.push(bytes);
+    this.#incomingBytes += bytes.byteLength;
+    while (this.#isOpen && this.#incomingBytes >= this.#awaitedBytes) {
+      const all = this.#incoming.length === 1 ? this.#incoming[0]! : Buffer.concat(this.#incoming);
+      this.#incoming = [all];
+      const length = all.readUInt32LE(0);
+      if (length < HEAD_BYTES || length > MAX_FRAME_BYTES) {
+        this.close();
+        return;
+      }
+      this.#awaitedBytes = length;
+      if (all.byteLength < length) return;
+      this.#incoming = all.byteLength === length ? [] : [all.subarray(length)];
+      this.#incomingBytes -= length;
+      this.#awaitedBytes = LENGTH_BYTES;
+      const type = all[LENGTH_BYTES] as FrameType;
+      this.#events.frame(type, all.readUInt32LE(LENGTH_BYTES + 1), all.subarray(HEAD_BYTES, length));
+    }
+  }
+}

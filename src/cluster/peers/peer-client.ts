@@ -1,0 +1,60 @@
+/** The connection to one other worker, for what this one asks of it. It is made when it is first needed. */
+import { connect } from 'node:net';
+import { FRAME, FrameSocket, type FrameType } from './frame-socket.ts';
+
+/** Takes the frames that come back for one exchange. `closed`: the worker is gone. */
+export interface PeerExchange {
+  frame(type: FrameType, bytes: Buffer): void;
+  closed(): void;
+}
+
+export class PeerClient {
+  readonly #path: string;
+  readonly #secret: Uint8Array;
+  readonly #exchanges = new Map<number, PeerExchange>();
+  #socket: FrameSocket | undefined;
+  #lastExchange = 0;
+
+  constructor(path: string, secret: Uint8Array) {
+    this.#path = path;
+    this.#secret = secret;
+  }
+
+  /** Begins an exchange, and returns its number. */
+  begin(exchange: PeerExchange): number {
+    do this.#lastExchange = (this.#lastExchange + 1) >>> 0;
+    while (this.#exchanges.has(this.#lastExchange));
+    this.#exchanges.set(this.#lastExchange, exchange);
+    return this.#lastExchange;
+  }
+
+  send(type: FrameType, exchange: number, ...parts: readonly Uint8Array[]): void {
+    this.#connected().send(type, exchange, ...parts);
+  }
+
+  /** Forgets an exchange that is over. */
+  end(exchange: number): void {
+    this.#exchanges.delete(exchange);
+  }
+
+  /** Ends the connection, and with it all exchanges. */
+  close(): void {
+    this.#socket?.close();
+  }
+
+  #connected(): FrameSocket {
+    if (this.#socket !== undefined) return this.#socket;
+    const socket = new FrameSocket(connect(this.#path), {
+      frame: (type, exchange, bytes) => this.#exchanges.get(exchange)?.frame(type, bytes),
+      closed: () => {
+        if (this.#socket === socket) this.#socket = undefined;
+        const exchanges = [...this.#exchanges.values()];
+        this.#exchanges.clear();
+        for (const exchange of exchanges) exchange.closed();
+      },
+    });
+    this.#socket = socket;
+    socket.send(FRAME.hello, 0, this.#secret);
+    return socket;
+  }
+}

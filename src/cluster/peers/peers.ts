@@ -1,0 +1,147 @@
+/**
+ * This worker among the others: what is at home here, whom to ask for the rest, and what others ask. It is the `Cluster` of
+ * everybody in the worker.
+ */
+import type { Cluster, Topic } from '../cluster.ts';
+import { SLOTS, type SlotTable, slotOf } from '../slots.ts';
+import type { AnswerEvents, ForwardedHandler, ForwardedHead, ForwardedRequest } from './forwarding.ts';
+import { FRAME } from './frame-socket.ts';
+import { type Destination, OutgoingRequest } from './outgoing-request.ts';
+import { PeerClient } from './peer-client.ts';
+import { PeerServer } from './peer-server.ts';
+
+/** What the primary tells a worker. */
+export interface Membership {
+  readonly worker: number;
+  readonly size: number;
+  /** Shared by the workers of this start of the server. */
+  readonly secret: Uint8Array;
+  readonly table: SlotTable;
+  /** Returns where a worker listens for the others. */
+  socketPath(worker: number): string;
+}
+
+export class Peers implements Cluster, Disposable {
+  readonly worker: number;
+  readonly size: number;
+  readonly #membership: Membership;
+  readonly #clients = new Map<number, PeerClient>();
+  readonly #answers = new Map<Topic, (payload: unknown) => unknown>();
+  readonly #listeners: (() => void)[] = [];
+  /** Slots of this worker that are about to move: it takes nothing new for them. */
+  readonly #released = new Set<number>();
+  #table: SlotTable;
+  #server: PeerServer | undefined;
+
+  constructor(membership: Membership) {
+    this.#membership = membership;
+    this.worker = membership.worker;
+    this.size = membership.size;
+    this.#table = membership.table;
+  }
+
+  /** Resolves once others can send requests here. */
+  async listen(handle: ForwardedHandler): Promise<void> {
+    this.#server = await PeerServer.listen({
+      path: this.#membership.socketPath(this.worker),
+      secret: this.#membership.secret,
+      misplaced: (slot) => (this.ownsSlot(slot) ? undefined : this.#table.number),
+      handle,
+      answer: (topic, payload) => this.#answers.get(topic as Topic)?.(payload),
+    });
+  }
+
+  owns(workspaceId: string): boolean {
+    return this.ownsSlot(slotOf(workspaceId));
+  }
+
+  onSlotsTaken(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  onAsked(topic: Topic, answer: (payload: unknown) => unknown): void {
+    this.#answers.set(topic, answer);
+  }
+
+  async askOthers(topic: Topic, payload: unknown, withinMs?: number): Promise<readonly unknown[]> {
+    const question = Buffer.from(JSON.stringify({ topic, payload }));
+    const others = this.#table.workers.filter((worker) => worker !== this.worker);
+    const answers = await Promise.all(others.map((worker) => this.#ask(worker, question, withinMs)));
+    return answers.filter((answer) => answer !== undefined);
+  }
+
+  /** Sends a request to the worker in which its slot is at home. */
+  forward(head: ForwardedHead, body: Uint8Array, events: AnswerEvents): ForwardedRequest {
+    return new OutgoingRequest({ head, body, events, destination: (slot) => this.#destinationOf(slot) });
+  }
+
+  /** Takes the table of the primary. */
+  useTable(table: SlotTable): void {
+    if (table.number <= this.#table.number) return;
+    const before = this.#table;
+    this.#table = table;
+    this.#released.clear();
+    const living = new Set(table.workers);
+    for (const [worker, client] of this.#clients) {
+      if (living.has(worker)) continue;
+      this.#clients.delete(worker);
+      client.close();
+    }
+    const hasTaken = table.owners.some(
+      (owner, slot) => owner === this.worker && before.owners[slot] !== owner,
+    );
+    if (hasTaken) for (const listener of this.#listeners) listener();
+  }
+
+  /** Gives up to `count` slots away in which nothing lives, and returns them: nothing new is taken for them from now on. */
+  release(count: number, isEmpty: (slot: number) => boolean): readonly number[] {
+    const slots: number[] = [];
+    for (let slot = 0; slot < SLOTS && slots.length < count; slot++) {
+      if (this.ownsSlot(slot) && isEmpty(slot)) slots.push(slot);
+    }
+    for (const slot of slots) this.#released.add(slot);
+    return slots;
+  }
+
+  /** Returns whether this worker decides everything of the workspaces in the slot. */
+  ownsSlot(slot: number): boolean {
+    return this.#table.owners[slot] === this.worker && !this.#released.has(slot);
+  }
+
+  #destinationOf(slot: number): Destination {
+    const owner = this.#table.owners[slot]!;
+    if (owner !== this.worker) return this.#client(owner);
+    return this.#released.has(slot) ? 'nowhere' : 'here';
+  }
+
+  #client(worker: number): PeerClient {
+    const known = this.#clients.get(worker);
+    if (known !== undefined) return known;
+    const { secret } = this.#membership;
+    const client = new PeerClient(this.#membership.socketPath(worker), secret);
+    this.#clients.set(worker, client);
+    return client;
+  }
+
+  #ask(worker: number, question: Buffer, withinMs: number | undefined): Promise<unknown> {
+    const client = this.#client(worker);
+    return new Promise((resolve) => {
+      const finish = (value: unknown) => {
+        clearTimeout(timer);
+        client.end(exchange);
+        resolve(value);
+      };
+      const timer = withinMs === undefined ? undefined : setTimeout(() => finish(undefined), withinMs);
+      const exchange = client.begin({
+        frame: (_, bytes) => finish((JSON.parse(bytes.toString('utf8')) as { value?: unknown }).value),
+        closed: () => finish(undefined),
+      });
+      client.send(FRAME.ask, exchange, question);
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#server?.[Symbol.dispose]();
+    for (const client of this.#clients.values()) client.close();
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * Where things are at home. A workspace has one of 256 slots, and each slot one worker, which decides everything of the
+ * workspaces in it. The primary alone changes the table; its number tells an older table from a newer one.
+ */
+
+export const SLOTS = 256;
+
+/** Which worker owns each slot. */
+export interface SlotTable {
+  /** Increases with every change. */
+  readonly number: number;
+  /** The workers that live, those without a slot included. */
+  readonly workers: readonly number[];
+  /** The number of the worker that owns the slot, by slot. */
+  readonly owners: readonly number[];
+}
+
+/** Returns the slot of a workspace: FNV-1a of its id, so that it is the same in every process and after every start. */
+export function slotOf(workspaceId: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < workspaceId.length; i++) {
+    hash = Math.imul(hash ^ workspaceId.charCodeAt(i), 0x01000193);
+  }
+  return (hash ^ (hash >>> 8) ^ (hash >>> 16) ^ (hash >>> 24)) & (SLOTS - 1);
+}
+
+/** Returns the first table: the slots are dealt out evenly, in the order of `workers`. */
+export function dealSlots(workers: readonly number[]): SlotTable {
+  const owners = Array.from({ length: SLOTS }, (_, slot) => workers[slot % workers.length]!);
+  return { number: 1, workers, owners };
+}
+
+/** Returns the table with a worker that has started and owns nothing yet. */
+export function withWorker({ number, workers, owners }: SlotTable, worker: number): SlotTable {
+  return { number: number + 1, workers: [...workers, worker], owners };
+}
+
+/** Returns the table without a worker that has ended: its slots go to those that have the fewest. One worker must be left. */
+export function withoutWorker(table: SlotTable, gone: number): SlotTable {
+  const workers = table.workers.filter((worker) => worker !== gone);
+  const counts = new Map(workers.map((worker) => [worker, 0]));
+  for (const owner of table.owners) if (counts.has(owner)) counts.set(owner, counts.get(owner)! + 1);
+  const owners = table.owners.map((owner) => {
+    if (owner !== gone) return owner;
+    const [heir, count] = [...counts].reduce((least, other) => (other[1] < least[1] ? other : least));
+    counts.set(heir, count + 1);
+    return heir;
+  });
+  return { number: table.number + 1, workers, owners };
+}
+
+/** Returns the table in which `slots`, which their owners have given up, belong to `worker`. */
+export function withSlots(table: SlotTable, slots: readonly number[], worker: number): SlotTable {
+  const owners = [...table.owners];
+  for (const slot of slots) owners[slot] = worker;
+  return { ...table, number: table.number + 1, owners };
+}

@@ -1,0 +1,260 @@
+/**
+ * The near end of a request that another worker carries out: its head, its body as far as it is read here, and the way of
+ * the answer to the client. What is unsent of an answer is bounded, because the other worker sends only as much as this one
+ * has taken.
+ */
+import type {
+  AnswerEvents,
+  AnswerHead,
+  ForwardedHead,
+  ForwardedRequest,
+} from '#src/cluster/peers/forwarding.ts';
+import { AppError } from '#src/core/errors.ts';
+import { traceparentOf } from '#src/tracing/trace-context.ts';
+import type { AdmittedRequest, PreparedRoute } from '../edge/admission.ts';
+import { type ExchangeState, HANDLING } from '../edge/exchange-state.ts';
+import type { Forwarding } from '../edge/http-context.ts';
+import { announcesBody } from '../edge/request-head.ts';
+import type { WireRequest, WireResponse } from '../wire-exchange.ts';
+import { WINDOW_BYTES } from './peer-response.ts';
+
+/** Credit is given for so many bytes at once, so that small events cost no frame each. */
+const CREDIT_BYTES = WINDOW_BYTES / 4;
+/** As uWebSockets.js lets a client send them: more is held only while the other worker takes nothing. */
+const MAX_HELD_BYTES = WINDOW_BYTES;
+
+export interface ForwardedExchangeOptions {
+  readonly head: ForwardedHead;
+  /** The whole body; nothing when it is streamed. */
+  readonly bytes: Uint8Array;
+  readonly res: WireResponse;
+  readonly state: ExchangeState;
+  readonly forwarding: Forwarding;
+  /** What becomes of a request that was not answered by another worker. */
+  readonly end: {
+    failed(error: AppError): void;
+    /** It has to be carried out here after all. */
+    here(): void;
+  };
+}
+
+/** Returns the head with which a request is forwarded. Must be called in its callback. */
+export function forwardedHead(
+  request: AdmittedRequest,
+  { route, paramNames, openEnd }: PreparedRoute,
+  slot: number,
+  res: WireResponse,
+  req: WireRequest,
+): ForwardedHead {
+  const headers: string[] = [];
+  req.forEach((name, value) => {
+    if (name !== 'x-request-id' && name !== 'traceparent') headers.push(name, value);
+  });
+  headers.push('x-request-id', request.requestId);
+  if (request.trace !== undefined) headers.push('traceparent', traceparentOf(request.trace));
+  return {
+    operationId: route.operationId,
+    slot,
+    method: req.getMethod(),
+    url: req.getUrl(),
+    query: req.getQuery(),
+    params: paramNames.map((name, i) => (name === openEnd?.name ? '' : req.getParameter(i))),
+    headers,
+    address: Buffer.from(res.getRemoteAddressAsText()).toString('latin1'),
+    isStreamed: route.takesBytes === true && announcesBody(req),
+  };
+}
+
+export class ForwardedExchange implements AnswerEvents {
+  readonly #options: ForwardedExchangeOptions;
+  readonly #res: WireResponse;
+  readonly #state: ExchangeState;
+  #forwarded: ForwardedRequest | undefined;
+  #hasBegun = false;
+  #isGone = false;
+  /** Of a body whose length was told. */
+  #length: number | undefined;
+  #writtenBytes = 0;
+  /** Bytes that the connection of the client did not take. */
+  #unsent: Uint8Array | undefined;
+  #isBlocked = false;
+  #owedBytes = 0;
+  #bodyCredit = 0;
+  #heldBody: Uint8Array[] = [];
+  #heldBytes = 0;
+  #isBodyPaused = false;
+
+  constructor(options: ForwardedExchangeOptions) {
+    this.#options = options;
+    this.#res = options.res;
+    this.#state = options.state;
+  }
+
+  /** Sends the request. A body that is streamed is passed on as it arrives. */
+  begin(): void {
+    const { head, bytes, forwarding } = this.#options;
+    this.#state.enter({ name: 'forwarded', exchange: this });
+    if (head.isStreamed) this.#streamBody();
+    this.#forwarded = forwarding.forward(head, bytes, this);
+    this.#sendBody();
+  }
+
+  #streamBody(): void {
+    this.#res.onData((chunk, isLast) => {
+      if (chunk.byteLength > 0) this.#hold(new Uint8Array(chunk.slice(0)));
+      if (isLast) this.#hold(new Uint8Array(0));
+      this.#sendBody();
+    });
+  }
+
+  /** The client has left. */
+  abandon(): void {
+    this.#isGone = true;
+    this.#heldBody = [];
+    this.#forwarded?.abort();
+  }
+
+  whole({ status, headers, isEmpty, close }: AnswerHead, body: Buffer): void {
+    if (this.#isGone) return;
+    this.#state.conclude();
+    this.#res.cork(() => {
+      this.#writeHead(status, headers);
+      if (isEmpty) this.#res.endWithoutBody();
+      else this.#res.end(body, close);
+    });
+  }
+
+  head({ status, headers, length }: AnswerHead): void {
+    if (this.#isGone) return;
+    this.#hasBegun = true;
+    this.#length = length;
+    this.#res.onWritable(() => {
+      this.#isBlocked = false;
+      this.#writeUnsent();
+      return !this.#isBlocked;
+    });
+    this.#res.cork(() => this.#writeHead(status, headers));
+  }
+
+  data(bytes: Buffer): void {
+    if (this.#isGone) return;
+    this.#write(bytes);
+  }
+
+  end(bytes: Buffer): void {
+    if (this.#isGone) return;
+    if (this.#length === undefined) {
+      this.#state.conclude();
+      this.#res.cork(() => this.#res.end(bytes));
+    } else this.#write(bytes);
+  }
+
+  cut(): void {
+    if (!this.#isGone) this.#res.close();
+  }
+
+  credit(bytes: number): void {
+    this.#bodyCredit += bytes;
+    this.#sendBody();
+  }
+
+  lost(): void {
+    if (this.#isGone) return;
+    if (this.#hasBegun) this.#res.close();
+    else this.#options.end.failed(workerLost());
+  }
+
+  here(): void {
+    if (this.#isGone) return;
+    const { head, forwarding, end } = this.#options;
+    // Of a request with a ticket the caller is not known yet, and of a streamed body the beginning was not looked at.
+    if (head.isStreamed || this.#state.workspaceId === undefined) {
+      end.failed(workerLost());
+      return;
+    }
+    forwarding.refresh();
+    this.#state.enter(HANDLING);
+    end.here();
+  }
+
+  #writeHead(status: string | undefined, headers: readonly string[]): void {
+    if (status !== undefined) this.#res.writeStatus(status);
+    for (let i = 0; i < headers.length; i += 2) this.#res.writeHeader(headers[i]!, headers[i + 1]!);
+  }
+
+  #write(bytes: Uint8Array): void {
+    if (this.#length === undefined) {
+      // What the connection does not take, uWebSockets.js keeps.
+      this.#res.cork(() => {
+        this.#isBlocked = !this.#res.write(bytes);
+      });
+      this.#take(bytes.byteLength);
+      return;
+    }
+    this.#unsent = this.#unsent === undefined ? bytes : Buffer.concat([this.#unsent, bytes]);
+    if (!this.#isBlocked) this.#writeUnsent();
+  }
+
+  /** Writes what is left of a body with a known length, or gives the credit that was held back. */
+  #writeUnsent(): void {
+    const bytes = this.#unsent;
+    if (this.#length === undefined || bytes === undefined) {
+      this.#take(0);
+      return;
+    }
+    const before = this.#writtenBytes;
+    let isOver = false;
+    this.#res.cork(() => {
+      const [isTaken, isEnd] = this.#res.tryEnd(bytes, this.#length!);
+      isOver = isEnd;
+      this.#isBlocked = !isTaken;
+    });
+    if (isOver) {
+      this.#state.conclude();
+      return;
+    }
+    this.#writtenBytes = this.#isBlocked ? this.#res.getWriteOffset() : before + bytes.byteLength;
+    const taken = this.#writtenBytes - before;
+    this.#unsent = taken === bytes.byteLength ? undefined : bytes.subarray(taken);
+    this.#take(taken);
+  }
+
+  /** Notes bytes that the client's connection has taken, and lets the other worker send more. */
+  #take(bytes: number): void {
+    this.#owedBytes += bytes;
+    const isDue = this.#owedBytes >= CREDIT_BYTES || (bytes === 0 && this.#owedBytes > 0);
+    if (this.#isBlocked || !isDue) return;
+    this.#forwarded?.credit(this.#owedBytes);
+    this.#owedBytes = 0;
+  }
+
+  #hold(bytes: Uint8Array): void {
+    this.#heldBody.push(bytes);
+    this.#heldBytes += bytes.byteLength;
+    if (this.#heldBytes > MAX_HELD_BYTES && !this.#isBodyPaused) {
+      this.#isBodyPaused = true;
+      this.#res.pause();
+    }
+  }
+
+  #sendBody(): void {
+    const forwarded = this.#forwarded;
+    if (forwarded === undefined) return;
+    while (this.#heldBody.length > 0 && this.#bodyCredit > 0) {
+      const bytes = this.#heldBody.shift()!;
+      this.#heldBytes -= bytes.byteLength;
+      this.#bodyCredit -= bytes.byteLength;
+      forwarded.body(bytes);
+    }
+    if (this.#isBodyPaused && this.#heldBytes === 0) {
+      this.#isBodyPaused = false;
+      this.#res.resume();
+    }
+  }
+}
+
+/** The answer when nobody knows what became of a request. With an idempotency key, sending it again is safe. */
+function workerLost(): AppError {
+  const detail = 'The part of the server that was to answer has ended. Send the request again.';
+  return new AppError('unavailable', detail, { headers: { 'retry-after': '1' } });
+}

@@ -1,0 +1,41 @@
+/**
+ * What the exchange needs of a request and its response: those of uWebSockets.js are such, and so are those of requests that
+ * another worker has forwarded.
+ */
+import type { RecognizedString } from 'uWebSockets.js';
+
+/** A request, as long as its callback runs. */
+export interface WireRequest {
+  /** In lower case. */
+  getMethod(): string;
+  getUrl(): string;
+  getQuery(): string;
+  getQuery(name: string): string | undefined;
+  /** The empty string when it is missing. */
+  getHeader(lowerCaseName: string): string;
+  /** Of the path, not decoded. */
+  getParameter(index: number): string;
+  forEach(visit: (name: string, value: string) => void): void;
+}
+
+/** A response. The meaning of each member is that of `HttpResponse` of uWebSockets.js. */
+export interface WireResponse {
+  cork(write: () => void): unknown;
+  writeStatus(status: string): unknown;
+  writeHeader(name: string, value: string): unknown;
+  /** Returns false when the client has to be waited for; the bytes are taken all the same. */
+  write(chunk: RecognizedString): boolean;
+  /** Returns whether all bytes were taken, and whether the response is over. */
+  tryEnd(chunk: RecognizedString, totalBytes: number): [boolean, boolean];
+  getWriteOffset(): number;
+  end(body?: RecognizedString, closeConnection?: boolean): unknown;
+  endWithoutBody(): unknown;
+  /** Ends the connection at once. */
+  close(): unknown;
+  onWritable(handler: (offset: number) => boolean): unknown;
+  onAborted(handler: () => void): unknown;
+  onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): unknown;
+  pause(): unknown;
+  resume(): unknown;
+  getRemoteAddressAsText(): ArrayBuffer;
+}

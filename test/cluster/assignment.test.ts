@@ -1,0 +1,223 @@
+/** Where workspaces are at home while workers come and go, and who is told when. */
+import assert from 'node:assert/strict';
+import test, { type TestContext } from 'node:test';
+import type { ToWorker } from '#src/cluster/messages.ts';
+import { Assignment } from '#src/cluster/primary/assignment.ts';
+import { nextMove } from '#src/cluster/primary/balance.ts';
+import { Restarts } from '#src/cluster/primary/restarts.ts';
+import { WorkerWatch } from '#src/cluster/primary/watchdog.ts';
+import type { WorkerProcess } from '#src/cluster/primary/worker-process.ts';
+import { dealSlots, SLOTS, type SlotTable, withoutWorker } from '#src/cluster/slots.ts';
+
+const PORT = 8787;
+
+/** Workers without processes, and what the primary has told each of them. */
+function fleet(t: TestContext, size: number) {
+  const workers = new Map<number, WorkerProcess>();
+  const told = new Map<number, ToWorker[]>();
+  const assignment = new Assignment(workers);
+  t.after(() => assignment[Symbol.dispose]());
+  const add = (number: number): WorkerProcess => {
+    const messages: ToWorker[] = [];
+    told.set(number, messages);
+    const worker = { number, phase: 'opening', known: 0, since: 0, isRetiring: false } as WorkerProcess;
+    Object.assign(worker, { send: (message: ToWorker) => messages.push(message) });
+    workers.set(number, worker);
+    return worker;
+  };
+  for (let number = 1; number <= size; number++) add(number);
+  assignment.deal(PORT);
+  const opsOf = (number: number) => told.get(number)!.map(({ op }) => op);
+  const tableOf = (number: number) => told.get(number)!.findLast((message) => message.op === 'table')?.table;
+  const end = (number: number) => {
+    const worker = workers.get(number)!;
+    workers.delete(number);
+    assignment.ended(worker);
+  };
+  return { assignment, workers, add, opsOf, tableOf, told, end };
+}
+
+/** Brings the first workers up. */
+function begin({ assignment, workers }: ReturnType<typeof fleet>): void {
+  for (const worker of workers.values()) assignment.joined(worker, assignment.tableFor(worker).number);
+  for (const worker of workers.values()) assignment.listening(worker);
+}
+
+const slotsOf = (table: SlotTable | undefined, worker: number) =>
+  table!.owners.flatMap((owner, slot) => (owner === worker ? [slot] : []));
+
+test('the first workers serve once all of them can be asked', (t) => {
+  const { assignment, workers, opsOf } = fleet(t, 3);
+  const [one, two, three] = [...workers.values()];
+  assignment.joined(one!, assignment.tableFor(one!).number);
+  assignment.joined(two!, assignment.tableFor(two!).number);
+  assert.deepEqual([opsOf(1), opsOf(2)], [[], []]);
+  assignment.joined(three!, assignment.tableFor(three!).number);
+  assert.deepEqual([opsOf(1), opsOf(2), opsOf(3)], [['admit'], ['admit'], ['admit']]);
+});
+
+test('what a worker had goes to the others in equal parts when it has ended', (t) => {
+  const cluster = fleet(t, 3);
+  begin(cluster);
+  const before = cluster.assignment.tableFor(cluster.workers.get(1)!);
+  cluster.end(2);
+  const after = cluster.tableOf(1);
+  assert.deepEqual(after, cluster.tableOf(3));
+  assert.deepEqual(after!.workers, [1, 3]);
+  assert.equal(after!.number, before.number + 1);
+  assert.deepEqual([slotsOf(after, 1).length, slotsOf(after, 3).length], [SLOTS / 2, SLOTS / 2]);
+  for (const slot of slotsOf(before, 1)) assert.equal(after!.owners[slot], 1, 'no slot of the living moves');
+});
+
+test('a replacement serves once all others know it, and gets only what they give up', (t) => {
+  const cluster = fleet(t, 2);
+  begin(cluster);
+  cluster.end(2);
+  const heir = cluster.add(3);
+  const { assignment } = cluster;
+  assignment.joined(heir, assignment.tableFor(heir).number);
+  assert.equal(slotsOf(cluster.tableOf(1), 1).length, SLOTS);
+  assert.ok(!cluster.opsOf(3).includes('admit'));
+  assignment.knows(cluster.workers.get(1)!, cluster.tableOf(1)!.number);
+  assert.ok(cluster.opsOf(3).includes('admit'));
+  assignment.listening(heir);
+  const asked = cluster.told.get(1)!.at(-1);
+  assert.deepEqual(asked, { op: 'release', count: SLOTS / 2 });
+  assignment.released(cluster.workers.get(1)!, cluster.tableOf(1)!.number, [5, 7]);
+  assert.deepEqual(slotsOf(cluster.tableOf(3), 3), [5, 7]);
+});
+
+test('what was given up under an older table does not move', (t) => {
+  const cluster = fleet(t, 2);
+  begin(cluster);
+  cluster.end(2);
+  const heir = cluster.add(3);
+  const { assignment } = cluster;
+  assignment.joined(heir, assignment.tableFor(heir).number);
+  const number = cluster.tableOf(1)!.number;
+  assignment.knows(cluster.workers.get(1)!, number);
+  assignment.listening(heir);
+  assignment.released(cluster.workers.get(1)!, number - 1, [5, 7]);
+  assert.equal(slotsOf(cluster.tableOf(3), 1).length, SLOTS);
+});
+
+test('a worker that is replaced leaves all that it had to its replacement', (t) => {
+  const cluster = fleet(t, 2);
+  begin(cluster);
+  const { assignment, workers } = cluster;
+  const own = slotsOf(assignment.tableFor(workers.get(1)!), 1);
+  const heir = cluster.add(3);
+  assignment.joined(heir, assignment.tableFor(heir).number);
+  assignment.knows(workers.get(1)!, cluster.tableOf(1)!.number);
+  assignment.knows(workers.get(2)!, cluster.tableOf(2)!.number);
+  workers.get(1)!.isRetiring = true;
+  assignment.listening(heir);
+  workers.get(1)!.heir = heir;
+  cluster.end(1);
+  assert.deepEqual(slotsOf(cluster.tableOf(2), 3), own);
+  assert.deepEqual(cluster.tableOf(2)!.workers, [2, 3]);
+});
+
+test('when all workers have ended, the next one gets everything', (t) => {
+  const cluster = fleet(t, 2);
+  begin(cluster);
+  cluster.end(1);
+  cluster.end(2);
+  const next = cluster.add(3);
+  const table = cluster.assignment.tableFor(next);
+  assert.deepEqual([table.workers, slotsOf(table, 3).length], [[3], SLOTS]);
+  cluster.assignment.joined(next, table.number);
+  assert.deepEqual(cluster.opsOf(3), ['admit']);
+});
+
+test('slots move from the worker with most to the one with fewest until each has its share', () => {
+  const four = dealSlots([1, 2, 3, 4]);
+  assert.equal(nextMove(four, [1, 2, 3, 4], new Set()), undefined);
+  const three = withoutWorker(four, 4);
+  assert.deepEqual(nextMove(three, [1, 2, 3, 5], new Set()), { from: 1, to: 5, count: 22 });
+  assert.deepEqual(nextMove(three, [1, 2, 3, 5], new Set([1])), { from: 3, to: 5, count: 21 });
+  assert.equal(nextMove(three, [1, 2, 3, 5], new Set([1, 2, 3])), undefined);
+  assert.equal(nextMove(three, [1], new Set()), undefined);
+});
+
+test('a worker that ends is replaced at once, later with growing pauses, and at once again after it was sound', () => {
+  const restarts = new Restarts(() => 0);
+  const ended = (livedMs: number) => restarts.next({ livedMs, hasServed: true });
+  assert.deepEqual([1, 1, 1, 1, 1, 1].map(ended), [0, 250, 1000, 2500, 5000, 5000]);
+  assert.equal(ended(30_001), 0);
+});
+
+test('five starts that fail within a minute are the last, and others do not count', () => {
+  let now = 0;
+  const restarts = new Restarts(() => now);
+  const fail = () => restarts.next({ livedMs: 100, hasServed: false });
+  for (let times = 0; times < 4; times++) assert.notEqual(fail(), undefined);
+  now = 60_000;
+  for (let times = 0; times < 4; times++) assert.notEqual(fail(), undefined);
+  assert.equal(fail(), undefined);
+});
+
+/** Looks until the watch gives the worker up. Returns how many that took and why; undefined after `most`. */
+function lookUntil(
+  watch: WorkerWatch,
+  states: (n: number) => string,
+  ticks: (n: number) => number,
+  most: number,
+) {
+  for (let n = 1; n <= most; n++) {
+    const fault = watch.look({ letter: states(n), ticks: ticks(n) }, true);
+    if (fault !== undefined) return [n, fault];
+  }
+  return undefined;
+}
+
+test('a stopped worker is given up at the second look, and one that a terminal lets go on is not', () => {
+  const stopped = lookUntil(
+    new WorkerWatch(),
+    () => 'T',
+    () => 1,
+    10,
+  );
+  assert.deepEqual(stopped, [2, 'it was stopped by a signal']);
+  const watch = new WorkerWatch();
+  const goesOn = lookUntil(
+    watch,
+    (n) => (n % 2 === 0 ? 'T' : 'R'),
+    (n) => n,
+    20,
+  );
+  assert.equal(goesOn, undefined);
+});
+
+test('a worker that waits without a beat is given up after 700 ms, and one that works or waits for its disk after 10 s', () => {
+  const waits = lookUntil(
+    new WorkerWatch(),
+    () => 'S',
+    () => 1,
+    200,
+  );
+  assert.deepEqual(waits, [8, 'it does nothing']); // the first look knows no processor time to compare with
+  for (const [letter, ticks] of [
+    ['R', (n: number) => n],
+    ['R', () => 1],
+    ['D', () => 1],
+    ['S', (n: number) => n],
+  ] as const) {
+    const gone = lookUntil(new WorkerWatch(), () => letter, ticks, 200);
+    assert.deepEqual(gone, [100, 'it did not respond for too long']);
+  }
+});
+
+test('a worker that beats is not given up, however long it waits', () => {
+  const watch = new WorkerWatch();
+  for (let n = 0; n < 500; n++) {
+    if (n % 5 === 0) watch.beat();
+    assert.equal(watch.look({ letter: 'S', ticks: 1 }, true), undefined);
+  }
+});
+
+test('a worker has a minute to begin', () => {
+  const watch = new WorkerWatch();
+  for (let n = 1; n < 600; n++) assert.equal(watch.look({ letter: 'S', ticks: 1 }, false), undefined);
+  assert.equal(watch.look({ letter: 'S', ticks: 1 }, false), 'it did not start in time');
+});

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { UserId, WorkspaceId } from '#src/core/ids.ts';
+import { IdempotencyStore } from '#src/http/idempotency/idempotency-store.ts';
+import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
+import { idempotencyExpiries, idempotencyRecords } from '#storage/idempotency.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { Removals } from '#storage/removals.ts';
+import { eventually } from '#test/support/processes.ts';
+import { rememberingLog, temporaryDirectory, temporaryStore } from '#test/support/temporary-store.ts';
+import { testCluster } from '#test/support/test-cluster.ts';
+
+/** Workspaces whose ids end in `b` are at home in worker 1, and all else in worker 0. */
+const homeOf = (workspaceId: string) => (workspaceId.endsWith('b') ? 1 : 0);
+
+test('each worker removes what was deleted in its own workspaces, and later those of a worker that has died', async (t) => {
+  const { store } = await temporaryStore(t);
+  const [first, second] = testCluster(2, homeOf);
+  const removed: string[] = [];
+  const [own, other] = [first!, second!].map((worker) => {
+    const removals = new Removals(store, assert.ifError, (workspaceId) => worker.owns(workspaceId));
+    t.after(() => removals[Symbol.dispose]());
+    removals.define('thing', (workspaceId, id) => {
+      removed.push(`${worker.worker} ${workspaceId} ${id}`);
+      return true;
+    });
+    worker.onSlotsTaken(() => removals.resume());
+    return removals;
+  });
+  store.write((tx) => {
+    for (const workspaceId of ['1b', '2a', '3b', '4a'])
+      for (const id of ['x', 'y']) own!.add(tx, 'thing', workspaceId, id);
+  });
+  await eventually('the first worker has done its part', () => removed.length === 4);
+  await eventually('none of its own is left', () => !own!.isPending('thing', '4a', 'y'));
+  assert.deepEqual(removed, ['0 2a x', '0 2a y', '0 4a x', '0 4a y']);
+  assert.equal(own!.isPending('thing', '1b', 'x'), true, 'what another worker has to remove is still there');
+  first!.takeAll();
+  await eventually('the rest is removed', () => removed.length === 8);
+  assert.deepEqual(removed.slice(4), ['0 1b x', '0 1b y', '0 3b x', '0 3b y']);
+  await eventually('nothing is left', () => !other!.isPending('thing', '3b', 'y'));
+});
+
+test('a sweep of idempotency records passes over those of other workers, however many there are', async (t) => {
+  const { store } = await temporaryStore(t);
+  const clock = { ms: 1_000_000 };
+  const [first, second] = testCluster(2, homeOf);
+  const stores = [first!, second!].map((worker) => {
+    const records = new IdempotencyStore(
+      store,
+      () => clock.ms,
+      (workspaceId) => worker.owns(workspaceId),
+    );
+    t.after(() => records[Symbol.dispose]());
+    return records;
+  });
+  const answer = (place: number, workspaceId: string, key: string) => {
+    const begun = stores[place]!.begin({
+      workspaceId: workspaceId as WorkspaceId,
+      userId: 'ann' as UserId,
+      method: 'POST',
+      path: '/x',
+      key,
+      bodyHash: new Uint8Array(32),
+      credential: undefined,
+    });
+    assert.equal(begun.kind, 'proceed');
+    if (begun.kind === 'proceed')
+      begun.complete({ status: 200, headers: {}, contentType: '', bytes: new Uint8Array() });
+  };
+  for (let n = 0; n < 450; n++) answer(1, 'ws_b', `k${n}`);
+  clock.ms++;
+  for (let n = 0; n < 3; n++) answer(0, 'ws_a', `k${n}`);
+  await store.durable();
+  const left = (workspaceId: string) => [...store.listKeys(idempotencyRecords, workspaceId, [], 1000)].length;
+  clock.ms += 25 * 3_600_000;
+  await stores[0]!.sweep();
+  await store.durable();
+  assert.deepEqual([left('ws_a'), left('ws_b')], [0, 450]);
+  await stores[1]!.sweep();
+  await store.durable();
+  assert.deepEqual([left('ws_a'), left('ws_b')], [0, 0]);
+  assert.equal([...store.listKeys(idempotencyExpiries, SYSTEM, [], 10)].length, 0);
+});
+
+test('backups are made by the worker that is responsible, and by the next one when that has changed', async (t) => {
+  const { store, path } = await temporaryStore(t);
+  const directory = join(temporaryDirectory(t), 'backups');
+  const [first, second] = testCluster(2, () => 1);
+  const made: number[] = [];
+  const schedules = [first!, second!].map((worker) => {
+    const schedule = new BackupSchedule({
+      directory,
+      everyMs: 3_600_000,
+      keep: 2,
+      dataDir: path,
+      copyStore: async (to, compact) => {
+        made.push(worker.worker);
+        await store.copyTo(to, compact);
+      },
+      isResponsible: () => worker.owns(SYSTEM),
+      log: rememberingLog().log,
+    });
+    t.after(() => schedule[Symbol.asyncDispose]());
+    return schedule;
+  });
+  await Promise.all(schedules.map((schedule) => schedule.look()));
+  assert.deepEqual(made, [1]);
+  rmSync(directory, { recursive: true }); // so that another one is due
+  first!.takeAll();
+  await Promise.all(schedules.map((schedule) => schedule.look()));
+  assert.deepEqual(made, [1, 0]);
+});

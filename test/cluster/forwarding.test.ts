@@ -1,0 +1,315 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import http from 'node:http';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import test from 'node:test';
+import Type from 'typebox';
+import { FRAME, FrameSocket } from '#src/cluster/peers/frame-socket.ts';
+import { AppError } from '#src/core/errors.ts';
+import { json, noContent, ok, raw, stream } from '#src/http/reply/reply.ts';
+import { defineRoute, type Route } from '#src/http/route.ts';
+import type { Server } from '#src/http/server.ts';
+import { deferred, send } from '../http/test-server.ts';
+import { startTwoWorkers } from './two-workers.ts';
+
+const docs = { summary: 's', tags: ['Things'], responses: { 200: { description: 'd' } } } as const;
+const use = { action: 'thing.use' } as const;
+const LARGE = Buffer.alloc(3 * 1024 * 1024, 'large');
+
+interface Seen {
+  readonly subscribers: ((bytes: Uint8Array) => boolean)[];
+  /** How often a stream that refused bytes has asked for more. */
+  writable: number;
+  closed: number;
+  aborted: number;
+}
+
+function routesOf(worker: number, seen: Seen, gate: Promise<void>): readonly Route[] {
+  return [
+    defineRoute({
+      ...docs,
+      method: 'GET',
+      path: '/things/:thingId',
+      operationId: 'getThing',
+      access: use,
+      headers: { 'if-none-match': 'd' },
+      query: Type.Object({ limit: Type.Integer({ default: 1 }) }),
+      handle: ({ params, query, headers, requestId, remoteAddress, principal }) =>
+        json(
+          200,
+          { worker, ...params, ...query, ...headers, requestId, remoteAddress, in: principal.workspaceId },
+          { etag: '"1"' },
+        ),
+      audited: true,
+    }),
+    defineRoute({
+      ...docs,
+      method: 'GET',
+      path: '/anywhere',
+      operationId: 'getAnywhere',
+      access: use,
+      readsStoreOnly: true,
+      handle: () => ok({ worker }),
+    }),
+    defineRoute({
+      ...docs,
+      method: 'POST',
+      path: '/things',
+      operationId: 'createThing',
+      access: use,
+      body: Type.Object({ name: Type.String() }),
+      handle: ({ body }) => json(201, { worker, ...body }, { location: '/things/1' }),
+    }),
+    defineRoute({
+      ...docs,
+      method: 'DELETE',
+      path: '/things/:thingId',
+      operationId: 'deleteThing',
+      access: use,
+      handle: () => noContent(),
+    }),
+    defineRoute({
+      ...docs,
+      method: 'GET',
+      path: '/large',
+      operationId: 'getLarge',
+      access: use,
+      handle: () => raw('application/octet-stream', LARGE),
+    }),
+    defineRoute({
+      ...docs,
+      method: 'PUT',
+      path: '/bytes',
+      operationId: 'putBytes',
+      access: use,
+      takesBytes: true,
+      bodyLimitBytes: 4 * 1024 * 1024,
+      async handle({ content }) {
+        await gate;
+        let bytes = 0;
+        for await (const piece of content) bytes += piece.byteLength;
+        return ok({ worker, bytes });
+      },
+    }),
+    defineRoute({
+      ...docs,
+      method: 'GET',
+      path: '/slow',
+      operationId: 'getSlow',
+      access: use,
+      async handle({ signal }) {
+        await new Promise<void>((resolve) => {
+          signal.addEventListener('abort', () => resolve());
+        });
+        seen.aborted++;
+        throw new AppError('unavailable', 'late');
+      },
+    }),
+    defineRoute({
+      ...docs,
+      method: 'GET',
+      path: '/events',
+      operationId: 'getEvents',
+      access: use,
+      responses: { 200: { description: 'd', contentType: 'text/event-stream' } },
+      handle: () =>
+        stream((sink) => {
+          seen.subscribers.push((bytes) => sink.write(bytes));
+          return {
+            writable: () => void seen.writable++,
+            close: () => void seen.closed++,
+            probe: () => Buffer.from(':'),
+          };
+        }),
+    }),
+  ];
+}
+
+async function start(t: Parameters<typeof startTwoWorkers>[0]) {
+  const gate = deferred();
+  const seen: Seen[] = [0, 1].map(() => ({ subscribers: [], writable: 0, closed: 0, aborted: 0 }));
+  const cluster = await startTwoWorkers(t, (worker) => routesOf(worker, seen[worker]!, gate.promise));
+  const headers = { authorization: 'Bearer good', 'service-workspace-id': cluster.workspaceIn(1) };
+  return { ...cluster, first: cluster.servers[0], headers, home: seen[1]!, gate };
+}
+
+test('a request is carried out in the worker in which its workspace is at home, as it was sent', async (t) => {
+  const { first, headers } = await start(t);
+  const sent = { ...headers, 'if-none-match': '"0"', 'x-request-id': 'mine' };
+  const answer = await send(first, '/things/a%2Eb?limit=7', { headers: sent });
+  assert.deepEqual(answer.json, {
+    worker: 1,
+    thingId: 'a.b',
+    limit: 7,
+    'if-none-match': '"0"',
+    requestId: 'mine',
+    remoteAddress: '127.0.0.1',
+    in: headers['service-workspace-id'],
+  });
+  assert.equal(answer.headers.etag, '"1"');
+  assert.equal(answer.headers['x-request-id'], 'mine');
+  assert.equal(answer.headers['cache-control'], 'no-store');
+});
+
+test('what only reads the store is answered where it arrives', async (t) => {
+  const { first, headers } = await start(t);
+  assert.deepEqual((await send(first, '/anywhere', { headers })).json, { worker: 0 });
+});
+
+test('a body is forwarded once it was checked, and its answer has status and headers', async (t) => {
+  const { first, headers } = await start(t);
+  const jsonHeaders = { ...headers, 'content-type': 'application/json' };
+  const made = await send(first, '/things', { method: 'POST', headers: jsonHeaders, body: '{"name":"x"}' });
+  assert.deepEqual(
+    [made.status, made.json, made.headers.location],
+    [201, { worker: 1, name: 'x' }, '/things/1'],
+  );
+  const refused = await send(first, '/things', { method: 'POST', headers: jsonHeaders, body: '{}' });
+  assert.deepEqual([refused.status, refused.code], [400, 'invalid_request']);
+  const gone = await send(first, '/things/1', { method: 'DELETE', headers });
+  assert.deepEqual([gone.status, gone.text], [204, '']);
+  const head = await send(first, '/things/1', { method: 'HEAD', headers });
+  assert.deepEqual([head.status, head.text], [200, '']);
+  assert.ok(Number(head.headers['content-length']) > 0);
+});
+
+test('a large answer arrives whole, also at a client that reads late', async (t) => {
+  const { first, headers } = await start(t);
+  const request = http.get({ host: first.host, port: first.port, path: '/large', headers, agent: false });
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  response.pause();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const pieces: Buffer[] = [];
+  for await (const piece of response) pieces.push(piece as Buffer);
+  assert.equal(response.headers['content-length'], String(LARGE.byteLength));
+  assert.ok(Buffer.concat(pieces).equals(LARGE));
+});
+
+test('a body of bytes is passed on as it is read, and the client waits for the reader', async (t) => {
+  const { first, headers, gate } = await start(t);
+  const answer = send(first, '/bytes', { method: 'PUT', headers, body: LARGE });
+  gate.resolve();
+  assert.deepEqual((await answer).json, { worker: 1, bytes: LARGE.byteLength });
+  const tooLarge = Buffer.alloc(5 * 1024 * 1024);
+  const refused = await send(first, '/bytes', { method: 'PUT', headers, body: tooLarge });
+  assert.equal(refused.status, 413);
+});
+
+test('an event stream of another worker arrives event by event, and ends there when the client leaves', async (t) => {
+  const { first, headers, home } = await start(t);
+  const { request, response } = await openEvents(first, headers);
+  assert.equal(response.headers['content-type'], 'text/event-stream');
+  await until(() => home.subscribers.length === 1);
+  home.subscribers[0]!(Buffer.from('data: one\n\n'));
+  await until(() => response.text.endsWith('data: one\n\n'));
+  request.destroy();
+  await until(() => home.closed === 1);
+});
+
+test('a stream whose reader stops is refused more bytes than the window', async (t) => {
+  const { first, headers, home } = await start(t);
+  const { response } = await openEvents(first, headers);
+  response.stop();
+  await until(() => home.subscribers.length === 1);
+  const piece = Buffer.alloc(64 * 1024, 'x');
+  const most = 64 * 1024 * 1024;
+  let written = 0;
+  // The system takes some megabytes into its buffers; then nothing more.
+  for (let isStopped = false; !isStopped && written < most; written += piece.byteLength) {
+    const asked = home.writable;
+    if (!home.subscribers[0]!(piece)) isStopped = !(await becomes(() => home.writable > asked, 500));
+  }
+  assert.ok(written < most);
+  response.goOn();
+  await until(() => home.writable > 0);
+});
+
+test('the handler hears at once that the client has left', async (t) => {
+  const { first, headers, home } = await start(t);
+  const request = http.get({ host: first.host, port: first.port, path: '/slow', headers, agent: false });
+  request.on('error', () => {});
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  request.destroy();
+  await until(() => home.aborted === 1);
+});
+
+test('a request for a workspace that has moved finds its new home, or is carried out where it is', async (t) => {
+  const { first, headers, giveAllTo } = await start(t);
+  giveAllTo(0, [1]); // the first worker does not know yet that everything is its own
+  const answer = send(first, '/things/1', { headers });
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  giveAllTo(0);
+  assert.equal(((await answer).json as { worker: number }).worker, 0);
+});
+
+test('a request that was lost with its worker is answered 503 with retry-after', async (t) => {
+  const { first, headers, peers } = await start(t);
+  const answer = send(first, '/slow', { headers });
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  peers[1][Symbol.dispose]();
+  const { status, code, headers: answered } = await answer;
+  assert.deepEqual([status, code, answered['retry-after']], [503, 'unavailable', '1']);
+});
+
+test('workers answer what others ask, and nobody else', async (t) => {
+  const { peers, folder } = await start(t);
+  peers[1].onAsked('log', () => 'lines');
+  assert.deepEqual(await peers[0].askOthers('log', {}), ['lines']);
+  const socket = connect(join(folder, 'peer-1.sock'));
+  let heard = 0;
+  const closed = once(socket, 'close');
+  const frames = new FrameSocket(socket, { frame: () => heard++, closed: () => {} });
+  frames.send(FRAME.hello, 0, Buffer.alloc(32, 'guess'));
+  frames.send(FRAME.ask, 1, Buffer.from('{"topic":"log"}'));
+  await closed;
+  assert.equal(heard, 0);
+});
+
+interface OpenEvents {
+  readonly request: http.ClientRequest;
+  readonly response: {
+    readonly headers: http.IncomingHttpHeaders;
+    readonly text: string;
+    stop(): void;
+    goOn(): void;
+  };
+}
+
+async function openEvents(server: Server, headers: Record<string, string>): Promise<OpenEvents> {
+  const request = http.get({ host: server.host, port: server.port, path: '/events', headers, agent: false });
+  request.on('error', () => {});
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  let text = '';
+  response.on('data', (piece: Buffer) => {
+    text += piece.toString();
+  });
+  response.on('error', () => {});
+  return {
+    request,
+    response: {
+      headers: response.headers,
+      get text() {
+        return text;
+      },
+      stop: () => void response.pause(),
+      goOn: () => void response.resume(),
+    },
+  };
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  for (const deadline = Date.now() + 10_000; !isTrue(); ) {
+    assert.ok(Date.now() < deadline, 'it never came true');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** Returns whether it comes true within the time. */
+async function becomes(isTrue: () => boolean, withinMs: number): Promise<boolean> {
+  for (const deadline = Date.now() + withinMs; !isTrue(); ) {
+    if (Date.now() > deadline) return false;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return true;
+}

@@ -1,0 +1,63 @@
+/** Two workers of one server, as far as identity goes, each with a store of its own on the same files. */
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { type IdentityPlane, openIdentity } from '#src/auth/open-identity.ts';
+import type { Principal } from '#src/core/principal.ts';
+import { Secret } from '#src/core/secret.ts';
+import { openSharedStore } from '#storage/open-store.ts';
+import type { Store } from '#storage/store.ts';
+import { temporaryStore } from '#test/support/temporary-store.ts';
+import { type TestWorker, testCluster } from '#test/support/test-cluster.ts';
+
+export const TOKEN = 'bootstrap-token-of-the-tests';
+
+export interface Worker {
+  readonly store: Store;
+  readonly cluster: TestWorker;
+  readonly identity: IdentityPlane;
+  readonly enter: (token: string, workspaceId?: string) => Principal;
+  /** How often this worker has looked whether somebody has lost a right. */
+  readonly checks: () => number;
+}
+
+/** Opens the workers; the owner of the workspace `home` has the token `TOKEN`. */
+export async function openWorkers(
+  t: TestContext,
+  homeOf: (workspaceId: string) => number,
+): Promise<[Worker, Worker]> {
+  const { store, path } = await temporaryStore(t);
+  const alone = { bootstrapToken: new Secret(TOKEN), bootstrapWorkspace: 'home', dataDir: path };
+  const workers = testCluster(2, homeOf);
+  // As the primary does before its workers start.
+  await openIdentity({ ...alone, store, cluster: { ...workers[0]!, size: 1 } });
+  const planes = workers.map(async (cluster): Promise<Worker> => {
+    const own = await openSharedStore(path, assert.fail, async () => undefined);
+    t.after(() => own[Symbol.asyncDispose]());
+    const identity = await openIdentity({ ...alone, store: own, cluster });
+    let checks = 0;
+    const watch = identity.onRevocation(() => {
+      checks++;
+    });
+    t.after(() => watch[Symbol.dispose]());
+    return {
+      store: own,
+      cluster,
+      identity,
+      enter: (token, workspaceId = 'home') =>
+        identity.authenticator.authenticate(`Bearer ${token}`, workspaceId),
+      checks: () => checks,
+    };
+  });
+  const [first, second] = await Promise.all(planes);
+  return [first!, second!];
+}
+
+/** Returns the code of the error that `action` throws; undefined when it throws none. */
+export function refusalOf(action: () => unknown): string | undefined {
+  try {
+    action();
+    return undefined;
+  } catch (error) {
+    return (error as { code?: string }).code;
+  }
+}

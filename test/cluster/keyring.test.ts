@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { Cluster } from '#src/cluster/cluster.ts';
+import { readKeyring } from '#src/datasource/keys/keyring.ts';
+import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
+import { listSealedBy, putSealed, readSealed } from '#src/datasource/keys/sealed-connections.ts';
+import { keyChecks } from '#storage/datasources.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { openSharedStore } from '#storage/open-store.ts';
+import type { Store } from '#storage/store.ts';
+import { sealedText } from '#test/support/sealed.ts';
+import { temporaryDirectory, temporaryStore } from '#test/support/temporary-store.ts';
+import { testCluster } from '#test/support/test-cluster.ts';
+
+const place = (workspaceId: string, n: number) => ({ workspaceId, slug: `s${n}`, revision: 1 });
+
+/** Two workers with one keyring; workspaces whose ids end in `b` are at home in the second. */
+async function open(t: TestContext, second: (worker: Cluster) => Cluster = (worker) => worker) {
+  const { store, path } = await temporaryStore(t);
+  const file = join(temporaryDirectory(t), 'keyring.json');
+  await KeyringStore.open(store, file); // as the primary does before its workers start
+  const workers = testCluster(2, (workspaceId) => (workspaceId.endsWith('b') ? 1 : 0));
+  const openWorker = async (cluster: Cluster) => {
+    const own = await openSharedStore(path, assert.fail, async () => undefined);
+    t.after(() => own[Symbol.asyncDispose]());
+    return { store: own, keys: await KeyringStore.open(own, file, cluster) };
+  };
+  return { file, a: await openWorker(workers[0]!), b: await openWorker(second(workers[1]!)), workers };
+}
+
+interface Keeper {
+  readonly store: Store;
+  readonly keys: KeyringStore;
+}
+
+async function seal({ store, keys }: Keeper, workspaceId: string, count: number): Promise<void> {
+  store.write((tx) => {
+    for (let n = 0; n < count; n++) putSealed(tx, keys.ring, place(workspaceId, n), sealedText(n));
+  });
+  await store.durable();
+}
+
+test('a rotation in one worker has every worker seal what is in its own workspaces, and all can be opened', async (t) => {
+  const { a, b } = await open(t);
+  await seal(a, 'ws_a', 3);
+  await seal(b, 'ws_1b', 120);
+  await seal(a, 'ws_2a', 2);
+  await seal(b, 'ws_3b', 2);
+  const before = a.keys.ring.active;
+  const writesOfOther = new Set<string>();
+  a.store.beforeCommit(() => {
+    for (const { writes } of [a.store.openTurn()])
+      for (const { key } of writes.values())
+        if (String(key[0]).endsWith('b')) writesOfOther.add(String(key[0]));
+  });
+  const active = await a.keys.add();
+  assert.equal(b.keys.ring.active, active, 'a new key is known once the answer may go');
+  await a.keys.rotate();
+  for (const keeper of [a, b]) {
+    keeper.store.refresh();
+    assert.deepEqual(listSealedBy(keeper.store, before, 10), []);
+    for (const [workspaceId, count] of [
+      ['ws_a', 3],
+      ['ws_1b', 120],
+    ] as const)
+      for (let n = 0; n < count; n++)
+        assert.deepEqual(readSealed(keeper.store, keeper.keys, place(workspaceId, n)), sealedText(n));
+  }
+  assert.deepEqual([...writesOfOther], [], 'nobody writes what is at home elsewhere');
+  assert.deepEqual([...a.store.listKeys(keyChecks, SYSTEM, [], 10)], [[active]]);
+});
+
+test('a key that seals something in any workspace cannot be deleted, and one that is deleted is gone in every worker', async (t) => {
+  const { file, a, b } = await open(t);
+  await seal(b, 'ws_b', 1);
+  const before = a.keys.ring.active;
+  await a.keys.add();
+  await assert.rejects(a.keys.delete(before), { code: 'key_in_use' });
+  assert.equal(a.keys.states().find(({ id }) => id === before)?.sealed, 1);
+  await a.keys.rotate();
+  await a.keys.delete(before);
+  for (const keys of [a.keys.ring, b.keys.ring, readKeyring(file)]) assert.ok(!keys.keys.has(before));
+});
+
+test('a connection whose key a worker has not heard of is opened all the same', async (t) => {
+  const deaf = (worker: Cluster): Cluster => ({ ...worker, onAsked: () => undefined });
+  const { a, b } = await open(t, deaf);
+  await a.keys.add();
+  await seal(a, 'ws_a', 1);
+  assert.notEqual(b.keys.ring.active, a.keys.ring.active);
+  b.store.refresh();
+  assert.deepEqual(readSealed(b.store, b.keys, place('ws_a', 0)), sealedText(0));
+});
+
+test('what nobody has sealed again is not forgotten: the rotation is refused, and can be repeated', async (t) => {
+  const { a, b, workers } = await open(t, (worker) => ({
+    ...worker,
+    onAsked: (topic, answer) => worker.onAsked(topic, topic === 'seal-again' ? () => false : answer),
+  }));
+  await seal(b, 'ws_b', 1);
+  const before = a.keys.ring.active;
+  await a.keys.add();
+  await assert.rejects(a.keys.rotate(), { code: 'unavailable' });
+  assert.ok(a.store.get(keyChecks, SYSTEM, before) !== undefined);
+  workers[0]!.takeAll();
+  await a.keys.rotate();
+  assert.deepEqual(listSealedBy(a.store, before, 10), []);
+});

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mergeLines, type OwnObservation, observeCluster } from '#src/app/cluster-observation.ts';
+import type { ServerState } from '#src/wire/server.ts';
+import { testCluster } from '#test/support/test-cluster.ts';
+
+/** The state of a worker whose figures are all multiples of its number. */
+function stateOf(worker: number): ServerState {
+  return {
+    sampledAt: '2026-01-31T12:00:00.000Z',
+    startedAt: `2026-01-31T11:00:0${9 - worker}.000Z`,
+    versions: { troupe: '0.1.0', node: 'v20', marimo: '1' },
+    process: {
+      pid: 100 + worker,
+      cpuSeconds: worker,
+      memoryBytes: worker * 10,
+      heapBytes: worker * 5,
+      eventLoop: { busySeconds: worker, delayP99Ms: worker === 1 ? null : worker, delayMaxMs: worker },
+    },
+    kernelHost: { state: 'up', confinement: 'full' },
+    kernels: [
+      { workspaceId: `ws_${worker}`, sessionId: `nb_${worker}`, pid: worker, cpuSeconds: 1, memoryBytes: 1 },
+    ],
+    actors: [
+      { kind: 'run', state: 'running.active', count: worker },
+      ...(worker === 2 ? [{ kind: 'environment', state: 'open', count: 1 }] : []),
+    ],
+    requests: worker,
+    streams: worker * 2,
+    store: { usedBytes: 4096, reusableBytes: 0, isFull: worker === 2, commitMs: null },
+    limits: {
+      sessions: null,
+      sessionsPerWorkspace: null,
+      runsPerWorkspace: null,
+      streamsPerWorkspace: null,
+      connections: 10,
+      kernelMemoryBytes: null,
+      idleTimeoutS: null,
+    },
+  };
+}
+
+function observationOf(worker: number): OwnObservation {
+  return {
+    metrics: async () => `# TYPE number gauge\n# HELP number Number.\nnumber ${worker}\n# EOF\n`,
+    state: async () => stateOf(worker),
+    watched: async () => stateOf(worker),
+    log: () => [`{"time":"2026-01-01T00:00:0${worker}.000Z","worker":${worker}}`],
+  };
+}
+
+test('whichever worker is asked, the state, the metrics and the log are those of the whole server', async () => {
+  const workers = testCluster(3, () => 0);
+  const observed = workers.map((worker) => observeCluster(observationOf(worker.worker), worker));
+  for (const { state, metrics, log } of observed) {
+    const whole = await state();
+    assert.equal(whole.process.cpuSeconds, 3);
+    assert.deepEqual(whole.process.eventLoop, { busySeconds: 3, delayP99Ms: 2, delayMaxMs: 2 });
+    assert.equal(whole.startedAt, '2026-01-31T11:00:07.000Z');
+    assert.deepEqual([whole.requests, whole.streams, whole.kernels.length], [3, 6, 3]);
+    assert.deepEqual(whole.actors, [
+      { kind: 'environment', state: 'open', count: 1 },
+      { kind: 'run', state: 'running.active', count: 3 },
+    ]);
+    assert.equal(whole.store.isFull, true);
+    assert.deepEqual(
+      whole.workers?.map(({ worker, pid, kernels }) => [worker, pid, kernels]),
+      [0, 1, 2].map((worker) => [worker, 100 + worker, 1]),
+    );
+    assert.equal(whole.silentWorkers, 0);
+    assert.match(
+      await metrics(),
+      /HELP number Number\.\nnumber\{worker="0"\} 0\nnumber\{worker="1"\} 1\nnumber\{worker="2"\} 2\n/,
+    );
+    const { items } = await log();
+    assert.deepEqual(
+      items.map((line) => (JSON.parse(line) as { worker: number }).worker),
+      [0, 1, 2],
+    );
+  }
+});
+
+test('a worker that does not answer is missed, and that is said', async () => {
+  const [worker] = testCluster(3, () => 0);
+  const { state, metrics, log } = observeCluster(observationOf(1), { ...worker!, askOthers: async () => [] });
+  assert.equal((await state()).silentWorkers, 2);
+  assert.equal((await log()).silentWorkers, 2);
+  assert.match(await metrics(), /troupe_workers\{state="silent"\} 2\n/);
+});
+
+test('lines of several logs are in the order of their times, and lines without one stay behind theirs', () => {
+  const at = (second: number, text: string) => `{"time":"2026-01-01T00:00:0${second}.000Z","msg":"${text}"}`;
+  const merged = mergeLines([
+    [at(1, 'a'), 'no time', at(4, 'd')],
+    [at(2, 'b'), at(3, 'c')],
+  ]);
+  assert.deepEqual(merged, [at(1, 'a'), 'no time', at(2, 'b'), at(3, 'c'), at(4, 'd')]);
+  const many = Array.from({ length: 400 }, (_, n) => at(5, String(n)));
+  assert.equal(mergeLines([many, many]).length, 500);
+});

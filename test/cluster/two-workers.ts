@@ -1,0 +1,93 @@
+/** Two HTTP servers with routes of their own, in this process, that forward requests to each other as workers do. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { Peers } from '#src/cluster/peers/peers.ts';
+import { dealSlots, type SlotTable, slotOf, withSlots } from '#src/cluster/slots.ts';
+import { AppError } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Auth } from '#src/core/principal.ts';
+import type { Forwarding } from '#src/http/edge/http-context.ts';
+import type { Route } from '#src/http/route.ts';
+import { createServer, type Server } from '#src/http/server.ts';
+import { auth, principal } from '../http/test-server.ts';
+
+/** Everybody is in every workspace. */
+const everywhere: Auth = {
+  ...auth,
+  authenticate(authorization, workspaceId) {
+    if (authorization !== 'Bearer good') throw new AppError('unauthenticated', 'Send a valid token.');
+    return { ...principal, workspaceId: workspaceId as WorkspaceId };
+  },
+};
+
+export interface TwoWorkers {
+  readonly servers: readonly [Server, Server];
+  readonly peers: readonly [Peers, Peers];
+  /** Where their sockets are. */
+  readonly folder: string;
+  /** Returns a workspace that is at home in the first or the second one. */
+  workspaceIn(worker: 0 | 1): string;
+  /** Gives all slots to a worker. Only those that are named know it. */
+  giveAllTo(worker: 0 | 1, known?: readonly (0 | 1)[]): void;
+}
+
+/** `routesOf` returns the routes of each worker. Both are closed when the test ends. */
+export async function startTwoWorkers(
+  t: TestContext,
+  routesOf: (worker: number) => readonly Route[],
+): Promise<TwoWorkers> {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-peers-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  let table: SlotTable = dealSlots([0, 1]);
+  const start = async (worker: number) => {
+    const peers = new Peers({
+      worker,
+      size: 2,
+      secret: Buffer.alloc(32, 'secret'),
+      table,
+      socketPath: (number) => join(folder, `peer-${number}.sock`),
+    });
+    const elsewhere = (slot: number) => (peers.ownsSlot(slot) ? undefined : slot);
+    const forwarding: Forwarding = {
+      refresh: () => {},
+      elsewhere: (workspaceId) => elsewhere(slotOf(workspaceId)),
+      elsewhereByTicket: () => undefined,
+      forward: (head, body, events) => peers.forward(head, body, events),
+      async join(handle) {
+        await peers.listen(handle);
+        return 0;
+      },
+    };
+    const server = await createServer({
+      routes: routesOf(worker),
+      auth: everywhere,
+      log: { error: (fields, message) => t.diagnostic(`${message} ${JSON.stringify(fields)}`) },
+      listen: { host: '127.0.0.1', port: 0 },
+      forwarding,
+    });
+    t.after(async () => {
+      await server.close(0);
+      peers[Symbol.dispose]();
+    });
+    return { server, peers };
+  };
+  const workers = [await start(0), await start(1)] as const;
+  return {
+    servers: [workers[0].server, workers[1].server],
+    peers: [workers[0].peers, workers[1].peers],
+    folder,
+    workspaceIn(worker) {
+      for (let n = 0; ; n++) if (table.owners[slotOf(`ws_${n}`)] === worker) return `ws_${n}`;
+    },
+    giveAllTo(worker, known = [0, 1]) {
+      table = withSlots(
+        table,
+        table.owners.map((_, slot) => slot),
+        worker,
+      );
+      for (const one of known) workers[one].peers.useTable(table);
+    },
+  };
+}

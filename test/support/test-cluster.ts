@@ -1,0 +1,40 @@
+import type { Cluster, Topic } from '#src/cluster/cluster.ts';
+
+/** A worker of a cluster that lies in one process: what it is asked and answers passes through JSON. */
+export interface TestWorker extends Cluster {
+  /** What others have asked it, in order. */
+  readonly asked: Topic[];
+  /** Gives the worker all workspaces, as when the others have died. */
+  takeAll(): void;
+}
+
+/** Returns `size` workers. `homeOf` returns the number of the worker in which a workspace is at home; `'*'` is the server. */
+export function testCluster(size: number, homeOf: (workspaceId: string) => number): TestWorker[] {
+  const answers: Map<Topic, (payload: unknown) => unknown>[] = Array.from({ length: size }, () => new Map());
+  let homeNow = homeOf;
+  const copy = (value: unknown) => JSON.parse(JSON.stringify({ value })).value as unknown;
+  const workers = Array.from({ length: size }, (_, worker): TestWorker => {
+    const listeners: (() => void)[] = [];
+    return {
+      worker,
+      size,
+      asked: [],
+      owns: (workspaceId) => homeNow(workspaceId) === worker,
+      onSlotsTaken: (listener) => void listeners.push(listener),
+      onAsked: (topic, answer) => void answers[worker]!.set(topic, answer),
+      async askOthers(topic, payload) {
+        const all = workers.map(async (other) => {
+          if (other.worker === worker) return undefined;
+          other.asked.push(topic);
+          return copy(await answers[other.worker]!.get(topic)?.(copy(payload)));
+        });
+        return (await Promise.all(all)).filter((answer) => answer !== undefined);
+      },
+      takeAll() {
+        homeNow = () => worker;
+        for (const listener of listeners) listener();
+      },
+    };
+  });
+  return workers;
+}
