@@ -2,8 +2,10 @@
 import { Removals } from '#storage/removals.ts';
 import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
+import { type ClusterMember, joinCluster } from './app/join-cluster.ts';
 import { mountRoutes } from './app/mount-routes.ts';
 import { openFiles } from './app/open-files.ts';
+import { openHttp10Port } from './app/open-http10.ts';
 import { openLocalModel } from './app/open-local-model.ts';
 import { NOTEBOOK, type NotebookPlane, openNotebooks } from './app/open-notebooks.ts';
 import { openOperations } from './app/open-operations.ts';
@@ -13,10 +15,12 @@ import { openStreams } from './app/open-streams.ts';
 import { openTracer } from './app/open-tracer.ts';
 import { Retention } from './app/retention.ts';
 import { StoredUsageCounter } from './app/stored-usage.ts';
+import { auditAtHome } from './audit/audit-at-home.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
 import type { Bootstrapped } from './auth/bootstrap.ts';
 import { openIdentity } from './auth/open-identity.ts';
+import { ALONE, type Cluster } from './cluster/cluster.ts';
 import type { Config } from './config.ts';
 import { AsyncDisposableStack } from './core/async-disposable-stack.ts';
 import type { Failure } from './core/errors.ts';
@@ -25,7 +29,6 @@ import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
 import { SecretStore } from './datasource/keys/secret-store.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
 import { ConnectionLimit } from './http/edge/connection-limit.ts';
-import { openHttp10Relay } from './http/edge/http10-relay.ts';
 import { RequestLog } from './http/edge/request-log.ts';
 import { IdempotencyStore } from './http/idempotency/idempotency-store.ts';
 import { createServer, type Server } from './http/server.ts';
@@ -42,6 +45,8 @@ export interface AppOptions {
   readonly prerequisites: Prerequisites;
   /** Called when a commit failed: memory is ahead of the disk, and the process has to end. */
   readonly onFatal: (error: Error) => void;
+  /** What this worker has in common with others; absent in a server of one process. */
+  readonly member?: ClusterMember | undefined;
 }
 
 export interface App extends AsyncDisposable {
@@ -89,16 +94,18 @@ export async function createApp(options: AppOptions): Promise<App> {
 
 /** What `stack` owns is closed in the opposite order, so the order of the statements matters. */
 async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<App> {
-  const { config, log, prerequisites, onFatal } = options;
+  const { config, log, prerequisites, onFatal, member } = options;
+  const cluster: Cluster = member?.peers ?? ALONE;
   const { directory, host, metrics } = prerequisites;
+  const owns = (workspaceId: string) => cluster.owns(workspaceId);
   let port: number | undefined;
   const ownPorts = () => [port, config.http10Port].filter((one) => one !== undefined);
   let draining = false;
   /** Load balancers are to send nothing new any more; what they send is still answered. */
   let isLeaving = false;
   stack.use(directory);
-  const { store, warnings } = await openStorage({ config, directory, log, onFatal }, stack);
-  const identity = await openIdentity({ ...config, store, dataDir: directory.root });
+  const { store, warnings } = await openStorage({ config, directory, log, cluster, onFatal }, stack);
+  const identity = await openIdentity({ ...config, store, cluster, dataDir: directory.root });
   const tracer = await openTracer({ config, log, metrics }, stack);
   const actors = new ActorRuntime(store, log, metrics);
   const { makeStream, makeConversationStream, actorEvents, serverStream } = openStreams(
@@ -109,7 +116,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   // After the server has closed, so that nothing commands an actor any more, and before the kernels that actors write to.
   stack.defer(() => actors.stopAll());
   const removals = stack.use(
-    new Removals(store, (error) => log.error({ err: error }, 'what was deleted could not be removed')),
+    new Removals(store, (error) => log.error({ err: error }, 'what was deleted could not be removed'), owns),
   );
   const runs = new RunRepository(store, actors, {
     maxInFlight: config.workspaceMaxRuns,
@@ -123,6 +130,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const datasources = stack.use(
     await openDatasources({
       store,
+      cluster,
       audit,
       queryAudit,
       metrics,
@@ -136,11 +144,12 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     }),
   );
   const environments = new Environments(actors, store);
-  const vault = new SecretStore(store, () => datasources.keys.ring);
+  const vault = new SecretStore(store, datasources.keys);
   const shared = { store, runtime: actors, runs, environments: environments.actors, log, metrics };
   const packages = openPackages(
     {
       config,
+      cluster,
       log,
       prerequisites,
       ownPorts,
@@ -177,7 +186,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     notebooks: notebooks.forAgents,
     datasources: datasources.forAgents,
     vault,
-    localModel: openLocalModel({ config, log, host }, stack),
+    localModel: openLocalModel({ config, log, host, startElsewhere: prerequisites.startModel }, stack),
   });
   const workspaceDeletion = identity.openDeletion(removals, {
     mayBeInUse: (workspaceId) => environments.areInUse(workspaceId),
@@ -195,18 +204,27 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       store,
       runs: new RunRetention(store, runDeletion),
       audit,
+      owns,
       onFault: (error) => log.error({ err: error }, 'what is too old could not be deleted'),
     }),
   );
   retention.start();
+  cluster.onSlotsTaken(() => {
+    audit.forgetCounts();
+    removals.resume();
+    retention.start();
+  });
   const files = openFiles({ config, directory, log, inUse: () => notebooks.workspacesWithKernels() }, stack);
-  const connections = new ConnectionLimit(config.maxConnections);
+  const connections = new ConnectionLimit(config.maxConnections, cluster.size);
   const target = () => (port === undefined ? undefined : { host: config.host, port });
   // Opened before the server, so that it closes after it: the last replies still pass through.
   const relay =
     config.http10Port === undefined
       ? undefined
-      : stack.use(await openHttp10Relay({ host: config.host, port: config.http10Port, target, connections }));
+      : await openHttp10Port(
+          { host: config.host, port: config.http10Port, target, connections, cluster, log },
+          stack,
+        );
   const readiness = () => {
     if (isLeaving) return { ready: false, reason: 'The server is stopping.' };
     if (host.state === 'silent') return { ready: false, reason: 'The kernel host does not respond.' };
@@ -217,6 +235,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const operations = openOperations(
     {
       config,
+      cluster,
       log,
       metrics,
       actors,
@@ -244,14 +263,16 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       corsOrigins: config.corsOrigins,
       redeemTicket: (ticket, purpose) => identity.tickets.redeem(ticket, purpose),
       auth: identity.authenticator,
-      durable: () => store.durable(),
+      durable: () => identity.durable(),
       observe: (read) => store.observe(read),
-      idempotency: stack.use(new IdempotencyStore(store)),
+      idempotency: stack.use(new IdempotencyStore(store, Date.now, owns)),
       draining: () => draining,
       publicUrl: config.publicUrl,
       full: () => store.isFull,
       streamsPerWorkspace: config.workspaceMaxSubscribers,
+      forwarding: member && joinCluster({ member, store, actors }, stack),
       connections,
+      workers: cluster.size,
       heartbeatMs: config.heartbeatS * 1000,
       routes: mountRoutes({
         actors,
@@ -264,6 +285,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
         notebooks,
         agents,
         audit,
+        noteChanges: auditAtHome(audit, store, cluster),
         datasources,
         readiness,
         files,

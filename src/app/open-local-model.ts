@@ -1,9 +1,10 @@
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Log } from '#src/core/log.ts';
+import type { ChildStarter } from '#src/kernel/confined-child.ts';
 import { findHostScript } from '#src/kernel/host-script.ts';
-import type { KernelHost } from '#src/kernel/kernel-host.ts';
-import { LocalModelProcess } from '#src/kernel/local-model.ts';
+import { type LocalModelAddress, LocalModelProcess } from '#src/kernel/local-model.ts';
+import { ConnectedModel } from '#src/kernel/local-model-connection.ts';
 
 const DEFAULT_CONTEXT_TOKENS = 4096;
 const MIB = 1024 * 1024;
@@ -11,23 +12,36 @@ const MIB = 1024 * 1024;
 export interface LocalModelOptions {
   readonly config: Pick<Config, 'localModel' | 'localModelMemoryMb' | 'modelContextTokens'>;
   readonly log: Log;
-  readonly host: KernelHost;
+  readonly host: ChildStarter;
 }
 
-/** Returns the process that runs the configured local model, or undefined when none is configured. */
+/** Returns the configured local model, which one process of this server runs, or undefined when none is configured. */
 export function openLocalModel(
-  { config: { localModel, localModelMemoryMb, modelContextTokens }, log, host }: LocalModelOptions,
+  options: LocalModelOptions & {
+    /** Starts it where it runs, if that is not this process. */
+    readonly startElsewhere: (() => Promise<LocalModelAddress>) | undefined;
+  },
   stack: AsyncDisposableStack,
-): LocalModelProcess | undefined {
+): ConnectedModel | undefined {
+  const model = localModelOf(options);
+  if (model === undefined) return undefined;
+  stack.use(model);
+  return new ConnectedModel(model, options.startElsewhere ?? (() => model.start()));
+}
+
+/** Returns the process that runs the configured local model once it is started, or undefined when none is configured. */
+export function localModelOf({
+  config: { localModel, localModelMemoryMb, modelContextTokens },
+  log,
+  host,
+}: LocalModelOptions): LocalModelProcess | undefined {
   if (localModel === undefined) return undefined;
-  return stack.use(
-    new LocalModelProcess({
-      host,
-      path: localModel,
-      script: findHostScript('local_model.py'),
-      contextTokens: modelContextTokens || DEFAULT_CONTEXT_TOKENS,
-      memoryBytes: localModelMemoryMb === 0 ? null : localModelMemoryMb * MIB,
-      log,
-    }),
-  );
+  return new LocalModelProcess({
+    host,
+    path: localModel,
+    script: findHostScript('local_model.py'),
+    contextTokens: modelContextTokens || DEFAULT_CONTEXT_TOKENS,
+    memoryBytes: localModelMemoryMb === 0 ? null : localModelMemoryMb * MIB,
+    log,
+  });
 }

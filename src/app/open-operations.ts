@@ -1,5 +1,6 @@
 /** Opens what operators read of the running server: its state, its kernels, its metrics and its last lines of log. */
 import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { RootLog } from '#src/core/log.ts';
@@ -7,13 +8,15 @@ import type { ServerObservation } from '#src/http/routes/server.ts';
 import type { KernelHost } from '#src/kernel/kernel-host.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Store } from '#storage/store.ts';
+import { observeCluster } from './cluster-observation.ts';
 import { type KernelPlace, KernelSampler } from './kernel-usage.ts';
 import { ServerEvents, type ServerStream } from './server-events.ts';
 import { observeServer } from './server-gauges.ts';
-import { ServerStateReader } from './server-state.ts';
+import { loadOf, ServerStateReader } from './server-state.ts';
 
 export interface OperationsOptions {
   readonly config: Config;
+  readonly cluster: Cluster;
   readonly log: Pick<RootLog, 'recent'>;
   readonly metrics: ServerMetrics;
   readonly actors: ActorRuntime;
@@ -42,22 +45,30 @@ export function openOperations(options: OperationsOptions, stack: AsyncDisposabl
   const state = stack.use(new ServerStateReader({ ...options, kernels }));
   // A reader of its own: an interval that somebody else has read would be missing in it.
   const watched = stack.use(new ServerStateReader({ ...options, kernels }));
-  const events = stack.use(
-    new ServerEvents({
-      stream: options.stream,
-      facts: () => watched.facts(),
-      load: () => watched.load(),
-    }),
-  );
-  return {
-    observation: {
+  const cluster = observeCluster(
+    {
       metrics: async () => {
         await kernels.sample();
         return metrics.registry.text();
       },
       state: () => state.read(),
-      follow: (sink) => events.follow(sink),
+      watched: () => watched.read(),
       log: () => log.recent(),
+    },
+    options.cluster,
+  );
+  const events = stack.use(
+    new ServerEvents({
+      stream: options.stream,
+      facts: () => watched.facts(),
+      load: async () => loadOf(await cluster.watched()),
+    }),
+  );
+  return {
+    observation: {
+      ...cluster,
+      follow: (sink) => events.follow(sink),
+      // All kernels of a workspace are in its home.
       kernels: async (workspaceId, { sessionId, limit }) => {
         const { sampledAt, kernels: all } = await kernels.sample();
         const items = all.filter(

@@ -1,4 +1,5 @@
 /** Opens what gives notebooks the packages that they and their workspaces ask for. */
+import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Log } from '#src/core/log.ts';
@@ -12,6 +13,7 @@ import type { Prerequisites } from '#src/prerequisites.ts';
 
 interface PackagesOptions extends Pick<WorkspacePackagesOptions, 'store' | 'openSessions'> {
   readonly config: Config;
+  readonly cluster: Cluster;
   readonly log: Log;
   readonly prerequisites: Prerequisites;
   readonly ownPorts: () => readonly number[];
@@ -19,7 +21,7 @@ interface PackagesOptions extends Pick<WorkspacePackagesOptions, 'store' | 'open
 
 /** Returns what starts kernels with their packages, and those of workspaces; `stack` takes ownership of what has to be closed. */
 export function openPackages(
-  { config, log, prerequisites, ownPorts, store, openSessions }: PackagesOptions,
+  { config, cluster, log, prerequisites, ownPorts, store, openSessions }: PackagesOptions,
   stack: AsyncDisposableStack,
 ): { readonly kernels: KernelsWithPackages; readonly workspaces: WorkspacePackages } {
   const { host, plainHost, directory } = prerequisites;
@@ -42,12 +44,19 @@ export function openPackages(
         installer,
         maxBytes: config.packagesMaxMb * 2 ** 20,
         log,
+        others: cluster.size === 1 ? undefined : { worker: cluster.worker, inUse: () => inUse(cluster) },
       })
     : undefined;
+  cluster.onAsked('packages-in-use', () => sets?.inUse() ?? []);
   return {
     kernels: new KernelsWithPackages({ host, plainHost: () => plainHost.ready(), sets, log }),
     workspaces: new WorkspacePackages({ store, sets, openSessions }),
   };
+}
+
+async function inUse(cluster: Cluster): Promise<ReadonlySet<string>> {
+  const answers = await cluster.askOthers('packages-in-use', null);
+  return new Set((answers as readonly (readonly string[])[]).flat());
 }
 
 /** The operator has named the index, so it may be reached wherever it is; all else as the egress rules say. */

@@ -42,22 +42,6 @@ export class ServerStateReader implements Disposable {
     return { ...this.facts(), ...load, kernels: sample.kernels };
   }
 
-  /** Resolves with what changes while the server works, without a list of kernels. */
-  async load(): Promise<ServerLoad> {
-    const { sample, load } = await this.#sampled();
-    const { kernels } = sample;
-    const sum = (of: (kernel: KernelUsage) => number) =>
-      kernels.reduce((total, kernel) => total + of(kernel), 0);
-    return {
-      ...load,
-      kernels: {
-        count: kernels.length,
-        cpuSeconds: sum(({ cpuSeconds }) => cpuSeconds),
-        memoryBytes: sum(({ memoryBytes }) => memoryBytes),
-      },
-    };
-  }
-
   /** Returns what does not change while the server runs. */
   facts(): ServerFacts {
     const { host } = this.#options;
@@ -129,4 +113,24 @@ export class ServerStateReader implements Disposable {
       idleTimeoutS: orNone(Math.ceil(config.idleTimeoutS)),
     };
   }
+}
+
+/** Returns what of a state changes while the server works, without a list of kernels. */
+export function loadOf({
+  startedAt: _,
+  versions: _versions,
+  limits: _limits,
+  kernels,
+  ...load
+}: ServerState): ServerLoad {
+  const sum = (of: (kernel: KernelUsage) => number) =>
+    kernels.reduce((total, kernel) => total + of(kernel), 0);
+  return {
+    ...load,
+    kernels: {
+      count: kernels.length,
+      cpuSeconds: sum(({ cpuSeconds }) => cpuSeconds),
+      memoryBytes: sum(({ memoryBytes }) => memoryBytes),
+    },
+  };
 }

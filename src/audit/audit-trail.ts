@@ -89,6 +89,11 @@ export class AuditTrail {
     });
   }
 
+  /** Forgets how many entries there are: workspaces have come from another worker, which has added some. */
+  forgetCounts(): void {
+    this.#shelves.clear();
+  }
+
   /** Notes queries. Those in a workspace that was deleted since are left out: nobody would remove them. */
   noteQueries(entries: readonly { readonly workspaceId: string; readonly record: AuditRecord }[]): void {
     this.#store.write((tx) => {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { slotOf } from '#src/cluster/slots.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Authenticator } from './authenticator.ts';
@@ -28,7 +29,8 @@ const MAX_PER_TOKEN = 100;
 /**
  * Tickets with which a browser's `EventSource`, which sends no headers, opens one event stream: once, within a minute,
  * as the caller who asked for the ticket, and only while that caller's token and membership are valid. They are in memory
- * only, by their hashes, and gone after a restart.
+ * only, by their hashes, and gone after a restart. The text of a ticket names the slot of its workspace, so that every worker
+ * knows which one has it in memory.
  */
 export class EventTickets {
   readonly #authenticator: Authenticator;
@@ -52,7 +54,8 @@ export class EventTickets {
       const detail = `An access token may have ${MAX_PER_TOKEN} unused tickets.`;
       throw new AppError('quota_exceeded', detail, { headers: { 'retry-after': String(LIFE_MS / 1000) } });
     }
-    const ticket = `tkt_${randomBytes(RANDOM_BYTES).toString('base64url')}`;
+    const slot = slotOf(principal.workspaceId).toString(16).padStart(2, '0');
+    const ticket = `tkt_${slot}_${randomBytes(RANDOM_BYTES).toString('base64url')}`;
     const expiresAtMs = nowMs + LIFE_MS;
     this.#tickets.set(tokenHash(ticket), { principal, action, sessionId, expiresAtMs });
     this.#countOf.set(principal.tokenId, count + 1);
@@ -89,4 +92,10 @@ export class EventTickets {
     if (count > 0) this.#countOf.set(principal.tokenId, count);
     else this.#countOf.delete(principal.tokenId);
   }
+}
+
+/** Returns the slot of the workspace that a ticket was issued in; undefined for a text that is not a ticket. */
+export function slotOfTicket(text: string): number | undefined {
+  const [, slot] = /^tkt_([0-9a-f]{2})_/.exec(text) ?? [];
+  return slot === undefined ? undefined : Number.parseInt(slot, 16);
 }

@@ -1,4 +1,5 @@
 /** Opens the identity plane: workspaces, members, access tokens, and who a request comes from. */
+import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Caller } from '#src/core/principal.ts';
 import type { Secret } from '#src/core/secret.ts';
 import type { Removals } from '#storage/removals.ts';
@@ -16,6 +17,7 @@ import { Workspaces } from './workspaces.ts';
 
 export interface IdentityPlaneOptions {
   readonly store: Store;
+  readonly cluster: Cluster;
   readonly dataDir: string;
   readonly bootstrapToken: Secret | undefined;
   readonly bootstrapWorkspace: string | undefined;
@@ -31,6 +33,8 @@ export interface IdentityPlane {
   readonly ownAccounts: OwnAccounts;
   readonly tickets: EventTickets;
   readonly bootstrapped: Bootstrapped;
+  /** See `Identity.durable`. */
+  durable(): Promise<void> | undefined;
   /**
    * Calls `end` after every change of identity and when a token that was used expires, with a test for callers who could no
    * longer come in and do what they do: their token was revoked or has expired, they are no longer members, or their role
@@ -41,16 +45,17 @@ export interface IdentityPlane {
   ): Disposable;
 }
 
-/** Resolves once an empty store has its first workspace, owner and token. */
+/**
+ * Resolves once an empty store has its first workspace, owner and token. Those of a server with several workers exist before
+ * its workers start.
+ */
 export async function openIdentity(options: IdentityPlaneOptions): Promise<IdentityPlane> {
-  const { store, dataDir, bootstrapToken, bootstrapWorkspace } = options;
-  const identity = new Identity(store);
-  const bootstrapped = await bootstrap({
-    identity,
-    dataDir,
-    token: bootstrapToken,
-    workspaceId: bootstrapWorkspace,
-  });
+  const { store, cluster, dataDir, bootstrapToken, bootstrapWorkspace } = options;
+  const identity = new Identity(store, Date.now, cluster);
+  const bootstrapped: Bootstrapped =
+    cluster.size > 1
+      ? { kind: 'existing', ignored: false }
+      : await bootstrap({ identity, dataDir, token: bootstrapToken, workspaceId: bootstrapWorkspace });
   const authenticator = new Authenticator(identity);
   const workspaces = new Workspaces(identity);
   return {
@@ -58,11 +63,12 @@ export async function openIdentity(options: IdentityPlaneOptions): Promise<Ident
     members: new Members(identity),
     workspaces,
     openDeletion: (removals, occupants) =>
-      new WorkspaceDeletion({ identity, workspaces, removals }, occupants),
+      new WorkspaceDeletion({ identity, workspaces, removals, cluster }, occupants),
     tokens: new AccessTokens(identity),
     ownAccounts: new OwnAccounts(identity),
     tickets: new EventTickets(authenticator),
     bootstrapped,
+    durable: () => identity.durable(),
     onRevocation(end) {
       const check = () => {
         const isValid = authenticator.createRevalidator();

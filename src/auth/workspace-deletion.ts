@@ -1,8 +1,12 @@
 /**
  * Deletes workspaces. The commit of a deletion removes the record without which nobody comes in; members, tokens that are
  * bound to the workspace, and everything else in its partition of the store follow in bounded steps. Files are not touched.
+ *
+ * In a server of several workers the one that owns `'*'` decides about deletions, one after the other, so that nobody deletes
+ * their last two workspaces at once. The one in which the workspace is at home carries it out.
  */
-import { AppError } from '#src/core/errors.ts';
+import type { Cluster } from '#src/cluster/cluster.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { memberRecords, userWorkspaces, workspaceRecords, workspaceTokens } from '#storage/identity.ts';
@@ -23,7 +27,11 @@ export interface WorkspaceDeletionOptions {
   readonly identity: Identity;
   readonly workspaces: Workspaces;
   readonly removals: Removals;
+  readonly cluster: Cluster;
 }
+
+/** What came of a deletion in the worker that was asked for it. */
+type Outcome = 'deleted' | 'in-use' | 'unknown' | 'not-here';
 
 /** What other planes do when a workspace is deleted. */
 export interface WorkspaceOccupants {
@@ -40,26 +48,68 @@ export interface WorkspaceOccupants {
 export class WorkspaceDeletion {
   readonly #options: WorkspaceDeletionOptions;
   readonly #occupants: WorkspaceOccupants;
+  /** Resolves when the deletions before have ended. */
+  #before: Promise<unknown> = Promise.resolve();
 
   constructor(options: WorkspaceDeletionOptions, occupants: WorkspaceOccupants) {
     this.#options = options;
     this.#occupants = occupants;
     options.removals.define(WORKSPACE, (workspaceId) => this.#removeSome(workspaceId));
+    options.cluster.onAsked('delete-workspace', (id) => this.#deleteForOther(id as WorkspaceId));
   }
 
   /**
    * Deletes a workspace of which the caller is an owner. Rejects with `not_found`, `role_too_low`, `last_workspace` when the
    * caller owns no other, and `workspace_in_use` while sessions are open in it.
    */
-  async delete(principal: Principal, id: string): Promise<void> {
+  delete(principal: Principal, id: string): Promise<void> {
+    if (this.#options.cluster.size === 1) return this.#deleteHere(id, () => this.#check(principal, id));
+    const deletion = this.#before.then(() => this.#deleteAtHome(principal, id));
+    this.#before = deletion.catch(() => undefined);
+    return deletion;
+  }
+
+  async #deleteAtHome(principal: Principal, id: string): Promise<void> {
+    const { cluster, identity } = this.#options;
+    identity.store.refresh();
+    this.#check(principal, id);
+    if (cluster.owns(id)) {
+      await this.#deleteHere(id, () => this.#check(principal, id));
+      await identity.durable();
+      return;
+    }
+    const answers = await cluster.askOthers('delete-workspace', id);
+    if (answers.includes('deleted')) return;
+    if (answers.includes('in-use')) throw inUse();
+    if (answers.includes('unknown')) throw notFound();
+    throw new AppError('unavailable', 'The workspace moves to another worker.', {
+      headers: { 'retry-after': '1' },
+    });
+  }
+
+  async #deleteForOther(id: WorkspaceId): Promise<Outcome> {
+    const { cluster, identity } = this.#options;
+    if (!cluster.owns(id)) return 'not-here';
+    try {
+      await this.#deleteHere(id, () => {
+        if (identity.store.get(workspaceRecords, id) === undefined) throw notFound();
+      });
+      await identity.durable();
+      return 'deleted';
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'workspace_in_use') return 'in-use';
+      if (error instanceof AppError && error.code === 'not_found') return 'unknown';
+      throw error;
+    }
+  }
+
+  async #deleteHere(id: string, check: () => void): Promise<void> {
     const { identity, removals } = this.#options;
     const workspaceId = id as WorkspaceId;
-    this.#check(principal, id);
+    check();
     const isInUse = await this.#occupants.mayBeInUse(workspaceId);
-    this.#check(principal, id); // again: it may have been deleted meanwhile
-    if (isInUse || this.#occupants.isActive(workspaceId)) {
-      throw new AppError('workspace_in_use', 'Sessions are open in this workspace.');
-    }
+    check(); // again: it may have been deleted meanwhile
+    if (isInUse || this.#occupants.isActive(workspaceId)) throw inUse();
     this.#occupants.forget(workspaceId);
     identity.write((tx) => {
       tx.remove(workspaceRecords, id);
@@ -98,4 +148,8 @@ export class WorkspaceDeletion {
     if (name === workspaceTokens.name) removeToken(tx, id);
     tx.remove({ name, version: 1 }, workspaceId, ...ids);
   }
+}
+
+function inUse(): AppError {
+  return new AppError('workspace_in_use', 'Sessions are open in this workspace.');
 }

@@ -14,7 +14,7 @@ import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
 import type { Store, Transaction } from '#storage/store.ts';
 import { mayRead } from './access.ts';
 import type { Connection } from './connectors/connection-schema.ts';
-import type { Keyring } from './keys/keyring.ts';
+import type { KeyringSource } from './keys/keyring.ts';
 import { putSealed, readSealed, removeSealed } from './keys/sealed-connections.ts';
 import type { ProbeResult } from './probe.ts';
 
@@ -62,7 +62,7 @@ export type StateCheck = (datasource: Pick<DatasourceRecord, 'id' | 'revision'>)
 export interface DatasourcesOptions {
   readonly audit: AuditTrail;
   readonly store: Store;
-  readonly keyring: () => Keyring;
+  readonly keys: KeyringSource;
   readonly connections: Connections;
   /** Called after a datasource was replaced or deleted: its pooled connections and descriptions are outdated. */
   readonly onGone: (workspaceId: WorkspaceId, slug: string) => void;
@@ -216,8 +216,8 @@ export class Datasources {
 
   /** Returns the unsealed connection, for a probe or a query. It must never become part of a response or a log. */
   open(workspaceId: WorkspaceId, { slug, revision }: DatasourceRecord): Connection {
-    const { store, keyring } = this.#options;
-    return readSealed(store, keyring(), { workspaceId, slug, revision });
+    const { store, keys } = this.#options;
+    return readSealed(store, keys, { workspaceId, slug, revision });
   }
 
   /** Returns the record. Throws `not_found` when there is none or the caller may not read it. */
@@ -231,7 +231,7 @@ export class Datasources {
   #put(tx: Transaction, workspaceId: WorkspaceId, record: DatasourceRecord, connection: Connection): void {
     const { slug, revision } = record;
     tx.put(datasourceRecords, record, workspaceId, slug);
-    putSealed(tx, this.#options.keyring(), { workspaceId, slug, revision }, connection);
+    putSealed(tx, this.#options.keys.ring, { workspaceId, slug, revision }, connection);
   }
 
   /** Tests the connection if `wanted`. Returns the result only when the test failed, which goes to the audit log. */

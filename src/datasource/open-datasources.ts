@@ -1,5 +1,6 @@
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { QueryAudit } from '#src/audit/query-audit.ts';
+import type { Cluster } from '#src/cluster/cluster.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
 import type { Store } from '#storage/store.ts';
@@ -20,6 +21,7 @@ import { SessionPool } from './query/session-pool.ts';
 /** What the datasource plane needs from the rest of the server. */
 export interface DatasourcePlaneOptions {
   readonly store: Store;
+  readonly cluster?: Cluster;
   readonly audit: AuditTrail;
   readonly queryAudit: QueryAudit;
   readonly metrics: QueryMetrics;
@@ -51,6 +53,7 @@ const OPEN_DEADLINE_MS = 10_000;
 export async function openDatasources(options: DatasourcePlaneOptions): Promise<DatasourcePlane> {
   const {
     store,
+    cluster,
     audit,
     queryAudit,
     keyringFile,
@@ -61,7 +64,7 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
     startEngine,
   } = options;
   const { drivers = installedDrivers } = options;
-  const keys = await KeyringStore.open(store, keyringFile);
+  const keys = await KeyringStore.open(store, keyringFile, cluster);
   const egress = createEgress({ listenHost, ownPorts, allow: egressAllow });
   const engines = new Engines(startEngine);
   const contextOf = (workspaceId: WorkspaceId) => ({
@@ -81,7 +84,7 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
   const datasources: Datasources = new Datasources({
     store,
     audit,
-    keyring: () => keys.ring,
+    keys,
     connections: {
       parse: parseConnection,
       isEmbedded: (kind) => connectorOf(kind).embedded,

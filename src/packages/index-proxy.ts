@@ -42,7 +42,7 @@ export class IndexProxy implements AsyncDisposable {
   }
 
   static async open(index: string, admit: AdmitTarget): Promise<IndexProxy> {
-    const server = createServer().listen(0, '127.0.0.1');
+    const server = createServer().listen({ port: 0, host: '127.0.0.1', exclusive: true });
     await once(server, 'listening');
     const address = server.address();
     if (address === null || typeof address === 'string') throw new Error('The proxy has no port.');

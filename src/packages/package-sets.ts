@@ -2,6 +2,9 @@
  * Sets of installed packages, one folder for each list of requirements: made once however many sessions ask for it, shared by
  * them, and only read from then on. A set survives restarts. What a crash left half made is removed at start, and what nobody
  * uses is removed, least recently used first, when all sets together are larger than they may be.
+ *
+ * Workers of one server share the folder. Each makes sets in folders of its own, so two may make the same one, of which the
+ * second is thrown away; and nothing is removed that another one uses.
  */
 import {
   mkdirSync,
@@ -9,10 +12,11 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { lstat, readdir, rm, stat } from 'node:fs/promises';
+import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '#src/core/log.ts';
 import { PackageFailure } from './package-failure.ts';
@@ -43,6 +47,15 @@ export interface PackageSetsOptions {
   /** Of all sets together, in bytes; 0 means no limit. */
   readonly maxBytes: number;
   readonly log: Pick<Log, 'info' | 'warn'>;
+  /** The other workers of the server; absent in a server of one process. */
+  readonly others?: OtherWorkers | undefined;
+}
+
+export interface OtherWorkers {
+  /** The number of this worker. */
+  readonly worker: number;
+  /** Resolves with the keys of the sets that they use. */
+  inUse(): Promise<ReadonlySet<string>>;
 }
 
 interface Manifest extends Installation {
@@ -55,6 +68,8 @@ const UNFINISHED = '.making-';
 /** A list that could not be installed is not tried again for so long, so that a session which tries to start again waits for nobody. */
 const RETRY_AFTER_MS = 60_000;
 const MAX_PLANS = 1000;
+/** What another worker is making is younger. */
+const LEFT_BEHIND_AFTER_MS = 3_600_000;
 
 export class PackageSets {
   readonly #options: PackageSetsOptions;
@@ -67,8 +82,22 @@ export class PackageSets {
   constructor(options: PackageSetsOptions) {
     this.#options = options;
     mkdirSync(options.root, { recursive: true, mode: 0o700 });
-    for (const name of readdirSync(options.root))
-      if (name.startsWith(UNFINISHED)) void rm(join(options.root, name), { recursive: true, force: true });
+    for (const name of readdirSync(options.root)) {
+      const path = join(options.root, name);
+      if (name.startsWith(UNFINISHED) && this.#isLeftBehind(path))
+        void rm(path, { recursive: true, force: true });
+    }
+  }
+
+  /** Returns the keys of the sets that are in use. */
+  inUse(): readonly string[] {
+    return [...this.#users.keys()];
+  }
+
+  #isLeftBehind(path: string): boolean {
+    if (this.#options.others === undefined) return true;
+    const { mtimeMs = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    return Date.now() - mtimeMs > LEFT_BEHIND_AFTER_MS;
   }
 
   /**
@@ -146,7 +175,8 @@ export class PackageSets {
       const bytes = await sizeOf(folder);
       const manifest = { requirements, ...installed, bytes };
       writeFileSync(join(folder, MANIFEST), JSON.stringify(manifest), { flush: true });
-      renameSync(folder, this.#folder(key));
+      const isNew = this.#publish(folder, key);
+      if (!isNew) await rm(folder, { recursive: true, force: true });
       const durationMs = Math.round(performance.now() - startedAt);
       log.info({ packages: installed.packages.length, bytes, durationMs }, 'packages were installed');
       await this.#removeUnused(key);
@@ -157,6 +187,17 @@ export class PackageSets {
       throw error instanceof PackageFailure
         ? error
         : new PackageFailure('The packages could not be installed; the log of the server says why.');
+    }
+  }
+
+  /** Gives a set its name. Returns false when another worker has made it meanwhile. */
+  #publish(folder: string, key: string): boolean {
+    try {
+      renameSync(folder, this.#folder(key));
+      return true;
+    } catch (error) {
+      if (this.#options.others === undefined || this.#read(key) === undefined) throw error;
+      return false;
     }
   }
 
@@ -174,23 +215,20 @@ export class PackageSets {
   }
 
   async #removeUnused(newest: string): Promise<void> {
-    const { root, maxBytes, log } = this.#options;
+    const { root, maxBytes, log, others } = this.#options;
     if (maxBytes === 0) return;
     const sets = (await readdir(root)).filter((name) => !name.startsWith('.'));
-    const found = await Promise.all(
-      sets.map(async (key) => {
-        const bytes = this.#bytesOf(key);
-        const { mtimeMs } = await stat(join(root, key, MANIFEST)).catch(() => ({ mtimeMs: 0 }));
-        return { key, bytes, usedAt: mtimeMs };
-      }),
-    );
+    const found = sets.map((key) => ({ key, bytes: this.#bytesOf(key), usedAt: this.#usedAt(key) }));
     let total = found.reduce((sum, { bytes }) => sum + bytes, 0);
-    for (const { key, bytes } of found.sort((a, b) => a.usedAt - b.usedAt)) {
+    if (total <= maxBytes) return;
+    const usedElsewhere = (await others?.inUse()) ?? new Set();
+    for (const { key, bytes, usedAt } of found.sort((a, b) => a.usedAt - b.usedAt)) {
       if (total <= maxBytes) return;
-      if (key === newest || this.#users.has(key)) continue;
+      if (key === newest || this.#users.has(key) || usedElsewhere.has(key)) continue;
+      if (others !== undefined && this.#usedAt(key) !== usedAt) continue; // another worker has just begun to use it
       // Renamed first: a set that is half removed must not be taken for a whole one after a crash.
-      renameSync(this.#folder(key), join(root, `${UNFINISHED}${key}`));
-      await rm(join(root, `${UNFINISHED}${key}`), { recursive: true, force: true });
+      renameSync(this.#folder(key), this.#unfinished(key));
+      await rm(this.#unfinished(key), { recursive: true, force: true });
       total -= bytes;
       log.info({ bytes }, 'packages that nobody uses were removed');
     }
@@ -204,8 +242,18 @@ export class PackageSets {
     }
   }
 
+  #usedAt(key: string): number {
+    return statSync(join(this.#folder(key), MANIFEST), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  }
+
   #folder(key: string): string {
     return join(this.#options.root, key);
+  }
+
+  /** Returns the folder in which this worker removes a set. */
+  #unfinished(key: string): string {
+    const { root, others } = this.#options;
+    return join(root, others === undefined ? `${UNFINISHED}${key}` : `${UNFINISHED}${others.worker}-${key}`);
   }
 }
 

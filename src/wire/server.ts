@@ -80,27 +80,59 @@ const facts = {
   ),
 };
 
+const process = {
+  ...usage,
+  heapBytes: Bytes,
+  eventLoop: Type.Object(
+    {
+      busySeconds: Type.Number({
+        description: 'Time in which the event loop was busy, since the start.',
+      }),
+      delayP99Ms: nullable(
+        Type.Number({ description: 'Since the last answer; null for the first in five minutes.' }),
+      ),
+      delayMaxMs: nullable(Type.Number()),
+    },
+    { $id: 'EventLoopState', ...closed },
+  ),
+};
+
+const SilentWorkers = Type.Optional(
+  Type.Integer({
+    description:
+      'In a server of several workers: how many did not answer within five seconds. What they have is missing here.',
+  }),
+);
+
+const WorkerStateSchema = Type.Object(
+  {
+    worker: Type.Integer({ description: 'Its number. A worker that replaces another one has a new number.' }),
+    startedAt: Timestamp,
+    ...process,
+    kernels: Type.Integer({ description: 'Kernels of the sessions that are at home in it.' }),
+    requests: Type.Integer(),
+    streams: Type.Integer(),
+  },
+  { $id: 'WorkerState', ...closed },
+);
+export type WorkerState = Wire<typeof WorkerStateSchema>;
+
 const load = {
   sampledAt: Timestamp,
-  process: Type.Object(
-    {
-      ...usage,
-      heapBytes: Bytes,
-      eventLoop: Type.Object(
-        {
-          busySeconds: Type.Number({
-            description: 'Time in which the event loop was busy, since the start.',
-          }),
-          delayP99Ms: nullable(
-            Type.Number({ description: 'Since the last answer; null for the first in five minutes.' }),
-          ),
-          delayMaxMs: nullable(Type.Number()),
-        },
-        { $id: 'EventLoopState', ...closed },
-      ),
-    },
-    { $id: 'ServerProcess', ...closed, description: 'The process of the server, without kernels.' },
+  process: Type.Object(process, {
+    $id: 'ServerProcess',
+    ...closed,
+    description:
+      'The process of the server, without kernels. Of several workers: the sum of what they use, the longest delays, and ' +
+      'the id of the process that started them.',
+  }),
+  workers: Type.Optional(
+    Type.Array(WorkerStateSchema, {
+      description:
+        'The processes of a server of several workers, by number. Absent where there is one process.',
+    }),
   ),
+  silentWorkers: SilentWorkers,
   kernelHost: Type.Object(
     {
       state: Type.String({ description: '`starting`, `up`, `silent`, `restarting` or `down`.' }),
@@ -171,6 +203,7 @@ export const ServerLogSchema = Type.Object(
     items: Type.Array(Type.String(), {
       description: 'The last lines, oldest first: at most 500, and 256 Ki characters. Each is JSON.',
     }),
+    silentWorkers: SilentWorkers,
   },
   { $id: 'ServerLog', ...closed },
 );

@@ -1,4 +1,4 @@
-import type { KernelUsage, ServerState } from '#src/wire/server.ts';
+import type { KernelUsage, ServerState, WorkerState } from '#src/wire/server.ts';
 
 /** A kernel and the share of a processor that it used between two samples. */
 export interface TopKernel extends KernelUsage {
@@ -6,12 +6,20 @@ export interface TopKernel extends KernelUsage {
   readonly cpuShare: number;
 }
 
+/** A worker and what it used between two samples. */
+export interface TopWorker extends WorkerState {
+  readonly cpuShare: number;
+  readonly busyShare: number;
+}
+
 /** The state of the server with what changed since the sample before. */
-export interface TopSample extends Omit<ServerState, 'kernels'> {
+export interface TopSample extends Omit<ServerState, 'kernels' | 'workers'> {
   /** Of the server's process; 1 is one whole processor. */
   readonly cpuShare: number;
-  /** Of the time in which the event loop was busy. */
+  /** Of the time in which the event loop was busy. Of several workers: that of the busiest one. */
   readonly busyShare: number;
+  /** Of a server of several workers. */
+  readonly workers?: readonly TopWorker[];
   /** By processor time, then by memory, the most first. */
   readonly kernels: readonly TopKernel[];
 }
@@ -27,10 +35,24 @@ export function topSample(before: ServerState, now: ServerState): TopSample {
     cpuShare: share(kernel.cpuSeconds, known.get(kernel.pid) ?? 0),
   }));
   kernels.sort((a, b) => b.cpuShare - a.cpuShare || b.memoryBytes - a.memoryBytes);
+  const workers = now.workers?.map((worker) => {
+    const earlier = before.workers?.find((one) => one.worker === worker.worker);
+    const busyShare = share(worker.eventLoop.busySeconds, earlier?.eventLoop.busySeconds ?? 0);
+    return {
+      ...worker,
+      cpuShare: share(worker.cpuSeconds, earlier?.cpuSeconds ?? 0),
+      busyShare: Math.min(1, busyShare),
+    };
+  });
+  const busyShares = workers?.map(({ busyShare }) => busyShare) ?? [
+    share(now.process.eventLoop.busySeconds, before.process.eventLoop.busySeconds),
+  ];
+  const { workers: _, ...state } = now;
   return {
-    ...now,
+    ...state,
+    ...(workers !== undefined && { workers }),
     cpuShare: share(now.process.cpuSeconds, before.process.cpuSeconds),
-    busyShare: Math.min(1, share(now.process.eventLoop.busySeconds, before.process.eventLoop.busySeconds)),
+    busyShare: Math.min(1, Math.max(...busyShares)),
     kernels,
   };
 }

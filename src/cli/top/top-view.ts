@@ -33,9 +33,19 @@ function headLines(sample: TopSample): string[] {
     `troupe ${versions.troupe}  up ${upText(upS)}  kernel host ${kernelHost.state}`,
     `server   cpu ${percent(sample.cpuShare)}  memory ${sizeText(process.memoryBytes)}  event loop ${percent(sample.busyShare)} busy${delay}`,
     `store    ${sizeText(store.usedBytes)}, ${sizeText(store.reusableBytes)} free within${store.isFull ? ', THE DISK IS FULL' : ''}  streams ${sample.streams}  requests ${sample.requests}`,
+    ...workerLines(sample),
     ...actorLines(sample),
     `kernels  ${sample.kernels.length}  memory ${sizeText(memory)}${limit}`,
   ];
+}
+
+/** Returns one line for each worker of a server that has several, and one for those that have not answered. */
+function workerLines({ workers = [], silentWorkers = 0 }: TopSample): string[] {
+  const lines = workers.map(
+    ({ worker, cpuShare, busyShare, memoryBytes, kernels, requests, streams }) =>
+      `worker ${worker}  cpu ${percent(cpuShare)}  memory ${sizeText(memoryBytes)}  event loop ${percent(busyShare)} busy  kernels ${kernels}  streams ${streams}  requests ${requests}`,
+  );
+  return silentWorkers === 0 ? lines : [...lines, `${silentWorkers} WORKERS DO NOT ANSWER`];
 }
 
 /** Returns one line for each kind of actor, with how many are in each state. */

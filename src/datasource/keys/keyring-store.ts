@@ -3,7 +3,11 @@
  * stay in the keyring, because backups that were made before need them, until somebody deletes them; the store needs them no
  * more, so it has checks of those keys only that seal something in it. A rotation that a crash interrupts can be repeated,
  * because each record names the key that seals it.
+ *
+ * In a server of several workers the one that owns `'*'` changes the keyring. The others read it anew before the change is
+ * answered, and each seals again what is in its own workspaces.
  */
+import { ALONE, type Cluster } from '#src/cluster/cluster.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { keyChecks } from '#storage/datasources.ts';
 import { SYSTEM } from '#storage/keys.ts';
@@ -12,6 +16,7 @@ import {
   hasKeyring,
   type Keyring,
   KeyringError,
+  type KeyringSource,
   protectKeyring,
   readKeyring,
   withNewKey,
@@ -19,7 +24,7 @@ import {
   writeKeyring,
 } from './keyring.ts';
 import { createKeyCheck, matchesKeyCheck } from './keyring-check.ts';
-import { listSealedBy, reseal } from './sealed-connections.ts';
+import { listOwnSealedBy, listSealedBy, reseal } from './sealed-connections.ts';
 
 /** A key of the keyring, without the key itself. */
 export interface KeyState {
@@ -31,6 +36,8 @@ export interface KeyState {
 
 /** Records that are resealed in one turn of the event loop, so that a rotation does not hold up requests. */
 const BATCH = 100;
+/** How often the workers are asked to seal again: a workspace may move from one that has done so to one that has as well. */
+const MAX_ROUNDS = 5;
 
 /** Throws `KeyringError` unless the keyring has every key that the store needs. */
 export function requireFittingKeyring(store: Pick<Store, 'list'>, path: string, ring: Keyring): void {
@@ -46,34 +53,52 @@ export function requireFittingKeyring(store: Pick<Store, 'list'>, path: string, 
 }
 
 /** Owns the keyring file and the key checks in the store, which must always fit each other. */
-export class KeyringStore {
+export class KeyringStore implements KeyringSource {
   readonly #store: Store;
   readonly #path: string;
+  readonly #cluster: Cluster;
   #ring: Keyring;
   #rotation: Promise<void> | undefined;
 
-  private constructor(store: Store, path: string, ring: Keyring) {
+  private constructor(store: Store, path: string, ring: Keyring, cluster: Cluster) {
     this.#store = store;
     this.#path = path;
     this.#ring = ring;
+    this.#cluster = cluster;
+    cluster.onSlotsTaken(() => this.#readAnew());
+    cluster.onAsked('keyring-changed', async () => {
+      this.#readAnew();
+      await store.durable(); // what was sealed with the key before is listed from now on
+      return true;
+    });
+    cluster.onAsked('seal-again', async () => {
+      await this.#sealOwnAgain();
+      return true;
+    });
   }
 
   /**
    * Reads the keyring, or creates one if nothing was ever sealed in this store. Throws `KeyringError`, without writing
-   * anything, when the keyring is missing or is not the one that sealed the records.
+   * anything, when the keyring is missing or is not the one that sealed the records. A worker of several creates none.
    */
-  static async open(store: Store, path: string): Promise<KeyringStore> {
-    const isNew = !hasKeyring(path) && [...store.listKeys(keyChecks, SYSTEM, [], 1)].length === 0;
+  static async open(store: Store, path: string, cluster: Cluster = ALONE): Promise<KeyringStore> {
+    const isFirst = cluster.size === 1;
+    const isNew = isFirst && !hasKeyring(path) && [...store.listKeys(keyChecks, SYSTEM, [], 1)].length === 0;
     if (isNew) writeKeyring(path, withNewKey(undefined));
     const ring = readKeyring(path);
     requireFittingKeyring(store, path, ring);
     protectKeyring(path);
-    const opened = new KeyringStore(store, path, ring);
-    await opened.#storeKeyChecks();
+    const opened = new KeyringStore(store, path, ring, cluster);
+    if (isFirst) await opened.#storeKeyChecks();
     return opened;
   }
 
   get ring(): Keyring {
+    return this.#ring;
+  }
+
+  ringWith(keyId: string): Keyring {
+    if (!this.#ring.keys.has(keyId) && this.#cluster.size > 1) this.#readAnew();
     return this.#ring;
   }
 
@@ -93,6 +118,7 @@ export class KeyringStore {
     writeKeyring(this.#path, ring);
     this.#ring = ring;
     await this.#storeKeyChecks();
+    await this.#cluster.askOthers('keyring-changed', null);
     return ring.active;
   }
 
@@ -105,10 +131,35 @@ export class KeyringStore {
   }
 
   async #rotate(): Promise<void> {
+    await this.#sealOwnAgain();
+    if (this.#cluster.size > 1) await this.#haveOthersSealAgain();
+    this.#store.write((tx) => {
+      for (const id of this.#ring.keys.keys()) if (id !== this.#ring.active) tx.remove(keyChecks, SYSTEM, id);
+    });
+    await this.#store.durable();
+  }
+
+  /** Rejects with `unavailable` when something stays that no worker has sealed again. */
+  async #haveOthersSealAgain(): Promise<void> {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      await this.#cluster.askOthers('seal-again', null);
+      await this.#sealOwnAgain();
+      this.#store.refresh();
+      const old = [...this.#ring.keys.keys()].filter((id) => id !== this.#ring.active);
+      if (old.every((id) => listSealedBy(this.#store, id, 1).length === 0)) return;
+    }
+    throw new AppError('unavailable', 'Workspaces move between workers. Rotate the keys again.', {
+      headers: { 'retry-after': '1' },
+    });
+  }
+
+  /** Seals what is in the workspaces of this worker with the active key. */
+  async #sealOwnAgain(): Promise<void> {
+    const owns = (workspaceId: string) => this.#cluster.owns(workspaceId);
     for (const keyId of this.#ring.keys.keys()) {
       if (keyId === this.#ring.active) continue;
       for (;;) {
-        const batch = listSealedBy(this.#store, keyId, BATCH);
+        const batch = listOwnSealedBy(this.#store, keyId, BATCH, owns);
         if (batch.length === 0) break;
         this.#store.write((tx) => {
           for (const place of batch) reseal(tx, this.#ring, place);
@@ -116,10 +167,6 @@ export class KeyringStore {
         await this.#store.durable();
       }
     }
-    this.#store.write((tx) => {
-      for (const id of this.#ring.keys.keys()) if (id !== this.#ring.active) tx.remove(keyChecks, SYSTEM, id);
-    });
-    await this.#store.durable();
   }
 
   /**
@@ -129,6 +176,7 @@ export class KeyringStore {
   async delete(keyId: string): Promise<void> {
     await this.#rotation;
     await this.#store.durable(); // what is sealed by it is then listed
+    if (this.#cluster.size > 1) this.#store.refresh();
     if (!this.#ring.keys.has(keyId)) throw notFound();
     const isActive = keyId === this.#ring.active;
     if (isActive || listSealedBy(this.#store, keyId, 1).length > 0)
@@ -142,6 +190,11 @@ export class KeyringStore {
     const rest = withoutKey(this.#ring, keyId);
     writeKeyring(this.#path, rest);
     this.#ring = rest;
+    await this.#cluster.askOthers('keyring-changed', null);
+  }
+
+  #readAnew(): void {
+    this.#ring = readKeyring(this.#path);
   }
 
   async #storeKeyChecks(): Promise<void> {

@@ -16,6 +16,13 @@ export interface Keyring {
   readonly keys: ReadonlyMap<string, Uint8Array>;
 }
 
+/** Where the keyring of the running server is had from. */
+export interface KeyringSource {
+  readonly ring: Keyring;
+  /** Returns the keyring, read anew when it lacks this key and another worker may have added it. */
+  ringWith(keyId: string): Keyring;
+}
+
 /** The keyring cannot be used. The message is one line for the operator and holds no key. */
 export class KeyringError extends OperatorError {}
 

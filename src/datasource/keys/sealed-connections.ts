@@ -5,7 +5,7 @@ import { type Key, SYSTEM } from '#storage/keys.ts';
 import type { Store, Transaction } from '#storage/store.ts';
 import type { Connection } from '../connectors/connection-schema.ts';
 import { openConnection, resealConnection, type SealedPlace, sealConnection } from './connection-cipher.ts';
-import type { Keyring } from './keyring.ts';
+import type { Keyring, KeyringSource } from './keyring.ts';
 
 /** Seals the connection with the active key and stores it. */
 export function putSealed(tx: Transaction, ring: Keyring, place: SealedPlace, connection: Connection): void {
@@ -37,17 +37,45 @@ export function reseal(tx: Transaction, ring: Keyring, place: SealedPlace): void
 }
 
 /** Returns the unsealed connection. Throws `UnsealError`. */
-export function readSealed(store: Store, ring: Keyring, place: SealedPlace): Connection {
+export function readSealed(store: Store, keys: KeyringSource, place: SealedPlace): Connection {
   const sealed = store.get(sealedConnections, ...keyOf(place));
   if (sealed === undefined) throw new Error(`The datasource ${place.slug} has no sealed connection.`);
-  return openConnection(ring, place, sealed);
+  return openConnection(keys.ringWith(sealed.keyId), place, sealed);
 }
 
 /** Returns the first `limit` connections that this key seals. */
 export function listSealedBy(store: Store, keyId: string, limit: number): SealedPlace[] {
-  return [...store.listKeys(sealedBy, SYSTEM, [keyId], limit)].map(
-    ([, workspaceId = '', slug = '', revision = '']) => ({ workspaceId, slug, revision: Number(revision) }),
-  );
+  return [...store.listKeys(sealedBy, SYSTEM, [keyId], limit)].map(placeOf);
+}
+
+/** Returns as `listSealedBy` does those of workspaces that `owns` returns true for. Of any other it reads one key. */
+export function listOwnSealedBy(
+  store: Store,
+  keyId: string,
+  limit: number,
+  owns: (workspaceId: string) => boolean,
+): SealedPlace[] {
+  const places: SealedPlace[] = [];
+  let beyond: string[] | undefined;
+  while (places.length < limit) {
+    let foreign: string | undefined;
+    let count = 0;
+    for (const key of store.listKeys(sealedBy, SYSTEM, [keyId], limit, beyond)) {
+      const place = placeOf(key);
+      beyond = key;
+      count++;
+      if (owns(place.workspaceId)) places.push(place);
+      else foreign = place.workspaceId;
+      if (foreign !== undefined || places.length === limit) break;
+    }
+    if (foreign !== undefined) beyond = [keyId, foreign];
+    else if (count < limit) break;
+  }
+  return places;
+}
+
+function placeOf([, workspaceId = '', slug = '', revision = '']: readonly string[]): SealedPlace {
+  return { workspaceId, slug, revision: Number(revision) };
 }
 
 function keyOf({ workspaceId, slug, revision }: SealedPlace): [string, string, string] {

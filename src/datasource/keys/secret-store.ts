@@ -1,5 +1,5 @@
 import type { Store, Transaction } from '#storage/store.ts';
-import type { Keyring } from './keyring.ts';
+import type { KeyringSource } from './keyring.ts';
 import { putSealed, readSealed, removeSealed } from './sealed-connections.ts';
 
 /**
@@ -8,17 +8,17 @@ import { putSealed, readSealed, removeSealed } from './sealed-connections.ts';
  */
 export class SecretStore {
   readonly #store: Store;
-  readonly #keyring: () => Keyring;
+  readonly #keys: KeyringSource;
 
-  constructor(store: Store, keyring: () => Keyring) {
+  constructor(store: Store, keys: KeyringSource) {
     this.#store = store;
-    this.#keyring = keyring;
+    this.#keys = keys;
   }
 
   /** Stores a secret in place of the one that had this name. */
   seal(tx: Transaction, workspaceId: string, name: string, key: string): void {
     this.remove(tx, workspaceId, name);
-    putSealed(tx, this.#keyring(), placeOf(workspaceId, name), { kind: 'key', key });
+    putSealed(tx, this.#keys.ring, placeOf(workspaceId, name), { kind: 'key', key });
   }
 
   /** Removes a secret, if there is one. */
@@ -28,7 +28,7 @@ export class SecretStore {
 
   /** Returns the secret. Throws `UnsealError`. */
   open(workspaceId: string, name: string): string {
-    const { key } = readSealed(this.#store, this.#keyring(), placeOf(workspaceId, name));
+    const { key } = readSealed(this.#store, this.#keys, placeOf(workspaceId, name));
     if (typeof key !== 'string') throw new Error(`The sealed record ${name} does not hold a key.`);
     return key;
   }

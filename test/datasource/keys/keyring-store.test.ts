@@ -98,7 +98,7 @@ test('after a rotation the new key seals everything, and the old one stays for b
     [after],
     'the store, and a backup of it, needs the new key only',
   );
-  for (let n = 0; n < 250; n++) assert.deepEqual(readSealed(store, reopened.ring, place(n)), connection);
+  for (let n = 0; n < 250; n++) assert.deepEqual(readSealed(store, reopened, place(n)), connection);
 });
 
 test('a key is deleted only when it seals nothing, and the keyring still opens the store', async (t) => {
@@ -115,7 +115,7 @@ test('a key is deleted only when it seals nothing, and the keyring still opens t
   await holder.delete(before);
   const reopened = await KeyringStore.open(store, path);
   assert.deepEqual(reopened.states(), [{ id: after, active: true, sealed: 1 }]);
-  assert.deepEqual(readSealed(store, reopened.ring, place(1)), connection);
+  assert.deepEqual(readSealed(store, reopened, place(1)), connection);
 });
 
 test('a rotation that was interrupted is completed by the next one', async (t) => {
@@ -127,7 +127,7 @@ test('a rotation that was interrupted is completed by the next one', async (t) =
   await store.durable();
   const after = await holder.add();
   const restarted = await KeyringStore.open(store, path);
-  for (let n = 0; n < 5; n++) assert.deepEqual(readSealed(store, restarted.ring, place(n)), connection);
+  for (let n = 0; n < 5; n++) assert.deepEqual(readSealed(store, restarted, place(n)), connection);
   await restarted.rotate();
   assert.deepEqual(restarted.states().at(-1), { id: after, active: true, sealed: 5 });
 });

@@ -23,7 +23,7 @@ test('after a rotation was killed at any moment every datasource opens, and the 
     const store = await openStore(join(directory, 'store'), assert.fail);
     const keys = await KeyringStore.open(store, join(directory, 'keyring.json'));
     for (let n = 0; n < SEALED; n++) {
-      assert.deepEqual(readSealed(store, keys.ring, sealedPlace(n)), sealedText(n), `seed ${seed}`);
+      assert.deepEqual(readSealed(store, keys, sealedPlace(n)), sealedText(n), `seed ${seed}`);
     }
     const active = await keys.add();
     await keys.rotate();

@@ -1,0 +1,73 @@
+/** What operators read of a server of several workers, which one of them collects from all. */
+import type { Cluster, Topic } from '#src/cluster/cluster.ts';
+import { RecentLines } from '#src/core/recent-lines.ts';
+import { mergeMetrics } from '#src/metrics/merged-metrics.ts';
+import type { ServerLog, ServerState } from '#src/wire/server.ts';
+import { mergeStates } from './cluster-state.ts';
+
+/** A worker that has not answered by then is left out, and that is said. */
+const MAX_WAIT_MS = 5_000;
+
+/** What one worker knows of itself. `watched` is read by those who follow the load, and by nobody else. */
+export interface OwnObservation {
+  readonly metrics: () => Promise<string>;
+  readonly state: () => Promise<ServerState>;
+  readonly watched: () => Promise<ServerState>;
+  readonly log: () => readonly string[];
+}
+
+/** The same of the whole server. */
+export interface ClusterObservation extends Omit<OwnObservation, 'log'> {
+  readonly log: () => Promise<ServerLog>;
+}
+
+/** Returns the observation of the whole server; `own` is that of this worker. */
+export function observeCluster(own: OwnObservation, cluster: Cluster): ClusterObservation {
+  const { worker, size } = cluster;
+  if (size === 1) return { ...own, log: async () => ({ items: own.log() }) };
+  /** Returns a function that asks every worker, this one included, and tells how many did not answer. */
+  const everywhere = <T>(topic: Topic, read: () => T | Promise<T>) => {
+    cluster.onAsked(topic, read);
+    return async () => {
+      const [mine, others] = await Promise.all([read(), cluster.askOthers(topic, null, MAX_WAIT_MS)]);
+      const answers = [mine, ...(others as readonly T[])];
+      return { answers, silent: Math.max(0, size - answers.length) };
+    };
+  };
+  const allMetrics = everywhere('metrics', async () => ({ worker, text: await own.metrics() }));
+  const allStates = everywhere('server-state', async () => ({ worker, state: await own.state() }));
+  const allWatched = everywhere('server-load', async () => ({ worker, state: await own.watched() }));
+  const allLogs = everywhere('log', () => own.log());
+  const merged = async (ask: typeof allStates) => {
+    const { answers, silent } = await ask();
+    return mergeStates(answers, silent);
+  };
+  return {
+    async metrics() {
+      const { answers, silent } = await allMetrics();
+      const inOrder = answers.sort((a, b) => a.worker - b.worker);
+      return mergeMetrics(inOrder, silent);
+    },
+    state: () => merged(allStates),
+    watched: () => merged(allWatched),
+    async log() {
+      const { answers, silent } = await allLogs();
+      return { items: mergeLines(answers), silentWorkers: silent };
+    },
+  };
+}
+
+/** Returns the lines of all logs by their time, the oldest first, and no more than one log keeps. */
+export function mergeLines(logs: readonly (readonly string[])[]): string[] {
+  const timed = logs.flatMap((lines) => {
+    let time = '';
+    return lines.map((line) => {
+      time = /"time":"([^"]+)"/.exec(line)?.[1] ?? time;
+      return { time, line };
+    });
+  });
+  timed.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
+  const recent = new RecentLines();
+  for (const { line } of timed) recent.add(line);
+  return recent.list();
+}
