@@ -11,7 +11,9 @@ import type { Config } from './config.ts';
 import type { Log } from './core/log.ts';
 import { KernelHost } from './kernel/kernel-host.ts';
 import { limitsOf } from './kernel/limits.ts';
+import type { LocalModelAddress } from './kernel/local-model.ts';
 import { PlainHost } from './kernel/plain-host.ts';
+import type { StartZygote } from './kernel/zygote-process.ts';
 import { ServerMetrics } from './metrics/server-metrics.ts';
 
 export interface Prerequisites extends AsyncDisposable {
@@ -23,22 +25,76 @@ export interface Prerequisites extends AsyncDisposable {
   readonly plainHost: PlainHost;
   /** Resolves when kernels can be started; rejects when this Python cannot run them. */
   readonly kernelsReady: Promise<{ readonly confinement: string }>;
+  /** Starts the local model where it runs, if that is not below this process. */
+  readonly startModel?: (() => Promise<LocalModelAddress>) | undefined;
+}
+
+/** What a worker has of its primary. */
+export interface SharedPrerequisites {
+  /** Where sockets are. */
+  readonly socketFolder: string;
+  /** Returns what gives this worker the primary's kernel host. */
+  readonly starterOf: (name: 'usual' | 'plain') => StartZygote;
+  /** Starts the primary's local model. */
+  readonly startModel: () => Promise<LocalModelAddress>;
 }
 
 /**
  * Rejects with an error of one line when another server has claimed the data directory, or when the store is missing that
  * must have been in it. Disposing is idempotent.
  */
-export async function openPrerequisites(config: Config, log: Log): Promise<Prerequisites> {
-  const directory = await DataDirectory.claim(config.dataDir, (root) => {
+export async function openPrerequisites(
+  config: Config,
+  log: Log,
+  shared?: SharedPrerequisites,
+): Promise<Prerequisites> {
+  const directory =
+    shared === undefined ? await claimDirectory(config) : DataDirectory.inherited(config.dataDir);
+  const metrics = new ServerMetrics();
+  const runDir = shared?.socketFolder ?? directory.runPath;
+  const makeHost = hostMaker({ config, log, directory, runDir, metrics });
+  const host = makeHost(config.preload, shared?.starterOf('usual'));
+  const plainHost = new PlainHost(() => makeHost(false, shared?.starterOf('plain')));
+  const kernelsReady = startHost(host, log);
+  kernelsReady.catch(() => {}); // it may fail before anything awaits it
+  return {
+    metrics,
+    directory,
+    host,
+    plainHost,
+    kernelsReady,
+    startModel: shared?.startModel,
+    async [Symbol.asyncDispose]() {
+      await plainHost[Symbol.asyncDispose]();
+      await host[Symbol.asyncDispose]();
+      directory[Symbol.dispose]();
+    },
+  };
+}
+
+/** Claims the data directory for this process. Rejects as `openPrerequisites` does. */
+export function claimDirectory(config: Config): Promise<DataDirectory> {
+  return DataDirectory.claim(config.dataDir, (root) => {
     if (!config.newStore) requireExpectedStore(root, config.keyringFile);
   });
-  const metrics = new ServerMetrics();
-  const makeHost = (preload: boolean) =>
+}
+
+export interface HostMakerOptions {
+  readonly config: Config;
+  readonly log: Log;
+  readonly directory: DataDirectory;
+  /** Where its sockets are. */
+  readonly runDir: string;
+  readonly metrics?: ServerMetrics;
+}
+
+/** Returns what makes supervisors of kernel hosts, which have the usual libraries loaded or only marimo. */
+export function hostMaker({ config, log, directory, runDir, metrics }: HostMakerOptions) {
+  return (preload: boolean, startZygote?: StartZygote): KernelHost =>
     new KernelHost({
-      metrics,
+      ...(metrics && { metrics }),
       python: config.python,
-      runDir: directory.runPath,
+      runDir,
       preload,
       log,
       hiddenPaths: [directory.root, config.keyringFile, resolve(CONFIG_FILE)],
@@ -48,24 +104,13 @@ export async function openPrerequisites(config: Config, log: Log): Promise<Prere
       ...(config.kernelUid === undefined ? {} : { kernelUid: config.kernelUid }),
       confinement: config.kernelConfinement,
       limits: limitsOf(config),
+      ...(startZygote && { startZygote }),
     });
-  const host = makeHost(config.preload);
-  const plainHost = new PlainHost(() => makeHost(false));
-  const kernelsReady = host.start().then((hello) => {
-    log.info({ ...hello }, 'kernels can be started');
-    return { confinement: host.confinement ?? hello.confinement };
-  });
-  kernelsReady.catch(() => {}); // it may fail before anything awaits it
-  return {
-    metrics,
-    directory,
-    host,
-    plainHost,
-    kernelsReady,
-    async [Symbol.asyncDispose]() {
-      await plainHost[Symbol.asyncDispose]();
-      await host[Symbol.asyncDispose]();
-      directory[Symbol.dispose]();
-    },
-  };
+}
+
+/** Resolves when kernels can be started, with how they are confined; rejects when this Python cannot run them. */
+export async function startHost(host: KernelHost, log: Log): Promise<{ readonly confinement: string }> {
+  const hello = await host.start();
+  log.info({ ...hello }, 'kernels can be started');
+  return { confinement: host.confinement ?? hello.confinement };
 }

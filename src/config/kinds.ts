@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
+import { usableProcessors } from '#src/core/processors.ts';
 import { Secret } from '#src/core/secret.ts';
 
 /** Where settings are read: relative paths start at `cwd`; `packageRoot` is the directory of the installation. */
@@ -41,6 +42,24 @@ export function integer(least: number, most: number): Kind<number> {
     expectation: `a whole number from ${least} to ${most}`,
     parse: (text) => (/^\d{1,15}$/.test(text) ? within(Number(text), least, most) : undefined),
   };
+}
+
+const MAX_WORKERS = 64;
+const MAX_AUTOMATIC_WORKERS = 8;
+
+/** A number of worker processes; `auto` is what fits this machine. */
+export const workers: Kind<number> = {
+  expectation: `auto, or a whole number from 1 to ${MAX_WORKERS}`,
+  parse: (text, place) =>
+    text === 'auto'
+      ? automaticWorkers(process.platform, usableProcessors())
+      : integer(1, MAX_WORKERS).parse(text, place),
+};
+
+/** Returns how many workers fit a machine. Kernels need the other processors; elsewhere than on Linux none share a port. */
+export function automaticWorkers(platform: NodeJS.Platform, processors: number): number {
+  if (platform !== 'linux' || processors <= 2) return 1;
+  return Math.min(MAX_AUTOMATIC_WORKERS, Math.max(1, Math.floor(processors / 2)));
 }
 
 /** Returns the kind of a time in seconds, with fractions. */

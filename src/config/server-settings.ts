@@ -12,6 +12,7 @@ import {
   seconds,
   secret,
   targets,
+  workers,
 } from './kinds.ts';
 import { optional, setting } from './setting.ts';
 
@@ -48,6 +49,13 @@ export const SERVER_SETTINGS = {
     default: 'none',
     description:
       'Origins whose pages may use the API from a browser (CORS). They need a token like everybody, and may not change datasources and keys, which only pages of this server may.',
+  }),
+  workers: setting({
+    env: 'TROUPE_WORKERS',
+    kind: workers,
+    default: 'auto',
+    description:
+      'Processes that serve, between which workspaces are divided: a number, or `auto`, which is one on up to two processors (or off Linux), and half of the processors beyond that, at most 8, because kernels need the others.',
   }),
   dataDir: setting({
     env: 'TROUPE_DATA_DIR',
@@ -176,6 +184,6 @@ export const SERVER_SETTINGS = {
     kind: integer(0, 1_000_000),
     default: '0',
     description:
-      'Most client connections that are open at once, on all ports together; further ones are closed. 0: three quarters of the open files that the server may have.',
+      'Most client connections that are open at once, on all ports together; further ones are closed. Each of several workers has an equal share. 0: three quarters of the open files that each process may have.',
   }),
 } as const;

@@ -14,9 +14,13 @@ const PASSING = new Set(['EAGAIN', 'EBUSY', 'ENOSPC', 'EDQUOT']);
 const MAX_FLUSH_WAIT_MS = 500;
 const NOTHING = new Uint8Array();
 
+/** What a pipe takes in one piece (PIPE_BUF on Linux), so that no line of another process comes between. */
+export const SHARED_PIPE_BYTES = 4096;
+
 /** The output of one log. */
 export class LogOutput {
   readonly #fd: number;
+  readonly #maxBytes: number;
   #lines: string[] = [];
   #held = 0;
   #lost = 0;
@@ -25,8 +29,10 @@ export class LogOutput {
   /** The part of the lines being written that the system has not accepted yet. It goes out before `#lines`. */
   #rest: Uint8Array = NOTHING;
 
-  constructor(fd: number) {
+  /** Writes no more than `maxBytes` at once, but for a line that is longer than that. */
+  constructor(fd: number, maxBytes = Number.POSITIVE_INFINITY) {
     this.#fd = fd;
+    this.#maxBytes = maxBytes;
   }
 
   /** Takes one line, including its line break. */
@@ -77,14 +83,25 @@ export class LogOutput {
   #take(): Uint8Array {
     if (this.#rest.length === 0) {
       if (this.#lost > 0) this.#lines.push(lossLine(this.#lost));
-      this.#rest = Buffer.from(this.#lines.join(''));
-      this.#lines = [];
-      this.#held = 0;
+      const count = this.#countForOneWrite();
+      const text = this.#lines.splice(0, count).join('');
+      this.#rest = Buffer.from(text);
+      this.#held = this.#lines.length === 0 ? 0 : Math.max(0, this.#held - text.length);
       this.#lost = 0;
     }
     const chunk = this.#rest;
     this.#rest = NOTHING;
     return chunk;
+  }
+
+  #countForOneWrite(): number {
+    if (this.#maxBytes === Number.POSITIVE_INFINITY) return this.#lines.length;
+    let count = 0;
+    for (let bytes = 0; count < this.#lines.length; count++) {
+      bytes += Buffer.byteLength(this.#lines[count]!);
+      if (bytes > this.#maxBytes) return Math.max(1, count);
+    }
+    return count;
   }
 
   /** Keeps the chunk for a retry when the pipe or the disk is full. After any other error the output ends. */

@@ -33,6 +33,8 @@ export interface RootLog extends Log {
   flush(): void;
   /** Returns the last lines, oldest first. */
   recent(): readonly string[];
+  /** Returns this log for a worker of a server: its number is in every line from now on. */
+  ofWorker(worker: number): RootLog;
 }
 
 /** How the log is written. */
@@ -62,8 +64,13 @@ export function openLog({ level, secrets = [], destination = standardOutput() }:
       },
     },
   );
-  const log = wrap(logger, scrubber(secrets));
-  return { ...log, flush: () => destination.flushSync?.(), recent: () => recent.list() };
+  const rootOf = (log: Log): RootLog => ({
+    ...log,
+    flush: () => destination.flushSync?.(),
+    recent: () => recent.list(),
+    ofWorker: (worker) => rootOf(log.child({ worker })),
+  });
+  return rootOf(wrap(logger, scrubber(secrets)));
 }
 
 function standardOutput(): LogOutput {

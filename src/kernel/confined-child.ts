@@ -11,12 +11,12 @@ import { constants } from 'node:os';
 import type { ProcessEnd } from './exit-classification.ts';
 import { type FrameParts, type FrameReading, KernelSocket } from './kernel-socket.ts';
 import type { ChildOrder, Confinement } from './launch-order.ts';
-import type { ZygoteProcess } from './zygote-process.ts';
+import type { Zygote } from './zygote-process.ts';
 
 /** What starting a child needs of the kernel host. */
 export interface ChildPort {
   /** The running host. Waits while it restarts, rejects when it is down for good. */
-  readonly zygote: () => Promise<ZygoteProcess>;
+  readonly zygote: () => Promise<Zygote>;
   /** Returns a path for one socket, not used before. */
   readonly newSocketPath: () => string;
 }
@@ -76,7 +76,7 @@ export class ConfinedChild implements Disposable {
   readonly #events: ChildEvents;
   readonly #socket: KernelSocket;
   readonly #timers: NodeJS.Timeout[] = [];
-  #zygote: ZygoteProcess | null = null;
+  #zygote: Zygote | null = null;
   #process: ProcessEnd | null = null;
   #isAccepted = false;
   #isClosed = false;

@@ -1,6 +1,6 @@
 import type { KernelMetrics } from './kernel-process.ts';
 import type { KernelLimits } from './limits.ts';
-import type { KernelLog } from './zygote-process.ts';
+import type { KernelLog, StartZygote } from './zygote-process.ts';
 
 /** What the kernel host is made with. */
 export interface KernelHostOptions {
@@ -30,4 +30,6 @@ export interface KernelHostOptions {
   /** The server's environment variables; environment.ts decides which of them children get. Default: those of this process. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly launchTimeoutMs?: number;
+  /** Default: a process of this server. */
+  readonly startZygote?: StartZygote;
 }

@@ -20,7 +20,7 @@ import { type ChildOrder, type Confinement, confinementWanted, forkOrder } from 
 import { type KernelLimits, NO_LIMITS } from './limits.ts';
 import { OomWatch } from './oom-watch.ts';
 import { SocketDirectory } from './socket-directory.ts';
-import { type HostHello, ZygoteProcess } from './zygote-process.ts';
+import { type HostHello, type Zygote, ZygoteProcess } from './zygote-process.ts';
 
 export type { HostHello };
 
@@ -37,7 +37,7 @@ const STOP_MS = 2000;
 const STOP_MS_PER_KERNEL = 20;
 
 interface Waiter {
-  readonly resolve: (zygote: ZygoteProcess) => void;
+  readonly resolve: (zygote: Zygote) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -52,7 +52,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
   #state: KernelHostState = 'down';
   #marimo: KernelHost['marimo'];
   #confinement: string | undefined;
-  #zygote: ZygoteProcess | null = null;
+  #zygote: Zygote | null = null;
   #userConfig: unknown = null;
   #failures = 0;
   #restart: NodeJS.Timeout | null = null;
@@ -167,7 +167,8 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
 
   async #boot(): Promise<HostHello> {
     const { python, preload, log, confinement, environment = process.env } = this.#options;
-    const { zygote, hello } = await ZygoteProcess.start({
+    const { startZygote = ZygoteProcess.start } = this.#options;
+    const { zygote, hello } = await startZygote({
       python,
       hostScript: this.#hostScript,
       env: hostEnvironment(environment, preload, this.#wanted()),
@@ -194,7 +195,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     return hello;
   }
 
-  #serveWaiters(zygote: ZygoteProcess): void {
+  #serveWaiters(zygote: Zygote): void {
     for (const waiter of this.#waiters.splice(0)) waiter.resolve(zygote);
   }
 
@@ -243,7 +244,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     }, pauseMs);
   }
 
-  #whenUp(): Promise<ZygoteProcess> {
+  #whenUp(): Promise<Zygote> {
     if (this.#zygote?.alive && this.#state !== 'silent') return Promise.resolve(this.#zygote);
     if (this.#disposed || this.#state === 'down') {
       return Promise.reject(new KernelHostError('kernel_host_failed', 'The kernel host is not running.'));

@@ -8,7 +8,6 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import type { Dispatcher } from 'undici';
 import type { ChildEnd, ChildStarter, ConfinedChild } from './confined-child.ts';
 import { encodeFrame } from './frame-decoder.ts';
 import { asRecord, asText } from './json-shape.ts';
@@ -29,10 +28,10 @@ export interface LocalModelOptions {
   readonly startTimeoutMs?: number;
 }
 
-export interface LocalModelConnection {
+/** Where a model that is loaded can be asked. */
+export interface LocalModelAddress {
   readonly apiKey: string;
-  /** Its connections go to the model, whatever host they name. */
-  readonly dispatcher: Dispatcher;
+  readonly socketPath: string;
 }
 
 const START_TIMEOUT_MS = 120_000;
@@ -48,7 +47,7 @@ export class LocalModelProcess implements Disposable {
   readonly name: string;
   readonly #options: LocalModelOptions;
   readonly #python: string;
-  #connection: Promise<LocalModelConnection> | undefined;
+  #address: Promise<LocalModelAddress> | undefined;
   #child: ConfinedChild | undefined;
   #isDisposed = false;
 
@@ -67,18 +66,18 @@ export class LocalModelProcess implements Disposable {
   }
 
   /** Resolves once the model is loaded. Rejects with one line that says why it is not; the next call tries again. */
-  connect(): Promise<LocalModelConnection> {
-    if (this.#connection === undefined) {
-      const attempt = this.#start();
-      this.#connection = attempt;
+  start(): Promise<LocalModelAddress> {
+    if (this.#address === undefined) {
+      const attempt = this.#startChild();
+      this.#address = attempt;
       attempt.catch(() => {
-        if (this.#connection === attempt) this.#connection = undefined;
+        if (this.#address === attempt) this.#address = undefined;
       });
     }
-    return this.#connection;
+    return this.#address;
   }
 
-  async #start(): Promise<LocalModelConnection> {
+  async #startChild(): Promise<LocalModelAddress> {
     if (this.#isDisposed) throw new Error('The server is stopping.');
     const apiKey = randomBytes(32).toString('hex');
     const folder = this.#options.host.newSocketPath();
@@ -86,10 +85,7 @@ export class LocalModelProcess implements Disposable {
     const socketPath = join(folder, SOCKET);
     await this.#load(apiKey, folder, socketPath);
     this.#options.log.info({ model: this.name }, 'the local model is loaded');
-    const { Agent } = await import('undici');
-    // Callers have time limits of their own.
-    const dispatcher = new Agent({ connect: { socketPath }, bodyTimeout: 0, headersTimeout: 0 });
-    return { apiKey, dispatcher };
+    return { apiKey, socketPath };
   }
 
   /** Starts the child. Resolves when the model is loaded, rejects when the child ends before that. */
@@ -146,7 +142,7 @@ export class LocalModelProcess implements Disposable {
     rmSync(folder, { recursive: true, force: true });
     if (this.#child === child) {
       this.#child = undefined;
-      this.#connection = undefined;
+      this.#address = undefined;
     }
     const how = end.kind === 'ended' ? end.process : end.kind;
     this.#options.log.info({ model: this.name, end: how }, 'the local model has ended');

@@ -49,7 +49,27 @@ export interface ChildListener {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export class ZygoteProcess {
+/** One run of the kernel host, as those see it who have children of it. */
+export interface Zygote {
+  readonly alive: boolean;
+  /** Resolves when it has ended. */
+  readonly ended: Promise<void>;
+  /** Asks for a child process (`fork`, `convert` or `engine`); `id` is new for each. */
+  order(id: string, order: Fields, listener: ChildListener): void;
+  /** Signals a child. Harmless when it is gone. */
+  signal(id: string, signal: number): void;
+  /** Ends it in order, with every child. */
+  stop(): void;
+  /** Ends it although it may not respond, with every child. */
+  kill(): void;
+}
+
+/** Resolves once kernels can be forked; rejects with KernelHostError when that does not come. Then no process is left. */
+export type StartZygote = (
+  options: ZygoteOptions,
+) => Promise<{ readonly zygote: Zygote; readonly hello: HostHello }>;
+
+export class ZygoteProcess implements Zygote {
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly #log: KernelLog;
   readonly #listeners = new Map<string, ChildListener>();
@@ -62,8 +82,7 @@ export class ZygoteProcess {
   #isUp = false;
   #lastWords = '';
 
-  /** Resolves with the host's hello; rejects with KernelHostError when it does not come. Then no process is left. */
-  static async start(options: ZygoteOptions): Promise<{ zygote: ZygoteProcess; hello: HostHello }> {
+  static readonly start: StartZygote = async (options) => {
     const zygote = new ZygoteProcess(options);
     const timeout = setTimeout(() => {
       zygote.#hello.reject(
@@ -78,7 +97,7 @@ export class ZygoteProcess {
     } finally {
       clearTimeout(timeout);
     }
-  }
+  };
 
   private constructor(options: ZygoteOptions) {
     this.#log = options.log;
@@ -116,18 +135,15 @@ export class ZygoteProcess {
     return this.#alive;
   }
 
-  /** Resolves when it has ended. */
   get ended(): Promise<void> {
     return this.#ended.promise;
   }
 
-  /** Asks for a child process (`fork`, `convert` or `engine`); `id` is new for each. */
   order(id: string, order: Fields, listener: ChildListener): void {
     this.#listeners.set(id, listener);
     this.#say({ ...order, id });
   }
 
-  /** Signals a child. Harmless when it is gone. */
   signal(id: string, signal: number): void {
     if (this.#listeners.has(id)) this.#say({ op: 'signal', id, signal });
   }

@@ -1,0 +1,96 @@
+/** What a primary and its workers tell each other, over the channel that Node.js makes between a process and its child. */
+
+import type { ProcessEnd } from '#src/kernel/exit-classification.ts';
+import type { LocalModelAddress } from '#src/kernel/local-model.ts';
+import type { HostHello } from '#src/kernel/zygote-process.ts';
+import type { SlotTable } from './slots.ts';
+
+/** The argument with which the primary starts its workers. The number of the worker follows. */
+export const WORKER_ARGUMENT = '--worker';
+
+/** The kernel host, and the one that has only marimo loaded. */
+export type HostName = 'usual' | 'plain';
+
+export type ToWorker =
+  | WorkerOrders
+  | { readonly op: 'table'; readonly table: SlotTable }
+  /** It is to listen for clients now. */
+  | { readonly op: 'admit'; readonly port: number }
+  | { readonly op: 'release'; readonly count: number }
+  | { readonly op: 'drain'; readonly signal: string }
+  | HostReport
+  | ModelReport;
+
+/** The first message to a worker. */
+export interface WorkerOrders {
+  readonly op: 'begin';
+  /** The release of the primary. A worker of another one cannot work with it. */
+  readonly version: string;
+  readonly worker: number;
+  readonly size: number;
+  /** Hexadecimal. */
+  readonly secret: string;
+  readonly table: SlotTable;
+  /** Where the sockets of workers and kernels are. */
+  readonly socketFolder: string;
+}
+
+/** `run` numbers the runs of a host: what is about an earlier one is void. */
+export type HostReport =
+  | { readonly op: 'host-up'; readonly host: HostName; readonly run: number; readonly hello: HostHello }
+  | { readonly op: 'host-silent'; readonly host: HostName; readonly isSilent: boolean }
+  | { readonly op: 'host-lost'; readonly host: HostName; readonly run: number }
+  /** It cannot be started. */
+  | { readonly op: 'host-failed'; readonly host: HostName; readonly message: string }
+  | { readonly op: 'child-forked'; readonly host: HostName; readonly id: string; readonly pid: number }
+  | { readonly op: 'child-ended'; readonly host: HostName; readonly id: string; readonly end: ProcessEnd }
+  | { readonly op: 'child-refused'; readonly host: HostName; readonly id: string; readonly reason: string };
+
+export interface ModelReport {
+  readonly op: 'model';
+  readonly request: number;
+  /** Where the local model is, or why it is not. */
+  readonly found: LocalModelAddress | { readonly problem: string };
+}
+
+export type ToPrimary =
+  /** It is loaded, and waits for its orders. */
+  | { readonly op: 'loaded' }
+  | { readonly op: 'beat' }
+  /** It can be asked by the others, and knows the table. */
+  | { readonly op: 'join'; readonly table: number }
+  /** It knows the table. */
+  | { readonly op: 'knows'; readonly table: number }
+  | { readonly op: 'listening'; readonly url: string }
+  /** What it has given up, as of a table. */
+  | { readonly op: 'released'; readonly table: number; readonly slots: readonly number[] }
+  /** It cannot start, and says why. */
+  | { readonly op: 'failed'; readonly message: string }
+  | HostOrder
+  | ModelWanted;
+
+/** The local model is to be started, unless it runs. */
+export interface ModelWanted {
+  readonly op: 'model-wanted';
+  readonly request: number;
+}
+
+export type HostOrder =
+  /** It has or will have children of the host, and hears of it from now on. */
+  | { readonly op: 'host-wanted'; readonly host: HostName }
+  /** It has none any more. Those that there are end. */
+  | { readonly op: 'host-released'; readonly host: HostName }
+  | {
+      readonly op: 'child-order';
+      readonly host: HostName;
+      readonly run: number;
+      readonly id: string;
+      readonly order: Readonly<Record<string, unknown>>;
+    }
+  | {
+      readonly op: 'child-signal';
+      readonly host: HostName;
+      readonly run: number;
+      readonly id: string;
+      readonly signal: number;
+    };

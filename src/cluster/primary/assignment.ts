@@ -1,0 +1,133 @@
+/**
+ * Where everything is at home: the only place in which the table changes. A worker's slots go to others only after it has
+ * ended or has given them up, and a worker serves clients only once all others know of it.
+ */
+import { dealSlots, SLOTS, type SlotTable, withoutWorker, withSlots, withWorker } from '../slots.ts';
+import { nextMove } from './balance.ts';
+import type { WorkerProcess } from './worker-process.ts';
+
+/** How often slots that could not move are asked for again. */
+const BALANCE_MS = 5_000;
+
+export class Assignment implements Disposable {
+  readonly #workers: ReadonlyMap<number, WorkerProcess>;
+  readonly #timer: NodeJS.Timeout;
+  #table: SlotTable = { number: 0, workers: [], owners: [] };
+  #port = 0;
+  /** The move for which a worker was asked. */
+  #asked: { readonly from: number; readonly to: number } | undefined;
+  /** Those that had nothing to give when they were last asked. */
+  readonly #unable = new Set<number>();
+
+  /** `workers` are those that have not ended, now and later. */
+  constructor(workers: ReadonlyMap<number, WorkerProcess>) {
+    this.#workers = workers;
+    this.#timer = setInterval(() => {
+      this.#unable.clear();
+      this.#balance();
+    }, BALANCE_MS);
+  }
+
+  /** Deals the slots out to the first workers, which are to serve at the port. */
+  deal(port: number): void {
+    this.#port = port;
+    this.#table = dealSlots([...this.#workers.keys()]);
+    for (const worker of this.#workers.values()) worker.since = this.#table.number;
+  }
+
+  /** Returns the table with which a worker begins. It is in it if it is one of the first, or the only one. */
+  tableFor(worker: WorkerProcess): SlotTable {
+    if (this.#table.workers.length === 0) {
+      const owners = Array.from({ length: SLOTS }, () => worker.number);
+      this.#table = { number: this.#table.number + 1, workers: [worker.number], owners };
+      worker.since = this.#table.number;
+    }
+    return this.#table;
+  }
+
+  /** Called when a worker can be asked by others. */
+  joined(worker: WorkerProcess, known: number): void {
+    worker.phase = 'joined';
+    worker.known = known;
+    if (!this.#table.workers.includes(worker.number)) {
+      this.#publish(withWorker(this.#table, worker.number));
+      worker.since = this.#table.number;
+    }
+    this.#admit();
+  }
+
+  /** Called when a worker knows a table. */
+  knows(worker: WorkerProcess, table: number): void {
+    worker.known = table;
+    this.#admit();
+  }
+
+  /** Called when a worker listens for clients. */
+  listening(worker: WorkerProcess): void {
+    worker.phase = 'serving';
+    this.#balance();
+  }
+
+  /** Called with what a worker has given up. It does not count when the table has changed since: the worker has it again. */
+  released(worker: WorkerProcess, table: number, slots: readonly number[]): void {
+    const to = this.#asked?.to;
+    this.#asked = undefined;
+    if (slots.length === 0) this.#unable.add(worker.number);
+    else if (to !== undefined && table === this.#table.number)
+      this.#publish(withSlots(this.#table, slots, to));
+    this.#balance();
+  }
+
+  /** Called when a worker has ended, and is none of `workers` any more. */
+  ended(worker: WorkerProcess): void {
+    const { number, heir } = worker;
+    if (this.#asked?.from === number || this.#asked?.to === number) this.#asked = undefined;
+    if (!this.#table.workers.includes(number)) return;
+    const { owners } = this.#table;
+    const isLast = this.#table.workers.length === 1;
+    if (heir?.phase === 'serving') {
+      const own = owners.flatMap((owner, slot) => (owner === number ? [slot] : []));
+      this.#publish(withoutWorker(withSlots(this.#table, own, heir.number), number));
+    } else if (isLast) this.#table = { number: this.#table.number + 1, workers: [], owners };
+    else this.#publish(withoutWorker(this.#table, number));
+    this.#admit();
+    this.#balance();
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+
+  #publish(table: SlotTable): void {
+    this.#table = table;
+    for (const worker of this.#workers.values()) {
+      if (worker.phase !== 'loading') worker.send({ op: 'table', table });
+    }
+  }
+
+  #admit(): void {
+    for (const worker of this.#workers.values()) {
+      if (worker.phase !== 'joined' || !this.#isKnownToAll(worker)) continue;
+      worker.phase = 'admitted';
+      worker.send({ op: 'admit', port: this.#port });
+    }
+  }
+
+  #isKnownToAll({ number, since }: WorkerProcess): boolean {
+    return this.#table.workers.every(
+      (other) => other === number || (this.#workers.get(other)?.known ?? 0) >= since,
+    );
+  }
+
+  #balance(): void {
+    if (this.#asked !== undefined) return;
+    const serving = [...this.#workers.values()].filter(
+      ({ phase, isRetiring }) => phase === 'serving' && !isRetiring,
+    );
+    const among = serving.map(({ number }) => number);
+    const move = nextMove(this.#table, among, this.#unable);
+    if (move === undefined) return;
+    this.#asked = move;
+    this.#workers.get(move.from)?.send({ op: 'release', count: move.count });
+  }
+}

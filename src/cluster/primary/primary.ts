@@ -1,0 +1,243 @@
+/**
+ * The process above the workers: it starts them, watches them, and replaces those that have ended. It serves no request and
+ * has no store.
+ */
+import cluster from 'node:cluster';
+import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import type { Log } from '#src/core/log.ts';
+import { VERSION } from '#src/core/version.ts';
+import {
+  type HostOrder,
+  type ModelWanted,
+  type ToPrimary,
+  type ToWorker,
+  WORKER_ARGUMENT,
+} from '../messages.ts';
+import { peerSocketPath } from '../worker/primary-link.ts';
+import { Assignment } from './assignment.ts';
+import { Changes } from './changes.ts';
+import { Restarts } from './restarts.ts';
+import { LOOK_MS, processState } from './watchdog.ts';
+import { type WorkerEnd, WorkerProcess } from './worker-process.ts';
+
+export interface PrimaryOptions {
+  /** How many workers there are to be. */
+  readonly size: number;
+  /** The file that a worker runs. */
+  readonly program: string;
+  /** What holds the claim on the data directory. Workers inherit it. */
+  readonly claim: number;
+  /** Where the sockets of workers and kernels are. */
+  readonly socketFolder: string;
+  readonly log: Log;
+  /** Takes what a worker says that is not about the cluster itself. */
+  readonly took: (worker: number, message: HostOrder | ModelWanted) => void;
+  /** Called when a worker has ended, before its slots are at home elsewhere. */
+  readonly ended: (worker: number) => void;
+  /** Called when the server cannot go on, with one line that says why. */
+  readonly onHopeless: (problem: string) => void;
+}
+
+export class Primary {
+  readonly #options: PrimaryOptions;
+  readonly #workers = new Map<number, WorkerProcess>();
+  readonly #assignment: Assignment;
+  readonly #secret = randomBytes(32).toString('hex');
+  readonly #restarts = new Restarts();
+  readonly #watch: NodeJS.Timeout;
+  /** How far the workers are, and which there are. */
+  readonly #changes = new Changes();
+  #lastNumber = 0;
+  /** The store can be opened. */
+  #isOpen = false;
+  #nextStart: NodeJS.Timeout | undefined;
+  /** Resolves the drain when all have ended. */
+  #onEmpty: (() => void) | undefined;
+  #hasLost = false;
+  #hasServed = false;
+  #url = '';
+  #isRolling = false;
+
+  constructor(options: PrimaryOptions) {
+    this.#options = options;
+    this.#assignment = new Assignment(this.#workers);
+    const { program, claim } = options;
+    cluster.setupPrimary({
+      exec: program,
+      execArgv: process.sourceMapsEnabled ? [...process.execArgv, '--enable-source-maps'] : process.execArgv,
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc', claim],
+    });
+    // Listening sockets of Node.js itself, such as that for HTTP/1.0, are shared; this process accepts no connection.
+    cluster.schedulingPolicy = cluster.SCHED_NONE;
+    this.#startMissing();
+    this.#watch = setInterval(() => this.#look(), LOOK_MS);
+  }
+
+  /** Lets the workers open the store and serve at the port. Resolves with the URL once all of them serve. */
+  async open(port: number): Promise<string> {
+    this.#isOpen = true;
+    this.#assignment.deal(port);
+    for (const worker of this.#workers.values()) if (worker.isLoaded) this.#giveOrders(worker);
+    const { size } = this.#options;
+    const serving = () => [...this.#workers.values()].filter(({ phase }) => phase === 'serving');
+    await this.#changes.until(() => serving().length >= size);
+    this.#hasServed = true;
+    return this.#url;
+  }
+
+  send(worker: number, message: ToWorker): void {
+    this.#workers.get(worker)?.send(message);
+  }
+
+  /** Drains every worker. Resolves when all have ended, with whether nothing was lost. */
+  async drain(signal: string): Promise<boolean> {
+    clearTimeout(this.#nextStart);
+    const { log } = this.#options;
+    const startedAt = performance.now();
+    log.info({ signal, workers: this.#workers.size }, 'the server drains');
+    await new Promise<void>((resolve) => {
+      this.#onEmpty = resolve;
+      for (const worker of this.#workers.values()) worker.drain(signal);
+      if (this.#workers.size === 0) resolve();
+    });
+    clearInterval(this.#watch);
+    this.#assignment[Symbol.dispose]();
+    log.info({ ms: Math.round(performance.now() - startedAt) }, 'all workers have stopped');
+    return !this.#hasLost;
+  }
+
+  /** Replaces the workers one after the other: each is drained once another one serves in its place. */
+  async replaceAll(): Promise<void> {
+    const { log } = this.#options;
+    if (this.#isRolling || this.#isDraining || !this.#hasServed) {
+      log.warn(
+        {},
+        'the workers are not replaced now, because the server starts, stops or replaces them already',
+      );
+      return;
+    }
+    this.#isRolling = true;
+    log.info({ workers: this.#workers.size }, 'the workers are replaced one after the other');
+    for (const old of [...this.#workers.values()]) {
+      if (!this.#workers.has(old.number)) continue; // it has ended by itself, and was replaced for that
+      if (await this.#replace(old)) continue;
+      if (!this.#isDraining)
+        log.error({ worker: old.number }, 'no other worker could start; this one goes on');
+      break;
+    }
+    this.#isRolling = false;
+    log.info({ workers: this.#workers.size }, 'workers are replaced no longer');
+  }
+
+  async #replace(old: WorkerProcess): Promise<boolean> {
+    const heir = this.#startWorker();
+    heir.replaces = old;
+    old.isRetiring = true;
+    const isDecided = () => heir.phase === 'serving' || !this.#workers.has(heir.number);
+    await this.#changes.until(() => this.#isDraining || isDecided());
+    if (this.#isDraining || heir.phase !== 'serving') return false;
+    old.heir = heir;
+    if (this.#workers.has(old.number)) old.drain('SIGHUP');
+    await this.#changes.until(() => this.#isDraining || !this.#workers.has(old.number));
+    return true;
+  }
+
+  get #isDraining(): boolean {
+    return this.#onEmpty !== undefined;
+  }
+
+  #startMissing(): void {
+    const present = [...this.#workers.values()].filter(({ isRetiring }) => !isRetiring).length;
+    for (let missing = this.#options.size - present; missing > 0; missing--) this.#startWorker();
+  }
+
+  #startWorker(): WorkerProcess {
+    const number = ++this.#lastNumber;
+    cluster.setupPrimary({ args: [WORKER_ARGUMENT, String(number)] });
+    const worker = new WorkerProcess(number, cluster.fork(), {
+      told: (from, message) => this.#take(from, message),
+      ended: (from, end) => this.#onEnded(from, end),
+    });
+    this.#workers.set(number, worker);
+    return worker;
+  }
+
+  #take(worker: WorkerProcess, message: ToPrimary): void {
+    const assignment = this.#assignment;
+    if (message.op === 'beat') worker.watch.beat();
+    else if (message.op === 'loaded') {
+      worker.isLoaded = true;
+      if (this.#isOpen) this.#giveOrders(worker);
+    } else if (message.op === 'join') assignment.joined(worker, message.table);
+    else if (message.op === 'knows') assignment.knows(worker, message.table);
+    else if (message.op === 'released') assignment.released(worker, message.table, message.slots);
+    else if (message.op === 'listening') {
+      this.#url = message.url;
+      assignment.listening(worker);
+      this.#changes.notify();
+    } else if (message.op === 'failed') {
+      worker.problem = message.message;
+      if (!this.#hasServed) this.#options.onHopeless(message.message);
+    } else this.#options.took(worker.number, message);
+  }
+
+  #giveOrders(worker: WorkerProcess): void {
+    const { size, socketFolder } = this.#options;
+    worker.phase = 'opening';
+    const table = this.#assignment.tableFor(worker);
+    const { number } = worker;
+    worker.send({
+      op: 'begin',
+      version: VERSION,
+      worker: number,
+      size,
+      secret: this.#secret,
+      table,
+      socketFolder,
+    });
+  }
+
+  #onEnded(worker: WorkerProcess, { code, how }: WorkerEnd): void {
+    const { number, phase, replaces } = worker;
+    const { log, socketFolder, ended } = this.#options;
+    this.#workers.delete(number);
+    rmSync(peerSocketPath(socketFolder, number), { force: true });
+    ended(number);
+    if (replaces !== undefined && !worker.hasServed) replaces.isRetiring = false;
+    if (phase === 'draining') this.#hasLost ||= code !== 0;
+    if (this.#isDraining) {
+      if (this.#workers.size === 0) this.#onEmpty?.();
+    } else {
+      this.#assignment.ended(worker);
+      if (phase !== 'draining') {
+        const because = worker.fault ?? worker.problem ?? how;
+        log.error({ worker: number, because }, 'a worker has ended; others take over what it had');
+        this.#replaceEnded(worker, because);
+      }
+    }
+    this.#changes.notify();
+  }
+
+  #replaceEnded({ startedAt, hasServed }: WorkerProcess, because: string): void {
+    const pauseMs = this.#restarts.next({ livedMs: performance.now() - startedAt, hasServed });
+    if (pauseMs === undefined) {
+      this.#options.onHopeless(
+        `Workers of this server end before they serve, again and again. The last one: ${because}`,
+      );
+      return;
+    }
+    clearTimeout(this.#nextStart);
+    this.#nextStart = setTimeout(() => this.#startMissing(), pauseMs);
+  }
+
+  #look(): void {
+    for (const worker of this.#workers.values()) {
+      const state = processState(worker.pid);
+      const fault = state && worker.watch.look(state, worker.hasServed);
+      if (fault === undefined || worker.fault !== undefined) continue;
+      worker.fault = fault;
+      worker.kill();
+    }
+  }
+}

@@ -1,0 +1,34 @@
+/** When a worker that has ended is replaced, and when it is not any more because none can start. */
+
+const PAUSES_MS = [0, 250, 1000, 2500, 5000];
+/** A worker that lived this long was sound: its end counts as the first one again. */
+const SOUND_AFTER_MS = 30_000;
+const MAX_FAILED_STARTS = 5;
+const FAILED_WITHIN_MS = 60_000;
+
+export class Restarts {
+  readonly #now: () => number;
+  #ends = 0;
+  #failed: number[] = [];
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** Notes that a worker has ended. Returns after how long another is to be started; undefined when it would not start either. */
+  next({
+    livedMs,
+    hasServed,
+  }: {
+    readonly livedMs: number;
+    readonly hasServed: boolean;
+  }): number | undefined {
+    if (livedMs > SOUND_AFTER_MS) this.#ends = 0;
+    if (!hasServed) {
+      const since = this.#now() - FAILED_WITHIN_MS;
+      this.#failed = [...this.#failed.filter((at) => at > since), this.#now()];
+      if (this.#failed.length >= MAX_FAILED_STARTS) return undefined;
+    }
+    return PAUSES_MS[Math.min(this.#ends++, PAUSES_MS.length - 1)];
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * The kernel hosts of a server with workers: the usual one, which is there as long as the server, and one that has only marimo
+ * loaded, which is started when a worker wants it and ends when none does any more.
+ */
+import type { KernelHost } from '#src/kernel/kernel-host.ts';
+import type { StartZygote } from '#src/kernel/zygote-process.ts';
+import type { HostOrder, HostReport } from '../messages.ts';
+import { HostRelay } from './host-relay.ts';
+
+export interface SharedHostsOptions {
+  readonly makeHost: (preload: boolean, startZygote: StartZygote) => KernelHost;
+  /** Whether the usual one imports the usual libraries. */
+  readonly preload: boolean;
+  readonly tell: (worker: number, report: HostReport) => void;
+}
+
+export class SharedHosts implements AsyncDisposable {
+  /** The usual one. Whoever opens it starts it. */
+  readonly usual: KernelHost;
+  readonly #usualRelay: HostRelay;
+  readonly #plainRelay: HostRelay;
+  readonly #makePlain: () => KernelHost;
+  #plain: KernelHost | undefined;
+  #plainEnd: Promise<void> = Promise.resolve();
+  #isDisposed = false;
+
+  constructor({ makeHost, preload, tell }: SharedHostsOptions) {
+    this.#usualRelay = new HostRelay('usual', tell);
+    this.#plainRelay = new HostRelay('plain', tell);
+    this.usual = makeHost(preload, this.#usualRelay.start);
+    this.#makePlain = () => makeHost(false, this.#plainRelay.start);
+  }
+
+  take(worker: number, order: HostOrder): void {
+    if (order.host === 'usual') this.#usualRelay.take(worker, order);
+    else {
+      this.#plainRelay.take(worker, order);
+      this.#startOrEndPlain();
+    }
+  }
+
+  /** Kills the children of a worker that has ended. */
+  forget(worker: number): void {
+    this.#usualRelay.forget(worker);
+    this.#plainRelay.forget(worker);
+    this.#startOrEndPlain();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDisposed = true;
+    await this.#plainEnd;
+    await Promise.all([this.usual[Symbol.asyncDispose](), this.#plain?.[Symbol.asyncDispose]()]);
+  }
+
+  #startOrEndPlain(): void {
+    const { isWanted } = this.#plainRelay;
+    if (isWanted && this.#plain === undefined) this.#startPlain();
+    else if (!isWanted && this.#plain !== undefined) {
+      const host = this.#plain;
+      this.#plain = undefined;
+      this.#plainEnd = host[Symbol.asyncDispose]();
+    }
+  }
+
+  #startPlain(): void {
+    const host = this.#makePlain();
+    this.#plain = host;
+    this.#plainEnd
+      .then(() => (this.#plain === host && !this.#isDisposed ? host.start() : undefined))
+      .catch((error: unknown) => {
+        if (this.#plain === host) this.#plain = undefined;
+        this.#plainRelay.failed(error instanceof Error ? error.message : String(error));
+      });
+  }
+}

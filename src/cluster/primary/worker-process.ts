@@ -1,0 +1,95 @@
+/** One worker as its primary sees it: a process, how far it has come, and the table that it knows. */
+import type { Worker } from 'node:cluster';
+import type { ToPrimary, ToWorker } from '../messages.ts';
+import { WorkerWatch } from './watchdog.ts';
+
+/**
+ * `loading`: it has no orders. `opening`: it opens the store. `joined`: others can ask it. `admitted`: it is to listen for
+ * clients. `serving`: it listens. `draining`: it was told to end.
+ */
+type Phase = 'loading' | 'opening' | 'joined' | 'admitted' | 'serving' | 'draining';
+
+export interface WorkerEvents {
+  told(worker: WorkerProcess, message: ToPrimary): void;
+  /** Called once, after everything else. */
+  ended(worker: WorkerProcess, end: WorkerEnd): void;
+}
+
+export interface WorkerEnd {
+  /** Null when a signal has ended it. */
+  readonly code: number | null;
+  /** In words. */
+  readonly how: string;
+}
+
+export class WorkerProcess {
+  readonly number: number;
+  readonly pid: number;
+  readonly watch = new WorkerWatch();
+  readonly startedAt = performance.now();
+  readonly #process: Worker;
+  phase: Phase = 'loading';
+  /** It waits for its orders. */
+  isLoaded = false;
+  /** The number of the newest table that it knows. */
+  known = 0;
+  /** The first table in which it is. */
+  since = 0;
+  /** It is to be replaced: it does not count any more among those that the server is to have. */
+  isRetiring = false;
+  /** The one that gets its slots when it has ended, if that one serves then. */
+  heir: WorkerProcess | undefined;
+  /** The one that ends once this one serves. */
+  replaces: WorkerProcess | undefined;
+  /** Why it says that it cannot start. */
+  problem: string | undefined;
+  /** Why the primary has killed it. */
+  fault: string | undefined;
+
+  constructor(number: number, process: Worker, events: WorkerEvents) {
+    this.#process = process;
+    this.number = number;
+    this.pid = process.process.pid ?? 0;
+    process.on('message', (message: ToPrimary) => events.told(this, message));
+    process.on('error', (error) => {
+      this.problem ??= error.message;
+    });
+    const finish = (code: number | null, how: string) => events.ended(this, { code, how });
+    if (process.process.pid === undefined) {
+      setImmediate(() => finish(null, this.problem ?? 'it could not be started'));
+      return;
+    }
+    // What it said last may come after the news of its end.
+    const said = new Promise((resolve) => process.once('disconnect', resolve));
+    process.once('exit', (code: number | null, signal: string | null) => {
+      void said.then(() => finish(code, signal === null ? `exit code ${code}` : `signal ${signal}`));
+    });
+  }
+
+  /** Whether it has ever listened for clients. */
+  get hasServed(): boolean {
+    return this.phase === 'serving' || this.phase === 'draining';
+  }
+
+  /** Whether clients may be served by it, now or in a moment. */
+  get isAdmitted(): boolean {
+    return this.phase === 'admitted' || this.phase === 'serving' || this.phase === 'draining';
+  }
+
+  send(message: ToWorker): void {
+    // What cannot be sent any more needs not be: its end follows.
+    if (this.#process.isConnected()) this.#process.send(message, () => {});
+  }
+
+  /** Has it end in order. What has not begun to serve has nothing to end. */
+  drain(signal: string): void {
+    if (this.isAdmitted) {
+      this.phase = 'draining';
+      this.send({ op: 'drain', signal });
+    } else this.kill();
+  }
+
+  kill(): void {
+    this.#process.process.kill('SIGKILL');
+  }
+}

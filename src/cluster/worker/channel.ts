@@ -1,0 +1,31 @@
+/**
+ * What a worker has of its primary: who it is, which workers there are, and where everything is at home. It is a port; the
+ * primary is at the other end of the channel that Node.js makes between the two (`primary-link.ts`).
+ */
+import type { SlotTable } from '../slots.ts';
+
+export interface ClusterChannel {
+  /** The number of this worker. A worker that replaces another one has a number that no worker had before. */
+  readonly worker: number;
+  /** How many workers the server is meant to have. */
+  readonly size: number;
+  /** 32 random bytes that only the processes of this server know. They are new with each start of the server. */
+  readonly secret: Uint8Array;
+  /** The newest table that has come to this worker. It names this worker once it has joined. */
+  readonly table: SlotTable;
+  /** Returns the path of the unix socket at which a worker listens for the others. */
+  socketPath(worker: number): string;
+  /** Calls `listener` with each later table. The primary hears that this worker knows it once all listeners have returned. */
+  onTable(listener: (table: SlotTable) => void): void;
+  /**
+   * Declares how this worker gives up slots: `release` returns at most `count` slots of its own that nothing lives in. It
+   * takes nothing for them from then on, until the next table: that one either gives them to another worker or leaves them.
+   * Resolves once all that it did for them is on disk.
+   */
+  onReleaseAsked(release: (count: number) => Promise<readonly number[]>): void;
+  /**
+   * Says that this worker listens at its `socketPath` and has its store open. Resolves with the port on which it is to listen
+   * for clients, once every other worker knows of it.
+   */
+  join(): Promise<number>;
+}

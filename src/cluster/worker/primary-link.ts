@@ -1,0 +1,135 @@
+/**
+ * A worker's end of the channel to its primary. It keeps the newest table, beats, and hands on what the primary says. A
+ * worker whose channel ends has no primary any more, and must end at once.
+ */
+
+import { join } from 'node:path';
+import type { ToPrimary, ToWorker, WorkerOrders } from '../messages.ts';
+import type { SlotTable } from '../slots.ts';
+import type { ClusterChannel } from './channel.ts';
+
+/** The channel that Node.js makes between this process and the one that started it. */
+export interface ProcessChannel {
+  send(message: ToPrimary): void;
+  onMessage(listener: (message: ToWorker) => void): void;
+}
+
+type Message<Op extends ToWorker['op']> = Extract<ToWorker, { readonly op: Op }>;
+
+/** More often than the watchdog needs, because a busy worker beats late. */
+const BEAT_MS = 200;
+
+export class PrimaryLink implements ClusterChannel, Disposable {
+  readonly worker: number;
+  readonly size: number;
+  readonly secret: Uint8Array;
+  /** The release of the primary. */
+  readonly version: string;
+  /** Where the sockets of workers and kernels are. */
+  readonly socketFolder: string;
+  readonly #channel: ProcessChannel;
+  readonly #handlers = new Map<string, (message: never) => void>();
+  readonly #tableListeners: ((table: SlotTable) => void)[] = [];
+  readonly #beat: NodeJS.Timeout;
+  #table: SlotTable;
+  #release: (count: number) => Promise<readonly number[]> = async () => [];
+  #drain: string | undefined;
+  #onDrain: ((signal: string) => void) | undefined;
+  #admit: ((port: number) => void) | undefined;
+
+  /** Resolves with the first orders of the primary. */
+  static open(channel: ProcessChannel): Promise<PrimaryLink> {
+    return new Promise((resolve) => {
+      let link: PrimaryLink | undefined;
+      channel.onMessage((message) => {
+        if (message.op === 'begin') {
+          link = new PrimaryLink(channel, message);
+          resolve(link);
+        } else if (link !== undefined) link.#take(message);
+      });
+      channel.send({ op: 'loaded' });
+    });
+  }
+
+  private constructor(channel: ProcessChannel, orders: WorkerOrders) {
+    this.#channel = channel;
+    this.worker = orders.worker;
+    this.size = orders.size;
+    this.secret = Buffer.from(orders.secret, 'hex');
+    this.version = orders.version;
+    this.socketFolder = orders.socketFolder;
+    this.#table = orders.table;
+    this.#beat = setInterval(() => channel.send({ op: 'beat' }), BEAT_MS).unref();
+  }
+
+  get table(): SlotTable {
+    return this.#table;
+  }
+
+  socketPath(worker: number): string {
+    return peerSocketPath(this.socketFolder, worker);
+  }
+
+  onTable(listener: (table: SlotTable) => void): void {
+    this.#tableListeners.push(listener);
+  }
+
+  onReleaseAsked(release: (count: number) => Promise<readonly number[]>): void {
+    this.#release = release;
+  }
+
+  join(): Promise<number> {
+    return new Promise((resolve) => {
+      this.#admit = resolve;
+      this.send({ op: 'join', table: this.#table.number });
+    });
+  }
+
+  /** Declares what is done when this worker is to drain; at once when it was asked to before. */
+  onDrain(listener: (signal: string) => void): void {
+    this.#onDrain = listener;
+    if (this.#drain !== undefined) listener(this.#drain);
+  }
+
+  /** Declares what takes the messages of a kind. There is one for each kind. */
+  on<Op extends ToWorker['op']>(op: Op, take: (message: Message<Op>) => void): void {
+    this.#handlers.set(op, take);
+  }
+
+  send(message: ToPrimary): void {
+    this.#channel.send(message);
+  }
+
+  #take(message: ToWorker): void {
+    if (message.op === 'table') this.#useTable(message.table);
+    else if (message.op === 'admit') this.#admit?.(message.port);
+    else if (message.op === 'release') {
+      void this.#giveUp(message.count);
+    } else if (message.op === 'drain') {
+      this.#drain = message.signal;
+      this.#onDrain?.(message.signal);
+    } else this.#handlers.get(message.op)?.(message as never);
+  }
+
+  async #giveUp(count: number): Promise<void> {
+    const table = this.#table.number;
+    this.send({ op: 'released', table, slots: await this.#release(count) });
+  }
+
+  #useTable(table: SlotTable): void {
+    if (table.number > this.#table.number) {
+      this.#table = table;
+      for (const listener of this.#tableListeners) listener(table);
+    }
+    this.send({ op: 'knows', table: table.number });
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#beat);
+  }
+}
+
+/** Returns where a worker listens for the others. */
+export function peerSocketPath(folder: string, worker: number): string {
+  return join(folder, `peer-${worker}.sock`);
+}

@@ -1,0 +1,182 @@
+/**
+ * The kernel host as a worker has it: a process of the primary, to which orders and from which reports go through the
+ * primary. A run of the host ends for this worker when the process ends, or when the worker gives it up.
+ */
+import { KernelHostError } from '#src/kernel/host-error.ts';
+import type { ChildListener, HostHello, StartZygote, Zygote } from '#src/kernel/zygote-process.ts';
+import type { HostName } from '../messages.ts';
+import type { PrimaryLink } from './primary-link.ts';
+
+type Link = Pick<PrimaryLink, 'send' | 'on'>;
+
+/** The hosts that the primary has. */
+export class RelayedHosts {
+  readonly #hosts: Readonly<Record<HostName, RelayedHost>>;
+
+  constructor(link: Link) {
+    const hosts = { usual: new RelayedHost(link, 'usual'), plain: new RelayedHost(link, 'plain') };
+    this.#hosts = hosts;
+    link.on('host-up', ({ host, run, hello }) => hosts[host].up(run, hello));
+    link.on('host-silent', ({ host, isSilent }) => hosts[host].silent(isSilent));
+    link.on('host-lost', ({ host, run }) => hosts[host].lost(run));
+    link.on('host-failed', ({ host, message }) => hosts[host].failed(message));
+    link.on('child-forked', ({ host, id, pid }) => hosts[host].current?.listener(id)?.forked?.(pid));
+    link.on('child-ended', ({ host, id, end }) => hosts[host].current?.take(id)?.ended(end));
+    link.on('child-refused', ({ host, id, reason }) => hosts[host].current?.take(id)?.refused(reason));
+  }
+
+  /** Returns what gives a supervisor (`KernelHost`) each run of the host. */
+  starterOf(name: HostName): StartZygote {
+    return (options) => this.#hosts[name].next(options.onSilence);
+  }
+}
+
+interface Run {
+  readonly run: number;
+  readonly hello: HostHello;
+}
+
+interface Waiter {
+  readonly resolve: (run: Run) => void;
+  readonly reject: (error: Error) => void;
+}
+
+class RelayedHost {
+  readonly #link: Link;
+  readonly #name: HostName;
+  #run: Run | undefined;
+  #isSilent = false;
+  #waiter: Waiter | undefined;
+  #onSilence: (isSilent: boolean) => void = () => undefined;
+  /** The run that this worker orders children of. */
+  current: RelayedZygote | undefined;
+
+  constructor(link: Link, name: HostName) {
+    this.#link = link;
+    this.#name = name;
+  }
+
+  async next(onSilence: (isSilent: boolean) => void) {
+    const { run, hello } = this.#run ?? (await this.#whenUp());
+    const zygote: RelayedZygote = new RelayedZygote(this.#link, this.#name, run, {
+      released: () => {
+        this.#run = undefined; // the primary says nothing more of it
+      },
+      ended: () => {
+        if (this.current === zygote) this.current = undefined;
+      },
+    });
+    this.current = zygote;
+    this.#onSilence = onSilence;
+    // Once the supervisor has the run: it was silent before anybody here could hear it.
+    if (this.#isSilent) setImmediate(() => onSilence(this.#isSilent));
+    return { zygote, hello };
+  }
+
+  up(run: number, hello: HostHello): void {
+    this.#run = { run, hello };
+    this.#isSilent = false;
+    this.#waiter?.resolve(this.#run);
+    this.#waiter = undefined;
+  }
+
+  silent(isSilent: boolean): void {
+    this.#isSilent = isSilent;
+    if (this.current !== undefined) this.#onSilence(isSilent);
+  }
+
+  lost(run: number): void {
+    if (this.#run?.run === run) this.#run = undefined;
+    if (this.current?.run === run) this.current.end();
+  }
+
+  failed(message: string): void {
+    this.#waiter?.reject(new KernelHostError('kernel_host_failed', message));
+    this.#waiter = undefined;
+  }
+
+  #whenUp(): Promise<Run> {
+    return new Promise((resolve, reject) => {
+      this.#waiter = { resolve, reject };
+      this.#link.send({ op: 'host-wanted', host: this.#name });
+    });
+  }
+}
+
+interface ZygoteEvents {
+  readonly released: () => void;
+  readonly ended: () => void;
+}
+
+class RelayedZygote implements Zygote {
+  readonly run: number;
+  readonly ended: Promise<void>;
+  readonly #link: Link;
+  readonly #host: HostName;
+  readonly #listeners = new Map<string, ChildListener>();
+  readonly #events: ZygoteEvents;
+  #resolveEnded: () => void = () => {};
+  #isReleased = false;
+  #alive = true;
+
+  constructor(link: Link, host: HostName, run: number, events: ZygoteEvents) {
+    this.#link = link;
+    this.#host = host;
+    this.run = run;
+    this.#events = events;
+    this.ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve;
+    });
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  order(id: string, order: Readonly<Record<string, unknown>>, listener: ChildListener): void {
+    this.#listeners.set(id, listener);
+    this.#link.send({ op: 'child-order', host: this.#host, run: this.run, id, order });
+  }
+
+  signal(id: string, signal: number): void {
+    if (this.#listeners.has(id))
+      this.#link.send({ op: 'child-signal', host: this.#host, run: this.run, id, signal });
+  }
+
+  /** The host goes on for other workers. It ends for this one when the last of its children has ended. */
+  stop(): void {
+    if (!this.#isReleased && this.#alive) {
+      this.#link.send({ op: 'host-released', host: this.#host });
+      this.#events.released();
+    }
+    this.#isReleased = true;
+    if (this.#listeners.size === 0) this.end();
+  }
+
+  kill(): void {
+    this.stop();
+    this.end();
+  }
+
+  listener(id: string): ChildListener | undefined {
+    return this.#listeners.get(id);
+  }
+
+  /** Returns the listener of a child, to which nothing comes after this. */
+  take(id: string): ChildListener | undefined {
+    const listener = this.#listeners.get(id);
+    this.#listeners.delete(id);
+    if (this.#isReleased && this.#listeners.size === 0) setImmediate(() => this.end());
+    return listener;
+  }
+
+  end(): void {
+    if (!this.#alive) return;
+    this.#alive = false;
+    this.#events.ended();
+    const listeners = [...this.#listeners.values()];
+    this.#listeners.clear();
+    for (const listener of listeners) listener.lost();
+    this.#resolveEnded();
+  }
+}

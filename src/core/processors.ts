@@ -1,0 +1,26 @@
+/** How many processors this process may use. */
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+
+/** Where the quota of a control group stands, as a container sees its own: version 2, and version 1 in two files. */
+const QUOTA_FILE = '/sys/fs/cgroup/cpu.max';
+const OLD_QUOTA_FILES = ['/sys/fs/cgroup/cpu/cpu.cfs_quota_us', '/sys/fs/cgroup/cpu/cpu.cfs_period_us'];
+
+/** Returns the number of processors; less, and not always whole, where a control group limits the processor time. */
+export function usableProcessors(): number {
+  return Math.min(availableParallelism(), quota());
+}
+
+function quota(): number {
+  const text = read(QUOTA_FILE) ?? OLD_QUOTA_FILES.map(read).join(' ');
+  const [time, period] = text.split(' ').map(Number);
+  return time !== undefined && period !== undefined && time > 0 && period > 0 ? time / period : Infinity;
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'latin1').trim();
+  } catch {
+    return undefined; // there is no such control group
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * Opens the store for a moment, so that all workers find it ready: migrated, with a keyring, and with a first workspace when it
+ * was empty.
+ */
+
+import type { DataDirectory } from '#storage/data-directory.ts';
+import { openStorage } from './app/open-storage.ts';
+import type { Bootstrapped } from './auth/bootstrap.ts';
+import { openIdentity } from './auth/open-identity.ts';
+import { ALONE } from './cluster/cluster.ts';
+import type { Config } from './config.ts';
+import { AsyncDisposableStack } from './core/async-disposable-stack.ts';
+import type { Log } from './core/log.ts';
+import { KeyringStore } from './datasource/keys/keyring-store.ts';
+
+export interface FirstStartOptions {
+  readonly config: Config;
+  readonly directory: DataDirectory;
+  readonly log: Log;
+}
+
+/** Rejects with an error of one line when the store cannot be used. The store is closed in any case. */
+export async function prepareStore({ config, directory, log }: FirstStartOptions): Promise<Bootstrapped> {
+  const stack = new AsyncDisposableStack();
+  try {
+    const storage = await openStorage(
+      // The workers make backups.
+      {
+        config: { ...config, backupDir: undefined },
+        directory,
+        log,
+        cluster: ALONE,
+        onFatal: (error) => log.fatal({ err: error }, error.message),
+      },
+      stack,
+    );
+    const { bootstrapped } = await openIdentity({
+      ...config,
+      store: storage.store,
+      cluster: ALONE,
+      dataDir: directory.root,
+    });
+    await KeyringStore.open(storage.store, config.keyringFile);
+    await storage.store.durable();
+    return bootstrapped;
+  } finally {
+    await stack[Symbol.asyncDispose]();
+  }
+}

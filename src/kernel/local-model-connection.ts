@@ -1,0 +1,41 @@
+/** How a local model is asked that may run below another process of this server. */
+import type { Dispatcher } from 'undici';
+import type { LocalModelAddress, LocalModelProcess } from './local-model.ts';
+
+export interface LocalModelConnection {
+  readonly apiKey: string;
+  /** Its connections go to the model, whatever host they name. */
+  readonly dispatcher: Dispatcher;
+}
+
+export class ConnectedModel {
+  readonly #file: Pick<LocalModelProcess, 'name' | 'lacks'>;
+  readonly #start: () => Promise<LocalModelAddress>;
+  #last: { readonly socketPath: string; readonly connection: LocalModelConnection } | undefined;
+
+  /** `start` starts the model unless it runs, and resolves with where it is. */
+  constructor(file: Pick<LocalModelProcess, 'name' | 'lacks'>, start: () => Promise<LocalModelAddress>) {
+    this.#file = file;
+    this.#start = start;
+  }
+
+  get name(): string {
+    return this.#file.name;
+  }
+
+  /** Returns what is missing and how to get it; undefined when the model can be started. */
+  lacks(): string | undefined {
+    return this.#file.lacks();
+  }
+
+  /** Resolves once the model is loaded. Rejects with one line that says why it is not; the next call tries again. */
+  async connect(): Promise<LocalModelConnection> {
+    const { apiKey, socketPath } = await this.#start();
+    if (this.#last?.socketPath === socketPath) return this.#last.connection;
+    const { Agent } = await import('undici');
+    // Callers have time limits of their own.
+    const dispatcher = new Agent({ connect: { socketPath }, bodyTimeout: 0, headersTimeout: 0 });
+    this.#last = { socketPath, connection: { apiKey, dispatcher } };
+    return this.#last.connection;
+  }
+}

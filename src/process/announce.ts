@@ -1,0 +1,26 @@
+/** What a person needs to see at start and at the end. It goes to stderr, because standard output is the log. */
+import type { Bootstrapped } from '#src/auth/bootstrap.ts';
+
+export interface Announced {
+  readonly url: string;
+  readonly host: string;
+  readonly bootstrapped: Bootstrapped;
+}
+
+/** Prints where the server listens, and how an empty one was initialised. */
+export function announce({ url, host, bootstrapped }: Announced): void {
+  say(`Troupe listens on ${url}`);
+  if (bootstrapped.kind === 'generated') {
+    say(`  workspace     ${bootstrapped.workspaceId}`);
+    // What is not a terminal may be a log, which others read and which is kept.
+    if (process.stderr.isTTY) say(`  access token  ${bootstrapped.token.reveal()} (shown this once)`);
+    say(`  ${process.stderr.isTTY ? 'kept in       ' : 'access token  in '}${bootstrapped.file}`);
+  } else if (bootstrapped.kind === 'existing' && bootstrapped.ignored) {
+    say('  TROUPE_BOOTSTRAP_TOKEN is ignored: this data directory has its own credentials.');
+  }
+  if (host === '0.0.0.0' || host === '::') say('  It is reachable from other machines, without TLS.');
+}
+
+export function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}

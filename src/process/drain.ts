@@ -1,0 +1,50 @@
+/** The orderly end of a process that serves: it answers what it has begun, stores everything and ends its kernels. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { App } from '#src/app.ts';
+import type { RootLog } from '#src/core/log.ts';
+
+/** How long a drain may take at most, without what is waited for before it, and for each session with a kernel in addition. */
+const DRAIN_BASE_MS = 4_800;
+const DRAIN_MS_PER_SESSION = 50;
+/** How long a drain that takes too long waits for what is being written at that moment. */
+const LAST_WRITE_MS = 1_000;
+
+export interface DrainOptions {
+  readonly app: Pick<App, 'load' | 'stored'> & AsyncDisposable;
+  readonly log: RootLog;
+  /** What drains, as the log calls it. */
+  readonly subject: 'server' | 'worker';
+  /** For how long it goes on answering while it says that it is not ready. */
+  readonly leavingMs: number;
+}
+
+/**
+ * Drains, for no longer than fits the number of sessions. Resolves with whether everything was stored; rejects when stopping
+ * failed. The process is to end then.
+ */
+export async function drain(options: DrainOptions, signal: string): Promise<boolean> {
+  const { app, log, subject, leavingMs } = options;
+  const { sessions, runs, streams } = app.load();
+  const deadlineMs = leavingMs + DRAIN_BASE_MS + sessions * DRAIN_MS_PER_SESSION;
+  log.info({ signal, sessions, runs, streams, deadlineMs }, `the ${subject} drains`);
+  const startedAt = performance.now();
+  const end = (isStored: boolean, message: string): boolean => {
+    const fields = { sessions, runs, ms: Math.round(performance.now() - startedAt) };
+    if (isStored) log.info(fields, message);
+    else
+      log.error(fields, `${message}, and what the disk did not take is lost; nothing of it was acknowledged`);
+    log.flush();
+    return isStored;
+  };
+  const giveUp = async () => {
+    await pause(deadlineMs, undefined, { ref: false });
+    const stored = Promise.resolve(app.stored()).then(() => true);
+    const isStored = await Promise.race([stored, pause(LAST_WRITE_MS, false)]);
+    return end(isStored, `the ${subject} has stopped before all of its kernels`);
+  };
+  const finish = async () => {
+    await app[Symbol.asyncDispose]();
+    return end(true, `the ${subject} has stopped`);
+  };
+  return Promise.race([finish(), giveUp()]);
+}

@@ -1,0 +1,78 @@
+/** The server as one process. */
+import type { Config } from '#src/config.ts';
+import type { RootLog } from '#src/core/log.ts';
+import type { Secret } from '#src/core/secret.ts';
+import { openPrerequisites } from '#src/prerequisites.ts';
+import { announce, say } from './announce.ts';
+import { drain } from './drain.ts';
+import { protectMemory, warnOfLauncher } from './protect.ts';
+
+export interface ServeOptions {
+  readonly config: Config;
+  readonly log: RootLog;
+  /** The settings that no other program may see. */
+  readonly secrets: readonly Secret[];
+  /** Ends this process. */
+  readonly end: (code: number) => never;
+  /** Ends this process with a line that says why. */
+  readonly fail: (message: string) => never;
+}
+
+/** Resolves when everything is ready. The process then serves until a signal drains it. Rejects when it cannot start. */
+export async function serveAlone(options: ServeOptions): Promise<void> {
+  const { config, log, secrets, end } = options;
+  const startedAt = performance.now();
+  const prerequisites = await openPrerequisites(config, log);
+  await protectMemory(log);
+  warnOfLauncher(log, secrets);
+  const { createApp } = await import('#src/app.ts'); // while Python starts
+  const app = await createApp({
+    config,
+    log,
+    prerequisites,
+    onFatal: (error) => {
+      logFatal(log, 'server', error);
+      end(1);
+    },
+  });
+  onSignals(['SIGTERM', 'SIGINT', 'SIGHUP'], options, (signal) =>
+    drain({ app, log, subject: 'server', leavingMs: config.drainS * 1000 }, signal),
+  );
+  announce({ url: app.url, host: config.host, bootstrapped: app.bootstrapped });
+  const { confinement } = await app.kernelsReady;
+  say(`  kernels are confined ${confinement}`);
+  log.info({ url: app.url, ms: Math.round(performance.now() - startedAt) }, 'ready');
+}
+
+/** Logs that this process ends because a commit failed. */
+export function logFatal(log: RootLog, subject: 'server' | 'worker', error: Error): void {
+  log.fatal(
+    { err: error },
+    `${error.message} The ${subject} ends, because its memory is ahead of the disk; what it has acknowledged is stored.`,
+  );
+  log.flush();
+}
+
+/**
+ * The first of these signals drains, a second one ends the process at once. SIGHUP comes when a terminal closes, or from a
+ * service manager that expects a reload. The exit status is 0 unless something was lost.
+ */
+export function onSignals(
+  signals: readonly NodeJS.Signals[],
+  { log, end, fail }: Pick<ServeOptions, 'log' | 'end' | 'fail'>,
+  stop: (signal: NodeJS.Signals) => Promise<boolean>,
+): void {
+  let isStopping = false;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (isStopping) end(signal === 'SIGINT' ? 130 : 143);
+    isStopping = true;
+    stop(signal).then(
+      (isStored) => end(isStored ? 0 : 1),
+      (error: unknown) => {
+        log.flush();
+        fail(`Stopping failed: ${error instanceof Error ? error.message : String(error)}`);
+      },
+    );
+  };
+  for (const signal of signals) process.on(signal, onSignal);
+}

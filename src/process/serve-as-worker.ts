@@ -1,0 +1,55 @@
+/** One of the processes that serve, below a primary. */
+import { Peers } from '#src/cluster/peers/peers.ts';
+import { PrimaryLink, type ProcessChannel } from '#src/cluster/worker/primary-link.ts';
+import { RelayedHosts } from '#src/cluster/worker/relayed-zygote.ts';
+import { sharedModel } from '#src/cluster/worker/shared-model.ts';
+import { dieWithParent } from '#src/core/parent-death.ts';
+import { VERSION } from '#src/core/version.ts';
+import { openPrerequisites } from '#src/prerequisites.ts';
+import { drain } from './drain.ts';
+import { protectMemory } from './protect.ts';
+import { logFatal, type ServeOptions } from './serve-alone.ts';
+
+/** Signals that a terminal or a service manager sends to all processes of a server. The primary decides what they mean. */
+const OF_THE_PRIMARY: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
+
+/** Resolves when the worker serves. Rejects when it cannot. */
+export async function serveAsWorker(options: ServeOptions, channel: ProcessChannel): Promise<void> {
+  const { config, end, fail } = options;
+  for (const signal of OF_THE_PRIMARY) process.on(signal, () => {});
+  const unguarded = await dieWithParent();
+  const { createApp } = await import('#src/app.ts'); // while Python starts
+  const link = await PrimaryLink.open(channel);
+  const log = options.log.ofWorker(link.worker);
+  if (unguarded !== undefined)
+    log.warn({ because: unguarded }, 'a worker that hangs outlives a server that is killed');
+  if (link.version !== VERSION)
+    throw new Error(
+      `The server is of release ${link.version} and its new worker of ${VERSION}: restart the server.`,
+    );
+  const hosts = new RelayedHosts(link);
+  const prerequisites = await openPrerequisites(config, log, {
+    socketFolder: link.socketFolder,
+    starterOf: (name) => hosts.starterOf(name),
+    startModel: sharedModel(link),
+  });
+  await protectMemory(log);
+  const peers = new Peers(link);
+  const app = await createApp({
+    config,
+    log,
+    prerequisites,
+    member: { channel: link, peers },
+    onFatal: (error) => {
+      logFatal(log, 'worker', error);
+      end(1);
+    },
+  });
+  link.onDrain((signal) => {
+    drain({ app, log, subject: 'worker', leavingMs: config.drainS * 1000 }, signal).then(
+      (isStored) => end(isStored ? 0 : 1),
+      (error: unknown) => fail(`Stopping failed: ${error instanceof Error ? error.message : String(error)}`),
+    );
+  });
+  link.send({ op: 'listening', url: app.url });
+}

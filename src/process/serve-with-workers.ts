@@ -1,0 +1,94 @@
+/**
+ * The server as a primary with workers. This process has what there is once: the claim on the data directory, the kernel
+ * hosts, the signals. It opens the store only before the workers do, and serves no request.
+ */
+import { localModelOf } from '#src/app/open-local-model.ts';
+import { Primary } from '#src/cluster/primary/primary.ts';
+import { SharedHosts } from '#src/cluster/primary/shared-hosts.ts';
+import type { Config } from '#src/config.ts';
+import { listenFailure, probeListening } from '#src/core/listen-failure.ts';
+import { reservePort } from '#src/core/reserved-port.ts';
+import { SocketDirectory } from '#src/kernel/socket-directory.ts';
+import { claimDirectory, hostMaker, startHost } from '#src/prerequisites.ts';
+import type { DataDirectory } from '#storage/data-directory.ts';
+import { announce, say } from './announce.ts';
+import { protectMemory, warnOfLauncher } from './protect.ts';
+import { onSignals, type ServeOptions } from './serve-alone.ts';
+
+/**
+ * `program` is the file that workers run. Resolves when everything is ready. The process then watches its workers until a
+ * signal drains them. Rejects when the server cannot start.
+ */
+export async function serveWithWorkers(options: ServeOptions, program: string): Promise<void> {
+  const { config, log, secrets, fail } = options;
+  const startedAt = performance.now();
+  const directory = await claimDirectory(config);
+  const claim = requireInheritable(directory);
+  const sockets = new SocketDirectory(directory.runPath);
+  const hosts = new SharedHosts({
+    makeHost: hostMaker({ config, log, directory, runDir: sockets.path }),
+    preload: config.preload,
+    tell: (worker, report) => primary.send(worker, report),
+  });
+  const kernelsReady = startHost(hosts.usual, log);
+  kernelsReady.catch(() => {}); // it may fail before anything awaits it
+  const primary: Primary = new Primary({
+    size: config.workers,
+    program,
+    claim,
+    socketFolder: sockets.path,
+    log,
+    took: (worker, message) => {
+      if (message.op === 'model-wanted') void answerForModel(worker, message.request);
+      else hosts.take(worker, message);
+    },
+    ended: (worker) => hosts.forget(worker),
+    onHopeless: (problem) => {
+      log.flush();
+      fail(problem);
+    },
+  });
+  const model = localModelOf({ config, log, host: hosts.usual });
+  const answerForModel = async (worker: number, request: number) => {
+    const found = await Promise.resolve(model?.start()).catch((error: Error) => ({ problem: error.message }));
+    primary.send(worker, { op: 'model', request, found: found ?? { problem: 'There is no local model.' } });
+  };
+  await protectMemory(log);
+  warnOfLauncher(log, secrets);
+  const port = await reserve(config);
+  const { prepareStore } = await import('#src/first-start.ts'); // while Python and the workers start
+  const bootstrapped = await prepareStore({ config, directory, log });
+  const url = await primary.open(port);
+  onSignals(['SIGTERM', 'SIGINT'], options, async (signal) => {
+    const isStored = await primary.drain(signal);
+    model?.[Symbol.dispose]();
+    await hosts[Symbol.asyncDispose]();
+    sockets[Symbol.dispose]();
+    directory[Symbol.dispose]();
+    log.info({}, 'the server has stopped');
+    log.flush();
+    return isStored;
+  });
+  process.on('SIGHUP', () => void primary.replaceAll());
+  announce({ url, host: config.host, bootstrapped });
+  const { confinement } = await kernelsReady;
+  say(`  kernels are confined ${confinement}`);
+  const ms = Math.round(performance.now() - startedAt);
+  log.info({ url, workers: config.workers, ms }, 'ready');
+}
+
+function requireInheritable({ claimDescriptor }: DataDirectory): number {
+  if (claimDescriptor !== undefined) return claimDescriptor;
+  throw new Error(
+    'This machine has no flock(2), without which workers cannot be kept: set TROUPE_WORKERS to 1.',
+  );
+}
+
+/** Resolves with the port, which is kept from other programs. Workers share it, so they would share it with another server. */
+async function reserve({ host, port }: Config): Promise<number> {
+  const code = port === 0 ? undefined : await probeListening(host, port);
+  const reserved = code === undefined ? await reservePort(host, port).catch(() => undefined) : undefined;
+  if (reserved !== undefined) return reserved;
+  const why = code ?? (await probeListening(host, port));
+  throw new Error(listenFailure(why, { host, port }, 'TROUPE_PORT'));
+}
