@@ -3,10 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { automaticWorkers } from '#src/config/kinds.ts';
 import { effectiveSettings, settingsTable } from '#src/config/report.ts';
 import { readServiceAccess } from '#src/config/service-access.ts';
 import { SETTING_NAMES, SETTINGS } from '#src/config/settings.ts';
 import { ConfigError, loadConfig } from '#src/config.ts';
+import { usableProcessors } from '#src/core/processors.ts';
 import { Secret } from '#src/core/secret.ts';
 
 const PACKAGE_ROOT = '/opt/troupe';
@@ -46,6 +48,7 @@ test('with nothing set, every setting has its default', (t) => {
     http10Port: undefined,
     publicUrl: undefined,
     corsOrigins: [],
+    workers: automaticWorkers(process.platform, usableProcessors()),
     dataDir: join(cwd, '.troupe'),
     newStore: false,
     diskReserveMb: 64,
@@ -293,4 +296,21 @@ test('a client finds its server through the SERVICE_ variables', () => {
     [access.baseUrl, access.workspaceId, access.sessionId],
     ['https://troupe.example', 'ws_1', 'nb_1'],
   );
+});
+
+test('a server has one worker on up to two processors, and one for every two of more, at most eight', () => {
+  const on = (processors: number) => automaticWorkers('linux', processors);
+  assert.deepEqual([0.5, 1, 2, 3, 4, 7.5, 16, 17, 128].map(on), [1, 1, 1, 1, 2, 3, 8, 8, 8]);
+  assert.equal(automaticWorkers('darwin', 16), 1);
+});
+
+test('the number of workers is from 1 to 64, or auto', (t) => {
+  for (const workers of ['1', '64']) {
+    assert.equal(load(t, { TROUPE_WORKERS: workers }).config.workers, Number(workers));
+  }
+  for (const workers of ['0', '65', 'all', '-1']) {
+    assert.deepEqual(problemsOf(t, { TROUPE_WORKERS: workers }), [
+      'TROUPE_WORKERS must be auto, or a whole number from 1 to 64.',
+    ]);
+  }
 });

@@ -22,8 +22,11 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // Spans of what the server does. Everybody may be handed a tracer.
   'src/tracing': { values: [] },
   'src/events': { values: [], types: ['src/wire'] },
-  'src/auth': { values: ['src/core', 'src/wire', 'storage'] },
-  'src/audit': { values: ['src/core', 'storage'] },
+  // The processes of a server: where things are at home, how workers find each other, who watches them. Everybody may be
+  // handed the port.
+  'src/cluster': { values: ['src/core', 'src/kernel'] },
+  'src/auth': { values: ['src/core', 'src/cluster', 'src/wire', 'storage'] },
+  'src/audit': { values: ['src/core', 'storage'], types: ['src/cluster'] },
   'src/actors': { values: ['src/core', 'src/metrics', 'storage'], types: ['src/events', 'src/wire'] },
   'src/runs': {
     values: ['src/core', 'src/metrics', 'src/tracing', 'machines', 'storage'],
@@ -44,11 +47,15 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   'src/packages': { values: ['src/core', 'src/kernel', 'storage'], types: ['src/wire'] },
   'src/files': { values: ['src/core'], types: ['src/wire'] },
-  'src/datasource': { values: ['src/core', 'storage'], types: ['src/audit', 'src/metrics', 'src/tracing'] },
+  'src/datasource': {
+    values: ['src/core', 'src/cluster', 'storage'],
+    types: ['src/audit', 'src/metrics', 'src/tracing'],
+  },
   'src/http': {
     values: ['src/files', 'src/core', 'src/metrics', 'src/tracing', 'src/wire', 'storage'],
     types: [
       'machines',
+      'src/cluster',
       'src/auth',
       'src/events',
       'src/actors',
@@ -90,7 +97,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/app.ts': {
     values: [
       ...['src/app', 'storage', 'src/core', 'src/audit', 'src/auth', 'src/actors', 'src/runs'],
-      ...['src/sessions', 'src/agent', 'src/datasource', 'src/http'],
+      ...['src/sessions', 'src/agent', 'src/datasource', 'src/http', 'src/cluster'],
     ],
     types: ['src/config.ts', 'src/prerequisites.ts'],
   },
@@ -98,9 +105,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     values: [
       ...['storage', 'src/core', 'src/actors', 'src/events', 'src/files', 'src/kernel', 'src/metrics'],
       ...['src/tracing', 'src/notebook', 'src/packages', 'src/datasource', 'src/http', 'src/maintenance'],
+      ...['src/cluster', 'src/auth'],
     ],
     types: [
-      ...['src/audit', 'src/auth', 'src/runs', 'src/sessions', 'src/agent'],
+      ...['src/audit', 'src/runs', 'src/sessions', 'src/agent'],
       ...['src/config.ts', 'src/prerequisites.ts', 'src/wire'],
     ],
   },
@@ -108,7 +116,27 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     values: ['src/config', 'src/kernel', 'src/metrics', 'storage'],
     types: ['src/core', 'src/config.ts'],
   },
-  'src/main.ts': { values: ['src/app.ts', 'src/prerequisites.ts', 'src/config.ts', 'src/core'] },
+  // Opens the store once, before the workers of a server do.
+  'src/first-start.ts': {
+    values: ['src/app', 'src/auth', 'src/cluster', 'src/core', 'src/datasource'],
+    types: ['src/config.ts', 'storage'],
+  },
+  // From settings to a process that serves, and to its end.
+  'src/process': {
+    values: [
+      ...[
+        'src/app',
+        'src/app.ts',
+        'src/cluster',
+        'src/core',
+        'src/first-start.ts',
+        'src/kernel',
+        'src/prerequisites.ts',
+      ],
+    ],
+    types: ['src/auth', 'src/config.ts', 'storage'],
+  },
+  'src/main.ts': { values: ['src/cluster', 'src/config.ts', 'src/core', 'src/process'] },
 };
 
 /** Who may use what lies outside: a package, or a power over the process. */
@@ -118,14 +146,14 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   'uWebSockets.js': /^src\/http\//,
   xstate: /^(machines|src\/actors)\/|^src\/(notebook|agent)\/[\w-]+-driver\.ts$/,
   pino: /^src\/core\/log\.ts$/,
-  koffi: /^src\/core\/(undumpable|file-lock|descriptors|preallocate)\.ts$/,
+  koffi: /^src\/core\/(undumpable|file-lock|descriptors|preallocate|parent-death|reserved-port)\.ts$/,
   commander: /^src\/cli\//,
   preact: /^src\/console\//,
   '@preact/signals': /^src\/console\//,
   tweetnacl: /^src\/(datasource|http|auth)\//,
   // Kernels, and what must not run in the server's own process; in the command line the browser that prints a report.
   'node:child_process': /^src\/kernel\/zygote-process\.ts$|^src\/cli\/run\/pdf\.ts$/,
-  'node:cluster': /^src\/actors\//,
+  'node:cluster': /^src\/cluster\/primary\//,
   // to answer, to ask databases through the gateway, and to lead an installer to its index
   'node:http': /^src\/(http|datasource)\/|^src\/packages\/index-proxy\.ts$/,
 };

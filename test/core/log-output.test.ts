@@ -35,6 +35,22 @@ test('lines arrive whole and in order, also those that are flushed after lines i
   assert.deepEqual(lines(), ['', '0', '1', '2', '3', '4']);
 });
 
+test('lines of several processes that share a pipe arrive whole', async () => {
+  const script = `import { LogOutput, SHARED_PIPE_BYTES } from ${JSON.stringify(MODULE)};
+    const output = new LogOutput(1, SHARED_PIPE_BYTES);
+    for (let n = 0; n < 8000; n++) output.write(process.argv[1].repeat(1 + (n * 37) % 900) + '\\n');`;
+  const all = 'for name in a b c; do "$0" --input-type=module -e "$1" $name & done; wait';
+  const { stdout } = spawn('/bin/sh', ['-c', all, process.execPath, script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines = (await text(stdout)).split('\n').filter((line) => line !== '');
+  assert.equal(lines.length, 24_000);
+  assert.deepEqual(
+    lines.filter((line) => !/^(a+|b+|c+)$/.test(line)),
+    [],
+  );
+});
+
 test('everything that was written before the process exits arrives', async () => {
   const child = withOutput(
     `process.on('exit', () => output.flushSync()); for (let n = 0; n < 20000; n++) output.write(n + '\\n');`,

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { askModel } from '#src/agent/models/model-call.ts';
 import { openLog } from '#src/core/log.ts';
 import { LocalModelProcess } from '#src/kernel/local-model.ts';
+import { ConnectedModel } from '#src/kernel/local-model-connection.ts';
 import { descendants } from '#test/support/processes.ts';
 import { temporaryDirectory } from '#test/support/temporary-store.ts';
 import { tinyGguf } from '#test/support/tiny-gguf.ts';
@@ -61,7 +62,7 @@ interface Ask {
 async function ask(model: LocalModelProcess, { maxOutputTokens = 8, signal, onText = () => {} }: Ask = {}) {
   let heard = '';
   let pieces = 0;
-  const connection = await model.connect();
+  const connection = await new ConnectedModel(model, () => model.start()).connect();
   const answer = await askModel({
     target: { provider: 'local', name: model.name, baseUrl: 'http://local/v1', ...connection },
     id: 'local/tiny',
@@ -123,5 +124,5 @@ test('llama.cpp killed in mid-answer breaks the answer off, and the next questio
 test('a file that is no model is refused in one line', { skip }, async (t) => {
   const message = /^llama\.cpp does not take .*tiny\.gguf: it is no GGUF file/;
   const { model } = await tinyModel(t, Buffer.from('no model'));
-  await assert.rejects(model.connect(), { message });
+  await assert.rejects(model.start(), { message });
 });

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { askModel } from '#src/agent/models/model-call.ts';
 import { openLog } from '#src/core/log.ts';
 import { LocalModelProcess } from '#src/kernel/local-model.ts';
+import { ConnectedModel } from '#src/kernel/local-model-connection.ts';
 import { descendants } from '#test/support/processes.ts';
 import { temporaryDirectory } from '#test/support/temporary-store.ts';
 import { PYTHON, startTestHost } from './kernel-fixture.ts';
@@ -47,7 +48,7 @@ async function localModel(t: TestContext, file = 'tiny.gguf') {
 
 async function ask(model: LocalModelProcess, content: string, signal = new AbortController().signal) {
   let heard = '';
-  const connection = await model.connect();
+  const connection = await new ConnectedModel(model, () => model.start()).connect();
   const answer = await askModel({
     target: { provider: 'local', name: model.name, baseUrl: 'http://local/v1', ...connection },
     id: `local/${model.name}`,
@@ -76,14 +77,14 @@ test('a local model is named for its file, started when it is first asked, and a
   assert.deepEqual(sockets(runDir), []);
   assert.deepEqual(await ask(model, 'Hello'), { heard: '64 at tiny.gguf', finish: 'stop' });
   assert.equal(sockets(runDir).length, 1);
-  const [first, second] = await Promise.all([model.connect(), model.connect()]);
+  const [first, second] = await Promise.all([model.start(), model.start()]);
   assert.equal(first, second);
 });
 
 test('an abort leaves the model to the next question', async (t) => {
   const { model } = await localModel(t);
   const abort = new AbortController();
-  await model.connect();
+  await model.start();
   const talk = ask(model, 'forever', abort.signal);
   setImmediate(() => abort.abort());
   await assert.rejects(talk, { name: 'AbortError' });
@@ -104,7 +105,7 @@ test('a model that dies breaks its answer off, and the next question starts it a
 test('a file that is no model says why it cannot be loaded, each time it is asked', async (t) => {
   const { model } = await localModel(t, 'broken.gguf');
   for (let attempt = 0; attempt < 2; attempt++) {
-    await assert.rejects(model.connect(), { message: 'not a GGUF file' });
+    await assert.rejects(model.start(), { message: 'not a GGUF file' });
   }
 });
 
@@ -144,7 +145,7 @@ test('a local model reads its file; it writes nothing, has no network, and shows
     `socket.create_connection(("127.0.0.1", ${port}), 2)`,
   ])
     assert.match(await tried(expression), refused, expression);
-  const { apiKey } = await model.connect();
+  const { apiKey } = await model.start();
   const [process] = descendants(globalThis.process.pid).filter(({ pid }) =>
     commandOf(pid).includes('stand_in'),
   );
@@ -158,5 +159,5 @@ test('disposing ends the process', async (t) => {
   await ask(model, 'Hello');
   model[Symbol.dispose]();
   await ended();
-  await assert.rejects(model.connect(), { message: 'The server is stopping.' });
+  await assert.rejects(model.start(), { message: 'The server is stopping.' });
 });

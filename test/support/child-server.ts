@@ -1,4 +1,4 @@
-/** Starts the server in its own process, for tests that kill it. */
+/** Starts the server in its own process: for tests that kill it, and for those of several workers. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -19,16 +19,40 @@ import {
 
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url));
 
-/** The running process. */
-export interface ChildServer {
+/** A server in a process of its own. */
+export interface ServerProcess {
   readonly pid: number;
   readonly baseUrl: string;
-  readonly dataDir: string;
-  readonly client: Client;
   /** The log so far. */
   readonly log: readonly LogLine[];
   /** Sends the signal. Resolves with how the process ended. */
   end(signal: NodeJS.Signals): Promise<{ readonly code: number | null; readonly signal: string | null }>;
+}
+
+/** Resolves when the server is ready. Whoever starts it has to end it. */
+export async function startServerProcess(dataDir: string, settings: Overrides): Promise<ServerProcess> {
+  const { PATH = '', HOME = '' } = process.env;
+  const env = { PATH, HOME, TROUPE_DATA_DIR: dataDir, ...settings };
+  const child = spawn(process.execPath, [MAIN], { cwd: dataDir, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  const log: LogLine[] = [];
+  const baseUrl = await readyUrl(child, log);
+  return {
+    pid: child.pid!,
+    baseUrl,
+    log,
+    async end(signal) {
+      child.kill(signal);
+      const [code, by] = await ended;
+      return { code, signal: by };
+    },
+  };
+}
+
+/** Such a server with a client of its own, for tests that kill it. */
+export interface ChildServer extends ServerProcess {
+  readonly dataDir: string;
+  readonly client: Client;
   /** Starts a new process on the same data. */
   again(): Promise<ChildServer>;
 }
@@ -41,28 +65,14 @@ export async function startChildServer(owner: Owner, overrides: Overrides = {}):
 }
 
 async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Promise<ChildServer> {
-  const { PATH = '', HOME = '' } = process.env;
-  const env = { PATH, HOME, ...SETTINGS, ...pythonOfTests(), TROUPE_DATA_DIR: dataDir, ...overrides };
-  const child = spawn(process.execPath, [MAIN], { cwd: dataDir, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
-  owner.after(async () => {
-    child.kill('SIGKILL');
-    await ended;
-  });
-  const log: LogLine[] = [];
-  const baseUrl = await readyUrl(child, log);
-  const { fetch } = await watchAnswers(baseUrl);
+  const server = await startServerProcess(dataDir, { ...SETTINGS, ...pythonOfTests(), ...overrides });
+  owner.after(async () => void (await server.end('SIGKILL')));
+  const { fetch } = await watchAnswers(server.baseUrl);
+  const { token: accessToken, workspaceId } = OWNER;
   return {
-    pid: child.pid!,
-    baseUrl,
+    ...server,
     dataDir,
-    log,
-    client: createClient({ baseUrl, accessToken: OWNER.token, workspaceId: OWNER.workspaceId, fetch }),
-    async end(signal) {
-      child.kill(signal);
-      const [code, by] = await ended;
-      return { code, signal: by };
-    },
+    client: createClient({ baseUrl: server.baseUrl, accessToken, workspaceId, fetch }),
     again: () => startOn(dataDir, owner, overrides),
   };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OWNER, type TestServer } from './server-fixture.ts';
 
-/** Reads the metrics as a scraper would, by name and labels. */
+/** Reads the metrics as a scraper would, by name and labels. Those of several workers are added up. */
 export async function scrape(
   { baseUrl }: Pick<TestServer, 'baseUrl'>,
   token = OWNER.token,
@@ -12,10 +12,14 @@ export async function scrape(
   const text = await response.text();
   assert.ok(text.endsWith('# EOF\n'));
   const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return new Map(
-    samples.map((line) => {
-      const space = line.lastIndexOf(' ');
-      return [line.slice(0, space), Number(line.slice(space + 1))];
-    }),
-  );
+  const sums = new Map<string, number>();
+  for (const line of samples) {
+    const space = line.lastIndexOf(' ');
+    const series = line
+      .slice(0, space)
+      .replace(/worker="\d+",?/, '')
+      .replace('{}', '');
+    sums.set(series, (sums.get(series) ?? 0) + Number(line.slice(space + 1)));
+  }
+  return sums;
 }

@@ -99,6 +99,19 @@ export function kernelHostOf(serverPid: number): { guardian: number; zygote: num
   return { guardian: guardian.pid, zygote: zygote.pid, ...(preload && { preload: preload.pid }) };
 }
 
+/** Returns the workers of a server, in the order in which they were started; none when it is one process. */
+export function workersOf(serverPid: number): ProcessFact[] {
+  const isWorker = ({ pid }: ProcessFact) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').includes('--worker');
+    } catch {
+      return false; // it has ended
+    }
+  };
+  const children = descendants(serverPid).filter(({ parent }) => parent === serverPid);
+  return children.filter(isWorker).sort((a, b) => a.pid - b.pid);
+}
+
 /**
  * Returns the children of both generations of the zygote that are kernels, or the init process of one. Kernels have their
  * name once confined.

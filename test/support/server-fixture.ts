@@ -1,5 +1,6 @@
 /**
- * The whole server in this process, on a free port and with a new data directory. Every response that passes through the
+ * The whole server, on a free port and with a new data directory: in this process, or, with TROUPE_TEST_WORKERS, as so many
+ * workers below a process of their own. Every response that passes through the
  * fixture is checked against the OpenAPI document. A logged error fails the test during which it was logged.
  */
 import assert from 'node:assert/strict';
@@ -12,6 +13,7 @@ import { loadConfig } from '#src/config.ts';
 import { openLog } from '#src/core/log.ts';
 import { openPrerequisites } from '#src/prerequisites.ts';
 import { type AnswerWatch, watchAnswers } from './answer-watch.ts';
+import { startServerProcess } from './child-server.ts';
 import { type Caller, type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
 
 /** A test context, or `node:test` itself for a server that all tests of a file share. */
@@ -61,6 +63,7 @@ export const SETTINGS: Overrides = {
   TROUPE_HEARTBEAT_S: '0.5',
   TROUPE_BOOTSTRAP_TOKEN: OWNER.token,
   TROUPE_BOOTSTRAP_WORKSPACE: OWNER.workspaceId,
+  TROUPE_WORKERS: process.env.TROUPE_TEST_WORKERS ?? '1',
 };
 
 /** Starts a server. Resolves when kernels can be started. The server stops, and its data is removed, when the owner ends. */
@@ -71,30 +74,23 @@ export async function startServer(owner: Owner, overrides: Overrides = {}): Prom
 }
 
 async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Promise<TestServer> {
-  const env = { ...SETTINGS, ...pythonOfTests(), TROUPE_DATA_DIR: dataDir, ...overrides };
-  const { config } = loadConfig(env, { cwd: dataDir });
-  const lines: LogLine[] = [];
-  const log = openLog({
-    level: 'debug',
-    destination: { write: (line) => lines.push(JSON.parse(line) as LogLine) },
-  });
-  const fatal: Error[] = [];
-  const prerequisites = await openPrerequisites(config, log);
-  const app = await createApp({ config, log, prerequisites, onFatal: (error) => fatal.push(error) });
+  const settings = { ...SETTINGS, ...pythonOfTests(), ...overrides };
+  const start = settings.TROUPE_WORKERS === '1' ? startHere : startApart;
+  const server = await start(dataDir, owner, settings);
   let watch: AnswerWatch | undefined;
   const stop = once(async () => {
     watch?.end();
-    await app[Symbol.asyncDispose]();
+    const problems = await server.stop();
+    const loud = server.log.filter(({ level }) => level === 'error' || level === 'fatal');
     const complaints = [
-      ...fatal.map(String),
-      ...lines.filter(({ level }) => level === 'error' || level === 'fatal').map((l) => JSON.stringify(l)),
+      ...problems,
+      ...loud.map((line) => JSON.stringify(line)),
       ...(watch?.complaints ?? []),
     ];
     assert.deepEqual(complaints, []);
   });
   owner.after(stop);
-  await app.kernelsReady;
-  const baseUrl = app.url;
+  const { baseUrl } = server;
   watch = await watchAnswers(baseUrl);
   const clientOf = ({ token, workspaceId }: Caller) =>
     createClient({ baseUrl, accessToken: token, workspaceId, fetch: watch.fetch });
@@ -112,10 +108,52 @@ async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Pro
       watch.check({ method, path, ...answer });
       return answer;
     },
-    log: lines,
+    log: server.log,
     async restart() {
       await stop();
       return startOn(dataDir, owner, overrides);
+    },
+  };
+}
+
+interface Running {
+  readonly baseUrl: string;
+  readonly log: readonly LogLine[];
+  /** Resolves with what went wrong. */
+  stop(): Promise<readonly string[]>;
+}
+
+async function startHere(dataDir: string, owner: Owner, settings: Overrides): Promise<Running> {
+  const { config } = loadConfig({ ...settings, TROUPE_DATA_DIR: dataDir }, { cwd: dataDir });
+  const lines: LogLine[] = [];
+  const log = openLog({
+    level: 'debug',
+    destination: { write: (line) => lines.push(JSON.parse(line) as LogLine) },
+  });
+  const fatal: Error[] = [];
+  const prerequisites = await openPrerequisites(config, log);
+  const app = await createApp({ config, log, prerequisites, onFatal: (error) => fatal.push(error) });
+  const stop = once(async () => app[Symbol.asyncDispose]());
+  owner.after(stop);
+  await app.kernelsReady;
+  return {
+    baseUrl: app.url,
+    log: lines,
+    async stop() {
+      await stop();
+      return fatal.map(String);
+    },
+  };
+}
+
+async function startApart(dataDir: string, _owner: Owner, settings: Overrides): Promise<Running> {
+  const server = await startServerProcess(dataDir, { TROUPE_LOG_LEVEL: 'debug', ...settings });
+  return {
+    baseUrl: server.baseUrl,
+    log: server.log,
+    async stop() {
+      const { code, signal } = await server.end('SIGTERM');
+      return code === 0 ? [] : [`the server ended with ${code ?? signal}`];
     },
   };
 }

@@ -1,0 +1,58 @@
+/**
+ * Another process that has the store of its first argument open, as a worker has. Its second argument says what it does:
+ *
+ *   put <id>          writes a record and ends
+ *   read              begins to read a range, prints `reading`, and stays in it
+ *   fill <reserve>    writes records with the room of two workers until it is killed; prints the id of each that is on disk,
+ *                     and `stalled` when a commit waits for space
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { defineRecord } from '#storage/codec.ts';
+import { openSharedStore } from '#storage/open-store.ts';
+import type { Store } from '#storage/store.ts';
+import { StoreRoom } from '#storage/store-room.ts';
+
+const MIB = 1024 * 1024;
+export const VALUE_BYTES = 50_000;
+export const sharedThings = defineRecord<Uint8Array>('thing', 1);
+
+const [, , path, task, argument = ''] = process.argv;
+if (path !== undefined && task !== undefined) await work(path);
+
+async function work(path: string): Promise<void> {
+  const prepare = async (store: Store) => {
+    if (task !== 'fill') return;
+    await StoreRoom.open({
+      store,
+      path,
+      reserveBytes: Number(argument) * MIB,
+      warnBytes: 2 * MIB,
+      workers: 2,
+      onChange: ({ stalled }) => stalled && process.stdout.write('stalled\n'),
+    });
+  };
+  const fail = (error: Error) => {
+    throw error;
+  };
+  const store = await openSharedStore(path, fail, prepare);
+  if (task === 'put') await put(store, argument, 10);
+  else if (task === 'read') {
+    store.list(sharedThings, 'ws_1', [], { limit: 10 }).next();
+    process.stdout.write('reading\n');
+    setInterval(() => undefined, 1000);
+  } else {
+    setInterval(() => undefined, 1000);
+    for (let n = 0; ; n++) {
+      const id = `${process.pid}-${n}`;
+      await put(store, id, VALUE_BYTES);
+      process.stdout.write(`${id}\n`);
+      await nextTurn();
+    }
+  }
+  await store[Symbol.asyncDispose]();
+}
+
+async function put(store: Store, id: string, bytes: number): Promise<void> {
+  store.write((tx) => tx.put(sharedThings, Buffer.alloc(bytes, id), 'ws_1', id));
+  await store.durable();
+}
