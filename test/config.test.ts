@@ -163,6 +163,15 @@ test('a file that is not a JSON object is an error, and its content is not quote
   assert.deepEqual(problemsOf(t, {}, '[]'), ['troupe.config.json must hold one JSON object.']);
 });
 
+test('an index with a password is refused, and the password is not quoted', (t) => {
+  const index = 'https://user:hush@mirror.example/simple';
+  const refusal = 'must be an http or https address without credentials, query or fragment.';
+  assert.deepEqual(problemsOf(t, { TROUPE_PACKAGE_INDEX: index }), [`TROUPE_PACKAGE_INDEX ${refusal}`]);
+  assert.deepEqual(problemsOf(t, {}, JSON.stringify({ packageIndex: index })), [
+    `packageIndex in troupe.config.json ${refusal}`,
+  ]);
+});
+
 const ACCEPTED: readonly (readonly [string, string, unknown])[] = [
   ['TROUPE_PORT', '0', 0],
   ['TROUPE_HOST', '0.0.0.0', '0.0.0.0'],
@@ -209,6 +218,8 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['TROUPE_EGRESS_ALLOW', '10.0.0.0/33'],
   ['TROUPE_EGRESS_ALLOW', 'a,,b'],
   ['TROUPE_OPENAI_COMPATIBLE_URL', 'http://user:pass@gpu/v1'],
+  ['TROUPE_PACKAGE_INDEX', 'https://user:pass@mirror.example/simple'],
+  ['TROUPE_PACKAGE_INDEX', 'https://mirror.example/simple?token=hush'],
   ['TROUPE_DEFAULT_MODEL', 'gpt-5'],
   ['TROUPE_BOOTSTRAP_WORKSPACE', 'a b'],
   ['TROUPE_BOOTSTRAP_TOKEN', 'sixteen or more but with a space'],

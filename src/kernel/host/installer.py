@@ -32,6 +32,7 @@ from packaging.utils import canonicalize_name
 import bare_process
 import kernel_process
 from frames import FROM_KERNEL, frame, read_frames
+from uv_failure import explain
 
 LIMITS = {"DATA": 8 << 30, "CORE": 0, "FSIZE": 16 << 30, "NOFILE": 4096}
 SCRIPT = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
@@ -212,12 +213,6 @@ class Uv:
         done = subprocess.run(command, env=self.env, capture_output=True, stdin=subprocess.DEVNULL, cwd=self.env["HOME"])
         if done.returncode != 0:
             raise Refused(explain(done.stderr.decode("utf-8", "replace"), done.returncode))
-
-
-def explain(text, code) -> str:
-    """Returns what uv says of a failure, on one line and without its decoration."""
-    words = re.sub(r"\s+", " ", re.sub(r"[│╰─▶×├]+|^error:", " ", text)).strip()
-    return words or f"uv ended with the exit code {code}."
 
 
 def write_lines(path, lines):

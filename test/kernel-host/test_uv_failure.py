@@ -1,0 +1,15 @@
+"""What people are told of failures of uv."""
+
+import unittest
+
+import support  # noqa: F401  isort: skip  puts the host on sys.path
+from uv_failure import explain  # isort: skip
+
+
+class Explanations(unittest.TestCase):
+    def test_addresses_lose_passwords_and_queries(self):
+        said = "error: Failed to fetch: `https://user:hush@files.example/a-1.whl?X-Signature=hush&b=hush`\n  Caused by: HTTP 403. Why?"
+        self.assertEqual(explain(said, 2), "Failed to fetch: `https://files.example/a-1.whl` Caused by: HTTP 403. Why?")
+
+    def test_a_failure_without_words_has_its_exit_code(self):
+        self.assertEqual(explain(" × \n", 2), "uv ended with the exit code 2.")
