@@ -51,6 +51,10 @@ export interface StoreRoomOptions {
 }
 
 const LOOK_EVERY_MS = 1000;
+/** While nobody writes and others are far from filling the disk. */
+const LOOK_SELDOM_MS = 10_000;
+/** So many times the free space of the warning is far from it. */
+const PLENTY = 4;
 /** While commits are made, they look at most this often. */
 const MIN_LOOK_MS = 100;
 const RETRY_MS = 500;
@@ -71,7 +75,8 @@ export class StoreRoom implements CommitRoom, Disposable {
   readonly #options: StoreRoomOptions;
   #preallocate: Preallocate | undefined;
   readonly #descriptor: number;
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
+  #everyMs = 0;
   /** The end of what is set aside, as an offset in the file. */
   #reservedEnd = 0;
   #isPreallocating = false;
@@ -92,7 +97,7 @@ export class StoreRoom implements CommitRoom, Disposable {
     this.#preallocate = preallocate;
     this.#workers = options.workers ?? 1;
     this.#descriptor = openSync(join(options.path, DATA_FILE), 'r+');
-    this.#timer = setInterval(() => this.look(), LOOK_EVERY_MS).unref();
+    this.#lookEvery(LOOK_EVERY_MS);
     options.store.useRoom(this);
   }
 
@@ -182,7 +187,16 @@ export class StoreRoom implements CommitRoom, Disposable {
     const before = this.#state;
     const level = this.#levelOf(freeBytes, reservedBytes, stalled);
     this.#state = { level, freeBytes, reservedBytes, stalled };
+    const isPlenty = level === 'ample' && freeBytes > warnBytes * PLENTY;
+    if (!this.#isClosed) this.#lookEvery(isPlenty ? LOOK_SELDOM_MS : LOOK_EVERY_MS);
     if (level !== before.level || stalled !== before.stalled) this.#options.onChange(this.#state);
+  }
+
+  #lookEvery(ms: number): void {
+    if (ms === this.#everyMs) return;
+    clearInterval(this.#timer);
+    this.#everyMs = ms;
+    this.#timer = setInterval(() => this.look(), ms).unref();
   }
 
   #levelOf(freeBytes: number, reservedBytes: number, stalled: boolean): RoomLevel {

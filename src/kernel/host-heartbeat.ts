@@ -8,9 +8,12 @@
 import { readFileSync } from 'node:fs';
 
 const BEAT_MS = 2000;
-/** Beats without an answer after which the host is silent, and after which it is lost. */
+/**
+ * Beats without an answer after which the host is silent, and after which it is lost. The idle ones are counted from the
+ * second beat after the question, which is the first that looks at the host's work.
+ */
 const MAX_BEATS = {
-  idle: { silent: 2, lost: 8 },
+  idle: { silent: 1, lost: 7 },
   working: { silent: 5, lost: 30 },
 } as const;
 
@@ -55,10 +58,14 @@ export class HostHeartbeat implements Disposable {
   /** One beat. The timer calls it. */
   beat(): void {
     const { ask, workDone, onSilence, onLost } = this.#options;
-    const work = workDone();
     this.#unanswered++;
-    if (this.#unanswered === 1) ask();
-    else this.#idle = work === undefined || work === this.#work ? this.#idle + 1 : 0;
+    if (this.#unanswered === 1) {
+      ask();
+      return;
+    }
+    // Most questions are answered before the next beat, so that nobody has to read what the host does.
+    const work = workDone();
+    if (this.#unanswered > 2) this.#idle = work === undefined || work === this.#work ? this.#idle + 1 : 0;
     this.#work = work;
     const waited = this.#unanswered - 1;
     const { idle, working } = MAX_BEATS;

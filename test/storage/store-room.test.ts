@@ -8,6 +8,7 @@ import { isDiskFull } from '#storage/commit-failure.ts';
 import { openStore } from '#storage/open-store.ts';
 import { type RoomState, StoreRoom } from '#storage/store-room.ts';
 import { fillDisk, noSmallDisk, smallDisk } from '#test/support/small-disk.ts';
+import { temporaryStore } from '#test/support/temporary-store.ts';
 
 const MIB = 1024 * 1024;
 const things = defineRecord<Uint8Array>('thing', 1);
@@ -49,6 +50,21 @@ async function open(t: TestContext, reserveMb: number) {
   };
   return { disk, path, store, room, states, put, until, close };
 }
+
+test('the disk is looked at once a second only when it is not far from full', async (t) => {
+  const periods = t.mock.method(globalThis, 'setInterval');
+  const lastMs = () => periods.mock.calls.at(-1)?.arguments[1];
+  const { path, store } = await temporaryStore(t);
+  const openRoom = (warnBytes: number) =>
+    StoreRoom.open({ store, path, reserveBytes: 0, warnBytes, onChange: () => undefined });
+  for (const [warnBytes, expectedMs] of [
+    [0, 10_000],
+    [Number.MAX_SAFE_INTEGER, 1_000],
+  ] as const) {
+    using _room = await openRoom(warnBytes);
+    assert.equal(lastMs(), expectedMs);
+  }
+});
 
 test('a full disk leaves the store its reserve, and nothing new is accepted until there is space', {
   skip: noSmallDisk,
