@@ -2,8 +2,9 @@
 processes of a kernel together, with what they keep in /tmp and /dev/shm; rlimits count what each process has reserved.
 Where there are none, memory_watch.py counts instead.
 
-Version 2: the group above ours has to be delegated to us, without processes of its own and with the memory controller
-(systemd: Delegate=memory, DelegateSubgroup=server); another one is for its manager to divide. Version 1: ours has to be writable, which is so for root.
+Version 2: the group above ours has to be delegated to us, with the memory controller (systemd: Delegate=memory,
+DelegateSubgroup=server), or ours (Delegate=memory alone, before systemd 254); another one is for its manager to divide. Version 1:
+ours has to be writable, which is so for root.
 """
 
 import contextlib
@@ -12,6 +13,11 @@ import re
 from itertools import count
 
 PREFIX = "troupe-"
+# In version 2: where processes go that are in the group that is to be divided.
+LEAF = "troupe-server"
+CONTROLLER = "memory"
+# While processes of a group are moved they can start others.
+ROUNDS = 20
 # A process may reserve so many times what its group may use: one request far beyond that stays a MemoryError of the cell,
 # while what is reserved and not used, such as the stacks of threads, counts for little.
 RESERVED = 2
@@ -121,9 +127,10 @@ def candidates():
     ours = dict(line.rstrip("\n").split(":", 2)[1:] for line in read_lines("/proc/self/cgroup"))
     for kind, controllers, root, mounted in mounts():
         if kind == "cgroup2" and "" in ours:
-            above = os.path.dirname(os.path.join(mounted, os.path.relpath(ours[""], root)))
-            if is_delegated(above) and divide(above):
-                yield above, VERSION_2
+            own = os.path.normpath(os.path.join(mounted, os.path.relpath(ours[""], root)))
+            delegated = next((path for path in (os.path.dirname(own), own) if is_delegated(path)), None)
+            if delegated is not None and (delegated != own or vacate(own)) and divide(delegated):
+                yield delegated, VERSION_2
         elif kind == "cgroup" and "memory" in controllers:
             names = next((names for names in ours if "memory" in names.split(",")), None)
             if names is not None:
@@ -139,14 +146,38 @@ def is_delegated(path) -> bool:
     return False
 
 
+def vacate(path) -> bool:
+    """Moves the processes of a group into one below it: version 2 divides no group that has processes of its own. They are
+    the server, this host, and what was started with them. Returns whether none is left."""
+    if CONTROLLER not in words(path, "cgroup.controllers"):
+        return False
+    leaf = os.path.join(path, LEAF)
+    try:
+        os.makedirs(leaf, exist_ok=True)
+        for _ in range(ROUNDS):
+            pids = words(path, "cgroup.procs")
+            if not pids:
+                return True
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    write(os.path.join(leaf, "cgroup.procs"), pid)
+    except OSError:  # not ours; 0 is a process of another PID namespace
+        pass
+    return False
+
+
 def divide(path) -> bool:
     """Returns whether groups below this one can limit memory. Switches it on where that is allowed."""
     try:
-        if "memory" not in " ".join(read_lines(os.path.join(path, "cgroup.subtree_control"))).split():
-            write(os.path.join(path, "cgroup.subtree_control"), "+memory")
+        if CONTROLLER not in words(path, "cgroup.subtree_control"):
+            write(os.path.join(path, "cgroup.subtree_control"), f"+{CONTROLLER}")
     except OSError:  # not ours, or without the controller, or it has processes of its own
         return False
     return True
+
+
+def words(path, name):
+    return " ".join(read_lines(os.path.join(path, name))).split()
 
 
 def mounts():
