@@ -72,7 +72,7 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
       names.map(([depth, text]) => [depth, text?.replace(/_.*/, '')]),
       [
         ['within within-0', 'environment env'],
-        ['within within-1', 'notebook-session nb'],
+        ['within within-1', 'notebook-session Live'],
         ['within within-2', 'run run'],
       ],
     );

@@ -1,8 +1,16 @@
 import { here } from '../state/route.ts';
 
-/** A link to an actor, with what kind it is; `brief` shows the id alone, which begins with a word for its kind. */
-export function ActorLink(props: { readonly kind: string; readonly id: string; readonly brief?: boolean }) {
-  const { kind, id, brief = false } = props;
+interface ActorLinkProps {
+  readonly kind: string;
+  readonly id: string;
+  /** Shows the id alone, which begins with a word for its kind. */
+  readonly brief?: boolean;
+  /** What people call it, which is shown instead of the id. */
+  readonly title?: string;
+}
+
+/** A link to an actor, with what kind it is. */
+export function ActorLink({ kind, id, brief = false, title = id }: ActorLinkProps) {
   return (
     <a
       class="actor-link"
@@ -10,7 +18,7 @@ export function ActorLink(props: { readonly kind: string; readonly id: string; r
       aria-label={`${kind} ${id}`}
       title={`${kind} ${id}`}
     >
-      {!brief && <small>{kind}</small>} <Id id={id} />
+      {!brief && <small>{kind}</small>} {title === id ? <Id id={id} /> : <span class="name">{title}</span>}
     </a>
   );
 }

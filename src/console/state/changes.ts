@@ -14,6 +14,7 @@ export interface Refusal {
   /** The type of the event. */
   readonly event: string;
   readonly code: string;
+  /** How often that was refused, one after the other. */
   readonly count: number;
   readonly title: string;
   readonly advice: string | null;
@@ -55,6 +56,10 @@ export function refusals(): readonly Refusal[] {
 
 export function noteRefusal(workspaceId: string, refusal: Omit<Refusal, 'key'>): void {
   const before = refused.peek()[workspaceId] ?? [];
-  const after = [{ key: String(refusalCount++), ...refusal }, ...before].slice(0, MAX_KEPT);
+  const [last, ...others] = before;
+  const isSame = last?.id === refusal.id && last.event === refusal.event && last.code === refusal.code;
+  const after = isSame
+    ? [{ ...refusal, key: last.key, count: last.count + refusal.count }, ...others]
+    : [{ ...refusal, key: String(refusalCount++) }, ...before].slice(0, MAX_KEPT);
   refused.value = { ...refused.peek(), [workspaceId]: after };
 }

@@ -12,6 +12,11 @@ const MIN_GAP_MS = 10_000;
 const titles = signal<Readonly<Record<string, ReadonlyMap<string, string>>>>({});
 let askedAtMs = Number.NEGATIVE_INFINITY;
 
+/** Whether actors of a kind may have a title. */
+export function isSession(kind: string): boolean {
+  return kind.endsWith('-session');
+}
+
 /** Returns the titles of sessions, as far as they are known; of others their ids. Unknown ones are asked for. */
 export function useTitles(sessionIds: readonly string[]): (sessionId: string) => string {
   const client = useClient();

@@ -6,14 +6,15 @@ import { type Column, Rows } from '../parts/rows.tsx';
 import { Age } from '../parts/time.tsx';
 import { count } from '../parts/words.ts';
 import { type TreeNode, useActorTree } from '../state/actor-tree.ts';
+import { isSession, useTitles } from '../state/titles.ts';
 
-const COLUMNS: readonly Column<TreeNode>[] = [
+const columns = (titleOf: (id: string) => string): readonly Column<TreeNode>[] => [
   {
     title: 'Actor',
     class: 'grow',
     cell: ({ actor: { kind, id }, depth }) => (
       <span class={`within within-${depth}`}>
-        <ActorLink kind={kind} id={id} />
+        <ActorLink kind={kind} id={id} title={titleOf(id)} />
       </span>
     ),
   },
@@ -24,6 +25,8 @@ const COLUMNS: readonly Column<TreeNode>[] = [
 /** The actors that mention `q` by what they belong to. */
 export function ActorTreeRows({ q }: { readonly q: string }) {
   const { value, error, reload } = useActorTree(q);
+  const ids = value?.nodes.flatMap(({ actor: { kind, id } }) => (isSession(kind) ? [id] : []));
+  const titleOf = useTitles(ids ?? []);
   if (value === undefined)
     return error === undefined ? <Loading /> : <Problem error={error} retry={reload} />;
   return (
@@ -35,7 +38,7 @@ export function ActorTreeRows({ q }: { readonly q: string }) {
           to do with it.
         </p>
       )}
-      <Rows label="Actors by what they belong to" columns={COLUMNS} items={value.nodes} />
+      <Rows label="Actors by what they belong to" columns={columns(titleOf)} items={value.nodes} />
     </>
   );
 }

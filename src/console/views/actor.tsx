@@ -10,6 +10,7 @@ import { ViewHead } from '../parts/view-head.tsx';
 import { clock, counted, dateTime } from '../parts/words.ts';
 import { useActor } from '../state/one-actor.ts';
 import { here } from '../state/route.ts';
+import { isSession, useTitles } from '../state/titles.ts';
 
 const PRESENCE: Readonly<Record<ActorDetail['presence'], string>> = {
   live: 'in memory',
@@ -28,6 +29,7 @@ const VIEW_OF: Readonly<Record<string, string>> = {
 /** One actor: what it is doing, what it takes and refuses and why, and what has happened to it. */
 export function ActorView({ kind, id }: { readonly kind: string; readonly id: string }) {
   const actor = useActor(kind, id);
+  const title = useTitles(isSession(kind) ? [id] : [])(id);
   const { value } = actor;
   if (value === undefined)
     return (
@@ -40,6 +42,11 @@ export function ActorView({ kind, id }: { readonly kind: string; readonly id: st
     <section class="view">
       <ViewHead title={id} aside={<Badge state={value.path} />}>
         <p class="lead">
+          {title !== id && (
+            <>
+              <b>{title}</b>,{' '}
+            </>
+          )}
           {kind}, {PRESENCE[value.presence]}; in this state for <Age since={value.since} />.{' '}
           {VIEW_OF[kind] !== undefined && (
             <a href={here([VIEW_OF[kind], id])}>What it shows, and what may be done with it</a>
@@ -123,7 +130,7 @@ function Trail({ actor: { trail, refuses } }: { readonly actor: ActorDetail }) {
         {counted(trail.length, 'event')}, the last first{refusedCount > 0 && `; ${refusedCount} refused`}
       </p>
       <ol class="trail">
-        {trail.toReversed().map(({ at, type, from, to, refused }, i) => (
+        {inSeries(trail.toReversed()).map(({ at, type, from, to, refused, times }, i) => (
           <li key={`${at}${type}${i}`} class={refused === undefined ? '' : 'refused'}>
             <time dateTime={at}>{clock(at)}</time>
             <code>{type}</code>
@@ -131,7 +138,7 @@ function Trail({ actor: { trail, refuses } }: { readonly actor: ActorDetail }) {
               <span class="moved">{from === to ? 'stayed' : `→ ${to}`}</span>
             ) : (
               <span class="moved">
-                refused with <b>{refused}</b> in {from}
+                refused {times > 1 && `${times} times `}with <b>{refused}</b> in {from}
                 {adviceOf(refused) != null && <span class="advice">{adviceOf(refused)}</span>}
               </span>
             )}
@@ -140,4 +147,22 @@ function Trail({ actor: { trail, refuses } }: { readonly actor: ActorDetail }) {
       </ol>
     </>
   );
+}
+
+type TrailEntry = ActorDetail['trail'][number];
+
+/** Joins commands that were refused for the same reason, one after the other. */
+function inSeries(trail: readonly TrailEntry[]): (TrailEntry & { readonly times: number })[] {
+  const joined: (TrailEntry & { times: number })[] = [];
+  for (const entry of trail) {
+    const last = joined.at(-1);
+    const isSame =
+      entry.refused !== undefined &&
+      last?.refused === entry.refused &&
+      last.type === entry.type &&
+      last.from === entry.from;
+    if (isSame) last.times++;
+    else joined.push({ ...entry, times: 1 });
+  }
+  return joined;
 }

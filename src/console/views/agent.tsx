@@ -9,16 +9,18 @@ import { ViewHead } from '../parts/view-head.tsx';
 import { clock, textOf } from '../parts/words.ts';
 import { useClient, useWhileSeen } from '../state/data.ts';
 import { here } from '../state/route.ts';
+import { useTitles } from '../state/titles.ts';
 
 /** One conversation: what was said, thought and done, live. */
 export function AgentView({ id }: { readonly id: string }) {
   const client = useClient();
   const { session, entries, draft, error } = useConversation(id);
   const runId = session?.currentRunId ?? null;
+  const titleOf = useTitles(session?.notebookSessionId == null ? [] : [id]);
   return (
     <section class="view">
       <ViewHead
-        title={id}
+        title={titleOf(id)}
         aside={session !== undefined && <Badge state={session.status} />}
         actions={
           runId !== null && (
@@ -27,6 +29,9 @@ export function AgentView({ id }: { readonly id: string }) {
         }
       >
         <p class="lead">
+          {session?.notebookSessionId != null && (
+            <a href={here(['sessions', session.notebookSessionId])}>Its notebook</a>
+          )}{' '}
           <a href={here(['actors', 'agent-session', id])}>Its statechart</a>{' '}
           <a href={here(['runs'], { session: id })}>Its prompts</a>
         </p>
@@ -39,7 +44,6 @@ export function AgentView({ id }: { readonly id: string }) {
               model: session.config.model,
               instructions: session.config.instructions,
               datasources: session.context.datasourceSlugs.join(', ') || null,
-              notebook: session.notebookSessionId,
             }}
           />
         </div>

@@ -8,7 +8,7 @@ import { bytes, clock, count, counted } from '../parts/words.ts';
 import { counts, isTold, refusals } from '../state/changes.ts';
 import { useData } from '../state/data.ts';
 import { here } from '../state/route.ts';
-import { useTitles } from '../state/titles.ts';
+import { isSession, useTitles } from '../state/titles.ts';
 import { useKernels } from './kernels.tsx';
 import { ServerTiles } from './server-tiles.tsx';
 
@@ -123,7 +123,8 @@ function LargestKernels() {
 }
 
 function Refusals() {
-  const refused = refusals();
+  const refused = refusals().slice(0, MAX_LISTED);
+  const titleOf = useTitles(refused.flatMap(({ kind, id }) => (isSession(kind) ? [id] : [])));
   return (
     <div class="card">
       <h2>
@@ -135,10 +136,13 @@ function Refusals() {
         </p>
       )}
       <ul class="list">
-        {refused.slice(0, MAX_LISTED).map(({ key, kind, id, event, count: times, title, advice, time }) => (
+        {refused.map(({ key, kind, id, event, count: times, title, advice, time }) => (
           <li key={key}>
-            <ActorLink kind={kind} id={id} /> <code class="bad">{event}</code>
-            {times > 1 && <span>{count(times)} times</span>}
+            <ActorLink kind={kind} id={id} title={titleOf(id)} />
+            <span>
+              <code class="bad">{event}</code>
+              {times > 1 && ` ${count(times)} times`}
+            </span>
             <time dateTime={time}>{clock(time)}</time>
             <p class="full">
               {title}

@@ -13,12 +13,14 @@ import { bytes, dateTime, textOf } from '../parts/words.ts';
 import { useClient, useData } from '../state/data.ts';
 import { useChangesOf } from '../state/one-actor.ts';
 import { here } from '../state/route.ts';
+import { useTitles } from '../state/titles.ts';
 
 /** One run: how it goes or ended, and what came out of it. */
 export function RunView({ id }: { readonly id: string }) {
   const client = useClient();
   const run = useData((_, signal) => client.runs.get(id, { signal }), [id]);
   useChangesOf('run', id, run.reload);
+  const titleOf = useTitles(run.value === undefined ? [] : [run.value.sessionId]);
   const { value } = run;
   if (value === undefined)
     return (
@@ -28,6 +30,7 @@ export function RunView({ id }: { readonly id: string }) {
       </section>
     );
   const { status, stale, kind, sessionId, error, output, createdAt, input } = value;
+  const title = titleOf(sessionId);
   return (
     <section class="view">
       <ViewHead
@@ -70,7 +73,9 @@ export function RunView({ id }: { readonly id: string }) {
             <li>
               <ActorLink kind={`${kind}-session`} id={sessionId} />{' '}
               <a href={here([kind === 'notebook' ? 'sessions' : 'agents', sessionId])}>
-                {kind === 'notebook' ? 'open the notebook' : 'open the conversation'}
+                {title === sessionId
+                  ? `open the ${kind === 'notebook' ? 'notebook' : 'conversation'}`
+                  : title}
               </a>
             </li>
           </ul>

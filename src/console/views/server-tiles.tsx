@@ -51,7 +51,10 @@ export function ServerTiles() {
           99th percentile of its delay
         </Tile>
         <Tile title="Streams" figure={count(streams)} points={[]}>
-          {counted(kernels.count, 'kernel')} with {bytes(kernels.memoryBytes)}, kernel host {kernelHost.state}
+          {kernels.count === 0
+            ? 'no kernel'
+            : `${counted(kernels.count, 'kernel')} with ${bytes(kernels.memoryBytes)}`}
+          , kernel host {kernelHost.state}
         </Tile>
         <Tile title="Store" figure={bytes(store.usedBytes)} points={[]}>
           {store.isFull
