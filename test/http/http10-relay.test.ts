@@ -9,6 +9,7 @@ import { ConnectionLimit } from '#src/http/edge/connection-limit.ts';
 import { openHttp10Relay } from '#src/http/edge/http10-relay.ts';
 import { raw } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
+import { healthRoutes } from '#src/http/routes/health.ts';
 import { serve } from './test-server.ts';
 
 const HOST = '127.0.0.1';
@@ -268,6 +269,23 @@ test('connections count into the limit of the server, of which its own port keep
   assert.match(answer, /hello$/);
   const lasted = await Promise.all(crowd.map(({ ended }) => ended));
   assert.ok(Math.max(...lasted) < 14, 'idle ones are sent away');
+});
+
+test('the checks that HAProxy makes by itself are answered', async (t) => {
+  let isReady = true;
+  const server = await serve(
+    t,
+    healthRoutes(() => ({ ready: isReady })),
+  );
+  const target = () => ({ host: HOST, port: server.port });
+  const relay = await openHttp10Relay({ host: HOST, port: 0, target, connections: new ConnectionLimit() });
+  t.after(() => relay[Symbol.dispose]());
+  const check = async (request: string) =>
+    (await sendRaw(relay.port, [`${request} HTTP/1.0`, '', ''])).split(' ', 2)[1];
+  assert.equal(await check('OPTIONS /'), '204');
+  assert.equal(await check('GET /readyz'), '200');
+  isReady = false;
+  assert.equal(await check('GET /readyz'), '503');
 });
 
 function serveThings(t: TestContext, connections: ConnectionLimit) {
