@@ -39,13 +39,15 @@ export function openPackages(
       IndexProxy.open(config.packageIndex, (target, port, signal) => egress.admit(target, port, signal)),
   });
   const sets = config.packages
-    ? new PackageSets({
-        root: directory.packagesPath,
-        installer,
-        maxBytes: config.packagesMaxMb * 2 ** 20,
-        log,
-        others: cluster.size === 1 ? undefined : { worker: cluster.worker, inUse: () => inUse(cluster) },
-      })
+    ? stack.use(
+        new PackageSets({
+          root: directory.packagesPath,
+          installer,
+          maxBytes: config.packagesMaxMb * 2 ** 20,
+          log,
+          others: cluster.size === 1 ? undefined : { worker: cluster.worker, inUse: () => inUse(cluster) },
+        }),
+      )
     : undefined;
   cluster.onAsked('packages-in-use', () => sets?.inUse() ?? []);
   return {

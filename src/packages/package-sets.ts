@@ -71,12 +71,13 @@ const MAX_PLANS = 1000;
 /** What another worker is making is younger. */
 const LEFT_BEHIND_AFTER_MS = 3_600_000;
 
-export class PackageSets {
+export class PackageSets implements Disposable {
   readonly #options: PackageSetsOptions;
   readonly #plans = new Map<string, Promise<PackagePlan>>();
   readonly #making = new Map<string, Making>();
   readonly #failures = new Map<string, { readonly error: PackageFailure; readonly until: number }>();
   readonly #users = new Map<string, number>();
+  #isDisposed = false;
 
   /** Removes what an earlier server left half made. */
   constructor(options: PackageSetsOptions) {
@@ -102,10 +103,11 @@ export class PackageSets {
 
   /**
    * Resolves with the packages that a notebook needs in addition to the server's own environment; null when it needs none.
-   * Rejects with a `PackageFailure`. `progress` hears what is being done, if anything is.
+   * Rejects with a `PackageFailure`. `progress` hears what is being done, and what is not as the notebook asks for.
    */
   async obtain(wishes: PackageWishes, progress: Progress): Promise<PackageSet | null> {
-    const { requirements, key, workspace } = await this.plan(wishes);
+    const { requirements, key, workspace, notes } = await this.plan(wishes);
+    for (const note of notes) progress(note);
     if (requirements.length === 0) return null;
     this.#users.set(key, (this.#users.get(key) ?? 0) + 1);
     let isReleased = false;
@@ -124,6 +126,11 @@ export class PackageSets {
       const isJoint = wishes.script !== '' && workspace.length > 0 && error instanceof PackageFailure;
       throw isJoint ? new PackageFailure(`${error.message} ${shareOf(workspace)}`) : error;
     }
+  }
+
+  /** From here on what is half made is left to the next server. */
+  [Symbol.dispose](): void {
+    this.#isDisposed = true;
   }
 
   /** Resolves with what has to be installed for a notebook. Rejects with a `PackageFailure`. */
@@ -182,7 +189,8 @@ export class PackageSets {
       await this.#removeUnused(key);
       return manifest;
     } catch (error) {
-      await rm(folder, { recursive: true, force: true });
+      // Gigabytes take a while, for which a server that stops should not wait: the next one removes them.
+      if (!this.#isDisposed) await rm(folder, { recursive: true, force: true });
       log.warn({ err: error }, 'packages could not be installed');
       throw error instanceof PackageFailure
         ? error

@@ -151,6 +151,17 @@ test('a session says what its start waits for, in its record, its events and the
   await client.notebookSessions.close(id);
 });
 
+test('a notebook that asks for another Python or marimo is opened with those of the server, and the command line says so', async () => {
+  const header = '# /// script\n# requires-python = ">=99"\n# dependencies = ["marimo==0.1"]\n# ///\n';
+  const content = `${header}import marimo\napp = marimo.App()\n\n@app.cell\ndef _():\n    return\n`;
+  const { id } = await client.notebooks.import({ format: 'py', content });
+  const { exitCode, err } = await shell.troupe(['sessions', 'open', id]);
+  assert.equal(exitCode, 0, err);
+  assert.match(err, /asks for marimo==0\.1; this server runs marimo/);
+  assert.match(err, /asks for Python >=99; this server runs 3/);
+  await client.notebookSessions.close(id);
+});
+
 test('viewers read the packages and editors change them, in their own workspace, and the audit says who did', async () => {
   const viewer = await addMember(server, 'viewer', 'viewer');
   const editor = await addMember(server, 'editor', 'editor');

@@ -88,7 +88,7 @@ def plan(question) -> dict:
             continue
         if name == "marimo":
             if not requirement.specifier.contains(have["marimo"], prereleases=True):
-                notes.append(f"It asks for {requirement}; this server runs marimo {have['marimo']}.")
+                notes.append(f"The notebook asks for {requirement}; this server runs marimo {have['marimo']}.")
             continue
         requirement.marker = None
         wanted[f"{name}{str(requirement)[len(requirement.name):]}"] = True
@@ -96,7 +96,7 @@ def plan(question) -> dict:
         is_missing |= name not in have
     python = metadata["requires-python"]
     if python and not python.contains(".".join(map(str, sys.version_info[:3]))):
-        notes.append(f"It asks for Python {python}; this server runs {sys.version.split()[0]}.")
+        notes.append(f"The notebook asks for Python {python}; this server runs {sys.version.split()[0]}.")
     requirements = sorted(wanted) if is_missing else []
     key = find_key(requirements, question["index"], have)
     return {"requirements": requirements, "key": key, "notes": notes, "workspace": workspace}
