@@ -162,6 +162,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     {
       ...shared,
       config,
+      cluster,
       prerequisites,
       kernels: packages.kernels,
       packages: packages.workspaces,
@@ -229,7 +230,11 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     if (isLeaving) return { ready: false, reason: 'The server is stopping.' };
     if (host.state === 'silent') return { ready: false, reason: 'The kernel host does not respond.' };
     if (host.state !== 'up') return { ready: false, reason: `The kernel host is ${host.state}.` };
-    const found = warnings();
+    const { living, size } = cluster;
+    const found = [
+      ...warnings(),
+      ...(living < size ? [`${living} of ${size} workers serve; the others are being replaced.`] : []),
+    ];
     return { ready: true, ...(found.length > 0 && { warnings: found }) };
   };
   const operations = openOperations(

@@ -100,7 +100,9 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...packageRoutes(planes.packages, (context, changes) => audit.noteAll(context, changes)),
     ...frontEndRoutes(frontEnd),
     ...executionEnvironmentRoutes(planes.environments),
-    ...notebookSessionRoutes(sessions, (workspaceId) => planes.files.quota.admitSession(workspaceId)),
+    ...notebookSessionRoutes(sessions, async (workspaceId) => {
+      await Promise.all([planes.files.quota.admitSession(workspaceId), notebooks.countSessions()]);
+    }),
     ...executionRoutes(executions, sessions, runs, waiting),
     ...workspaceListRoutes({
       runs,

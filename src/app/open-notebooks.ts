@@ -1,6 +1,7 @@
 /** Opens the notebook plane: saved notebooks, their sessions and kernels, executions and code calls. */
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Members } from '#src/auth/members.ts';
+import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
@@ -34,9 +35,11 @@ import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store, Transaction } from '#storage/store.ts';
+import { SessionsElsewhere } from './sessions-elsewhere.ts';
 
 export interface NotebookPlaneOptions {
   readonly config: Config;
+  readonly cluster: Cluster;
   readonly log: Log;
   readonly store: Store;
   readonly runtime: ActorRuntime;
@@ -86,7 +89,14 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
   });
   const liveNotebooks = new LiveNotebooks({ store, notebooks, makeStream });
   const places = new NotebookSessionPlaces(store);
-  const sessionActors = new SessionActors({
+  const sessionsElsewhere = stack.use(
+    new SessionsElsewhere({
+      cluster: options.cluster,
+      isLimited: config.maxSessions > 0,
+      own: () => actors.residents().length,
+    }),
+  );
+  const sessionActors: SessionActors = new SessionActors({
     places,
     runtime,
     environments,
@@ -122,6 +132,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       ...shownLimits(host.limits),
     }),
     maxSessions: config.maxSessions,
+    sessionsElsewhere: () => sessionsElsewhere.count,
     workspaceMaxSessions: config.workspaceMaxSessions,
   });
   stack.use(new IdleSessions({ actors, liveNotebooks, timeoutMs: config.idleTimeoutS * 1000 }));
@@ -142,6 +153,8 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     secrets,
     plane,
     sessions,
+    /** Finds out how many sessions there are, before one is opened. */
+    countSessions: () => sessionsElsewhere.refresh(),
     workspacesWithKernels: () => actors.residents().map(({ workspaceId }) => workspaceId),
     sessionList: new NotebookSessionList({
       store,

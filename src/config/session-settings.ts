@@ -9,7 +9,8 @@ export const SESSION_SETTINGS = {
     env: 'TROUPE_MAX_SESSIONS',
     kind: integer(0, 1_000_000),
     default: '0',
-    description: 'Most live notebook sessions in the whole server; 0 means no limit.',
+    description:
+      'Most live notebook sessions in the whole server; 0 means no limit. With several workers a few more can begin at the same moment.',
   }),
   idleTimeoutS: setting({
     env: 'TROUPE_IDLE_TIMEOUT_S',

@@ -40,6 +40,8 @@ export interface NotebookSessionsOptions {
   readonly kernelFacts: () => Readonly<Record<string, unknown>>;
   /** How many sessions may have a kernel at once, in the server and in one workspace; 0 means no limit. */
   readonly maxSessions: number;
+  /** Returns how many live in other workers of the server; none when absent. */
+  readonly sessionsElsewhere?: () => number;
   readonly workspaceMaxSessions: number;
 }
 
@@ -182,8 +184,8 @@ export class NotebookSessions {
 
   /** Throws `at_capacity` or `quota_exceeded` when there may not be one more session with a kernel. */
   #admit(workspaceId: WorkspaceId): void {
-    const { actors, maxSessions, workspaceMaxSessions } = this.#options;
-    if (maxSessions > 0 && actors.residents().length >= maxSessions) {
+    const { actors, maxSessions, workspaceMaxSessions, sessionsElsewhere = () => 0 } = this.#options;
+    if (maxSessions > 0 && actors.residents().length + sessionsElsewhere() >= maxSessions) {
       const detail = `This server runs at most ${maxSessions} notebook sessions at once.`;
       throw new AppError('at_capacity', detail, { headers: { 'retry-after': '5' } });
     }

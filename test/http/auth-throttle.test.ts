@@ -2,14 +2,15 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { AppError } from '#src/core/errors.ts';
 import { AuthThrottle } from '#src/http/edge/auth-throttle.ts';
+import { ConnectionLimit } from '#src/http/edge/connection-limit.ts';
 import { json } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { GOOD, send, serve } from './test-server.ts';
 
 const refusal = new AppError('unauthenticated', 'No.');
 
-function guardAt(seconds: { now: number }) {
-  const guard = new AuthThrottle(() => seconds.now);
+function guardAt(seconds: { now: number }, workers = 1) {
+  const guard = new AuthThrottle(() => seconds.now, workers);
   return {
     guard,
     tryFrom: (address: string) => {
@@ -29,6 +30,29 @@ test('a few dozen wrong tokens are refused at once, more have to wait, up to a m
   assert.equal(tryFrom('10.0.0.2'), 'unauthenticated', 'another address has a bucket of its own');
   clock.now = 61;
   assert.equal(tryFrom('10.0.0.1'), 'unauthenticated');
+});
+
+test('each of several workers allows its share of wrong tokens, and one at least', () => {
+  const clock = { now: 0 };
+  const { tryFrom } = guardAt(clock, 4);
+  const answers = Array.from({ length: 14 }, () => tryFrom('10.0.0.1'));
+  assert.deepEqual(answers.slice(-3), ['unauthenticated', 'too_many_attempts 4', 'too_many_attempts 8']);
+  for (let more = 0; more < 100; more++) tryFrom('10.0.0.1');
+  assert.equal(tryFrom('10.0.0.1'), 'too_many_attempts 60');
+  clock.now = 64;
+  assert.equal(tryFrom('10.0.0.1'), 'unauthenticated');
+  const many = guardAt(clock, 64).tryFrom;
+  assert.deepEqual([many('10.0.0.1'), many('10.0.0.1')], ['unauthenticated', 'too_many_attempts 60']);
+});
+
+test('each of several workers has its share of the connections, and one at least', () => {
+  const limits = [1, 3, 20].map((workers) => new ConnectionLimit(10, workers).limit);
+  assert.deepEqual(limits, [10, 3, 1]);
+  assert.equal(
+    new ConnectionLimit(0, 3).limit,
+    new ConnectionLimit().limit,
+    'open files are those of a process',
+  );
 });
 
 test('one network of IPv6 is one address, and IPv4 is itself in both spellings', () => {

@@ -18,6 +18,7 @@ export function testCluster(size: number, homeOf: (workspaceId: string) => numbe
     return {
       worker,
       size,
+      living: size,
       asked: [],
       owns: (workspaceId) => homeNow(workspaceId) === worker,
       onSlotsTaken: (listener) => void listeners.push(listener),
