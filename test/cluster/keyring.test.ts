@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Cluster } from '#src/cluster/cluster.ts';
@@ -106,4 +107,14 @@ test('what nobody has sealed again is not forgotten: the rotation is refused, an
   workers[0]!.takeAll();
   await a.keys.rotate();
   assert.deepEqual(listSealedBy(a.store, before, 10), []);
+});
+
+test('a worker that takes over workspaces while the keyring cannot be read goes on with the keys that it has', async (t) => {
+  const { a, b, file, workers } = await open(t);
+  await seal(a, 'ws_a', 1);
+  const { active } = b.keys.ring;
+  rmSync(file);
+  workers[1]!.takeAll();
+  assert.equal(b.keys.ring.active, active);
+  assert.equal(readSealed(b.store, b.keys, place('ws_a', 0)), sealedText(0));
 });

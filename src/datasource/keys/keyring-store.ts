@@ -65,7 +65,7 @@ export class KeyringStore implements KeyringSource {
     this.#path = path;
     this.#ring = ring;
     this.#cluster = cluster;
-    cluster.onSlotsTaken(() => this.#readAnew());
+    cluster.onSlotsTaken(() => this.#readAnewIfPossible());
     cluster.onAsked('keyring-changed', async () => {
       this.#readAnew();
       await store.durable(); // what was sealed with the key before is listed from now on
@@ -191,6 +191,15 @@ export class KeyringStore implements KeyringSource {
     writeKeyring(this.#path, rest);
     this.#ring = rest;
     await this.#cluster.askOthers('keyring-changed', null);
+  }
+
+  /** A file that cannot be read is found at the next start; until then there are the keys that this worker has. */
+  #readAnewIfPossible(): void {
+    try {
+      this.#readAnew();
+    } catch (error) {
+      if (!(error instanceof KeyringError)) throw error;
+    }
   }
 
   #readAnew(): void {
