@@ -20,7 +20,7 @@ async function main(): Promise<void> {
   showSourcePlaces();
   const { config } = load();
   const secrets = Object.values(config).filter((value): value is Secret => value instanceof Secret);
-  const log = openLog({ level: config.logLevel, secrets });
+  const log = openLog({ level: config.logLevel, secrets, isShared: config.workers > 1 });
   const options: ServeOptions = { config, log, secrets, end: (code) => process.exit(code), fail };
   const isWorker = process.argv[2] === WORKER_ARGUMENT && process.send !== undefined;
   try {

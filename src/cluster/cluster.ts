@@ -8,6 +8,8 @@ export interface Cluster {
   readonly worker: number;
   /** How many workers the server is meant to have. */
   readonly size: number;
+  /** How many workers serve now: fewer while one is being replaced. */
+  readonly living: number;
   /** Returns whether this worker decides everything of the workspace. `'*'` stands for what belongs to the server as a whole. */
   owns(workspaceId: string): boolean;
   /** Calls `listener` when slots have come to this worker from another one, which may have died in the middle of anything. */
@@ -32,6 +34,8 @@ export type Topic =
   | 'audit'
   /** Which sets of packages do your kernels use? */
   | 'packages-in-use'
+  /** How many notebook sessions live in you? */
+  | 'sessions'
   /** The keyring has changed in its file. */
   | 'keyring-changed'
   /** Seal the connections of your workspaces with the newest key. */
@@ -46,6 +50,7 @@ export type Topic =
 export const ALONE: Cluster = {
   worker: 0,
   size: 1,
+  living: 1,
   owns: () => true,
   onSlotsTaken: () => undefined,
   askOthers: async () => [],

@@ -18,6 +18,8 @@ export type ToWorker =
   | { readonly op: 'admit'; readonly port: number }
   | { readonly op: 'release'; readonly count: number }
   | { readonly op: 'drain'; readonly signal: string }
+  /** All that drain are suspended. */
+  | { readonly op: 'finish' }
   | HostReport
   | ModelReport;
 
@@ -64,6 +66,8 @@ export type ToPrimary =
   | { readonly op: 'listening'; readonly url: string }
   /** What it has given up, as of a table. */
   | { readonly op: 'released'; readonly table: number; readonly slots: readonly number[] }
+  /** It drains, and has told its subscribers so. */
+  | { readonly op: 'suspended' }
   /** It cannot start, and says why. */
   | { readonly op: 'failed'; readonly message: string }
   | HostOrder

@@ -4,6 +4,8 @@
  */
 import inspector from 'node:inspector';
 
+/** Node.js tells workers a port for a debugger as well, which opens none. */
+const ASKED_FOR = /^--inspect(-brk|-wait)?(=|$)/;
 /** A request that came before the handler reaches the main thread by way of another one. */
 const LATE_CHECKS_MS = [0, 10, 50, 250, 1000, 5000];
 
@@ -13,7 +15,7 @@ const LATE_CHECKS_MS = [0, 10, 50, 250, 1000, 5000];
  */
 export function keepDebuggersOut(): void {
   process.on('SIGUSR1', () => {});
-  if (process.execArgv.some((argument) => argument.startsWith('--inspect'))) return;
+  if (process.execArgv.some((argument) => ASKED_FOR.test(argument))) return;
   closeInspector();
   for (const delayMs of LATE_CHECKS_MS) setTimeout(closeInspector, delayMs).unref();
 }

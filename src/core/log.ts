@@ -6,7 +6,7 @@
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { type Fields, type Scrubber, scrubber, visibleFields } from './log-fields.ts';
-import { LogOutput } from './log-output.ts';
+import { LogOutput, SHARED_PIPE_BYTES } from './log-output.ts';
 import { RecentLines } from './recent-lines.ts';
 import type { Secret } from './secret.ts';
 
@@ -42,12 +42,15 @@ export interface LogOptions {
   readonly level: LogLevel;
   /** Secrets that are hidden wherever they appear. */
   readonly secrets?: readonly Secret[];
+  /** Whether other processes of this server write to the same standard output. */
+  readonly isShared?: boolean;
   /** Standard output when absent. */
   readonly destination?: DestinationStream & { flushSync?(): void };
 }
 
 /** Returns the log of this process. */
-export function openLog({ level, secrets = [], destination = standardOutput() }: LogOptions): RootLog {
+export function openLog(options: LogOptions): RootLog {
+  const { level, secrets = [], isShared = false, destination = standardOutput(isShared) } = options;
   const recent = new RecentLines();
   const logger = pino(
     {
@@ -73,8 +76,8 @@ export function openLog({ level, secrets = [], destination = standardOutput() }:
   return rootOf(wrap(logger, scrubber(secrets)));
 }
 
-function standardOutput(): LogOutput {
-  const output = new LogOutput(process.stdout.fd);
+function standardOutput(isShared: boolean): LogOutput {
+  const output = new LogOutput(process.stdout.fd, isShared ? SHARED_PIPE_BYTES : undefined);
   process.on('exit', () => output.flushSync());
   return output;
 }

@@ -51,6 +51,10 @@ export class Peers implements Cluster, Disposable {
     });
   }
 
+  get living(): number {
+    return this.#table.workers.length;
+  }
+
   owns(workspaceId: string): boolean {
     return this.ownsSlot(slotOf(workspaceId));
   }

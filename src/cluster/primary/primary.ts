@@ -147,6 +147,13 @@ export class Primary {
     return this.#onEmpty !== undefined;
   }
 
+  /** What a worker tells its subscribers last may reach them through another one, so that those which drain together wait. */
+  #finish(): void {
+    const draining = [...this.#workers.values()].filter(({ phase }) => phase === 'draining');
+    if (this.#isDraining && draining.some(({ isSuspended }) => !isSuspended)) return;
+    for (const worker of draining) if (worker.isSuspended) worker.send({ op: 'finish' });
+  }
+
   #startMissing(): void {
     const present = [...this.#workers.values()].filter(({ isRetiring }) => !isRetiring).length;
     for (let missing = this.#options.size - present; missing > 0; missing--) this.#startWorker();
@@ -176,6 +183,9 @@ export class Primary {
       this.#url = message.url;
       assignment.listening(worker);
       this.#changes.notify();
+    } else if (message.op === 'suspended') {
+      worker.isSuspended = true;
+      this.#finish();
     } else if (message.op === 'failed') {
       worker.problem = message.message;
       if (!this.#hasServed) this.#options.onHopeless(message.message);
@@ -208,6 +218,7 @@ export class Primary {
     if (phase === 'draining') this.#hasLost ||= code !== 0;
     if (this.#isDraining) {
       if (this.#workers.size === 0) this.#onEmpty?.();
+      this.#finish();
     } else {
       this.#assignment.ended(worker);
       if (phase !== 'draining') {

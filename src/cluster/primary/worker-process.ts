@@ -35,6 +35,8 @@ export class WorkerProcess {
   known = 0;
   /** The first table in which it is. */
   since = 0;
+  /** It drains, and has told its subscribers so. */
+  isSuspended = false;
   /** It is to be replaced: it does not count any more among those that the server is to have. */
   isRetiring = false;
   /** The one that gets its slots when it has ended, if that one serves then. */

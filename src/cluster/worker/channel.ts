@@ -28,4 +28,9 @@ export interface ClusterChannel {
    * for clients, once every other worker knows of it.
    */
   join(): Promise<number>;
+  /**
+   * Says that this worker, which drains, has ended what ran in it and has told its subscribers. Resolves once the others have
+   * that drain with it: what they tell reaches clients through this one.
+   */
+  suspended(): Promise<void>;
 }

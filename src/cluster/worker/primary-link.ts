@@ -36,6 +36,7 @@ export class PrimaryLink implements ClusterChannel, Disposable {
   #drain: string | undefined;
   #onDrain: ((signal: string) => void) | undefined;
   #admit: ((port: number) => void) | undefined;
+  #finish: (() => void) | undefined;
 
   /** Resolves with the first orders of the primary. */
   static open(channel: ProcessChannel): Promise<PrimaryLink> {
@@ -85,6 +86,13 @@ export class PrimaryLink implements ClusterChannel, Disposable {
     });
   }
 
+  suspended(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#finish = resolve;
+      this.send({ op: 'suspended' });
+    });
+  }
+
   /** Declares what is done when this worker is to drain; at once when it was asked to before. */
   onDrain(listener: (signal: string) => void): void {
     this.#onDrain = listener;
@@ -103,6 +111,7 @@ export class PrimaryLink implements ClusterChannel, Disposable {
   #take(message: ToWorker): void {
     if (message.op === 'table') this.#useTable(message.table);
     else if (message.op === 'admit') this.#admit?.(message.port);
+    else if (message.op === 'finish') this.#finish?.();
     else if (message.op === 'release') {
       void this.#giveUp(message.count);
     } else if (message.op === 'drain') {
