@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import test, { type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { eventually } from '#test/support/processes.ts';
+import { eventually, workersOf } from '#test/support/processes.ts';
 import { pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url));
@@ -73,9 +73,10 @@ function listeningPorts(pid: number): number[] {
 async function assertClosed({ child, ready }: Started): Promise<void> {
   const url = await ready;
   const port = Number(new URL(url).port);
+  const processes = [child.pid!, ...workersOf(child.pid!).map(({ pid }) => pid)];
   await eventually('it listens on its own port only', () => {
-    const [only, ...others] = listeningPorts(child.pid!);
-    return only === port && others.length === 0;
+    const ports = new Set(processes.flatMap(listeningPorts));
+    return ports.has(port) && ports.size === 1;
   });
   assert.equal((await fetch(`${url}/healthz`)).status, 200);
 }

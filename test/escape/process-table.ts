@@ -53,6 +53,7 @@ function look(pid: number, name: string, server: number): ConfinedProcess {
 /** What it calls itself; another program is known by its arguments. */
 function roleOf(pid: number, name: string): string {
   const command = readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  if (command.split('\0').includes('--worker')) return 'worker';
   if (command.includes('local_model.py')) return 'local model';
   if (command.includes('engine-main')) return 'engine';
   return name.replace(/^troupe-/, '');

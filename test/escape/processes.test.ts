@@ -101,7 +101,7 @@ const ROLES: Readonly<Record<string, Allowed>> = {
   uv: {
     ...BARE,
     stdio: [NULL, PIPE, PIPE],
-    others: /^(socket:|pipe:|anon_inode:|\/dev\/null$|.*\/packages\/\.making-)/,
+    others: /^(socket:|pipe:|anon_inode:|\/dev\/null$|\/etc\/ssl\/certs\/|.*\/packages\/\.making-)/,
     most: 64,
   },
   program: BARE,
@@ -120,6 +120,13 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     others:
       /^(socket:|\/proc\/\d+\/cgroup$|.*\/files(\/numbers\.(sqlite|duckdb)[\w.-]*)?$|.*\/(etilqs_|\.tmp)[^/]*$)/,
     most: 24,
+  },
+  // Serves, as the server itself does where it is one process: it has the store, the claim and connections.
+  worker: {
+    isConfined: false,
+    stdio: [NULL, ANY_STREAM, ANY_STREAM],
+    others: /^(socket:|pipe:|anon_inode:|\/dev\/null$|.*\/data\/(claim|store\/(data|lock)\.mdb)$)/,
+    most: 150,
   },
   // Counts memory where no control group does.
   watch: { isConfined: false, stdio: [NULL, NULL, CONNECTION], others: /^(socket:|\/proc\/)/, most: 8 },
@@ -208,7 +215,7 @@ function findFaults(
 ): { roles: Set<string>; faults: string[] } {
   const processes = listProcesses(server.pid);
   // What the server, the kernel host or the process that tests have open is none of a confined child's.
-  const trusted = processes.filter(({ role }) => ['zygote', 'preload', 'guardian'].includes(role));
+  const trusted = processes.filter(({ role }) => ['zygote', 'preload', 'guardian', 'worker'].includes(role));
   const foreign = new Set(
     [descriptorsOf(process.pid), descriptorsOf(server.pid), ...trusted.map(({ descriptors }) => descriptors)]
       .flatMap((descriptors) => [...descriptors.values()])
@@ -250,6 +257,7 @@ const TRIES: readonly (readonly [user: User, without: string, settings: Override
   ['this user', '', {}],
   ['this user', 'namespaces', {}],
   ['this user', 'namespaces', { TROUPE_PRELOAD: 'true' }],
+  ['this user', '', { TROUPE_WORKERS: '2' }],
   ['an ordinary user', '', {}],
   ...(process.getuid?.() === 0 ? [['this user', '', { TROUPE_KERNEL_UID: String(NOBODY) }] as const] : []),
 ];
@@ -272,6 +280,7 @@ for (const [user, without, settings] of TRIES) {
       // An ordinary user's Python borrows our packages, but not the programs among them.
       if (user === 'this user') missing.add('uv');
       if ('TROUPE_PRELOAD' in settings) missing.add('preload');
+      if ('TROUPE_WORKERS' in settings) missing.add('worker');
       const work = eventually('every kind of process is at work', () => {
         const { roles, faults } = findFaults(server, hasNamespaces);
         assert.deepEqual(faults, []);

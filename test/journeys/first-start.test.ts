@@ -28,10 +28,11 @@ test('the first access token is written to its file, and into no log of a servic
   });
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (printed += String(text)));
-  await eventually('it is ready', () => {
+  const isReady = () => {
     assert.equal(child.exitCode, null, printed);
     return printed.includes('"msg":"ready"');
-  });
+  };
+  await eventually('it is ready', isReady, 60_000);
   const file = join(dataDir, 'bootstrap.json');
   const { accessToken, workspaceId } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>;
   assert.ok(printed.includes(workspaceId!) && printed.includes(file), printed);

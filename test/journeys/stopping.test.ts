@@ -34,8 +34,10 @@ test('all sessions end within a time that fits their number, which is logged, an
   const children = descendants(server.pid);
   const { code } = await server.end('SIGTERM');
   assert.equal(code, 0, JSON.stringify(server.log.slice(-5)));
-  const begun = server.log.find(({ msg }) => msg === 'the server drains');
-  const ended = server.log.find(({ msg }) => msg === 'the server has stopped');
+  // Of several workers one has all of them: they are of one workspace.
+  const busy = server.log.filter(({ sessions }) => sessions === SESSIONS);
+  const begun = busy.find(({ msg }) => /^the (server|worker) drains$/.test(msg));
+  const ended = busy.find(({ msg }) => /^the (server|worker) has stopped$/.test(msg));
   assert.ok(begun !== undefined && ended !== undefined, JSON.stringify(server.log.slice(-3)));
   const deadlineMs = BASE_MS + SESSIONS * MS_PER_SESSION;
   const { signal, sessions, runs, deadlineMs: logged } = begun;

@@ -1,0 +1,133 @@
+/**
+ * Races whose requests arrive at different workers: fifty at once have fifty connections, which the system deals out
+ * among the workers. `TROUPE_TEST_ROUNDS` says how often each is run.
+ */
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { startChildServer } from '#test/support/child-server.ts';
+import { cellsOf, openNotebook } from '#test/support/notebook-fixture.ts';
+import { type RawRequest, sendRaw } from '#test/support/raw-request.ts';
+import { OWNER } from '#test/support/server-fixture.ts';
+
+const ROUNDS = Number(process.env.TROUPE_TEST_ROUNDS ?? 2);
+const AT_ONCE = 50;
+
+const server = await startChildServer(test, { TROUPE_WORKERS: '3' });
+const { client, baseUrl } = server;
+
+interface Request extends RawRequest {
+  readonly method: string;
+  readonly path: string;
+}
+
+/** Sends fifty requests at once. Returns how often each outcome came: a status, with the code of a refusal. */
+async function race(
+  requestOf: (index: number) => Request,
+): Promise<{ readonly tally: Record<string, number>; readonly bodies: readonly unknown[] }> {
+  const answers = await Promise.all(
+    Array.from({ length: AT_ONCE }, (_, index) => {
+      const { method, path, headers, body } = requestOf(index);
+      return sendRaw(baseUrl, method, path, OWNER, { body, ...(headers && { headers }) });
+    }),
+  );
+  const tally: Record<string, number> = {};
+  for (const { status, body } of answers) {
+    const code = status < 400 ? '' : ` ${(body as { code: string }).code}`;
+    tally[`${status}${code}`] = (tally[`${status}${code}`] ?? 0) + 1;
+  }
+  return { tally, bodies: answers.map(({ body }) => body) };
+}
+
+async function rounds(once: (round: number) => Promise<void>): Promise<void> {
+  for (let round = 0; round < ROUNDS; round++) await once(round);
+}
+
+const newNotebook = async () =>
+  (await client.notebooks.create({ serialization: { cells: cellsOf({ a: '1' }) } })).id;
+const newEnvironment = async () => (await client.executionEnvironments.create()).environmentId;
+const SESSIONS = '/api/v3/notebook-sessions';
+
+test('of fifty openings in one environment that reach different workers, one succeeds', () =>
+  rounds(async () => {
+    const environmentId = await newEnvironment();
+    const ids = await Promise.all(Array.from({ length: AT_ONCE }, newNotebook));
+    const { tally } = await race((index) => ({
+      method: 'POST',
+      path: SESSIONS,
+      body: { notebookId: ids[index], environmentId },
+    }));
+    assert.deepEqual(tally, { '202': 1, '409 environment_occupied': AT_ONCE - 1 });
+    const { notebookSessionId } = await client.executionEnvironments.get(environmentId);
+    await client.notebookSessions.close(notebookSessionId!);
+  }));
+
+test('of fifty executions that reach different workers, one is accepted; of fifty cancellations each is answered and one ends it', async () => {
+  const notebook = await openNotebook(server, { a: 'import time\nwhile True: time.sleep(0.01)' });
+  await rounds(async () => {
+    const body = { type: 'all' };
+    const { tally, bodies } = await race(() => ({
+      method: 'POST',
+      path: `${SESSIONS}/${notebook.id}/executions`,
+      body,
+    }));
+    assert.deepEqual(tally, { '202': 1, '409 session_busy': AT_ONCE - 1 });
+    const runId = bodies.flatMap((one) => (one as { runId?: string }).runId ?? [])[0]!;
+    const cancelled = await race(() => ({ method: 'POST', path: `/api/v3/runs/${runId}/cancel` }));
+    const { '202': accepted = 0, '200': late = 0, '409 run_finished': over = 0 } = cancelled.tally;
+    assert.equal(accepted + late + over, AT_ONCE, JSON.stringify(cancelled.tally));
+    assert.equal((await client.waitForRun(runId)).status, 'cancelled');
+    const { items } = await client.executions.list(notebook.id);
+    assert.equal(items.filter(({ id }) => id === runId).length, 1);
+  });
+  await notebook.close();
+});
+
+test('of fifty changes of one version that reach different workers, one succeeds', () =>
+  rounds(async (round) => {
+    const { id, updatedAt } = await client.notebooks.create({});
+    const { tally } = await race((index) => ({
+      method: 'PATCH',
+      path: `/api/v3/notebooks/${id}`,
+      body: { expectedUpdatedAt: updatedAt, variables: { PLACE: `${round} ${index}` } },
+    }));
+    assert.deepEqual(tally, { '200': 1, '409 stale_update': AT_ONCE - 1 });
+  }));
+
+test('fifty creations with one idempotency key that reach different workers make one notebook', () =>
+  rounds(async (round) => {
+    const title = `made once, ${round}`;
+    const { tally, bodies } = await race(() => ({
+      method: 'POST',
+      path: '/api/v3/notebooks',
+      headers: { 'idempotency-key': `key-${round}` },
+      body: { title, serialization: { cells: [] } },
+    }));
+    const { '201': made = 0, '409 idempotency_in_progress': waiting = 0 } = tally;
+    assert.equal(made + waiting, AT_ONCE, JSON.stringify(tally));
+    assert.ok(made >= 1);
+    const ids = new Set(bodies.flatMap((one) => (one as { id?: string }).id ?? []));
+    assert.equal(ids.size, 1);
+    const { items } = await client.notebooks.list({ title });
+    assert.equal(items.length, 1);
+  }));
+
+test('when all owners are removed by fifty requests at different workers, one owner is left', () =>
+  rounds(async (round) => {
+    const workspace = await client.workspaces.create({ name: `owners ${round}` });
+    const caller = { ...OWNER, workspaceId: workspace.id };
+    const owners = Array.from({ length: AT_ONCE - 1 }, (_, index) => `owner-${index}`);
+    const asOwner = (method: string, path: string, body?: unknown) =>
+      sendRaw(baseUrl, method, `/api/v3/members${path}`, caller, {
+        ...(body === undefined ? {} : { body }),
+      });
+    for (const userId of owners)
+      assert.equal((await asOwner('POST', '', { userId, role: 'owner' })).status, 201);
+    // The caller goes last, because its removal would refuse all that come after it.
+    const removed = await Promise.all(owners.map((userId) => asOwner('DELETE', `/${userId}`)));
+    assert.deepEqual(new Set(removed.map(({ status }) => status)), new Set([204]));
+    const own = await Promise.all(Array.from({ length: AT_ONCE }, () => asOwner('DELETE', '/owner')));
+    assert.deepEqual(
+      new Set(own.map(({ status, body }) => `${status} ${(body as { code: string }).code}`)),
+      new Set(['409 last_owner']),
+    );
+  }));
