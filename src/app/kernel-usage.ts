@@ -17,8 +17,11 @@ export interface KernelSample {
 
 /** Those who ask within this time share a sample. */
 const MIN_FRESH_MS = 500;
-/** A sample of many processes is shared for longer, so that reading takes this share of the time at most. */
-const MAX_SHARE = 1 / 50;
+/**
+ * A sample of many processes is shared for longer, so that reading takes this share of the time at most: fewer than one of a
+ * hundred requests may wait for it.
+ */
+const MAX_SHARE = 1 / 150;
 const OTHERS_FOR_MS = 10_000;
 /** Of one kernel: one that has started more is not followed further. */
 const MAX_PROCESSES = 200;

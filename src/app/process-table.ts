@@ -19,7 +19,7 @@ export interface ProcessTable {
 }
 
 /** Processes that are read in one turn of the event loop: each takes some 25 µs. */
-const MAX_READ = 20;
+const MAX_READ = 10;
 /** Linux reports processor time in hundredths of a second, whatever its own clock. */
 const TICKS_PER_S = 100;
 const PAGE_BYTES = 4096;
