@@ -3,6 +3,7 @@ import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { ExecutionRequest } from '#src/wire/run.ts';
 import type { Store } from '#storage/store.ts';
+import { labelsOf } from './cell-label.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
 import {
@@ -65,14 +66,15 @@ export class Executions {
     // With `skip` the kernel runs what can run, and says of the rest why it cannot.
     if (codes.size === 0 && !skipsBroken) {
       const errorsOf = (cellId: string) => live.view.get(cellId)?.structural ?? [];
-      refuseStructuralErrors(live.view.ancestors(cellIds), errorsOf);
+      refuseStructuralErrors(live.view.ancestors(cellIds), errorsOf, labelsOf(live.view));
     } else if (!skipsBroken) {
       const errors = await work.call<StructuralErrors | null>(
         session,
         { kind: 'check', edits },
         (_, resolve) => structureWork({ codes: Object.fromEntries(codes), cellIds, resolve }),
       );
-      if (errors !== null) refuseStructuralErrors(errors.keys(), (cellId) => errors.get(cellId) ?? []);
+      if (errors !== null)
+        refuseStructuralErrors(errors.keys(), (cellId) => errors.get(cellId) ?? [], labelsOf(live.view));
       // The session may have lost its kernel or taken other work meanwhile. From here to the end nothing can come between.
       work.check(session, 'run', edits);
       if (errors === null) return this.submit(workspaceId, sessionId, sent, parent); // it has a kernel again

@@ -1,4 +1,5 @@
-const NO_MODULE = /^No module named '([\w.]+)'/;
+/** As Python says it, and as marimo does of what its own elements need. */
+const NO_MODULE = /^No module named '([\w.]+)'|^([\w.]+) is required /;
 
 /** Packages whose modules have another name, as far as many notebooks import them. */
 const PACKAGE_OF: Readonly<Record<string, string>> = {
@@ -32,7 +33,8 @@ export interface PackageRules {
 
 /** Returns what to do about an error that a module is missing, as a sentence; empty for all other errors. */
 export function adviceOnMissingModule(type: string, text: string, { mayInstall, has }: PackageRules): string {
-  const [, module] = type === 'ModuleNotFoundError' ? (NO_MODULE.exec(text) ?? []) : [];
+  const [, missing, needed] = type === 'ModuleNotFoundError' ? (NO_MODULE.exec(text) ?? []) : [];
+  const module = missing ?? needed;
   if (module === undefined) return '';
   if (!mayInstall)
     return 'This server installs no packages for notebooks; its operator decides that with TROUPE_PACKAGES.';

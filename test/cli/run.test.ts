@@ -274,12 +274,29 @@ test('cells that cannot run say why by the names of cells, the others run, and -
   const name = file('double.py', { one: 'x = 1', two: 'x = 2', fine: 'print("ran")' });
   const { exitCode, out } = await troupe(['run', name]);
   assert.equal(exitCode, 1);
-  for (const line of [/^ran$/m, /^✗ .*one {2}x = 1$/m, /^x is also defined in two$/m, /1 done, 2 failed/]) {
+  for (const line of [
+    /^ran$/m,
+    /^✗ .*one {2}x = 1$/m,
+    /^x is also defined in two$/m,
+    /The cell one cannot run: x is also defined in two\./,
+    /1 done, 2 failed/,
+  ]) {
     assert.match(out, line);
   }
   const strict = await troupe(['run', '--strict', name]);
   assert.deepEqual([strict.exitCode, strict.out.includes('ran')], [1, false]);
-  assert.match(strict.err, /x is also defined in/);
+  assert.match(strict.err, /one \(x is also defined in two\), two \(x is also defined in one\)/);
+});
+
+test('a cell that runs again for its state is shown without a place among the others', async () => {
+  const name = file('state.py', {
+    make: 'import marimo as mo\nget, set_ = mo.state(0)',
+    read: 'print("state", get())',
+    write: 'set_(7)',
+  });
+  const { out } = await troupe(['run', name]);
+  assert.match(out, /^state 0$[\s\S]*^state 7$/m);
+  assert.doesNotMatch(out, /4\/3/);
 });
 
 test("marimo's own elements are shown as text, and what they hold is saved", async () => {

@@ -140,7 +140,8 @@ export class RunScreen {
 
   #block(cellId: string): CellBlock {
     const [name, firstLine] = [this.#labels.name(cellId), this.#labels.firstLine(cellId)];
-    const isPlanned = this.#planned.has(cellId);
+    // A cell that runs again, because its state was set, has no place of its own.
+    const isPlanned = this.#planned.has(cellId) && !this.#shown.has(cellId);
     const place = isPlanned ? `${this.#shown.size + 1}/${this.#planned.size}` : '';
     return new CellBlock(this.#terminal, this.#ports.show(cellId, name), { name, firstLine, place });
   }

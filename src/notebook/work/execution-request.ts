@@ -93,25 +93,26 @@ export function newCodes(request: ExecutionRequest, view: NotebookView): Readonl
 /** How many cells the detail of a refusal names; its members name all. */
 const MAX_NAMED_CELLS = 10;
 
-/** Throws `structural_error` when any of `cellIds` (what is to run and what that depends on) has one. */
+/** Throws `structural_error` when any of `cellIds` (what is to run and what that depends on) has one; it says `labelOf` of cells. */
 export function refuseStructuralErrors(
   cellIds: Iterable<string>,
   errorsOf: (cellId: string) => readonly CellError[],
+  labelOf: (cellId: string) => string = String,
 ): void {
   const broken = [...cellIds].flatMap((cellId) => {
     const errors = errorsOf(cellId).filter(({ type }) => !OF_ONE_CELL.has(type));
-    return errors.length === 0 ? [] : [{ cellId, errors: errors.map(describe) }];
+    return errors.length === 0 ? [] : [{ cellId, errors: errors.map((error) => describe(error, labelOf)) }];
   });
   if (broken.length === 0) return;
   const named = broken
     .slice(0, MAX_NAMED_CELLS)
-    .map(({ cellId, errors: [first] }) => `${cellId} (${first?.message})`);
+    .map(({ cellId, errors: [first] }) => `${labelOf(cellId)} (${first?.message})`);
   const more = broken.length > MAX_NAMED_CELLS ? `, and ${broken.length - MAX_NAMED_CELLS} more` : '';
   throw new AppError('structural_error', `These cells must be corrected first: ${named.join(', ')}${more}.`, {
     members: { cells: broken },
   });
 }
 
-function describe(error: CellError): { type: string; message: string } {
-  return { type: error.type, message: errorText(error) };
+function describe(error: CellError, labelOf: (cellId: string) => string): { type: string; message: string } {
+  return { type: error.type, message: errorText(error, labelOf) };
 }

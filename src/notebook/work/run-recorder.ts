@@ -16,7 +16,7 @@ import {
   type RawOutput,
   type RunOutput,
 } from '#src/runs/run-output.ts';
-import { configOf } from '../document.ts';
+import { labelOf, labelsOf } from '../cell-label.ts';
 import { errorText } from '../error-text.ts';
 import type { NotebookView, ViewCell } from '../view.ts';
 import { OF_ONE_CELL } from './execution-request.ts';
@@ -115,7 +115,7 @@ export class RunRecorder {
     const cells = failed.map((cell) => cell.id);
     return {
       status: 'failed',
-      failure: { code: 'cell_failed', message: describe(first, this.#hint), cells },
+      failure: { code: 'cell_failed', message: describe(first, labelsOf(view), this.#hint), cells },
     };
   }
 
@@ -175,7 +175,7 @@ export class RunRecorder {
   #brokenOutput(cell: ViewCell, view: NotebookView): RawOutput | undefined {
     if (!this.skipsBroken || this.isPreparing || cell.ended === 'success' || cell.ended === 'stopped')
       return undefined;
-    const label = (id: string) => labelOf(view.get(id) ?? { id, options: {} });
+    const label = labelsOf(view);
     const own = structureErrors(cell);
     if (own.length > 0) return errorOutput(own, own.map((error) => errorText(error, label)).join('\n'));
     for (const id of view.ancestors([cell.id])) {
@@ -207,12 +207,6 @@ function errorOutput(data: readonly CellError[], text: string): RawOutput {
   return { mimetype: 'application/vnd.marimo+error', data, text };
 }
 
-/** Returns what people call the cell: its name, or else its id. */
-function labelOf({ id, options }: Pick<ViewCell, 'id' | 'options'>): string {
-  const { name } = configOf(options);
-  return name === '' || name === '_' ? id : name;
-}
-
 /** Returns how a cell ended that finished before its kernel was lost without giving verdicts. */
 function shownEnd({ output }: ViewCell): CellResultStatus {
   if (output?.channel !== 'marimo-error') return 'success';
@@ -228,13 +222,13 @@ function isFailure(status: CellStatus): boolean {
 }
 
 /** Returns one line about why a cell failed, such as `ZeroDivisionError: division by zero`. */
-function describe(cell: ViewCell, hint: ErrorHint): string {
+function describe(cell: ViewCell, label: (cellId: string) => string, hint: ErrorHint): string {
   const shown =
     cell.output?.channel === 'marimo-error' && Array.isArray(cell.output.data) ? cell.output.data : [];
   const error: CellError | undefined = cell.structural[0] ?? (shown[0] as CellError | undefined);
   if (error === undefined) return `The cell ${labelOf(cell)} failed.`;
   if (cell.structural.length > 0 && error.msg === undefined)
-    return `The cell ${labelOf(cell)} cannot run: ${errorText(error)}.`;
+    return `The cell ${labelOf(cell)} cannot run: ${errorText(error, label)}.`;
   const kind = error.exception_type ?? error.type;
   if (error.msg === undefined) return `The cell ${labelOf(cell)} has an error: ${kind}.`;
   const [line, more] = [`${kind}: ${error.msg}`, hint(kind, error.msg)];

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { adviceOnMissingModule } from '#src/packages/missing-module.ts';
+
+const rules = { mayInstall: true, has: (name: string) => name === 'seaborn' };
+const advice = (text: string, type = 'ModuleNotFoundError') => adviceOnMissingModule(type, text, rules);
+
+test('the advice names the package of a module, whatever part of it is missing and whoever says so', () => {
+  for (const [text, name] of [
+    ["No module named 'humanize'", 'humanize'],
+    ["No module named 'sklearn.svm'", 'scikit-learn'],
+    ["No module named 'PIL'", 'pillow'],
+    ["No module named 'My_Module'", 'my-module'],
+    ['plotly is required for `mo.ui.plotly`.', 'plotly'],
+  ] as const)
+    assert.ok(advice(text).includes(`\`troupe packages add ${name}\``), text);
+});
+
+test('a package that the workspace has since is seen after the session was opened again', () => {
+  assert.match(advice("No module named 'seaborn'"), /^The workspace has the package seaborn/);
+});
+
+test('other errors get no advice, and a server that installs nothing says so', () => {
+  assert.equal(advice("name 'x' is not defined", 'NameError'), '');
+  assert.equal(advice('something else'), '');
+  const closed = { ...rules, mayInstall: false };
+  assert.match(
+    adviceOnMissingModule('ModuleNotFoundError', "No module named 'x'", closed),
+    /TROUPE_PACKAGES/,
+  );
+});
