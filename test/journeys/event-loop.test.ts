@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { LoopWatch } from '#test/support/loop-watch.ts';
 import { RequestThread, type ThreadAnswer } from '#test/support/request-thread.ts';
+import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
 const HEADERS = {
@@ -16,10 +17,16 @@ const MAX_TURN_MS = 20;
 const PARSE_TURNS = 3;
 /** Now and then a turn has a collection of garbage in it that is not its own. */
 const ATTEMPTS = 3;
+const MAX_PROMPT_CHARS = 500_000;
+const PROMPTS = 10;
 /** The largest body is 16 MiB. */
 const MAX_BODY_BYTES = 16 * 2 ** 20;
 
-const server = await startServer(test);
+const model = await startScriptedModel(test);
+const server = await startServer(test, {
+  TROUPE_OPENAI_COMPATIBLE_URL: model.url,
+  TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
+});
 const { client } = server;
 const watch = new LoopWatch();
 const thread = new RequestThread();
@@ -97,3 +104,19 @@ for (const [name, cells] of Object.entries(NOTEBOOKS))
     await send('GET', '/notebooks');
     await client.notebooks.delete(id);
   });
+
+test('nobody waits for a long conversation', async () => {
+  const { environmentId } = await client.executionEnvironments.create();
+  const { sessionId } = await client.agentSessions.open({ environmentId });
+  const path = `/agent-sessions/${sessionId}`;
+  const prompt = codeOf(MAX_PROMPT_CHARS);
+  for (let i = 0; i < PROMPTS; i++) {
+    model.script((exchange) => exchange.text('Yes.').end());
+    const { runId } = await client.agentSessions.prompt(sessionId, prompt);
+    await client.waitForRun(runId);
+  }
+  const { bytes } = await send('GET', path);
+  assert.ok(bytes > PROMPTS * prompt.length);
+  await send('GET', `${path}/entries`);
+  await send('GET', `/runs`);
+});

@@ -63,7 +63,13 @@ test('files and folders count up to the quota of entries, and not one more', asy
   for (let i = 0; i < MAX_ENTRIES - 3; i++) await client.files.put(`f${i}`, Buffer.alloc(0));
   assert.equal(await refusalOf(client.files.put('a/b/c/d', Buffer.alloc(0))), '507 file_quota_exceeded');
   rmSync(local('a'), { recursive: true, force: true });
-  await client.files.put('a/b/c', Buffer.alloc(0));
+  // On a busy machine the last count may have taken so long that it is not made again at once.
+  const accepted = () =>
+    client.files.put('a/b/c', Buffer.alloc(0)).then(
+      () => true,
+      () => false,
+    );
+  await eventually('what was removed is counted no more', accepted);
   assert.equal(await refusalOf(client.files.put('one', Buffer.alloc(0))), '507 file_quota_exceeded');
   await client.files.delete('a/b/c');
   await client.files.delete('a/b/');
@@ -100,9 +106,11 @@ test('what notebook code writes counts: no session opens beyond the quota, and r
   const logged = server.log.find(({ msg }) => msg === 'the files of a workspace are beyond their quota');
   assert.equal(logged?.workspaceId, server.owner.workspaceId);
   assert.equal((await notebook.run(['free'])).status, 'completed', 'the open session goes on');
-  const second = await openNotebook(server, { a: '1' });
+  const second = await eventually('what was freed is counted no more', () =>
+    openNotebook(server, { a: '1' }).catch(() => undefined),
+  );
   await client.files.put('byte', Buffer.alloc(1));
-  await Promise.all([notebook.close(), second.close()]);
+  await Promise.all([notebook.close(), second?.close()]);
 });
 
 test('a hole in a file takes no room, a second name takes none, and a name that is not text is counted', async () => {
