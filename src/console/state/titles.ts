@@ -3,14 +3,18 @@ import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { useClient } from './data.ts';
 import { place } from './route.ts';
+import { isVisible } from './visible.ts';
 
 const MAX_TITLES = 100;
 /** A session that is in no list, because there are too many, is not asked for again before that. */
 const MIN_GAP_MS = 10_000;
+/** Titles change: a view that appears later asks again. */
+const MAX_AGE_MS = 60_000;
 
 /** By workspace, then by session. */
 const titles = signal<Readonly<Record<string, ReadonlyMap<string, string>>>>({});
-let askedAtMs = Number.NEGATIVE_INFINITY;
+/** By workspace. */
+const askedAtMs = new Map<string, number>();
 
 /** Whether actors of a kind may have a title. */
 export function isSession(kind: string): boolean {
@@ -22,20 +26,26 @@ export function useTitles(sessionIds: readonly string[]): (sessionId: string) =>
   const client = useClient();
   const { workspaceId } = place.value;
   const known = titles.value[workspaceId];
+  const isSeen = isVisible.value;
   const isComplete = sessionIds.every((sessionId) => known?.has(sessionId));
   useEffect(() => {
-    if (isComplete || performance.now() < askedAtMs + MIN_GAP_MS) return;
-    askedAtMs = performance.now();
-    client.notebookSessions.list({ status: 'open', order: 'desc', limit: MAX_TITLES }).then(
-      ({ items }) => {
-        const found = items.flatMap(({ sessionId, title }) =>
-          title === null ? [] : [[sessionId, title] as const],
-        );
-        titles.value = { ...titles.peek(), [workspaceId]: new Map([...(known ?? []), ...found]) };
-      },
-      // Ids are shown as well; the next view asks again.
-      () => {},
-    );
-  }, [isComplete, workspaceId, sessionIds.join()]);
+    if (sessionIds.length === 0 || !isSeen) return;
+    const ask = async () => {
+      askedAtMs.set(workspaceId, performance.now());
+      const { items } = await client.notebookSessions.list({
+        status: 'open',
+        order: 'desc',
+        limit: MAX_TITLES,
+      });
+      const all = new Map(titles.peek()[workspaceId]);
+      for (const { sessionId, title } of items) if (title !== null) all.set(sessionId, title);
+      titles.value = { ...titles.peek(), [workspaceId]: all };
+    };
+    const askedMs = askedAtMs.get(workspaceId) ?? Number.NEGATIVE_INFINITY;
+    const waitMs = askedMs + (isComplete ? MAX_AGE_MS : MIN_GAP_MS) - performance.now();
+    // Without titles ids are shown.
+    const timer = setTimeout(() => ask().catch(() => {}), Math.max(0, waitMs));
+    return () => clearTimeout(timer);
+  }, [isComplete, isSeen, workspaceId, sessionIds.join()]);
   return (sessionId) => known?.get(sessionId) ?? sessionId;
 }
