@@ -17,6 +17,21 @@ const PYTHON_TESTS = 'test/kernel-host';
 const CLIENT_TESTS = ['generated-clients', 'stream-clients'].map(
   (name) => `dist/test/openapi/${name}.test.js`,
 );
+/** Journeys that also run against a server of several workers: those in which requests meet, and what lives is shared. */
+const JOURNEYS_OF_WORKERS = [
+  ...[
+    'agents',
+    'cancel',
+    'environments',
+    'event-tickets',
+    'executions',
+    'files',
+    'idempotency',
+    'notebook-sessions',
+  ],
+  ...['notebooks', 'object-access', 'revocation', 'runs'],
+].map((name) => `dist/test/journeys/${name}.test.js`);
+const WORKERS = '3';
 const generatorsIfPossible = { ...clientGenerators, perform: installGeneratorsIfPossible };
 
 const { nodeTests, pythonTests, flags, everything } = await reporting(() => select(process.argv.slice(2)));
@@ -30,7 +45,21 @@ for (const file of pythonTests) {
   const args = ['-m', 'unittest', 'discover', '-s', PYTHON_TESTS, '-p', basename(file)];
   await stageOrFlaky(basename(file), () => [python, args]);
 }
-if (nodeTests.length > 0) {
+if (nodeTests.length > 0) await runNodeTests('Node.js tests', nodeTests);
+const journeys = JOURNEYS_OF_WORKERS.filter((file) => nodeTests.includes(file));
+if (everything && journeys.length > 0) {
+  process.env.TROUPE_TEST_WORKERS = WORKERS;
+  await runNodeTests(`journeys with ${WORKERS} workers`, journeys);
+}
+for (const { name, ok, flaky, seconds } of results) {
+  say(`${ok ? 'passed' : flaky ? 'FLAKY ' : 'FAILED'}  ${name} (${seconds} s)`);
+}
+if (results.some(({ flaky }) => flaky))
+  say('a test is flaky because of a mistake in it or in the code; with CI=true it fails the run');
+process.exitCode = results.every(({ ok, flaky }) => ok || flaky) ? 0 : 1;
+
+/** Runs compiled test files as one stage. */
+async function runNodeTests(name, files) {
   const failures = join(tmpdir(), `troupe-failed-${process.pid}`);
   const optionsFor = (concurrency) => [
     '--conditions=development',
@@ -43,21 +72,15 @@ if (nodeTests.length > 0) {
     ...flags,
     '--test',
   ];
-  await stageOrFlaky('Node.js tests', (isAgain) => {
+  await stageOrFlaky(name, (isAgain) => {
     // The runner reports source files, because it reads the source maps.
     const named = isAgain && existsSync(failures) ? readFileSync(failures, 'utf8') : '';
-    const failed = nodeTests.filter((file) => named.includes(file.slice('dist/'.length, -'.js'.length)));
-    const files = failed.length > 0 ? failed : nodeTests;
-    return [process.execPath, [...optionsFor(isAgain ? 1 : availableParallelism()), ...files]];
+    const failed = files.filter((file) => named.includes(file.slice('dist/'.length, -'.js'.length)));
+    const chosen = failed.length > 0 ? failed : files;
+    return [process.execPath, [...optionsFor(isAgain ? 1 : availableParallelism()), ...chosen]];
   });
   rmSync(failures, { force: true });
 }
-for (const { name, ok, flaky, seconds } of results) {
-  say(`${ok ? 'passed' : flaky ? 'FLAKY ' : 'FAILED'}  ${name} (${seconds} s)`);
-}
-if (results.some(({ flaky }) => flaky))
-  say('a test is flaky because of a mistake in it or in the code; with CI=true it fails the run');
-process.exitCode = results.every(({ ok, flaky }) => ok || flaky) ? 0 : 1;
 
 /** Reports generators that cannot be installed, and goes on: only the tests that need them fail then. */
 async function installGeneratorsIfPossible(root, keepOpen) {
