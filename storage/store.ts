@@ -63,6 +63,7 @@ export class Store implements AsyncDisposable {
   #lastDurable: Promise<void> | undefined;
   #onDamage: (key: Key, problem: string) => void = () => undefined;
   #hasSeenUncommitted = false;
+  #isClosed = false;
 
   /**
    * `onFatal` is called once, when a commit fails for good: memory is then ahead of the disk, and the process has to end.
@@ -79,12 +80,15 @@ export class Store implements AsyncDisposable {
    * of this turn of the event loop. Ranges that are being read stay as they are.
    */
   refresh(): void {
-    this.#resetRead();
+    if (!this.#isClosed) this.#resetRead();
   }
 
-  /** Removes the readers of processes that were killed: the pages that those read would never be used again. */
+  /**
+   * Removes the readers of processes that were killed: the pages that those read would never be used again. Does nothing once
+   * the store is closed.
+   */
   dropDeadReaders(): void {
-    this.#database.readerCheck();
+    if (!this.#isClosed) this.#database.readerCheck();
   }
 
   /** Returns the latest value, committed or not. Throws `DamagedRecord` when it is not what was written. */
@@ -321,6 +325,7 @@ export class Store implements AsyncDisposable {
     try {
       for (let open = this.durable(); open !== undefined; open = this.durable()) await open;
     } finally {
+      this.#isClosed = true;
       await this.#database.close();
     }
   }

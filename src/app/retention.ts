@@ -39,7 +39,7 @@ export class Retention implements Disposable {
    */
   start(): void {
     const { keepRunsDays, keepOutputsDays, keepAuditDays } = this.#options.settings;
-    if (keepRunsDays === 0 && keepOutputsDays === 0 && keepAuditDays === 0) return;
+    if (this.#isClosed || (keepRunsDays === 0 && keepOutputsDays === 0 && keepAuditDays === 0)) return;
     const sweep = () => void this.sweep().catch(this.#options.onFault);
     clearInterval(this.#timer);
     this.#timer = setInterval(sweep, INTERVAL_MS).unref();

@@ -19,7 +19,7 @@ type Message<Op extends ToWorker['op']> = Extract<ToWorker, { readonly op: Op }>
 /** More often than the watchdog needs, because a busy worker beats late. */
 const BEAT_MS = 200;
 
-export class PrimaryLink implements ClusterChannel, Disposable {
+export class PrimaryLink implements ClusterChannel {
   readonly worker: number;
   readonly size: number;
   readonly secret: Uint8Array;
@@ -30,7 +30,6 @@ export class PrimaryLink implements ClusterChannel, Disposable {
   readonly #channel: ProcessChannel;
   readonly #handlers = new Map<string, (message: never) => void>();
   readonly #tableListeners: ((table: SlotTable) => void)[] = [];
-  readonly #beat: NodeJS.Timeout;
   #table: SlotTable;
   #release: (count: number) => Promise<readonly number[]> = async () => [];
   #drain: string | undefined;
@@ -60,7 +59,7 @@ export class PrimaryLink implements ClusterChannel, Disposable {
     this.version = orders.version;
     this.socketFolder = orders.socketFolder;
     this.#table = orders.table;
-    this.#beat = setInterval(() => channel.send({ op: 'beat' }), BEAT_MS).unref();
+    setInterval(() => channel.send({ op: 'beat' }), BEAT_MS).unref(); // until the process ends: it is watched while it drains
   }
 
   get table(): SlotTable {
@@ -131,10 +130,6 @@ export class PrimaryLink implements ClusterChannel, Disposable {
       for (const listener of this.#tableListeners) listener(table);
     }
     this.send({ op: 'knows', table: table.number });
-  }
-
-  [Symbol.dispose](): void {
-    clearInterval(this.#beat);
   }
 }
 
