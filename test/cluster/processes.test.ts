@@ -47,8 +47,8 @@ test('kill -9 of a worker ends its kernels, and its sessions come back at anothe
   // The slots are dealt out in the order in which the workers were started.
   const home = workersOf(server.pid)[slotOf(OWNER.workspaceId) % SIZE]!;
   process.kill(home.pid, 'SIGKILL');
-  await answered('a request is answered', () => server.client.notebooks.get(notebook.id), 1_000);
-  await gone([first, ...others], 2_000);
+  await answered('a request is answered', () => server.client.notebooks.get(notebook.id), 3_000);
+  await gone([first, ...others], 5_000);
   await answered('the session is ready again', async () => (await statusOf(notebook.id)) === 'ready');
   assert.equal(
     (await notebook.run({ type: 'cells', cells: [{ cellId: 'a', code: 'x = 42' }] })).status,
@@ -62,8 +62,8 @@ test('kill -9 of a worker ends its kernels, and its sessions come back at anothe
 test('a worker that is stopped is killed and replaced, and holds up nobody for long', async () => {
   const [victim] = await allServe();
   process.kill(victim!.pid, 'SIGSTOP');
-  await gone([victim!], 2_000);
-  await answered('a request is answered', () => server.client.notebooks.create({}), 2_000);
+  await gone([victim!], 5_000);
+  await answered('a request is answered', () => server.client.notebooks.create({}), 5_000);
   await allServe();
   const line = server.log.findLast(({ msg }) => msg.startsWith('a worker has ended'));
   assert.equal(line?.because, 'it was stopped by a signal');

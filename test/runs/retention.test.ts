@@ -22,7 +22,11 @@ const FOREVER = { keepRunsDays: 0, keepOutputsDays: 0, keepAuditDays: 0 };
 const PARTS = [{ type: 'final-answer', markdown: 'x'.repeat(10_000) }];
 
 /** Runs and audit entries of now, and a server's retention some days later. */
-async function open(t: TestContext, settings: Partial<typeof FOREVER>) {
+async function open(
+  t: TestContext,
+  settings: Partial<typeof FOREVER>,
+  owns: (workspaceId: string) => boolean = () => true,
+) {
   const { store } = await temporaryStore(t);
   const removals = new Removals(store, (error) => assert.ifError(error));
   const runs = new RunRepository(store, new ActorRuntime(store, rememberingLog().log));
@@ -34,7 +38,7 @@ async function open(t: TestContext, settings: Partial<typeof FOREVER>) {
     store,
     runs: new RunRetention(store, deletion),
     audit,
-    owns: () => true,
+    owns,
     onFault: (error) => assert.ifError(error),
     now: () => Date.now() + clock.days * DAY_MS,
   });
@@ -122,4 +126,13 @@ test('nothing is deleted because of its age unless a setting says so', async (t)
   await sweepAfter(36_500);
   assert.deepEqual(shown(runId).output.parts, PARTS);
   removals[Symbol.dispose]();
+});
+
+test('what is old in a workspace of another worker is left to that one', async (t) => {
+  const { store, begin, finish, sweepAfter } = await open(t, { keepRunsDays: 7 }, (id) => id !== 'ws_10');
+  for (const workspaceId of WORKSPACES) finish(workspaceId, begin(workspaceId));
+  await store.durable();
+  await sweepAfter(8);
+  const left = WORKSPACES.map((one) => [...store.listKeys(runRecords, one, [], 10)].length);
+  assert.deepEqual(left, [0, 1, 0]);
 });

@@ -71,6 +71,15 @@ test('pages that a killed process was reading are used again once its reader is 
   assert.ok((await rewrite()) < 1_000_000, 'they are used again');
 });
 
+test('a store that is closed is asked for dead readers in vain', async (t) => {
+  const { store, path } = await temporaryStore(t);
+  const other = await openSharedStore(path, assert.fail, async () => undefined);
+  await other[Symbol.asyncDispose]();
+  other.refresh();
+  other.dropDeadReaders();
+  assert.equal(store.get(sharedThings, 'ws_1', 'a'), undefined);
+});
+
 test('a store that nobody has prepared cannot be shared', async (t) => {
   const { path } = await temporaryStore(t);
   await assert.rejects(
