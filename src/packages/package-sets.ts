@@ -68,7 +68,7 @@ const UNFINISHED = '.making-';
 /** A list that could not be installed is not tried again for so long, so that a session which tries to start again waits for nobody. */
 const RETRY_AFTER_MS = 60_000;
 const MAX_PLANS = 1000;
-/** What another worker is making is younger. */
+/** What another worker is making is younger. Beyond that, a process with the number of its maker is another one. */
 const LEFT_BEHIND_AFTER_MS = 3_600_000;
 
 export class PackageSets implements Disposable {
@@ -85,7 +85,7 @@ export class PackageSets implements Disposable {
     mkdirSync(options.root, { recursive: true, mode: 0o700 });
     for (const name of readdirSync(options.root)) {
       const path = join(options.root, name);
-      if (name.startsWith(UNFINISHED) && this.#isLeftBehind(path))
+      if (name.startsWith(UNFINISHED) && this.#isLeftBehind(name, path))
         void rm(path, { recursive: true, force: true });
     }
   }
@@ -95,8 +95,8 @@ export class PackageSets implements Disposable {
     return [...this.#users.keys()];
   }
 
-  #isLeftBehind(path: string): boolean {
-    if (this.#options.others === undefined) return true;
+  #isLeftBehind(name: string, path: string): boolean {
+    if (this.#options.others === undefined || !isAlive(makerOf(name))) return true;
     const { mtimeMs = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
     return Date.now() - mtimeMs > LEFT_BEHIND_AFTER_MS;
   }
@@ -175,7 +175,7 @@ export class PackageSets implements Disposable {
   async #make(key: string, requirements: readonly string[], progress: Progress): Promise<Manifest> {
     const { root, installer, log } = this.#options;
     // A name of its own: what a crash left may still be being removed.
-    const folder = mkdtempSync(join(root, `${UNFINISHED}${key}-`));
+    const folder = mkdtempSync(join(root, `${UNFINISHED}${key}-${process.pid}-`));
     const startedAt = performance.now();
     try {
       const installed = await installer.install(requirements, folder, progress);
@@ -262,6 +262,19 @@ export class PackageSets implements Disposable {
   #unfinished(key: string): string {
     const { root, others } = this.#options;
     return join(root, others === undefined ? `${UNFINISHED}${key}` : `${UNFINISHED}${others.worker}-${key}`);
+  }
+}
+
+/** Returns the number of the process that makes a set in this folder; NaN when its name has none. */
+function makerOf(name: string): number {
+  return Number(/-(\d+)-[^-]*$/.exec(name)?.[1]);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }
 
