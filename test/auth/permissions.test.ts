@@ -23,6 +23,7 @@ test('a viewer reads, governs datasources, and looks after their own tokens', ()
   assert.deepEqual(allowed('viewer'), [
     'notebook.read',
     'file.read',
+    'package.read',
     'environment.read',
     'session.read',
     'run.read',
@@ -47,6 +48,7 @@ test('an editor also writes', () => {
       'notebook.write',
       'notebook.delete',
       'file.write',
+      'package.write',
       'environment.write',
       'session.open',
       'session.close',
