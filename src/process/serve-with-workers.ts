@@ -65,7 +65,12 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
     await hosts[Symbol.asyncDispose]();
     sockets[Symbol.dispose]();
     directory[Symbol.dispose]();
-    log.info({}, 'the server has stopped');
+    if (isStored) log.info({}, 'the server has stopped');
+    else
+      log.error(
+        {},
+        'the server has stopped, and what the disk did not take is lost; nothing of it was acknowledged',
+      );
     log.flush();
     return isStored;
   });
