@@ -2,6 +2,7 @@
 import { Removals } from '#storage/removals.ts';
 import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
+import { beginBackgroundWork } from './app/background-work.ts';
 import { type ClusterMember, joinCluster } from './app/join-cluster.ts';
 import { mountRoutes } from './app/mount-routes.ts';
 import { openFiles } from './app/open-files.ts';
@@ -13,7 +14,7 @@ import { openPackages } from './app/open-packages.ts';
 import { openStorage } from './app/open-storage.ts';
 import { openStreams } from './app/open-streams.ts';
 import { openTracer } from './app/open-tracer.ts';
-import { Retention } from './app/retention.ts';
+import { readinessOf } from './app/readiness.ts';
 import { StoredUsageCounter } from './app/stored-usage.ts';
 import { auditAtHome } from './audit/audit-at-home.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
@@ -198,23 +199,10 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     },
     unlink: unlinkSealed,
   });
-  removals.resume();
-  const retention = stack.use(
-    new Retention({
-      settings: config,
-      store,
-      runs: new RunRetention(store, runDeletion),
-      audit,
-      owns,
-      onFault: (error) => log.error({ err: error }, 'what is too old could not be deleted'),
-    }),
+  beginBackgroundWork(
+    { config, cluster, store, log, removals, runs: new RunRetention(store, runDeletion), audit },
+    stack,
   );
-  retention.start();
-  cluster.onSlotsTaken(() => {
-    audit.forgetCounts();
-    removals.resume();
-    retention.start();
-  });
   const files = openFiles({ config, directory, log, inUse: () => notebooks.workspacesWithKernels() }, stack);
   const connections = new ConnectionLimit(config.maxConnections, cluster.size);
   const target = () => (port === undefined ? undefined : { host: config.host, port });
@@ -226,17 +214,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
           { host: config.host, port: config.http10Port, target, connections, cluster, log },
           stack,
         );
-  const readiness = () => {
-    if (isLeaving) return { ready: false, reason: 'The server is stopping.' };
-    if (host.state === 'silent') return { ready: false, reason: 'The kernel host does not respond.' };
-    if (host.state !== 'up') return { ready: false, reason: `The kernel host is ${host.state}.` };
-    const { living, size } = cluster;
-    const found = [
-      ...warnings(),
-      ...(living < size ? [`${living} of ${size} workers serve; the others are being replaced.`] : []),
-    ];
-    return { ready: true, ...(found.length > 0 && { warnings: found }) };
-  };
+  const readiness = () => readinessOf({ isLeaving, host, cluster, warnings: warnings() });
   const operations = openOperations(
     {
       config,
@@ -333,6 +311,8 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       for (const plane of planes) plane.resyncAll('server_stopping');
       actorEvents.resyncAll();
       operations.resyncAll();
+      // Until then another worker may have last words for subscribers whose connections this one has.
+      await member?.channel.suspended();
       await stack[Symbol.asyncDispose]();
     },
   };

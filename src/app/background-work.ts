@@ -1,0 +1,44 @@
+/** What goes on by itself in the workspaces that are at home here: what was deleted is removed, and what is too old. */
+import type { AuditTrail } from '#src/audit/audit-trail.ts';
+import type { Cluster } from '#src/cluster/cluster.ts';
+import type { Config } from '#src/config.ts';
+import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import type { Log } from '#src/core/log.ts';
+import type { RunRetention } from '#src/runs/run-retention.ts';
+import type { Removals } from '#storage/removals.ts';
+import type { Store } from '#storage/store.ts';
+import { Retention } from './retention.ts';
+
+export interface BackgroundWorkOptions {
+  readonly config: Config;
+  readonly cluster: Cluster;
+  readonly store: Store;
+  readonly log: Log;
+  readonly removals: Removals;
+  readonly runs: RunRetention;
+  readonly audit: AuditTrail;
+}
+
+/** Begins it, and begins anew when workspaces come here from another worker. `stack` ends it. */
+export function beginBackgroundWork(options: BackgroundWorkOptions, stack: AsyncDisposableStack): void {
+  const { config, cluster, store, log, removals, runs, audit } = options;
+  const retention = stack.use(
+    new Retention({
+      settings: config,
+      store,
+      runs,
+      audit,
+      owns: (workspaceId) => cluster.owns(workspaceId),
+      onFault: (error) => log.error({ err: error }, 'what is too old could not be deleted'),
+    }),
+  );
+  const begin = () => {
+    removals.resume();
+    retention.start();
+  };
+  begin();
+  cluster.onSlotsTaken(() => {
+    audit.forgetCounts();
+    begin();
+  });
+}
