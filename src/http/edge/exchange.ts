@@ -19,24 +19,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ForwardedHead } from '#src/cluster/peers/forwarding.ts';
 import type { AppError } from '#src/core/errors.ts';
-import { isShortJson } from '#src/core/json/json-write.ts';
-import { beginIdempotent, type IdempotentAttempt } from '../idempotency/idempotency.ts';
+import { beginIdempotent } from '../idempotency/idempotency.ts';
 import { ForwardedExchange, forwardedHead } from '../peer/forwarded-exchange.ts';
-import { DeferredAnswer, whilePending } from '../reply/deferred-answer.ts';
 import { problemReply, toAppError } from '../reply/problem.ts';
-import { type DeferredReply, ok, type PlainReply, type Reply, type WaitingReply } from '../reply/reply.ts';
-import {
-  type EncodedReply,
-  encodeInSlices,
-  encodeReply,
-  MAX_REPLY_AT_ONCE_CHARS,
-} from '../reply/write-reply.ts';
+import { ok, type Reply } from '../reply/reply.ts';
+import { type EncodedReply, encodeReply } from '../reply/write-reply.ts';
 import { pathWith } from '../route.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 import { type AdmittedRequest, admit, type PreparedRoute } from './admission.ts';
 import { BodyStream } from './body-stream.ts';
 import { ExchangeState, HANDLING, type Phase, RECEIVING } from './exchange-state.ts';
 import type { HttpContext } from './http-context.ts';
+import { ReplyFinisher } from './reply-finisher.ts';
 import { ReplySender } from './reply-sender.ts';
 import { readBody } from './request-body.ts';
 import { NO_BODY, type TakenBody, takeBody } from './taken-body.ts';
@@ -56,7 +50,7 @@ export class HttpExchange {
   readonly #request: AdmittedRequest;
   readonly #state: ExchangeState;
   readonly #sender: ReplySender;
-  #attempt: IdempotentAttempt | undefined;
+  readonly #finisher: ReplyFinisher;
   /** Of a request that another worker carries out. */
   #forwarded: ForwardedBody | undefined;
   /** Resolves once everything that the handler of a GET has read is on disk. */
@@ -69,6 +63,15 @@ export class HttpExchange {
     this.#request = request;
     this.#state = new ExchangeState(res, request, context.inFlight);
     this.#sender = new ReplySender(prepared, context, res, request, this.#state);
+    this.#finisher = new ReplyFinisher({
+      prepared,
+      context,
+      res,
+      request,
+      state: this.#state,
+      sender: this.#sender,
+      problemOf: (error) => this.#problem(error),
+    });
   }
 
   get #phase(): Phase {
@@ -223,7 +226,7 @@ export class HttpExchange {
         hash: body.hashOf(idempotencyKey),
       });
       if (attempt.kind === 'replay') return route.resume?.(request, attempt.reply) ?? attempt.reply;
-      this.#attempt = attempt;
+      this.#finisher.attempt = attempt;
     }
     if (isMutation) return route.handle(request);
     const { result, uncommitted } = observe(() => route.handle(request));
@@ -233,92 +236,7 @@ export class HttpExchange {
 
   /** Runs in the turn that made the reply, so that the idempotency record joins the commit of what the request did. */
   #finish(reply: Reply): void {
-    if (reply.kind === 'stream') this.#sender.openStream(reply);
-    else if (reply.kind === 'deferred') this.#defer(reply);
-    else if (reply.kind === 'waiting') this.#wait(reply);
-    else if (reply.kind === 'file')
-      this.#sender.sendFile(reply, this.#observed, (error) => this.#problem(error));
-    else this.#sendOnceCommitted(reply);
-  }
-
-  #sendOnceCommitted(reply: PlainReply): void {
-    let encoded: EncodedReply | Promise<EncodedReply>;
-    let committed: Promise<void> | undefined;
-    try {
-      if (
-        reply.kind === 'json' &&
-        this.#attempt === undefined &&
-        !isShortJson(reply.value, MAX_REPLY_AT_ONCE_CHARS)
-      )
-        encoded = encodeInSlices(reply);
-      else {
-        encoded = this.#encode(reply);
-        this.#attempt?.settle(encoded);
-      }
-      committed = this.#prepared.isMutation ? this.#context.durable() : this.#observed;
-    } catch (error) {
-      this.#sender.send(this.#problem(error));
-      return;
-    }
-    if (committed === undefined && !(encoded instanceof Promise)) {
-      this.#sender.send(encoded);
-      return;
-    }
-    if (this.#phase.name !== 'deferred') this.#state.enter(HANDLING);
-    Promise.all([encoded, committed]).then(
-      ([ready]) => this.#sender.send(ready),
-      (error: unknown) => this.#sender.send(this.#problem(error)),
-    );
-  }
-
-  #encode(reply: PlainReply): EncodedReply {
-    try {
-      return encodeReply(reply);
-    } catch (error) {
-      return this.#problem(error);
-    }
-  }
-
-  #defer({ value, failed }: DeferredReply): void {
-    const { endsConnection } = this.#request;
-    const { heartbeatMs } = this.#context;
-    this.#state.enter(HANDLING); // registers the abort handler, without which the timer could outlive the client
-    if (this.#phase.name !== 'gone') {
-      const answer = new DeferredAnswer(this.#res, this.#request, heartbeatMs, endsConnection);
-      this.#state.enter({ name: 'deferred', answer, failed });
-    }
-    this.#whilePending(value).then(
-      (result) => this.#finish(ok(result)),
-      (error: unknown) => this.#finish(this.#problem(error)),
-    );
-  }
-
-  #wait({ accepted, reply }: WaitingReply): void {
-    this.#attempt?.settle(this.#encode(accepted));
-    this.#attempt = undefined;
-    this.#state.enter(HANDLING);
-    this.#whilePending(reply).then(
-      (value) => {
-        this.#observed = this.#context.durable(); // it may tell of what was read just now
-        this.#finish(value);
-      },
-      (error: unknown) => this.#finish(this.#problem(error)),
-    );
-  }
-
-  /** Resolves with the value. Until then the exchange is answered at once when its caller loses the right to it. */
-  #whilePending<T>(value: Promise<T>): Promise<T> {
-    const { action } = this.#prepared;
-    const { principal: caller } = this.#request;
-    const pending = { caller, action, revoke: (error: AppError) => this.#revoke(error) };
-    return whilePending(this.#context.pendingAnswers, pending, value);
-  }
-
-  /** Ends a deferred or waiting reply whose caller has lost the right to it. The rest is as if the client had left. */
-  #revoke(error: AppError): void {
-    if (this.#phase.name === 'gone') return;
-    this.#sender.send(this.#problem(error));
-    this.#state.leave();
+    this.#finisher.finish(reply, this.#observed);
   }
 
   #problem(error: unknown): EncodedReply {
