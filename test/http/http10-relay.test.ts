@@ -10,6 +10,7 @@ import { openHttp10Relay } from '#src/http/edge/http10-relay.ts';
 import { raw } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
+import { landingPageRoute } from '#src/http/routes/landing-page.ts';
 import { serve } from './test-server.ts';
 
 const HOST = '127.0.0.1';
@@ -273,10 +274,8 @@ test('connections count into the limit of the server, of which its own port keep
 
 test('the checks that HAProxy makes by itself are answered', async (t) => {
   let isReady = true;
-  const server = await serve(
-    t,
-    healthRoutes(() => ({ ready: isReady })),
-  );
+  const health = healthRoutes(() => ({ ready: isReady }));
+  const server = await serve(t, [landingPageRoute({ version: '1', routes: health }), ...health]);
   const target = () => ({ host: HOST, port: server.port });
   const relay = await openHttp10Relay({ host: HOST, port: 0, target, connections: new ConnectionLimit() });
   t.after(() => relay[Symbol.dispose]());

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { ActorStreamEvent } from '#src/wire/actor.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
 import { openStream } from '#test/support/raw-stream.ts';
 import { refusalOf } from '#test/support/refusal.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
@@ -29,6 +30,10 @@ test('operators see actors move, refuse and end, as it happens', async () => {
   await hasBegun;
   const notebook = await openNotebook(server, { a: 'secret = "hush"\nwhile True: pass' });
   const run = await notebook.submit(['a']);
+  // What follows within a tenth of a second is told together with it.
+  const isRunning = (event: ActorStreamEvent) =>
+    event.type === 'actor.moved' && event.data.to === 'live.busy.running';
+  await eventually('the session is seen running', () => seen.some(isRunning));
   assert.equal(await refusalOf(notebook.submit(['a'])), '409 session_busy');
   await client.runs.cancel(run);
   await isOver;
@@ -64,7 +69,11 @@ test('a subscriber that comes back gets what it missed, of the kind that it aske
   await first.until(environmentId);
   first.close();
   await first.ended;
+  const other = await openStream(server, path);
+  await other.until('actors.replayed');
   await client.executionEnvironments.close(environmentId);
+  await other.until('"to":"closed"'); // it was told while the first one was away
+  other.close();
   const notebook = await openNotebook(server, { a: '1' });
   const second = await openStream(server, path, { 'last-event-id': first.lastEventId });
   await second.until('actors.replayed');
