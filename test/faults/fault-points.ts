@@ -1,13 +1,29 @@
 /**
  * Replaces `src/core/fault-points.ts` under `--conditions=development`. With `FAULT_POINT=<name>:<n>` the process kills
- * itself when it reaches that point for the n-th time.
+ * itself when it reaches that point for the n-th time. With `FAULT_FOLDER=<path>` a process kills itself when it reaches a
+ * point that has a file in the folder. It removes the file before, so that of several workers, and of those that replace
+ * them, one dies for each file.
  */
+import { unlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import type { FaultPoint } from '../../src/core/fault-points.ts';
 
 const [name, nth = '1'] = (process.env.FAULT_POINT ?? '').split(':');
+const folder = process.env.FAULT_FOLDER;
 let left = Number(nth);
 
 /** Kills the process if this is the point that was asked for. */
 export function faultPoint(point: FaultPoint): void {
-  if (point === name && --left === 0) process.kill(process.pid, 'SIGKILL');
+  const isCounted = point === name && --left === 0;
+  if (isCounted || (folder !== undefined && isTaken(join(folder, point))))
+    process.kill(process.pid, 'SIGKILL');
+}
+
+function isTaken(file: string): boolean {
+  try {
+    unlinkSync(file);
+    return true;
+  } catch {
+    return false; // it is not there, or another worker was faster
+  }
 }

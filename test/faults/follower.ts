@@ -7,6 +7,8 @@ import type { RunStatus } from '#src/wire/run.ts';
 export class Follower {
   /** The status with which each run ended, according to live and replayed events. */
   readonly ends = new Map<string, RunStatus>();
+  /** The runs whose end was told while it happened. */
+  readonly liveEnds = new Set<string>();
   /** The newest `updatedAt` of the notebook in the events. */
   savedAt = '';
   readonly #abort = new AbortController();
@@ -28,7 +30,7 @@ export class Follower {
   }
 
   async #follow(client: Client, sessionId: string): Promise<void> {
-    const liveEnds = new Set<string>();
+    const { liveEnds } = this;
     let id = '';
     let last: { epoch: string; seq: number } | undefined;
     const onEventId = (next: string) => {

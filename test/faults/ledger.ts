@@ -17,6 +17,7 @@ export class Ledger {
   /** Acknowledged runs in order, each with its terminal record once that was read. */
   readonly #runs = new Map<string, Run | undefined>();
   readonly #ends = new Map<string, RunStatus>();
+  readonly #liveEnds = new Set<string>();
 
   /** Records that a run, and the code sent with it, was acknowledged. */
   recordAcknowledged(runId: string, code: string): void {
@@ -33,7 +34,11 @@ export class Ledger {
   }
 
   /** Records what subscribers received. */
-  recordEvents({ ends, savedAt }: Follower): void {
+  recordEvents({ ends, liveEnds, savedAt }: Follower): void {
+    for (const runId of liveEnds) {
+      assert.ok(!this.#liveEnds.has(runId), `the run ${runId} ended again in a later life`);
+      this.#liveEnds.add(runId);
+    }
     for (const [runId, status] of ends) {
       assert.equal(
         this.#ends.get(runId) ?? status,

@@ -1,10 +1,13 @@
 /**
  * `npm run faults -- [--seconds N] [--rounds N] [--seed S] [--restart-limit-ms N]` kills servers that run notebooks.
+ * `npm run faults -- --workers N [--seconds N] [--rounds N] [--seed S] [--outage-limit-ms N]` kills workers of servers that
+ * have N of them, and those servers.
  * `npm run faults -- --agents N [--seed S]` kills servers during an agent's tool calls, for N seeds from S on.
  */
 import { parseArgs } from 'node:util';
 import { driveAgentFaults } from './agent-calls.ts';
 import { driveFaults } from './drive.ts';
+import { driveWorkerFaults } from './worker-deaths.ts';
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -14,11 +17,14 @@ const { values } = parseArgs({
     rounds: { type: 'string' },
     seed: { type: 'string' },
     agents: { type: 'string' },
+    workers: { type: 'string' },
+    'outage-limit-ms': { type: 'string', default: '1000' },
     'restart-limit-ms': { type: 'string', default: '2000' },
   },
 });
-if (values.agents === undefined) await killNotebooks();
-else await killAgents(Number(values.agents), Number(values.seed ?? 1));
+if (values.agents !== undefined) await killAgents(Number(values.agents), Number(values.seed ?? 1));
+else if (values.workers !== undefined) await killWorkers(Number(values.workers));
+else await killNotebooks();
 
 async function killAgents(count: number, first: number): Promise<void> {
   const cleanUps: (() => Promise<void>)[] = [];
@@ -34,16 +40,32 @@ async function killAgents(count: number, first: number): Promise<void> {
 }
 
 async function killNotebooks(): Promise<void> {
+  const { rounds, operations, restartsMs, endings } = await driveFaults({
+    ...extent(),
+    restartLimitMs: Number(values['restart-limit-ms']),
+  });
+  say(`${rounds} rounds, ${operations} operations, ends: ${JSON.stringify(endings)}`);
+  say(`restart to ready: ${spread(restartsMs)}`);
+}
+
+async function killWorkers(workers: number): Promise<void> {
+  const { rounds, operations, outagesMs, endings } = await driveWorkerFaults({
+    ...extent(),
+    workers,
+    outageLimitMs: Number(values['outage-limit-ms']),
+  });
+  say(`${rounds} rounds, ${operations} operations, ends: ${JSON.stringify(endings)}`);
+  say(`death to every workspace served: ${spread(outagesMs)}`);
+}
+
+function extent() {
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
   say(`seed ${seed}`);
-  const { rounds, operations, restartsMs, endings } = await driveFaults({
-    seed,
-    seconds: Number(values.seconds ?? (values.rounds === undefined ? 60 : Number.POSITIVE_INFINITY)),
-    rounds: Number(values.rounds ?? Number.POSITIVE_INFINITY),
-    restartLimitMs: Number(values['restart-limit-ms']),
-    say,
-  });
-  const at = (share: number) => Math.round(restartsMs[Math.floor(share * (restartsMs.length - 1))] ?? 0);
-  say(`${rounds} rounds, ${operations} operations, ends: ${JSON.stringify(endings)}`);
-  say(`restart to ready: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms`);
+  const seconds = Number(values.seconds ?? (values.rounds === undefined ? 60 : Number.POSITIVE_INFINITY));
+  return { seed, seconds, rounds: Number(values.rounds ?? Number.POSITIVE_INFINITY), say };
+}
+
+function spread(sortedMs: readonly number[]): string {
+  const at = (share: number) => Math.round(sortedMs[Math.floor(share * (sortedMs.length - 1))] ?? 0);
+  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms`;
 }

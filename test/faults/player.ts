@@ -42,6 +42,20 @@ export class Player {
     this.#name = name;
   }
 
+  /** Empty until there is one. */
+  get notebookId(): string {
+    return this.#notebookId;
+  }
+
+  get wasOpened(): boolean {
+    return this.#wasOpened;
+  }
+
+  /** Whether it knows that its session is open. */
+  get isOpen(): boolean {
+    return this.#session === 'open';
+  }
+
   /** Plays until the signal aborts. Throws every failure that the abort does not explain. */
   async play(client: Client, random: SeededRandom, signal: AbortSignal): Promise<void> {
     this.#signal = signal;
@@ -223,7 +237,7 @@ export class Player {
     let ready = await wait();
     // In a life whose kernel host is killed, that may happen here.
     while (ready.status === 'restoring' && ready.error?.code === 'kernel_host_lost') ready = await wait();
-    assert.deepEqual([ready.status, ready.currentRunId], ['ready', null]);
+    assert.deepEqual([ready.status, ready.currentRunId], ['ready', null], JSON.stringify(ready.error));
     this.#follower = new Follower(client, this.#notebookId);
   }
 

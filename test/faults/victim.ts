@@ -7,7 +7,7 @@ import { setTimeout as later } from 'node:timers/promises';
 import { ConnectionError } from '#src/client/api-error.ts';
 import { type Client, createClient } from '#src/client/client.ts';
 import { descendants, gone, kernelHostOf, type ProcessFact } from '#test/support/processes.ts';
-import { OWNER, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
+import { type LogLine, OWNER, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.js');
 const WATCH_MS = 15;
@@ -18,8 +18,12 @@ const END_MS = 1_000;
 /** A running server that will be ended. */
 export class Victim {
   readonly client: Client;
+  readonly pid: number;
+  /** The log so far. */
+  readonly log: readonly LogLine[];
   /** Milliseconds from the spawn to the log line `ready`. */
   readonly readyMs: number;
+  readonly #baseUrl: string;
   readonly #child: ReturnType<typeof spawn>;
   readonly #ended: Promise<unknown>;
   readonly #errors: readonly string[];
@@ -31,14 +35,16 @@ export class Victim {
   private constructor(
     child: ReturnType<typeof spawn>,
     ended: Promise<unknown>,
-    start: { baseUrl: string; readyMs: number; errors: readonly string[] },
+    start: { baseUrl: string; readyMs: number; errors: readonly string[]; log: readonly LogLine[] },
   ) {
     this.#child = child;
+    this.pid = child.pid!;
+    this.log = start.log;
+    this.#baseUrl = start.baseUrl;
     this.#ended = ended;
     this.#errors = start.errors;
     this.readyMs = start.readyMs;
-    const { token: accessToken, workspaceId } = OWNER;
-    this.client = createClient({ baseUrl: start.baseUrl, accessToken, workspaceId });
+    this.client = this.clientOf(OWNER.workspaceId);
     this.#watch = setInterval(() => this.#look(), WATCH_MS);
     child.once('exit', () => this.#life.abort(new Error('the server has ended')));
   }
@@ -60,10 +66,13 @@ export class Victim {
     const child = spawn(process.execPath, args, { cwd: dataDir, env, stdio: ['ignore', 'pipe', 'pipe'] });
     const ended = once(child, 'exit');
     const errors: string[] = [];
+    const log: LogLine[] = [];
     const baseUrl = await new Promise<string>((resolve, reject) => {
       createInterface({ input: child.stdout }).on('line', (line) => {
-        const { level, msg, url } = JSON.parse(line) as { level: string; msg: string; url?: string };
-        if (msg === 'ready' && url !== undefined) resolve(url);
+        const entry = JSON.parse(line) as LogLine;
+        log.push(entry);
+        const { level, msg, url } = entry;
+        if (msg === 'ready' && typeof url === 'string') resolve(url);
         if (level === 'error' || level === 'fatal') errors.push(line);
       });
       createInterface({ input: child.stderr }).on('line', (line) => errors.push(line));
@@ -71,7 +80,12 @@ export class Victim {
         reject(new Error(`no start (${code ?? signal}): ${errors.join('\n')}`)),
       );
     });
-    return new Victim(child, ended, { baseUrl, readyMs: performance.now() - startedAt, errors });
+    return new Victim(child, ended, { baseUrl, readyMs: performance.now() - startedAt, errors, log });
+  }
+
+  /** Returns the owner's client for another workspace. */
+  clientOf(workspaceId: string): Client {
+    return createClient({ baseUrl: this.#baseUrl, accessToken: OWNER.token, workspaceId });
   }
 
   get isOver(): boolean {

@@ -99,17 +99,29 @@ export function kernelHostOf(serverPid: number): { guardian: number; zygote: num
   return { guardian: guardian.pid, zygote: zygote.pid, ...(preload && { preload: preload.pid }) };
 }
 
+/** A worker, with the number that its primary has given to it. */
+export interface WorkerFact extends ProcessFact {
+  readonly number: number;
+}
+
 /** Returns the workers of a server, in the order in which they were started; none when it is one process. */
-export function workersOf(serverPid: number): ProcessFact[] {
-  const isWorker = ({ pid }: ProcessFact) => {
-    try {
-      return readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').includes('--worker');
-    } catch {
-      return false; // it has ended
-    }
-  };
+export function workersOf(serverPid: number): WorkerFact[] {
   const children = descendants(serverPid).filter(({ parent }) => parent === serverPid);
-  return children.filter(isWorker).sort((a, b) => a.pid - b.pid);
+  const workers = children.flatMap((fact) => {
+    const number = workerNumber(fact.pid);
+    return number === undefined ? [] : [{ ...fact, number }];
+  });
+  return workers.sort((a, b) => a.number - b.number);
+}
+
+function workerNumber(pid: number): number | undefined {
+  try {
+    const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
+    const at = words.indexOf('--worker');
+    return at < 0 ? undefined : Number(words[at + 1]);
+  } catch {
+    return undefined; // it has ended
+  }
 }
 
 /**
