@@ -14,7 +14,7 @@ import { plotOf } from './peers/plot.ts';
 import { ratiosSection } from './peers/ratio-report.ts';
 import { jsonLine, type Outcome, sectionOf, table } from './report.ts';
 import { writePlot, writeResults } from './results-file.ts';
-import { perform, profile, type Scenario } from './scenario.ts';
+import { perform, profile, type Scenario, Skipped } from './scenario.ts';
 import { SCENARIOS } from './scenarios.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -101,6 +101,7 @@ async function outcomeOf(scenario: Scenario, request: Request): Promise<Outcome>
     return { scenario, seconds: seconds(), measures };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    return { scenario, seconds: seconds(), measures: [], error: message };
+    const why = error instanceof Skipped ? { skipped: message } : { error: message };
+    return { scenario, seconds: seconds(), measures: [], ...why };
   }
 }

@@ -8,6 +8,17 @@ export function processTree(pid: number): number[] {
   return found;
 }
 
+/** Returns the processes of a server that answer requests: its workers by their number, or the one process that it is. */
+export function servingProcesses(pid: number): readonly number[] {
+  const workers = childrenOf(pid).flatMap((child) => {
+    const words = read(`/proc/${child}/cmdline`).split('\0');
+    const at = words.indexOf('--worker');
+    return at < 0 ? [] : [{ child, number: Number(words[at + 1]) }];
+  });
+  if (workers.length === 0) return [pid];
+  return workers.sort((a, b) => a.number - b.number).map(({ child }) => child);
+}
+
 /** Returns the name of a process; empty when it has ended. */
 export function nameOf(pid: number): string {
   return read(`/proc/${pid}/comm`).trim();

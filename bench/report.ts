@@ -10,16 +10,19 @@ export interface Outcome {
   readonly measures: readonly Measure[];
   /** The error that ended the scenario. */
   readonly error?: string;
+  /** Why it cannot be measured on this machine. */
+  readonly skipped?: string;
 }
 
 type Row = readonly [label: string, figures: string, target: string, verdict: string];
 
 /** Returns the outcome as one line of JSON. */
-export function jsonLine({ scenario, seconds, measures, error }: Outcome): string {
+export function jsonLine({ scenario, seconds, measures, error, skipped }: Outcome): string {
   return JSON.stringify({
     scenario: scenario.name,
     seconds: round(seconds),
     ...(error === undefined ? {} : { error }),
+    ...(skipped === undefined ? {} : { skipped }),
     measures: measures.map((measure) => ({
       ...measure,
       targets: measure.targets.map((target) => ({ ...target, met: isMet(measure, target) })),
@@ -28,9 +31,10 @@ export function jsonLine({ scenario, seconds, measures, error }: Outcome): strin
 }
 
 /** Returns the outcome as a table for the terminal. */
-export function table({ scenario, seconds, measures, error }: Outcome): string {
+export function table({ scenario, seconds, measures, error, skipped }: Outcome): string {
   const head = `\n${scenario.name}: ${scenario.title} (${seconds.toFixed(1)} s)\n`;
   if (error !== undefined) return `${head}  failed: ${error}\n`;
+  if (skipped !== undefined) return `${head}  skipped: ${skipped}\n`;
   const rows = measures.map(rowOf);
   const widths = [0, 1, 2].map((i) => Math.max(...rows.map((row) => row[i]!.length)));
   return (
@@ -42,9 +46,10 @@ export function table({ scenario, seconds, measures, error }: Outcome): string {
 }
 
 /** Returns the section of RESULTS.md with an outcome. */
-export function sectionOf({ scenario, measures, error }: Outcome): Section {
+export function sectionOf({ scenario, measures, error, skipped }: Outcome): Section {
   const head = [`${scenario.title}.`, ''];
   if (error !== undefined) return { heading: scenario.name, lines: [...head, `Failed: ${error}`] };
+  if (skipped !== undefined) return { heading: scenario.name, lines: [...head, `Skipped: ${skipped}`] };
   const rows = measures.map((measure) => `| ${rowOf(measure).join(' | ')} |`);
   const table = ['| measured | figures | target | |', '| --- | --- | --- | --- |', ...rows];
   return { heading: scenario.name, lines: [...head, ...table] };

@@ -27,6 +27,9 @@ export interface Scenario {
   readonly unit?: UnitOfWork;
 }
 
+/** Thrown by a scenario that cannot be measured on this machine. The message says why. */
+export class Skipped extends Error {}
+
 /** How scenarios are performed. */
 export interface Performance {
   readonly quick: boolean;

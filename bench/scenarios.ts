@@ -22,6 +22,7 @@ import { sessionOpen } from './scenarios/session-open.ts';
 import { sessionStarts } from './scenarios/session-starts.ts';
 import { stalledReaders } from './scenarios/stalled-readers.ts';
 import { stored } from './scenarios/stored.ts';
+import { workers } from './scenarios/workers.ts';
 
 /** All scenarios, in the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -48,4 +49,5 @@ export const SCENARIOS: readonly Scenario[] = [
   consoles,
   memory,
   stored,
+  workers,
 ];

@@ -9,7 +9,8 @@ import { AnswerReader } from '../wire.ts';
 /** What is sent, on how many connections, for how long. */
 export interface ClosedLoop {
   readonly port: number;
-  readonly request: Buffer;
+  /** Of several, each connection sends one: the connections take them in turn. */
+  readonly request: Buffer | readonly Buffer[];
   readonly connections: number;
   readonly warmUpMs: number;
   readonly forMs: number;
@@ -53,13 +54,14 @@ export function runClosedLoop(loop: ClosedLoop, counting: () => void = () => und
 function load(loop: ClosedLoop): void {
   const { port, request, connections, warmUpMs, forMs, expect, numberAt } = loop;
   const latencies = new Float64Array(MAX_SAMPLES);
-  const bytes = Buffer.from(request);
+  const requests = (Array.isArray(request) ? request : [request]).map((one: Uint8Array) => Buffer.from(one));
   const shared = Buffer.allocUnsafe(64 * 1024);
   const sockets: Socket[] = [];
   let count = 0;
   let number = loop.firstNumber ?? 0;
   let isCounting = false;
   for (let i = 0; i < connections; i++) {
+    const bytes = requests[i % requests.length]!;
     const reader = new AnswerReader();
     let sentAt = 0;
     const next = () => {

@@ -1,0 +1,46 @@
+import type { Api } from '../api.ts';
+import { MARK } from '../api.ts';
+import { expected } from '../wire.ts';
+
+/** A session whose cell `c0` is run, and what calls its workspace. */
+export interface RunningSession {
+  readonly api: Api;
+  readonly id: string;
+}
+
+/** What was measured. */
+export interface RunsResult {
+  readonly perSecond: number;
+  /** From the submission of each run to its terminal status. */
+  readonly tookMs: readonly number[];
+}
+
+/**
+ * Has each session submit its next durable run when the last one has ended, until the time is over, or until each session
+ * has done as many as `each`.
+ */
+export async function runTogether(
+  sessions: readonly RunningSession[],
+  forMs: number,
+  each = Infinity,
+): Promise<RunsResult> {
+  const tookMs: number[] = [];
+  const startedAt = performance.now();
+  await Promise.all(
+    sessions.map(async ({ api, id }) => {
+      const feed = await api.follow(id);
+      const wire = await api.wire();
+      const request = api.executeBytes(id, 'c0');
+      for (let done = 0; done < each && performance.now() - startedAt < forMs; done++) {
+        const completed = feed.until(MARK.completed);
+        const sentAt = performance.now();
+        const [accepted, completedAt] = await Promise.all([wire.send(request), completed]);
+        expected(accepted, 202);
+        tookMs.push(completedAt - sentAt);
+      }
+      feed.close();
+      wire.close();
+    }),
+  );
+  return { perSecond: (tookMs.length * 1000) / (performance.now() - startedAt), tookMs };
+}

@@ -1,0 +1,198 @@
+import { slotOf } from '#src/cluster/slots.ts';
+import { Api, MARK } from '../api.ts';
+import { CpuQuotas, whyNoQuotas } from '../cpu-quota.ts';
+import { runClosedLoop } from '../load/closed-loop.ts';
+import { type RunningSession, runTogether } from '../load/run-together.ts';
+import { atLeast, atMost, type Measure, median, spread } from '../measure.ts';
+import { cpuMs, servingProcesses } from '../processes.ts';
+import { type Scenario, Skipped, type Stage } from '../scenario.ts';
+import type { LaunchedServer } from '../server.ts';
+import { expected, type Wire } from '../wire.ts';
+
+const SIZES = [1, 2, 4] as const;
+/** Of a core, for each worker: four of them, the kernels and the load then fit on two cores. */
+const QUOTA = 0.15;
+const CONNECTIONS = 64;
+/** Divided evenly between the workers, however many there are. */
+const WORKSPACES = 8;
+const CREATE = { serialization: { cells: [{ cell_id: 'a', code: 'x = 1' }] } };
+const MIB = 1024 * 1024;
+const PRINT = `for i in range(${(10 * MIB) / 1024}):\n    print("x" * 1023)`;
+
+interface Subject {
+  readonly size: number;
+  readonly server: LaunchedServer;
+  readonly serving: readonly number[];
+  /** One for each workspace. */
+  readonly apis: readonly Api[];
+  readonly sessions: readonly RunningSession[];
+  readonly figures: Figures;
+}
+
+type Figures = Record<Figure, number[]>;
+type Figure = 'gets' | 'creates' | 'runs' | 'getUs' | 'runUs';
+
+/** What more workers gain, and what they cost. */
+export const workers: Scenario = {
+  name: 'workers',
+  title: `Servers of ${SIZES.join(', ')} workers, each of which may use ${QUOTA * 100} % of a core; ${WORKSPACES} workspaces`,
+  limitS: 480,
+  async run(stage) {
+    const why = whyNoQuotas();
+    if (why !== undefined) throw new Skipped(why);
+    const quotas = new CpuQuotas(QUOTA);
+    stage.after(() => quotas.remove()); // after the servers have ended
+    const subjects: Subject[] = [];
+    for (const size of SIZES) subjects.push(await start(stage, size));
+    // With a quota it would take minutes until their code is compiled.
+    for (const subject of subjects)
+      await measure(subject, subject.size * (stage.quick ? 1_500 : 3_000), none());
+    for (const { serving } of subjects) for (const pid of serving) quotas.limit(pid);
+    // In turns, so that a busy moment of the machine affects all of them.
+    for (let round = 0; round < stage.count(5, 1); round++) {
+      for (const subject of subjects) await measure(subject, stage.quick ? 1_000 : 2_000, subject.figures);
+    }
+    for (const { server } of subjects) await server.end();
+    return [...compare(subjects), ...(await whileOutputFolds(stage))];
+  },
+};
+
+async function start(stage: Stage, size: number): Promise<Subject> {
+  const server = await stage.server({ environment: { TROUPE_WORKERS: String(size) } });
+  const apis = await evenWorkspaces(server.api);
+  const sessions: RunningSession[] = [];
+  for (const api of apis) sessions.push({ api, id: (await api.session(['1 + 1'])).id });
+  return { size, server, serving: servingProcesses(server.pid), apis, sessions, figures: none() };
+}
+
+function none(): Figures {
+  return { gets: [], creates: [], runs: [], getUs: [], runUs: [] };
+}
+
+/** Creates workspaces of which every worker has as many. */
+async function evenWorkspaces(api: Api): Promise<readonly Api[]> {
+  const most = Math.max(...SIZES);
+  const apis: Api[] = [];
+  const counts = new Map<number, number>();
+  while (apis.length < WORKSPACES) {
+    const { id } = await api.call<{ id: string }>('POST', '/api/v3/workspaces', { name: 'measured' });
+    // Slots are dealt out to the workers in turn.
+    const place = slotOf(id) % most;
+    const count = counts.get(place) ?? 0;
+    if (count === WORKSPACES / most) continue;
+    counts.set(place, count + 1);
+    apis.push(new Api({ ...api.endpoint, workspaceId: id }));
+  }
+  return apis;
+}
+
+async function measure(
+  { server, serving, apis, sessions }: Subject,
+  forMs: number,
+  figures: Figures,
+): Promise<void> {
+  const cpu = () => cpuMs([...new Set([server.pid, ...serving])]);
+  const load = {
+    port: server.api.endpoint.port,
+    connections: CONNECTIONS,
+    warmUpMs: 500,
+    forMs,
+  };
+  const read = sessions.map(({ api, id }) => api.bytes('GET', `/api/v3/notebooks/${id}`));
+  let before = 0;
+  const gets = await runClosedLoop({ ...load, request: read, expect: 200 }, () => {
+    before = cpu();
+  });
+  figures.getUs.push(((cpu() - before) * 1000) / gets.latenciesMs.length);
+  figures.gets.push(gets.perSecond);
+  const create = apis.map((api) => api.bytes('POST', '/api/v3/notebooks', CREATE));
+  figures.creates.push((await runClosedLoop({ ...load, request: create, expect: 201 })).perSecond);
+  before = cpu();
+  const runs = await runTogether(sessions, forMs);
+  figures.runUs.push(((cpu() - before) * 1000) / runs.tookMs.length);
+  figures.runs.push(runs.perSecond);
+}
+
+function compare(subjects: readonly Subject[]): readonly Measure[] {
+  const one = subjects[0]!;
+  /** The median of the ratios of the rounds, in which both were measured one after the other. */
+  const ratio = ({ figures }: Subject, figure: Figure) =>
+    median(figures[figure].map((value, round) => value / one.figures[figure][round]!));
+  return subjects.flatMap((subject): Measure[] => {
+    const { size, figures } = subject;
+    const who = size === 1 ? '1 worker' : `${size} workers`;
+    const own = [
+      atLeast(`${who}, GETs of notebooks`, median(figures.gets), '/s'),
+      atLeast(`${who}, durable creates`, median(figures.creates), '/s'),
+      atLeast(`${who}, durable runs`, median(figures.runs), '/s'),
+      atMost(`${who}, CPU of the server for a GET`, median(figures.getUs), 'µs'),
+      atMost(`${who}, CPU of the server for a run`, median(figures.runUs), 'µs'),
+    ];
+    if (subject === one) return own;
+    return [
+      ...own,
+      atLeast(`${who} to 1, GETs`, ratio(subject, 'gets'), '×', 0.8 * size),
+      atLeast(`${who} to 1, durable creates`, ratio(subject, 'creates'), '×'),
+      atLeast(`${who} to 1, durable runs`, ratio(subject, 'runs'), '×'),
+      atMost(`${who} to 1, CPU for a GET`, ratio(subject, 'getUs'), '×', 1.05),
+      atMost(`${who} to 1, CPU for a run`, ratio(subject, 'runUs'), '×', 1.08),
+    ];
+  });
+}
+
+/** Reads at one worker while another one, or the only one, takes in what a cell prints. There are no quotas. */
+async function whileOutputFolds(stage: Stage): Promise<readonly Measure[]> {
+  const measures: Measure[] = [];
+  for (const size of [1, 2]) {
+    const server = await stage.server({ environment: { TROUPE_WORKERS: String(size) } });
+    const { api } = server;
+    const serving = servingProcesses(server.pid);
+    const home = serving[slotOf(api.endpoint.workspaceId) % size]!;
+    const { id } = await api.session([PRINT]);
+    const request = api.bytes('GET', `/api/v3/notebooks/${id}`);
+    const wire = await wireTo(api, serving.find((pid) => pid !== home) ?? home, { serving, request });
+    const tookMs: number[] = [];
+    for (let round = 0; round < stage.count(10, 2); round++)
+      tookMs.push(...(await readDuringRun(api, id, wire, request)));
+    const where = size === 1 ? 'the only worker, which' : 'one worker while another';
+    measures.push(spread(`GET at ${where} takes in 10 MiB of output`, tookMs));
+    await server.end();
+  }
+  return measures;
+}
+
+/** Opens connections until one is the worker's: its processor time shows that it answers there. */
+async function wireTo(
+  api: Api,
+  pid: number,
+  { serving, request }: { readonly serving: readonly number[]; readonly request: Buffer },
+): Promise<Wire> {
+  for (;;) {
+    const wire = await api.wire();
+    const before = serving.map((one) => cpuMs([one]));
+    for (let i = 0; i < 500; i++) expected(await wire.send(request), 200);
+    const used = serving.map((one, i) => cpuMs([one]) - before[i]!);
+    if (serving[used.indexOf(Math.max(...used))] === pid) return wire;
+    wire.close();
+  }
+}
+
+async function readDuringRun(api: Api, id: string, wire: Wire, request: Buffer): Promise<readonly number[]> {
+  const tookMs: number[] = [];
+  const feed = await api.follow(id);
+  let isOver = false;
+  const completed = feed.until(MARK.completed).then(() => {
+    isOver = true;
+  });
+  const submit = await api.wire();
+  expected(await submit.send(api.executeBytes(id, 'c0')), 202);
+  while (!isOver) {
+    const sentAt = performance.now();
+    expected(await wire.send(request), 200);
+    tookMs.push(performance.now() - sentAt);
+  }
+  await completed;
+  feed.close();
+  submit.close();
+  return tookMs;
+}
