@@ -8,7 +8,6 @@ import { effectiveSettings, settingsTable } from '#src/config/report.ts';
 import { readServiceAccess } from '#src/config/service-access.ts';
 import { SETTING_NAMES, SETTINGS } from '#src/config/settings.ts';
 import { ConfigError, loadConfig } from '#src/config.ts';
-import { usableProcessors } from '#src/core/processors.ts';
 import { Secret } from '#src/core/secret.ts';
 
 const PACKAGE_ROOT = '/opt/troupe';
@@ -48,7 +47,7 @@ test('with nothing set, every setting has its default', (t) => {
     http10Port: undefined,
     publicUrl: undefined,
     corsOrigins: [],
-    workers: automaticWorkers(process.platform, usableProcessors()),
+    workers: 1,
     dataDir: join(cwd, '.troupe'),
     newStore: false,
     diskReserveMb: 64,

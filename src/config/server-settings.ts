@@ -53,7 +53,7 @@ export const SERVER_SETTINGS = {
   workers: setting({
     env: 'TROUPE_WORKERS',
     kind: workers,
-    default: 'auto',
+    default: '1',
     description:
       'Processes that serve, between which workspaces are divided: a number, or `auto`, which is one on up to two processors (or off Linux), and half of the processors beyond that, at most 8, because kernels need the others.',
   }),
