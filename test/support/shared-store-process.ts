@@ -40,6 +40,7 @@ async function work(path: string): Promise<void> {
     store.list(sharedThings, 'ws_1', [], { limit: 10 }).next();
     process.stdout.write('reading\n');
     setInterval(() => undefined, 1000);
+    return; // in the range: closing the store would end it
   } else {
     setInterval(() => undefined, 1000);
     for (let n = 0; ; n++) {
