@@ -118,8 +118,11 @@ export const notebookSessionSetup = setup({
     events: SessionEvent;
     emitted: NotebookSessionNotice;
     meta: Refusals<SessionEvent['type']>;
-    /** `passing`: the state ends by itself, and the session may then be ready. */
-    tags: 'resident' | 'passing';
+    /**
+     * `passing`: the state ends by itself, and the session may then be ready. `unstored`: the state is not stored, because a
+     * restart ends it as it ends the one before.
+     */
+    tags: 'resident' | 'passing' | 'unstored';
   },
   actors: { kernel: fromCallback<DriverCommand, SessionContext>(unprovided('kernel')) },
   delays: {

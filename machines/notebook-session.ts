@@ -15,7 +15,8 @@
  * S5 a kernel that is being killed gets no more work: `killing` is left by its exit, never by its last message.
  * S6 once `closing`, a session closes, whatever becomes of its kernel.
  * S7 `starting` and `restoring` are `forking`, or `installing` packages, which may take longer than a fork.
- * Stored: value and context. A stored `live` claims a kernel that died with the server: `restored` starts another.
+ * Stored: value and context, but not `busy`: a session that is busy stays stored as the `ready` that it came from. A stored
+ * `live` claims a kernel that died with the server: `restored` starts another.
  */
 import type { SnapshotFrom } from 'xstate';
 import { SESSION_CLOSED } from './any-session.ts';
@@ -168,7 +169,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
           },
         },
         busy: {
-          tags: 'passing',
+          tags: ['passing', 'unstored'],
           entry: { type: 'announce', params: { status: 'busy' } },
           meta: { refuse: { execute: 'session_busy', hibernate: 'session_busy' } },
           on: {

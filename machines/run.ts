@@ -7,7 +7,8 @@
  * R1 exactly one terminal status is announced.  R2 `cancel` is accepted, again and again, until then.
  * R3 a run that a dead server left behind is `stale`: it still reads as running, nothing will finish it but a cancel.
  * R4 only a run that has ended can be deleted.
- * Stored: all of it; a terminal run leaves its snapshot as a tombstone.
+ * Stored: in the record of the run, whose status says its state. After a restart a run that was `running` is `stale`, whether it
+ * was `active` or `cancelling`.
  */
 import { emit, setup } from 'xstate';
 import type { Failure } from '#src/core/errors.ts';
@@ -48,7 +49,8 @@ export const runMachine = setup({
     events: RunEvent;
     emitted: RunNotice;
     meta: Refusals<RunEvent['type']>;
-    tags: 'resident';
+    /** `unstored`: a restart makes of the state what it makes of the one before. */
+    tags: 'resident' | 'unstored';
   },
   guards: {
     hasStatus: (_, params: { is: TerminalStatus; status: TerminalStatus }) => params.is === params.status,
@@ -91,7 +93,7 @@ export const runMachine = setup({
           on: { cancel: 'cancelling' },
         },
         // A target, though its own: a transition without one would read as a refusal.
-        cancelling: { tags: 'resident', on: { cancel: 'cancelling' } },
+        cancelling: { tags: ['resident', 'unstored'], on: { cancel: 'cancelling' } },
         stale: {
           on: {
             finish: {},

@@ -16,7 +16,6 @@ import { openStreams } from './app/open-streams.ts';
 import { openTracer } from './app/open-tracer.ts';
 import { readinessOf } from './app/readiness.ts';
 import { StoredUsageCounter } from './app/stored-usage.ts';
-import { auditAtHome } from './audit/audit-at-home.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
 import type { Bootstrapped } from './auth/bootstrap.ts';
@@ -108,9 +107,12 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const { store, warnings } = await openStorage({ config, directory, log, cluster, onFatal }, stack);
   const identity = await openIdentity({ ...config, store, cluster, dataDir: directory.root });
   const tracer = await openTracer({ config, log, metrics }, stack);
-  const actors = new ActorRuntime(store, log, metrics);
-  const { makeStream, makeConversationStream, actorEvents, serverStream } = openStreams(
-    { config, actors, store, metrics },
+  const actors = new ActorRuntime(store, log, metrics, {
+    own: cluster.incarnation,
+    livesElsewhere: (owner) => cluster.livesElsewhere(owner),
+  });
+  const { makeStream, makeConversationStream, makeMirror, actorEvents, serverStream } = openStreams(
+    { config, workers: cluster.size, actors, store, metrics },
     stack,
   );
   stack.use(host);
@@ -214,7 +216,10 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
           { host: config.host, port: config.http10Port, target, connections, cluster, log },
           stack,
         );
-  const readiness = () => readinessOf({ isLeaving, host, cluster, warnings: warnings() });
+  const readiness = () => {
+    host.attend();
+    return readinessOf({ isLeaving, host, cluster, warnings: warnings() });
+  };
   const operations = openOperations(
     {
       config,
@@ -226,6 +231,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       store,
       storePath: directory.storePath,
       kernels: () => notebooks.kernels(),
+      primaryLog: async () => (await member?.channel.ask('log')) ?? [],
       stream: serverStream,
       load: () => server.load(),
     },
@@ -247,13 +253,14 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       redeemTicket: (ticket, purpose) => identity.tickets.redeem(ticket, purpose),
       auth: identity.authenticator,
       durable: () => identity.durable(),
+      decide: (decision) => store.decide(decision),
       observe: (read) => store.observe(read),
       idempotency: stack.use(new IdempotencyStore(store, Date.now, owns)),
       draining: () => draining,
       publicUrl: config.publicUrl,
       full: () => store.isFull,
       streamsPerWorkspace: config.workspaceMaxSubscribers,
-      forwarding: member && joinCluster({ member, store, actors }, stack),
+      forwarding: member && joinCluster({ member, store, actors, makeMirror }, stack),
       connections,
       workers: cluster.size,
       heartbeatMs: config.heartbeatS * 1000,
@@ -268,7 +275,6 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
         notebooks,
         agents,
         audit,
-        noteChanges: auditAtHome(audit, store, cluster),
         datasources,
         readiness,
         files,

@@ -12,7 +12,8 @@ import { type ServeOptions, serveAlone } from './process/serve-alone.ts';
 /** How long a worker that cannot start tries to say why. */
 const LAST_WORDS_MS = 1000;
 
-await main();
+/** Settles once the process serves, or cannot. (The bundle is a script, which cannot await it itself.) */
+export const ended = main();
 
 async function main(): Promise<void> {
   // Files of this process are readable by its user only, whatever umask it was started with.

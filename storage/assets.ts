@@ -1,7 +1,8 @@
 /** The assets of runs: outputs that are too large for the run record, and images of conversations. */
 import { type Blob, blobRecords, releaseBlob, useBlob } from './blobs.ts';
 import { DamagedRecord, defineRecord } from './codec.ts';
-import type { Store, Transaction } from './store.ts';
+import type { Store } from './store.ts';
+import type { Transaction } from './transaction.ts';
 
 export interface Asset extends Blob {
   readonly mimetype: string;
@@ -17,9 +18,9 @@ export const assetRecords = defineRecord<AssetRecord>('asset', 2, (value) => val
 
 type AssetKey = readonly [workspaceId: string, runId: string, assetId: string];
 
-export function putAsset(tx: Transaction, { bytes, ...asset }: Asset, ...key: AssetKey): void {
-  tx.put(assetRecords, asset, ...key);
-  useBlob(tx, { sha256: asset.sha256, bytes }, key[0]);
+export function putAsset(tx: Transaction, { mimetype, ...blob }: Asset, ...key: AssetKey): void {
+  tx.put(assetRecords, { mimetype, sha256: blob.sha256 }, ...key);
+  useBlob(tx, blob, key[0]);
 }
 
 /** Returns an asset, or undefined when there is none. Throws `DamagedRecord` when its bytes are lost. */

@@ -2,13 +2,15 @@
  * Bytes that several records of a workspace may have: stored once, under their hash, as long as a record uses them. A large
  * output is the asset of a run and what its cell shows, and often what it was in the run before.
  */
-import { defineRecord } from './codec.ts';
-import type { Transaction } from './store.ts';
+import { defineRecord, encodeBytesRecord } from './codec.ts';
+import type { Transaction } from './transaction.ts';
 
 export interface Blob {
   /** Of the bytes, in hexadecimal. */
   readonly sha256: string;
   readonly bytes: Uint8Array;
+  /** The record of the bytes, if it was encoded before (`encodeBlob`). */
+  readonly record?: Uint8Array;
 }
 
 /** Key: workspace id, SHA-256. */
@@ -17,10 +19,17 @@ export const blobRecords = defineRecord<Uint8Array>('blob', 1);
 /** How often records use a blob. Key: workspace id, SHA-256. */
 export const blobUses = defineRecord<number>('blob-uses', 1);
 
+/** Returns the record of bytes, which it ends with, in steps of up to a millisecond. */
+export function encodeBlob(parts: readonly Uint8Array[]): Generator<undefined, Uint8Array> {
+  return encodeBytesRecord(blobRecords, parts);
+}
+
 /** Stores the bytes unless they are stored already, for one more use. */
-export function useBlob(tx: Transaction, { sha256, bytes }: Blob, workspaceId: string): void {
+export function useBlob(tx: Transaction, { sha256, bytes, record }: Blob, workspaceId: string): void {
   const uses = tx.get(blobUses, workspaceId, sha256) ?? 0;
-  if (uses === 0) tx.put(blobRecords, bytes, workspaceId, sha256);
+  if (uses === 0 && record === undefined) tx.put(blobRecords, bytes, workspaceId, sha256);
+  else if (uses === 0 && record !== undefined)
+    tx.putEncoded({ kind: blobRecords, bytes: record }, workspaceId, sha256);
   tx.put(blobUses, uses + 1, workspaceId, sha256);
 }
 

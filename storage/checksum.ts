@@ -8,14 +8,16 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return rest;
 });
 
-/** Returns the checksum without the function of Node.js. */
-export function computeChecksum(bytes: Uint8Array): number {
-  let rest = 0xffff_ffff;
+/** Returns the checksum of bytes without the function of Node.js. `before` is that of what comes before them. */
+export function computeChecksum(bytes: Uint8Array, before = 0): number {
+  let rest = before ^ 0xffff_ffff;
   for (const byte of bytes) rest = TABLE[(rest ^ byte) & 0xff]! ^ (rest >>> 8);
   return (rest ^ 0xffff_ffff) >>> 0;
 }
 
-const { crc32 }: { crc32?: (bytes: Uint8Array) => number } = { ...zlib };
+type Checksum = (bytes: Uint8Array, before?: number) => number;
 
-/** Returns the checksum, a number of 32 bits. */
-export const checksumOf: (bytes: Uint8Array) => number = crc32 ?? computeChecksum;
+const { crc32 }: { crc32?: Checksum } = { ...zlib };
+
+/** Returns the checksum, a number of 32 bits, of bytes; with the one of what comes before them, that of all. */
+export const checksumOf: Checksum = crc32 ?? computeChecksum;

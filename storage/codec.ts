@@ -1,5 +1,7 @@
 import { decode, Encoder } from '@msgpack/msgpack';
+import { atOnce } from '#src/core/slices.ts';
 import { checksumOf } from './checksum.ts';
+import { recordMemory } from './record-memory.ts';
 
 /** A kind of record: its name, which is part of every key, and the version with which its values are written. */
 export interface RecordKind<T> {
@@ -28,31 +30,79 @@ const HEAD_BYTES = 5;
  */
 export function encodeRecord<T>(kind: RecordKind<T>, value: T): Uint8Array {
   const large = largeMemberOf(value);
-  const body = encoder.encodeSharedRef([kind.version, large === undefined ? value : large.rest]);
-  const bytes = large?.bytes ?? NO_BYTES;
-  const start = large === undefined ? body : body.subarray(0, body.byteLength - EMPTY_BYTES.length);
-  const head = large === undefined ? NO_BYTES : bytesHead(bytes.byteLength);
-  const record = Buffer.allocUnsafe(HEAD_BYTES + start.byteLength + head.byteLength + bytes.byteLength);
+  if (large !== undefined) return atOnce(encodeWithBytes(kind, large.rest, [large.bytes]));
+  const body = encoder.encodeSharedRef([kind.version, value]);
+  const record = Buffer.allocUnsafe(HEAD_BYTES + body.byteLength);
   record[0] = CHECKED;
-  record.set(start, HEAD_BYTES);
-  record.set(head, HEAD_BYTES + start.byteLength);
-  record.set(bytes, HEAD_BYTES + start.byteLength + head.byteLength);
+  record.set(body, HEAD_BYTES);
   record.writeUInt32LE(checksumOf(record.subarray(HEAD_BYTES)), 1);
   if (body.byteLength > MAX_KEPT_BYTES) encoder = newEncoder();
+  return record;
+}
+
+/**
+ * Returns what `encodeRecord` returns for a value whose bytes `name` are these parts, in steps of up to a millisecond. The record
+ * ends with those bytes, so they can be taken from there.
+ */
+export function* encodeRecordOfParts<T>(
+  kind: RecordKind<T>,
+  value: T,
+  name: keyof T,
+  parts: readonly Uint8Array[],
+): Generator<undefined, Uint8Array> {
+  const { [name]: _, ...others } = value;
+  return yield* encodeWithBytes(kind, { ...others, [name]: NO_BYTES }, parts);
+}
+
+/** Returns the record of bytes that are these parts, with which it ends, in steps of up to a millisecond. */
+export function encodeBytesRecord(
+  kind: RecordKind<Uint8Array>,
+  parts: readonly Uint8Array[],
+): Generator<undefined, Uint8Array> {
+  return encodeWithBytes(kind, NO_BYTES, parts);
+}
+
+/** Encodes a record whose last member is bytes, of which `value` has none: it gets `parts` in their place. */
+function* encodeWithBytes(
+  { version }: RecordKind<unknown>,
+  value: unknown,
+  parts: readonly Uint8Array[],
+): Generator<undefined, Uint8Array> {
+  const body = encoder.encodeSharedRef([version, value]);
+  const start = body.subarray(0, body.byteLength - EMPTY_BYTES.length);
+  const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  let at = HEAD_BYTES + start.byteLength + BYTES_HEAD_BYTES;
+  const record = recordMemory(at + length);
+  record[0] = CHECKED;
+  record.set(start, HEAD_BYTES);
+  record[at - BYTES_HEAD_BYTES] = BYTES_32;
+  record.writeUInt32BE(length, at - BYTES_HEAD_BYTES + 1);
+  if (body.byteLength > MAX_KEPT_BYTES) encoder = newEncoder();
+  let checksum = checksumOf(record.subarray(HEAD_BYTES, at));
+  let stepBytes = 0;
+  for (const part of parts) {
+    for (let from = 0; from < part.byteLength; from += MAX_STEP_BYTES) {
+      const piece = part.subarray(from, from + MAX_STEP_BYTES);
+      record.set(piece, at);
+      at += piece.byteLength;
+      checksum = checksumOf(piece, checksum);
+      stepBytes += piece.byteLength;
+      if (stepBytes < MAX_STEP_BYTES) continue;
+      stepBytes = 0;
+      yield;
+    }
+  }
+  record.writeUInt32LE(checksum, 1);
   return record;
 }
 
 /** MessagePack of no bytes, and the first byte of bytes whose length has four. */
 const EMPTY_BYTES = [0xc4, 0] as const;
 const BYTES_32 = 0xc6;
+const BYTES_HEAD_BYTES = 5;
 const NO_BYTES = new Uint8Array();
-
-function bytesHead(length: number): Uint8Array {
-  const head = Buffer.allocUnsafe(5);
-  head[0] = BYTES_32;
-  head.writeUInt32BE(length, 1);
-  return head;
-}
+/** How many bytes are copied in one step. */
+const MAX_STEP_BYTES = 256 * 1024;
 
 /** Returns the large bytes that a value has as a member, and the value with none in their place, at its end. */
 function largeMemberOf(value: unknown): { readonly bytes: Uint8Array; readonly rest: unknown } | undefined {

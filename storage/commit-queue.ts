@@ -1,5 +1,6 @@
 /** Commits the turns of a store, one transaction after the other. */
 import type { RootDatabase } from 'lmdb';
+import { faultPoint } from '#src/core/fault-points.ts';
 import { systemFailure } from '#src/core/operator-error.ts';
 import { commitFailureOf } from './commit-failure.ts';
 import type { Key } from './keys.ts';
@@ -14,6 +15,10 @@ export interface PendingWrite {
 /** What one turn of the event loop has written, and the promise that its commit settles. */
 export class PendingCommit {
   readonly writes = new Map<string, PendingWrite>();
+  /** What is still to be decided in a shared turn (`Store.decide`), and joins this commit. */
+  readonly decisions: (() => void)[] = [];
+  /** When its turn ended. */
+  endedAt = 0;
   resolve!: () => void;
   reject!: (error: Error) => void;
   readonly durable = new Promise<void>((resolve, reject) => {
@@ -34,6 +39,18 @@ export interface CommitRoom {
   waitAfter(error: unknown): Promise<void> | undefined;
 }
 
+export interface CommitQueueOptions {
+  /** Ends the open turn of the store and returns it; undefined when there is none. */
+  readonly closeTurn: () => PendingCommit | undefined;
+  readonly onCommitted: (commit: PendingCommit) => void;
+  /** Called after each transaction that has written something, with how long the first turn in it has waited. */
+  readonly onFlushed: (ms: number) => void;
+  readonly onFatal: (error: Error) => void;
+}
+
+/** Space for what a shared turn writes: when it is claimed, nothing of that has been decided. */
+const BYTES_FOR_DECISIONS = 1024 * 1024;
+
 /**
  * A commit that fails for want of space must not be overtaken by those that depend on it, so there is one at a time. Turns
  * that end meanwhile become the next transaction together.
@@ -41,23 +58,25 @@ export interface CommitRoom {
 export class CommitQueue {
   room: CommitRoom | undefined;
   readonly #database: RootDatabase<Buffer, Key>;
-  readonly #onCommitted: (commit: PendingCommit) => void;
-  readonly #onFatal: (error: Error) => void;
+  readonly #options: CommitQueueOptions;
   #waiting: PendingCommit[] = [];
   #isCommitting = false;
+  /** When LMDB was given the transaction that it has not committed yet. */
+  #givenAt: number | undefined;
   #failure: Error | undefined;
 
-  constructor(
-    database: RootDatabase<Buffer, Key>,
-    onCommitted: (commit: PendingCommit) => void,
-    onFatal: (error: Error) => void,
-  ) {
+  constructor(database: RootDatabase<Buffer, Key>, options: CommitQueueOptions) {
     this.#database = database;
-    this.#onCommitted = onCommitted;
-    this.#onFatal = onFatal;
+    this.#options = options;
+  }
+
+  /** For how many milliseconds LMDB has had a transaction; 0 when it has none. Waiting for space is not counted. */
+  get commitMs(): number {
+    return this.#givenAt === undefined ? 0 : performance.now() - this.#givenAt;
   }
 
   add(commit: PendingCommit): void {
+    commit.endedAt = performance.now();
     this.#waiting.push(commit);
     if (!this.#isCommitting) void this.#commitWaiting();
   }
@@ -70,7 +89,7 @@ export class CommitQueue {
       this.#waiting = [];
       try {
         await this.#issue(commits);
-        for (const commit of commits) this.#onCommitted(commit);
+        for (const commit of commits) this.#options.onCommitted(commit);
       } catch (cause) {
         this.#fail(commits, cause);
       }
@@ -78,10 +97,12 @@ export class CommitQueue {
     this.#isCommitting = false;
   }
 
-  async #issue(commits: readonly PendingCommit[]): Promise<void> {
+  /** Commits what `commits` have written, and adds to them what a shared turn takes along. */
+  async #issue(commits: PendingCommit[]): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
-    if (commits.every(({ writes }) => writes.size === 0)) return;
-    const bytes = this.room === undefined ? 0 : spaceFor(commits);
+    const isShared = commits.some(({ decisions }) => decisions.length > 0);
+    if (!isShared && commits.every(({ writes }) => writes.size === 0)) return;
+    const bytes = this.room === undefined ? 0 : spaceFor(commits) + (isShared ? BYTES_FOR_DECISIONS : 0);
     for (;;) {
       const space = this.room?.claim(bytes);
       if (space !== undefined) {
@@ -89,16 +110,47 @@ export class CommitQueue {
         continue;
       }
       try {
-        await this.#database.batch(() => this.#writeAll(commits));
+        await this.#give(commits, isShared);
         this.room?.committed();
+        if (commits.some(({ writes }) => writes.size > 0))
+          this.#options.onFlushed(performance.now() - commits[0]!.endedAt);
         return;
       } catch (error) {
         const cause = await commitFailureOf(error);
+        // What a shared turn has read may be wrong as soon as it has lost the lock.
+        if (isShared) throw cause;
         const again = this.room?.waitAfter(cause);
         if (again === undefined) throw cause;
         await again;
       }
     }
+  }
+
+  async #give(commits: PendingCommit[], isShared: boolean): Promise<void> {
+    this.#givenAt = performance.now();
+    try {
+      if (isShared) await this.#database.transaction(() => this.#decide(commits));
+      else await this.#database.batch(() => this.#writeAll(commits));
+    } finally {
+      this.#givenAt = undefined;
+    }
+  }
+
+  /**
+   * Takes the decisions within LMDB's write transaction. What this process decided before is written first: they see it, so
+   * it must not be committed after them.
+   */
+  #decide(commits: PendingCommit[]): void {
+    const before = this.#options.closeTurn();
+    commits.push(...this.#waiting, ...(before === undefined ? [] : [before]));
+    this.#waiting = [];
+    this.#writeAll(commits);
+    for (const { decisions } of commits) for (const decide of decisions) decide();
+    const decided = this.#options.closeTurn();
+    if (decided === undefined) return;
+    commits.push(decided);
+    this.#writeAll([decided]);
+    faultPoint('turn.shared');
   }
 
   #writeAll(commits: readonly PendingCommit[]): void {
@@ -114,7 +166,7 @@ export class CommitQueue {
     const isFirst = this.#failure === undefined;
     this.#failure ??= systemFailure('The store cannot be written', cause);
     for (const { reject } of commits) reject(this.#failure);
-    if (isFirst) this.#onFatal(this.#failure);
+    if (isFirst) this.#options.onFatal(this.#failure);
   }
 }
 

@@ -1,7 +1,7 @@
 import { AppError } from '#src/core/errors.ts';
 import { firstIdAt, type IdKind } from '#src/core/ids.ts';
+import type { Entry, Page } from './committed-records.ts';
 import { type Listing, PageBuilder } from './page-builder.ts';
-import type { Entry, Page } from './store.ts';
 
 export type Order = 'asc' | 'desc';
 

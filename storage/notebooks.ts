@@ -25,7 +25,7 @@ export interface CellOutputRecord {
   /** Without what is large, which is held apart. */
   readonly output: unknown;
   readonly console: readonly unknown[];
-  /** The code that produced it. */
+  /** The code that produced it, or what stands for it when it is long: in older records it is the code itself. */
   readonly code: string;
   /** Absent in records of version 1. */
   readonly held?: readonly HeldPart[];

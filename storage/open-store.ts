@@ -56,7 +56,7 @@ export async function openSharedStore(
   const closeOnExec = await loadCloseOnExec();
   const database = openDatabase(path, false);
   closeOnExec();
-  const store = new Store(database, onFatal);
+  const store = new Store(database, onFatal, true);
   try {
     if (requireKnownFormat(store, path, CURRENT_FORMAT) !== CURRENT_FORMAT.version)
       throw new Error(`The store at ${path} has not been migrated.`);

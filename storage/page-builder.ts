@@ -1,5 +1,5 @@
 import { DamagedRecord } from './codec.ts';
-import type { Entry } from './store.ts';
+import type { Entry } from './committed-records.ts';
 
 /** One page of a list. */
 export interface Listing<T> {

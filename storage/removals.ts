@@ -5,7 +5,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { defineRecord } from './codec.ts';
 import { SYSTEM } from './keys.ts';
-import type { Store, Transaction } from './store.ts';
+import type { Store } from './store.ts';
+import type { Transaction } from './transaction.ts';
 
 /** What is being removed. Key: SYSTEM, workspace id, kind, id. */
 const removalRecords = defineRecord<null>('removal', 1);

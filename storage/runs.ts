@@ -10,6 +10,10 @@ export interface RunRecord {
   readonly isTrimmed?: true;
   /** The trace that it belongs to: its own W3C context, and the span that caused it. */
   readonly trace?: { readonly traceparent: string; readonly parentSpanId: string };
+  /** The worker that runs it, if the server has several. Absent once it has ended. */
+  readonly owner?: string;
+  /** Where input and output are in the document, of a run with a large input: from a first byte to before another one. */
+  readonly places?: { readonly input: readonly [number, number]; readonly output: readonly [number, number] };
   /** JSON of the run record. */
   readonly document: Uint8Array;
 }
@@ -17,7 +21,7 @@ export interface RunRecord {
 /** Key: workspace id, run id. */
 export const runRecords = defineRecord<RunRecord>('run', 1);
 
-/** JSON of a run without its output, for lists. Only runs with a large output have one. Key: workspace id, run id. */
+/** JSON of a run without its output, for lists. Only runs with a large output and no large input have one. Key: workspace id, run id. */
 export const runSummaries = defineRecord<Uint8Array>('run-summary', 1);
 
 /** Index of the executions of one notebook session, oldest first. Key: workspace id, session id, run id. */

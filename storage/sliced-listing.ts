@@ -1,8 +1,9 @@
 /** Pages that are read in slices of the event loop, so that a page for which many entries are looked at holds up nobody. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Entry } from './committed-records.ts';
 import type { PageRequest } from './listing.ts';
 import { type Listing, PageBuilder, type PageShape } from './page-builder.ts';
-import type { Entry, Store } from './store.ts';
+import type { Store } from './store.ts';
 
 /** How long one slice may hold the event loop. */
 const SLICE_MS = 2;

@@ -172,7 +172,7 @@ export class StoreRoom implements CommitRoom, Disposable {
   }
 
   /** Finds out how much room there is now. */
-  look(): void {
+  look(): RoomState {
     this.#lookedAt = performance.now();
     const { reserveBytes, warnBytes } = this.#options;
     const freeBytes = this.#freeBytes();
@@ -190,6 +190,7 @@ export class StoreRoom implements CommitRoom, Disposable {
     const isPlenty = level === 'ample' && freeBytes > warnBytes * PLENTY;
     if (!this.#isClosed) this.#lookEvery(isPlenty ? LOOK_SELDOM_MS : LOOK_EVERY_MS);
     if (level !== before.level || stalled !== before.stalled) this.#options.onChange(this.#state);
+    return this.#state;
   }
 
   #lookEvery(ms: number): void {

@@ -21,12 +21,12 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/metrics': { values: [] },
   // Spans of what the server does. Everybody may be handed a tracer.
   'src/tracing': { values: [] },
-  'src/events': { values: [], types: ['src/wire'] },
+  'src/events': { values: ['src/core'], types: ['src/wire'] },
   // The processes of a server: where things are at home, how workers find each other, who watches them. Everybody may be
   // handed the port.
-  'src/cluster': { values: ['src/core', 'src/kernel'] },
+  'src/cluster': { values: ['src/core', 'src/kernel'], types: ['src/events', 'src/wire'] },
   'src/auth': { values: ['src/core', 'src/cluster', 'src/wire', 'storage'] },
-  'src/audit': { values: ['src/core', 'storage'], types: ['src/cluster'] },
+  'src/audit': { values: ['src/core', 'storage'] },
   'src/actors': { values: ['src/core', 'src/metrics', 'storage'], types: ['src/events', 'src/wire'] },
   'src/runs': {
     values: ['src/core', 'src/metrics', 'src/tracing', 'machines', 'storage'],
@@ -132,9 +132,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'src/first-start.ts',
         'src/kernel',
         'src/prerequisites.ts',
+        'storage',
       ],
     ],
-    types: ['src/auth', 'src/config.ts', 'storage'],
+    types: ['src/auth', 'src/config.ts'],
   },
   'src/main.ts': { values: ['src/cluster', 'src/config.ts', 'src/core', 'src/process'] },
 };
@@ -146,7 +147,8 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   'uWebSockets.js': /^src\/http\//,
   xstate: /^(machines|src\/actors)\/|^src\/(notebook|agent)\/[\w-]+-driver\.ts$/,
   pino: /^src\/core\/log\.ts$/,
-  koffi: /^src\/core\/(undumpable|file-lock|descriptors|preallocate|parent-death|reserved-port)\.ts$/,
+  koffi:
+    /^src\/core\/(undumpable|file-lock|descriptors|futex-wake|preallocate|parent-death|reserved-port)\.ts$/,
   commander: /^src\/cli\//,
   preact: /^src\/console\//,
   '@preact/signals': /^src\/console\//,

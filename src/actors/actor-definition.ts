@@ -1,5 +1,8 @@
 /** What makes a kind of actor, and what can be known of one of its actors. */
 import type { AnyStateMachine, ContextFrom, EventFromLogic, SnapshotFrom } from 'xstate';
+import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
+import type { Store } from '#storage/store.ts';
+import type { ActorId } from './address.ts';
 import type { ShownContext } from './inspected-actor.ts';
 
 /** One kind of actor. */
@@ -9,8 +12,22 @@ export interface ActorDefinition<Machine extends AnyStateMachine> {
   readonly machine: Restorable<SnapshotFrom<Machine>> & Machine;
   /** The version that snapshots are stored with. A stored snapshot of another version is not read. */
   readonly machineVersion: number;
+  /**
+   * Reads an actor from records that say all that a restart keeps of it, which their owner writes in the turn in which the
+   * actor moves. Absent: the runtime stores a snapshot of each actor.
+   */
+  readonly storedIn?: (store: Pick<Store, 'get'>, id: ActorId) => ActorSnapshot | undefined;
   /** Sent to an actor that comes back from its stored snapshot, if its state takes the event. */
   readonly restored?: EventFromLogic<Machine>;
+  /**
+   * Whether actors of other kinds in several workers speak to one of this kind. In a store that is shared it is then spoken to in
+   * shared turns only (`Store.decide`), and is in memory for that long: it owns nothing.
+   */
+  readonly isShared?: boolean;
+  /** Returns the ids of those of a workspace that have not ended, for a kind that is shared: memory does not name them. */
+  readonly openIn?: (workspaceId: string, limit: number) => Iterable<string>;
+  /** Whether those that own something are counted over all workers (`residentsOfAll`). */
+  readonly isCounted?: boolean;
   /** Returns what operators may see of a context. Absent: nothing. */
   readonly shown?: (context: ContextFrom<Machine>) => ShownContext;
 }
@@ -23,8 +40,10 @@ interface Restorable<Snapshot> {
 /** What can be known of an actor without restoring it. */
 export interface Peek<Machine extends AnyStateMachine = AnyStateMachine> {
   readonly snapshot: SnapshotFrom<Machine>;
-  /** Whether it is in memory. A resident state that is not live was left behind by a server that died. */
+  /** Whether it is in the memory of this process. */
   readonly live: boolean;
+  /** Whether a process that has died left it behind in a resident state: what it owned is gone. */
+  readonly isLost: boolean;
   readonly createdAt: string;
   readonly updatedAt: string;
 }

@@ -12,6 +12,7 @@ import type {
   AnyActorRef,
   AnyMachineSnapshot,
   AnyStateMachine,
+  ContextFrom,
   EmittedFrom,
   EventFromLogic,
   InputFrom,
@@ -19,23 +20,29 @@ import type {
 } from 'xstate';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Counter } from '#src/metrics/instruments.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { type ActorSnapshot, actorSnapshots } from '#storage/actor-snapshots.ts';
-import type { Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import type { ActorDefinition, Peek } from './actor-definition.ts';
 import { type ActorId, type Address, addressText } from './address.ts';
 import { answersOf, type ChartState, chartOf } from './chart.ts';
-import { type ActorDetail, inspected } from './inspected-actor.ts';
+import { type ActorDetail, type Inspectable, inspected } from './inspected-actor.ts';
 import type { LiveActors } from './live-actors.ts';
 import { NoticeBus, type NoticeListener } from './notice-bus.ts';
 import { type OwnActor, ownActor, shownContext } from './own-actor.ts';
 import { refusal } from './refusal.ts';
+import type { StoredForm } from './stored-form.ts';
 import { Trail } from './trail.ts';
 
 /** What is counted of actors. */
 export type ActorMetrics = Pick<ServerMetrics, 'transitions' | 'refusals'>;
+
+/** As many as `LiveActors` keeps in memory although they own nothing. */
+const MAX_LISTED = 1_000;
 
 export class ActorKind<Machine extends AnyStateMachine> {
   readonly #definition: ActorDefinition<Machine>;
@@ -46,6 +53,8 @@ export class ActorKind<Machine extends AnyStateMachine> {
   readonly #inMemory = new Map<string, OwnActor<Machine>>();
   readonly #metrics: ActorMetrics;
   readonly #transitions: Counter;
+  /** See `LiveActor.isPassing`. */
+  readonly #isPassing: boolean;
 
   constructor(
     definition: ActorDefinition<Machine>,
@@ -58,6 +67,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     this.#transitions = metrics.transitions.of(definition.kind);
     this.#definition = definition;
     this.#store = store;
+    this.#isPassing = definition.isShared === true && store.isShared;
     this.#live = live;
     this.#log = log;
     this.#notices = new NoticeBus(log);
@@ -76,10 +86,11 @@ export class ActorKind<Machine extends AnyStateMachine> {
   /** Creates an actor, which this turn's commit stores. Throws when there is one with this id. */
   spawn(id: ActorId, input: InputFrom<Machine>): SnapshotFrom<Machine> {
     const address = this.#address(id);
+    this.#requireSharedTurn();
     if (this.peek(id) !== undefined) throw new Error(`There is an actor at ${addressText(address)} already.`);
     const now = timestamp();
     const times = { createdAt: now, updatedAt: now, revision: 0 };
-    const actor = this.#start(address, { input }, times);
+    const actor = this.#start(address, { input }, times, undefined);
     this.#live.noteMove(actor, now);
     return actor.ref.getSnapshot();
   }
@@ -120,14 +131,17 @@ export class ActorKind<Machine extends AnyStateMachine> {
     const actor = this.#inMemory.get(keyOf(id));
     if (actor !== undefined) {
       const { createdAt, updatedAt } = actor;
-      const { workspaceId, kind } = actor.address;
-      this.#store.noteRead(this.#live.hasMoved(actor), actorSnapshots, workspaceId, kind, id.id);
-      return { snapshot: actor.ref.getSnapshot(), live: true, createdAt, updatedAt };
+      if (actor.uncommitted !== undefined) this.#store.noteReadOfAll();
+      return { snapshot: actor.ref.getSnapshot(), live: true, isLost: false, createdAt, updatedAt };
     }
     const stored = this.#stored(id);
     if (stored === undefined) return undefined;
-    const { createdAt, updatedAt } = stored;
-    return { snapshot: this.#resolve(stored), live: false, createdAt, updatedAt };
+    const { createdAt, updatedAt, owner } = stored;
+    const snapshot = this.#resolve(stored);
+    const { tags }: AnyMachineSnapshot = snapshot;
+    const hasLivingOwner = owner !== undefined && this.#live.owners.livesElsewhere(owner);
+    const isLost = !hasLivingOwner && tags.has('resident');
+    return { snapshot, live: false, isLost, createdAt, updatedAt };
   }
 
   /** Brings an actor into memory without asking anything of it. Returns what `peek` returns. */
@@ -146,6 +160,27 @@ export class ActorKind<Machine extends AnyStateMachine> {
   /** Returns the addresses of the actors that own something, also those that do so since this turn. */
   residents(): Address[] {
     return this.#live.residents(this.#definition.kind);
+  }
+
+  /** Returns what `residents` does, and those of the other workers. In a shared turn that is exact. */
+  residentsOfAll(): Address[] {
+    const { kind } = this.#definition;
+    return [...this.#live.residents(kind), ...this.#live.residentActors.elsewhere(kind)];
+  }
+
+  /** Yields what an operator sees in lists of the actors of a workspace that are in memory for shared turns only. */
+  *passing(workspaceId: WorkspaceId): Generator<Inspectable> {
+    const { openIn, machine } = this.#definition;
+    if (!this.#isPassing || openIn === undefined) return;
+    for (const id of openIn(workspaceId, MAX_LISTED)) {
+      const stored = this.#stored({ workspaceId, id });
+      if (stored === undefined || this.#inMemory.has(keyOf({ workspaceId, id }))) continue;
+      const { value, context, updatedAt, revision } = stored;
+      const address = this.#address({ workspaceId, id });
+      const shown = () => shownContext(this.#definition, context as ContextFrom<Machine>);
+      const trail = new Trail();
+      yield { address, machine, presence: 'stored', state: value, updatedAt, revision, trail, shown };
+    }
   }
 
   /** Returns what an operator sees of an actor, without restoring it; undefined when there is none. */
@@ -181,6 +216,11 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return chartOf(this.#definition.machine);
   }
 
+  /** What this process notes as the owner in what is stored of its actors; undefined in a server of one process. */
+  get owner(): string | undefined {
+    return this.#live.owners.own;
+  }
+
   #address({ workspaceId, id }: ActorId): Address {
     return { workspaceId, kind: this.#definition.kind, id };
   }
@@ -212,6 +252,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   }
 
   #find(id: ActorId): OwnActor<Machine> | undefined {
+    this.#requireSharedTurn();
     const known = this.#inMemory.get(keyOf(id));
     if (known !== undefined) {
       this.#live.touch(known);
@@ -221,8 +262,15 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return stored === undefined ? undefined : this.#revive(this.#address(id), stored);
   }
 
+  #requireSharedTurn(): void {
+    if (this.#isPassing && !this.#store.mayDecide)
+      throw new Error(`A ${this.#definition.kind} is spoken to outside of a shared turn.`);
+  }
+
   #stored({ workspaceId, id }: ActorId): ActorSnapshot | undefined {
-    return this.#store.get(actorSnapshots, workspaceId, this.#definition.kind, id);
+    const { storedIn, kind } = this.#definition;
+    if (storedIn !== undefined) return storedIn(this.#store, { workspaceId, id });
+    return this.#store.get(actorSnapshots, workspaceId, kind, id);
   }
 
   #resolve({ machineVersion, value, context }: ActorSnapshot): SnapshotFrom<Machine> {
@@ -232,7 +280,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   }
 
   #revive(address: Address, stored: ActorSnapshot): OwnActor<Machine> {
-    const actor = this.#start(address, { snapshot: this.#resolve(stored) }, stored);
+    const actor = this.#start(address, { snapshot: this.#resolve(stored) }, stored, stored);
     const { restored } = this.#definition;
     if (restored !== undefined && actor.snapshot().can(restored)) actor.ref.send(restored);
     return actor;
@@ -242,15 +290,17 @@ export class ActorKind<Machine extends AnyStateMachine> {
     address: Address,
     from: Pick<ActorOptions<Machine>, 'input' | 'snapshot'>,
     times: Pick<ActorSnapshot, 'createdAt' | 'updatedAt' | 'revision'>,
+    stored: StoredForm | undefined,
   ): OwnActor<Machine> {
     const trail = this.#live.remembered.take(address)?.trail ?? new Trail();
     const { watch } = this.#live;
-    const actor = ownActor(this.#definition, { address, from, times, trail, watch }, (ended) => {
+    const beginnings = { address, from, times, stored, trail, isPassing: this.#isPassing, watch };
+    const actor = ownActor(this.#definition, beginnings, (ended) => {
       if (this.#inMemory.get(keyOf(address)) === ended) this.#inMemory.delete(keyOf(address));
     });
     const { ref } = actor;
     ref.on('*', (notice: EmittedFrom<Machine>) =>
-      this.#notices.publish(address, notice, this.#store.openTurn().durable),
+      this.#notices.publish(address, notice, this.#live.committedWith(actor)),
     );
     const onError = (error: unknown) => this.#bury(actor, error);
     const starting = ref.subscribe({ error: onError });

@@ -2,10 +2,14 @@ import type { AnyMachineSnapshot } from 'xstate';
 import { timestamp } from '#src/core/clock.ts';
 import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
+import type { ActorOwners } from './actor-owners.ts';
 import type { ActorWatch, LeftAs } from './actor-watch.ts';
 import type { Address } from './address.ts';
 import type { Inspectable } from './inspected-actor.ts';
 import { RememberedActors } from './remembered-actors.ts';
+import { ResidentActors } from './resident-actors.ts';
+import { needsNoStoring, type StoredForm } from './stored-form.ts';
 
 /** One actor in memory, of whatever kind. */
 export interface LiveActor extends Inspectable {
@@ -15,6 +19,16 @@ export interface LiveActor extends Inspectable {
   updatedAt: string;
   /** Counts the transitions that were stored. */
   revision: number;
+  /** Whether it leaves memory at the end of the turn, because another worker may speak to it next. */
+  readonly isPassing: boolean;
+  /** Whether records of its owner say all that would be stored of it. */
+  readonly isStoredByOwner: boolean;
+  /** As it was stored last; undefined while it was not. */
+  stored: StoredForm | undefined;
+  /** Resolves when everything is committed that its last move went with; undefined when it is. */
+  uncommitted: Promise<void> | undefined;
+  /** Whether it is noted in the `ResidentActors`; undefined when its kind is not counted. */
+  isNoted: boolean | undefined;
   snapshot(): AnyMachineSnapshot;
   /** Stops the XState actor. What its state owned is released, without a transition. */
   stop(): void;
@@ -34,16 +48,25 @@ const MAX_IDLE_ACTORS = 1_000;
 export class LiveActors {
   readonly #store: Store;
   readonly watch: ActorWatch;
+  readonly owners: ActorOwners;
   readonly #resident = new Set<LiveActor>();
   /** Least recently used first. */
   readonly #idle = new Set<LiveActor>();
   readonly #moved = new Set<LiveActor>();
+  /** Those of this turn that leave memory at its end. */
+  readonly #passing = new Set<LiveActor>();
   readonly remembered = new RememberedActors();
+  readonly residentActors: ResidentActors;
 
-  constructor(store: Store, watch: ActorWatch) {
+  constructor(store: Store, watch: ActorWatch, owners: ActorOwners) {
     this.#store = store;
+    this.owners = owners;
+    this.residentActors = new ResidentActors(store, owners);
     this.watch = watch;
-    store.beforeCommit(() => this.saveMoved());
+    store.beforeCommit(() => {
+      this.saveMoved();
+      this.#dropPassing();
+    });
   }
 
   /** Counts as a use of the actor. */
@@ -51,8 +74,15 @@ export class LiveActors {
     if (this.#idle.delete(actor)) this.#idle.add(actor);
   }
 
-  /** Puts an actor where its state belongs: among the residents, among the idle, or, when it is final, nowhere. */
+  /**
+   * Puts an actor where its state belongs: among the residents, among the idle, or, when it is final, nowhere. One that passes
+   * belongs nowhere once the turn is over.
+   */
   place(actor: LiveActor): void {
+    if (actor.isPassing) {
+      this.#passing.add(actor);
+      return;
+    }
     this.#resident.delete(actor);
     this.#idle.delete(actor);
     const snapshot = actor.snapshot();
@@ -74,6 +104,7 @@ export class LiveActors {
   bury(actor: LiveActor): void {
     this.#remember(actor, 'failed');
     this.remove(actor);
+    this.#store.write((tx) => this.#noteResidency(tx, actor, false));
   }
 
   /** Takes an actor out of memory for ever: it is not stored again. */
@@ -106,16 +137,30 @@ export class LiveActors {
       for (const { address } of actors) yield address.workspaceId;
   }
 
-  /** Notes that the actor's state changed: it is stored in this turn's commit. */
+  /** Notes that the actor's state changed. It is stored in this turn's commit, unless that is not needed. */
   noteMove(actor: LiveActor, at = timestamp()): void {
     actor.updatedAt = at;
-    this.#moved.add(actor);
-    this.#store.openTurn(); // its commit will save the actor
+    const committed = this.committedWith(actor);
+    if (actor.uncommitted === committed || committed === undefined) return;
+    actor.uncommitted = committed;
+    const settle = () => {
+      if (actor.uncommitted === committed) actor.uncommitted = undefined;
+    };
+    committed.then(settle, () => undefined); // the store reports a failed commit once
   }
 
-  /** Whether the actor's state changed in this turn. */
-  hasMoved(actor: LiveActor): boolean {
-    return this.#moved.has(actor);
+  /**
+   * Returns what resolves when the state of the actor, and what was decided with it, is committed; undefined when it is. The
+   * actor is stored in this turn's commit if it has to be.
+   */
+  committedWith(actor: LiveActor): Promise<void> | undefined {
+    if (!this.#moved.has(actor)) {
+      // Other workers read what is stored of this one's actors.
+      if (!this.#store.isShared && needsNoStoring(actor.snapshot(), actor.stored))
+        return this.#store.durable();
+      this.#moved.add(actor);
+    }
+    return this.#store.openTurn().durable; // its commit will save the actor
   }
 
   /** Writes the snapshots of all actors that moved, and lets the idle ones beyond the limit go. */
@@ -125,22 +170,39 @@ export class LiveActors {
     this.#moved.clear();
     this.#store.write((tx) => {
       for (const actor of moved) {
-        const { value, context } = actor.snapshot();
-        const { workspaceId, kind, id } = actor.address;
-        const record = {
-          machine: actor.machine.id,
-          machineVersion: actor.machine.version,
-          revision: ++actor.revision,
-          value,
-          context,
-          createdAt: actor.createdAt,
-          updatedAt: actor.updatedAt,
-        };
-        tx.put(actorSnapshots, record, workspaceId, kind, id);
+        this.#save(tx, actor);
         this.place(actor);
       }
     });
     this.#trim();
+  }
+
+  #save(tx: Transaction, actor: LiveActor): void {
+    const revision = ++actor.revision;
+    const snapshot = actor.snapshot();
+    const { value, context } = snapshot;
+    actor.stored = { value, context };
+    this.#noteResidency(tx, actor, isResident(snapshot));
+    if (actor.isStoredByOwner) return;
+    const { machine, address, createdAt, updatedAt } = actor;
+    const owner = isResident(snapshot) ? this.owners.own : undefined;
+    const record = {
+      machine: machine.id,
+      machineVersion: machine.version,
+      revision,
+      value,
+      context,
+      createdAt,
+      updatedAt,
+      ...(owner === undefined ? {} : { owner }),
+    };
+    tx.put(actorSnapshots, record, address.workspaceId, address.kind, address.id);
+  }
+
+  #noteResidency(tx: Transaction, actor: LiveActor, isNow: boolean): void {
+    if (actor.isNoted === undefined || actor.isNoted === isNow) return;
+    actor.isNoted = isNow;
+    this.residentActors.note(tx, actor.address, isNow);
   }
 
   /** Returns the addresses of the actors of one kind that own something, also those that do so since this turn. */
@@ -178,6 +240,15 @@ export class LiveActors {
     const shown = actor.shown();
     const remembered = { address, machine, presence, state, updatedAt, revision, trail, shown: () => shown };
     this.remembered.add(address, remembered);
+  }
+
+  /** Called when all that moved is stored. */
+  #dropPassing(): void {
+    for (const actor of this.#passing) {
+      actor.forget();
+      actor.stop();
+    }
+    this.#passing.clear();
   }
 
   /** Called when all that moved is stored, so an actor that is dropped here is what was stored of it. */

@@ -1,11 +1,16 @@
 import type { Log } from '#src/core/log.ts';
 import { type Address, addressText } from './address.ts';
 
-export type NoticeListener<Notice> = (address: Address, notice: Notice, committed: Promise<void>) => void;
+/** `committed` resolves when others may hear of the notice; undefined when they may at once. */
+export type NoticeListener<Notice> = (
+  address: Address,
+  notice: Notice,
+  committed: Promise<void> | undefined,
+) => void;
 
 /**
  * Delivers the notices that actors of one kind emit. Listeners of the kind are called in the turn in which an actor
- * emits; watchers of one actor are called once that turn is committed. A listener that throws is logged: neither the
+ * emits; watchers of one actor are called later, once everything that the notice tells of is committed. A listener that throws is logged: neither the
  * actor nor the other listeners notice.
  */
 export class NoticeBus<Notice> {
@@ -34,7 +39,7 @@ export class NoticeBus<Notice> {
   }
 
   /** Calls the listeners now, and the watchers of this actor once `committed` resolves. */
-  publish(address: Address, notice: Notice, committed: Promise<void>): void {
+  publish(address: Address, notice: Notice, committed: Promise<void> | undefined): void {
     for (const listener of this.#listeners) {
       this.#logErrors(address, () => listener(address, notice, committed));
     }
@@ -43,7 +48,7 @@ export class NoticeBus<Notice> {
     const callWatchers = () => {
       for (const watcher of [...watchers]) this.#logErrors(address, () => watcher(notice));
     };
-    committed.then(callWatchers, () => undefined); // the store reports a failed commit once
+    Promise.resolve(committed).then(callWatchers, () => undefined); // the store reports a failed commit once
   }
 
   #logErrors(address: Address, call: () => void): void {

@@ -6,6 +6,7 @@ import type { ActorWatch } from './actor-watch.ts';
 import type { Address } from './address.ts';
 import type { ShownContext } from './inspected-actor.ts';
 import type { LiveActor } from './live-actors.ts';
+import type { StoredForm } from './stored-form.ts';
 import type { Trail } from './trail.ts';
 
 /** An actor of one kind, in memory. */
@@ -18,7 +19,9 @@ interface Beginnings<Machine extends AnyStateMachine> {
   readonly address: Address;
   readonly from: Pick<ActorOptions<Machine>, 'input' | 'snapshot'>;
   readonly times: Pick<ActorSnapshot, 'createdAt' | 'updatedAt' | 'revision'>;
+  readonly stored: StoredForm | undefined;
   readonly trail: Trail;
+  readonly isPassing: boolean;
   /** Told of what the actor takes. */
   readonly watch: ActorWatch;
 }
@@ -26,7 +29,15 @@ interface Beginnings<Machine extends AnyStateMachine> {
 /** Returns an actor that is not started yet. `forget` is called when it leaves memory. */
 export function ownActor<Machine extends AnyStateMachine>(
   definition: ActorDefinition<Machine>,
-  { address, from, times: { createdAt, updatedAt, revision }, trail, watch }: Beginnings<Machine>,
+  {
+    address,
+    from,
+    times: { createdAt, updatedAt, revision },
+    stored,
+    trail,
+    isPassing,
+    watch,
+  }: Beginnings<Machine>,
   forget: (actor: OwnActor<Machine>) => void,
 ): OwnActor<Machine> {
   const { machine, machineVersion } = definition;
@@ -50,6 +61,8 @@ export function ownActor<Machine extends AnyStateMachine>(
     ref,
     trail,
     presence: 'live',
+    isPassing,
+    isNoted: definition.isCounted === true ? false : undefined,
     get state() {
       return actor.snapshot().value;
     },
@@ -57,6 +70,9 @@ export function ownActor<Machine extends AnyStateMachine>(
     createdAt,
     updatedAt,
     revision,
+    isStoredByOwner: definition.storedIn !== undefined,
+    stored,
+    uncommitted: undefined,
     snapshot: () => ref.getSnapshot(),
     stop: () => ref.stop(),
     forget: () => forget(actor),

@@ -6,6 +6,7 @@ import type { Store } from '#storage/store.ts';
 import type { ActorDefinition } from './actor-definition.ts';
 import { ActorKind, type ActorMetrics } from './actor-kind.ts';
 import { type ActorCount, type ActorPage, type ActorQuery, countActors, listActors } from './actor-list.ts';
+import { type ActorOwners, ONE_OWNER } from './actor-owners.ts';
 import { ActorWatch } from './actor-watch.ts';
 import type { ActorId } from './address.ts';
 import type { ChartState } from './chart.ts';
@@ -15,6 +16,7 @@ import { LiveActors } from './live-actors.ts';
 /** One kind of actor, as far as it is inspected. */
 interface Inspected {
   inspect(id: ActorId): ActorDetail | undefined;
+  passing(workspaceId: WorkspaceId): Iterable<Inspectable>;
 }
 
 /**
@@ -31,11 +33,16 @@ export class ActorRuntime {
   readonly #charts = new Map<string, () => ChartState>();
   readonly #metrics: ActorMetrics;
 
-  constructor(store: Store, log: Log, metrics: ActorMetrics = new ServerMetrics()) {
+  constructor(
+    store: Store,
+    log: Log,
+    metrics: ActorMetrics = new ServerMetrics(),
+    owners: ActorOwners = ONE_OWNER,
+  ) {
     this.#store = store;
     this.#metrics = metrics;
     this.#log = log;
-    this.#live = new LiveActors(store, this.watch);
+    this.#live = new LiveActors(store, this.watch, owners);
   }
 
   /** Adds a kind of actor and returns the one handle by which its actors are spoken to. Throws for a kind it knows. */
@@ -80,6 +87,7 @@ export class ActorRuntime {
 
   *#of(workspaceId: WorkspaceId, ended: boolean): Generator<Inspectable> {
     for (const actor of this.#live.all()) if (actor.address.workspaceId === workspaceId) yield actor;
+    for (const kind of this.#kinds.values()) yield* kind.passing(workspaceId);
     if (!ended) return;
     for (const actor of this.#live.remembered.all()) {
       if (actor.address.workspaceId === workspaceId) yield actor;

@@ -1,5 +1,6 @@
 import type { PromptBudget } from '#machines/agent-session.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import { prepareStrings } from '#src/core/json/prepared-strings.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { RunQuery } from '#src/runs/run-lists.ts';
@@ -56,10 +57,31 @@ export class AgentPrompts {
   }
 
   /**
-   * Submits a prompt. Throws `not_found`, `conversation_read_only`, `session_busy`, `session_closed`,
+   * Submits a prompt. Rejects with `not_found`, `conversation_read_only`, `session_busy`, `session_closed`,
    * `no_model_configured`, `model_not_configured`, `unknown_model` or `quota_exceeded`; nothing has changed then.
    */
-  submit(caller: Principal, sessionId: string, prompt: string, parent?: TraceContext): SubmittedPrompt {
+  async submit(
+    caller: Principal,
+    sessionId: string,
+    prompt: string,
+    parent?: TraceContext,
+  ): Promise<SubmittedPrompt> {
+    const { access, conversations, notebooks } = this.#options;
+    const { workspaceId } = caller;
+    const { notebookSessionId } = access.usable(caller, sessionId);
+    // The record of the run, the entry and an event all get the prompt.
+    using _prepared = await prepareStrings([prompt]);
+    await conversations.prepare({ workspaceId, id: sessionId });
+    if (notebookSessionId !== null) await notebooks.prepare(workspaceId, sessionId);
+    return this.#submit(caller, sessionId, prompt, parent);
+  }
+
+  #submit(
+    caller: Principal,
+    sessionId: string,
+    prompt: string,
+    parent: TraceContext | undefined,
+  ): SubmittedPrompt {
     const { access, agentActors, conversations, models, runs, budget } = this.#options;
     const { workspaceId } = caller;
     const record = access.usable(caller, sessionId);

@@ -11,6 +11,7 @@ import type { Log } from '#src/core/log.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import { SessionPlane } from '#src/sessions/session-plane.ts';
+import type { Store } from '#storage/store.ts';
 import type { LiveConversation } from './live-conversation.ts';
 import type { LiveConversations } from './live-conversations.ts';
 import type { PromptTurn } from './prompt-turn.ts';
@@ -19,6 +20,7 @@ import { actDriver, thinkDriver } from './turn-driver.ts';
 export type AgentSessionActors = ActorKind<typeof agentSessionMachine>;
 
 export interface AgentActorsOptions {
+  readonly store: Pick<Store, 'decide'>;
   readonly runtime: ActorRuntime;
   readonly environments: EnvironmentActors;
   readonly runs: RunRepository;
@@ -62,7 +64,7 @@ export class AgentActors {
     this.actors.on((session, notice, committed) => {
       if (notice.type !== 'session.status' || notice.status === 'busy') return;
       // Nobody may follow the conversation any more, and its prompt is over.
-      committed.then(
+      Promise.resolve(committed).then(
         () => conversations.release(session),
         () => {}, // the store reports a failed commit
       );
@@ -86,7 +88,7 @@ export class AgentActors {
   }
 
   #provideMachine() {
-    const { environments, runTimeoutMs, log } = this.#options;
+    const { store, environments, runTimeoutMs, log } = this.#options;
     const turnOf = ({ run }: AgentSessionContext): PromptTurn => {
       const turn = run === null ? undefined : this.#turns.get(run.id);
       if (turn === undefined) throw new Error(`The run ${run?.id} has no turn.`);
@@ -104,7 +106,8 @@ export class AgentActors {
         },
         release: ({ context: { workspaceId, sessionId, environmentId } }) => {
           if (environmentId === null) return;
-          environments.tell({ workspaceId, id: environmentId }, { type: 'detachAgent', sessionId });
+          const detach = { type: 'detachAgent', sessionId } as const;
+          store.decide(() => environments.tell({ workspaceId, id: environmentId }, detach));
         },
       },
     });

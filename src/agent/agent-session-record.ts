@@ -38,7 +38,7 @@ export function agentSessionSummary(
   const { notebookSessionId, model, instructions, datasourceSlugs, createdAt } = record;
   // Busy in a server that is gone: nothing runs until the session is used again.
   const status = statusOf(peek);
-  const isLost = status === 'busy' && peek?.live !== true;
+  const isLost = status === 'busy' && peek?.isLost !== false;
   return {
     sessionId,
     environmentId: peek === undefined ? null : peek.snapshot.context.environmentId,

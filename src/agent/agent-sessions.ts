@@ -12,7 +12,8 @@ import { type ConversationRecord, conversationRecords, entryRecords } from '#sto
 import { checkCursor, type PageRequest, pageOf } from '#storage/listing.ts';
 import type { Listing } from '#storage/page-builder.ts';
 import { type JsonPage, slicedJsonPage, slicedListing } from '#storage/sliced-listing.ts';
-import type { Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import type { AgentSessionActors } from './agent-session-actors.ts';
 import {
   type AgentSessionRecord,
@@ -95,6 +96,28 @@ export class AgentSessions {
   /** Throws the refusal of a caller who may not use the conversation that the request names. */
   checkOpen(principal: Principal, request: OpenAgentRequest): void {
     savedConversation(this.#options, principal, sessionIdOf(request), request);
+  }
+
+  /** Resolves once `open` can decide without reading much. Rejects with what `checkOpen` throws. */
+  async prepareOpen(principal: Principal, request: OpenAgentRequest): Promise<void> {
+    const { conversations, notebooks } = this.#options;
+    const { workspaceId } = principal;
+    const { notebookSessionId } = request;
+    const sessionId = sessionIdOf(request);
+    savedConversation(this.#options, principal, sessionId, request);
+    await conversations.prepare({ workspaceId, id: sessionId });
+    if (notebookSessionId != null) await notebooks.prepare(workspaceId, notebookSessionId);
+  }
+
+  /**
+   * Calls `use`, which reads a conversation, once that is in memory or short, and returns what it returns. Throws `not_found` at
+   * once.
+   */
+  whenReadable<T>(principal: Principal, sessionId: string, use: () => T): T | Promise<T> {
+    const { access, conversations } = this.#options;
+    access.readable(principal, sessionId);
+    const prepared = conversations.prepare({ workspaceId: principal.workspaceId, id: sessionId });
+    return prepared === undefined ? use() : prepared.then(use);
   }
 
   /** Throws `not_found`, or `conversation_read_only`. */

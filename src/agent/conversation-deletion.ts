@@ -6,7 +6,8 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { conversationGrants, conversationRecords, entryRecords } from '#storage/conversations.ts';
 import type { Removals } from '#storage/removals.ts';
-import type { Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import type { AgentSessions } from './agent-sessions.ts';
 import type { ConversationAccess } from './conversation-access.ts';
 

@@ -23,6 +23,7 @@ export class ConversationFollowers {
       const subscription = attach(sink);
       return {
         probe: () => subscription.probe(),
+        cutOff: (reason) => subscription.cutOff(reason),
         writable: () => subscription.writable(),
         close: () => {
           this.#followers.delete(follower);

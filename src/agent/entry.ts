@@ -1,6 +1,11 @@
 /** What a conversation is made of: entries as they are served, and what is kept with them for the model's provider. */
 import type { AssetId, EntryId, RunId } from '#src/core/ids.ts';
-import type { EntryRecord } from '#storage/conversations.ts';
+import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
+import { atOnce } from '#src/core/slices.ts';
+import { type EncodedRecord, encodeRecordOfParts } from '#storage/codec.ts';
+import { type EntryRecord, entryRecords } from '#storage/conversations.ts';
+
+const NO_BYTES = new Uint8Array();
 
 export type ToolStatus = 'completed' | 'failed' | 'cancelled';
 
@@ -74,13 +79,16 @@ export function openCalls(entries: readonly StoredEntry[]): ToolCallPart[] {
   return callsOf(answer.entry).filter(({ callId }) => !answered.has(callId));
 }
 
-export function recordOf({ entry, model, provider }: StoredEntry): EntryRecord {
+/** Returns an entry as it is stored. A long prompt of it that was prepared (`prepareStrings`) is not encoded again. */
+export function encodeEntry({ entry, model, provider }: StoredEntry): EncodedRecord<EntryRecord> {
   const isPlain = provider.every((data) => data === null);
-  return {
-    document: Buffer.from(JSON.stringify(entry)),
+  const fields = {
     model,
     provider: isPlain ? null : Buffer.from(JSON.stringify(provider)),
+    document: NO_BYTES,
   };
+  const parts = isShortJson(entry) ? [Buffer.from(JSON.stringify(entry))] : atOnce(writeJson(entry));
+  return { kind: entryRecords, bytes: atOnce(encodeRecordOfParts(entryRecords, fields, 'document', parts)) };
 }
 
 export function storedEntryOf({ document, model, provider }: EntryRecord): StoredEntry {

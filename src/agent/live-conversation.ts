@@ -16,9 +16,9 @@ import {
   callsOf,
   type Entry,
   type EntryPart,
+  encodeEntry,
   openCalls,
   type ProviderData,
-  recordOf,
   type StoredEntry,
   storedEntryOf,
 } from './entry.ts';
@@ -116,7 +116,7 @@ export class LiveConversation {
     };
     const kept: StoredEntry = { entry, model: model ?? null, provider };
     this.#store.write((tx) => {
-      tx.put(entryRecords, recordOf(kept), this.workspaceId, this.sessionId, entry.id);
+      tx.putEncoded(encodeEntry(kept), this.workspaceId, this.sessionId, entry.id);
       for (const [assetId, asset] of assets ?? []) {
         putAsset(tx, asset, this.workspaceId, runId, assetId);
       }
@@ -128,7 +128,7 @@ export class LiveConversation {
   }
 
   /** Publishes a run's status once it is committed, after the text that came before it. */
-  publishRunStatus(event: Envelope<'run-status'>, committed: Promise<void>): void {
+  publishRunStatus(event: Envelope<'run-status'>, committed: Promise<void> | undefined): void {
     this.#deltas.flush();
     this.stream.publish(event, committed);
   }

@@ -1,9 +1,11 @@
 import type { ActorId } from '#src/actors/address.ts';
 import type { SessionId } from '#src/core/ids.ts';
+import { inSlices } from '#src/core/slices.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import { LiveSessions, type StreamMaker } from '#src/sessions/live-sessions.ts';
+import { conversationRecords, entryRecords } from '#storage/conversations.ts';
 import type { Store } from '#storage/store.ts';
-import type { StoredEntry } from './entry.ts';
+import { type StoredEntry, storedEntryOf } from './entry.ts';
 import { LiveConversation } from './live-conversation.ts';
 
 export interface LiveConversationsOptions {
@@ -13,13 +15,67 @@ export interface LiveConversationsOptions {
   readonly isBusy: (session: ActorId) => boolean;
 }
 
+/** Entries of so many bytes are parsed in one step. */
+const MAX_BYTES_AT_ONCE = 64 * 1024;
+/** How long a conversation that was prepared stays in memory for those who asked for that. */
+const PREPARED_MS = 1000;
+
 /** The conversations in memory: those that somebody follows or in which a prompt runs. */
 export class LiveConversations extends LiveSessions<LiveConversation> {
   readonly #options: LiveConversationsOptions;
+  /** What was read of the conversation that is being loaded, and whether it stays in memory for a while. */
+  #read: { readonly entries: readonly StoredEntry[]; readonly isHeld: boolean } | undefined;
 
   constructor(options: LiveConversationsOptions) {
     super(options.makeStream);
     this.#options = options;
+  }
+
+  /**
+   * Loads a conversation that is not in memory. A long one is read in slices, and stays for a second after the promise has
+   * resolved. Returns undefined when there is nothing to wait for.
+   */
+  prepare(session: ActorId): Promise<void> | undefined {
+    if (this.peek(session) !== undefined) return undefined;
+    const entries: StoredEntry[] = [];
+    if (!this.#readNext(session, entries))
+      return inSlices(this.#readAll(session, entries)).then(() => this.#loadLong(session, entries));
+    if (entries.length > 0) this.#loadRead(session, entries, false);
+    return undefined;
+  }
+
+  *#readAll(session: ActorId, entries: StoredEntry[]): Generator<undefined, void> {
+    while (!this.#readNext(session, entries)) yield;
+  }
+
+  /** Adds the next entries. Returns whether they are the last ones. */
+  #readNext({ workspaceId, id }: ActorId, entries: StoredEntry[]): boolean {
+    const after = entries.at(-1)?.entry.id;
+    const page = { limit: Number.POSITIVE_INFINITY, ...(after === undefined ? {} : { after }) };
+    let bytes = 0;
+    for (const { value } of this.#options.store.list(entryRecords, workspaceId, [id], page)) {
+      entries.push(storedEntryOf(value));
+      bytes += value.document.byteLength;
+      if (bytes > MAX_BYTES_AT_ONCE) return false;
+    }
+    return true;
+  }
+
+  /** Loads what was read, unless the conversation was loaded, continued or deleted meanwhile. */
+  #loadLong(session: ActorId, entries: readonly StoredEntry[]): void {
+    const { store } = this.#options;
+    const { workspaceId, id } = session;
+    const last = entries.at(-1)?.entry.id;
+    const [newest] = store.list(entryRecords, workspaceId, [id], { limit: 1, reverse: true });
+    const isCurrent = newest?.id === last;
+    const exists = store.get(conversationRecords, workspaceId, id) !== undefined;
+    if (exists && isCurrent && this.peek(session) === undefined) this.#loadRead(session, entries, true);
+  }
+
+  #loadRead(session: ActorId, entries: readonly StoredEntry[], isHeld: boolean): void {
+    this.#read = { entries, isHeld };
+    this.of(session);
+    this.#read = undefined;
   }
 
   /** Lets a conversation leave memory that nobody follows and in which nothing runs, once all of it is on disk. */
@@ -34,7 +90,7 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
   }
 
   protected override load(session: ActorId, stream: SessionStream): LiveConversation {
-    return this.#make(session, stream);
+    return this.#make(session, stream, this.#read?.entries);
   }
 
   /** A closed conversation can be read. Its entries are handed on: the last ones may not be committed yet. */
@@ -48,9 +104,10 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     const { workspaceId } = session;
     const sessionId = session.id as SessionId;
     const known = entries === undefined ? {} : { entries };
-    // A caller that only looks at the conversation leaves nothing in memory.
-    setImmediate(() => this.release(session));
     const onUnused = () => this.release(session);
+    // A caller that only looks at the conversation leaves nothing in memory.
+    if (this.#read?.isHeld === true) setTimeout(onUnused, PREPARED_MS).unref();
+    else setImmediate(onUnused);
     return new LiveConversation({ store, workspaceId, sessionId, stream, onUnused, ...known });
   }
 }

@@ -61,6 +61,7 @@ export function openAgents(options: AgentPlaneOptions) {
     isBusy: (session) => statusOf(agentActors.actors.peek(session)) === 'busy',
   });
   const agentActors: AgentActors = new AgentActors({
+    store,
     runtime,
     environments,
     runs,

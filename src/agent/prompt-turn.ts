@@ -27,7 +27,8 @@ import { ModelFailure } from './models/model-failure.ts';
 import type { ChosenModel } from './models/models.ts';
 import type { ToolImage, ToolOutcome } from './tools/tool.ts';
 import type { Toolbox } from './tools/toolbox.ts';
-import { type AssetPart, turnParts, type Warning } from './turn-output.ts';
+import { type AssetPart, turnParts } from './turn-output.ts';
+import { TurnWarnings } from './turn-warnings.ts';
 
 export interface PromptTurnOptions {
   readonly runId: RunId;
@@ -62,7 +63,7 @@ export class PromptTurn {
   readonly runId: RunId;
   readonly #options: PromptTurnOptions;
   readonly #entries: Entry[] = [];
-  readonly #warnings: Warning[] = [];
+  readonly #warnings = new TurnWarnings();
   readonly #assets: AssetPart[] = [];
   /** Of the last step: calls that the model spelled wrongly. */
   #invalid: ReadonlyMap<string, string> = new Map();
@@ -177,7 +178,7 @@ export class PromptTurn {
       this.#addResult(call, { status: 'cancelled', text: why });
     }
     this.#isOver = true;
-    const parts = turnParts(this.#entries, status === 'completed', this.#warnings, this.#assets);
+    const parts = turnParts(this.#entries, status === 'completed', this.#warnings.all, this.#assets);
     const output = { stored: true, parts, model: model.id, steps: this.#steps, usage: this.#usage };
     // The assets were saved with the entries that show them.
     runs.finish(conversation.workspaceId, this.runId, {
@@ -210,7 +211,7 @@ export class PromptTurn {
     const { conversation, model, store } = this.#options;
     const budget = (model.windowTokens * HISTORY_SHARE) / 2 ** this.#squeezes;
     const { entries, outputs, prompts } = compact(conversation.entries, budget);
-    if (outputs > 0 || prompts > 0) this.#warnOfCompaction(outputs, prompts);
+    this.#warnings.addCompaction(outputs, prompts);
     const { workspaceId } = conversation;
     return messagesOf(entries, {
       modelId: model.id,
@@ -240,9 +241,10 @@ export class PromptTurn {
     if (finish === 'content-filter') {
       return { type: 'step.failed', failure: REFUSED, retryMs: null };
     }
-    if (finish === 'length') this.#warn('answer_cut', 'The model reached the most it may write at once.');
+    if (finish === 'length')
+      this.#warnings.add('answer_cut', 'The model reached the most it may write at once.');
     const isSilent = calls === 0 && !parts.some((part) => part.type === 'text' && part.text !== '');
-    if (isSilent) this.#warn('empty_answer', 'The model ended without an answer.');
+    if (isSilent) this.#warnings.add('empty_answer', 'The model ended without an answer.');
     return { type: 'step.done', calls, tokens: usage.inputTokens + usage.outputTokens };
   }
 
@@ -277,22 +279,6 @@ export class PromptTurn {
 
   #append(entry: Omit<Parameters<LiveConversation['append']>[0], 'runId'>): void {
     this.#entries.push(this.#options.conversation.append({ ...entry, runId: this.runId }));
-  }
-
-  #warn(code: string, message: string): void {
-    this.#warnings.push({ type: 'warning', code, message });
-  }
-
-  /** One warning for a run, with the counts of its last step. */
-  #warnOfCompaction(outputs: number, prompts: number): void {
-    const left = [
-      ...(outputs > 0 ? [`${outputs} older tool output${outputs === 1 ? '' : 's'}`] : []),
-      ...(prompts > 0 ? [`${prompts} older prompt${prompts === 1 ? '' : 's'} with their answers`] : []),
-    ];
-    const code = 'history_compacted';
-    const known = this.#warnings.findIndex((warning) => warning.code === code);
-    if (known >= 0) this.#warnings.splice(known, 1);
-    this.#warn(code, `The model no longer saw ${left.join(' and ')}: the history is longer than its window.`);
   }
 }
 

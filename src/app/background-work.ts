@@ -37,8 +37,5 @@ export function beginBackgroundWork(options: BackgroundWorkOptions, stack: Async
     retention.start();
   };
   begin();
-  cluster.onSlotsTaken(() => {
-    audit.forgetCounts();
-    begin();
-  });
+  cluster.onSlotsTaken(begin);
 }

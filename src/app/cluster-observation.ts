@@ -1,4 +1,5 @@
 /** What operators read of a server of several workers, which one of them collects from all. */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Cluster, Topic } from '#src/cluster/cluster.ts';
 import { RecentLines } from '#src/core/recent-lines.ts';
 import { mergeMetrics } from '#src/metrics/merged-metrics.ts';
@@ -8,7 +9,7 @@ import { mergeStates } from './cluster-state.ts';
 /** A worker that has not answered by then is left out, and that is said. */
 const MAX_WAIT_MS = 5_000;
 
-/** What one worker knows of itself. `watched` is read by those who follow the load, and by nobody else. */
+/** What one worker knows of itself. `watched` is only read for subscribers of the load. */
 export interface OwnObservation {
   readonly metrics: () => Promise<string>;
   readonly state: () => Promise<ServerState>;
@@ -21,8 +22,12 @@ export interface ClusterObservation extends Omit<OwnObservation, 'log'> {
   readonly log: () => Promise<ServerLog>;
 }
 
-/** Returns the observation of the whole server; `own` is that of this worker. */
-export function observeCluster(own: OwnObservation, cluster: Cluster): ClusterObservation {
+/** Returns the observation of the whole server; `own` is that of this worker, and `primaryLog` reads the lines of the primary. */
+export function observeCluster(
+  own: OwnObservation,
+  cluster: Cluster,
+  primaryLog: () => Promise<readonly string[]>,
+): ClusterObservation {
   const { worker, size } = cluster;
   if (size === 1) return { ...own, log: async () => ({ items: own.log() }) };
   /** Returns a function that asks every worker, this one included, and tells how many did not answer. */
@@ -51,10 +56,18 @@ export function observeCluster(own: OwnObservation, cluster: Cluster): ClusterOb
     state: () => merged(allStates),
     watched: () => merged(allWatched),
     async log() {
-      const { answers, silent } = await allLogs();
-      return { items: mergeLines(answers), silentWorkers: silent };
+      const [{ answers, silent }, lines] = await Promise.all([allLogs(), withinWait(primaryLog())]);
+      return { items: mergeLines([lines ?? [], ...answers]), silentWorkers: silent };
     },
   };
+}
+
+/** Resolves with undefined when it takes longer than a worker may take. */
+async function withinWait<T>(answer: Promise<T>): Promise<T | undefined> {
+  const over = new AbortController();
+  const { signal } = over;
+  const limit = pause(MAX_WAIT_MS, undefined, { signal }).catch(() => undefined);
+  return Promise.race([answer, limit]).finally(() => over.abort());
 }
 
 /** Returns the lines of all logs by their time, the oldest first, and no more than one log keeps. */

@@ -31,7 +31,11 @@ export function mergeStates(parts: readonly StateOfWorker[], silentWorkers: numb
     actors: mergeCounts(states),
     requests: sum(({ requests }) => requests),
     streams: sum(({ streams }) => streams),
-    store: { ...own.state.store, isFull: states.some(({ store }) => store.isFull) },
+    store: {
+      ...own.state.store,
+      isFull: states.some(({ store }) => store.isFull),
+      commitMs: largest(states.map(({ store }) => store.commitMs)),
+    },
     workers: parts.map(workerOf).sort((a, b) => a.worker - b.worker),
     silentWorkers,
   };

@@ -1,6 +1,7 @@
 /** Makes the app of a worker a part of its cluster: requests reach it from other workers, and slots leave it when they are empty. */
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { slotOfTicket } from '#src/auth/event-tickets.ts';
+import type { MirrorMaker } from '#src/cluster/peers/feeds.ts';
 import type { Peers } from '#src/cluster/peers/peers.ts';
 import { slotOf } from '#src/cluster/slots.ts';
 import type { ClusterChannel } from '#src/cluster/worker/channel.ts';
@@ -18,14 +19,16 @@ export interface JoinOptions {
   readonly member: ClusterMember;
   readonly store: Pick<Store, 'refresh' | 'durable'>;
   readonly actors: Pick<ActorRuntime, 'activeWorkspaces' | 'leaveTo'>;
+  readonly makeMirror: MirrorMaker;
 }
 
 /** Returns what the HTTP server forwards requests with. `stack` ends the connections to the other workers. */
 export function joinCluster(
-  { member: { channel, peers }, store, actors }: JoinOptions,
+  { member: { channel, peers }, store, actors, makeMirror }: JoinOptions,
   stack: AsyncDisposableStack,
 ): Forwarding {
   stack.use(peers);
+  peers.onFeed(makeMirror);
   const elsewhere = (slot: number) => (peers.ownsSlot(slot) ? undefined : slot);
   return {
     refresh: () => store.refresh(),

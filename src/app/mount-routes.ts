@@ -19,7 +19,7 @@ import { actorRoutes } from '#src/http/routes/actors.ts';
 import { agentSessionGrantRoutes } from '#src/http/routes/agent-session-grants.ts';
 import { agentSessionRoutes } from '#src/http/routes/agent-sessions.ts';
 import { auditRoutes } from '#src/http/routes/audit.ts';
-import { type NoteChanges, withAudit } from '#src/http/routes/audited-routes.ts';
+import { withAudit } from '#src/http/routes/audited-routes.ts';
 import { codeRoutes } from '#src/http/routes/code.ts';
 import { consoleRoutes } from '#src/http/routes/console.ts';
 import { conversationEntryRoutes } from '#src/http/routes/conversation-entries.ts';
@@ -63,8 +63,6 @@ export interface Planes {
   readonly actors: ActorRuntime;
   readonly actorEvents: ActorEvents;
   readonly audit: AuditTrail;
-  /** Notes what audited routes have changed. */
-  readonly noteChanges: NoteChanges;
   readonly runs: RunRepository;
   readonly runDeletion: RunDeletion;
   readonly environments: Environments;
@@ -97,12 +95,10 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...notebookSecretRoutes(notebooks.secrets),
     ...notebookFileRoutes({ files, frontEnd, publicUrl: planes.publicUrl }),
     ...fileRoutes(planes.files, planes.maxFileBytes),
-    ...packageRoutes(planes.packages, (context, changes) => audit.noteAll(context, changes)),
+    ...packageRoutes(planes.packages, audit),
     ...frontEndRoutes(frontEnd),
     ...executionEnvironmentRoutes(planes.environments),
-    ...notebookSessionRoutes(sessions, async (workspaceId) => {
-      await Promise.all([planes.files.quota.admitSession(workspaceId), notebooks.countSessions()]);
-    }),
+    ...notebookSessionRoutes(sessions, (workspaceId) => planes.files.quota.admitSession(workspaceId)),
     ...executionRoutes(executions, sessions, runs, waiting),
     ...workspaceListRoutes({
       runs,
@@ -149,7 +145,7 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...memberRoutes(identity.members),
     ...accessTokenRoutes(identity.tokens),
   ];
-  const audited = withAudit(routes, planes.noteChanges);
+  const audited = withAudit(routes, audit);
   return withOpenApi([landingPageRoute({ version: VERSION, routes: audited }), ...audited], {
     version: VERSION,
     schemas: { DatasourceConnection: connectionComponent },

@@ -34,8 +34,8 @@ import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { Removals } from '#storage/removals.ts';
-import type { Store, Transaction } from '#storage/store.ts';
-import { SessionsElsewhere } from './sessions-elsewhere.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 
 export interface NotebookPlaneOptions {
   readonly config: Config;
@@ -89,14 +89,8 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
   });
   const liveNotebooks = new LiveNotebooks({ store, notebooks, makeStream });
   const places = new NotebookSessionPlaces(store);
-  const sessionsElsewhere = stack.use(
-    new SessionsElsewhere({
-      cluster: options.cluster,
-      isLimited: config.maxSessions > 0,
-      own: () => actors.residents().length,
-    }),
-  );
   const sessionActors: SessionActors = new SessionActors({
+    store,
     places,
     runtime,
     environments,
@@ -132,7 +126,6 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       ...shownLimits(host.limits),
     }),
     maxSessions: config.maxSessions,
-    sessionsElsewhere: () => sessionsElsewhere.count,
     workspaceMaxSessions: config.workspaceMaxSessions,
   });
   stack.use(new IdleSessions({ actors, liveNotebooks, timeoutMs: config.idleTimeoutS * 1000 }));
@@ -153,8 +146,6 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     secrets,
     plane,
     sessions,
-    /** Finds out how many sessions there are, before one is opened. */
-    countSessions: () => sessionsElsewhere.refresh(),
     workspacesWithKernels: () => actors.residents().map(({ workspaceId }) => workspaceId),
     sessionList: new NotebookSessionList({
       store,

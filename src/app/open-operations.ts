@@ -25,14 +25,16 @@ export interface OperationsOptions {
   /** The folder of the store. */
   readonly storePath: string;
   readonly kernels: () => Iterable<KernelPlace>;
-  /** Carries the load to those who follow it. */
+  /** Resolves with the last lines of the process above the workers; with none in a server of one process. */
+  readonly primaryLog: () => Promise<readonly string[]>;
+  /** The event stream of the load. */
   readonly stream: ServerStream;
   readonly load: () => { readonly streams: number; readonly requests: number };
 }
 
 export interface Operations {
   readonly observation: ServerObservation;
-  /** Tells those who follow the server to connect again. */
+  /** Tells all subscribers of the load to connect again. */
   readonly resyncAll: () => void;
   /** Adds the gauges, and begins to time commits. */
   readonly begin: () => void;
@@ -56,6 +58,7 @@ export function openOperations(options: OperationsOptions, stack: AsyncDisposabl
       log: () => log.recent(),
     },
     options.cluster,
+    options.primaryLog,
   );
   const events = stack.use(
     new ServerEvents({

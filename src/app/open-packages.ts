@@ -26,17 +26,16 @@ export function openPackages(
 ): { readonly kernels: KernelsWithPackages; readonly workspaces: WorkspacePackages } {
   const { host, plainHost, directory } = prerequisites;
   stack.use(plainHost);
-  const egress = createEgress({
-    listenHost: config.host,
-    ownPorts,
-    allow: allowedTargets(config),
-  });
   const installer = new PackageInstaller({
     host,
     python: config.python,
     index: config.packageIndex,
-    openProxy: () =>
-      IndexProxy.open(config.packageIndex, (target, port, signal) => egress.admit(target, port, signal)),
+    openProxy: () => {
+      const egress = createEgress({ listenHost: config.host, ownPorts, allow: allowedTargets(config) });
+      return IndexProxy.open(config.packageIndex, (target, port, signal) =>
+        egress.admit(target, port, signal),
+      );
+    },
   });
   const sets = config.packages
     ? stack.use(

@@ -13,6 +13,8 @@ import { type RoomState, StoreRoom } from '#storage/store-room.ts';
 
 const MIB = 1024 * 1024;
 const HOUR_MS = 3_600_000;
+/** A commit takes milliseconds, on a slow disk hundreds of them. */
+const MAX_COMMIT_MS = 10_000;
 /** Damaged records that are logged and counted; each is logged once. */
 const MAX_DAMAGED = 1000;
 /** Readers of workers that died are removed when slots change hands; this is for those that had none. */
@@ -29,7 +31,7 @@ export interface StorageOptions {
 
 export interface Storage {
   readonly store: Store;
-  /** Returns what an operator should know of the disk; empty while all is well. */
+  /** Returns what an operator should know of the disk; empty while all is well. Another worker may have filled it just now. */
   readonly warnings: () => readonly string[];
 }
 
@@ -84,10 +86,17 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
   return {
     store,
     warnings: () => [
-      ...(room === undefined ? [] : warningsOf(directory.root, room.state)),
+      ...slowCommitOf(store),
+      ...(room === undefined ? [] : warningsOf(directory.root, isShared ? room.look() : room.state)),
       ...(damaged.size === 0 ? [] : [`${damaged.size} stored records are damaged: run troupe verify.`]),
     ],
   };
+}
+
+function slowCommitOf({ commitMs }: Store): string[] {
+  if (commitMs <= MAX_COMMIT_MS) return [];
+  const s = Math.floor(commitMs / 1000);
+  return [`The store has not answered for ${s} s: changes wait. Look at the disk, or restart the server.`];
 }
 
 function report(log: Log, root: string, state: RoomState): void {

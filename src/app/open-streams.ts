@@ -1,10 +1,12 @@
 /** Opens what event streams share, and the stream of actors. */
 import { ActorEvents } from '#src/actors/actor-events.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { MirrorMaker } from '#src/cluster/peers/feeds.ts';
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { SessionId } from '#src/core/ids.ts';
 import { Heartbeats } from '#src/events/heartbeats.ts';
+import { MirroredStream } from '#src/events/mirrored-stream.ts';
 import { PublishedStream } from '#src/events/published-stream.ts';
 import { SessionStream } from '#src/events/session-stream.ts';
 import { StreamBudget } from '#src/events/stream-budget.ts';
@@ -24,12 +26,16 @@ const CONVERSATION_RESUME_SHARE = 1 / 32;
 
 export interface StreamsOptions {
   readonly config: Pick<Config, 'heartbeatS' | 'streamMemoryMb' | 'subscriberBufferBytes'>;
+  /** How many processes the server is meant to have: each has an equal share of the memory. */
+  readonly workers: number;
   readonly actors: ActorRuntime;
   readonly store: Pick<Store, 'durable'>;
   readonly metrics: Pick<ServerMetrics, 'streamCutoffs'>;
 }
 
 export interface Streams {
+  /** Makes the stream with which this worker gives out what the feed of another worker's stream brings. */
+  readonly makeMirror: MirrorMaker;
   /** Makes the stream of a notebook session. */
   readonly makeStream: (sessionId: SessionId) => SessionStream;
   readonly makeConversationStream: (sessionId: SessionId) => SessionStream;
@@ -40,13 +46,13 @@ export interface Streams {
 
 /** What is opened is closed with `stack`. */
 export function openStreams(
-  { config, actors, store, metrics }: StreamsOptions,
+  { config, workers, actors, store, metrics }: StreamsOptions,
   stack: AsyncDisposableStack,
 ): Streams {
   const options = {
     limitBytes: config.subscriberBufferBytes,
     heartbeats: stack.use(new Heartbeats(config.heartbeatS * 1000)),
-    budget: new StreamBudget(config.streamMemoryMb * MIB),
+    budget: new StreamBudget((config.streamMemoryMb * MIB) / workers),
     onCutOff: (reason: ResyncReason) => metrics.streamCutoffs.of(reason).add(),
   };
   const actorEvents = new ActorEvents({
@@ -60,6 +66,7 @@ export function openStreams(
     durable: () => store.durable(),
   });
   return {
+    makeMirror: (head, press) => new MirroredStream(head, options, press),
     makeStream: (sessionId) => new SessionStream({ ...options, sessionId }),
     makeConversationStream: (sessionId) =>
       new SessionStream({ ...options, sessionId, resumeShare: CONVERSATION_RESUME_SHARE }),

@@ -34,13 +34,7 @@ export function observeServer({
   const { registry } = metrics;
   const one = (value: number): Sample[] => [[[], value]];
   const commits = metrics.commits.of();
-  store.beforeCommit(() => {
-    const startedAtMs = performance.now();
-    store.durable()?.then(
-      () => commits.observe((performance.now() - startedAtMs) / 1000),
-      () => undefined, // the store reports a failed commit
-    );
-  });
+  store.onFlushed((ms) => commits.observe(ms / 1000));
   registry.observedGauge(
     { name: 'http_server_active_requests', help: 'Requests that have no answer yet, without event streams.' },
     [],

@@ -79,7 +79,7 @@ export class StoredUsageCounter {
     const sums = { bytes: 0, notebooks: 0, runs: 0, assets: 0, conversations: 0, audit: 0, other: 0 };
     const usage = { ...sums, records: 0, complete: false, countedAt: timestamp() };
     const over = this.#count(workspaceId, usage).finally(() => this.#counts.delete(workspaceId));
-    over.catch(() => undefined); // those who wait for it are told
+    over.catch(() => undefined); // whoever awaits `over` handles the failure
     const count = { usage, over };
     this.#counts.set(workspaceId, count);
     return count;

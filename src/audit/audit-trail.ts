@@ -3,11 +3,12 @@
  * kept apart and bounded: the oldest go when a workspace has more than it may. Nothing secret belongs in an entry.
  */
 import { timestamp } from '#src/core/clock.ts';
-import { firstIdAt, isIdOf, newId, type WorkspaceId } from '#src/core/ids.ts';
+import { firstIdAt, isIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { type AuditRecord, auditedQueries, auditRecords } from '#storage/audit.ts';
 import type { RecordKind } from '#storage/codec.ts';
 import { workspaceRecords } from '#storage/identity.ts';
+import { newListedId } from '#storage/listed-ids.ts';
 import {
   type CreationTimes,
   checkCursor,
@@ -18,7 +19,8 @@ import {
 } from '#storage/listing.ts';
 import type { Listing } from '#storage/page-builder.ts';
 import { slicedListing } from '#storage/sliced-listing.ts';
-import type { Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 
 /** Who is at the other end of a request. */
 export interface AuditContext {
@@ -30,6 +32,11 @@ export interface AuditContext {
 
 export interface AuditEntry extends AuditRecord {
   readonly id: string;
+}
+
+interface NewEntry {
+  readonly workspaceId: string;
+  readonly record: AuditRecord;
 }
 
 /** What was done; `detail` is null when absent. */
@@ -61,6 +68,8 @@ const MAX_DELETED = 200;
 /** The entries of one kind in one workspace. */
 interface Shelf {
   count: number;
+  /** By this worker, since they were counted. */
+  added: number;
   /** The last that was removed, which may not be committed yet. */
   removedUpTo: string | undefined;
 }
@@ -74,33 +83,22 @@ export class AuditTrail {
     this.#store = store;
   }
 
-  /** Notes a change, in the commit of the change. */
-  note(tx: Transaction, { principal, address, requestId }: AuditContext, change: AuditedChange): void {
+  /** Notes changes that this turn makes, in its commit. In a workspace that is deleted nothing is noted. */
+  note({ principal, address, requestId }: AuditContext, ...changes: readonly AuditedChange[]): void {
     const { workspaceId, userId, tokenId } = principal;
-    const { detail = null, ...rest } = change;
-    const record = { at: timestamp(), userId, tokenId, ...rest, detail, address, requestId };
-    this.#put(tx, auditRecords, MAX_CHANGES, workspaceId, record);
+    this.#put(
+      auditRecords,
+      MAX_CHANGES,
+      changes.map(({ detail = null, ...rest }) => ({
+        workspaceId,
+        record: { at: timestamp(), userId, tokenId, ...rest, detail, address, requestId },
+      })),
+    );
   }
 
-  /** Notes changes that this turn has made already: they are in its commit all the same. */
-  noteAll(actor: AuditContext, changes: readonly AuditedChange[]): void {
-    this.#store.write((tx) => {
-      for (const change of changes) this.note(tx, actor, change);
-    });
-  }
-
-  /** Forgets how many entries there are: workspaces have come from another worker, which has added some. */
-  forgetCounts(): void {
-    this.#shelves.clear();
-  }
-
-  /** Notes queries. Those in a workspace that was deleted since are left out: nobody would remove them. */
-  noteQueries(entries: readonly { readonly workspaceId: string; readonly record: AuditRecord }[]): void {
-    this.#store.write((tx) => {
-      for (const { workspaceId, record } of entries)
-        if (tx.get(workspaceRecords, workspaceId) !== undefined)
-          this.#put(tx, auditedQueries, MAX_QUERIES, workspaceId, record);
-    });
+  /** Notes queries. */
+  noteQueries(entries: readonly NewEntry[]): void {
+    this.#put(auditedQueries, MAX_QUERIES, entries);
   }
 
   /** Resolves with a page of a workspace's entries. Rejects with `invalid_cursor`. */
@@ -136,20 +134,31 @@ export class AuditTrail {
     return hasMore;
   }
 
-  #put(
-    tx: Transaction,
-    kind: RecordKind<AuditRecord>,
-    most: number,
-    workspaceId: string,
-    record: AuditRecord,
-  ): void {
-    const key = shelfKey(kind, workspaceId);
-    const shelf = this.#shelves.get(key) ?? {
-      count: this.#count(kind, workspaceId, most),
-      removedUpTo: undefined,
-    };
-    this.#shelves.set(key, shelf);
-    tx.put(kind, record, workspaceId, newId('audit'));
+  /** In a shared turn, because all workers write to the list: see `newListedId`. */
+  #put(kind: RecordKind<AuditRecord>, most: number, entries: readonly NewEntry[]): void {
+    this.#store.decide(() =>
+      this.#store.write((tx) => {
+        for (const { workspaceId, record } of entries) {
+          // Nobody would remove an entry of a workspace that was deleted since.
+          if (tx.get(workspaceRecords, workspaceId) === undefined) continue;
+          tx.put(kind, record, workspaceId, this.#newId(workspaceId));
+          this.#trim(tx, kind, most, workspaceId);
+        }
+      }),
+    );
+  }
+
+  #newId(partition: string): string {
+    return newListedId(this.#store, 'audit', [
+      { kind: auditRecords, partition },
+      { kind: auditedQueries, partition },
+    ]);
+  }
+
+  /** Counts an entry that was added, and removes the oldest ones of too many. */
+  #trim(tx: Transaction, kind: RecordKind<AuditRecord>, most: number, workspaceId: string): void {
+    const shelf = this.#shelfOf(kind, most, workspaceId);
+    shelf.added++;
     if (++shelf.count <= most + SLACK) return;
     const page = { after: shelf.removedUpTo, limit: shelf.count - most };
     for (const { id } of this.#store.list(kind, workspaceId, [], page)) {
@@ -157,6 +166,20 @@ export class AuditTrail {
       shelf.removedUpTo = id;
       shelf.count--;
     }
+  }
+
+  /** Where several workers add entries, they are counted again from time to time. */
+  #shelfOf(kind: RecordKind<AuditRecord>, most: number, workspaceId: string): Shelf {
+    const key = shelfKey(kind, workspaceId);
+    const known = this.#shelves.get(key);
+    if (known !== undefined && (known.added < SLACK || !this.#store.isShared)) return known;
+    const shelf = {
+      count: this.#count(kind, workspaceId, most),
+      added: 0,
+      removedUpTo: known?.removedUpTo,
+    };
+    this.#shelves.set(key, shelf);
+    return shelf;
   }
 
   #count(kind: RecordKind<AuditRecord>, workspaceId: string, most: number): number {

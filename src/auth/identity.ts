@@ -5,7 +5,8 @@
  */
 import { ALONE, type Cluster } from '#src/cluster/cluster.ts';
 import { type Timestamp, timestamp } from '#src/core/clock.ts';
-import type { Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 
 export class Identity {
   readonly store: Store;

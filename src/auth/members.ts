@@ -15,7 +15,7 @@ import {
 import { SYSTEM } from '#storage/keys.ts';
 import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/listing.ts';
 import type { Listing } from '#storage/page-builder.ts';
-import type { Transaction } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import type { Identity } from './identity.ts';
 import { removeToken } from './tokens.ts';
 

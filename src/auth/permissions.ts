@@ -34,7 +34,7 @@ const PERMISSIONS = {
   'model.read': { role: 'viewer', scopes: RUNTIME },
   'model.test': { role: 'editor', scopes: RUNTIME },
   'model.manage': { role: 'owner', scopes: MANAGE },
-  // Whoever can read a datasource can also change and delete it: there is no separate permission.
+  // A caller who can read a datasource can also change and delete it: there is no separate permission.
   'datasource.read': { role: 'viewer', scopes: DATASOURCE },
   'datasource.create': { role: 'editor', scopes: DATASOURCE },
   'datasource.write': { role: 'viewer', scopes: DATASOURCE },
@@ -53,7 +53,7 @@ const PERMISSIONS = {
   'token.create': { role: 'viewer', scopes: MANAGE },
   'token.revoke': { role: 'viewer', scopes: MANAGE },
   'inspect.read': { role: 'owner', scopes: RUNTIME },
-  // To put sessions to sleep and to wake them, whoever opened them.
+  // Lets the caller put any session to sleep and wake it, also one that another member has opened.
   'inspect.control': { role: 'owner', scopes: ['workspaceRuntime:connect', 'workspace:manage'] },
 } as const satisfies Record<string, Requirements>;
 

@@ -1,10 +1,11 @@
 /** Access tokens. The token itself leaves this file once, when it is created; only its hash is stored. */
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
-import { isIdOf, newId, type TokenId } from '#src/core/ids.ts';
+import { isIdOf, type TokenId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Secret } from '#src/core/secret.ts';
 import type { AccessToken, NewAccessToken } from '#src/wire/identity.ts';
+import type { Entry } from '#storage/committed-records.ts';
 import {
   type AccessTokenRecord,
   accessTokenRecords,
@@ -14,9 +15,10 @@ import {
   workspaceTokens,
 } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
+import { newListedId } from '#storage/listed-ids.ts';
 import { checkCursor, listingOf, mergedEntries, type PageRequest, pageOf } from '#storage/listing.ts';
 import type { Listing } from '#storage/page-builder.ts';
-import type { Entry, Transaction } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import type { Identity } from './identity.ts';
 import { roleTooLow } from './permissions.ts';
 import { newTokenSecret, tokenHash } from './token-secret.ts';
@@ -44,7 +46,7 @@ export class AccessTokens {
     const { store } = this.#identity;
     if (store.get(memberRecords, principal.workspaceId, userId) === undefined) throw notFound('/userId');
     const token: AccessToken = {
-      id: newId<TokenId>('token'),
+      id: this.#newId(principal.workspaceId, userId),
       name: request.name,
       userId,
       workspaceId: forOther ? principal.workspaceId : this.#boundTo(principal),
@@ -115,11 +117,19 @@ export class AccessTokens {
   }
 
   /**
-   * Whether the caller may give the scope that reads the metrics of the whole server: whoever may rotate its keyring. Stores
-   * that are older than the scope have no token with it.
+   * Returns whether the caller may give the scope that reads the metrics of the whole server: the same callers may rotate its
+   * keyring. Stores that are older than the scope have no token with it.
    */
   #mayObserve(principal: Principal): boolean {
     return principal.role === 'owner' && this.#boundTo(principal) === null;
+  }
+
+  /** Several workers create tokens of one user. */
+  #newId(workspaceId: string, userId: string): TokenId {
+    return newListedId(this.#identity.store, 'token', [
+      { kind: userTokens, partition: SYSTEM, prefix: [userId] },
+      { kind: workspaceTokens, partition: workspaceId },
+    ]);
   }
 
   #boundTo({ tokenId }: Principal): string | null {

@@ -2,17 +2,16 @@
  * Deletes workspaces. The commit of a deletion removes the record without which nobody comes in; members, tokens that are
  * bound to the workspace, and everything else in its partition of the store follow in bounded steps. Files are not touched.
  *
- * In a server of several workers the one that owns `'*'` decides about deletions, one after the other, so that nobody deletes
- * their last two workspaces at once. The one in which the workspace is at home carries it out.
+ * In a server of several workers the one in which the workspace is at home deletes it, in a shared turn, so that nobody deletes
+ * their last two workspaces at once.
  */
-import type { Cluster } from '#src/cluster/cluster.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
+import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { memberRecords, userWorkspaces, workspaceRecords, workspaceTokens } from '#storage/identity.ts';
 import { type Key, SYSTEM } from '#storage/keys.ts';
 import type { Removals } from '#storage/removals.ts';
-import type { Transaction } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import type { Identity } from './identity.ts';
 import { roleTooLow } from './permissions.ts';
 import { removeToken } from './tokens.ts';
@@ -27,11 +26,7 @@ export interface WorkspaceDeletionOptions {
   readonly identity: Identity;
   readonly workspaces: Workspaces;
   readonly removals: Removals;
-  readonly cluster: Cluster;
 }
-
-/** What came of a deletion in the worker that was asked for it. */
-type Outcome = 'deleted' | 'in-use' | 'unknown' | 'not-here';
 
 /** What other planes do when a workspace is deleted. */
 export interface WorkspaceOccupants {
@@ -48,68 +43,28 @@ export interface WorkspaceOccupants {
 export class WorkspaceDeletion {
   readonly #options: WorkspaceDeletionOptions;
   readonly #occupants: WorkspaceOccupants;
-  /** Resolves when the deletions before have ended. */
-  #before: Promise<unknown> = Promise.resolve();
 
   constructor(options: WorkspaceDeletionOptions, occupants: WorkspaceOccupants) {
     this.#options = options;
     this.#occupants = occupants;
     options.removals.define(WORKSPACE, (workspaceId) => this.#removeSome(workspaceId));
-    options.cluster.onAsked('delete-workspace', (id) => this.#deleteForOther(id as WorkspaceId));
+  }
+
+  /** Resolves when `delete` can decide at once. Rejects with what that would throw now. */
+  async prepare(principal: Principal, id: string): Promise<void> {
+    this.#check(principal, id);
+    if (await this.#occupants.mayBeInUse(id as WorkspaceId)) throw inUse();
   }
 
   /**
-   * Deletes a workspace of which the caller is an owner. Rejects with `not_found`, `role_too_low`, `last_workspace` when the
-   * caller owns no other, and `workspace_in_use` while sessions are open in it.
+   * Deletes a workspace of which the caller is an owner. Throws `not_found`, `role_too_low`, `last_workspace` when the caller owns
+   * no other, and `workspace_in_use` while something runs in it.
    */
-  delete(principal: Principal, id: string): Promise<void> {
-    if (this.#options.cluster.size === 1) return this.#deleteHere(id, () => this.#check(principal, id));
-    const deletion = this.#before.then(() => this.#deleteAtHome(principal, id));
-    this.#before = deletion.catch(() => undefined);
-    return deletion;
-  }
-
-  async #deleteAtHome(principal: Principal, id: string): Promise<void> {
-    const { cluster, identity } = this.#options;
-    identity.store.refresh();
-    this.#check(principal, id);
-    if (cluster.owns(id)) {
-      await this.#deleteHere(id, () => this.#check(principal, id));
-      await identity.durable();
-      return;
-    }
-    const answers = await cluster.askOthers('delete-workspace', id);
-    if (answers.includes('deleted')) return;
-    if (answers.includes('in-use')) throw inUse();
-    if (answers.includes('unknown')) throw notFound();
-    throw new AppError('unavailable', 'The workspace moves to another worker.', {
-      headers: { 'retry-after': '1' },
-    });
-  }
-
-  async #deleteForOther(id: WorkspaceId): Promise<Outcome> {
-    const { cluster, identity } = this.#options;
-    if (!cluster.owns(id)) return 'not-here';
-    try {
-      await this.#deleteHere(id, () => {
-        if (identity.store.get(workspaceRecords, id) === undefined) throw notFound();
-      });
-      await identity.durable();
-      return 'deleted';
-    } catch (error) {
-      if (error instanceof AppError && error.code === 'workspace_in_use') return 'in-use';
-      if (error instanceof AppError && error.code === 'not_found') return 'unknown';
-      throw error;
-    }
-  }
-
-  async #deleteHere(id: string, check: () => void): Promise<void> {
+  delete(principal: Principal, id: string): void {
     const { identity, removals } = this.#options;
     const workspaceId = id as WorkspaceId;
-    check();
-    const isInUse = await this.#occupants.mayBeInUse(workspaceId);
-    check(); // again: it may have been deleted meanwhile
-    if (isInUse || this.#occupants.isActive(workspaceId)) throw inUse();
+    this.#check(principal, id); // again: it may have been deleted since it was prepared
+    if (this.#occupants.isActive(workspaceId)) throw inUse();
     this.#occupants.forget(workspaceId);
     identity.write((tx) => {
       tx.remove(workspaceRecords, id);

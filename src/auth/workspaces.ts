@@ -1,5 +1,5 @@
 import { AppError, notFound } from '#src/core/errors.ts';
-import { isPlausibleId, newId, type WorkspaceId } from '#src/core/ids.ts';
+import { isPlausibleId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Workspace } from '#src/wire/identity.ts';
 import {
@@ -10,9 +10,10 @@ import {
   workspaceRecords,
 } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
+import { newListedId } from '#storage/listed-ids.ts';
 import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/listing.ts';
 import type { Listing } from '#storage/page-builder.ts';
-import type { Transaction } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import type { Identity } from './identity.ts';
 
 /** Workspaces: creating them, and which ones a caller can enter. */
@@ -26,7 +27,7 @@ export class Workspaces {
   /** Creates a workspace whose owner is the caller. Throws `missing_scope` for a bound token, which could not enter it. */
   create(principal: Principal, name: string): Workspace {
     this.checkCreation(principal);
-    const id = newId<WorkspaceId>('workspace');
+    const id = this.#newId(principal.userId);
     const createdAt = this.#identity.timestamp();
     this.#identity.write((tx) => putWorkspace(tx, { id, name, createdAt, ownerId: principal.userId }));
     return { id, name, createdAt };
@@ -56,6 +57,12 @@ export class Workspaces {
     return listingOf(entries, limit, (_, id) =>
       this.#isVisible(principal, id) ? this.#load(id) : undefined,
     );
+  }
+
+  /** Several workers create workspaces, which lists of their users show. */
+  #newId(userId: string): WorkspaceId {
+    const list = { kind: userWorkspaces, partition: SYSTEM, prefix: [userId] };
+    return newListedId(this.#identity.store, 'workspace', [list]);
   }
 
   #load(id: string): Workspace | undefined {

@@ -4,11 +4,16 @@ import { processInput } from './input.ts';
 import { runProgram } from './program.ts';
 import { processDevice } from './terminal.ts';
 
-const env = processEnvironment();
-process.exitCode = await runProgram(process.argv.slice(2), {
-  terminal: processDevice(),
-  input: processInput(),
-  screen: processScreen(env.TERM),
-  env,
-  cwd: process.cwd(),
-});
+/** Settles when the command has been carried out. (The bundle is a script, which cannot await it itself.) */
+export const ended = main();
+
+async function main(): Promise<void> {
+  const env = processEnvironment();
+  process.exitCode = await runProgram(process.argv.slice(2), {
+    terminal: processDevice(),
+    input: processInput(),
+    screen: processScreen(env.TERM),
+    env,
+    cwd: process.cwd(),
+  });
+}

@@ -10,6 +10,12 @@ export interface Cluster {
   readonly size: number;
   /** How many workers serve now: fewer while one is being replaced. */
   readonly living: number;
+  /** Names this process among all that have ever written the store; undefined in a server of one process. */
+  readonly incarnation: string | undefined;
+  /** Returns whether another process with this name lives. */
+  livesElsewhere(incarnation: string): boolean;
+  /** Whether nothing was heard for two seconds of the process that starts workers and kernels. */
+  readonly isPrimarySilent: boolean;
   /** Returns whether this worker decides everything of the workspace. `'*'` stands for what belongs to the server as a whole. */
   owns(workspaceId: string): boolean;
   /** Calls `listener` when slots have come to this worker from another one, which may have died in the middle of anything. */
@@ -28,14 +34,8 @@ export interface Cluster {
 export type Topic =
   /** Something about tokens, members or workspaces has changed in the store. */
   | 'identity-changed'
-  /** Delete this workspace, which is at home in one of you. */
-  | 'delete-workspace'
-  /** Note changes in the audit of a workspace, which is at home in one of you. */
-  | 'audit'
   /** Which sets of packages do your kernels use? */
   | 'packages-in-use'
-  /** How many notebook sessions live in you? */
-  | 'sessions'
   /** The keyring has changed in its file. */
   | 'keyring-changed'
   /** Seal the connections of your workspaces with the newest key. */
@@ -51,6 +51,9 @@ export const ALONE: Cluster = {
   worker: 0,
   size: 1,
   living: 1,
+  incarnation: undefined,
+  livesElsewhere: () => false,
+  isPrimarySilent: false,
   owns: () => true,
   onSlotsTaken: () => undefined,
   askOthers: async () => [],

@@ -17,11 +17,12 @@ export type ToWorker =
   /** It is to listen for clients now. */
   | { readonly op: 'admit'; readonly port: number }
   | { readonly op: 'release'; readonly count: number }
+  | { readonly op: 'beat' }
   | { readonly op: 'drain'; readonly signal: string }
   /** All that drain are suspended. */
   | { readonly op: 'finish' }
   | HostReport
-  | ModelReport;
+  | { readonly op: 'answer'; readonly request: number; readonly answer: PrimaryAnswers[Question] };
 
 /** The first message to a worker. */
 export interface WorkerOrders {
@@ -48,12 +49,15 @@ export type HostReport =
   | { readonly op: 'child-ended'; readonly host: HostName; readonly id: string; readonly end: ProcessEnd }
   | { readonly op: 'child-refused'; readonly host: HostName; readonly id: string; readonly reason: string };
 
-export interface ModelReport {
-  readonly op: 'model';
-  readonly request: number;
-  /** Where the local model is, or why it is not. */
-  readonly found: LocalModelAddress | { readonly problem: string };
+/** What a worker may ask its primary, and what it is answered. */
+export interface PrimaryAnswers {
+  /** The local model is to be started, unless it runs: where it is, or why it is not. */
+  readonly model: LocalModelAddress | { readonly problem: string };
+  /** The last lines that the primary has logged. */
+  readonly log: readonly string[];
 }
+
+export type Question = keyof PrimaryAnswers;
 
 export type ToPrimary =
   /** It is loaded, and waits for its orders. */
@@ -71,12 +75,12 @@ export type ToPrimary =
   /** It cannot start, and says why. */
   | { readonly op: 'failed'; readonly message: string }
   | HostOrder
-  | ModelWanted;
+  | AskedQuestion;
 
-/** The local model is to be started, unless it runs. */
-export interface ModelWanted {
-  readonly op: 'model-wanted';
+export interface AskedQuestion {
+  readonly op: 'question';
   readonly request: number;
+  readonly question: Question;
 }
 
 export type HostOrder =

@@ -35,6 +35,11 @@ export function withWorker({ number, workers, owners }: SlotTable, worker: numbe
   return { number: number + 1, workers: [...workers, worker], owners };
 }
 
+/** Returns the table after all others have ended: everything is at home in one worker. */
+export function withOnly({ number }: SlotTable, worker: number): SlotTable {
+  return { number: number + 1, workers: [worker], owners: Array.from({ length: SLOTS }, () => worker) };
+}
+
 /** Returns the table without a worker that has ended: its slots go to those that have the fewest. One worker must be left. */
 export function withoutWorker(table: SlotTable, gone: number): SlotTable {
   const workers = table.workers.filter((worker) => worker !== gone);

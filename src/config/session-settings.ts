@@ -10,7 +10,7 @@ export const SESSION_SETTINGS = {
     kind: integer(0, 1_000_000),
     default: '0',
     description:
-      'Most live notebook sessions in the whole server; 0 means no limit. With several workers a few more can begin at the same moment.',
+      'Most live notebook sessions in the whole server; 0 means no limit. With several workers a few more can wake at the same moment.',
   }),
   idleTimeoutS: setting({
     env: 'TROUPE_IDLE_TIMEOUT_S',
@@ -41,7 +41,7 @@ export const SESSION_SETTINGS = {
     default: '256',
     unit: 'MiB',
     description:
-      'Most memory for unread events of all subscribers together. Above it, the subscribers that lag most are disconnected and asked to reconnect.',
+      'Most memory for unread events of all subscribers together. Above it, the subscribers that lag most are disconnected and asked to reconnect. Each of several workers has an equal share.',
   }),
   workspaceMaxSessions: setting({
     env: 'TROUPE_WORKSPACE_MAX_SESSIONS',

@@ -2,6 +2,7 @@
 export type FaultPoint =
   | 'turn.decided'
   | 'turn.durable'
+  | 'turn.shared'
   | 'run.begun'
   | 'run.ended'
   | 'kernel.ready'

@@ -83,6 +83,11 @@ export function firstIdAt(kind: IdKind, ms: number): string {
   return `${PREFIXES[kind]}_${timeText(ms)}`;
 }
 
+/** Returns a text that sorts after every id of this kind. */
+export function lastIdOf(kind: IdKind): string {
+  return `${PREFIXES[kind]}_~`;
+}
+
 /** Returns a time in milliseconds since 1970 as text of fixed width, which sorts by time. */
 export function timeText(ms: number): string {
   let text = '';

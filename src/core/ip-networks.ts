@@ -2,8 +2,24 @@
 import { BlockList } from 'node:net';
 import { type IpAddress, parseAddress } from './ip-address.ts';
 
-/** Returns a list of addresses and networks, such as `10.0.0.0/8`. Entries that are neither are skipped. */
-export function networks(entries: readonly string[]): BlockList {
+/** A list of addresses and networks. It is parsed when it is read first: the first IPv6 address that Node.js parses takes milliseconds. */
+export class Networks {
+  readonly #entries: readonly string[];
+  #list: BlockList | undefined;
+
+  /** `entries` are such as `10.0.0.0/8`. What is neither an address nor a network is skipped. */
+  constructor(entries: readonly string[]) {
+    this.#entries = entries;
+  }
+
+  /** Returns whether the address is in the list. */
+  contains(address: IpAddress): boolean {
+    this.#list ??= parsed(this.#entries);
+    return this.#list.check(address.text, familyOf(address));
+  }
+}
+
+function parsed(entries: readonly string[]): BlockList {
   const list = new BlockList();
   for (const entry of entries) {
     const [text = '', bits] = entry.split('/');
@@ -14,11 +30,6 @@ export function networks(entries: readonly string[]): BlockList {
     list.addSubnet(address.text, Math.max(0, length), familyOf(address));
   }
   return list;
-}
-
-/** Returns whether the list contains the address. */
-export function contains(list: BlockList, address: IpAddress): boolean {
-  return list.check(address.text, familyOf(address));
 }
 
 function familyOf({ family }: IpAddress): 'ipv4' | 'ipv6' {

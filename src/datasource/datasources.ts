@@ -11,7 +11,8 @@ import type { Principal } from '#src/core/principal.ts';
 import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/datasources.ts';
 import { checkCursor, type PageRequest } from '#storage/listing.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
-import type { Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import { mayRead } from './access.ts';
 import type { Connection } from './connectors/connection-schema.ts';
 import type { KeyringSource } from './keys/keyring.ts';
@@ -124,7 +125,7 @@ export class Datasources {
     store.write((tx) => {
       this.#refuseExisting(tx, workspaceId, slug);
       this.#put(tx, workspaceId, record, parsed);
-      this.#options.audit.note(tx, actor, { action: 'datasource.create', target: slug, outcome: 'done' });
+      this.#options.audit.note(actor, { action: 'datasource.create', target: slug, outcome: 'done' });
     });
     return { saved: true, metadata: metadataOf(record) };
   }
@@ -158,7 +159,7 @@ export class Datasources {
       refuseChanged(tx, principal.workspaceId, before);
       removeSealed(tx, { workspaceId: principal.workspaceId, slug, revision: before.revision });
       this.#put(tx, principal.workspaceId, after, parsed);
-      this.#options.audit.note(tx, actor, { action: 'datasource.replace', target: slug, outcome: 'done' });
+      this.#options.audit.note(actor, { action: 'datasource.replace', target: slug, outcome: 'done' });
     });
     onGone(principal.workspaceId, slug);
     return { saved: true, metadata: metadataOf(after) };
@@ -179,7 +180,7 @@ export class Datasources {
       tx.remove(datasourceRecords, workspaceId, slug);
       removeSealed(tx, { workspaceId, slug, revision });
       for (const { id } of grants) tx.remove(datasourceGrants, workspaceId, slug, id);
-      this.#options.audit.note(tx, actor, { action: 'datasource.delete', target: slug, outcome: 'done' });
+      this.#options.audit.note(actor, { action: 'datasource.delete', target: slug, outcome: 'done' });
     });
     onGone(workspaceId, slug);
   }
@@ -193,24 +194,18 @@ export class Datasources {
     store.write((tx) => {
       refuseChanged(tx, principal.workspaceId, before);
       const outcome = probe.ok ? 'done' : 'failed';
-      this.#options.audit.note(tx, actor, { action: 'datasource.test', target: slug, outcome });
+      this.#options.audit.note(actor, { action: 'datasource.test', target: slug, outcome });
     });
     return probe;
   }
 
   /** Tests a connection without saving it. Throws `invalid_request` when it is incomplete. */
   async testUnsaved(actor: AuditContext, connection: unknown): Promise<ProbeResult> {
-    const { store, connections } = this.#options;
+    const { connections } = this.#options;
     const parsed = connections.parse(connection);
     const probe = await connections.probe(actor.principal.workspaceId, parsed);
-    store.write((tx) => {
-      const outcome = probe.ok ? 'done' : 'failed';
-      this.#options.audit.note(tx, actor, {
-        action: 'datasource.test-unsaved',
-        target: parsed.kind,
-        outcome,
-      });
-    });
+    const outcome = probe.ok ? 'done' : 'failed';
+    this.#options.audit.note(actor, { action: 'datasource.test-unsaved', target: parsed.kind, outcome });
     return probe;
   }
 
@@ -243,10 +238,10 @@ export class Datasources {
     wanted: boolean | undefined,
   ): Promise<ProbeResult | undefined> {
     if (wanted !== true) return undefined;
-    const { store, connections } = this.#options;
+    const { connections } = this.#options;
     const probe = await connections.probe(actor.principal.workspaceId, connection);
     if (probe.ok) return undefined;
-    store.write((tx) => this.#options.audit.note(tx, actor, { action, target: slug, outcome: 'failed' }));
+    this.#options.audit.note(actor, { action, target: slug, outcome: 'failed' });
     return probe;
   }
 

@@ -62,7 +62,7 @@ export class DatasourceGrants {
       if (known !== undefined) return { subject, ...known };
       const grant = { grantedBy: userId, createdAt: timestamp() };
       tx.put(datasourceGrants, grant, workspaceId, slug, subject);
-      this.#audit.note(tx, actor, {
+      this.#audit.note(actor, {
         action: 'datasource.share',
         target: slug,
         outcome: 'done',
@@ -79,7 +79,7 @@ export class DatasourceGrants {
     this.#store.write((tx) => {
       if (tx.get(datasourceGrants, workspaceId, slug, subject) === undefined) throw notFound();
       tx.remove(datasourceGrants, workspaceId, slug, subject);
-      this.#audit.note(tx, actor, {
+      this.#audit.note(actor, {
         action: 'datasource.unshare',
         target: slug,
         outcome: 'done',

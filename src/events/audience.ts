@@ -2,7 +2,8 @@ import type { ResyncReason } from '#src/wire/shape.ts';
 import { ActivityClock } from './activity-clock.ts';
 import { Backpressure } from './backpressure.ts';
 import type { ChunkRing } from './chunk-ring.ts';
-import { HEARTBEAT } from './event-sink.ts';
+import { type FeedHead, type FeedLink, HEARTBEAT, type Relay, type Subscription } from './event-sink.ts';
+import { Feed, Feeds } from './feed.ts';
 import type { Heartbeats, HeartbeatTarget } from './heartbeats.ts';
 import { Listeners } from './listeners.ts';
 import type { ChargedStream, Laggard, StreamBudget } from './stream-budget.ts';
@@ -14,15 +15,19 @@ export interface AudienceOptions {
   readonly limitBytes: number;
   /** What is kept in the ring for subscribers that come back with a `Last-Event-ID`. */
   readonly resumeBytes: number;
-  readonly heartbeats: Heartbeats | undefined;
+  readonly heartbeats?: Heartbeats | undefined;
   /** What is kept for those who lag counts into it. */
-  readonly budget: StreamBudget | undefined;
+  readonly budget?: StreamBudget | undefined;
   /** Returns the bytes of events that wait for a commit and are not in the ring yet. */
-  readonly gatedBytes: () => number;
+  readonly gatedBytes?: () => number;
   /** Whether the last event of the stream is in the ring. */
   readonly isEnded: () => boolean;
   /** Returns the frame that says why a subscriber is cut off. */
   readonly resyncFrame: (reason: ResyncReason) => Uint8Array;
+  /** Called for each subscriber that is cut off. */
+  readonly onCutOff?: ((reason: ResyncReason) => void) | undefined;
+  /** Returns what another process has to know of the stream. Absent when no subscriber is in another process. */
+  readonly feedHead?: () => Omit<FeedHead, 'firstIndex' | 'observes'>;
 }
 
 const MOVING_LIMIT_FACTOR = 4;
@@ -35,6 +40,8 @@ export class Audience implements ChargedStream, HeartbeatTarget {
   readonly #options: AudienceOptions;
   readonly #subscribers = new Set<Subscriber>();
   readonly #blocked = new Set<Subscriber>();
+  /** Each is a subscriber as well. */
+  readonly #feeds = new Feeds();
   #userCount = 0;
   readonly backpressure: Backpressure;
   /** Told each time the last user has left. */
@@ -49,6 +56,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     this.backpressure = new Backpressure(options.limitBytes, () => this.settle());
   }
 
+  /** How many there are. Those of another process, once they have caught up, are one. */
   get size(): number {
     return this.#subscribers.size;
   }
@@ -72,10 +80,28 @@ export class Audience implements ChargedStream, HeartbeatTarget {
   remove(subscriber: Subscriber): boolean {
     if (!this.#subscribers.delete(subscriber)) return false;
     this.#blocked.delete(subscriber);
+    if (subscriber instanceof Feed) this.#feeds.close(subscriber);
     if (this.#subscribers.size === 0) this.#options.heartbeats?.delete(this);
     if (!subscriber.observes && --this.#userCount === 0) this.unused.tell();
     if (this.#subscribers.size === 0) this.empty.tell();
     return true;
+  }
+
+  /** Returns the place of a subscriber, for its connection. */
+  subscriptionOf(subscriber: Subscriber): Subscription {
+    return {
+      probe: () => subscriber.takeByte() ?? HEARTBEAT,
+      writable: () => this.#goOn(subscriber),
+      cutOff: (reason) => {
+        if (!this.has(subscriber)) return;
+        this.#cutOff(subscriber, reason);
+        this.settle();
+      },
+      close: () => {
+        if (this.remove(subscriber)) this.settle();
+        else this.#leaveFeed(subscriber);
+      },
+    };
   }
 
   /** Writes what a subscriber has not got until its connection refuses; ends it after the last event of the stream. */
@@ -83,12 +109,54 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     if (!this.has(subscriber)) return;
     const { ring, isEnded } = this.#options;
     subscriber.pump(ring);
+    if (subscriber.isResting) setImmediate(() => subscriber.isResting && this.#goOn(subscriber));
     if (subscriber.blocked) this.#blocked.add(subscriber);
     else this.#blocked.delete(subscriber);
     if (isEnded() && subscriber.isCaughtUp(ring)) {
       this.remove(subscriber);
       subscriber.sink.end();
-    }
+    } else if (subscriber.relay !== undefined) this.#handOver(subscriber, subscriber.relay);
+  }
+
+  #goOn(subscriber: Subscriber): void {
+    if (!this.has(subscriber)) return;
+    subscriber.unblock();
+    this.pump(subscriber);
+    this.settle();
+  }
+
+  /** Hands a subscriber that has everything so far over to the feed of its process. */
+  #handOver(subscriber: Subscriber, relay: Relay): void {
+    const { ring, feedHead } = this.#options;
+    if (feedHead === undefined || subscriber.blocked || !subscriber.isCaughtUp(ring)) return;
+    const { observes } = subscriber;
+    const feed =
+      this.#feeds.find(relay.link, observes) ??
+      this.#openFeed(relay.link, { ...feedHead(), firstIndex: ring.nextIndex, observes });
+    this.#feeds.enter(feed, subscriber);
+    this.remove(subscriber);
+    relay.follow(feed.channel.number, ring.nextIndex);
+  }
+
+  #openFeed(link: FeedLink, head: FeedHead): Feed {
+    const channel = link.open(head, {
+      writable: () => this.#goOn(feed),
+      press: (isPressed) => {
+        feed.isPressed = isPressed;
+        this.settle();
+      },
+    });
+    const feed = new Feed(link, channel, head);
+    this.#feeds.open(feed);
+    this.add(feed);
+    return feed;
+  }
+
+  #leaveFeed(subscriber: Subscriber): void {
+    const emptied = this.#feeds.leave(subscriber);
+    if (emptied === undefined) return;
+    emptied.channel.close();
+    if (this.remove(emptied)) this.settle();
   }
 
   /** Writes the newest chunk to everyone whose connection takes bytes. */
@@ -101,7 +169,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
   beat(slot: number, slots: number): void {
     let place = 0;
     for (const subscriber of this.#subscribers) {
-      if (place++ % slots !== slot || subscriber.blocked) continue;
+      if (place++ % slots !== slot || subscriber.blocked || subscriber instanceof Feed) continue;
       subscriber.write(HEARTBEAT);
       if (subscriber.blocked) this.#blocked.add(subscriber);
     }
@@ -111,7 +179,8 @@ export class Audience implements ChargedStream, HeartbeatTarget {
   settle(): void {
     const { ring, limitBytes, resumeBytes, budget } = this.#options;
     let needed = ring.nextIndex;
-    let worstBytes = this.#options.gatedBytes();
+    let worstBytes = this.#options.gatedBytes?.() ?? 0;
+    for (const feed of this.#feeds) if (feed.isPressed) worstBytes = limitBytes;
     let ownBytes = 0;
     let furthestBytes = 0;
     const nowMs = this.#blocked.size > 0 ? this.#clock.read() : 0;
@@ -119,7 +188,9 @@ export class Audience implements ChargedStream, HeartbeatTarget {
       const lagBytes = subscriber.lagBytes(ring);
       // The producer waits for nobody who only looks.
       const isMoving = !subscriber.observes && subscriber.isMoving(nowMs);
-      if (lagBytes > (isMoving ? limitBytes * MOVING_LIMIT_FACTOR : limitBytes)) {
+      const mostBytes = isMoving ? limitBytes * MOVING_LIMIT_FACTOR : limitBytes;
+      // The connection of one that rests takes all that it is given.
+      if (lagBytes > mostBytes && !subscriber.isResting) {
         this.#cutOff(subscriber, 'slow_subscriber');
         continue;
       }
@@ -151,7 +222,14 @@ export class Audience implements ChargedStream, HeartbeatTarget {
   }
 
   #cutOff(subscriber: Subscriber, reason: ResyncReason): void {
+    const { resyncFrame, onCutOff } = this.#options;
     this.remove(subscriber);
-    subscriber.sink.cutOff([...subscriber.restOfFrame(), this.#options.resyncFrame(reason)]);
+    if (!(subscriber instanceof Feed)) onCutOff?.(reason); // those who are on it are counted where they are
+    subscriber.sink.cutOff(lastPieces(subscriber, resyncFrame(reason)), reason);
   }
+}
+
+function* lastPieces(subscriber: Subscriber, resyncFrame: Uint8Array): Generator<Uint8Array> {
+  yield* subscriber.restOfFrame();
+  yield resyncFrame;
 }

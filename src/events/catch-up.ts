@@ -10,12 +10,11 @@
  * must get all of it, and `<seq>.0.<n>` when everything before the state was seen.
  */
 import type { ChunkRing } from './chunk-ring.ts';
-import { encodeFrame, type Frameable, fromFrame, markMissed } from './frame.ts';
+import { encodeFrame, type Frameable, frameOf, fromFrame, type LargeFrame, markMissed } from './frame.ts';
 
 /** What a subscriber gets before what is live. */
 export interface Opening {
-  /** Its bytes, as frames. */
-  readonly frames: Iterable<string>;
+  readonly frames: Iterable<string | LargeFrame>;
   /** What the frames keep in memory for this subscriber until they have been sent. */
   readonly heldBytes: number;
 }
@@ -51,10 +50,10 @@ function* wholeState<Event extends Frameable>({
   replayed,
   state,
   closing,
-}: OpeningOptions<Event>): Generator<string> {
+}: OpeningOptions<Event>): Generator<string | LargeFrame> {
   const at = `${epoch}-${seq}`;
   let count = 0;
-  for (const event of state) yield encodeFrame(`${at}.${++count}`, event);
+  for (const event of state) yield frameOf(`${at}.${++count}`, event);
   yield encodeFrame(at, replayed);
   if (closing !== undefined) yield encodeFrame(`${at}.${++count}`, closing);
 }
@@ -63,15 +62,15 @@ function* resumedState<Event extends Frameable>(
   { epoch, seq, replayed, state }: OpeningOptions<Event>,
   lastSeq: number,
   missed: readonly Uint8Array[],
-): Generator<string> {
+): Generator<string | LargeFrame> {
   const [snapshot, ...rest] = state;
   if (snapshot !== undefined) {
     const resumed: Frameable = Object.assign({}, snapshot, { resumed: true });
-    yield encodeFrame(`${epoch}-${lastSeq}.0.1`, resumed);
+    yield frameOf(`${epoch}-${lastSeq}.0.1`, resumed);
   }
   for (const chunk of missed) yield* markMissed(chunk);
   let count = 1;
-  for (const event of [...rest, replayed]) yield encodeFrame(`${epoch}-${seq}.0.${++count}`, event);
+  for (const event of [...rest, replayed]) yield frameOf(`${epoch}-${seq}.0.${++count}`, event);
 }
 
 /** Returns the frames after `seq`, by chunk; undefined when some of them are no longer here. */

@@ -13,16 +13,22 @@ const CHUNK_OVERHEAD = 200;
 /** The latest chunks of a stream, by an index that counts from its beginning: a place in it is one number. */
 export class ChunkRing {
   #chunks: Chunk[] = [];
-  #firstIndex = 0;
+  #firstIndex: number;
   #end = 0;
   #lastSeq = 0;
+
+  /** `firstIndex` is above 0 when the chunks before it are in another ring. */
+  constructor(firstIndex = 0) {
+    this.#firstIndex = firstIndex;
+  }
 
   /** The index the next chunk will have. */
   get nextIndex(): number {
     return this.#firstIndex + this.#chunks.length;
   }
 
-  push(bytes: Uint8Array, firstSeq: number, lastSeq: number): void {
+  /** Adds a chunk. Its numbers are needed only where it is looked up by them. */
+  push(bytes: Uint8Array, firstSeq = 0, lastSeq = 0): void {
     this.#chunks.push({ bytes, firstSeq, lastSeq, start: this.#end });
     this.#end += bytes.byteLength;
     this.#lastSeq = lastSeq;

@@ -1,3 +1,6 @@
+import type { ResyncReason } from '#src/wire/shape.ts';
+import type { Frameable } from './frame.ts';
+
 /**
  * A comment without an empty line after it: that line would end an event, which is empty here, and some clients hand it to
  * their user.
@@ -6,12 +9,14 @@ export const HEARTBEAT = Buffer.from(':\n');
 
 /** Where a stream's bytes go: one subscriber's connection, seen from the stream. */
 export interface EventSink {
+  /** Present when the subscriber is a client of another process, which gets what is live once for all that it has. */
+  readonly relay?: Relay | undefined;
   /** Hands over bytes, of which the connection keeps what it cannot send. False: taken, but write no more until `Subscription.writable` is called. */
   write(bytes: Uint8Array): boolean;
   /** No more will be written; the connection ends once what was taken is out. */
   end(): void;
-  /** Ends a connection whose client lags, after these last pieces if the client takes them soon. */
-  cutOff(last: readonly Uint8Array[]): void;
+  /** Ends a connection whose client lags, after these last pieces if the client takes them soon. They are made as they are taken. */
+  cutOff(last: Iterable<Uint8Array>, reason: ResyncReason): void;
 }
 
 /** A subscriber's place in a stream, seen from the connection. */
@@ -20,6 +25,48 @@ export interface Subscription {
   probe(): Uint8Array;
   /** The connection takes bytes again. */
   writable(): void;
+  /** Tells the client to connect again, and ends its place: the connection's process ends, and that of the stream may go on. */
+  cutOff(reason: ResyncReason): void;
   /** The client has left: nothing is written any more. Idempotent. */
   close(): void;
+}
+
+/** What the other process has to know of a stream before it gets the first chunk. */
+export interface FeedHead {
+  /** The index of the first chunk in the ring of the stream. */
+  readonly firstIndex: number;
+  /** The id of the last event before that chunk. */
+  readonly lastId: string;
+  /** The events that tell a subscriber to connect again. */
+  readonly resync: Readonly<Record<ResyncReason, Frameable>>;
+  /** Whether all who are on it only look. */
+  readonly observes: boolean;
+}
+
+/** The connection to another process. All relays to one process have the same. */
+export interface FeedLink {
+  open(head: FeedHead, controls: FeedControls): FeedChannel;
+}
+
+/** The sending end of one feed. Each write is one whole chunk. */
+export interface FeedChannel extends EventSink {
+  /** What it is called on its link. */
+  readonly number: number;
+  /** Nobody is on it any more. */
+  close(): void;
+}
+
+/** What the other process says of a feed. */
+export interface FeedControls {
+  /** It takes chunks again. */
+  writable(): void;
+  /** Whether the producer should pause, because somebody there moves but lags. */
+  press(isPressed: boolean): void;
+}
+
+/** The way to one subscriber in another process. */
+export interface Relay {
+  readonly link: FeedLink;
+  /** Has the other process send the subscriber the chunks of the feed from `nextIndex` on. It has got all chunks before. */
+  follow(feed: number, nextIndex: number): void;
 }

@@ -1,5 +1,20 @@
+import { isShortJson, jsonPieces } from '#src/core/json/json-write.ts';
+
 /** Frames leave together in pieces of at most this size, so that none holds a socket for long. */
 export const PIECE_BYTES = 64 * 1024;
+
+/** An event whose JSON is longer is encoded in pieces. */
+const MAX_CHARS_AT_ONCE = 256 * 1024;
+
+/** A large frame, encoded piece by piece as it is asked for. */
+export type LargeFrame = Iterable<Uint8Array>;
+
+/** A part of what a subscriber gets: some whole frames, or a piece of a large one. */
+export interface FramePiece {
+  readonly bytes: Uint8Array;
+  /** Whether a frame ends with this piece. When not, the next piece belongs to the same frame. */
+  readonly endsFrame: boolean;
+}
 
 /** An event that can be sent. It has at least one member. */
 export interface Frameable {
@@ -7,6 +22,9 @@ export interface Frameable {
   /** When it happened. The time at which it is encoded is added when it is absent. */
   readonly time?: string;
 }
+
+/** The last piece of every large frame. Pieces are compared with this object, so it must not be copied. */
+const FRAME_END = Buffer.from('\n\n');
 
 let lastMs = 0;
 let lastTime = '';
@@ -21,6 +39,21 @@ export function encodeFrame(id: string, event: Frameable): string {
   return `id: ${id}\ndata: ${withMember(json, `"time":"${now()}"`)}\n\n`;
 }
 
+/**
+ * Returns what `encodeFrame` returns; a large frame in pieces, which are made as they are asked for. The event must not change
+ * meanwhile.
+ */
+export function frameOf(id: string, event: Frameable): string | LargeFrame {
+  if (isShortJson(event, MAX_CHARS_AT_ONCE)) return encodeFrame(id, event);
+  return largeFrame(id, { ...event, time: event.time ?? now() });
+}
+
+function* largeFrame(id: string, event: Frameable): Generator<Uint8Array> {
+  yield Buffer.from(`id: ${id}\ndata: `);
+  yield* jsonPieces(event);
+  yield FRAME_END;
+}
+
 /** Returns frames that a subscriber has missed, each marked with `missed: true`. `frames` are whole frames. */
 export function* markMissed(frames: Uint8Array): Generator<string> {
   for (const frame of textOf(frames).split('\n\n')) {
@@ -28,17 +61,18 @@ export function* markMissed(frames: Uint8Array): Generator<string> {
   }
 }
 
-/** Joins whole frames to pieces of at most 64 KiB as they are asked for; a larger frame is a piece of its own. */
-export function* joinFrames(frames: Iterable<string>): Generator<Uint8Array, undefined> {
+/** Joins frames to pieces of at most 64 KiB as they are asked for. A large frame is handed on in the pieces that it has. */
+export function* joinFrames(frames: Iterable<string | LargeFrame>): Generator<FramePiece, undefined> {
   let joined = '';
   for (const frame of frames) {
-    if (joined !== '' && joined.length + frame.length > PIECE_BYTES) {
-      yield Buffer.from(joined);
+    if (joined !== '' && (typeof frame !== 'string' || joined.length + frame.length > PIECE_BYTES)) {
+      yield { bytes: Buffer.from(joined), endsFrame: true };
       joined = '';
     }
-    joined += frame;
+    if (typeof frame === 'string') joined += frame;
+    else for (const bytes of frame) yield { bytes, endsFrame: bytes === FRAME_END };
   }
-  if (joined !== '') yield Buffer.from(joined);
+  if (joined !== '') yield { bytes: Buffer.from(joined), endsFrame: true };
 }
 
 /** Returns the rest of a piece from the frame with this id on; undefined when it has no such frame. */
@@ -49,6 +83,13 @@ export function fromFrame(piece: Uint8Array, id: string): Uint8Array | undefined
   // JSON holds no line feed, so what follows one is always the field of a frame.
   const at = bytes.indexOf(`\n${start}`);
   return at < 0 ? undefined : bytes.subarray(at + 1);
+}
+
+/** Returns the id of the last of these frames. */
+export function lastIdOf(frames: Buffer): string {
+  const before = frames.lastIndexOf('\n\nid: ');
+  const start = (before < 0 ? 0 : before + '\n\n'.length) + 'id: '.length;
+  return frames.toString('latin1', start, frames.indexOf('\n', start));
 }
 
 /** Adds a member to the JSON object at the end of a text. The object has members already. */

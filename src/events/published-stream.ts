@@ -18,13 +18,14 @@
  * the state. What a subscriber gets before what is live is made in catch-up.ts.
  */
 import { randomBytes } from 'node:crypto';
+import { inSlices } from '#src/core/slices.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 import { Audience } from './audience.ts';
 import { type OpeningOptions, openingOf } from './catch-up.ts';
 import { ChunkRing } from './chunk-ring.ts';
 import { CommitGate } from './commit-gate.ts';
-import { type EventSink, HEARTBEAT, type Subscription } from './event-sink.ts';
-import { encodeFrame, type Frameable, PIECE_BYTES } from './frame.ts';
+import type { EventSink, Subscription } from './event-sink.ts';
+import { encodeFrame, type Frameable, frameOf, type LargeFrame, PIECE_BYTES } from './frame.ts';
 import type { Heartbeats } from './heartbeats.ts';
 import type { StreamBudget } from './stream-budget.ts';
 import { Subscriber } from './subscriber.ts';
@@ -59,6 +60,7 @@ export interface SubscribeOptions<Event> {
 
 const DEFAULT_LIMIT_BYTES = 1024 * 1024;
 const RESUME_SHARE = 1 / 8;
+const NOTHING = new Uint8Array();
 
 /** A subscriber that joins once everything published before it is out. */
 interface Newcomer<Event extends Frameable> {
@@ -67,7 +69,8 @@ interface Newcomer<Event extends Frameable> {
 }
 
 interface Frame {
-  readonly text: string;
+  /** Bytes when it is large: empty until they are made. */
+  content: string | Uint8Array;
   readonly seq: number;
   readonly isLast: boolean;
 }
@@ -99,7 +102,7 @@ export class PublishedStream<Event extends Frameable> {
     resumeShare = RESUME_SHARE,
     heartbeats,
     budget,
-    onCutOff = () => {},
+    onCutOff,
   }: PublishedStreamOptions<Event>) {
     this.#replayed = replayed;
     this.#resync = resync;
@@ -111,10 +114,12 @@ export class PublishedStream<Event extends Frameable> {
       budget,
       gatedBytes: () => this.#gatedLength,
       isEnded: () => this.#isEnded,
-      resyncFrame: (reason) => {
-        onCutOff(reason);
-        return this.#resyncFrame(reason);
-      },
+      resyncFrame: (reason) => this.#resyncFrame(reason),
+      onCutOff,
+      feedHead: () => ({
+        lastId: `${this.#epoch}-${this.#seq}`,
+        resync: { slow_subscriber: resync('slow_subscriber'), server_stopping: resync('server_stopping') },
+      }),
     });
   }
 
@@ -134,7 +139,8 @@ export class PublishedStream<Event extends Frameable> {
   }
 
   /**
-   * Sends an event to everyone, once `after` has resolved and everything published before is out. It is encoded now.
+   * Sends an event to everyone, once `after` has resolved and everything published before is out. It is encoded now, or, when it
+   * is large, in slices of the next turns, in which it must not change.
    * An event whose commit fails is dropped. Ignored once `end` was called.
    */
   publish(event: Event, after?: Promise<unknown>): void {
@@ -164,18 +170,7 @@ export class PublishedStream<Event extends Frameable> {
     audience.add(subscriber);
     this.#gate.push({ subscriber, opening }, undefined);
     if (subscriber.blocked) audience.settle();
-    return {
-      probe: () => subscriber.takeByte() ?? HEARTBEAT,
-      writable: () => {
-        if (!audience.has(subscriber)) return;
-        subscriber.unblock();
-        audience.pump(subscriber);
-        audience.settle();
-      },
-      close: () => {
-        if (audience.remove(subscriber)) audience.settle();
-      },
-    };
+    return audience.subscriptionOf(subscriber);
   }
 
   /** Tells every subscriber to connect again for the current state, and ends it. The stream goes on. */
@@ -200,10 +195,22 @@ export class PublishedStream<Event extends Frameable> {
 
   #enqueue(event: Event, after: Promise<unknown> | undefined, isLast: boolean): void {
     const seq = ++this.#seq;
-    const text = encodeFrame(`${this.#epoch}-${seq}`, event);
-    this.#gatedLength += text.length;
-    this.#gate.push({ text, seq, isLast }, after);
+    const content = frameOf(`${this.#epoch}-${seq}`, event);
+    if (typeof content === 'string') {
+      this.#gatedLength += content.length;
+      this.#gate.push({ content, seq, isLast }, after);
+    } else {
+      const frame: Frame = { content: NOTHING, seq, isLast };
+      this.#gate.push(frame, Promise.all([this.#make(frame, content), after]));
+    }
     if (!this.#gate.isEmpty) this.#audience.settle();
+  }
+
+  /** Encodes a large frame in slices. */
+  async #make(frame: Frame, pieces: LargeFrame): Promise<void> {
+    const bytes = await inSlices(joined(pieces));
+    frame.content = bytes;
+    this.#gatedLength += bytes.byteLength;
   }
 
   #release(item: Frame | Newcomer<Event>): void {
@@ -211,10 +218,11 @@ export class PublishedStream<Event extends Frameable> {
       this.#admit(item);
       return;
     }
-    this.#gatedLength -= item.text.length;
-    if (this.#batchLength + item.text.length > PIECE_BYTES) this.#seal();
+    const { length } = item.content;
+    this.#gatedLength -= length;
+    if (this.#batchLength + length > PIECE_BYTES) this.#seal();
     this.#batch.push(item);
-    this.#batchLength += item.text.length;
+    this.#batchLength += length;
     if (this.#isDeliveryDue) return;
     this.#isDeliveryDue = true;
     queueMicrotask(() => this.#deliver());
@@ -231,7 +239,7 @@ export class PublishedStream<Event extends Frameable> {
   /** Its commit failed, so it never happened. */
   #drop(item: Frame | Newcomer<Event>): void {
     if ('subscriber' in item) return;
-    this.#gatedLength -= item.text.length;
+    this.#gatedLength -= item.content.length;
     if (item.isLast) this.#closing = undefined;
   }
 
@@ -239,9 +247,7 @@ export class PublishedStream<Event extends Frameable> {
   #seal(): void {
     const last = this.#batch.at(-1);
     if (last === undefined) return;
-    let text = '';
-    for (const frame of this.#batch) text += frame.text;
-    this.#ring.push(Buffer.from(text), this.#batch[0]!.seq, last.seq);
+    this.#ring.push(bytesOf(this.#batch), this.#batch[0]!.seq, last.seq);
     this.#batch = [];
     this.#batchLength = 0;
     this.#isEnded = last.isLast;
@@ -257,4 +263,21 @@ export class PublishedStream<Event extends Frameable> {
   #resyncFrame(reason: ResyncReason): Uint8Array {
     return Buffer.from(encodeFrame(`${this.#epoch}-${this.#seq}.0`, this.#resync(reason)));
   }
+}
+
+/** Returns the bytes of frames that leave together. A large one leaves alone. */
+function bytesOf(frames: readonly Frame[]): Uint8Array {
+  const [first] = frames;
+  if (first !== undefined && typeof first.content !== 'string') return first.content;
+  return Buffer.from(frames.map(({ content }) => content).join(''));
+}
+
+/** Returns the whole of a frame, in steps of one piece. */
+function* joined(frame: LargeFrame): Generator<undefined, Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for (const piece of frame) {
+    pieces.push(piece);
+    yield;
+  }
+  return Buffer.concat(pieces);
 }

@@ -1,10 +1,13 @@
 import type { Opening } from './catch-up.ts';
 import type { ChunkRing } from './chunk-ring.ts';
-import type { EventSink } from './event-sink.ts';
-import { joinFrames, PIECE_BYTES } from './frame.ts';
+import type { EventSink, Relay } from './event-sink.ts';
+import { type FramePiece, joinFrames, PIECE_BYTES } from './frame.ts';
 
 /** A subscriber that took bytes this recently, by the activity clock, is moving: slow perhaps, but not stalled. */
 const MOVING_WITHIN_MS = 100;
+/** After so much a subscriber waits for the next turn of the event loop: to encode it and hand it over takes some milliseconds. */
+const MAX_BYTES_A_TURN = 1024 * 1024;
+const NOTHING = new Uint8Array();
 
 /**
  * One subscriber's place in a stream: what it is still to be given of the state it missed, then an index into the ring
@@ -15,31 +18,44 @@ export class Subscriber {
   readonly sink: EventSink;
   /** Whether it only looks. */
   readonly observes: boolean;
+  /** Read once: the connection may be an object of uWebSockets.js, which is slow to say that it has none. */
+  readonly relay: Relay | undefined;
   /** The next chunk of the ring to write. */
   next = 0;
   /** Whether the connection refuses bytes until it says that it is writable. */
   blocked = false;
+  /** Whether it is blocked only until the next turn of the event loop. */
+  isResting = false;
   #joined = false;
-  #ahead: Iterator<Uint8Array, undefined> | undefined;
+  #ahead: Iterator<FramePiece, undefined> | undefined;
+  /** Whether the last piece of the opening that was taken is in the middle of a frame. */
+  #isWithinFrame = false;
   /** What is still to be written of a frame that is larger than a piece. */
   #rest: Uint8Array | undefined;
   #isRestShared = false;
   #unsentBytes = 0;
   #hasMoved = false;
   #heldBytes = 0;
+  readonly #movingWithinMs: number;
   #movedAtMs = 0;
 
-  constructor(sink: EventSink, observes: boolean) {
+  constructor(sink: EventSink, observes: boolean, movingWithinMs = MOVING_WITHIN_MS) {
     this.sink = sink;
     this.observes = observes;
+    this.#movingWithinMs = movingWithinMs;
+    this.relay = sink.relay;
   }
 
-  /** Until then nothing is written to it. The opening is written before anything of the ring and never counts as lag. */
-  join(next: number, { frames, heldBytes }: Opening): void {
+  /**
+   * Until then nothing is written to it. The opening is written before anything of the ring and never counts as lag; one
+   * that has it already joins without.
+   */
+  join(next: number, opening?: Opening): void {
     this.next = next;
-    this.#ahead = joinFrames(frames);
-    this.#heldBytes = heldBytes;
     this.#joined = true;
+    if (opening === undefined) return;
+    this.#ahead = joinFrames(opening.frames);
+    this.#heldBytes = opening.heldBytes;
   }
 
   /** Whether everything there is was handed to the connection. */
@@ -51,13 +67,10 @@ export class Subscriber {
 
   /** Yields what is still to be handed over of the frame that the subscriber is in, in pieces; nothing between frames. */
   *restOfFrame(): Generator<Uint8Array> {
-    for (
-      let rest = this.#rest;
-      rest !== undefined && rest.byteLength > 0;
-      rest = rest.subarray(PIECE_BYTES)
-    ) {
+    let rest = this.#rest;
+    for (; rest !== undefined && rest.byteLength > 0; rest = rest.subarray(PIECE_BYTES))
       yield rest.subarray(0, PIECE_BYTES);
-    }
+    while (this.#isWithinFrame) yield this.#takeAhead() ?? NOTHING;
   }
 
   /** What was published and is still to be handed over. */
@@ -71,22 +84,17 @@ export class Subscriber {
     return this.#heldBytes + this.#unsentBytes + (this.#isRestShared ? 0 : (this.#rest?.byteLength ?? 0));
   }
 
-  /** Writes until the connection refuses or there is no more. */
+  /** Writes until the connection refuses, there is no more, or it is enough for this turn of the event loop. */
   pump(ring: ChunkRing): void {
-    if (!this.#joined) return;
-    if (this.#rest !== undefined) this.#writeRest();
-    while (!this.blocked && this.#ahead !== undefined) {
-      const { value } = this.#ahead.next();
-      if (value === undefined) {
-        this.#ahead = undefined;
-        this.#heldBytes = 0;
-      } else if (value.length <= PIECE_BYTES) this.write(value);
-      else this.#writeLarge(value, false);
-    }
-    while (!this.blocked && this.next < ring.nextIndex) {
-      const { bytes } = ring.at(this.next++);
-      if (bytes.length <= PIECE_BYTES) this.write(bytes);
-      else this.#writeLarge(bytes, true);
+    let room = MAX_BYTES_A_TURN;
+    while (this.#joined && !this.blocked) {
+      const piece = this.#nextPiece(ring);
+      if (piece === undefined) return;
+      this.write(piece);
+      room -= piece.byteLength;
+      if (room > 0 || this.blocked) continue;
+      this.blocked = true;
+      this.isResting = true;
     }
   }
 
@@ -97,16 +105,17 @@ export class Subscriber {
     this.#hasMoved = true;
   }
 
-  /** The connection has taken everything it was given. */
+  /** The connection has taken everything it was given, or the turn is over in which it was given enough. */
   unblock(): void {
     this.blocked = false;
+    this.isResting = false;
     this.#unsentBytes = 0;
     this.#hasMoved = true;
   }
 
   /** Returns the next byte of the frame that is being written, which counts as written then; undefined between frames. */
   takeByte(): Uint8Array | undefined {
-    const rest = this.#rest;
+    const rest = this.#rest ?? (this.#isWithinFrame ? this.#takeAhead() : undefined);
     if (rest === undefined) return undefined;
     this.#rest = rest.byteLength > 1 ? rest.subarray(1) : undefined;
     return rest.subarray(0, 1);
@@ -116,20 +125,35 @@ export class Subscriber {
   isMoving(nowMs: number): boolean {
     if (this.#hasMoved) this.#movedAtMs = nowMs;
     this.#hasMoved = false;
-    return nowMs - this.#movedAtMs < MOVING_WITHIN_MS;
+    return nowMs - this.#movedAtMs < this.#movingWithinMs;
   }
 
-  #writeLarge(bytes: Uint8Array, isShared: boolean): void {
-    this.#rest = bytes;
-    this.#isRestShared = isShared;
-    this.#writeRest();
-  }
-
-  #writeRest(): void {
-    while (!this.blocked && this.#rest !== undefined) {
-      const rest = this.#rest;
-      this.#rest = rest.byteLength > PIECE_BYTES ? rest.subarray(PIECE_BYTES) : undefined;
-      this.write(rest.subarray(0, PIECE_BYTES));
+  /** Returns what is to be written next, at most a piece; undefined when there is nothing. */
+  #nextPiece(ring: ChunkRing): Uint8Array | undefined {
+    const bytes = this.#rest ?? this.#takeAhead() ?? this.#takeShared(ring);
+    if (bytes === undefined || bytes.byteLength <= PIECE_BYTES) {
+      this.#rest = undefined;
+      return bytes;
     }
+    this.#rest = bytes.subarray(PIECE_BYTES);
+    return bytes.subarray(0, PIECE_BYTES);
+  }
+
+  #takeAhead(): Uint8Array | undefined {
+    const piece = this.#ahead?.next().value;
+    this.#isWithinFrame = piece?.endsFrame === false;
+    if (piece === undefined) {
+      this.#ahead = undefined;
+      this.#heldBytes = 0;
+      return undefined;
+    }
+    this.#isRestShared = false;
+    return piece.bytes;
+  }
+
+  #takeShared(ring: ChunkRing): Uint8Array | undefined {
+    if (this.next >= ring.nextIndex) return undefined;
+    this.#isRestShared = true;
+    return ring.at(this.next++).bytes;
   }
 }

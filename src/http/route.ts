@@ -96,11 +96,20 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
   readonly secretAnswer?: boolean;
   /**
    * Whether the handler reads what is stored and nothing that lives in memory: in a cluster, any worker then answers it. Others
-   * are answered where the workspace is at home.
+   * are answered where the workspace is at home. A function says so for each query.
    */
-  readonly readsStoreOnly?: boolean;
-  /** `server`: what it changes belongs to the server as a whole, and one worker decides it for all workspaces. */
-  readonly home?: 'workspace' | 'server';
+  readonly readsStoreOnly?: boolean | ((query: Readonly<Record<string, unknown>>) => boolean);
+  /**
+   * Where it is carried out. `workspace`, which is the default: in the home of the caller's workspace. `named-workspace`: in that
+   * of the workspace that the path names. `server`: what it changes belongs to the server as a whole, and one worker decides it
+   * for all workspaces.
+   */
+  readonly home?: 'workspace' | 'named-workspace' | 'server';
+  /**
+   * Whether the handler runs in a shared turn (`Store.decide`), because several workers may decide about the same at once. What it
+   * has to wait for is done by `prepare`.
+   */
+  readonly sharedTurn?: boolean;
   /** Whether it is answered while the server drains. */
   readonly whileDraining?: boolean;
   /**
@@ -133,6 +142,8 @@ export interface RouteSpec<
    * request is looked up, because the caller may have lost the right since then. Handlers check for themselves.
    */
   checkAccess?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): void;
+  /** Resolves once the handler of a route with `sharedTurn` can decide at once. Rejects with what refuses the request. */
+  prepare?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): Promise<void>;
   /**
    * Returns what a retry with the same idempotency key is answered with, when that is not simply `first`, the reply to the
    * first request. The request has done its work already.
@@ -175,6 +186,7 @@ export interface Route extends Declaration<string, Access, string> {
   readonly optionalBody?: boolean;
   readonly responses: Readonly<Record<number, ResponseSpec>>;
   checkAccess?(request: AnyRouteRequest): void;
+  prepare?(request: AnyRouteRequest): Promise<void>;
   resume?(request: AnyRouteRequest, first: BytesReply | EmptyReply): Reply;
   handle(request: AnyRouteRequest): Reply | Promise<Reply>;
 }

@@ -63,6 +63,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     auth: options.auth,
     log: options.log,
     durable: options.durable ?? (() => undefined),
+    decide: options.decide ?? ((decision) => decision()),
     observe: options.observe ?? ((read) => ({ result: read(), uncommitted: undefined })),
     draining: options.draining ?? (() => false),
     full: options.full ?? (() => false),
@@ -73,6 +74,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     tracer: options.tracer,
     publicUrl: options.publicUrl,
     streams: new OpenStreams(),
+    mirrored: new OpenStreams(),
     inFlight: new Set(),
     pendingAnswers: new Set(),
     authThrottle: new AuthThrottle(undefined, options.workers),
@@ -103,13 +105,17 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const close = async (graceMs: number) => {
     stopListening();
     const deadline = Date.now() + graceMs;
-    const endStreams = () => {
-      for (const stream of context.streams) stream.end();
+    const end = (streams: OpenStreams) => {
+      for (const stream of streams) stream.end();
     };
-    endStreams(); // other workers wait for those that they relay to their clients
-    while (context.inFlight.size > 0 && Date.now() < deadline) await later(GRACE_CHECK_MS);
-    endStreams();
-    for (const stream of context.streams.leaving) stream.abandon();
+    end(context.streams); // other workers wait for those that they relay to their clients
+    const isBusy = () => context.inFlight.size + context.mirrored.size > 0;
+    while (isBusy() && Date.now() < deadline) await later(GRACE_CHECK_MS);
+    end(context.streams);
+    for (const stream of context.mirrored) stream.resync('server_stopping'); // their homes may go on
+    for (const streams of [context.streams, context.mirrored]) {
+      for (const stream of streams.leaving) stream.abandon();
+    }
     app.close();
   };
   const server: Server = {

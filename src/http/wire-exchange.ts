@@ -3,6 +3,7 @@
  * another worker has forwarded.
  */
 import type { RecognizedString } from 'uWebSockets.js';
+import type { Relay } from '#src/events/event-sink.ts';
 
 /** A request, as long as its callback runs. */
 export interface WireRequest {
@@ -20,6 +21,8 @@ export interface WireRequest {
 
 /** A response. The meaning of each member is that of `HttpResponse` of uWebSockets.js. */
 export interface WireResponse {
+  /** Of a request that another worker has forwarded: how an event stream goes on there. */
+  readonly relay?: Relay | undefined;
   cork(write: () => void): unknown;
   writeStatus(status: string): unknown;
   writeHeader(name: string, value: string): unknown;

@@ -4,11 +4,13 @@
  * whenever it arrives.
  */
 import { controlFrame, interruptFrame } from './kernel-commands.ts';
+import type { FrameParts } from './kernel-socket.ts';
 import type { BridgeDone } from './messages.ts';
 
 export interface CommandPort {
-  readonly send: (frame: Buffer) => void;
-  /** Sends SIGINT to the kernel's process group. The frame that announces it has been sent before. */
+  /** Sends a frame once it is made. Later ones wait for it. */
+  readonly send: (frame: FrameParts | Promise<FrameParts>) => void;
+  /** Sends SIGINT to the kernel's process group, after all frames. One of them has announced it. */
   readonly signal: () => void;
 }
 
@@ -42,7 +44,7 @@ export class CommandSlot {
     if (this.#inFlight === null) return false;
     if (this.#isInterrupted) return true;
     this.#isInterrupted = true;
-    this.#port.send(interruptFrame(this.#inFlight));
+    this.#port.send([interruptFrame(this.#inFlight)]);
     this.#port.signal();
     return true;
   }

@@ -119,6 +119,11 @@ export class ConfinedChild implements Disposable {
     this.#socket.sendMade(frame);
   }
 
+  /** Calls `act` once all frames were sent that were given before. */
+  whenSent(act: () => void): void {
+    this.#socket.whenSent(act);
+  }
+
   /** Reads nothing more from the child until `resume`. */
   pause(): void {
     this.#socket.pause();

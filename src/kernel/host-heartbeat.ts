@@ -1,5 +1,7 @@
 /**
  * Notices that the kernel host does not respond. A small message goes to it every two seconds, and nothing else is woken.
+ * While nobody has used the host for a while, the heartbeat rests: such a message goes to it twice a minute, and as soon as
+ * somebody uses the host or wants to know of it.
  *
  * Time is counted in beats of the server, not read from a clock: a server that was held up itself, or a machine that slept,
  * counts one beat, however long that took. A host that uses processor time is at work, as when it is to fork hundreds of
@@ -8,6 +10,9 @@
 import { readFileSync } from 'node:fs';
 
 const BEAT_MS = 2000;
+const REST_MS = 30_000;
+/** Beats without use after which the heartbeat rests. */
+const BEATS_BEFORE_REST = 5;
 /**
  * Beats without an answer after which the host is silent, and after which it is lost. The idle ones are counted from the
  * second beat after the question, which is the first that looks at the host's work.
@@ -26,11 +31,16 @@ export interface HeartbeatOptions {
   readonly onSilence: (isSilent: boolean) => void;
   /** Called once, when the host is not to be waited for any longer. */
   readonly onLost: () => void;
+  /** Whether it rests while nobody uses the host; true when absent. */
+  readonly rests?: boolean | undefined;
 }
 
 export class HostHeartbeat implements Disposable {
   readonly #options: HeartbeatOptions;
   #timer: NodeJS.Timeout | undefined;
+  #everyMs = 0;
+  /** Beats since the host was used. */
+  #unused = 0;
   /** Beats since the question that has no answer; 0 when it was answered. */
   #unanswered = 0;
   /** The last of these in which the host did no work. */
@@ -43,7 +53,22 @@ export class HostHeartbeat implements Disposable {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.beat(), BEAT_MS).unref();
+    this.#beatEvery(BEAT_MS);
+  }
+
+  get isResting(): boolean {
+    return this.#everyMs === REST_MS;
+  }
+
+  /** Called when the host is used. */
+  used(): void {
+    this.#unused = 0;
+    this.attend();
+  }
+
+  /** Called when somebody wants to know whether the host responds. If it does, nothing else changes. */
+  attend(): void {
+    if (this.isResting) this.beat();
   }
 
   /** Called when the host has answered. */
@@ -57,7 +82,12 @@ export class HostHeartbeat implements Disposable {
 
   /** One beat. The timer calls it. */
   beat(): void {
-    const { ask, workDone, onSilence, onLost } = this.#options;
+    const { ask, workDone, onSilence, onLost, rests = true } = this.#options;
+    if (this.isResting) this.#beatEvery(BEAT_MS);
+    else if (rests && this.#unanswered === 0 && ++this.#unused > BEATS_BEFORE_REST) {
+      this.#beatEvery(REST_MS);
+      return;
+    }
     this.#unanswered++;
     if (this.#unanswered === 1) {
       ask();
@@ -78,8 +108,15 @@ export class HostHeartbeat implements Disposable {
     onLost();
   }
 
+  #beatEvery(ms: number): void {
+    clearInterval(this.#timer);
+    this.#everyMs = ms;
+    this.#timer = setInterval(() => this.beat(), ms).unref();
+  }
+
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
+    this.#everyMs = 0;
   }
 }
 

@@ -1,6 +1,7 @@
 /** The frames that a kernel understands: marimo's commands with our `seq`, interrupts of commands, results of calls. */
-import { encodeFrame, framedParts } from './frame-decoder.ts';
+import { encodeLongFrame, framedParts } from './frame-decoder.ts';
 import type { KernelLaunch, ScratchpadRequest } from './kernel.ts';
+import type { FrameParts } from './kernel-socket.ts';
 import type { CellConfig } from './messages.ts';
 
 const CONTROL = 1;
@@ -25,8 +26,13 @@ export function toMarimoConfigs(
   );
 }
 
-export function controlFrame(seq: number, type: string, fields: Readonly<Record<string, unknown>>): Buffer {
-  return encodeFrame(CONTROL, { ...fields, type, seq });
+/** Returns the frame of a command; a promise when the command is long. Its fields must not change. */
+export function controlFrame(
+  seq: number,
+  type: string,
+  fields: Readonly<Record<string, unknown>>,
+): FrameParts | Promise<FrameParts> {
+  return encodeLongFrame(CONTROL, { ...fields, type, seq });
 }
 
 /** Says which command the next SIGINT is meant for. */

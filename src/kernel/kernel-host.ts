@@ -149,6 +149,11 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     return new EngineProcess(launch, this.limits, this);
   }
 
+  /** Called when somebody wants to know the state: one that is not used is asked seldom otherwise. */
+  attend(): void {
+    this.#zygote?.attend?.();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#disposed = true;
     if (this.#restart !== null) clearTimeout(this.#restart);
@@ -175,6 +180,8 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
       bootTimeoutMs: BOOT_TIMEOUT_MS,
       log,
       onSilence: (isSilent) => this.#onSilence(isSilent),
+      // Who uses a host of several processes is not seen here.
+      rests: this.#options.startZygote === undefined,
     });
     const problem = this.#disposed
       ? new KernelHostError('kernel_host_failed', 'The kernel host was stopped.')

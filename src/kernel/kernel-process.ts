@@ -11,7 +11,7 @@
  */
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { CommandSlot } from './command-slot.ts';
-import { type ChildEnd, type ChildPort, ConfinedChild } from './confined-child.ts';
+import { type ChildEnd, type ChildEvents, type ChildPort, ConfinedChild } from './confined-child.ts';
 import { classifyExit, type EndFacts, type ProcessEnd } from './exit-classification.ts';
 import type { Kernel, KernelLaunch, KernelSink } from './kernel.ts';
 import {
@@ -21,6 +21,7 @@ import {
   executeScratchpad,
   toMarimoConfigs,
 } from './kernel-commands.ts';
+import { JSON_FRAMES } from './kernel-socket.ts';
 import type { ChildOrder } from './launch-order.ts';
 import type { KernelLimits } from './limits.ts';
 import { decodeMessage } from './message-decoders.ts';
@@ -74,7 +75,7 @@ export class KernelProcess implements Kernel {
     this.#launch = launch;
     this.#sink = sink;
     this.#port = port;
-    this.#child = new ConfinedChild(port, () => this.#order(), {
+    const events: ChildEvents = {
       accepted: () => this.#mark('acceptedAt'),
       forked: (pid) => {
         this.#pid = pid;
@@ -82,10 +83,13 @@ export class KernelProcess implements Kernel {
       },
       received: (values) => this.#receive(values),
       ended: (end) => this.#onEnded(end),
-    });
+    };
+    const prepareLarge = sink.prepare?.bind(sink);
+    const reading = prepareLarge === undefined ? JSON_FRAMES : { ...JSON_FRAMES, prepareLarge };
+    this.#child = new ConfinedChild(port, () => this.#order(), events, reading);
     this.#commands = new CommandSlot({
-      send: (frame) => this.#child.send(frame),
-      signal: () => this.#child.signal('SIGINT'),
+      send: (frame) => this.#child.sendMade(frame),
+      signal: () => this.#child.whenSent(() => this.#child.signal('SIGINT')),
     });
     this.#after(port.launchTimeoutMs, () => {
       if (this.#state !== 'up') this.#refuse('kernel_start_failed', 'The kernel did not start in time.');
@@ -139,7 +143,7 @@ export class KernelProcess implements Kernel {
       return;
     }
     this.#commands.interrupt();
-    this.#child.send(controlFrame(0, 'stop-kernel', {}));
+    this.#child.sendMade(controlFrame(0, 'stop-kernel', {}));
     this.#child.resume();
     this.#after(STOP_MS, () => this.kill());
   }

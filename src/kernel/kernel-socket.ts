@@ -41,11 +41,13 @@ export interface FrameReading {
   readonly parse: (body: Buffer) => unknown;
   /** Returns the value of a large frame in steps, during which `body` is valid. Absent: all are parsed at once. */
   readonly parseLarge?: (body: Buffer) => Generator<undefined, unknown>;
+  /** Prepares what `parseLarge` has returned, in steps as well. The result is disposed of when the value was received. */
+  readonly prepareLarge?: (value: unknown) => Generator<undefined, Disposable>;
   /** The largest frame, in bytes. */
   readonly limitBytes: number;
 }
 
-const JSON_FRAMES: FrameReading = {
+export const JSON_FRAMES: FrameReading = {
   parse: parseBoundedJson,
   parseLarge: parseLargeBoundedJson,
   limitBytes: FRAME_LIMIT_BYTES,
@@ -61,14 +63,15 @@ export class KernelSocket {
   readonly #decoder: FrameDecoder;
   readonly #server: Server;
   #socket: Socket | null = null;
-  /** Frames from the first on that is still being made. */
-  readonly #unsent: (FrameParts | Promise<FrameParts>)[] = [];
+  /** Frames from the first on that is still being made, and what is to be done between them. */
+  readonly #unsent: (FrameParts | Promise<FrameParts> | (() => void))[] = [];
   #greeted = false;
   #paused = false;
   /** What was read and not taken yet. */
   #frames: Generator<Frame, void> | undefined;
   /** Parses the large frame that was begun. */
   #parsing: Generator<undefined, unknown> | undefined;
+  readonly #prepared: Disposable[] = [];
   #sliceFrames = SLICE_FRAMES;
   #spentMs = 0;
   #resting = false;
@@ -103,10 +106,17 @@ export class KernelSocket {
     else if (this.#unsent.push(frame) === 1) void this.#writeUnsent();
   }
 
+  /** Calls `act` once all frames were sent that were given before. */
+  whenSent(act: () => void): void {
+    if (this.#unsent.length === 0) act();
+    else this.#unsent.push(act);
+  }
+
   /** Frames are made of plain data, so making one does not fail. */
   async #writeUnsent(): Promise<void> {
     for (let next = this.#unsent[0]; next !== undefined; next = this.#unsent[0]) {
-      this.#write(next instanceof Promise ? await next : next);
+      if (typeof next === 'function') next();
+      else this.#write(next instanceof Promise ? await next : next);
       void this.#unsent.shift();
     }
   }
@@ -135,6 +145,7 @@ export class KernelSocket {
 
   destroy(): void {
     this.#destroyed = true;
+    this.#parsing?.return(undefined);
     if (this.#server.listening) this.#server.close();
     this.#socket?.destroy();
   }
@@ -196,6 +207,7 @@ export class KernelSocket {
     } catch (error) {
       wrong = error;
     }
+    for (const prepared of this.#prepared.splice(0)) prepared[Symbol.dispose]();
     if (wrong === undefined) return;
     this.destroy();
     if (wrong instanceof FrameError || wrong instanceof ShapeError) this.#events.broken(wrong.message);
@@ -211,9 +223,24 @@ export class KernelSocket {
     }
     const { channel, body } = next.value;
     if (channel !== FROM_KERNEL) throw new FrameError(`a frame on channel ${channel}`);
-    if (body.length > MAX_BYTES_AT_ONCE) this.#parsing = this.#reading.parseLarge?.(body);
+    if (body.length > MAX_BYTES_AT_ONCE) this.#parsing = this.#readLarge(body);
     if (this.#parsing === undefined) this.#take(this.#reading.parse(body), values);
     return true;
+  }
+
+  #readLarge(body: Buffer): Generator<undefined, unknown> | undefined {
+    const { parseLarge, prepareLarge } = this.#reading;
+    if (parseLarge === undefined || prepareLarge === undefined) return parseLarge?.(body);
+    return this.#readPrepared(parseLarge(body), prepareLarge);
+  }
+
+  *#readPrepared(
+    parsing: Generator<undefined, unknown>,
+    prepareLarge: NonNullable<FrameReading['prepareLarge']>,
+  ): Generator<undefined, unknown> {
+    const value = yield* parsing;
+    this.#prepared.push(yield* prepareLarge(value));
+    return value;
   }
 
   #take(value: unknown, values: unknown[]): void {

@@ -42,6 +42,11 @@ export interface KernelSink {
   installing?(step: string | null): void;
   /** Called at most once, after the messages of the opening: the notebook is open, nothing has run. */
   ready(info: { readonly phases: LaunchPhases; readonly done: BridgeDone; readonly pid: number }): void;
+  /**
+   * Makes ready, in steps of up to a millisecond, what takes long of a large message, of which nothing was checked yet. The result
+   * is disposed of when `messages` has had it.
+   */
+  prepare?(json: unknown): Generator<undefined, Disposable>;
   /** The messages of one read of the socket, in order. */
   messages(batch: readonly KernelMessage[]): void;
   /** Always called exactly once, also when the kernel never became ready. */

@@ -24,6 +24,8 @@ export interface ZygoteOptions {
   readonly log: KernelLog;
   /** Called with true when the host does not respond any more, and with false when it does again. */
   readonly onSilence: (isSilent: boolean) => void;
+  /** Whether the host is asked less often while it is not used; true when absent. */
+  readonly rests?: boolean;
 }
 
 export interface HostHello {
@@ -58,6 +60,8 @@ export interface Zygote {
   order(id: string, order: Fields, listener: ChildListener): void;
   /** Signals a child. Harmless when it is gone. */
   signal(id: string, signal: number): void;
+  /** Called when somebody wants to know whether it responds. Absent when that is found out all the time. */
+  attend?(): void;
   /** Ends it in order, with every child. */
   stop(): void;
   /** Ends it although it may not respond, with every child. */
@@ -105,6 +109,7 @@ export class ZygoteProcess implements Zygote {
       ask: () => this.#say({ op: 'ping' }),
       workDone: () => (this.#pid === null ? undefined : processorTicks(this.#pid)),
       onSilence: options.onSilence,
+      rests: options.rests,
       onLost: () => {
         this.#log.error({}, 'the kernel host did not respond for too long and is killed');
         this.kill();
@@ -142,10 +147,17 @@ export class ZygoteProcess implements Zygote {
   order(id: string, order: Fields, listener: ChildListener): void {
     this.#listeners.set(id, listener);
     this.#say({ ...order, id });
+    this.#heartbeat.used();
   }
 
   signal(id: string, signal: number): void {
-    if (this.#listeners.has(id)) this.#say({ op: 'signal', id, signal });
+    if (!this.#listeners.has(id)) return;
+    this.#say({ op: 'signal', id, signal });
+    this.#heartbeat.used();
+  }
+
+  attend(): void {
+    this.#heartbeat.attend();
   }
 
   /** Closes its stdin: it kills every kernel and ends. */

@@ -23,6 +23,8 @@ export interface CodeCallsOptions {
   readonly liveNotebooks: LiveNotebooks;
 }
 
+type CallArguments = [workspaceId: WorkspaceId, sessionId: string, call: CodeCall, signal: AbortSignal];
+
 /** Runs code in the live kernel of an edit session, outside of any cell. No run record is made. */
 export class CodeCalls {
   readonly #options: CodeCallsOptions;
@@ -32,14 +34,17 @@ export class CodeCalls {
   }
 
   /**
-   * Throws `not_found` or what the session's state refuses, at once. Failures of the code, and of its kernel, are results.
-   * When `signal` aborts, the code is interrupted; the session is free again once it has ended.
+   * Begins a call. Rejects with `not_found` or what the session's state refuses. Failures of the code, and of its kernel, are
+   * results. When `signal` aborts, the code is interrupted; the session is free again once it has ended.
    */
-  execute(
-    workspaceId: WorkspaceId,
-    sessionId: string,
-    { code, toolCallId, runId, trace }: CodeCall,
-    signal: AbortSignal,
+  async begin(...call: CallArguments): Promise<{ readonly result: Promise<CodeResult> }> {
+    const [workspaceId, sessionId] = call;
+    const { sessions } = this.#options;
+    return sessions.whenReadable(workspaceId, sessionId, () => ({ result: this.#execute(...call) }));
+  }
+
+  #execute(
+    ...[workspaceId, sessionId, { code, toolCallId, runId, trace }, signal]: CallArguments
   ): Promise<CodeResult> {
     const { store, sessions, work, liveNotebooks } = this.#options;
     const session = sessions.ensureAwake(workspaceId, sessionId);

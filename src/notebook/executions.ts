@@ -1,12 +1,18 @@
+import type { ActorId } from '#src/actors/address.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import { preparedJson } from '#src/core/json/json-write.ts';
+import { prepareStrings } from '#src/core/json/prepared-strings.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { ExecutionRequest } from '#src/wire/run.ts';
+import { reserveMemory } from '#storage/record-memory.ts';
 import type { Store } from '#storage/store.ts';
 import { labelsOf } from './cell-label.ts';
+import { jsonBytesOf } from './cells-json.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
 import {
+  type ExecutionRequest as ExecutionOrder,
   editsNotebook,
   executionOf,
   newCodes,
@@ -55,8 +61,32 @@ export class Executions {
     parent?: TraceContext,
   ): Promise<SubmittedRun> {
     const request = executionOf(sent);
+    // The record of the run, the notebook, an event and the kernel all get the code.
+    const codes = request.type === 'cells' ? request.cells.flatMap(({ code }) => code ?? []) : [];
+    using _prepared = await prepareStrings(codes);
+    using _memory = await this.#reserve({ workspaceId, id: sessionId }, request, codes);
+    return await this.#submit(workspaceId, sessionId, request, parent);
+  }
+
+  /** Reserves memory for the records of a run with long code, and of a large notebook that it changes. */
+  #reserve(session: ActorId, request: ExecutionOrder, codes: readonly string[]): Promise<Disposable> {
+    const codeBytes = codes.reduce((sum, code) => sum + (preparedJson.get(code)?.byteLength ?? 0), 0);
+    const live = this.#options.liveNotebooks.peek(session);
+    const changes = live !== undefined && editsNotebook(request);
+    const cellBytes = changes ? jsonBytesOf(live.document.serialization.cells) : 0;
+    return reserveMemory(codeBytes, cellBytes + codeBytes);
+  }
+
+  async #submit(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    request: ExecutionOrder,
+    parent: TraceContext | undefined,
+  ): Promise<SubmittedRun> {
     const { sessions, work, liveNotebooks, runs, store, hint } = this.#options;
-    const session = sessions.ensureAwake(workspaceId, sessionId);
+    const session = await sessions.whenReadable(workspaceId, sessionId, () =>
+      sessions.ensureAwake(workspaceId, sessionId),
+    );
     const edits = editsNotebook(request);
     work.check(session, 'run', edits);
     const live = liveNotebooks.of(session);
@@ -77,7 +107,7 @@ export class Executions {
         refuseStructuralErrors(errors.keys(), (cellId) => errors.get(cellId) ?? [], labelsOf(live.view));
       // The session may have lost its kernel or taken other work meanwhile. From here to the end nothing can come between.
       work.check(session, 'run', edits);
-      if (errors === null) return this.submit(workspaceId, sessionId, sent, parent); // it has a kernel again
+      if (errors === null) return this.#submit(workspaceId, sessionId, request, parent); // it has a kernel again
     }
     runs.admit(workspaceId);
     const changes = request.type === 'cells' ? request.cells : [];

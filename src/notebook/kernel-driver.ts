@@ -5,6 +5,7 @@ import { faultPoint } from '#src/core/fault-points.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/kernel/kernel.ts';
 import type { BridgeDone, KernelCall, KernelMessage } from '#src/kernel/messages.ts';
+import { prepareMessage } from './large-messages.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 
 /** What the driver needs of the kernel plane. */
@@ -79,6 +80,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
             const totalMs = roundMs(performance.now() - startedAt);
             report({ type: 'kernel.ready', phases: { ...phases, totalMs } });
           }),
+        prepare: prepareMessage,
         messages: (batch: readonly KernelMessage[]) =>
           orKill(() => {
             live.apply(batch);

@@ -8,10 +8,12 @@ import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/kernel/messages.ts';
+import { holdContent } from '#src/runs/output-content.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import type { Startup } from '#src/wire/session.ts';
 import { type NotebookEvent, registeredEvent, replayOf, variablesEvent } from './cell-events.ts';
 import { CellFeed } from './cell-feed.ts';
+import { savedAgain } from './cells-json.ts';
 import { type CellConfig, configOf, type NotebookDocument, withConfig } from './document.ts';
 import { applyTransaction } from './document-changes.ts';
 import { type SavedState, savedView } from './saved-view.ts';
@@ -159,6 +161,7 @@ export class LiveNotebook {
   #applyOne(message: KernelMessage): void {
     switch (message.op) {
       case 'cell-op': {
+        if (message.output !== null) holdContent(message.output);
         const known = message.cellId === SCRATCH || this.view.applyCellOp(message) !== undefined;
         if (!known) return;
         this.#feed.take(message, this.view.get(message.cellId));
@@ -220,7 +223,10 @@ export class LiveNotebook {
   }
 
   #saveCells(): void {
-    const cells = this.view.cells.map(({ id, code, options }) => ({ cell_id: id, code, options }));
+    const before = new Map(this.#document.serialization.cells.map((cell) => [cell.cell_id, cell]));
+    const cells = this.view.cells.map(({ id, code, options }) =>
+      savedAgain({ cell_id: id, code, options }, before.get(id)),
+    );
     const serialization = { ...this.#document.serialization, cells, valid: this.#isValid() };
     this.#replace({ ...this.#document, serialization });
   }
@@ -265,7 +271,7 @@ export class LiveNotebook {
   }
 
   /** Publishes a run's status. The last ends are kept for later subscribers. */
-  publishRunStatus(event: Envelope<'run-status'>, committed: Promise<void>): void {
+  publishRunStatus(event: Envelope<'run-status'>, committed: Promise<void> | undefined): void {
     if (event.data.status !== 'running') this.#ends = [...this.#ends, event].slice(-MAX_ENDED_RUNS);
     this.stream.publish(event, committed);
   }

@@ -1,11 +1,12 @@
 import type { ActorId } from '#src/actors/address.ts';
 import type { SessionId } from '#src/core/ids.ts';
+import { atOnce, inSlices } from '#src/core/slices.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import { LiveSessions, type StreamMaker } from '#src/sessions/live-sessions.ts';
 import type { Store } from '#storage/store.ts';
 import { LiveNotebook } from './live-notebook.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
-import { allOutputsOf } from './saved-outputs.ts';
+import { readOutputs } from './saved-outputs.ts';
 import { type SavedState, savedView } from './saved-view.ts';
 import type { NotebookView } from './view.ts';
 
@@ -15,10 +16,20 @@ export interface LiveNotebooksOptions {
   readonly makeStream: StreamMaker;
 }
 
+interface ReadOutputs {
+  /** Undefined while they are read. */
+  outputs: SavedState['outputs'] | undefined;
+}
+
+/** Long enough for a decision that waits for its turn among several workers. */
+const PREPARED_MS = 1000;
+
 /** The open notebooks in memory: one for each session that is not closed and was used since the server started. */
 export class LiveNotebooks extends LiveSessions<LiveNotebook> {
   readonly #store: Store;
   readonly #notebooks: SavedNotebooks;
+  /** Outputs of notebooks that are about to be loaded. */
+  readonly #read = new Map<string, ReadOutputs>();
 
   constructor({ store, notebooks, makeStream }: LiveNotebooksOptions) {
     super(makeStream);
@@ -26,11 +37,35 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
     this.#notebooks = notebooks;
   }
 
+  /**
+   * Reads the outputs of a notebook that is not in memory in slices, if they are many or large, so that `of` has them for a second
+   * after the promise has resolved. Returns undefined when there is nothing to wait for.
+   */
+  prepareOutputs(session: ActorId): Promise<void> | undefined {
+    if (this.peek(session) !== undefined) return undefined;
+    const reading = readOutputs(this.#store, session.workspaceId, session.id);
+    if (reading.next().done === true) return undefined;
+    const key = keyOf(session);
+    const read: ReadOutputs = { outputs: undefined };
+    this.#read.set(key, read);
+    const forget = () => {
+      if (this.#read.get(key) === read) this.#read.delete(key);
+    };
+    const keep = (outputs: SavedState['outputs']) => {
+      read.outputs = outputs;
+      setTimeout(forget, PREPARED_MS).unref();
+    };
+    return inSlices(reading).then(keep, forget);
+  }
+
   protected override load({ workspaceId, id }: ActorId, stream: SessionStream): LiveNotebook {
+    const saved = this.#saved({ workspaceId, id });
+    // What it shows can change from now on.
+    this.#read.delete(keyOf({ workspaceId, id }));
     return new LiveNotebook({
       workspaceId,
       sessionId: id as SessionId,
-      saved: this.#saved({ workspaceId, id }),
+      saved,
       stream,
       save: (document) => this.#notebooks.save(workspaceId, document),
       committed: () => this.#store.durable(),
@@ -45,7 +80,13 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
   #saved({ workspaceId, id }: ActorId): SavedState {
     return {
       document: this.#notebooks.read(workspaceId, id),
-      outputs: allOutputsOf(this.#store, workspaceId, id),
+      outputs:
+        this.#read.get(keyOf({ workspaceId, id }))?.outputs ??
+        atOnce(readOutputs(this.#store, workspaceId, id)),
     };
   }
+}
+
+function keyOf({ workspaceId, id }: ActorId): string {
+  return `${workspaceId}/${id}`;
 }

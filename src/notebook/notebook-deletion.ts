@@ -5,7 +5,8 @@
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { cellOutputRecords } from '#storage/notebooks.ts';
 import type { Removals } from '#storage/removals.ts';
-import type { Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import type { NotebookSecrets } from './notebook-secrets.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
 import type { SavedNotebooks, StateCheck } from './saved-notebooks.ts';

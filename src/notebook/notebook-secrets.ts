@@ -8,7 +8,8 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import { refuseOverQuota } from '#src/core/quota.ts';
 import type { NotebookSecret } from '#src/wire/notebook.ts';
 import { type NotebookSecretsRecord, notebookSecretRecords } from '#storage/notebooks.ts';
-import type { Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 
 /** Seals secrets and opens them again, under names that are unique in a workspace. */
 export interface SecretVault {

@@ -13,6 +13,7 @@ import type { KernelLaunch } from '#src/kernel/kernel.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import { SessionPlane } from '#src/sessions/session-plane.ts';
+import type { Store } from '#storage/store.ts';
 import { titleOf } from './document.ts';
 import { fileStem } from './file-stem.ts';
 import { type KernelRpcHandler, type Kernels, kernelDriver } from './kernel-driver.ts';
@@ -23,6 +24,7 @@ import type { NotebookSessionPlaces } from './notebook-session-places.ts';
 export type NotebookSessionActors = ActorKind<typeof notebookSessionMachine>;
 
 export interface SessionActorsOptions {
+  readonly store: Pick<Store, 'decide'>;
   readonly runtime: ActorRuntime;
   readonly environments: EnvironmentActors;
   readonly runs: RunRepository;
@@ -53,6 +55,7 @@ export class SessionActors {
       machineVersion: 1,
       machine: this.#provideMachine(),
       restored: { type: 'restored' },
+      isCounted: true,
       shown: ({ environmentId, work, mode, openedAt, openedBy, phases, failure, earlyDeaths }) => ({
         links: [
           ...(environmentId === null ? [] : [{ kind: 'environment', id: environmentId }]),
@@ -74,7 +77,7 @@ export class SessionActors {
   }
 
   #provideMachine() {
-    const { environments, liveNotebooks, kernels, onClosing, places, log } = this.#options;
+    const { store, environments, liveNotebooks, kernels, onClosing, places, log } = this.#options;
     return notebookSessionMachine.provide({
       actors: {
         kernel: kernelDriver({
@@ -94,7 +97,7 @@ export class SessionActors {
           if (openedAt !== null) places.close(workspaceId, notebookId, openedAt);
           if (environmentId === null) return;
           const detach = { type: 'detachNotebook', sessionId: sessionIdOf(notebookId) } as const;
-          environments.tell({ workspaceId, id: environmentId }, detach);
+          store.decide(() => environments.tell({ workspaceId, id: environmentId }, detach));
         },
         closeBound: ({ context: { workspaceId, notebookId } }) => onClosing(workspaceId, notebookId),
       },

@@ -8,7 +8,7 @@ import { slicedListing } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import { idAt } from './notebook-session-places.ts';
-import { isLost, statusOf } from './notebook-session-record.ts';
+import { statusOf } from './notebook-session-record.ts';
 import { titleFilter } from './title-filter.ts';
 
 export interface NotebookSessionSummary {
@@ -75,7 +75,7 @@ export class NotebookSessionList {
     const peek = this.#options.actors.peek({ workspaceId, id });
     if (peek === undefined) return undefined;
     const { environmentId, mode, work, openedAt } = peek.snapshot.context;
-    const wasLost = isLost(peek);
+    const wasLost = peek.isLost;
     return {
       sessionId: id,
       notebookId: id,

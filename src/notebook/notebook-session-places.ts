@@ -4,7 +4,8 @@
  */
 import { timeText, type WorkspaceId } from '#src/core/ids.ts';
 import { openSessionPlaces, sessionPlaces } from '#storage/sessions.ts';
-import type { Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 
 const TIME_CHARACTERS = timeText(0).length;
 

@@ -37,14 +37,6 @@ const statuses = new WeakMap<object, SessionStatus>();
 
 type SessionPeek = Peek<typeof notebookSessionMachine>;
 
-/**
- * Returns whether a session was live in a server that is gone. As with a session that sleeps, its next use starts a
- * kernel.
- */
-export function isLost({ live, snapshot }: SessionPeek): boolean {
-  return !live && snapshot.hasTag('resident');
-}
-
 export function statusOf({ snapshot }: SessionPeek): SessionStatus {
   const known = statuses.get(snapshot);
   if (known !== undefined) return known;
@@ -66,10 +58,10 @@ export function sessionRecord(
   kernelFacts: Readonly<Record<string, unknown>>,
 ): NotebookSessionRecord {
   const { context } = peek.snapshot;
-  const wasLost = isLost(peek);
+  // As with a session that sleeps, the next use of one that was lost starts a kernel.
+  const wasLost = peek.isLost;
   const status = wasLost ? 'ready' : statusOf(peek);
-  const hasKernel =
-    peek.live && (status === 'ready' || status === 'busy') && peek.snapshot.hasTag('resident');
+  const hasKernel = !wasLost && (status === 'ready' || status === 'busy') && peek.snapshot.hasTag('resident');
   return {
     sessionId,
     notebookId: sessionId,

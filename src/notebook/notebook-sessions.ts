@@ -11,13 +11,13 @@ import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';
 import type { Envelope } from '#src/wire/events.ts';
-import type { Transaction } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import { replayOf } from './cell-events.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import type { NotebookSessionPlaces } from './notebook-session-places.ts';
-import { isLost, type NotebookSessionRecord, sessionRecord, statusOf } from './notebook-session-record.ts';
+import { type NotebookSessionRecord, sessionRecord, statusOf } from './notebook-session-record.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
 import { NotebookView } from './view.ts';
 
@@ -40,8 +40,6 @@ export interface NotebookSessionsOptions {
   readonly kernelFacts: () => Readonly<Record<string, unknown>>;
   /** How many sessions may have a kernel at once, in the server and in one workspace; 0 means no limit. */
   readonly maxSessions: number;
-  /** Returns how many live in other workers of the server; none when absent. */
-  readonly sessionsElsewhere?: () => number;
   readonly workspaceMaxSessions: number;
 }
 
@@ -78,6 +76,29 @@ export class NotebookSessions {
   /** Returns the session as it is served. Wakes one that is not closed. Throws `not_found`. */
   record(workspaceId: WorkspaceId, sessionId: string): NotebookSessionRecord {
     return this.#record(this.ensureAwake(workspaceId, sessionId));
+  }
+
+  /**
+   * Reads a large notebook that is not in memory, in slices, so that its session can be used, or opened, at once when the promise
+   * has resolved. Returns undefined when there is nothing to wait for.
+   */
+  prepare(workspaceId: WorkspaceId, sessionId: string, isOpened = false): Promise<void> | undefined {
+    const { liveNotebooks, notebooks, actors } = this.#options;
+    const session = { workspaceId, id: sessionId };
+    if (liveNotebooks.peek(session) !== undefined) return undefined;
+    const document = notebooks.prepare(workspaceId, sessionId);
+    const peek = isOpened ? undefined : actors.peek(session);
+    // Nobody is shown the outputs of a session that stays closed.
+    const isClosed = peek !== undefined && statusOf(peek) === 'closed';
+    const outputs = isClosed ? undefined : liveNotebooks.prepareOutputs(session);
+    if (document === undefined || outputs === undefined) return document ?? outputs;
+    return Promise.all([document, outputs]).then(() => undefined);
+  }
+
+  /** Calls `use`, which uses a session, once it is prepared, and returns what it returns. */
+  whenReadable<T>(workspaceId: WorkspaceId, sessionId: string, use: () => T): T | Promise<T> {
+    const prepared = this.prepare(workspaceId, sessionId);
+    return prepared === undefined ? use() : prepared.then(use);
   }
 
   /** Returns the environment of a session. Throws `not_found`. */
@@ -130,10 +151,11 @@ export class NotebookSessions {
     const { actors, liveNotebooks } = this.#options;
     const session = { workspaceId, id: sessionId };
     // Its kernel ended with its server, and to ask the actor would start another.
-    if (isLost(this.#peek(session))) return this.#record(session);
+    if (this.#peek(session).isLost) return this.#record(session);
     actors.ask(session, { type: 'hibernate', reason: 'hibernated' });
+    const record = this.#record(session);
     liveNotebooks.forget(session);
-    return this.#record(session);
+    return record;
   }
 
   /** Closes the session; resolves with its final record once the kernel is gone. Throws `session_closed` when it is. */
@@ -150,7 +172,7 @@ export class NotebookSessions {
     });
     actors.ask(session, { type: 'close' });
     await closed;
-    return this.#record(session);
+    return this.whenReadable(workspaceId, sessionId, () => this.#record(session));
   }
 
   /**
@@ -184,8 +206,8 @@ export class NotebookSessions {
 
   /** Throws `at_capacity` or `quota_exceeded` when there may not be one more session with a kernel. */
   #admit(workspaceId: WorkspaceId): void {
-    const { actors, maxSessions, workspaceMaxSessions, sessionsElsewhere = () => 0 } = this.#options;
-    if (maxSessions > 0 && actors.residents().length + sessionsElsewhere() >= maxSessions) {
+    const { actors, maxSessions, workspaceMaxSessions } = this.#options;
+    if (maxSessions > 0 && actors.residentsOfAll().length >= maxSessions) {
       const detail = `This server runs at most ${maxSessions} notebook sessions at once.`;
       throw new AppError('at_capacity', detail, { headers: { 'retry-after': '5' } });
     }

@@ -61,6 +61,14 @@ export class NotebooksForAgents {
     this.#options = options;
   }
 
+  /**
+   * Parses a large notebook that is not in memory, in slices, so that the synchronous methods need no time for it. Returns
+   * undefined when there is nothing to wait for.
+   */
+  prepare(workspaceId: WorkspaceId, sessionId: string): Promise<void> | undefined {
+    return this.#options.sessions.prepare(workspaceId, sessionId);
+  }
+
   /** Whether the session takes edits. Throws `not_found` unless a session was ever opened on the notebook. */
   isEditable(workspaceId: WorkspaceId, sessionId: string): boolean {
     const { sessions, actors } = this.#options;
@@ -80,7 +88,8 @@ export class NotebooksForAgents {
     return this.#live(workspaceId, sessionId).document.datasourceSlugs;
   }
 
-  cells(workspaceId: WorkspaceId, sessionId: string) {
+  async cells(workspaceId: WorkspaceId, sessionId: string) {
+    await this.prepare(workspaceId, sessionId);
     return this.#live(workspaceId, sessionId).view.cells.map((cell) => ({
       cellId: cell.id,
       name: configOf(cell.options).name,
@@ -100,7 +109,8 @@ export class NotebooksForAgents {
   ): Promise<CodeResult> {
     await this.#whenFree(workspaceId, sessionId, signal);
     const call = { code, toolCallId: callId, runId, trace };
-    return this.#options.codeCalls.execute(workspaceId, sessionId, call, signal);
+    const { result } = await this.#options.codeCalls.begin(workspaceId, sessionId, call, signal);
+    return result;
   }
 
   /** Throws what the session's state refuses, and `structural_error`; failures of cells are results. */
@@ -131,6 +141,7 @@ export class NotebooksForAgents {
   /** Resolves when the session is in a state that does not end by itself, or after 30 s: the chart then says the rest. */
   async #whenFree(workspaceId: WorkspaceId, sessionId: string, signal: AbortSignal): Promise<ActorId> {
     const { sessions, actors } = this.#options;
+    await this.prepare(workspaceId, sessionId);
     const session = sessions.ensureAwake(workspaceId, sessionId);
     const isPassing = () => actors.peek(session)?.snapshot.hasTag('passing') === true;
     if (!isPassing()) return session;

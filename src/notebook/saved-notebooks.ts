@@ -2,27 +2,28 @@
 import { isSameInstant, timestamp, timestampAfter } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isIdOf, type NotebookId, newId, timeOfId, type WorkspaceId } from '#src/core/ids.ts';
-import { parseTrustedJson } from '#src/core/json/json-parse.ts';
-import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
+import { isShortJson } from '#src/core/json/json-write.ts';
 import { atOnce, inSlices } from '#src/core/slices.ts';
-import { type EncodedRecord, encodeRecord } from '#storage/codec.ts';
 import { type CreationTimes, checkCursor, idBounds, type PageRequest, pageOf } from '#storage/listing.ts';
-import {
-  type NotebookRecord,
-  type NotebookSummaryRecord,
-  notebookRecords,
-  notebookSummaries,
-} from '#storage/notebooks.ts';
+import { notebookRecords, notebookSummaries } from '#storage/notebooks.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
-import type { Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import {
   type NotebookDocument,
   normalizeSerialization,
   type SavedCell,
   type SerializationInput,
-  titleOf,
   withTitle,
 } from './document.ts';
+import {
+  decodeNotebook,
+  decodePrepared,
+  type EncodedNotebook,
+  encodeNotebook,
+  MAX_BYTES_AT_ONCE,
+  putNotebook,
+} from './notebook-encoding.ts';
 import { titleFilter } from './title-filter.ts';
 
 export interface NotebookFields {
@@ -63,6 +64,8 @@ export class SavedNotebooks {
   readonly #store: Store;
   readonly #refuseWhileOpen: RefuseWhileOpen;
   readonly #allParse: AllParse;
+  /** Large notebooks that are about to be read. */
+  readonly #prepared = new Map<string, NotebookDocument>();
 
   constructor({ store, refuseWhileOpen, allParse }: SavedNotebooksOptions) {
     this.#store = store;
@@ -87,8 +90,10 @@ export class SavedNotebooks {
       datasourceSlugs: fields.datasourceSlugs ?? [],
       variables: fields.variables ?? {},
     };
-    const encoded = isSmall(fields) ? atOnce(encode(document)) : await inSlices(encode(document));
-    this.#store.write((tx) => put(tx, workspaceId, encoded));
+    const encoded = isSmall(fields)
+      ? atOnce(encodeNotebook(document))
+      : await inSlices(encodeNotebook(document));
+    this.#store.write((tx) => putNotebook(tx, workspaceId, encoded));
     return { document, json: encoded.json };
   }
 
@@ -108,18 +113,44 @@ export class SavedNotebooks {
   }
 
   read(workspaceId: WorkspaceId, notebookId: string): NotebookDocument {
-    return atOnce(decode(this.json(workspaceId, notebookId)));
+    const document = this.#find(workspaceId, notebookId);
+    if (document === undefined) throw notFound();
+    return document;
+  }
+
+  /**
+   * Parses a large notebook in slices for `read`, which has it for a second after the promise has resolved. Returns undefined
+   * when there is nothing to wait for.
+   */
+  prepare(workspaceId: WorkspaceId, notebookId: string): Promise<void> | undefined {
+    const record = this.#store.get(notebookRecords, workspaceId, notebookId);
+    if (record === undefined || record.document.byteLength <= MAX_BYTES_AT_ONCE) return undefined;
+    return inSlices(decodePrepared(record.document)).then((document) => {
+      const key = placeOf(workspaceId, notebookId);
+      this.#prepared.set(key, document);
+      const forget = () => {
+        if (this.#prepared.get(key) === document) this.#prepared.delete(key);
+      };
+      setTimeout(forget, PREPARED_MS).unref();
+    });
   }
 
   /** Resolves with what `read` returns, without holding anybody up. */
   readInSlices(workspaceId: WorkspaceId, notebookId: string): Promise<NotebookDocument> {
-    return inSlices(decode(this.json(workspaceId, notebookId)));
+    return inSlices(decodePrepared(this.json(workspaceId, notebookId)));
   }
 
   /** The cells of a notebook; none when it was deleted. */
   cells(workspaceId: WorkspaceId, notebookId: string): readonly SavedCell[] {
+    return this.#find(workspaceId, notebookId)?.serialization.cells ?? [];
+  }
+
+  #find(workspaceId: WorkspaceId, notebookId: string): NotebookDocument | undefined {
+    const prepared = this.#prepared.get(placeOf(workspaceId, notebookId));
+    if (prepared !== undefined && prepared.updatedAt === this.#updatedAt(workspaceId, notebookId))
+      return prepared;
     const record = this.#store.get(notebookRecords, workspaceId, notebookId);
-    return record === undefined ? [] : atOnce(decode(record.document)).serialization.cells;
+    return record && atOnce(decodeNotebook(record.document));
   }
 
   /** Resolves with a page of summaries in the order in which the notebooks were created. Rejects with `invalid_cursor`. */
@@ -169,7 +200,7 @@ export class SavedNotebooks {
         check(updatedAt);
         if (updatedAt !== before.updatedAt) throw staleUpdate(updatedAt);
       }
-      put(tx, workspaceId, encoded);
+      putNotebook(tx, workspaceId, encoded);
       return { json: encoded.json, updatedAt: encoded.document.updatedAt };
     });
   }
@@ -178,7 +209,7 @@ export class SavedNotebooks {
   save(workspaceId: WorkspaceId, document: NotebookDocument): NotebookDocument {
     return this.#store.write((tx) => {
       const saved = { ...document, updatedAt: timestampAfter(this.#updatedAt(workspaceId, document.id)) };
-      put(tx, workspaceId, atOnce(encode(saved)));
+      putNotebook(tx, workspaceId, atOnce(encodeNotebook(saved)));
       return saved;
     });
   }
@@ -210,8 +241,8 @@ export class SavedNotebooks {
   }
 }
 
-/** A larger notebook is read and written in slices. */
-const MAX_BYTES_AT_ONCE = 256 * 1024;
+/** Long enough for a decision that waits for its turn among several workers. */
+const PREPARED_MS = 1000;
 
 function isSmall(fields: NotebookFields): boolean {
   return isShortJson(fields, MAX_BYTES_AT_ONCE);
@@ -228,7 +259,7 @@ function* changed(
   fields: NotebookFields,
   valid: boolean,
 ): Generator<undefined, EncodedNotebook> {
-  const current = yield* decode(before.json);
+  const current = yield* decodeNotebook(before.json);
   const { serialization, datasourceSlugs, variables, title } = fields;
   const document = {
     ...current,
@@ -240,40 +271,9 @@ function* changed(
     datasourceSlugs: datasourceSlugs ?? current.datasourceSlugs,
     variables: variables ?? current.variables,
   };
-  return yield* encode(document);
+  return yield* encodeNotebook(document);
 }
 
-/** A notebook, and how it is stored and served. */
-interface EncodedNotebook {
-  readonly document: NotebookDocument;
-  readonly json: Uint8Array;
-  readonly record: EncodedRecord<NotebookRecord>;
-}
-
-function put(tx: Transaction, workspaceId: WorkspaceId, { document, record }: EncodedNotebook): void {
-  tx.putEncoded(record, workspaceId, document.id);
-  tx.put(notebookSummaries, summaryOf(document), workspaceId, document.id);
-}
-
-function* encode(document: NotebookDocument): Generator<undefined, EncodedNotebook> {
-  const pieces = yield* writeJson({ ...document, title: titleOf(document.serialization) });
-  yield;
-  const json = Buffer.concat(pieces);
-  yield;
-  const { updatedAt } = document;
-  const bytes = encodeRecord(notebookRecords, { updatedAt, document: json });
-  return { document, json, record: { kind: notebookRecords, bytes } };
-}
-
-function* decode(json: Uint8Array): Generator<undefined, NotebookDocument> {
-  return (yield* parseTrustedJson(json)) as NotebookDocument;
-}
-
-/** Returns what lists show of a notebook. */
-function summaryOf(notebook: NotebookDocument): NotebookSummaryRecord {
-  const { id, createdAt, updatedAt, serialization, datasourceSlugs } = notebook;
-  const title = titleOf(serialization);
-  const cellCount = serialization.cells.length;
-  const summary = { id, title, cellCount, datasourceSlugs, createdAt, updatedAt };
-  return { title, summary: Buffer.from(JSON.stringify(summary)) };
+function placeOf(workspaceId: WorkspaceId, notebookId: string): string {
+  return `${workspaceId}/${notebookId}`;
 }

@@ -10,11 +10,15 @@ import { blobRecords, releaseBlob, useBlob } from '#storage/blobs.ts';
 import { DamagedRecord } from '#storage/codec.ts';
 import { type CellOutputRecord, cellOutputRecords, type HeldPart } from '#storage/notebooks.ts';
 import { unlessDamaged } from '#storage/page-builder.ts';
-import type { Store, Transaction } from '#storage/store.ts';
-import type { SavedCell } from './document.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
+import { codeMark } from './cells-json.ts';
+import type { NotebookDocument, SavedCell } from './document.ts';
 import type { NotebookView } from './view.ts';
 
-/** What a cell has shown, and the code that produced it. */
+const MAX_OUTPUTS_AT_ONCE = 100;
+
+/** What a cell has shown, and the mark of the code that produced it. */
 export interface SavedOutput {
   readonly output: CellOutput | null;
   readonly console: readonly CellOutput[];
@@ -26,20 +30,24 @@ interface OpenCells {
   readonly workspaceId: WorkspaceId;
   readonly sessionId: string;
   readonly view: NotebookView;
+  /** As it is saved: it has the code of the view. */
+  readonly document: NotebookDocument;
 }
 
 /** Saves the last outputs of the cells that ran, so that they show when the notebook is opened again. Not on a full disk. */
 export function keepOutputs(
   store: Store,
-  { workspaceId, sessionId, view }: OpenCells,
+  { workspaceId, sessionId, view, document }: OpenCells,
   ran: ReadonlySet<string>,
   contents = new OutputContents(),
 ): void {
   if (store.isFull) return;
   store.write((tx) => {
-    for (const cell of view.cells) {
-      if (!ran.has(cell.id)) continue;
-      const { output, code } = cell;
+    for (const saved of document.serialization.cells) {
+      const cell = view.get(saved.cell_id);
+      if (cell === undefined || !ran.has(cell.id)) continue;
+      const { output } = cell;
+      const code = codeMark(saved);
       putOutput(
         tx,
         { output, console: cell.console.entries(), code },
@@ -65,11 +73,12 @@ function putOutput(
   const held: HeldPart[] = [];
   const [kept = null, ...printed] = [output, ...console].map((entry, index) => {
     if (entry === null) return null;
+    contents.take(entry);
     return mapData(entry, (data, type) => {
       const text = typeof data === 'string' ? data : JSON.stringify(data);
-      if (Buffer.byteLength(text) <= MAX_INLINE_BYTES) return data;
-      const { bytes, sha256, urlStart } = contents.of(text);
-      useBlob(tx, { bytes, sha256 }, key[0]);
+      if (contents.known(text) === undefined && Buffer.byteLength(text) <= MAX_INLINE_BYTES) return data;
+      const { sha256, urlStart, ...blob } = contents.of(text);
+      useBlob(tx, { sha256, ...blob }, key[0]);
       held.push({ entry: index, type, sha256, urlStart, isJson: typeof data !== 'string' });
       return '';
     });
@@ -125,23 +134,38 @@ export function* outputsOf(
   notebookId: string,
   cells: readonly SavedCell[],
 ): Generator<readonly [cellId: string, SavedOutput]> {
-  for (const { cell_id, code } of cells) {
+  for (const cell of cells) {
+    const { cell_id, code } = cell;
     const record = store.get(cellOutputRecords, workspaceId, notebookId, cell_id);
-    if (record?.code === code) yield [cell_id, readOutput(store, workspaceId, record)];
+    const isOfThisCode = record !== undefined && (record.code === code || record.code === codeMark(cell));
+    if (isOfThisCode) yield [cell_id, readOutput(store, workspaceId, record)];
   }
 }
 
-/** Returns the saved outputs of all cells. A damaged one is left out. */
-export function allOutputsOf(
+/**
+ * Returns the saved outputs of all cells, by their ids, in steps: each reads up to a hundred outputs, or one that is large. A
+ * damaged one is left out.
+ */
+export function* readOutputs(
   store: Store,
   workspaceId: WorkspaceId,
   notebookId: string,
-): ReadonlyMap<string, SavedOutput> {
-  const all = { limit: Number.POSITIVE_INFINITY };
+): Generator<undefined, ReadonlyMap<string, SavedOutput>> {
   const outputs = new Map<string, SavedOutput>();
-  for (const { id, value } of store.list(cellOutputRecords, workspaceId, [notebookId], all)) {
-    const output = unlessDamaged(() => readOutput(store, workspaceId, value));
-    if (output !== undefined) outputs.set(id, output);
+  let after: string | undefined;
+  for (;;) {
+    const page = { limit: MAX_OUTPUTS_AT_ONCE, ...(after === undefined ? {} : { after }) };
+    let count = 0;
+    let isLarge = false;
+    for (const { id, value } of store.list(cellOutputRecords, workspaceId, [notebookId], page)) {
+      count++;
+      after = id;
+      const output = unlessDamaged(() => readOutput(store, workspaceId, value));
+      if (output !== undefined) outputs.set(id, output);
+      isLarge = (value.held ?? []).length > 0;
+      if (isLarge) break;
+    }
+    if (!isLarge && count < MAX_OUTPUTS_AT_ONCE) return outputs;
+    yield;
   }
-  return outputs;
 }

@@ -65,7 +65,9 @@ export class KernelsWithPackages implements KernelStarter {
 
 /** Releases the set when the kernel has ended, and adds how long it took to have it. */
 function releasing(set: PackageSet, sink: KernelSink, packagesMs: number): KernelSink {
+  const prepare = sink.prepare?.bind(sink);
   return {
+    ...(prepare === undefined ? {} : { prepare }),
     ready: (info) => sink.ready({ ...info, phases: { ...info.phases, packagesMs } }),
     messages: (batch) => sink.messages(batch),
     exited: (exit) => {

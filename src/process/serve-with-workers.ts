@@ -3,6 +3,7 @@
  * hosts, the signals. It opens the store only before the workers do, and serves no request.
  */
 import { localModelOf } from '#src/app/open-local-model.ts';
+import type { AskedQuestion, PrimaryAnswers, Question } from '#src/cluster/messages.ts';
 import { Primary } from '#src/cluster/primary/primary.ts';
 import { SharedHosts } from '#src/cluster/primary/shared-hosts.ts';
 import type { Config } from '#src/config.ts';
@@ -11,6 +12,7 @@ import { reservePort } from '#src/core/reserved-port.ts';
 import { SocketDirectory } from '#src/kernel/socket-directory.ts';
 import { claimDirectory, hostMaker, startHost } from '#src/prerequisites.ts';
 import type { DataDirectory } from '#storage/data-directory.ts';
+import { loadWakeWriters } from '#storage/wake-writers.ts';
 import { announce, say } from './announce.ts';
 import { protectMemory, warnOfLauncher } from './protect.ts';
 import { onSignals, type ServeOptions } from './serve-alone.ts';
@@ -24,6 +26,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
   const startedAt = performance.now();
   const directory = await claimDirectory(config);
   const claim = requireInheritable(directory);
+  const writersWake = loadWakeWriters(directory.storePath);
   const sockets = new SocketDirectory(directory.runPath);
   const hosts = new SharedHosts({
     makeHost: hostMaker({ config, log, directory, runDir: sockets.path }),
@@ -39,23 +42,32 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
     socketFolder: sockets.path,
     log,
     took: (worker, message) => {
-      if (message.op === 'model-wanted') void answerForModel(worker, message.request);
+      if (message.op === 'question') void reply(worker, message);
       else hosts.take(worker, message);
     },
-    ended: (worker) => hosts.forget(worker),
+    ended: (worker) => {
+      void writersWake.then((wake) => wake());
+      hosts.forget(worker);
+    },
     onHopeless: (problem) => {
       log.flush();
       fail(problem);
     },
   });
   const model = localModelOf({ config, log, host: hosts.usual });
-  const answerForModel = async (worker: number, request: number) => {
-    const found = await Promise.resolve(model?.start()).catch((error: Error) => ({ problem: error.message }));
-    primary.send(worker, { op: 'model', request, found: found ?? { problem: 'There is no local model.' } });
+  const answers: { readonly [Asked in Question]: () => Promise<PrimaryAnswers[Asked]> } = {
+    model: async () => {
+      if (model === undefined) return { problem: 'There is no local model.' };
+      return model.start().catch((error: Error) => ({ problem: error.message }));
+    },
+    log: async () => log.recent(),
   };
+  const reply = async (worker: number, { request, question }: AskedQuestion) =>
+    primary.send(worker, { op: 'answer', request, answer: await answers[question]() });
   await protectMemory(log);
   warnOfLauncher(log, secrets);
   const port = await reserve(config);
+  await requireHttp10Port(config);
   const { prepareStore } = await import('#src/first-start.ts'); // while Python and the workers start
   const bootstrapped = await prepareStore({ config, directory, log });
   const url = await primary.open(port);
@@ -87,6 +99,12 @@ function requireInheritable({ claimDescriptor }: DataDirectory): number {
   throw new Error(
     'This machine has no flock(2), without which workers cannot be kept: set TROUPE_WORKERS to 1.',
   );
+}
+
+/** Rejects when the port for HTTP/1.0 is taken: the worker that opens it would wait for it, as it waits for the worker before. */
+async function requireHttp10Port({ host, http10Port: port = 0 }: Config): Promise<void> {
+  const code = port === 0 ? undefined : await probeListening(host, port);
+  if (code !== undefined) throw new Error(listenFailure(code, { host, port }, 'TROUPE_HTTP10_PORT'));
 }
 
 /** Resolves with the port, which is kept from other programs. Workers share it, so they would share it with another server. */

@@ -1,15 +1,81 @@
 /** The bytes of a large output: those of the image that a data URL holds, and otherwise its text. */
 import { createHash } from 'node:crypto';
-import type { Blob } from '#storage/blobs.ts';
+import { isHighSurrogate } from '#src/core/utf8.ts';
+import { type Blob, encodeBlob } from '#storage/blobs.ts';
 
 export interface OutputContent extends Blob {
   /** What stands before the bytes in base64 when the output is a data URL; null when the bytes are its text. */
   readonly urlStart: string | null;
 }
 
+/** A shorter text is encoded when it is stored. */
+const MIN_PREPARED_CHARS = 256 * 1024;
+/** A multiple of four, which base64 can be parted at. */
+const STEP_CHARS = 128 * 1024;
+
+/** Only plain base64 can be decoded piece by piece. */
+const BASE64 = /^[A-Za-z0-9+/]*$/;
+const BASE64_END = /^[A-Za-z0-9+/]*={0,2}$/;
+
+/** Contents of texts whose messages are about to be received. */
+const arrived = new Map<string, OutputContent>();
+/** Contents of outputs that were received. They go with the output, at the latest. */
+const prepared = new WeakMap<object, OutputContent>();
+
+interface Output {
+  readonly data: unknown;
+}
+
+/**
+ * Makes the content of a large output in steps of up to a millisecond, for the end of its run. Until the result is disposed of,
+ * `holdContent` finds it. Other values are left alone.
+ */
+export function* prepareContent(text: unknown): Generator<undefined, Disposable | undefined> {
+  if (typeof text !== 'string' || text.length < MIN_PREPARED_CHARS) return undefined;
+  const urlStart = urlStartOf(text);
+  const hash = createHash('sha256');
+  const parts: Buffer[] = [];
+  for (let from = urlStart?.length ?? 0; from < text.length; ) {
+    let end = from + STEP_CHARS;
+    if (isHighSurrogate(text.charCodeAt(end - 1))) end++;
+    const piece = text.slice(from, end);
+    if (urlStart !== null && !(end < text.length ? BASE64 : BASE64_END).test(piece)) return undefined;
+    const part = Buffer.from(piece, urlStart === null ? 'utf8' : 'base64');
+    hash.update(part);
+    parts.push(part);
+    from = end;
+    yield;
+  }
+  const record = yield* encodeBlob(parts);
+  const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const bytes = record.subarray(record.byteLength - length);
+  arrived.set(text, { bytes, urlStart, sha256: hash.digest('hex'), record });
+  return { [Symbol.dispose]: () => arrived.delete(text) };
+}
+
+/** Keeps what was prepared of an output as long as that is shown, or until it is stored. */
+export function holdContent(output: Output): void {
+  if (arrived.size === 0 || typeof output.data !== 'string') return;
+  const content = arrived.get(output.data);
+  if (content !== undefined) prepared.set(output, content);
+}
+
 /** Returns the content of outputs, and remembers what it has returned: an output is stored with its run and with its cell. */
 export class OutputContents {
   readonly #known = new Map<string, OutputContent>();
+
+  /** Takes what was prepared of an output. */
+  take(output: Output): void {
+    const content = prepared.get(output);
+    if (content === undefined) return;
+    prepared.delete(output);
+    this.#known.set(output.data as string, content);
+  }
+
+  /** Returns the content of a text if it is known already. */
+  known(text: string): OutputContent | undefined {
+    return this.#known.get(text);
+  }
 
   of(text: string): OutputContent {
     const known = this.#known.get(text);
@@ -29,8 +95,12 @@ export function textOf({ bytes, urlStart }: Pick<OutputContent, 'bytes' | 'urlSt
 
 /** Returns the bytes of a base64 data URL, so that an image is served as an image; undefined for any other text. */
 function fromDataUrl(text: string): Pick<OutputContent, 'bytes' | 'urlStart'> | undefined {
-  const match = /^data:[^,;]*;base64,/.exec(text.slice(0, 200));
-  if (match === null) return undefined;
-  const [urlStart] = match;
+  const urlStart = urlStartOf(text);
+  if (urlStart === null) return undefined;
   return { bytes: Buffer.from(text.slice(urlStart.length), 'base64'), urlStart };
+}
+
+/** Returns what stands before the bytes in a base64 data URL; null for any other text. */
+function urlStartOf(text: string): string | null {
+  return /^data:[^,;]*;base64,/.exec(text.slice(0, 200))?.[0] ?? null;
 }

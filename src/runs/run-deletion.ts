@@ -8,7 +8,8 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import { assetRecords, removeAsset } from '#storage/assets.ts';
 import type { Removals } from '#storage/removals.ts';
 import { runRecords, runSummaries } from '#storage/runs.ts';
-import type { Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import { trimmed } from './run-document.ts';
 import { listOf, removeFromIndex } from './run-lists.ts';
 import type { RunRepository } from './run-repository.ts';
@@ -98,7 +99,7 @@ export class RunDeletion {
     const record = tx.get(runRecords, workspaceId, runId);
     const changed = record && trimmed(record);
     if (changed === undefined) return;
-    tx.put(runRecords, changed, workspaceId, runId);
+    tx.putEncoded(changed, workspaceId, runId);
     tx.remove(runSummaries, workspaceId, runId);
   }
 

@@ -2,10 +2,18 @@
 import type { RunKind, RunStatus } from '#machines/run.ts';
 import type { Failure } from '#src/core/errors.ts';
 import type { RunId, SessionId } from '#src/core/ids.ts';
-import type { RunRecord } from '#storage/runs.ts';
+import { EncodedJson, isShortJson, writeJson } from '#src/core/json/json-write.ts';
+import { atOnce } from '#src/core/slices.ts';
+import { type EncodedRecord, encodeRecordOfParts } from '#storage/codec.ts';
+import { type RunRecord, runRecords } from '#storage/runs.ts';
 
 /** A run with a larger record has a summary, so that lists without outputs need not read the record. */
 const MAX_BYTES_WITHOUT_SUMMARY = 4096;
+/** Longer JSON is written in pieces, of which some may have been made before. */
+const MAX_CHARS_AT_ONCE = 256 * 1024;
+const NO_BYTES = new Uint8Array();
+const NULL = Buffer.from('null');
+const STALE_END = Buffer.from(',"stale":true}');
 
 /** A run as the API returns it. */
 export interface RunDocument {
@@ -23,22 +31,84 @@ export interface RunDocument {
   readonly finishedAt: string | null;
 }
 
-export function recordOf(run: RunDocument, trace: RunRecord['trace']): RunRecord {
+/** Returns the run with its input encoded when that is long, so that it is encoded once. */
+export function withEncodedInput(run: RunDocument): RunDocument {
+  if (isShortJson(run.input, MAX_CHARS_AT_ONCE)) return run;
+  return { ...run, input: new EncodedJson(atOnce(writeJson(run.input))) };
+}
+
+/** A run as it is stored. */
+interface EncodedRun {
+  readonly record: EncodedRecord<RunRecord>;
+  /** What lists without outputs show of it once it has ended; undefined when that is found without parsing the record. */
+  readonly summary: Uint8Array | undefined;
+}
+
+/** What is stored with a run and not served. `owner` is the worker that runs it, if there are several. */
+type RunFacts = { readonly [Name in 'trace' | 'owner' | 'isTrimmed']?: RunRecord[Name] | undefined };
+
+export function encodeRun(run: RunDocument, { trace, owner, isTrimmed }: RunFacts): EncodedRun {
   const { sessionId, status, kind } = run;
-  const document = Buffer.from(JSON.stringify(run));
-  return trace === undefined
-    ? { sessionId, status, kind, document }
-    : { sessionId, status, kind, trace, document };
+  const parts = partsOf(run);
+  const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const isInputLarge = run.input instanceof EncodedJson;
+  const fields: RunRecord = {
+    sessionId,
+    status,
+    kind,
+    ...(trace === undefined ? {} : { trace }),
+    ...(owner === undefined ? {} : { owner }),
+    ...(isTrimmed === undefined ? {} : { isTrimmed }),
+    ...(isInputLarge ? { places: placesIn(length, run) } : {}),
+    document: NO_BYTES,
+  };
+  const bytes = atOnce(encodeRecordOfParts(runRecords, fields, 'document', parts));
+  const hasSummary = length > MAX_BYTES_WITHOUT_SUMMARY && run.output !== null && !isInputLarge;
+  const summary = hasSummary ? Buffer.concat(partsOf({ ...run, output: null })) : undefined;
+  return { record: { kind: runRecords, bytes }, summary };
 }
 
-/** Returns what lists without outputs show of a run that has ended; undefined when its record is small. */
-export function summaryOf(run: RunDocument, { document }: RunRecord): Uint8Array | undefined {
-  if (document.byteLength <= MAX_BYTES_WITHOUT_SUMMARY || run.output === null) return undefined;
-  return Buffer.from(JSON.stringify({ ...run, output: null }));
+/** Returns where the JSON of a run has its input and its output, by the lengths of what is around them. */
+function placesIn(length: number, run: RunDocument): NonNullable<RunRecord['places']> {
+  const { id, kind, sessionId, status, error, createdAt, startedAt, finishedAt } = run;
+  const lengthOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
+  const inputStart = lengthOf({ id, kind, sessionId, status }) + ',"input":'.length - 1;
+  const outputEnd = length - lengthOf({ error, createdAt, startedAt, finishedAt });
+  const outputStart = outputEnd - lengthOf(run.output);
+  return { input: [inputStart, outputStart - ',"output":'.length], output: [outputStart, outputEnd] };
 }
 
-export function withoutOutput(json: Uint8Array): Uint8Array {
-  return Buffer.from(JSON.stringify({ ...parse(json), output: null }));
+/** The JSON of a run, and where its input and output are if that is known. */
+type StoredRun = Pick<RunRecord, 'document' | 'places'>;
+
+/** Returns the JSON of a run without its output. */
+export function withoutOutput({ document, places }: StoredRun): Uint8Array {
+  if (places === undefined) return Buffer.concat(partsOf({ ...parse(document), output: null }));
+  const [start, end] = places.output;
+  return Buffer.concat([document.subarray(0, start), NULL, document.subarray(end)]);
+}
+
+/** Returns a run; one with a large input has neither its input nor its output. */
+export function parseEssentials({ document, places }: StoredRun): RunDocument {
+  if (places === undefined) return parse(document);
+  const { input, output } = places;
+  const around = [
+    document.subarray(0, input[0]),
+    NULL,
+    document.subarray(input[1], output[0]),
+    NULL,
+    document.subarray(output[1]),
+  ];
+  return parse(Buffer.concat(around));
+}
+
+/** Returns the JSON of a run with the mark that an earlier server process left it running. */
+export function asStale(document: Uint8Array): Uint8Array {
+  return Buffer.concat([document.subarray(0, -1), STALE_END]);
+}
+
+function partsOf(run: RunDocument): Uint8Array[] {
+  return isShortJson(run, MAX_CHARS_AT_ONCE) ? [Buffer.from(JSON.stringify(run))] : atOnce(writeJson(run));
 }
 
 export function parse(json: Uint8Array): RunDocument {
@@ -48,9 +118,9 @@ export function parse(json: Uint8Array): RunDocument {
 }
 
 /** Returns the record of a run as if its output had not been stored; undefined when it has none. */
-export function trimmed(record: RunRecord): RunRecord | undefined {
+export function trimmed(record: RunRecord): EncodedRecord<RunRecord> | undefined {
   const run = parse(record.document);
   if (run.output === null) return undefined;
   const output = { ...Object(run.output), stored: false, parts: [] };
-  return { ...recordOf({ ...run, output }, record.trace), isTrimmed: true };
+  return encodeRun(withEncodedInput({ ...run, output }), { trace: record.trace, isTrimmed: true }).record;
 }

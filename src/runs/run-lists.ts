@@ -4,6 +4,7 @@
  */
 import type { RunKind, RunStatus } from '#machines/run.ts';
 import { isIdOf, type WorkspaceId } from '#src/core/ids.ts';
+import type { Entry, Page } from '#storage/committed-records.ts';
 import {
   type CreationTimes,
   checkCursor,
@@ -21,7 +22,8 @@ import {
   sessionRuns,
   statusRuns,
 } from '#storage/runs.ts';
-import type { Entry, Page, Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 
 /** Which runs of a workspace to list. Absent members filter nothing. */
 export interface RunQuery extends PageRequest, CreationTimes {

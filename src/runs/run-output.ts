@@ -107,6 +107,7 @@ export class OutputShelf {
   shelve(output: RawOutput | null): ShownOutput[] {
     if (output === null || (output.mimetype === 'text/plain' && output.data === '')) return [];
     const description = this.#describe(output);
+    this.contents.take(output);
     return unbundle(output).flatMap(({ mimetype, data }) => {
       const placed = this.#place(mimetype, data);
       return placed === undefined ? [] : [{ ...placed, ...description }];
@@ -147,7 +148,7 @@ export class OutputShelf {
 
   #place(mimetype: string, data: unknown): ShownOutput | undefined {
     const text = typeof data === 'string' ? data : JSON.stringify(data);
-    const size = Buffer.byteLength(text);
+    const size = this.contents.known(text)?.bytes.byteLength ?? Buffer.byteLength(text);
     if (size <= MAX_INLINE_BYTES && this.#inlineTotal + size <= MAX_INLINE_TOTAL_BYTES) {
       this.#inlineTotal += size;
       return { mimetype, data };
@@ -157,8 +158,7 @@ export class OutputShelf {
       return undefined;
     }
     const assetId = newId<AssetId>('asset');
-    const { bytes, sha256 } = this.contents.of(text);
-    this.assets.set(assetId, { mimetype, bytes, sha256 });
+    this.assets.set(assetId, { mimetype, ...this.contents.of(text) });
     return { mimetype, assetId };
   }
 }

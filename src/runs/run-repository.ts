@@ -19,9 +19,18 @@ import { type Asset, putAsset, readAsset } from '#storage/assets.ts';
 import { type RunIndexEntry, type RunRecord, runRecords, runSummaries } from '#storage/runs.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
-import { parse, type RunDocument, recordOf, summaryOf, withoutOutput } from './run-document.ts';
+import {
+  asStale,
+  encodeRun,
+  parse,
+  parseEssentials,
+  type RunDocument,
+  withEncodedInput,
+  withoutOutput,
+} from './run-document.ts';
 import { addToIndex, listOf, noteStatus, type RunQuery, runFinder } from './run-lists.ts';
 import { contextOf, recordSpan, traceFrom } from './run-trace.ts';
+import { RUN_VERSION, storedRun } from './stored-run.ts';
 
 /** How a run ended. */
 export interface RunEnd {
@@ -50,6 +59,8 @@ export class RunRepository {
   readonly #store: Store;
   /** The actors of runs. Their notices report when a run begins and ends. */
   readonly actors: ActorKind<typeof runMachine>;
+  /** Runs in progress with a long input, as they were stored, so that nothing parses them at their end. */
+  readonly #large = new Map<RunId, RunDocument>();
   readonly #maxInFlight: number;
   readonly #metrics: RunMetrics;
   readonly #tracer: Tracer | undefined;
@@ -71,7 +82,8 @@ export class RunRepository {
     this.actors = runtime.define({
       kind: 'run',
       machine: runMachine,
-      machineVersion: 1,
+      machineVersion: RUN_VERSION,
+      storedIn: storedRun,
       restored: { type: 'restored' },
       shown: ({ kind, sessionId }) => ({
         links: [{ kind: kind === 'agent' ? 'agent-session' : 'notebook-session', id: sessionId }],
@@ -101,7 +113,7 @@ export class RunRepository {
     this.admit(workspaceId);
     const runId = newId<RunId>('run');
     const now = timestamp(timeOfId(runId)); // so that the order of ids is the order of times
-    const run: RunDocument = {
+    const run = withEncodedInput({
       id: runId,
       kind,
       sessionId,
@@ -112,13 +124,15 @@ export class RunRepository {
       createdAt: now,
       startedAt: now,
       finishedAt: null,
-    };
+    });
+    if (run.input !== input) this.#large.set(runId, run);
+    this.actors.spawn({ workspaceId, id: runId }, { workspaceId, runId, sessionId, kind });
     this.#store.write((tx) => {
-      tx.put(runRecords, recordOf(run, traceFrom(parent)), workspaceId, runId);
+      const { record } = encodeRun(run, { trace: traceFrom(parent), owner: this.actors.owner });
+      tx.putEncoded(record, workspaceId, runId);
       const entry = { kind, sessionId, environmentId, status: 'running', createdAt: now } as const;
       addToIndex(tx, workspaceId, runId, entry);
     });
-    this.actors.spawn({ workspaceId, id: runId }, { workspaceId, runId, sessionId, kind });
     faultPoint('run.begun');
     return runId;
   }
@@ -211,8 +225,9 @@ export class RunRepository {
         const summary = query.include === 'none' ? this.#store.get(runSummaries, workspaceId, id) : undefined;
         if (summary !== undefined) return summary;
         const record = this.#store.get(runRecords, workspaceId, id);
-        const json = record && this.#shown(workspaceId, id, record);
-        return json !== undefined && query.include === 'none' ? withoutOutput(json) : json;
+        if (record === undefined) return undefined;
+        const shown = query.include === 'none' ? { ...record, document: withoutOutput(record) } : record;
+        return this.#shown(workspaceId, id, shown);
       },
     });
   }
@@ -245,12 +260,14 @@ export class RunRepository {
     return record?.status === 'running' && !this.#isStale(workspaceId, runId);
   }
 
-  /** Returns the newest run of a session, for a subscriber that may have missed its end. */
+  /** Returns the newest run of a session, for a subscriber that may have missed its end. Large inputs are left out. */
   latest(workspaceId: WorkspaceId, sessionId: string, kind: RunKind = 'notebook'): RunDocument | undefined {
     const newestFirst = { limit: Number.POSITIVE_INFINITY, reverse: true };
     for (const { id } of this.#store.list(listOf(kind), workspaceId, [sessionId], newestFirst)) {
       const record = this.#store.get(runRecords, workspaceId, id);
-      if (record !== undefined) return parse(this.#shown(workspaceId, id, record));
+      if (record === undefined) continue;
+      const run = parseEssentials(record);
+      return this.#isLeftBehind(workspaceId, id, record) ? { ...run, stale: true } : run;
     }
     return undefined;
   }
@@ -267,28 +284,31 @@ export class RunRepository {
   }
 
   #shown(workspaceId: WorkspaceId, runId: string, record: RunRecord): Uint8Array {
-    if (record.status !== 'running' || !this.#isStale(workspaceId, runId)) return record.document;
-    return Buffer.from(JSON.stringify({ ...parse(record.document), stale: true }));
+    return this.#isLeftBehind(workspaceId, runId, record) ? asStale(record.document) : record.document;
+  }
+
+  #isLeftBehind(workspaceId: WorkspaceId, runId: string, { status }: RunRecord): boolean {
+    return status === 'running' && this.#isStale(workspaceId, runId);
   }
 
   /** Returns whether a run that reads as running was left behind by an earlier server process. */
   #isStale(workspaceId: WorkspaceId, runId: string): boolean {
     const peek = this.actors.peek({ workspaceId, id: runId });
-    return peek?.live !== true || !peek.snapshot.hasTag('resident');
+    return peek === undefined || peek.isLost || !peek.snapshot.hasTag('resident');
   }
 
   #rewrite(workspaceId: WorkspaceId, runId: RunId, change: (run: RunDocument) => RunDocument): void {
     this.#store.write((tx) => {
       const record = tx.get(runRecords, workspaceId, runId);
       if (record === undefined) throw new Error(`The run ${runId} has no record.`);
-      const run = change(parse(record.document));
+      const run = change(this.#large.get(runId) ?? withEncodedInput(parse(record.document)));
+      if (run.status !== 'running') this.#large.delete(runId);
       if (run.status !== 'running') this.#metrics.runs.of(run.kind, run.status).add();
       if (run.status !== 'running') recordSpan(this.#tracer, record.trace, run);
-      const changed = recordOf(run, record.trace);
-      tx.put(runRecords, changed, workspaceId, runId);
-      const summary = summaryOf(run, changed);
-      if (summary !== undefined) tx.put(runSummaries, summary, workspaceId, runId);
-      noteStatus(tx, workspaceId, runId, changed.status);
+      const changed = encodeRun(run, { trace: record.trace });
+      tx.putEncoded(changed.record, workspaceId, runId);
+      if (changed.summary !== undefined) tx.put(runSummaries, changed.summary, workspaceId, runId);
+      noteStatus(tx, workspaceId, runId, run.status);
     });
   }
 }

@@ -4,13 +4,16 @@ import type { Peek } from '#src/actors/actor-definition.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { notFound } from '#src/core/errors.ts';
-import { type EnvironmentId, isIdOf, newId, type WorkspaceId } from '#src/core/ids.ts';
+import { type EnvironmentId, isIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import { actorSnapshots } from '#storage/actor-snapshots.ts';
+import type { Entry } from '#storage/committed-records.ts';
+import { workspaceRecords } from '#storage/identity.ts';
+import { newListedId } from '#storage/listed-ids.ts';
 import { type CreationTimes, checkCursor, idBounds, type PageRequest, pageOf } from '#storage/listing.ts';
 import type { Listing } from '#storage/page-builder.ts';
 import { openEnvironments } from '#storage/sessions.ts';
 import { slicedListing } from '#storage/sliced-listing.ts';
-import type { Entry, Store } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
 
 export type EnvironmentActors = ActorKind<typeof environmentMachine>;
 
@@ -35,7 +38,10 @@ export interface EnvironmentRecord {
   readonly updatedAt: string;
 }
 
-/** Execution environments: created, read, closed. Sessions attach to them by way of their actors. */
+/**
+ * Execution environments: created, read, closed. Sessions attach to them by way of their actors. Sessions of several workers may
+ * want one environment, so what changes one is done in a shared turn.
+ */
 export class Environments {
   readonly actors: EnvironmentActors;
   readonly #store: Store;
@@ -46,6 +52,9 @@ export class Environments {
       kind: ENVIRONMENT,
       machine: environmentMachine,
       machineVersion: 1,
+      isShared: true,
+      openIn: (workspaceId, limit) =>
+        [...store.list(openEnvironments, workspaceId, [], { limit })].map(({ id }) => id),
       shown: ({ notebookSessionId, agentSessionIds }) => ({
         links: [
           ...(notebookSessionId === null ? [] : [{ kind: 'notebook-session', id: notebookSessionId }]),
@@ -56,8 +65,11 @@ export class Environments {
     });
   }
 
+  /** Throws `not_found` when the workspace has been deleted. */
   create(workspaceId: WorkspaceId): EnvironmentRecord {
-    const environmentId = newId<EnvironmentId>('environment');
+    if (this.#store.get(workspaceRecords, workspaceId) === undefined) throw notFound();
+    const all = { kind: actorSnapshots, partition: workspaceId, prefix: [ENVIRONMENT] };
+    const environmentId = newListedId<EnvironmentId>(this.#store, 'environment', [all]);
     this.actors.spawn({ workspaceId, id: environmentId }, { workspaceId, environmentId });
     this.#store.write((tx) => tx.put(openEnvironments, null, workspaceId, environmentId));
     return this.record(workspaceId, environmentId);

@@ -9,7 +9,7 @@ export interface LiveSession extends Disposable {
   readonly sessionId: SessionId;
   readonly stream: SessionStream;
   /** Tells subscribers of a run's new status, once it is committed. */
-  publishRunStatus(event: Envelope<'run-status'>, committed: Promise<void>): void;
+  publishRunStatus(event: Envelope<'run-status'>, committed: Promise<void> | undefined): void;
 }
 
 export type StreamMaker = (sessionId: SessionId) => SessionStream;

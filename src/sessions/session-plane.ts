@@ -12,7 +12,9 @@ import { closedEvent, type LiveSession, type LiveSessions } from './live-session
 
 /** The actors of one kind of session, as far as all kinds are alike. */
 export interface AnySessionActors {
-  on(listener: (session: ActorId, notice: SessionNotice<string>, committed: Promise<void>) => void): void;
+  on(
+    listener: (session: ActorId, notice: SessionNotice<string>, committed: Promise<void> | undefined) => void,
+  ): void;
   tell(session: ActorId, event: { type: 'suspend'; failure: Failure }): boolean;
   residents(): readonly ActorId[];
 }
@@ -91,7 +93,7 @@ export class SessionPlane<Live extends LiveSession> {
     for (const stream of this.#options.live.streams()) stream.resync(reason);
   }
 
-  #publish(session: ActorId, notice: SessionNotice<string>, committed: Promise<void>): void {
+  #publish(session: ActorId, notice: SessionNotice<string>, committed: Promise<void> | undefined): void {
     const { live } = this.#options;
     if (notice.type === 'session.closed') {
       live.retire(session)?.end(closedEvent(session), committed);

@@ -1,8 +1,9 @@
-// The build: compiles TypeScript into dist/, removes outputs whose source is gone, and bundles the programs.
+// The build: compiles TypeScript into dist/, removes outputs whose source is gone, bundles the programs, and keeps their compiled code.
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundle } from './bundle.mjs';
 import { run } from './children.mjs';
+import { writeCodeCaches } from './code-cache.mjs';
 import { filesBelow, fingerprint, readStamp, writeStamp } from './stamps.mjs';
 
 /** What set-up announces while the step runs. */
@@ -28,6 +29,7 @@ export async function perform(root, keepOpen) {
   if (existsSync(join(root, CONSOLE, 'tsconfig.json'))) await compile(join(root, CONSOLE));
   removeOrphans(root);
   await bundle(root);
+  await writeCodeCaches(root);
   writeStamp(stampPath(root), stamp);
 }
 

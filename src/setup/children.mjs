@@ -19,8 +19,7 @@ export function run(command, args, { cwd, failure, env = environment, keepOpen }
   return new Promise((resolve, reject) => {
     const stdio = ['ignore', 'pipe', 'pipe'];
     if (keepOpen !== undefined) stdio.push(keepOpen);
-    const child = spawn(command, args, { cwd, env, stdio, detached: true });
-    running.add(child);
+    const child = start(command, args, { cwd, env, stdio });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8');
@@ -28,17 +27,21 @@ export function run(command, args, { cwd, failure, env = environment, keepOpen }
         output += text;
       });
     }
-    child.once('error', (error) => {
-      running.delete(child);
-      reject(new SetupError(`${failure}: ${command}: ${error.message}`));
-    });
+    child.once('error', (error) => reject(new SetupError(`${failure}: ${command}: ${error.message}`)));
     child.once('close', (code, signal) => {
-      running.delete(child);
       if (code === 0) return resolve(output);
       const tail = output.trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
       reject(new SetupError(`${failure} (${signal ?? `exit code ${code}`}).\n${tail}`));
     });
   });
+}
+
+/** Returns a program that runs in its own process group. It ends with set-up. */
+export function start(command, args, options) {
+  const child = spawn(command, args, { ...options, detached: true });
+  running.add(child);
+  for (const event of ['error', 'close']) child.once(event, () => running.delete(child));
+  return child;
 }
 
 function endChildren() {

@@ -1,6 +1,7 @@
 // `npm test`: runs the set-up, lint, the Python tests and the Node.js tests. A failed stage does not stop the others.
 // With arguments it runs only those test files or folders, such as `test/auth`, `test/config.test.ts` or
-// `test/kernel-host/test_frames.py`. Arguments that begin with a hyphen are passed to the Node.js test runner.
+// `test/kernel-host/test_frames.py`. With `TROUPE_TEST_WORKERS=3` and no arguments it runs all that can be run against a server of
+// so many workers (`worker-tests.mjs`). Arguments that begin with a hyphen are passed to the Node.js test runner.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -9,29 +10,44 @@ import * as clientGenerators from './client-generators.mjs';
 import { reporting, SetupError, say } from './console.mjs';
 import { ROOT, setUp } from './setup.mjs';
 import { filesBelow } from './stamps.mjs';
+import { testsForWorkers } from './worker-tests.mjs';
 
-const FAILED_FILES = new URL('failed-files.mjs', import.meta.url).href;
+const FAILED_TESTS = new URL('failed-tests.mjs', import.meta.url).href;
 const FILE_TIMEOUT_MS = 300_000;
 const PYTHON_TESTS = 'test/kernel-host';
 /** The tests that need packages of other clients. */
 const CLIENT_TESTS = ['generated-clients', 'stream-clients'].map(
   (name) => `dist/test/openapi/${name}.test.js`,
 );
-/** Journeys that also run against a server of several workers: those in which requests meet, and what lives is shared. */
+/**
+ * Journeys that also run against a server of several workers each time: those in which requests meet, and what lives is shared.
+ * The others do when somebody sets TROUPE_TEST_WORKERS. Races between workers (`test/cluster/races`) and their deaths
+ * (`test/faults`) have several in any case.
+ */
 const JOURNEYS_OF_WORKERS = [
+  ...['actor-events', 'agents', 'audit', 'cancel', 'conditions', 'control', 'counted-work', 'environments'],
   ...[
-    'agents',
-    'cancel',
-    'environments',
     'event-tickets',
     'executions',
+    'file-quota',
     'files',
+    'finding',
     'idempotency',
-    'notebook-sessions',
+    'idempotency-callers',
+    'inspection',
+    'metrics',
+    'notebook-secrets',
   ],
-  ...['notebooks', 'object-access', 'revocation', 'runs'],
+  ...['notebook-sessions', 'notebooks', 'object-access', 'observing', 'reconnect', 'revocation', 'runs'],
+  ...['waiting', 'workspace-deletion'],
 ].map((name) => `dist/test/journeys/${name}.test.js`);
+/**
+ * Tests that compare processor time with a limit run alone: beside others, whose work fills the caches of the processor and takes
+ * its memory's bandwidth, the same work takes up to twice as much.
+ */
+const ALONE = ['dist/test/journeys/event-loop.test.js'];
 const WORKERS = '3';
+const isForWorkers = (process.env.TROUPE_TEST_WORKERS ?? '1') !== '1';
 const generatorsIfPossible = { ...clientGenerators, perform: installGeneratorsIfPossible };
 
 const { nodeTests, pythonTests, flags, everything } = await reporting(() => select(process.argv.slice(2)));
@@ -39,47 +55,65 @@ await reporting(() =>
   setUp(ROOT, CLIENT_TESTS.some((file) => nodeTests.includes(file)) ? [generatorsIfPossible] : []),
 );
 const results = [];
-if (everything) await stage('lint', join(ROOT, 'node_modules', '.bin', 'biome'), ['check', '.']);
+if (everything && !isForWorkers)
+  await stage('lint', join(ROOT, 'node_modules', '.bin', 'biome'), ['check', '.']);
 for (const file of pythonTests) {
   const python = process.env.TROUPE_PYTHON || join(ROOT, '.venv', 'bin', 'python');
   const args = ['-m', 'unittest', 'discover', '-s', PYTHON_TESTS, '-p', basename(file)];
   await stageOrFlaky(basename(file), () => [python, args]);
 }
-if (nodeTests.length > 0) await runNodeTests('Node.js tests', nodeTests);
+const together = nodeTests.filter((file) => !ALONE.includes(file));
+const alone = nodeTests.filter((file) => ALONE.includes(file));
+if (together.length > 0) await runNodeTests('Node.js tests', together);
+if (alone.length > 0) await runNodeTests('Node.js tests that run alone', alone, 1);
 const journeys = JOURNEYS_OF_WORKERS.filter((file) => nodeTests.includes(file));
-if (everything && journeys.length > 0) {
+if (everything && !isForWorkers && journeys.length > 0) {
   process.env.TROUPE_TEST_WORKERS = WORKERS;
   await runNodeTests(`journeys with ${WORKERS} workers`, journeys);
 }
-for (const { name, ok, flaky, seconds } of results) {
+for (const { name, ok, flaky, seconds, failed = [] } of results) {
   say(`${ok ? 'passed' : flaky ? 'FLAKY ' : 'FAILED'}  ${name} (${seconds} s)`);
+  for (const test of failed) say(`        ${test}`);
 }
 if (results.some(({ flaky }) => flaky))
   say('a test is flaky because of a mistake in it or in the code; with CI=true it fails the run');
 process.exitCode = results.every(({ ok, flaky }) => ok || flaky) ? 0 : 1;
 
-/** Runs compiled test files as one stage. */
-async function runNodeTests(name, files) {
+/** Runs compiled test files as one stage, `atOnce` of them at a time. */
+async function runNodeTests(name, files, atOnce = availableParallelism()) {
   const failures = join(tmpdir(), `troupe-failed-${process.pid}`);
   const optionsFor = (concurrency) => [
     '--conditions=development',
     '--enable-source-maps',
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
-    ...[`--test-reporter=${FAILED_FILES}`, `--test-reporter-destination=${failures}`],
+    ...[`--test-reporter=${FAILED_TESTS}`, `--test-reporter-destination=${failures}`],
     // The limit is for one file: a test that hangs must fail, with the name of its file.
     `--test-timeout=${FILE_TIMEOUT_MS}`,
     `--test-concurrency=${concurrency}`,
     ...flags,
     '--test',
   ];
-  await stageOrFlaky(name, (isAgain) => {
-    // The runner reports source files, because it reads the source maps.
-    const named = isAgain && existsSync(failures) ? readFileSync(failures, 'utf8') : '';
-    const failed = files.filter((file) => named.includes(file.slice('dist/'.length, -'.js'.length)));
-    const chosen = failed.length > 0 ? failed : files;
-    return [process.execPath, [...optionsFor(isAgain ? 1 : availableParallelism()), ...chosen]];
-  });
+  await stageOrFlaky(
+    name,
+    (isAgain) => {
+      // The runner reports source files, because it reads the source maps.
+      const named = isAgain ? failedTests(failures).join('\n') : '';
+      const failed = files.filter((file) => named.includes(file.slice('dist/'.length, -'.js'.length)));
+      const chosen = failed.length > 0 ? failed : files;
+      return [process.execPath, [...optionsFor(isAgain ? 1 : atOnce), ...chosen]];
+    },
+    failures,
+  );
   rmSync(failures, { force: true });
+}
+
+/** Reads which tests failed, as `file: name of the test`; none when the runner could not write its report. */
+function failedTests(report) {
+  if (!existsSync(report)) return [];
+  return readFileSync(report, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => line.replace(`${ROOT}/`, ''));
 }
 
 /** Reports generators that cannot be installed, and goes on: only the tests that need them fail then. */
@@ -102,8 +136,9 @@ function select(args) {
     if (!existsSync(join(ROOT, path))) throw new SetupError(`${path} does not exist.`);
   const chosen = (file) =>
     named.length === 0 || named.some((path) => file === path || file.startsWith(`${path}/`));
-  const nodeTests = sources.filter(chosen).map((file) => `dist/${file.replace(/\.ts$/, '.js')}`);
-  const pythonTests = python.filter(chosen);
+  const tests = isForWorkers && named.length === 0 ? testsForWorkers(sources) : sources.filter(chosen);
+  const nodeTests = tests.map((file) => `dist/${file.replace(/\.ts$/, '.js')}`);
+  const pythonTests = isForWorkers ? [] : python.filter(chosen);
   if (nodeTests.length + pythonTests.length === 0)
     throw new SetupError('No test file matches these arguments.');
   return { nodeTests, pythonTests, flags, everything: named.length === 0 };
@@ -111,12 +146,14 @@ function select(args) {
 
 /**
  * Runs a stage. Failed files run once more, alone: if they pass then, the stage is reported as flaky, with both results.
- * With `CI=true` a failure is final, because the load that made the test fail would be gone.
+ * With `CI=true` a failure is final, because the load that made the test fail would be gone. `report` is the file in which the
+ * runner names the tests that failed.
  */
-async function stageOrFlaky(name, commandFor) {
+async function stageOrFlaky(name, commandFor, report) {
   const [command, args] = commandFor(false);
   await stage(name, command, args);
   const first = results.at(-1);
+  if (!first.ok && report !== undefined) first.failed = failedTests(report);
   if (first.ok || process.env.CI === 'true') return;
   say(`${name}: something failed; the failed files run once more, alone, to see whether they always fail`);
   const [again, againArgs] = commandFor(true);

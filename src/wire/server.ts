@@ -151,7 +151,7 @@ const load = {
       commitMs: nullable(
         Type.Number({
           description:
-            'How long a commit took until it was on disk, on average since the last answer; null: there was none.',
+            'How long a commit took until it was on disk, on average since the last answer; of several workers, in the slowest. Null: there was none.',
         }),
       ),
     },

@@ -1,8 +1,10 @@
 /** Reads a store from end to end to write something for every record of a kind, as most migrations do. */
 import type { RecordKind } from '../codec.ts';
+import type { Entry } from '../committed-records.ts';
 import { userWorkspaces } from '../identity.ts';
 import { SYSTEM } from '../keys.ts';
-import type { Entry, Store, Transaction } from '../store.ts';
+import type { Store } from '../store.ts';
+import type { Transaction } from '../transaction.ts';
 
 /** Records that are converted in one commit. */
 const BATCH = 500;

@@ -9,7 +9,8 @@ import { defineRecord } from '../codec.ts';
 import { notebookRecords, notebookSummaries } from '../notebooks.ts';
 import { environmentRuns, runIndex, runRecords, statusRuns } from '../runs.ts';
 import { openEnvironments, openSessionPlaces, sessionPlaces } from '../sessions.ts';
-import type { Store, Transaction } from '../store.ts';
+import type { Store } from '../store.ts';
+import type { Transaction } from '../transaction.ts';
 import { convertAll, workspacesOf } from './convert.ts';
 
 const oldNotebooks = defineRecord<{ updatedAt: string; document: Uint8Array }>('notebook', 1);

@@ -2,6 +2,7 @@
 import type { TestContext } from 'node:test';
 import { assign, type EventObject, emit, fromCallback, setup } from 'xstate';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
+import type { ActorOwners } from '#src/actors/actor-owners.ts';
 import type { Address } from '#src/actors/address.ts';
 import { ActorRuntime } from '#src/actors/runtime.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
@@ -16,7 +17,7 @@ export interface BoxContext {
 
 type BoxEvent =
   | { type: 'put'; thing: string }
-  | { type: 'take' | 'touch' | 'odd' | 'nameless' | 'burn' | 'break' | 'restored' };
+  | { type: 'take' | 'touch' | 'lift' | 'lower' | 'odd' | 'nameless' | 'burn' | 'break' | 'restored' };
 
 export const BOX_VERSION = 3;
 
@@ -32,7 +33,7 @@ function boxMachine({ taken, released }: Ownership) {
       input: { id: string; breaks?: boolean };
       context: BoxContext;
       events: BoxEvent;
-      emitted: { type: 'box.filled'; thing: string } | { type: 'box.emptied' };
+      emitted: { type: 'box.filled'; thing: string } | { type: 'box.emptied' | 'box.lifted' };
     },
     actors: {
       thing: fromCallback<EventObject, { id: string }>(({ input: { id } }) => {
@@ -74,6 +75,7 @@ function boxMachine({ taken, released }: Ownership) {
         meta: { refuse: { put: 'session_busy' } },
         invoke: { src: 'thing', input: ({ context: { id } }) => ({ id }) },
         on: {
+          lift: { target: 'lifted', actions: emit({ type: 'box.lifted' as const }) },
           take: {
             target: 'empty',
             actions: [assign({ thing: null }), emit({ type: 'box.emptied' as const })],
@@ -84,6 +86,10 @@ function boxMachine({ taken, released }: Ownership) {
             actions: assign({ restores: ({ context }) => context.restores + 1 }),
           },
         },
+      },
+      lifted: {
+        tags: ['resident', 'unstored'],
+        on: { lower: 'full', take: { target: 'empty', actions: assign({ thing: null }) } },
       },
       ashes: { type: 'final', meta: { refuse: { put: 'session_closed' } } },
     },
@@ -101,11 +107,21 @@ export interface Boxes {
   readonly logged: LogLine[];
 }
 
-export function startBoxes(t: Pick<TestContext, 'after'>, store: Store, machineVersion = BOX_VERSION): Boxes {
+export function startBoxes(
+  t: Pick<TestContext, 'after'>,
+  store: Store,
+  machineVersion = BOX_VERSION,
+  owners?: ActorOwners,
+): Boxes {
   const { log, lines } = rememberingLog();
   const owned: Ownership = { taken: [], released: [] };
-  const runtime = new ActorRuntime(store, log);
-  const definition = { machine: boxMachine(owned), machineVersion, restored: { type: 'restored' } } as const;
+  const runtime = new ActorRuntime(store, log, undefined, owners);
+  const definition = {
+    machine: boxMachine(owned),
+    machineVersion,
+    restored: { type: 'restored' },
+    isCounted: true,
+  } as const;
   const actors = runtime.define({ kind: 'box', ...definition });
   const bags = runtime.define({ kind: 'bag', ...definition });
   t.after(() => runtime.stopAll());

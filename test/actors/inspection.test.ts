@@ -42,7 +42,7 @@ test('the detail says what the state takes and what it refuses, with advice', as
   actors.spawn(box('a'), { id: 'a' });
   actors.ask(box('a'), put('a hat'));
   const { takes, refuses } = runtime.detail('box', box('a'))!;
-  assert.deepEqual(takes, ['break', 'burn', 'restored', 'take']);
+  assert.deepEqual(takes, ['break', 'burn', 'lift', 'restored', 'take']);
   assert.deepEqual(
     refuses.map(({ type, code, advice }) => [type, code, advice !== null]),
     [['put', 'session_busy', true]],

@@ -57,7 +57,7 @@ test('changes and queries are one list, in the order of time, page by page', asy
   const { store } = await storeWithHome(t);
   const audit = new AuditTrail(store);
   for (let n = 0; n < 20; n++) {
-    audit.noteAll(actor, [{ action: 'member.add', target: `${2 * n}`, outcome: 'done' }]);
+    audit.note(actor, { action: 'member.add', target: `${2 * n}`, outcome: 'done' });
     const queries = new QueryAudit(audit);
     queries.note({ ...query, slug: `${2 * n + 1}` });
     queries[Symbol.dispose]();
@@ -75,9 +75,9 @@ test('the audit can be asked by user, by the beginning of the action, by target 
   const { store } = await storeWithHome(t);
   const audit = new AuditTrail(store);
   const bob = { ...actor, principal: { ...actor.principal, userId: 'bob' as UserId } };
-  audit.noteAll(actor, [{ action: 'member.add', target: 'bob', outcome: 'done' }]);
-  audit.noteAll(bob, [{ action: 'token.create', target: 'tok_2', outcome: 'done' }]);
-  audit.noteAll(bob, [{ action: 'token.revoke', target: 'tok_2', outcome: 'done' }]);
+  audit.note(actor, { action: 'member.add', target: 'bob', outcome: 'done' });
+  audit.note(bob, { action: 'token.create', target: 'tok_2', outcome: 'done' });
+  audit.note(bob, { action: 'token.revoke', target: 'tok_2', outcome: 'done' });
   const queries = new QueryAudit(audit);
   queries.note(query);
   queries[Symbol.dispose]();
@@ -130,7 +130,7 @@ test('queries that are alike are one entry, and others are not', async (t) => {
 test('any number of queries takes a bounded part of the store, and no change of a workspace', async (t) => {
   const { store, reopen } = await storeWithHome(t);
   const first = new AuditTrail(store);
-  first.noteAll(actor, [{ action: 'member.add', target: 'kept', outcome: 'done' }]);
+  first.note(actor, { action: 'member.add', target: 'kept', outcome: 'done' });
   const note = async (audit: AuditTrail, count: number, from: number) => {
     const queries = new QueryAudit(audit);
     for (let n = from; n < from + count; n++) {
@@ -158,7 +158,7 @@ test('a workspace has a bounded number of changes, of which the oldest go', asyn
   const { store } = await storeWithHome(t);
   const audit = new AuditTrail(store);
   for (let n = 0; n < MAX_CHANGES + 2_000; n++) {
-    audit.noteAll(actor, [{ action: 'token.create', target: `${n}`, outcome: 'done' }]);
+    audit.note(actor, { action: 'token.create', target: `${n}`, outcome: 'done' });
     if (n % 1_000 === 0) await store.durable();
   }
   await store.durable();

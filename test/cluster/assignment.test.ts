@@ -43,6 +43,15 @@ function begin({ assignment, workers }: ReturnType<typeof fleet>): void {
   for (const worker of workers.values()) assignment.listening(worker);
 }
 
+/** Lets the second of two workers end, and another one join in its place, of which the first one does not know yet. */
+function replaceSecond(cluster: ReturnType<typeof fleet>): WorkerProcess {
+  begin(cluster);
+  cluster.end(2);
+  const heir = cluster.add(3);
+  cluster.assignment.joined(heir, cluster.assignment.tableFor(heir).number);
+  return heir;
+}
+
 const slotsOf = (table: SlotTable | undefined, worker: number) =>
   table!.owners.flatMap((owner, slot) => (owner === worker ? [slot] : []));
 
@@ -71,11 +80,8 @@ test('what a worker had goes to the others in equal parts when it has ended', (t
 
 test('a replacement serves once all others know it, and gets only what they give up', (t) => {
   const cluster = fleet(t, 2);
-  begin(cluster);
-  cluster.end(2);
-  const heir = cluster.add(3);
+  const heir = replaceSecond(cluster);
   const { assignment } = cluster;
-  assignment.joined(heir, assignment.tableFor(heir).number);
   assert.equal(slotsOf(cluster.tableOf(1), 1).length, SLOTS);
   assert.ok(!cluster.opsOf(3).includes('admit'));
   assignment.knows(cluster.workers.get(1)!, cluster.tableOf(1)!.number);
@@ -89,11 +95,8 @@ test('a replacement serves once all others know it, and gets only what they give
 
 test('what was given up under an older table does not move', (t) => {
   const cluster = fleet(t, 2);
-  begin(cluster);
-  cluster.end(2);
-  const heir = cluster.add(3);
+  const heir = replaceSecond(cluster);
   const { assignment } = cluster;
-  assignment.joined(heir, assignment.tableFor(heir).number);
   const number = cluster.tableOf(1)!.number;
   assignment.knows(cluster.workers.get(1)!, number);
   assignment.listening(heir);
@@ -128,6 +131,20 @@ test('when all workers have ended, the next one gets everything', (t) => {
   assert.deepEqual([table.workers, slotsOf(table, 3).length], [[3], SLOTS]);
   cluster.assignment.joined(next, table.number);
   assert.deepEqual(cluster.opsOf(3), ['admit']);
+});
+
+test('a worker that was starting already when the last one ended gets everything once it has joined', (t) => {
+  const cluster = fleet(t, 2);
+  begin(cluster);
+  const { assignment } = cluster;
+  cluster.end(1);
+  const next = cluster.add(3);
+  const known = assignment.tableFor(next).number;
+  cluster.end(2);
+  assignment.joined(next, known);
+  const table = cluster.tableOf(3);
+  assert.deepEqual([table?.workers, slotsOf(table, 3).length], [[3], SLOTS]);
+  assert.deepEqual(cluster.opsOf(3), ['table', 'admit']);
 });
 
 test('slots move from the worker with most to the one with fewest until each has its share', () => {

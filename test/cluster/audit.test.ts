@@ -1,14 +1,14 @@
+/** The audit of a workspace in which several workers note what they have changed. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { auditAtHome } from '#src/audit/audit-at-home.ts';
-import { type AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
+import { type AuditContext, AuditTrail, MAX_CHANGES } from '#src/audit/audit-trail.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
+import { auditRecords } from '#storage/audit.ts';
 import { workspaceRecords } from '#storage/identity.ts';
+import { openSharedStore } from '#storage/open-store.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
-import { testCluster } from '#test/support/test-cluster.ts';
 
 const HOME = 'ws_home' as WorkspaceId;
-const CHANGE = { action: 'keyring.add', target: 'key_1', outcome: 'done' } as const;
 
 const actorIn = (workspaceId: WorkspaceId): AuditContext => ({
   principal: { workspaceId, userId: 'ada' as UserId, tokenId: 'tok_1' as TokenId, role: 'owner', scopes: [] },
@@ -16,50 +16,59 @@ const actorIn = (workspaceId: WorkspaceId): AuditContext => ({
   requestId: 'r',
 });
 
-/** Two workers, the second of which is the home of all workspaces. `writers` has the number of each that noted something. */
-async function open(t: TestContext) {
-  const { store } = await temporaryStore(t);
+const change = (target: string) => ({ action: 'keyring.add', target, outcome: 'done' }) as const;
+
+async function twoWorkers(t: TestContext) {
+  const { store, path } = await temporaryStore(t);
   store.write((tx) => tx.put(workspaceRecords, { name: 'Home', createdAt: '', owners: 1 }, HOME));
   await store.durable();
-  const writers: number[] = [];
-  const workers = testCluster(2, () => 1);
-  const notes = workers.map((worker) => {
-    const audit = new AuditTrail(store);
-    const noteAll = audit.noteAll.bind(audit);
-    audit.noteAll = (actor, changes) => {
-      writers.push(worker.worker);
-      noteAll(actor, changes);
-    };
-    return auditAtHome(audit, store, worker);
-  });
-  const entries = async (workspaceId: WorkspaceId) => {
-    const { items } = await new AuditTrail(store).list(workspaceId, { limit: 10 });
-    return items.map(({ target }) => target);
+  const open = async () => {
+    const own = await openSharedStore(path, assert.fail, async () => undefined);
+    t.after(() => own[Symbol.asyncDispose]());
+    return { store: own, audit: new AuditTrail(own) };
   };
-  return { store, workers, writers, note: notes[0]!, noteAtHome: notes[1]!, entries };
+  const [first, second] = [await open(), await open()];
+  const count = () => {
+    first.store.refresh();
+    return [...first.store.listKeys(auditRecords, HOME, [], 2 * MAX_CHANGES)].length;
+  };
+  return { first, second, count };
 }
 
-test('a change that one worker decides is noted by the worker in which the workspace of the caller is at home', async (t) => {
-  const { store, writers, note, noteAtHome, entries } = await open(t);
-  await note(actorIn(HOME), [CHANGE]);
-  assert.deepEqual([writers, await entries(HOME)], [[1], ['key_1']], 'it is on disk before the answer');
-  assert.equal(noteAtHome(actorIn(HOME), [CHANGE]), undefined, 'at home it is in the commit of the change');
-  await store.durable();
-  assert.deepEqual([writers, (await entries(HOME)).length], [[1, 1], 2]);
+test('a change is noted in the commit of the change, whichever worker makes it', async (t) => {
+  const { first, second } = await twoWorkers(t);
+  second.store.write((tx) => tx.put(workspaceRecords, { name: 'Changed', createdAt: '', owners: 1 }, HOME));
+  second.audit.note(actorIn(HOME), change('a'));
+  await second.store.durable();
+  assert.equal(second.store.durable(), undefined, 'there is no other commit');
+  first.store.refresh();
+  assert.equal(first.store.get(workspaceRecords, HOME)?.name, 'Changed');
+  const { items } = await first.audit.list(HOME, { limit: 10 });
+  assert.deepEqual(
+    items.map(({ target }) => target),
+    ['a'],
+  );
 });
 
-test('a change is noted although the home of the workspace ends at this moment', async (t) => {
-  const { store, workers, writers, note, entries } = await open(t);
-  workers[1]!.onAsked('audit', () => undefined);
-  await note(actorIn(HOME), [CHANGE]);
-  await store.durable();
-  assert.deepEqual([writers, await entries(HOME)], [[0], ['key_1']]);
+test('nothing is noted in a workspace that another worker has deleted meanwhile', async (t) => {
+  const { first, second, count } = await twoWorkers(t);
+  second.store.write((tx) => tx.remove(workspaceRecords, HOME));
+  await second.store.durable();
+  first.audit.note(actorIn(HOME), change('a'));
+  await first.store.durable();
+  assert.equal(count(), 0);
 });
 
-test('nothing is noted in a workspace that was deleted', async (t) => {
-  const { store, note, entries } = await open(t);
-  const gone = 'ws_gone' as WorkspaceId;
-  await note(actorIn(gone), [CHANGE]);
-  await store.durable();
-  assert.deepEqual(await entries(gone), []);
+test('the audit stays bounded although no worker knows what the others add', async (t) => {
+  const { first, second, count } = await twoWorkers(t);
+  const note = async ({ store, audit }: typeof first, entries: number) => {
+    audit.note(actorIn(HOME), ...Array.from({ length: entries }, (_, n) => change(`${n}`)));
+    await store.durable();
+  };
+  await note(first, 400); // it knows of 400
+  for (let n = 0; n < MAX_CHANGES; n += 5_000) await note(second, 5_000);
+  for (let n = 0; n < 4; n++) {
+    await note(first, 300);
+    assert.ok(count() <= MAX_CHANGES + 1_000, `${count()}`);
+  }
 });

@@ -3,132 +3,19 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import test from 'node:test';
-import Type from 'typebox';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FRAME, FrameSocket } from '#src/cluster/peers/frame-socket.ts';
-import { AppError } from '#src/core/errors.ts';
-import { json, noContent, ok, raw, stream } from '#src/http/reply/reply.ts';
-import { defineRoute, type Route } from '#src/http/route.ts';
 import type { Server } from '#src/http/server.ts';
+import { eventually } from '#test/support/processes.ts';
 import { deferred, send } from '../http/test-server.ts';
 import { startTwoWorkers } from './two-workers.ts';
-
-const docs = { summary: 's', tags: ['Things'], responses: { 200: { description: 'd' } } } as const;
-const use = { action: 'thing.use' } as const;
-const LARGE = Buffer.alloc(3 * 1024 * 1024, 'large');
-
-interface Seen {
-  readonly subscribers: ((bytes: Uint8Array) => boolean)[];
-  /** How often a stream that refused bytes has asked for more. */
-  writable: number;
-  closed: number;
-  aborted: number;
-}
-
-function routesOf(worker: number, seen: Seen, gate: Promise<void>): readonly Route[] {
-  return [
-    defineRoute({
-      ...docs,
-      method: 'GET',
-      path: '/things/:thingId',
-      operationId: 'getThing',
-      access: use,
-      headers: { 'if-none-match': 'd' },
-      query: Type.Object({ limit: Type.Integer({ default: 1 }) }),
-      handle: ({ params, query, headers, requestId, remoteAddress, principal }) =>
-        json(
-          200,
-          { worker, ...params, ...query, ...headers, requestId, remoteAddress, in: principal.workspaceId },
-          { etag: '"1"' },
-        ),
-      audited: true,
-    }),
-    defineRoute({
-      ...docs,
-      method: 'GET',
-      path: '/anywhere',
-      operationId: 'getAnywhere',
-      access: use,
-      readsStoreOnly: true,
-      handle: () => ok({ worker }),
-    }),
-    defineRoute({
-      ...docs,
-      method: 'POST',
-      path: '/things',
-      operationId: 'createThing',
-      access: use,
-      body: Type.Object({ name: Type.String() }),
-      handle: ({ body }) => json(201, { worker, ...body }, { location: '/things/1' }),
-    }),
-    defineRoute({
-      ...docs,
-      method: 'DELETE',
-      path: '/things/:thingId',
-      operationId: 'deleteThing',
-      access: use,
-      handle: () => noContent(),
-    }),
-    defineRoute({
-      ...docs,
-      method: 'GET',
-      path: '/large',
-      operationId: 'getLarge',
-      access: use,
-      handle: () => raw('application/octet-stream', LARGE),
-    }),
-    defineRoute({
-      ...docs,
-      method: 'PUT',
-      path: '/bytes',
-      operationId: 'putBytes',
-      access: use,
-      takesBytes: true,
-      bodyLimitBytes: 4 * 1024 * 1024,
-      async handle({ content }) {
-        await gate;
-        let bytes = 0;
-        for await (const piece of content) bytes += piece.byteLength;
-        return ok({ worker, bytes });
-      },
-    }),
-    defineRoute({
-      ...docs,
-      method: 'GET',
-      path: '/slow',
-      operationId: 'getSlow',
-      access: use,
-      async handle({ signal }) {
-        await new Promise<void>((resolve) => {
-          signal.addEventListener('abort', () => resolve());
-        });
-        seen.aborted++;
-        throw new AppError('unavailable', 'late');
-      },
-    }),
-    defineRoute({
-      ...docs,
-      method: 'GET',
-      path: '/events',
-      operationId: 'getEvents',
-      access: use,
-      responses: { 200: { description: 'd', contentType: 'text/event-stream' } },
-      handle: () =>
-        stream((sink) => {
-          seen.subscribers.push((bytes) => sink.write(bytes));
-          return {
-            writable: () => void seen.writable++,
-            close: () => void seen.closed++,
-            probe: () => Buffer.from(':'),
-          };
-        }),
-    }),
-  ];
-}
+import { LARGE, routesOf, type Seen } from './worker-routes.ts';
 
 async function start(t: Parameters<typeof startTwoWorkers>[0]) {
   const gate = deferred();
-  const seen: Seen[] = [0, 1].map(() => ({ subscribers: [], writable: 0, closed: 0, aborted: 0 }));
+  const seen: Seen[] = [0, 1].map(() => ({ begun: 0, subscribers: [], writable: 0, closed: 0, aborted: 0 }));
   const cluster = await startTwoWorkers(t, (worker) => routesOf(worker, seen[worker]!, gate.promise));
   const headers = { authorization: 'Bearer good', 'service-workspace-id': cluster.workspaceIn(1) };
   return { ...cluster, first: cluster.servers[0], headers, home: seen[1]!, gate };
@@ -174,44 +61,71 @@ test('a body is forwarded once it was checked, and its answer has status and hea
   assert.ok(Number(head.headers['content-length']) > 0);
 });
 
-test('a large answer arrives whole, also at a client that reads late', async (t) => {
+test('a large answer arrives whole at a client that reads it piece by piece', async (t) => {
   const { first, headers } = await start(t);
   const request = http.get({ host: first.host, port: first.port, path: '/large', headers, agent: false });
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  response.pause();
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  const pieces: Buffer[] = [];
-  for await (const piece of response) pieces.push(piece as Buffer);
   assert.equal(response.headers['content-length'], String(LARGE.byteLength));
+  const pieces: Buffer[] = [];
+  for await (const piece of response) {
+    pieces.push(piece as Buffer);
+    await nextTurn();
+  }
   assert.ok(Buffer.concat(pieces).equals(LARGE));
 });
 
 test('a body of bytes is passed on as it is read, and the client waits for the reader', async (t) => {
-  const { first, headers, gate } = await start(t);
-  const answer = send(first, '/bytes', { method: 'PUT', headers, body: LARGE });
+  const { first, headers, home, gate } = await start(t);
+  const path = '/bytes';
+  const request = http.request({
+    host: first.host,
+    port: first.port,
+    path,
+    method: 'PUT',
+    headers,
+    agent: false,
+  });
+  let isSent = false;
+  request.on('finish', () => {
+    isSent = true;
+  });
+  const response = once(request, 'response');
+  request.end(LARGE);
+  await eventually('the handler has begun', () => home.begun === 1);
+  assert.equal(await becomes(() => isSent, 300), false, 'the body is held back until somebody reads it');
   gate.resolve();
-  assert.deepEqual((await answer).json, { worker: 1, bytes: LARGE.byteLength });
-  const tooLarge = Buffer.alloc(5 * 1024 * 1024);
+  const [answer] = (await response) as [http.IncomingMessage];
+  assert.deepEqual(await json(answer), { worker: 1, bytes: LARGE.byteLength });
+  const tooLarge = Buffer.alloc(LARGE.byteLength + 1);
   const refused = await send(first, '/bytes', { method: 'PUT', headers, body: tooLarge });
   assert.equal(refused.status, 413);
+});
+
+test('a body of bytes that is empty is carried out there as well', async (t) => {
+  const { first, headers, gate } = await start(t);
+  gate.resolve();
+  assert.deepEqual((await send(first, '/bytes', { method: 'PUT', headers, body: '' })).json, {
+    worker: 1,
+    bytes: 0,
+  });
 });
 
 test('an event stream of another worker arrives event by event, and ends there when the client leaves', async (t) => {
   const { first, headers, home } = await start(t);
   const { request, response } = await openEvents(first, headers);
   assert.equal(response.headers['content-type'], 'text/event-stream');
-  await until(() => home.subscribers.length === 1);
+  await eventually('the home has a subscriber', () => home.subscribers.length === 1);
   home.subscribers[0]!(Buffer.from('data: one\n\n'));
-  await until(() => response.text.endsWith('data: one\n\n'));
+  await eventually('the event has arrived', () => response.text.endsWith('data: one\n\n'));
   request.destroy();
-  await until(() => home.closed === 1);
+  await eventually('the stream is closed', () => home.closed === 1);
 });
 
 test('a stream whose reader stops is refused more bytes than the window', async (t) => {
   const { first, headers, home } = await start(t);
   const { response } = await openEvents(first, headers);
   response.stop();
-  await until(() => home.subscribers.length === 1);
+  await eventually('the home has a subscriber', () => home.subscribers.length === 1);
   const piece = Buffer.alloc(64 * 1024, 'x');
   const most = 64 * 1024 * 1024;
   let written = 0;
@@ -222,31 +136,32 @@ test('a stream whose reader stops is refused more bytes than the window', async 
   }
   assert.ok(written < most);
   response.goOn();
-  await until(() => home.writable > 0);
+  await eventually('the home may write again', () => home.writable > 0);
 });
 
 test('the handler hears at once that the client has left', async (t) => {
   const { first, headers, home } = await start(t);
   const request = http.get({ host: first.host, port: first.port, path: '/slow', headers, agent: false });
   request.on('error', () => {});
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await eventually('the handler has begun', () => home.begun === 1);
   request.destroy();
-  await until(() => home.aborted === 1);
+  await eventually('the handler hears of it', () => home.aborted === 1);
 });
 
 test('a request for a workspace that has moved finds its new home, or is carried out where it is', async (t) => {
-  const { first, headers, giveAllTo } = await start(t);
+  const { first, headers, peers, giveAllTo } = await start(t);
   giveAllTo(0, [1]); // the first worker does not know yet that everything is its own
+  const asked = t.mock.method(peers[1], 'ownsSlot').mock;
   const answer = send(first, '/things/1', { headers });
-  await new Promise((resolve) => setTimeout(resolve, 30));
+  await eventually('the request was sent on twice', () => asked.callCount() >= 2);
   giveAllTo(0);
   assert.equal(((await answer).json as { worker: number }).worker, 0);
 });
 
 test('a request that was lost with its worker is answered 503 with retry-after', async (t) => {
-  const { first, headers, peers } = await start(t);
+  const { first, headers, home, peers } = await start(t);
   const answer = send(first, '/slow', { headers });
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await eventually('the handler has begun', () => home.begun === 1);
   peers[1][Symbol.dispose]();
   const { status, code, headers: answered } = await answer;
   assert.deepEqual([status, code, answered['retry-after']], [503, 'unavailable', '1']);
@@ -296,13 +211,6 @@ async function openEvents(server: Server, headers: Record<string, string>): Prom
       goOn: () => void response.resume(),
     },
   };
-}
-
-async function until(isTrue: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 10_000; !isTrue(); ) {
-    assert.ok(Date.now() < deadline, 'it never came true');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 /** Returns whether it comes true within the time. */

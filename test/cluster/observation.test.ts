@@ -27,7 +27,12 @@ function stateOf(worker: number): ServerState {
     ],
     requests: worker,
     streams: worker * 2,
-    store: { usedBytes: 4096, reusableBytes: 0, isFull: worker === 2, commitMs: null },
+    store: {
+      usedBytes: 4096,
+      reusableBytes: 0,
+      isFull: worker === 2,
+      commitMs: worker === 0 ? null : worker,
+    },
     limits: {
       sessions: null,
       sessionsPerWorkspace: null,
@@ -49,9 +54,11 @@ function observationOf(worker: number): OwnObservation {
   };
 }
 
+const primaryLog = async () => ['{"time":"2026-01-01T00:00:00.500Z","msg":"a worker has ended"}'];
+
 test('whichever worker is asked, the state, the metrics and the log are those of the whole server', async () => {
   const workers = testCluster(3, () => 0);
-  const observed = workers.map((worker) => observeCluster(observationOf(worker.worker), worker));
+  const observed = workers.map((worker) => observeCluster(observationOf(worker.worker), worker, primaryLog));
   for (const { state, metrics, log } of observed) {
     const whole = await state();
     assert.equal(whole.process.cpuSeconds, 3);
@@ -62,7 +69,7 @@ test('whichever worker is asked, the state, the metrics and the log are those of
       { kind: 'environment', state: 'open', count: 1 },
       { kind: 'run', state: 'running.active', count: 3 },
     ]);
-    assert.equal(whole.store.isFull, true);
+    assert.deepEqual([whole.store.isFull, whole.store.commitMs], [true, 2]);
     assert.deepEqual(
       whole.workers?.map(({ worker, pid, kernels }) => [worker, pid, kernels]),
       [0, 1, 2].map((worker) => [worker, 100 + worker, 1]),
@@ -74,15 +81,19 @@ test('whichever worker is asked, the state, the metrics and the log are those of
     );
     const { items } = await log();
     assert.deepEqual(
-      items.map((line) => (JSON.parse(line) as { worker: number }).worker),
-      [0, 1, 2],
+      items.map((line) => (JSON.parse(line) as { worker?: number }).worker),
+      [0, undefined, 1, 2],
     );
   }
 });
 
 test('a worker that does not answer is missed, and that is said', async () => {
   const [worker] = testCluster(3, () => 0);
-  const { state, metrics, log } = observeCluster(observationOf(1), { ...worker!, askOthers: async () => [] });
+  const { state, metrics, log } = observeCluster(
+    observationOf(1),
+    { ...worker!, askOthers: async () => [] },
+    primaryLog,
+  );
   assert.equal((await state()).silentWorkers, 2);
   assert.equal((await log()).silentWorkers, 2);
   assert.match(await metrics(), /troupe_workers\{state="silent"\} 2\n/);

@@ -42,9 +42,29 @@ async function rounds(once: (round: number) => Promise<void>): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) await once(round);
 }
 
+/** Returns the ids of all pages of a list. */
+async function idsOf(items: AsyncIterable<{ readonly id: string }>): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const { id } of items) ids.push(id);
+  return ids;
+}
+
 const newNotebook = async () =>
   (await client.notebooks.create({ serialization: { cells: cellsOf({ a: '1' }) } })).id;
 const newEnvironment = async () => (await client.executionEnvironments.create()).environmentId;
+const allEnvironments = async (from?: string) => {
+  const ids: string[] = [];
+  for (let after = from; ; ) {
+    const { items, nextCursor } = await client.executionEnvironments.list({
+      limit: 20,
+      ...(after && { after }),
+    });
+    ids.push(...items.map(({ environmentId }) => environmentId));
+    if (nextCursor === null) return ids;
+    after = nextCursor;
+  }
+};
+const ENVIRONMENTS = '/api/v3/execution-environments';
 const SESSIONS = '/api/v3/notebook-sessions';
 
 test('of fifty openings in one environment that reach different workers, one succeeds', () =>
@@ -63,6 +83,7 @@ test('of fifty openings in one environment that reach different workers, one suc
 
 test('of fifty executions that reach different workers, one is accepted; of fifty cancellations each is answered and one ends it', async () => {
   const notebook = await openNotebook(server, { a: 'import time\nwhile True: time.sleep(0.01)' });
+  const accepted: string[] = [];
   await rounds(async () => {
     const body = { type: 'all' };
     const { tally, bodies } = await race(() => ({
@@ -73,12 +94,12 @@ test('of fifty executions that reach different workers, one is accepted; of fift
     assert.deepEqual(tally, { '202': 1, '409 session_busy': AT_ONCE - 1 });
     const runId = bodies.flatMap((one) => (one as { runId?: string }).runId ?? [])[0]!;
     const cancelled = await race(() => ({ method: 'POST', path: `/api/v3/runs/${runId}/cancel` }));
-    const { '202': accepted = 0, '200': late = 0, '409 run_finished': over = 0 } = cancelled.tally;
-    assert.equal(accepted + late + over, AT_ONCE, JSON.stringify(cancelled.tally));
+    const { '202': first = 0, '200': late = 0, '409 run_finished': over = 0 } = cancelled.tally;
+    assert.equal(first + late + over, AT_ONCE, JSON.stringify(cancelled.tally));
     assert.equal((await client.waitForRun(runId)).status, 'cancelled');
-    const { items } = await client.executions.list(notebook.id);
-    assert.equal(items.filter(({ id }) => id === runId).length, 1);
+    accepted.push(runId);
   });
+  assert.deepEqual(await idsOf(client.executions.each(notebook.id)), accepted);
   await notebook.close();
 });
 
@@ -93,23 +114,54 @@ test('of fifty changes of one version that reach different workers, one succeeds
     assert.deepEqual(tally, { '200': 1, '409 stale_update': AT_ONCE - 1 });
   }));
 
-test('fifty creations with one idempotency key that reach different workers make one notebook', () =>
-  rounds(async (round) => {
-    const title = `made once, ${round}`;
+test('fifty creations with one idempotency key that reach different workers make one notebook', async () => {
+  const ofAllRounds: string[] = [];
+  await rounds(async (round) => {
     const { tally, bodies } = await race(() => ({
       method: 'POST',
       path: '/api/v3/notebooks',
       headers: { 'idempotency-key': `key-${round}` },
-      body: { title, serialization: { cells: [] } },
+      body: { title: 'made once', serialization: { cells: [] } },
     }));
     const { '201': made = 0, '409 idempotency_in_progress': waiting = 0 } = tally;
     assert.equal(made + waiting, AT_ONCE, JSON.stringify(tally));
     assert.ok(made >= 1);
     const ids = new Set(bodies.flatMap((one) => (one as { id?: string }).id ?? []));
     assert.equal(ids.size, 1);
-    const { items } = await client.notebooks.list({ title });
-    assert.equal(items.length, 1);
+    ofAllRounds.push(...ids);
+  });
+  assert.deepEqual(await idsOf(client.notebooks.each({ title: 'made once' })), ofAllRounds);
+});
+
+test('fifty creations with one idempotency key that reach different workers make one environment', () =>
+  rounds(async (round) => {
+    const before = await allEnvironments();
+    const { tally, bodies } = await race(() => ({
+      method: 'POST',
+      path: ENVIRONMENTS,
+      headers: { 'idempotency-key': `environment-${round}` },
+    }));
+    assert.deepEqual(tally, { '201': AT_ONCE });
+    assert.equal(new Set(bodies.map((one) => (one as { environmentId: string }).environmentId)).size, 1);
+    assert.equal((await allEnvironments()).length, before.length + 1);
   }));
+
+test('who follows the list of environments passes over none of those that requests at different workers create at once', async () => {
+  const walked = await allEnvironments();
+  let isOver = false;
+  const creating = Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (let n = 0; n < 3; n++) await sendRaw(baseUrl, 'POST', ENVIRONMENTS, OWNER, {});
+    }),
+  ).finally(() => {
+    isOver = true;
+  });
+  const follow = async () => walked.push(...(await allEnvironments(walked.at(-1))));
+  while (!isOver) await follow();
+  await creating;
+  await follow();
+  assert.deepEqual(walked, await allEnvironments());
+});
 
 test('when all owners are removed by fifty requests at different workers, one owner is left', () =>
   rounds(async (round) => {

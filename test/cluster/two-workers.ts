@@ -8,9 +8,11 @@ import { dealSlots, type SlotTable, slotOf, withSlots } from '#src/cluster/slots
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Auth } from '#src/core/principal.ts';
+import type { Heartbeats } from '#src/events/heartbeats.ts';
+import { MirroredStream } from '#src/events/mirrored-stream.ts';
 import type { Forwarding } from '#src/http/edge/http-context.ts';
 import type { Route } from '#src/http/route.ts';
-import { createServer, type Server } from '#src/http/server.ts';
+import { createServer, type Server, type ServerOptions } from '#src/http/server.ts';
 import { auth, principal } from '../http/test-server.ts';
 
 /** Everybody is in every workspace. */
@@ -27,19 +29,29 @@ export interface TwoWorkers {
   readonly peers: readonly [Peers, Peers];
   /** Where their sockets are. */
   readonly folder: string;
+  /** The streams that were mirrored in either of them, in order. */
+  readonly mirrors: readonly MirroredStream[];
   /** Returns a workspace that is at home in the first or the second one. */
   workspaceIn(worker: 0 | 1): string;
   /** Gives all slots to a worker. Only those that are named know it. */
   giveAllTo(worker: 0 | 1, known?: readonly (0 | 1)[]): void;
 }
 
+interface TwoWorkersOptions extends Partial<ServerOptions> {
+  /** Of the streams that are mirrored. */
+  readonly limitBytes?: number;
+  readonly heartbeats?: Heartbeats;
+}
+
 /** `routesOf` returns the routes of each worker. Both are closed when the test ends. */
 export async function startTwoWorkers(
   t: TestContext,
   routesOf: (worker: number) => readonly Route[],
+  { limitBytes = 1024 * 1024, heartbeats, ...options }: TwoWorkersOptions = {},
 ): Promise<TwoWorkers> {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-peers-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const mirrors: MirroredStream[] = [];
   let table: SlotTable = dealSlots([0, 1]);
   const start = async (worker: number) => {
     const peers = new Peers({
@@ -47,7 +59,13 @@ export async function startTwoWorkers(
       size: 2,
       secret: Buffer.alloc(32, 'secret'),
       table,
+      isPrimarySilent: false,
       socketPath: (number) => join(folder, `peer-${number}.sock`),
+    });
+    peers.onFeed((head, press) => {
+      const mirror = new MirroredStream(head, { limitBytes, heartbeats }, press);
+      mirrors.push(mirror);
+      return mirror;
     });
     const elsewhere = (slot: number) => (peers.ownsSlot(slot) ? undefined : slot);
     const forwarding: Forwarding = {
@@ -66,6 +84,7 @@ export async function startTwoWorkers(
       log: { error: (fields, message) => t.diagnostic(`${message} ${JSON.stringify(fields)}`) },
       listen: { host: '127.0.0.1', port: 0 },
       forwarding,
+      ...options,
     });
     t.after(async () => {
       await server.close(0);
@@ -78,6 +97,7 @@ export async function startTwoWorkers(
     servers: [workers[0].server, workers[1].server],
     peers: [workers[0].peers, workers[1].peers],
     folder,
+    mirrors,
     workspaceIn(worker) {
       for (let n = 0; ; n++) if (table.owners[slotOf(`ws_${n}`)] === worker) return `ws_${n}`;
     },

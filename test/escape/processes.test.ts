@@ -281,12 +281,16 @@ for (const [user, without, settings] of TRIES) {
       if (user === 'this user') missing.add('uv');
       if ('TROUPE_PRELOAD' in settings) missing.add('preload');
       if ('TROUPE_WORKERS' in settings) missing.add('worker');
-      const work = eventually('every kind of process is at work', () => {
-        const { roles, faults } = findFaults(server, hasNamespaces);
-        assert.deepEqual(faults, []);
-        for (const role of roles) missing.delete(role);
-        return missing.size === 0;
-      });
+      const work = eventually(
+        'every kind of process is at work',
+        () => {
+          const { roles, faults } = findFaults(server, hasNamespaces);
+          assert.deepEqual(faults, []);
+          for (const role of roles) missing.delete(role);
+          return missing.size === 0;
+        },
+        30_000,
+      );
       await work.catch((error: Error) => assert.fail(`${error.message}: ${[...missing]} missing`));
     };
     await check();

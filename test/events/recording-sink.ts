@@ -28,7 +28,7 @@ export class RecordingSink implements EventSink {
     this.ended = true;
   }
 
-  cutOff(last: readonly Uint8Array[]): void {
+  cutOff(last: Iterable<Uint8Array>): void {
     this.lengthAtCutOff = this.text.length;
     for (const piece of last) this.write(piece);
     this.end();

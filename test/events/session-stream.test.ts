@@ -1,11 +1,22 @@
 import assert from 'node:assert/strict';
-import test from 'node:test';
+import test, { type TestContext } from 'node:test';
 import { SessionStream } from '#src/events/session-stream.ts';
 import type { Envelope } from '#src/wire/events.ts';
+import { StreamFollowedElsewhere } from './other-process.ts';
 import { closed, RecordingSink, snapshot, text } from './recording-sink.ts';
 
-const open = (limitBytes?: number) =>
-  new SessionStream({ sessionId: 's', ...(limitBytes === undefined ? {} : { limitBytes }) });
+type Open = (limitBytes?: number) => SessionStream;
+
+/** Declares a rule for subscribers that are clients of this process, and for those that are clients of another one. */
+function rule(name: string, check: (open: Open, t: TestContext) => void | Promise<void>): void {
+  const optionsOf = (limitBytes?: number) => ({
+    sessionId: 's',
+    ...(limitBytes === undefined ? {} : { limitBytes }),
+  });
+  test(name, (t) => check((limitBytes) => new SessionStream(optionsOf(limitBytes)), t));
+  test(`${name} (in another process)`, (t) =>
+    check((limitBytes) => new StreamFollowedElsewhere(optionsOf(limitBytes)), t));
+}
 
 /** Everything that was published in this turn is out. */
 const delivered = () => Promise.resolve().then(() => {});
@@ -25,7 +36,7 @@ function commit() {
   return { promise, settle, fail };
 }
 
-test('a subscriber gets the state, the end of the replay, then what is live', async () => {
+rule('a subscriber gets the state, the end of the replay, then what is live', async (open) => {
   const stream = open();
   const { sink } = subscribe(stream, '', [snapshot, text('before')]);
   stream.publish(text('live'));
@@ -33,7 +44,7 @@ test('a subscriber gets the state, the end of the replay, then what is live', as
   assert.deepEqual(sink.story, ['session.snapshot', 'before', 'session.replayed', 'live']);
 });
 
-test('envelopes arrive as they were published', async () => {
+rule('envelopes arrive as they were published', async (open) => {
   const stream = open();
   const { sink } = subscribe(stream);
   const event: Envelope = {
@@ -47,7 +58,7 @@ test('envelopes arrive as they were published', async () => {
   assert.deepEqual(sink.events, [snapshot, { type: 'session.replayed', sessionId: 's', data: {} }, event]);
 });
 
-test('what is published in one turn is one write for each subscriber', async () => {
+rule('what is published in one turn is one write for each subscriber', async (open) => {
   const stream = open();
   const sinks = [subscribe(stream).sink, subscribe(stream).sink];
   const before = sinks.map((sink) => sink.writes);
@@ -66,7 +77,7 @@ test('what is published in one turn is one write for each subscriber', async () 
   );
 });
 
-test('an event that waits for its commit holds itself and all behind it', async () => {
+rule('an event that waits for its commit holds itself and all behind it', async (open) => {
   const stream = open();
   const { sink } = subscribe(stream);
   const first = commit();
@@ -86,7 +97,7 @@ test('an event that waits for its commit holds itself and all behind it', async 
   assert.deepEqual(sink.story.slice(2), ['1', '2', '3', '4', '5']);
 });
 
-test('an event whose commit fails is dropped and those behind it go on', async () => {
+rule('an event whose commit fails is dropped and those behind it go on', async (open) => {
   const stream = open();
   const { sink } = subscribe(stream);
   const failing = commit();
@@ -97,7 +108,7 @@ test('an event whose commit fails is dropped and those behind it go on', async (
   assert.deepEqual(sink.story.slice(2), ['kept']);
 });
 
-test('a snapshot taken while events are held is sent behind them and stands for them', async () => {
+rule('a snapshot taken while events are held is sent behind them and stands for them', async (open) => {
   const stream = open();
   const early = subscribe(stream).sink;
   const held = commit();
@@ -112,7 +123,7 @@ test('a snapshot taken while events are held is sent behind them and stands for 
   assert.deepEqual(early.story.slice(2), ['in the snapshot', 'after']);
 });
 
-test('a subscriber that joins within a turn misses nothing of it and sees nothing twice', async () => {
+rule('a subscriber that joins within a turn misses nothing of it and sees nothing twice', async (open) => {
   const stream = open();
   stream.publish(text('in the snapshot'));
   const { sink } = subscribe(stream);
@@ -128,32 +139,35 @@ const marked = (sink: RecordingSink) =>
     return `${sink.story[i]}${isMissed ? '?' : ''}${resumed === true ? '+' : ''}`;
   });
 
-test('a subscriber that comes back gets the snapshot, exactly what it missed, the state, and what is live', async () => {
-  const stream = open();
-  const { sink, subscription } = subscribe(stream);
-  for (const words of ['1', '2', '3', '4']) stream.publish(text(words));
-  await delivered();
-  stream.publish(text('5'));
-  await delivered();
-  subscription.close();
-  const state = [snapshot, text('state')];
-  const stories = sink.frames.slice(1).map(({ id }) => subscribe(stream, id, state).sink);
-  stream.publish(text('6'));
-  await delivered();
-  const missed = ['1?', '2?', '3?', '4?', '5?'];
-  assert.deepEqual(
-    stories.map(marked),
-    [0, 1, 2, 3, 4, 5].map((count) => [
-      'session.snapshot+',
-      ...missed.slice(count),
-      'state',
-      'session.replayed',
-      '6',
-    ]),
-  );
-});
+rule(
+  'a subscriber that comes back gets the snapshot, exactly what it missed, the state, and what is live',
+  async (open) => {
+    const stream = open();
+    const { sink, subscription } = subscribe(stream);
+    for (const words of ['1', '2', '3', '4']) stream.publish(text(words));
+    await delivered();
+    stream.publish(text('5'));
+    await delivered();
+    subscription.close();
+    const state = [snapshot, text('state')];
+    const stories = sink.frames.slice(1).map(({ id }) => subscribe(stream, id, state).sink);
+    stream.publish(text('6'));
+    await delivered();
+    const missed = ['1?', '2?', '3?', '4?', '5?'];
+    assert.deepEqual(
+      stories.map(marked),
+      [0, 1, 2, 3, 4, 5].map((count) => [
+        'session.snapshot+',
+        ...missed.slice(count),
+        'state',
+        'session.replayed',
+        '6',
+      ]),
+    );
+  },
+);
 
-test('a subscriber that is cut off while it catches up continues there, wherever it was', async () => {
+rule('a subscriber that is cut off while it catches up continues there, wherever it was', async (open) => {
   const stream = open();
   const first = subscribe(stream);
   for (const words of ['1', '2', '3']) stream.publish(text(words));
@@ -168,7 +182,7 @@ test('a subscriber that is cut off while it catches up continues there, wherever
   assert.ok(ids.every((one) => marked(subscribe(stream, one).sink)[0] === 'session.snapshot+'));
 });
 
-test('what is held for its commit when a subscriber comes back counts as missed', async () => {
+rule('what is held for its commit when a subscriber comes back counts as missed', async (open) => {
   const stream = open();
   const { id } = subscribe(stream).sink.frames[1]!;
   const held = commit();
@@ -180,7 +194,7 @@ test('what is held for its commit when a subscriber comes back counts as missed'
   assert.deepEqual(marked(sink), ['session.snapshot+', 'held?', 'session.replayed', 'after']);
 });
 
-test('every event has the time of its publication, or the time that it brings', async (t) => {
+rule('every event has the time of its publication, or the time that it brings', async (open, t) => {
   t.mock.timers.enable({ apis: ['Date'], now: Date.UTC(2026, 0, 2) });
   const stream = open();
   const { sink } = subscribe(stream);
@@ -199,7 +213,7 @@ test('every event has the time of its publication, or the time that it brings', 
   );
 });
 
-test('an id that is not known here asks for the state again', async () => {
+rule('an id that is not known here asks for the state again', async (open) => {
   const earlier = open();
   const stream = open();
   const known = subscribe(stream).sink.frames;
@@ -212,7 +226,7 @@ test('an id that is not known here asks for the state again', async () => {
   );
 });
 
-test('an id that has left the ring asks for the state again', async () => {
+rule('an id that has left the ring asks for the state again', async (open) => {
   const stream = open(1024);
   const { id } = subscribe(stream).sink.frames[1]!;
   for (let i = 0; i < 10; i++) {
@@ -222,7 +236,7 @@ test('an id that has left the ring asks for the state again', async () => {
   assert.deepEqual(subscribe(stream, id).sink.story, ['session.snapshot', 'session.replayed']);
 });
 
-test('a stalled subscriber is cut off at the limit and the others are not disturbed', async (t) => {
+rule('a stalled subscriber is cut off at the limit and the others are not disturbed', async (open, t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let nowMs = 0;
   t.mock.method(performance, 'now', () => nowMs);
@@ -253,7 +267,7 @@ test('a stalled subscriber is cut off at the limit and the others are not distur
   assert.equal(stream.subscriberCount, 1);
 });
 
-test('the id of a resync asks for the state again', async () => {
+rule('the id of a resync asks for the state again', async (open) => {
   const stream = open();
   const { sink } = subscribe(stream);
   stream.publish(text('1'));
@@ -264,7 +278,7 @@ test('the id of a resync asks for the state again', async () => {
   assert.deepEqual(subscribe(stream, last.id).sink.story, ['session.snapshot', 'session.replayed']);
 });
 
-test('a moving subscriber that lags pauses the producer and loses nothing', async (t) => {
+rule('a moving subscriber that lags pauses the producer and loses nothing', async (open, t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let nowMs = 0;
   t.mock.method(performance, 'now', () => nowMs);
@@ -292,7 +306,7 @@ test('a moving subscriber that lags pauses the producer and loses nothing', asyn
   assert.deepEqual(told.slice(0, 4), [true, false, true, false]);
 });
 
-test('a stalled subscriber does not hold the producer', async (t) => {
+rule('a stalled subscriber does not hold the producer', async (open, t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let nowMs = 0;
   t.mock.method(performance, 'now', () => nowMs);
@@ -314,7 +328,7 @@ test('a stalled subscriber does not hold the producer', async (t) => {
   assert.equal(sink.ended, false);
 });
 
-test('time in which the server stood still makes no subscriber look stalled', async (t) => {
+rule('time in which the server stood still makes no subscriber look stalled', async (open, t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let nowMs = 0;
   t.mock.method(performance, 'now', () => nowMs);
@@ -334,7 +348,7 @@ test('time in which the server stood still makes no subscriber look stalled', as
   assert.equal(sink.story.length, 2 + 45);
 });
 
-test('events that are held for long pause the producer too', async () => {
+rule('events that are held for long pause the producer too', async (open) => {
   const stream = open(10_000);
   const told: boolean[] = [];
   stream.onPressure((paused) => told.push(paused));
@@ -347,7 +361,7 @@ test('events that are held for long pause the producer too', async () => {
   assert.deepEqual(told, [true, false]);
 });
 
-test('a replay far above the limit is no lag', async () => {
+rule('a replay far above the limit is no lag', async (open) => {
   const stream = open(1000);
   const state = [snapshot, ...Array.from({ length: 100 }, () => text('x'.repeat(10_000)))];
   const sink = new RecordingSink();
@@ -358,33 +372,36 @@ test('a replay far above the limit is no lag', async () => {
   assert.deepEqual([writesAtFirst, sink.events.length, sink.ended], [1, 102, false]);
 });
 
-test('the end is told behind all that came before it, and late subscribers get the state and the end', async () => {
-  const stream = open();
-  const { sink } = subscribe(stream);
-  const slow = subscribe(stream);
-  slow.sink.open = false;
-  stream.publish(text('last words'));
-  const held = commit();
-  stream.end(closed, held.promise);
-  stream.publish(text('too late'));
-  const between = subscribe(stream).sink;
-  await delivered();
-  assert.deepEqual([sink.ended, between.ended], [false, false]);
-  held.settle();
-  await delivered();
-  const state = ['session.snapshot', 'session.replayed'];
-  assert.deepEqual(sink.story, [...state, 'last words', 'session.closed closed']);
-  assert.deepEqual(between.story, [...state, 'session.closed closed']);
-  assert.deepEqual([sink.ended, between.ended, slow.sink.ended], [true, true, false]);
-  slow.sink.open = true;
-  slow.subscription.writable();
-  assert.deepEqual([slow.sink.story, slow.sink.ended], [sink.story, true]);
-  const late = subscribe(stream).sink;
-  assert.deepEqual([late.story, late.ended], [[...state, 'session.closed closed'], true]);
-  assert.equal(stream.subscriberCount, 0);
-});
+rule(
+  'the end is told behind all that came before it, and late subscribers get the state and the end',
+  async (open) => {
+    const stream = open();
+    const { sink } = subscribe(stream);
+    const slow = subscribe(stream);
+    slow.sink.open = false;
+    stream.publish(text('last words'));
+    const held = commit();
+    stream.end(closed, held.promise);
+    stream.publish(text('too late'));
+    const between = subscribe(stream).sink;
+    await delivered();
+    assert.deepEqual([sink.ended, between.ended], [false, false]);
+    held.settle();
+    await delivered();
+    const state = ['session.snapshot', 'session.replayed'];
+    assert.deepEqual(sink.story, [...state, 'last words', 'session.closed closed']);
+    assert.deepEqual(between.story, [...state, 'session.closed closed']);
+    assert.deepEqual([sink.ended, between.ended, slow.sink.ended], [true, true, false]);
+    slow.sink.open = true;
+    slow.subscription.writable();
+    assert.deepEqual([slow.sink.story, slow.sink.ended], [sink.story, true]);
+    const late = subscribe(stream).sink;
+    assert.deepEqual([late.story, late.ended], [[...state, 'session.closed closed'], true]);
+    assert.equal(stream.subscriberCount, 0);
+  },
+);
 
-test('a subscriber that left is written to no more, and the last one to leave is noticed', async () => {
+rule('a subscriber that left is written to no more, and the last one to leave is noticed', async (open) => {
   const stream = open();
   let emptied = 0;
   stream.onEmpty(() => emptied++);
@@ -403,7 +420,7 @@ test('a subscriber that left is written to no more, and the last one to leave is
   );
 });
 
-test('one that leaves before its held snapshot was sent gets nothing', async () => {
+rule('one that leaves before its held snapshot was sent gets nothing', async (open) => {
   const stream = open();
   const held = commit();
   stream.publish(text('held'), held.promise);

@@ -3,7 +3,7 @@ import { setTimeout as later } from 'node:timers/promises';
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
 
-/** A session whose kernels die one after the other rests for five seconds. */
+/** A session starts no kernel for five seconds after several of its kernels have died in a row; this is enough for that, on a busy machine too. */
 const MAX_REST_MS = 15_000;
 const LOOK_MS = 100;
 

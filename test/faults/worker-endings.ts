@@ -25,6 +25,7 @@ export interface WorkersEnd {
 const POINTS: readonly FaultPoint[] = [
   'turn.decided',
   'turn.durable',
+  'turn.shared',
   'run.begun',
   'run.ended',
   'kernel.ready',

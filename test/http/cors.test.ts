@@ -41,7 +41,7 @@ const routes: readonly Route[] = [
     handle: () =>
       stream((sink) => {
         sink.end();
-        return { probe: () => Buffer.alloc(0), writable: () => {}, close: () => {} };
+        return { probe: () => Buffer.alloc(0), writable: () => {}, cutOff: () => {}, close: () => {} };
       }),
   }),
   defineRoute({

@@ -182,3 +182,22 @@ test('a key is 1 to 255 visible ASCII characters', async (t) => {
     refused.map(() => 'invalid_request'),
   );
 });
+
+test('a request whose shared turn begins later is known by the body that was sent', async (t) => {
+  const idempotency = new MemoryReceipts();
+  const decisions: (() => void)[] = [];
+  const isDue = deferred();
+  const decide = (decision: () => void): void => {
+    if (decisions.push(decision) === 2) isDue.resolve();
+  };
+  const route = { ...thing(() => created({}, '/things/1')), sharedTurn: true };
+  const server = await serve(t, [route], { idempotency, decide });
+  const both = Promise.all([post(server, 'a', 'first'), post(server, 'b', 'other')]);
+  await isDue.promise;
+  for (const decision of decisions) decision();
+  await both;
+  const hashes = idempotency.requests.map(({ bodyHash }) => Buffer.from(bodyHash).toString('hex'));
+  const hashOf = (key: string, name: string) =>
+    createHmac('sha256', key).update(JSON.stringify({ name })).digest('hex');
+  assert.deepEqual(hashes.sort(), [hashOf('a', 'first'), hashOf('b', 'other')].sort());
+});

@@ -82,7 +82,7 @@ const things: readonly Route[] = [
         schema: NotebookStreamEventSchema,
       },
     },
-    handle: () => stream(() => ({ probe: () => Buffer.alloc(0), writable() {}, close() {} })),
+    handle: () => stream(() => ({ probe: () => Buffer.alloc(0), writable() {}, cutOff() {}, close() {} })),
   }),
 ];
 const routes = withOpenApi([...healthRoutes(() => ({ ready: true })), ...things], {

@@ -4,8 +4,9 @@ import { defineRoute } from '#src/http/route.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
 import { mapOf } from '#src/wire/shape.ts';
 
-const docs = { summary: 's', tags: ['Things'], responses: { 200: { description: 'd' } } } as const;
-const use = { action: 'thing.use' } as const;
+/** What a route needs besides its own: documentation, and a right that everybody has. */
+export const docs = { summary: 's', tags: ['Things'], responses: { 200: { description: 'd' } } } as const;
+export const use = { action: 'thing.use' } as const;
 
 const Thing = Type.Object(
   {

@@ -94,7 +94,7 @@ test('a session that is not ready yet accepts no code', async () => {
     client.notebooks.create({}),
     client.executionEnvironments.create(),
   ]);
-  const { zygote } = kernelHostOf(process.pid);
+  const { zygote } = kernelHostOf(server.pid);
   process.kill(zygote, 'SIGSTOP'); // no kernel is forked meanwhile
   try {
     const { status } = await client.notebookSessions.open({ notebookId: id, environmentId, mode: 'edit' });

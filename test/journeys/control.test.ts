@@ -113,7 +113,7 @@ test('the state of the server names its kernels, actors, store and limits, for t
   const kernel = state.kernels.find(({ sessionId }) => sessionId === notebook.id);
   assert.equal(kernel?.workspaceId, OWNER.workspaceId);
   assert.ok(kernel !== undefined && kernel.memoryBytes > 50_000_000 && kernel.cpuSeconds >= 0);
-  assert.equal(state.process.pid, process.pid);
+  assert.equal(state.process.pid, server.pid);
   assert.ok(state.actors.some(({ kind, count }) => kind === 'notebook-session' && count >= 1));
   assert.ok(state.store.usedBytes > 0 && !state.store.isFull);
   assert.equal(state.kernelHost.state, 'up');

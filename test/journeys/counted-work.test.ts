@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import type { Envelope } from '#src/wire/events.ts';
+import { callCode } from '#test/support/code-call.ts';
 import { scrape } from '#test/support/metrics.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { startScriptedModel } from '#test/support/scripted-model.ts';
-import { startServer } from '#test/support/server-fixture.ts';
+import { HAS_WORKERS, startServer } from '#test/support/server-fixture.ts';
 import { StreamWrites } from '#test/support/stream-writes.ts';
 
 const model = await startScriptedModel(test);
@@ -16,6 +17,7 @@ const server = await startServer(test, {
 });
 const { client } = server;
 const notebook = await openNotebook(server, { one: '1 + 1' });
+const endless = await openNotebook(server, { loop: 'while True:\n    pass' });
 
 /** Returns how many commits and transitions were made while `work` was done, of which nothing is left to do. */
 async function counted(work: () => Promise<unknown>) {
@@ -70,6 +72,24 @@ test('a run is two commits, its beginning and its end, and one transition of eac
   assert.deepEqual([run.transitionsOf('run'), run.transitionsOf('notebook-session')], [1, 2]);
 });
 
+test('a call of code is no commit, and a cancelled run only one more than another run: that of the audit', async () => {
+  await callCode(client, notebook.id, '1 + 1');
+  const ofCall = await commitsOf(() => callCode(client, notebook.id, '1 + 1'));
+  // Other workers read from the store that the session is busy, and that it is ready again.
+  if (HAS_WORKERS) assert.ok(ofCall <= 2, `${ofCall} commits`);
+  else assert.equal(ofCall, 0);
+  const cancelled = async () => {
+    const runId = await endless.submit([]);
+    await client.runs.cancel(runId);
+    assert.equal((await client.waitForRun(runId)).status, 'cancelled');
+  };
+  await cancelled();
+  const ofCancelled = await commitsOf(cancelled);
+  // The audit is written in a shared turn, which takes along what waits to be committed.
+  if (HAS_WORKERS) assert.ok(ofCancelled >= 2 && ofCancelled <= 3, `${ofCancelled} commits`);
+  else assert.equal(ofCancelled, 3);
+});
+
 test('a prompt that is answered at once is two commits', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId } = await client.agentSessions.open({ environmentId });
@@ -98,8 +118,8 @@ test('a run of one cell is few frames, and each subscriber gets one write for ea
     );
   assert.deepEqual(statuses(frames[0]), ['running', 'busy'], 'what one commit tells is one write');
   assert.deepEqual(statuses(frames.at(-1)), ['completed', 'ready']);
-  // What the kernel says comes in one or two pieces. There is an event for each of the cell's three states, and one more
-  // when its output comes between two of them.
+  // The cell has three states, and each is one event. The kernel sends the output and the last state one after the other. When the
+  // server reads both at once, they are one event; otherwise the output is an event of its own.
   assert.ok(first!.length <= 4, `${first!.length} writes`);
   assert.ok(frames.flat().length <= 8, `${frames.flat().length} frames`);
   assert.ok(bytes <= 1_900, `${bytes} bytes`);

@@ -39,6 +39,7 @@ test('a cell that fills the disk stops writes only, and they go on when the disk
   const doomed = await client.notebooks.create({ serialization: { cells: [cell('a', '1')] } });
 
   const load = new Load(client);
+  t.after(() => load.stop());
   const writing = load.run();
   const { stdout } = await client.code.execute(session, FILL);
   assert.equal(stdout.trim(), '28');

@@ -74,7 +74,7 @@ test('no answer, event, export, log line, file or command line has a secret, and
   const { environmentId } = await client.executionEnvironments.create();
   await client.notebookSessions.open({ notebookId: id, environmentId });
   await client.notebookSessions.waitUntilReady(id);
-  const before = kernelsOf(process.pid);
+  const before = kernelsOf(server.pid);
   const later = await openNotebook(server, { other: 'x = 1' });
   const run = await client.waitForRun((await client.executions.submit(id, { type: 'all' })).runId);
   assert.equal(run.status, 'failed');
@@ -108,12 +108,12 @@ test('no answer, event, export, log line, file or command line has a secret, and
     }
 
   assert.equal(
-    memoryHas(kernelHostOf(process.pid).zygote, CANARY),
+    memoryHas(kernelHostOf(server.pid).zygote, CANARY),
     false,
     'every later kernel would inherit it',
   );
   const after = await eventually('the other kernel', () =>
-    kernelsOf(process.pid).find(({ pid }) => !before.some((one) => one.pid === pid)),
+    kernelsOf(server.pid).find(({ pid }) => !before.some((one) => one.pid === pid)),
   );
   assert.equal(memoryHas(after.pid, CANARY), false);
   await later.close();

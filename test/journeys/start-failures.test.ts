@@ -98,11 +98,17 @@ test('a port that is in use is named, with the setting to change', async (t) => 
   );
 });
 
-test('a port for HTTP/1.0 that is in use is named, with its own setting', async (t) => {
-  const port = await takenPort(t);
-  const { line } = await failToStart(t, copyOfUsed(t), { TROUPE_HTTP10_PORT: port });
-  assert.match(line, new RegExp(`^Cannot listen on 127.0.0.1:${port}: another .* set TROUPE_HTTP10_PORT to`));
-});
+for (const workers of ['1', '2']) {
+  test(`a port for HTTP/1.0 that is in use is named, with its own setting, by a server of ${workers}`, async (t) => {
+    const port = await takenPort(t);
+    const settings = { TROUPE_HTTP10_PORT: port, TROUPE_WORKERS: workers };
+    const { line } = await failToStart(t, copyOfUsed(t), settings);
+    assert.match(
+      line,
+      new RegExp(`^Cannot listen on 127.0.0.1:${port}: another .* set TROUPE_HTTP10_PORT to`),
+    );
+  });
+}
 
 test('an address that this machine does not have is named', async (t) => {
   const { line } = await failToStart(t, copyOfUsed(t), { TROUPE_HOST: '192.0.2.1' });

@@ -10,10 +10,13 @@ function done(seq: number | null, interrupted = false): BridgeDone {
 function newSlot() {
   const log: string[] = [];
   const slot = new CommandSlot({
-    send: (frame) =>
+    send: (frame) => {
+      if (frame instanceof Promise) throw new Error('A short command is made at once.');
+      const bytes = Buffer.concat(frame);
       log.push(
-        frame[4] === 4 ? `interrupt ${frame.readUInt32LE(5)}` : JSON.parse(frame.toString('utf8', 5)).type,
-      ),
+        bytes[4] === 4 ? `interrupt ${bytes.readUInt32LE(5)}` : JSON.parse(bytes.toString('utf8', 5)).type,
+      );
+    },
     signal: () => log.push('SIGINT'),
   });
   return { slot, log };

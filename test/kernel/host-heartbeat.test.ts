@@ -3,12 +3,13 @@ import { test } from 'node:test';
 import { HostHeartbeat } from '#src/kernel/host-heartbeat.ts';
 
 /** A heartbeat whose beats the test makes; `said` has everything that it did, but for its questions. */
-function watched(workDone: () => number | undefined) {
+function watched(workDone: () => number | undefined, rests = true) {
   const said: string[] = [];
   const asked = { times: 0 };
   const heartbeat = new HostHeartbeat({
     ask: () => asked.times++,
     workDone,
+    rests,
     onSilence: (isSilent) => said.push(isSilent ? 'silent' : 'back'),
     onLost: () => said.push('lost'),
   });
@@ -51,4 +52,68 @@ test('a host that answers is back, and is counted anew', () => {
   beat(2);
   heartbeat.answered();
   assert.deepEqual(said, ['silent', 'back']);
+});
+
+test('a host that nobody uses is left alone after a while, until it is used or somebody wants to know of it', () => {
+  const { heartbeat, beat, said, asked } = watched(() => 7);
+  heartbeat.start();
+  const live = (beats: number) => {
+    for (let i = 0; i < beats; i++) {
+      beat(1);
+      heartbeat.answered();
+    }
+  };
+  live(5);
+  assert.equal(heartbeat.isResting, false);
+  live(1);
+  assert.equal(heartbeat.isResting, true);
+  assert.equal(asked.times, 5);
+
+  heartbeat.attend();
+  heartbeat.attend();
+  assert.equal(asked.times, 6, 'a question that waits is not put again');
+  heartbeat.answered();
+  assert.equal(heartbeat.isResting, false, 'the answer is waited for at the usual pace');
+  live(1);
+  assert.equal(heartbeat.isResting, true);
+  assert.equal(asked.times, 6);
+
+  heartbeat.used();
+  assert.equal(asked.times, 7);
+  heartbeat.answered();
+  live(5);
+  assert.equal(heartbeat.isResting, false);
+  live(1);
+  assert.equal(heartbeat.isResting, true);
+  assert.deepEqual(said, []);
+  heartbeat[Symbol.dispose]();
+});
+
+test('a host that stops while it is left alone is silent two beats after somebody wants to know of it', () => {
+  const { heartbeat, beat, said } = watched(() => 7);
+  heartbeat.start();
+  beat(1);
+  heartbeat.answered();
+  for (let i = 0; !heartbeat.isResting && i < 100; i++) {
+    beat(1);
+    if (!heartbeat.isResting) heartbeat.answered();
+  }
+  heartbeat.attend();
+  beat(1);
+  assert.deepEqual(said, []);
+  beat(1);
+  assert.deepEqual(said, ['silent']);
+  beat(6);
+  assert.deepEqual(said, ['silent', 'lost']);
+});
+
+test('a heartbeat that may not rest asks at each beat', () => {
+  const { heartbeat, asked } = watched(() => 7, false);
+  heartbeat.start();
+  for (let i = 0; i < 40; i++) {
+    heartbeat.beat();
+    heartbeat.answered();
+  }
+  assert.equal(asked.times, 40);
+  heartbeat[Symbol.dispose]();
 });

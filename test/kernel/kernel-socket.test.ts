@@ -108,7 +108,7 @@ test('a long frame is parsed between others, in its place, and a broken one ends
   );
 });
 
-test('what is sent while a long frame is made is sent after it', async (t) => {
+test('what is sent or done while a long frame is made comes after it', async (t) => {
   const { socket, path } = await listen(t);
   const other = connect(path);
   const received: Buffer[] = [];
@@ -118,10 +118,15 @@ test('what is sent while a long frame is made is sent after it', async (t) => {
   await nextTurn();
   const long = encodeLongFrame(1, { text: 'x'.repeat(1_000_000) });
   assert.ok(long instanceof Promise);
+  const done: string[] = [];
+  socket.whenSent(() => done.push('before'));
   socket.sendMade(long);
+  socket.whenSent(() => done.push('after'));
+  assert.deepEqual(done, ['before']);
   const last = encodeFrame(1, 'last');
   socket.send(last);
   const all = Buffer.concat([...(await long), last]);
   while (Buffer.concat(received).length < all.length) await once(other, 'data');
   assert.ok(Buffer.concat(received).equals(all));
+  assert.deepEqual(done, ['before', 'after']);
 });

@@ -858,3 +858,16 @@ function assertInvariants(s: StartedSession, taken: readonly string[]): void {
   const begun = s.notices.filter((notice) => notice.type === 'session.status' && notice.status === 'busy');
   assert.equal(accounted.length, begun.length, `S3 in ${state}: what was accepted is ended or still there`);
 }
+
+test('a restart makes the same of a busy session as of the ready one that is stored in its place', (t) => {
+  const afterRestart = (...events: SessionEvent[]) => {
+    const before = startSession(t);
+    before.send(open, ready, ...events);
+    const { state, context, ended, send } = startSession(t, before.session.getSnapshot());
+    send(restored);
+    return { state: state(), context: context(), ended };
+  };
+  const fromReady = afterRestart();
+  assert.deepEqual(afterRestart(execute()), fromReady);
+  assert.deepEqual(afterRestart(execute(), cancel()), fromReady);
+});

@@ -11,6 +11,7 @@ import { RunRetention } from '#src/runs/run-retention.ts';
 import { assetRecords } from '#storage/assets.ts';
 import { auditedQueries, auditRecords } from '#storage/audit.ts';
 import { blobRecords, blobUses } from '#storage/blobs.ts';
+import { workspaceRecords } from '#storage/identity.ts';
 import { Removals } from '#storage/removals.ts';
 import { runIndex, runRecords, runSummaries } from '#storage/runs.ts';
 import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
@@ -107,7 +108,8 @@ test('entries of the audit are deleted after some days', async (t) => {
   const [workspaceId] = WORKSPACES;
   const principal: Principal = JSON.parse(JSON.stringify({ workspaceId, userId: 'ada', tokenId: 'tok_1' }));
   const change = { action: 'member.add', target: 'bob', outcome: 'done' } as const;
-  for (let i = 0; i < 500; i++) audit.noteAll({ principal, address: '', requestId: '' }, [change]);
+  store.write((tx) => tx.put(workspaceRecords, { name: '', createdAt: '', owners: 1 }, workspaceId!));
+  for (let i = 0; i < 500; i++) audit.note({ principal, address: '', requestId: '' }, change);
   await store.durable();
   const count = () =>
     [auditRecords, auditedQueries].flatMap((kind) => [...store.listKeys(kind, workspaceId!, [], 1000)])

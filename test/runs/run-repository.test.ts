@@ -7,6 +7,7 @@ import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { RunDocument } from '#src/runs/run-document.ts';
 import type { RunQuery } from '#src/runs/run-lists.ts';
 import { type RunEnd, RunRepository } from '#src/runs/run-repository.ts';
+import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import { runIndex } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
@@ -89,6 +90,22 @@ test('cancelling an active run stops its work, and can be repeated until the run
   await store.durable();
   assert.throws(cancel, refusedWith('run_finished'));
   assert.throws(() => book.cancel(WORKSPACE, 'run_0' as RunId, assert.fail), refusedWith('not_found'));
+});
+
+test('what operators see of a run after a restart is in its record: it has no snapshot', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { book } = openBook(t, store);
+  const runId = book.begin(WORKSPACE, SESSION, 'agent', {});
+  const id = { workspaceId: WORKSPACE, id: runId };
+  assert.deepEqual(openBook(t, store).book.actors.inspect(id)?.state, { running: 'active' });
+  book.finish(WORKSPACE, runId, FAILED);
+  const { finishedAt } = shown(book, runId);
+  const { book: later } = openBook(t, store);
+  const { state, presence, since, links } = later.actors.inspect(id)!;
+  assert.deepEqual([state, presence, since], ['failed', 'ended', finishedAt]);
+  assert.deepEqual(links, [{ kind: 'agent-session', id: SESSION }]);
+  await store.durable();
+  assert.deepEqual([...store.listKeys(actorSnapshots, WORKSPACE, [], 10)], []);
 });
 
 test('a run of an earlier server process is stale, also after it was read, and only a cancel ends it', async (t) => {

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { encode } from '@msgpack/msgpack';
 import { checksumOf, computeChecksum } from '#storage/checksum.ts';
-import { DamagedRecord, decodeRecord, defineRecord, encodeRecord } from '#storage/codec.ts';
+import {
+  DamagedRecord,
+  decodeRecord,
+  defineRecord,
+  encodeRecord,
+  encodeRecordOfParts,
+} from '#storage/codec.ts';
 
 interface Pet {
   readonly name: string;
@@ -32,6 +38,19 @@ test('large bytes are written as MessagePack writes them, beside whatever else a
       if (value === bytes) assert.ok(Buffer.from(encode([2, bytes])).equals(record.subarray(5)));
     }
   }
+});
+
+test('a record of parts is the record of the bytes that they are together, and ends with them', () => {
+  const kind = defineRecord<{ name: string; bytes: Uint8Array }>('thing', 2);
+  const bytes = Uint8Array.from({ length: 3_000_000 }, (_, i) => i % 251);
+  const parts = [bytes.subarray(0, 10), bytes.subarray(10, 2_500_000), bytes.subarray(2_500_000)];
+  let steps = 0;
+  const encoding = encodeRecordOfParts(kind, { name: 'é', bytes: new Uint8Array() }, 'bytes', parts);
+  let step = encoding.next();
+  for (; step.done !== true; step = encoding.next()) steps++;
+  assert.ok(steps > 5);
+  assert.ok(Buffer.from(encodeRecord(kind, { name: 'é', bytes })).equals(step.value));
+  assert.ok(Buffer.from(bytes).equals(step.value.subarray(-bytes.length)));
 });
 
 function withoutUndefined(value: object): object {

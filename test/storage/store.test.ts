@@ -3,8 +3,9 @@ import test from 'node:test';
 import { setImmediate as turnOver } from 'node:timers/promises';
 import type { RootDatabase } from 'lmdb';
 import { defineRecord } from '#storage/codec.ts';
+import type { Page } from '#storage/committed-records.ts';
 import type { Key } from '#storage/keys.ts';
-import { type Page, Store } from '#storage/store.ts';
+import { Store } from '#storage/store.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 
 const pets = defineRecord<string>('pet', 1);

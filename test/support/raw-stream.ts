@@ -24,6 +24,11 @@ export class RawStream {
     incoming.on('error', () => {}); // tests look at what has arrived
   }
 
+  /** Whether the server has ended the stream in order, and not by closing the connection. */
+  get isComplete(): boolean {
+    return this.#incoming.complete;
+  }
+
   get lastEventId(): string {
     const ids = this.text.match(/^id: .+$/gm) ?? [];
     return ids.at(-1)?.slice('id: '.length) ?? '';

@@ -7,6 +7,8 @@ export interface ThreadRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
+  /** Of a stream: what is read until it appears; the client then leaves. */
+  readonly until?: string | undefined;
 }
 
 export interface ThreadAnswer {
@@ -35,9 +37,19 @@ export class RequestThread implements AsyncDisposable {
   }
 }
 
-parentPort?.on('message', async ({ url, body, ...request }: ThreadRequest) => {
+parentPort?.on('message', async ({ url, body, until, ...request }: ThreadRequest) => {
   const response = await fetch(url, { ...request, ...(body === undefined ? {} : { body }) });
-  const bytes = Buffer.from(await response.arrayBuffer());
+  const bytes = await read(response, until);
   const text = bytes.length > MAX_TEXT_BYTES ? '' : bytes.toString('utf8');
   parentPort?.postMessage({ status: response.status, bytes: bytes.length, text } satisfies ThreadAnswer);
 });
+
+async function read(response: Response, until: string | undefined): Promise<Buffer> {
+  if (until === undefined || response.body === null) return Buffer.from(await response.arrayBuffer());
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of response.body) {
+    chunks.push(chunk);
+    if (Buffer.concat(chunks.slice(-2)).includes(until)) break; // which cancels the request
+  }
+  return Buffer.concat(chunks);
+}

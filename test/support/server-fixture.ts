@@ -23,6 +23,8 @@ export interface Owner {
 
 /** The running server, and ways to call it. */
 export interface TestServer {
+  /** Of the process that has the kernels: this one, or the server's own. */
+  readonly pid: number;
   readonly baseUrl: string;
   readonly dataDir: string;
   /** The working directory of the kernels in the owner's workspace. */
@@ -66,6 +68,9 @@ export const SETTINGS: Overrides = {
   TROUPE_WORKERS: process.env.TROUPE_TEST_WORKERS ?? '1',
 };
 
+/** Whether the servers of tests have several workers. */
+export const HAS_WORKERS = SETTINGS.TROUPE_WORKERS !== '1';
+
 /** Starts a server. Resolves when kernels can be started. The server stops, and its data is removed, when the owner ends. */
 export async function startServer(owner: Owner, overrides: Overrides = {}): Promise<TestServer> {
   const dataDir = mkdtempSync(join(tmpdir(), 'troupe-test-'));
@@ -90,12 +95,13 @@ async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Pro
     assert.deepEqual(complaints, []);
   });
   owner.after(stop);
-  const { baseUrl } = server;
+  const { baseUrl, pid } = server;
   watch = await watchAnswers(baseUrl);
   const clientOf = ({ token, workspaceId }: Caller) =>
     createClient({ baseUrl, accessToken: token, workspaceId, fetch: watch.fetch });
   const client = clientOf(OWNER);
   return {
+    pid,
     baseUrl,
     dataDir,
     filesDir: join(dataDir, 'workspaces', OWNER.workspaceId, 'files'),
@@ -117,6 +123,7 @@ async function startOn(dataDir: string, owner: Owner, overrides: Overrides): Pro
 }
 
 interface Running {
+  readonly pid: number;
   readonly baseUrl: string;
   readonly log: readonly LogLine[];
   /** Resolves with what went wrong. */
@@ -137,6 +144,7 @@ async function startHere(dataDir: string, owner: Owner, settings: Overrides): Pr
   owner.after(stop);
   await app.kernelsReady;
   return {
+    pid: process.pid,
     baseUrl: app.url,
     log: lines,
     async stop() {
@@ -149,6 +157,7 @@ async function startHere(dataDir: string, owner: Owner, settings: Overrides): Pr
 async function startApart(dataDir: string, _owner: Owner, settings: Overrides): Promise<Running> {
   const server = await startServerProcess(dataDir, { TROUPE_LOG_LEVEL: 'debug', ...settings });
   return {
+    pid: server.pid,
     baseUrl: server.baseUrl,
     log: server.log,
     async stop() {

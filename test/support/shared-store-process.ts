@@ -5,7 +5,10 @@
  *   read              begins to read a range, prints `reading`, and stays in it
  *   fill <reserve>    writes records with the room of two workers until it is killed; prints the id of each that is on disk,
  *                     and `stalled` when a commit waits for space
+ *   hold              takes the write lock, prints `holding`, and keeps it until it is killed
+ *   count <times>     adds one to a number in shared turns, some of them together, and prints `counted`
  */
+import { writeSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { defineRecord } from '#storage/codec.ts';
 import { openSharedStore } from '#storage/open-store.ts';
@@ -15,6 +18,8 @@ import { StoreRoom } from '#storage/store-room.ts';
 const MIB = 1024 * 1024;
 export const VALUE_BYTES = 50_000;
 export const sharedThings = defineRecord<Uint8Array>('thing', 1);
+export const sharedNumbers = defineRecord<number>('number', 1);
+const AT_ONCE = 5;
 
 const [, , path, task, argument = ''] = process.argv;
 if (path !== undefined && task !== undefined) await work(path);
@@ -36,6 +41,8 @@ async function work(path: string): Promise<void> {
   };
   const store = await openSharedStore(path, fail, prepare);
   if (task === 'put') await put(store, argument, 10);
+  else if (task === 'count') await count(store, Number(argument));
+  else if (task === 'hold') hold(store);
   else if (task === 'read') {
     store.list(sharedThings, 'ws_1', [], { limit: 10 }).next();
     process.stdout.write('reading\n');
@@ -56,4 +63,23 @@ async function work(path: string): Promise<void> {
 async function put(store: Store, id: string, bytes: number): Promise<void> {
   store.write((tx) => tx.put(sharedThings, Buffer.alloc(bytes, id), 'ws_1', id));
   await store.durable();
+}
+
+function hold(store: Store): void {
+  store.decide(() => {
+    writeSync(1, 'holding\n');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  });
+}
+
+async function count(store: Store, times: number): Promise<void> {
+  const addOne = () => {
+    const number = store.get(sharedNumbers, 'ws_1', 'n') ?? 0;
+    store.write((tx) => tx.put(sharedNumbers, number + 1, 'ws_1', 'n'));
+  };
+  for (let n = 0; n < times; n += AT_ONCE) {
+    for (let i = 0; i < AT_ONCE; i++) store.decide(addOne);
+    await store.durable();
+  }
+  process.stdout.write('counted\n');
 }

@@ -27,7 +27,7 @@ export interface ModelQuestion {
   readonly maxOutputTokens: number | undefined;
   /** Without a byte for so long the call has failed. */
   readonly silenceMs: number;
-  /** The W3C trace context that the provider is told. */
+  /** The W3C trace context that is sent to the provider. */
   readonly traceparent?: string | undefined;
   /** Closes the connection to the provider, wherever the call is. */
   readonly signal: AbortSignal;

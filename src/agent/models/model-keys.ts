@@ -2,7 +2,8 @@ import { timestamp } from '#src/core/clock.ts';
 import { notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { type ModelKeyRecord, modelKeyRecords } from '#storage/conversations.ts';
-import type { Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import type { KeyedProvider } from './model-id.ts';
 
 /** Seals keys and opens them again; connected to the vault of the datasources, so that rotations cover both. */

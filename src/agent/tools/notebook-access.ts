@@ -47,13 +47,18 @@ export interface CellsResult {
  * settles once the kernel has stopped.
  */
 export interface Notebooks {
+  /**
+   * Parses a large notebook that is not in memory, in slices, so that the synchronous methods need no time for it. Returns undefined when
+   * there is nothing to wait for.
+   */
+  prepare(workspaceId: WorkspaceId, sessionId: string): Promise<void> | undefined;
   /** Returns whether the session takes edits. */
   isEditable(workspaceId: WorkspaceId, sessionId: string): boolean;
   /** Returns the datasources that are selected for the notebook. */
   datasourceSlugs(workspaceId: WorkspaceId, sessionId: string): readonly string[];
   /** Throws `environment_differs` or `notebook_not_ready` when no agent of the environment can be bound to the session. */
   checkBinding(workspaceId: WorkspaceId, sessionId: string, environmentId: EnvironmentId): void;
-  cells(workspaceId: WorkspaceId, sessionId: string): readonly NotebookCell[];
+  cells(workspaceId: WorkspaceId, sessionId: string): Promise<readonly NotebookCell[]>;
   runPython(workspaceId: WorkspaceId, sessionId: string, code: string, call: ToolCall): Promise<PythonResult>;
   runCells(
     workspaceId: WorkspaceId,

@@ -38,19 +38,18 @@ export function notebookTools({
       description:
         'All cells of the notebook in their order, with their state; long code and outputs are cut.',
       schema: Type.Object({}, closed),
-      run: () =>
+      run: async () =>
         completed(
-          cells()
-            .map((cell) => cellText(cell, LISTED_CODE, LISTED_OUTPUT))
-            .join('\n\n') || 'The notebook has no cells.',
+          (await cells()).map((cell) => cellText(cell, LISTED_CODE, LISTED_OUTPUT)).join('\n\n') ||
+            'The notebook has no cells.',
         ),
     }),
     defineTool({
       name: 'read_cells',
       description: 'The whole code of some cells, with what they printed and show.',
       schema: Type.Object({ cellIds }, closed),
-      run: ({ cellIds: asked }) =>
-        ofCells(cells(), asked, (found) =>
+      run: async ({ cellIds: asked }) =>
+        ofCells(await cells(), asked, (found) =>
           completed(found.map((cell) => cellText(cell, Number.POSITIVE_INFINITY, READ_OUTPUT)).join('\n\n')),
         ),
     }),
@@ -58,8 +57,8 @@ export function notebookTools({
       name: 'read_output',
       description: 'What one cell shows: tables as text, pictures as pictures.',
       schema: Type.Object({ cellId: Type.String({ minLength: 1, maxLength: 128 }) }, closed),
-      run: ({ cellId }) =>
-        ofCells(cells(), [cellId], ([cell]) => {
+      run: async ({ cellId }) =>
+        ofCells(await cells(), [cellId], ([cell]) => {
           if (cell === undefined) return failed('There is no such cell.');
           const shown = outputsText([cell.output]);
           return completed(
@@ -73,8 +72,8 @@ export function notebookTools({
       description: 'Run cells of the notebook. Stale cells that they depend on run first.',
       schema: Type.Object({ cellIds }, closed),
       exclusive: true,
-      run: ({ cellIds: asked }, call) =>
-        ofCells(cells(), asked, async () =>
+      run: async ({ cellIds: asked }, call) =>
+        ofCells(await cells(), asked, async () =>
           cellsOutcome(await notebooks.runCells(workspaceId, sessionId, asked, call)),
         ),
     }),

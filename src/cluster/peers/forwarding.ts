@@ -1,4 +1,6 @@
 /** What a forwarded request is made of, on both of its ends. */
+import type { Relay } from '#src/events/event-sink.ts';
+import type { MirroredStream } from '#src/events/mirrored-stream.ts';
 
 /** A request as the worker that received it passes it on. Its caller is checked again where it arrives. */
 export interface ForwardedHead {
@@ -40,6 +42,8 @@ export interface AnswerEvents {
   whole(head: AnswerHead, body: Buffer): void;
   head(head: AnswerHead): void;
   data(bytes: Buffer): void;
+  /** The answer is an event stream, which goes on with the chunks of a stream that is mirrored here. */
+  follow(mirror: MirroredStream, nextIndex: number): void;
   end(bytes: Buffer): void;
   /** The answer that was begun cannot be finished. */
   cut(): void;
@@ -69,6 +73,8 @@ export interface AnswerChannel {
   end(bytes: Uint8Array): void;
   cut(): void;
   credit(bytes: number): void;
+  /** How an event stream goes on once its subscriber has everything so far. */
+  readonly relay: Relay;
 }
 
 /** What comes of a request that another worker has forwarded, after its head. */

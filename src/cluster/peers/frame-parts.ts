@@ -2,6 +2,13 @@
 
 const HEAD_LENGTH_BYTES = 4;
 
+/** The head of the frame with which an event stream goes over to a feed. */
+export interface FeedPlace {
+  readonly feed: number;
+  /** Of the first chunk that the subscriber does not have. */
+  readonly nextIndex: number;
+}
+
 /** Returns the parts of a frame that begins with a head, which is JSON. */
 export function withHead(head: object, body: Uint8Array): Uint8Array[] {
   const text = Buffer.from(JSON.stringify(head));

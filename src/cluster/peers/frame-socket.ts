@@ -1,6 +1,6 @@
 /**
- * Frames over a socket between two workers. A frame has a length, a type, the number of the exchange that it belongs to, and
- * bytes. What is sent in one turn of the event loop is one write.
+ * Frames over a socket between two workers. A frame has a length, a type, the number of the exchange or of the feed that it
+ * belongs to, and bytes. What is sent in one turn of the event loop is one write.
  */
 import type { Socket } from 'node:net';
 
@@ -29,9 +29,30 @@ export const FRAME = {
   misplaced: 10,
   ask: 11,
   answer: 12,
+  /** The answer is an event stream, and goes on with what comes over the feed. */
+  follow: 13,
+  /** A feed begins. Its number and those of exchanges have nothing to do with each other. */
+  feed: 14,
+  /** A chunk of a stream. */
+  chunk: 15,
+  /** The stream has ended. */
+  feedEnd: 16,
+  /** Those who follow it are to connect again. */
+  feedCut: 17,
+  /** Nobody follows it any more. */
+  feedClose: 18,
+  /** So many more bytes of chunks may be sent. */
+  feedCredit: 19,
+  /** Whether the producer should pause. */
+  feedPress: 20,
 } as const;
 
 export type FrameType = (typeof FRAME)[keyof typeof FRAME];
+
+/** Returns whether the number of such a frame is that of a feed. */
+export function isOfFeed(type: FrameType): boolean {
+  return type >= FRAME.feed;
+}
 
 const LENGTH_BYTES = 4;
 const HEAD_BYTES = LENGTH_BYTES + 1 + 4;
@@ -40,7 +61,7 @@ const MAX_FRAME_BYTES = 128 * 1024 * 1024;
 
 export interface FrameEvents {
   /** `bytes` stay valid. */
-  frame(type: FrameType, exchange: number, bytes: Buffer): void;
+  frame(type: FrameType, number: number, bytes: Buffer): void;
   /** The other worker is gone, or said something that is no frame. Called once. */
   closed(): void;
 }
@@ -63,13 +84,13 @@ export class FrameSocket {
     socket.once('close', () => this.close());
   }
 
-  send(type: FrameType, exchange: number, ...parts: readonly Uint8Array[]): void {
+  send(type: FrameType, number: number, ...parts: readonly Uint8Array[]): void {
     if (!this.#isOpen) return;
     const head = Buffer.allocUnsafe(HEAD_BYTES);
     const length = parts.reduce((total, part) => total + part.byteLength, HEAD_BYTES);
     head.writeUInt32LE(length, 0);
     head[LENGTH_BYTES] = type;
-    head.writeUInt32LE(exchange, LENGTH_BYTES + 1);
+    head.writeUInt32LE(number, LENGTH_BYTES + 1);
     if (this.#outgoing.length === 0) setImmediate(() => this.#flush());
     this.#outgoing.push(head);
     for (const part of parts) if (part.byteLength > 0) this.#outgoing.push(part);

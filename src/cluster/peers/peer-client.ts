@@ -1,6 +1,8 @@
 /** The connection to one other worker, for what this one asks of it. It is made when it is first needed. */
 import { connect } from 'node:net';
-import { FRAME, FrameSocket, type FrameType } from './frame-socket.ts';
+import type { MirroredStream } from '#src/events/mirrored-stream.ts';
+import { IncomingFeeds, type MirrorMaker } from './feeds.ts';
+import { FRAME, FrameSocket, type FrameType, isOfFeed } from './frame-socket.ts';
 
 /** Takes the frames that come back for one exchange. `closed`: the worker is gone. */
 export interface PeerExchange {
@@ -12,12 +14,19 @@ export class PeerClient {
   readonly #path: string;
   readonly #secret: Uint8Array;
   readonly #exchanges = new Map<number, PeerExchange>();
+  readonly #feeds: IncomingFeeds;
   #socket: FrameSocket | undefined;
   #lastExchange = 0;
 
-  constructor(path: string, secret: Uint8Array) {
+  constructor(path: string, secret: Uint8Array, makeMirror: MirrorMaker) {
     this.#path = path;
     this.#secret = secret;
+    this.#feeds = new IncomingFeeds((...frame) => this.#socket?.send(...frame), makeMirror);
+  }
+
+  /** How many streams of the other worker are mirrored here. */
+  get mirrorCount(): number {
+    return this.#feeds.count;
   }
 
   /** Begins an exchange, and returns its number. */
@@ -30,6 +39,11 @@ export class PeerClient {
 
   send(type: FrameType, exchange: number, ...parts: readonly Uint8Array[]): void {
     this.#connected().send(type, exchange, ...parts);
+  }
+
+  /** Returns the mirror of a stream of the other worker, as long as it is fed. */
+  mirror(feed: number): MirroredStream | undefined {
+    return this.#feeds.mirror(feed);
   }
 
   /** Forgets an exchange that is over. */
@@ -45,9 +59,13 @@ export class PeerClient {
   #connected(): FrameSocket {
     if (this.#socket !== undefined) return this.#socket;
     const socket = new FrameSocket(connect(this.#path), {
-      frame: (type, exchange, bytes) => this.#exchanges.get(exchange)?.frame(type, bytes),
+      frame: (type, number, bytes) => {
+        if (isOfFeed(type)) this.#feeds.frame(type, number, bytes);
+        else this.#exchanges.get(number)?.frame(type, bytes);
+      },
       closed: () => {
         if (this.#socket === socket) this.#socket = undefined;
+        this.#feeds.clear();
         const exchanges = [...this.#exchanges.values()];
         this.#exchanges.clear();
         for (const exchange of exchanges) exchange.closed();

@@ -2,9 +2,10 @@
 import { timingSafeEqual } from 'node:crypto';
 import { chmodSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
+import { OutgoingFeeds } from './feeds.ts';
 import type { ForwardedHandler, ForwardedHead, IncomingEvents } from './forwarding.ts';
-import { numberBytes, splitHead, withHead } from './frame-parts.ts';
-import { FRAME, FrameSocket, type FrameType } from './frame-socket.ts';
+import { type FeedPlace, numberBytes, splitHead, withHead } from './frame-parts.ts';
+import { FRAME, FrameSocket, type FrameType, isOfFeed } from './frame-socket.ts';
 
 export interface PeerServerOptions {
   readonly path: string;
@@ -17,6 +18,13 @@ export interface PeerServerOptions {
 }
 
 const NOTHING = Buffer.alloc(0);
+
+/** The connection of one other worker. */
+interface Peer {
+  readonly frames: FrameSocket;
+  readonly exchanges: Map<number, IncomingEvents>;
+  readonly feeds: OutgoingFeeds;
+}
 
 export class PeerServer implements Disposable {
   readonly #options: PeerServerOptions;
@@ -33,7 +41,8 @@ export class PeerServer implements Disposable {
     const peers = new PeerServer(options);
     await new Promise<void>((resolve, reject) => {
       peers.#server.once('error', reject);
-      peers.#server.listen(options.path, resolve);
+      // Without `exclusive` the primary would accept the connections, and keep those of a worker that has died meanwhile.
+      peers.#server.listen({ path: options.path, exclusive: true }, resolve);
     });
     chmodSync(options.path, 0o600);
     return peers;
@@ -43,8 +52,8 @@ export class PeerServer implements Disposable {
     const exchanges = new Map<number, IncomingEvents>();
     let isKnown = false;
     const frames = new FrameSocket(socket, {
-      frame: (type, exchange, bytes) => {
-        if (isKnown) this.#take(frames, exchanges, type, exchange, bytes);
+      frame: (type, number, bytes) => {
+        if (isKnown) this.#take(peer, type, number, bytes);
         else if (type === FRAME.hello && this.#isSecret(bytes)) isKnown = true;
         else frames.close();
       },
@@ -54,6 +63,8 @@ export class PeerServer implements Disposable {
         exchanges.clear();
       },
     });
+    const feeds = new OutgoingFeeds((...frame) => frames.send(...frame));
+    const peer = { frames, exchanges, feeds };
     this.#sockets.add(frames);
   }
 
@@ -62,23 +73,19 @@ export class PeerServer implements Disposable {
     return bytes.byteLength === secret.byteLength && timingSafeEqual(bytes, secret);
   }
 
-  #take(
-    frames: FrameSocket,
-    exchanges: Map<number, IncomingEvents>,
-    type: FrameType,
-    exchange: number,
-    bytes: Buffer,
-  ): void {
-    if (type === FRAME.request) this.#begin(frames, exchanges, exchange, bytes);
-    else if (type === FRAME.body) exchanges.get(exchange)?.body(bytes);
-    else if (type === FRAME.credit) exchanges.get(exchange)?.credit(bytes.readUInt32LE(0));
+  #take(peer: Peer, type: FrameType, number: number, bytes: Buffer): void {
+    const { frames, exchanges, feeds } = peer;
+    if (isOfFeed(type)) feeds.frame(type, number, bytes);
+    else if (type === FRAME.request) this.#begin(peer, number, bytes);
+    else if (type === FRAME.body) exchanges.get(number)?.body(bytes);
+    else if (type === FRAME.credit) exchanges.get(number)?.credit(bytes.readUInt32LE(0));
     else if (type === FRAME.abort) {
-      exchanges.get(exchange)?.aborted();
-      exchanges.delete(exchange);
-    } else if (type === FRAME.ask) void this.#answer(frames, exchange, bytes);
+      exchanges.get(number)?.aborted();
+      exchanges.delete(number);
+    } else if (type === FRAME.ask) void this.#answer(frames, number, bytes);
   }
 
-  #begin(frames: FrameSocket, exchanges: Map<number, IncomingEvents>, exchange: number, bytes: Buffer): void {
+  #begin({ frames, exchanges, feeds }: Peer, exchange: number, bytes: Buffer): void {
     const { head, body } = splitHead<ForwardedHead>(bytes);
     const otherTable = this.#options.misplaced(head.slot);
     if (otherTable !== undefined) {
@@ -101,6 +108,13 @@ export class PeerServer implements Disposable {
       end: (piece) => conclude(FRAME.end, piece),
       cut: () => conclude(FRAME.cut),
       credit: (count) => send(FRAME.credit, numberBytes(count)),
+      relay: {
+        link: feeds,
+        follow: (feed, nextIndex) => {
+          const place: FeedPlace = { feed, nextIndex };
+          send(FRAME.follow, ...withHead(place, NOTHING));
+        },
+      },
     });
     if (!isOver) exchanges.set(exchange, events);
   }

@@ -2,13 +2,17 @@
  * This worker among the others: what is at home here, whom to ask for the rest, and what others ask. It is the `Cluster` of
  * everybody in the worker.
  */
+import { createHash } from 'node:crypto';
 import type { Cluster, Topic } from '../cluster.ts';
 import { SLOTS, type SlotTable, slotOf } from '../slots.ts';
+import type { MirrorMaker } from './feeds.ts';
 import type { AnswerEvents, ForwardedHandler, ForwardedHead, ForwardedRequest } from './forwarding.ts';
 import { FRAME } from './frame-socket.ts';
 import { type Destination, OutgoingRequest } from './outgoing-request.ts';
 import { PeerClient } from './peer-client.ts';
 import { PeerServer } from './peer-server.ts';
+
+const START_DIGITS = 12;
 
 /** What the primary tells a worker. */
 export interface Membership {
@@ -17,6 +21,7 @@ export interface Membership {
   /** Shared by the workers of this start of the server. */
   readonly secret: Uint8Array;
   readonly table: SlotTable;
+  readonly isPrimarySilent: boolean;
   /** Returns where a worker listens for the others. */
   socketPath(worker: number): string;
 }
@@ -24,6 +29,9 @@ export interface Membership {
 export class Peers implements Cluster, Disposable {
   readonly worker: number;
   readonly size: number;
+  readonly incarnation: string;
+  /** What the names of all workers of this start begin with. */
+  readonly #start: string;
   readonly #membership: Membership;
   readonly #clients = new Map<number, PeerClient>();
   readonly #answers = new Map<Topic, (payload: unknown) => unknown>();
@@ -32,12 +40,15 @@ export class Peers implements Cluster, Disposable {
   readonly #released = new Set<number>();
   #table: SlotTable;
   #server: PeerServer | undefined;
+  #makeMirror: MirrorMaker | undefined;
 
   constructor(membership: Membership) {
     this.#membership = membership;
     this.worker = membership.worker;
     this.size = membership.size;
     this.#table = membership.table;
+    this.#start = createHash('sha256').update(membership.secret).digest('hex').slice(0, START_DIGITS);
+    this.incarnation = `${this.#start}-${this.worker}`;
   }
 
   /** Resolves once others can send requests here. */
@@ -53,6 +64,16 @@ export class Peers implements Cluster, Disposable {
 
   get living(): number {
     return this.#table.workers.length;
+  }
+
+  livesElsewhere(incarnation: string): boolean {
+    const worker = Number(incarnation.slice(START_DIGITS + 1));
+    const isOfThisStart = incarnation.startsWith(this.#start);
+    return isOfThisStart && worker !== this.worker && this.#table.workers.includes(worker);
+  }
+
+  get isPrimarySilent(): boolean {
+    return this.#membership.isPrimarySilent;
   }
 
   owns(workspaceId: string): boolean {
@@ -77,6 +98,16 @@ export class Peers implements Cluster, Disposable {
   /** Sends a request to the worker in which its slot is at home. */
   forward(head: ForwardedHead, body: Uint8Array, events: AnswerEvents): ForwardedRequest {
     return new OutgoingRequest({ head, body, events, destination: (slot) => this.#destinationOf(slot) });
+  }
+
+  /** Declares what becomes of the event streams that other workers send here. */
+  onFeed(makeMirror: MirrorMaker): void {
+    this.#makeMirror = makeMirror;
+  }
+
+  /** How many streams of other workers are mirrored here. */
+  get mirrorCount(): number {
+    return [...this.#clients.values()].reduce((sum, { mirrorCount }) => sum + mirrorCount, 0);
   }
 
   /** Takes the table of the primary. */
@@ -122,7 +153,10 @@ export class Peers implements Cluster, Disposable {
     const known = this.#clients.get(worker);
     if (known !== undefined) return known;
     const { secret } = this.#membership;
-    const client = new PeerClient(this.#membership.socketPath(worker), secret);
+    const client = new PeerClient(this.#membership.socketPath(worker), secret, (head, press) => {
+      if (this.#makeMirror === undefined) throw new Error('Nobody has said what becomes of feeds.');
+      return this.#makeMirror(head, press);
+    });
     this.#clients.set(worker, client);
     return client;
   }

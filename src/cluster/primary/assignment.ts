@@ -2,7 +2,7 @@
  * Where everything is at home: the only place in which the table changes. A worker's slots go to others only after it has
  * ended or has given them up, and a worker serves clients only once all others know of it.
  */
-import { dealSlots, SLOTS, type SlotTable, withoutWorker, withSlots, withWorker } from '../slots.ts';
+import { dealSlots, type SlotTable, withOnly, withoutWorker, withSlots, withWorker } from '../slots.ts';
 import { nextMove } from './balance.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
@@ -38,8 +38,7 @@ export class Assignment implements Disposable {
   /** Returns the table with which a worker begins. It is in it if it is one of the first, or the only one. */
   tableFor(worker: WorkerProcess): SlotTable {
     if (this.#table.workers.length === 0) {
-      const owners = Array.from({ length: SLOTS }, () => worker.number);
-      this.#table = { number: this.#table.number + 1, workers: [worker.number], owners };
+      this.#table = withOnly(this.#table, worker.number);
       worker.since = this.#table.number;
     }
     return this.#table;
@@ -50,7 +49,9 @@ export class Assignment implements Disposable {
     worker.phase = 'joined';
     worker.known = known;
     if (!this.#table.workers.includes(worker.number)) {
-      this.#publish(withWorker(this.#table, worker.number));
+      // When all others have ended since it got its orders, nobody else will ever give it a slot.
+      const isOnly = this.#table.workers.length === 0;
+      this.#publish((isOnly ? withOnly : withWorker)(this.#table, worker.number));
       worker.since = this.#table.number;
     }
     this.#admit();

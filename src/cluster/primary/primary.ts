@@ -8,8 +8,8 @@ import { rmSync } from 'node:fs';
 import type { Log } from '#src/core/log.ts';
 import { VERSION } from '#src/core/version.ts';
 import {
+  type AskedQuestion,
   type HostOrder,
-  type ModelWanted,
   type ToPrimary,
   type ToWorker,
   WORKER_ARGUMENT,
@@ -32,7 +32,7 @@ export interface PrimaryOptions {
   readonly socketFolder: string;
   readonly log: Log;
   /** Takes what a worker says that is not about the cluster itself. */
-  readonly took: (worker: number, message: HostOrder | ModelWanted) => void;
+  readonly took: (worker: number, message: AskedQuestion | HostOrder) => void;
   /** Called when a worker has ended, before its slots are at home elsewhere. */
   readonly ended: (worker: number) => void;
   /** Called when the server cannot go on, with one line that says why. */
@@ -68,8 +68,6 @@ export class Primary {
       execArgv: process.sourceMapsEnabled ? [...process.execArgv, '--enable-source-maps'] : process.execArgv,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc', claim],
     });
-    // Listening sockets of Node.js itself, such as that for HTTP/1.0, are shared; this process accepts no connection.
-    cluster.schedulingPolicy = cluster.SCHED_NONE;
     this.#startMissing();
     this.#watch = setInterval(() => this.#look(), LOOK_MS);
   }
@@ -172,8 +170,10 @@ export class Primary {
 
   #take(worker: WorkerProcess, message: ToPrimary): void {
     const assignment = this.#assignment;
-    if (message.op === 'beat') worker.watch.beat();
-    else if (message.op === 'loaded') {
+    if (message.op === 'beat') {
+      worker.watch.beat();
+      worker.send({ op: 'beat' });
+    } else if (message.op === 'loaded') {
       worker.isLoaded = true;
       if (this.#isOpen) this.#giveOrders(worker);
     } else if (message.op === 'join') assignment.joined(worker, message.table);

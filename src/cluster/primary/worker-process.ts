@@ -1,5 +1,6 @@
 /** One worker as its primary sees it: a process, how far it has come, and the table that it knows. */
 import type { Worker } from 'node:cluster';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { ToPrimary, ToWorker } from '../messages.ts';
 import { WorkerWatch } from './watchdog.ts';
 
@@ -61,11 +62,19 @@ export class WorkerProcess {
       setImmediate(() => finish(null, this.problem ?? 'it could not be started'));
       return;
     }
-    // What it said last may come after the news of its end.
-    const said = new Promise((resolve) => process.once('disconnect', resolve));
     process.once('exit', (code: number | null, signal: string | null) => {
-      void said.then(() => finish(code, signal === null ? `exit code ${code}` : `signal ${signal}`));
+      void this.#lastWords().then(() =>
+        finish(code, signal === null ? `exit code ${code}` : `signal ${signal}`),
+      );
     });
+  }
+
+  /**
+   * Resolves once everything was heard that the process has said, which may come after the news of its end. It does not wait
+   * for the event `disconnect`: Node.js emits none for a process that dies while a socket is on its way to it.
+   */
+  async #lastWords(): Promise<void> {
+    while (this.#process.isConnected()) await pause(1);
   }
 
   /** Whether it has ever listened for clients. */

@@ -2,6 +2,7 @@
  * What a worker has of its primary: who it is, which workers there are, and where everything is at home. It is a port; the
  * primary is at the other end of the channel that Node.js makes between the two (`primary-link.ts`).
  */
+import type { PrimaryAnswers, Question } from '../messages.ts';
 import type { SlotTable } from '../slots.ts';
 
 export interface ClusterChannel {
@@ -13,6 +14,8 @@ export interface ClusterChannel {
   readonly secret: Uint8Array;
   /** The newest table that has come to this worker. It names this worker once it has joined. */
   readonly table: SlotTable;
+  /** Whether nothing was heard of the primary for two seconds. */
+  readonly isPrimarySilent: boolean;
   /** Returns the path of the unix socket at which a worker listens for the others. */
   socketPath(worker: number): string;
   /** Calls `listener` with each later table. The primary hears that this worker knows it once all listeners have returned. */
@@ -23,6 +26,8 @@ export interface ClusterChannel {
    * Resolves once all that it did for them is on disk.
    */
   onReleaseAsked(release: (count: number) => Promise<readonly number[]>): void;
+  /** Asks the primary, which answers unless one of the two processes ends. */
+  ask<Asked extends Question>(question: Asked): Promise<PrimaryAnswers[Asked]>;
   /**
    * Says that this worker listens at its `socketPath` and has its store open. Resolves with the port on which it is to listen
    * for clients, once every other worker knows of it.

@@ -4,7 +4,7 @@
  */
 
 import { join } from 'node:path';
-import type { ToPrimary, ToWorker, WorkerOrders } from '../messages.ts';
+import type { PrimaryAnswers, Question, ToPrimary, ToWorker, WorkerOrders } from '../messages.ts';
 import type { SlotTable } from '../slots.ts';
 import type { ClusterChannel } from './channel.ts';
 
@@ -18,6 +18,8 @@ type Message<Op extends ToWorker['op']> = Extract<ToWorker, { readonly op: Op }>
 
 /** More often than the watchdog needs, because a busy worker beats late. */
 const BEAT_MS = 200;
+/** Beats that the primary may leave unanswered. */
+const MAX_UNANSWERED = 10;
 
 export class PrimaryLink implements ClusterChannel {
   readonly worker: number;
@@ -30,12 +32,17 @@ export class PrimaryLink implements ClusterChannel {
   readonly #channel: ProcessChannel;
   readonly #handlers = new Map<string, (message: never) => void>();
   readonly #tableListeners: ((table: SlotTable) => void)[] = [];
+  /** Beats since the primary was last heard. They are counted, because time passes for a worker that is held up itself, too. */
+  #unanswered = 0;
   #table: SlotTable;
   #release: (count: number) => Promise<readonly number[]> = async () => [];
   #drain: string | undefined;
   #onDrain: ((signal: string) => void) | undefined;
   #admit: ((port: number) => void) | undefined;
   #finish: (() => void) | undefined;
+  /** What takes the answers to questions, by their numbers. */
+  readonly #asking = new Map<number, (answer: never) => void>();
+  #questions = 0;
 
   /** Resolves with the first orders of the primary. */
   static open(channel: ProcessChannel): Promise<PrimaryLink> {
@@ -59,7 +66,11 @@ export class PrimaryLink implements ClusterChannel {
     this.version = orders.version;
     this.socketFolder = orders.socketFolder;
     this.#table = orders.table;
-    setInterval(() => channel.send({ op: 'beat' }), BEAT_MS).unref(); // until the process ends: it is watched while it drains
+    setInterval(() => this.#beat(), BEAT_MS).unref(); // until the process ends: it is watched while it drains
+  }
+
+  get isPrimarySilent(): boolean {
+    return this.#unanswered > MAX_UNANSWERED;
   }
 
   get table(): SlotTable {
@@ -98,6 +109,14 @@ export class PrimaryLink implements ClusterChannel {
     if (this.#drain !== undefined) listener(this.#drain);
   }
 
+  ask<Asked extends Question>(question: Asked): Promise<PrimaryAnswers[Asked]> {
+    const request = ++this.#questions;
+    return new Promise((resolve) => {
+      this.#asking.set(request, resolve);
+      this.send({ op: 'question', request, question });
+    });
+  }
+
   /** Declares what takes the messages of a kind. There is one for each kind. */
   on<Op extends ToWorker['op']>(op: Op, take: (message: Message<Op>) => void): void {
     this.#handlers.set(op, take);
@@ -107,7 +126,13 @@ export class PrimaryLink implements ClusterChannel {
     this.#channel.send(message);
   }
 
+  #beat(): void {
+    this.#unanswered++;
+    this.send({ op: 'beat' });
+  }
+
   #take(message: ToWorker): void {
+    this.#unanswered = 0;
     if (message.op === 'table') this.#useTable(message.table);
     else if (message.op === 'admit') this.#admit?.(message.port);
     else if (message.op === 'finish') this.#finish?.();
@@ -116,6 +141,9 @@ export class PrimaryLink implements ClusterChannel {
     } else if (message.op === 'drain') {
       this.#drain = message.signal;
       this.#onDrain?.(message.signal);
+    } else if (message.op === 'answer') {
+      this.#asking.get(message.request)?.(message.answer as never);
+      this.#asking.delete(message.request);
     } else this.#handlers.get(message.op)?.(message as never);
   }
 

@@ -1,6 +1,6 @@
 /** HTML of an output, in a frame that has no origin and can run and reach nothing. */
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { BASE_URL } from '../state/session.ts';
 
 const MIN_PX = 24;
@@ -8,24 +8,32 @@ const MAX_PX = 900;
 
 export function HtmlFrame({ html, title }: { readonly html: string; readonly title: string }) {
   const frame = useRef<HTMLIFrameElement>(null);
-  const isReady = useSignal(false);
+  const isReady = useRef(false);
+  const latest = useRef(html);
+  latest.current = html;
   const height = useSignal(MIN_PX);
-  useEffect(() => {
+  const send = () => {
+    const theme = document.documentElement.style.colorScheme || 'light dark';
+    // The frame has no origin that could be named. Its policy and ours keep it on this page.
+    frame.current?.contentWindow?.postMessage({ html: latest.current, theme }, '*');
+  };
+  // Not an effect, which would run after the next paint: the frame may be ready before that, and it says so once. It says so again
+  // when it was moved to another place of the page, because that loads it again.
+  useLayoutEffect(() => {
     const onMessage = ({ source, data }: MessageEvent<unknown>) => {
       if (source === null || source !== frame.current?.contentWindow) return;
       const told: { ready?: unknown; height?: unknown } = Object(data);
-      if (told.ready === true) isReady.value = true;
       if (typeof told.height === 'number') height.value = Math.min(Math.max(told.height, MIN_PX), MAX_PX);
+      if (told.ready !== true) return;
+      isReady.current = true;
+      send();
     };
     addEventListener('message', onMessage);
     return () => removeEventListener('message', onMessage);
   }, []);
   useEffect(() => {
-    if (!isReady.value) return;
-    const theme = document.documentElement.style.colorScheme || 'light dark';
-    // The frame has no origin that could be named. Its policy and ours keep it on this page.
-    frame.current?.contentWindow?.postMessage({ html, theme }, '*');
-  }, [html, isReady.value]);
+    if (isReady.current) send();
+  }, [html]);
   return (
     <iframe
       ref={frame}

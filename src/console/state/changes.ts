@@ -22,9 +22,9 @@ export interface Refusal {
 
 const MAX_KEPT = 100;
 
-/** Undefined until they were told for the first time. */
+/** How many actors are in each state; undefined until the server has sent that for the first time. */
 export const counts = signal<ActorPage['counts'] | undefined>(undefined);
-/** Whether changes are told, which they are to owners; undefined until that is known. */
+/** Whether the server sends changes to this user, as it does to owners; undefined until that is known. */
 export const isTold = signal<boolean | undefined>(undefined);
 /** By kind: how often something has changed. */
 const changed = signal<Readonly<Record<string, number>>>({});

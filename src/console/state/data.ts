@@ -25,13 +25,13 @@ export function useClient(): Client {
 
 /** When what is shown is loaded again. */
 export interface Renewal {
-  /** When actors of these kinds have changed. Who is not told of changes loads at intervals. */
+  /** Load again when actors of these kinds have changed. Users who get no changes from the server load at intervals instead. */
   readonly follows?: readonly string[];
   /** That long after each time, while somebody looks. */
   readonly everyMs?: number;
 }
 
-/** How often who is not told of changes looks for them. */
+/** How often the console loads again for users who get no changes from the server. */
 export const UNTOLD_EVERY_MS = 3_000;
 
 /** Returns a number that changes when it is time to load again, and how long after each time it is, if it is. */

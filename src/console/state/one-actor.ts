@@ -14,8 +14,8 @@ export function useActor(kind: string, id: string): Data<ActorDetail> {
 }
 
 /**
- * Calls `onChange` when something has happened to the actor, or may have. Only owners are told of that; for others it is
- * called at intervals.
+ * Calls `onChange` when the actor has changed, or may have. The server sends changes to owners of the workspace only; for
+ * other users `onChange` is called at intervals.
  */
 export function useChangesOf(kind: string, id: string, onChange: () => void): void {
   const client = useClient();

@@ -7,6 +7,22 @@ const MAX_PIECE_CHARS = 32 * 1024;
 /** What a value counts in addition to its characters. */
 const VALUE_CHARS = 8;
 
+/** A value whose JSON was made before, which stands for the value in what is written here. */
+export class EncodedJson {
+  readonly pieces: readonly Uint8Array[];
+
+  constructor(pieces: readonly Uint8Array[]) {
+    this.pieces = pieces;
+  }
+
+  get byteLength(): number {
+    return this.pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  }
+}
+
+/** The JSON of long strings that was made ahead (`prepared-strings.ts`). */
+export const preparedJson = new Map<string, EncodedJson>();
+
 /** Returns whether the JSON of a value is short enough to be written at once. */
 export function isShortJson(value: unknown, maxChars = MAX_PIECE_CHARS): boolean {
   return roomAfter(value, maxChars) >= 0;
@@ -16,6 +32,7 @@ export function isShortJson(value: unknown, maxChars = MAX_PIECE_CHARS): boolean
 function roomAfter(value: unknown, room: number): number {
   if (typeof value === 'string') return room - value.length - VALUE_CHARS;
   if (typeof value !== 'object' || value === null) return room - VALUE_CHARS;
+  if (value instanceof EncodedJson) return -1;
   let rest = room - VALUE_CHARS;
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length && rest >= 0; i++) rest = roomAfter(value[i], rest);
@@ -32,36 +49,56 @@ function roomAfter(value: unknown, room: number): number {
  * Returns the JSON of plain data in pieces, in steps of up to a millisecond: what `JSON.stringify` returns, as UTF-8. The value
  * must not change meanwhile.
  */
-export function* writeJson(value: unknown): Generator<undefined, Buffer[]> {
-  const pieces = new Pieces();
-  yield* write(pieces, value);
-  return pieces.end();
+export function* writeJson(value: unknown): Generator<undefined, Uint8Array[]> {
+  const pieces: Uint8Array[] = [];
+  for (const piece of jsonPieces(value)) {
+    pieces.push(piece);
+    yield;
+  }
+  return pieces;
 }
 
-class Pieces {
-  readonly #done: Buffer[] = [];
+/** Yields what `writeJson` returns, piece by piece, as it is asked for. */
+export function* jsonPieces(value: unknown): Generator<Uint8Array, undefined> {
+  const rest = new PieceText();
+  yield* write(rest, value);
+  if (!rest.isEmpty) yield rest.take();
+}
+
+/** The text of the piece that is being made. */
+class PieceText {
   #text = '';
 
-  /** Returns whether enough was added for one step. */
-  add(text: string): boolean {
-    this.#text += text;
-    if (this.#text.length < MAX_PIECE_CHARS) return false;
-    this.#done.push(Buffer.from(this.#text));
-    this.#text = '';
-    return true;
+  get isEmpty(): boolean {
+    return this.#text === '';
   }
 
-  end(): Buffer[] {
-    if (this.#text !== '') this.#done.push(Buffer.from(this.#text));
-    return this.#done;
+  get isFull(): boolean {
+    return this.#text.length >= MAX_PIECE_CHARS;
+  }
+
+  add(text: string): void {
+    this.#text += text;
+  }
+
+  take(): Buffer {
+    const piece = Buffer.from(this.#text);
+    this.#text = '';
+    return piece;
   }
 }
 
-function* write(to: Pieces, value: unknown): Generator<undefined> {
+function* write(to: PieceText, value: unknown): Generator<Uint8Array> {
   if (isShortJson(value)) {
-    if (to.add(JSON.stringify(value) ?? 'null')) yield;
-  } else if (typeof value === 'string') yield* writeString(to, value);
-  else if (Array.isArray(value)) {
+    to.add(JSON.stringify(value) ?? 'null');
+    if (to.isFull) yield to.take();
+  } else if (value instanceof EncodedJson) {
+    if (!to.isEmpty) yield to.take();
+    yield* value.pieces;
+  } else if (typeof value === 'string') {
+    const known = preparedJson.get(value);
+    yield* known === undefined ? writeString(to, value) : write(to, known);
+  } else if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
       to.add(index === 0 ? '[' : ',');
       yield* write(to, item);
@@ -79,12 +116,13 @@ function* write(to: Pieces, value: unknown): Generator<undefined> {
   }
 }
 
-function* writeString(to: Pieces, text: string): Generator<undefined> {
+function* writeString(to: PieceText, text: string): Generator<Buffer> {
   to.add('"');
   for (let from = 0; from < text.length; ) {
     let end = from + MAX_PIECE_CHARS;
     if (isHighSurrogate(text.charCodeAt(end - 1))) end++;
-    if (to.add(JSON.stringify(text.slice(from, end)).slice(1, -1))) yield;
+    to.add(JSON.stringify(text.slice(from, end)).slice(1, -1));
+    if (to.isFull) yield to.take();
     from = end;
   }
   to.add('"');

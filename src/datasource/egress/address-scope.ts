@@ -1,11 +1,11 @@
 /** Classifies IP addresses by their number alone: this machine, a private network, the internet, or never to reach. */
 import { type IpAddress, parseAddress } from '#src/core/ip-address.ts';
-import { contains, networks } from '#src/core/ip-networks.ts';
+import { Networks } from '#src/core/ip-networks.ts';
 
 /** `forbidden` addresses are never reached, whatever the operator allows. */
 export type AddressScope = 'forbidden' | 'loopback' | 'private' | 'public';
 
-const FORBIDDEN = networks([
+const FORBIDDEN = new Networks([
   '0.0.0.0/8', // unspecified: the system connects to this machine instead
   '169.254.0.0/16', // link-local, and the metadata service of most clouds
   '100.100.100.200/32', // metadata service of Alibaba
@@ -22,8 +22,8 @@ const FORBIDDEN = networks([
   '64:ff9b:1::/48', // NAT64 with a local prefix: the position of the IPv4 address in it is unknown
   '2001::/32', // Teredo: a tunnel, whose IPv4 address is obfuscated
 ]);
-const LOOPBACK = networks(['127.0.0.0/8', '::1/128']);
-const PRIVATE = networks([
+const LOOPBACK = new Networks(['127.0.0.0/8', '::1/128']);
+const PRIVATE = new Networks([
   '10.0.0.0/8',
   '100.64.0.0/10',
   '172.16.0.0/12',
@@ -35,11 +35,11 @@ const PRIVATE = networks([
 
 /** Returns the scope of an address. `own` are the addresses of this machine: they lead to it as loopback does. */
 export function scopeOf(address: IpAddress, own: ReadonlySet<string>): AddressScope {
-  if (contains(FORBIDDEN, address)) return 'forbidden';
+  if (FORBIDDEN.contains(address)) return 'forbidden';
   const embedded = embeddedIn(address);
   if (embedded !== undefined && scopeOf(embedded, own) !== 'public') return 'forbidden';
-  if (contains(LOOPBACK, address) || own.has(address.text)) return 'loopback';
-  return contains(PRIVATE, address) ? 'private' : 'public';
+  if (LOOPBACK.contains(address) || own.has(address.text)) return 'loopback';
+  return PRIVATE.contains(address) ? 'private' : 'public';
 }
 
 /** Returns the IPv4 address in a transition address, which is where packets to it end up, if there is one. */

@@ -4,10 +4,9 @@
  * of a refusal reveals nothing about it.
  */
 
-import { lookup } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
 import { type IpAddress, parseAddress, parseHost } from '#src/core/ip-address.ts';
-import { contains, networks } from '#src/core/ip-networks.ts';
+import { Networks } from '#src/core/ip-networks.ts';
 import { untilAborted } from '#src/core/until-aborted.ts';
 import { DatasourceFailure } from '../failure.ts';
 import { type AddressScope, scopeOf } from './address-scope.ts';
@@ -73,11 +72,8 @@ export function createEgress({
 type Allowance = (scope: AddressScope, address: IpAddress, name: string | undefined) => boolean;
 
 function allowance(listenHost: string, allow: readonly string[] | undefined): Allowance {
-  if (allow === undefined) {
-    const isAtHome = isLoopbackHost(listenHost);
-    return (scope) => scope === 'public' || isAtHome;
-  }
-  const listed = networks(allow);
+  if (allow === undefined) return (scope) => scope === 'public' || isLoopbackHost(listenHost);
+  const listed = new Networks(allow);
   const names = new Set(
     allow.flatMap((entry) => {
       const host = parseHost(entry);
@@ -85,7 +81,7 @@ function allowance(listenHost: string, allow: readonly string[] | undefined): Al
     }),
   );
   return (scope, address, name) =>
-    scope === 'public' || contains(listed, address) || (name !== undefined && names.has(name));
+    scope === 'public' || listed.contains(address) || (name !== undefined && names.has(name));
 }
 
 /** Returns whether only programs of this machine can reach a server that listens on `host`. */
@@ -115,6 +111,8 @@ async function resolved(resolve: Resolver, name: string, signal: AbortSignal): P
 }
 
 async function resolveBySystem(name: string): Promise<readonly string[]> {
+  // Not at start: the module reads the system's configuration of names when it is loaded.
+  const { lookup } = await import('node:dns/promises');
   return (await lookup(name, { all: true, verbatim: true })).map(({ address }) => address);
 }
 

@@ -2,7 +2,8 @@
 
 import { sealedBy, sealedConnections } from '#storage/datasources.ts';
 import { type Key, SYSTEM } from '#storage/keys.ts';
-import type { Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import type { Connection } from '../connectors/connection-schema.ts';
 import { openConnection, resealConnection, type SealedPlace, sealConnection } from './connection-cipher.ts';
 import type { Keyring, KeyringSource } from './keyring.ts';

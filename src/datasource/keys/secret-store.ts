@@ -1,4 +1,5 @@
-import type { Store, Transaction } from '#storage/store.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import type { KeyringSource } from './keyring.ts';
 import { putSealed, readSealed, removeSealed } from './sealed-connections.ts';
 

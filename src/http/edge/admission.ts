@@ -162,10 +162,6 @@ export function admit(
     const principal = callerOf(context, prepared, request, res, req);
     request.principal = principal;
     context.auth.authorize(principal, action);
-    if (context.forwarding !== undefined && route.readsStoreOnly !== true) {
-      const whose = route.home === 'server' ? WHOLE_SERVER : principal.workspaceId;
-      request.elsewhere = context.forwarding.elsewhere(whose);
-    }
     if (prepared.isStream) admitStream(context.streams, context.streamsPerWorkspace, principal.workspaceId);
   }
   if (route.access === 'token') {
@@ -184,12 +180,24 @@ export function admit(
     request.remoteAddress = context.clientAddress(res, req);
   if (route.secretAnswer === true) request.credential = req.getHeader('authorization');
   request.query = prepared.parseQuery(req.getQuery());
+  if (context.forwarding !== undefined && request.principal !== undefined && !readsStoreOnly(route, request))
+    request.elsewhere = context.forwarding.elsewhere(homeOf(prepared, request, request.principal));
   if (headerNames.length > 0) request.headers = copyHeaders(req, headerNames);
   if (route.takesBytes === true) {
     requireLength(request, prepared, req);
     return announcesBody(req);
   }
   return prepared.checkBody !== undefined && expectsBody(request, prepared, req);
+}
+
+function readsStoreOnly({ readsStoreOnly }: Route, { query }: AdmittedRequest): boolean {
+  return typeof readsStoreOnly === 'function' ? readsStoreOnly(Object(query)) : readsStoreOnly === true;
+}
+
+/** Returns the workspace in whose home the request is carried out; `'*'` stands for the server. */
+function homeOf({ route }: PreparedRoute, { params }: AdmittedRequest, principal: Principal): string {
+  if (route.home === 'server') return WHOLE_SERVER;
+  return route.home === 'named-workspace' ? (params.workspaceId ?? '') : principal.workspaceId;
 }
 
 /** Returns where the ticket in the query of an event stream was issued, when that is another worker. */

@@ -5,7 +5,7 @@
  */
 
 import { type IpAddress, parseAddress } from '#src/core/ip-address.ts';
-import { contains, networks } from '#src/core/ip-networks.ts';
+import { Networks } from '#src/core/ip-networks.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 
 /** The proxies that are passed over. A longer chain ends at the last one that was looked at. */
@@ -18,8 +18,8 @@ export function createClientAddress(trusted: readonly string[]): ClientAddressOf
   const ofConnection = (res: WireResponse) =>
     parseAddress(Buffer.from(res.getRemoteAddressAsText()).toString('latin1'));
   if (trusted.length === 0) return (res) => ofConnection(res)?.text ?? '';
-  const proxies = networks(trusted);
-  const isProxy = (address: IpAddress) => contains(proxies, address);
+  const proxies = new Networks(trusted);
+  const isProxy = (address: IpAddress) => proxies.contains(address);
   return (res, req) => {
     const peer = ofConnection(res);
     if (peer === undefined) return '';

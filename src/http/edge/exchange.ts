@@ -92,7 +92,7 @@ export class HttpExchange {
     if (elsewhere !== undefined) {
       const head = forwardedHead(this.#request, this.#prepared, elsewhere, this.#res, req);
       this.#forwarded = { head, bytes: NO_BYTES };
-      if (head.isStreamed) {
+      if (this.#prepared.route.takesBytes === true) {
         this.#forward(this.#forwarded, NO_BODY);
         return;
       }
@@ -113,7 +113,7 @@ export class HttpExchange {
         this.#handle(body);
       },
     };
-    const { forwarding } = this.#context;
+    const { forwarding, mirrored } = this.#context;
     new ForwardedExchange({
       head,
       bytes,
@@ -121,6 +121,7 @@ export class HttpExchange {
       res: this.#res,
       state: this.#state,
       forwarding: forwarding!,
+      mirrored,
     }).begin();
   }
 
@@ -147,7 +148,7 @@ export class HttpExchange {
     try {
       if (!Buffer.isBuffer(body)) throw body;
       // uWebSockets.js uses the memory again after this call.
-      const bytes = request.endsConnection || this.#forwarded !== undefined ? Buffer.from(body) : body;
+      const bytes = this.#isHandledLater ? Buffer.from(body) : body;
       if (this.#forwarded !== undefined) this.#forwarded = { ...this.#forwarded, bytes };
       const taken = takeBody(bytes, this.#prepared.checkBody, request.idempotencyKey);
       if (!(taken instanceof Promise)) {
@@ -162,6 +163,12 @@ export class HttpExchange {
     } catch (error) {
       this.#refuse(error);
     }
+  }
+
+  /** Whether the request goes on in another turn than that in which its body has come. */
+  get #isHandledLater(): boolean {
+    const { sharedTurn } = this.#prepared.route;
+    return this.#request.endsConnection || this.#forwarded !== undefined || sharedTurn === true;
   }
 
   /**
@@ -190,9 +197,36 @@ export class HttpExchange {
       this.#forward(this.#forwarded, body);
       return;
     }
+    const { sharedTurn, prepare } = this.#prepared.route;
+    if (sharedTurn !== true) this.#run(() => this.#replayOrRun(body));
+    else if (prepare === undefined) {
+      this.#state.enter(HANDLING);
+      this.#decide(() => this.#replayOrRun(body));
+    } else void this.#prepareAndDecide(body);
+  }
+
+  async #prepareAndDecide(body: TakenBody): Promise<void> {
+    const { route } = this.#prepared;
+    this.#state.enter(HANDLING);
+    try {
+      const replay = this.#replay(body);
+      if (replay === undefined) await route.prepare?.(this.#request);
+      this.#decide(() => replay ?? route.handle(this.#request));
+    } catch (error) {
+      this.#finish(this.#problem(error));
+    }
+  }
+
+  /** Finishes the reply in the shared turn as well, so that the idempotency record joins its commit. */
+  #decide(replyOf: () => Reply | Promise<Reply>): void {
+    this.#context.decide(() => this.#run(replyOf));
+  }
+
+  /** Runs what returns the reply, and finishes the reply. */
+  #run(replyOf: () => Reply | Promise<Reply>): void {
     let reply: Reply | Promise<Reply>;
     try {
-      reply = this.#replayOrRun(body);
+      reply = replyOf();
     } catch (error) {
       reply = this.#problem(error);
     }
@@ -209,29 +243,37 @@ export class HttpExchange {
 
   #replayOrRun(body: TakenBody): Reply | Promise<Reply> {
     const { route, isMutation } = this.#prepared;
+    const replay = this.#replay(body);
+    if (replay !== undefined) return replay;
+    if (isMutation) return route.handle(this.#request);
+    const { result, uncommitted } = this.#context.observe(() => route.handle(this.#request));
+    this.#observed = uncommitted;
+    return result;
+  }
+
+  /** Returns the reply to an earlier request with the same key; undefined when the request is to be carried out. */
+  #replay(body: TakenBody): Reply | undefined {
+    const { route } = this.#prepared;
     const request = this.#request;
     request.body = body.value;
     const { principal, idempotencyKey, headers, credential } = request;
-    const { idempotency, observe } = this.#context;
-    if (idempotencyKey !== undefined && idempotency !== undefined && principal !== undefined) {
-      route.checkAccess?.(request);
-      const attempt = beginIdempotent(idempotency, {
-        workspaceId: principal.workspaceId,
-        userId: principal.userId,
-        method: route.method,
-        path: this.#path(),
-        key: idempotencyKey,
-        credential,
-        headers,
-        hash: body.hashOf(idempotencyKey),
-      });
-      if (attempt.kind === 'replay') return route.resume?.(request, attempt.reply) ?? attempt.reply;
-      this.#finisher.attempt = attempt;
-    }
-    if (isMutation) return route.handle(request);
-    const { result, uncommitted } = observe(() => route.handle(request));
-    this.#observed = uncommitted;
-    return result;
+    const { idempotency } = this.#context;
+    if (idempotencyKey === undefined || idempotency === undefined || principal === undefined)
+      return undefined;
+    route.checkAccess?.(request);
+    const attempt = beginIdempotent(idempotency, {
+      workspaceId: principal.workspaceId,
+      userId: principal.userId,
+      method: route.method,
+      path: this.#path(),
+      key: idempotencyKey,
+      credential,
+      headers,
+      hash: body.hashOf(idempotencyKey),
+    });
+    if (attempt.kind === 'replay') return route.resume?.(request, attempt.reply) ?? attempt.reply;
+    this.#finisher.attempt = attempt;
+    return undefined;
   }
 
   /** Runs in the turn that made the reply, so that the idempotency record joins the commit of what the request did. */

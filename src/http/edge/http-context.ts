@@ -42,6 +42,8 @@ export interface HttpDependencies {
    * nothing is waiting. The reply to every mutation waits for it.
    */
   readonly durable?: () => Promise<void> | undefined;
+  /** Runs a handler in a shared turn (`Store.decide`); at once when absent. */
+  readonly decide?: (decision: () => void) => void;
   /** Runs a read. `uncommitted` resolves once everything the read saw is on disk; the reply to a GET waits for it. */
   readonly observe?: <T>(read: () => T) => {
     readonly result: T;
@@ -100,6 +102,8 @@ export interface HttpContext
   readonly publicUrl: string | undefined;
   readonly forwarding: Forwarding | undefined;
   readonly streams: OpenStreams;
+  /** Streams of other workers that are mirrored here: each of them is among the `streams` of its home. */
+  readonly mirrored: OpenStreams;
   /** One entry for each request that has not been answered yet, and for each that another worker answers until it has. */
   readonly inFlight: Set<ExchangeState>;
   readonly pendingAnswers: Set<PendingAnswer>;

@@ -86,7 +86,8 @@ export async function openHttp10Relay(options: Http10RelayOptions): Promise<Http
     // An event stream may be silent for as long as it likes, but a client must read what was sent.
     if (!asked.has(socket) || socket.writableLength > 0) socket.destroy();
   });
-  server.listen(port, host);
+  // Without `exclusive` the primary of a server with workers would accept the connections.
+  server.listen({ port, host, exclusive: true });
   await once(server, 'listening').catch((cause: NodeJS.ErrnoException) => {
     throw new Error(listenFailure(cause.code, { host, port }, 'TROUPE_HTTP10_PORT'), { cause });
   });

@@ -9,6 +9,7 @@ import { AppError } from '#src/core/errors.ts';
 import { type IdempotencyRecord, idempotencyExpiries, idempotencyRecords } from '#storage/idempotency.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import type { Idempotency, IdempotentRequest, IdempotentStart, StoredReply } from './idempotency.ts';
 
 const RETENTION_MS = 24 * 60 * 60 * 1000;
@@ -98,18 +99,21 @@ export class IdempotencyStore implements Idempotency, Disposable {
     const due = [...this.#store.listKeys(idempotencyExpiries, SYSTEM, [], SWEEP_BATCH, passed)].filter(
       ([time = now]) => time <= now,
     );
-    this.#store.write((tx) => {
-      for (const [time = '', workspaceId = '', digest = ''] of due) {
-        if (!this.#owns(workspaceId)) continue;
-        const record = tx.get(idempotencyRecords, workspaceId, digest);
-        // The key may have been used again since then; the newer record has an expiry of its own.
-        if (record !== undefined && timeText(record.expiresAtMs) <= now) {
-          tx.remove(idempotencyRecords, workspaceId, digest);
-        }
-        tx.remove(idempotencyExpiries, SYSTEM, time, workspaceId, digest);
-      }
-    });
+    // In a shared turn, because another worker may store a new reply under one of these keys at the same moment.
+    this.#store.decide(() => this.#store.write((tx) => this.#remove(tx, due, now)));
     return due.length === SWEEP_BATCH ? due.at(-1) : undefined;
+  }
+
+  #remove(tx: Transaction, due: readonly string[][], now: string): void {
+    for (const [time = '', workspaceId = '', digest = ''] of due) {
+      if (!this.#owns(workspaceId)) continue;
+      const record = tx.get(idempotencyRecords, workspaceId, digest);
+      // The key may have been used again since then; the newer record has an expiry of its own.
+      if (record !== undefined && timeText(record.expiresAtMs) <= now) {
+        tx.remove(idempotencyRecords, workspaceId, digest);
+      }
+      tx.remove(idempotencyExpiries, SYSTEM, time, workspaceId, digest);
+    }
   }
 
   [Symbol.dispose](): void {

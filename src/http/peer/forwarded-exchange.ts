@@ -10,11 +10,13 @@ import type {
   ForwardedRequest,
 } from '#src/cluster/peers/forwarding.ts';
 import { AppError } from '#src/core/errors.ts';
+import type { MirroredStream } from '#src/events/mirrored-stream.ts';
 import { traceparentOf } from '#src/tracing/trace-context.ts';
 import type { AdmittedRequest, PreparedRoute } from '../edge/admission.ts';
 import { type ExchangeState, HANDLING } from '../edge/exchange-state.ts';
 import type { Forwarding } from '../edge/http-context.ts';
 import { announcesBody } from '../edge/request-head.ts';
+import { EventStream, type OpenStreams } from '../reply/event-stream.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 import { WINDOW_BYTES } from './peer-response.ts';
 
@@ -23,6 +25,9 @@ const CREDIT_BYTES = WINDOW_BYTES / 4;
 /** As uWebSockets.js lets a client send them: more is held only while the other worker takes nothing. */
 const MAX_HELD_BYTES = WINDOW_BYTES;
 
+/** The home of a stream knows its caller, and ends it when he may not follow it any more. */
+const NOBODY = { caller: undefined, action: undefined };
+
 export interface ForwardedExchangeOptions {
   readonly head: ForwardedHead;
   /** The whole body; nothing when it is streamed. */
@@ -30,6 +35,8 @@ export interface ForwardedExchangeOptions {
   readonly res: WireResponse;
   readonly state: ExchangeState;
   readonly forwarding: Forwarding;
+  /** The event streams that have gone over to mirrors. */
+  readonly mirrored: OpenStreams;
   /** What becomes of a request that was not answered by another worker. */
   readonly end: {
     failed(error: AppError): void;
@@ -72,6 +79,8 @@ export class ForwardedExchange implements AnswerEvents {
   #forwarded: ForwardedRequest | undefined;
   #hasBegun = false;
   #isGone = false;
+  /** Of an event stream that has gone over to a mirror. */
+  #stream: EventStream | undefined;
   /** Of a body whose length was told. */
   #length: number | undefined;
   #writtenBytes = 0;
@@ -141,8 +150,31 @@ export class ForwardedExchange implements AnswerEvents {
     this.#write(bytes);
   }
 
+  /** Sends live events from the mirror from now on. The stream ends when the home ends it, and the home is notified when the client leaves. */
+  follow(mirror: MirroredStream, nextIndex: number): void {
+    if (this.#isGone) return;
+    const stream = new EventStream(this.#res, NOBODY, this.#options.mirrored);
+    this.#stream = stream;
+    this.#state.enter({ name: 'streaming', stream });
+    this.#state.release();
+    stream.goOn((sink) => {
+      const { close, ...place } = mirror.subscribe(sink, nextIndex);
+      return {
+        ...place,
+        close: () => {
+          close();
+          this.abandon();
+        },
+      };
+    });
+  }
+
   end(bytes: Buffer): void {
     if (this.#isGone) return;
+    if (this.#stream !== undefined) {
+      this.#stream.end();
+      return;
+    }
     if (this.#length === undefined) {
       this.#state.conclude();
       this.#res.cork(() => this.#res.end(bytes));

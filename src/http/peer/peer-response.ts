@@ -4,6 +4,7 @@
  */
 import type { RecognizedString } from 'uWebSockets.js';
 import type { AnswerChannel, IncomingEvents } from '#src/cluster/peers/forwarding.ts';
+import type { Relay } from '#src/events/event-sink.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 
 /** How many bytes of an answer may be under way to the other worker, and of a body to this one. */
@@ -12,6 +13,7 @@ export const WINDOW_BYTES = 256 * 1024;
 const NOTHING = new Uint8Array(0);
 
 export class PeerResponse implements WireResponse, IncomingEvents {
+  readonly relay: Relay;
   readonly #channel: AnswerChannel;
   readonly #address: string;
   readonly #headers: string[] = [];
@@ -33,6 +35,7 @@ export class PeerResponse implements WireResponse, IncomingEvents {
 
   /** `body` is undefined when it follows in pieces. */
   constructor(channel: AnswerChannel, address: string, body: Buffer | undefined) {
+    this.relay = channel.relay;
     this.#channel = channel;
     this.#address = address;
     this.#body = body;
@@ -98,7 +101,7 @@ export class PeerResponse implements WireResponse, IncomingEvents {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#channel.cut();
-    // As uWebSockets.js does: whoever has the response hears that it is gone.
+    // As uWebSockets.js does: the abort handler runs when the response is closed.
     this.#onAborted();
   }
 

@@ -12,7 +12,8 @@
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Caller } from '#src/core/principal.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
-import type { EventSink, Subscription } from '#src/events/event-sink.ts';
+import type { EventSink, Relay, Subscription } from '#src/events/event-sink.ts';
+import type { ResyncReason } from '#src/wire/shape.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 
 /** The headers of every event stream, in addition to the general ones. */
@@ -50,6 +51,7 @@ export class EventStream implements EventSink {
   readonly caller: Caller | undefined;
   /** What its caller must be allowed to do, as long as it lasts. */
   readonly action: string | undefined;
+  readonly relay: Relay | undefined;
   readonly #res: WireResponse;
   readonly #streams: OpenStreams;
   readonly #writeCorked = () => {
@@ -61,7 +63,7 @@ export class EventStream implements EventSink {
   #subscription: Subscription | undefined;
   #deadline: NodeJS.Timeout | undefined;
   /** What a client that is cut off is still to be sent. */
-  #goodbye: Uint8Array[] = [];
+  #goodbye: Iterator<Uint8Array> = [].values();
 
   /** The caller has written the status and headers of `res`, and its abort handler calls `close`. */
   constructor(
@@ -70,6 +72,7 @@ export class EventStream implements EventSink {
     streams: OpenStreams,
   ) {
     this.#res = res;
+    this.relay = res.relay;
     this.caller = caller;
     this.action = action;
     this.#streams = streams;
@@ -78,12 +81,17 @@ export class EventStream implements EventSink {
 
   /** Sends the first bytes and opens the subscription. */
   start(open: (sink: EventSink) => Subscription): void {
+    this.write(retryField());
+    this.goOn(open);
+  }
+
+  /** Opens the subscription of a stream whose first bytes were sent by another worker. */
+  goOn(open: (sink: EventSink) => Subscription): void {
     this.#res.onWritable(() => {
       if (this.#deadline !== undefined) this.#sayGoodbye();
       else if (this.write(this.#subscription?.probe() ?? COMMENT)) this.#subscription?.writable();
       return true;
     });
-    this.write(retryField());
     this.#subscription = open(this);
     if (this.#over) this.#subscription.close();
   }
@@ -100,6 +108,11 @@ export class EventStream implements EventSink {
     return this.#accepted;
   }
 
+  /** Tells the client to connect again, and ends the stream. */
+  resync(reason: ResyncReason): void {
+    this.#subscription?.cutOff(reason);
+  }
+
   /** Ends the response. Idempotent. */
   end(): void {
     if (this.#over) return;
@@ -111,9 +124,9 @@ export class EventStream implements EventSink {
    * Ends the stream of a client that lags: with the pieces of `last` if the client takes them in time, otherwise without
    * a word.
    */
-  cutOff(last: readonly Uint8Array[]): void {
+  cutOff(last: Iterable<Uint8Array>): void {
     if (this.#over) return;
-    this.#goodbye = [...last];
+    this.#goodbye = last[Symbol.iterator]();
     this.#finish();
     if (this.#accepted && this.#sendGoodbye()) {
       this.#endResponse();
@@ -134,8 +147,8 @@ export class EventStream implements EventSink {
 
   /** Sends until the connection refuses. Returns whether it has taken everything. */
   #sendGoodbye(): boolean {
-    for (let next = this.#goodbye.shift(); next !== undefined; next = this.#goodbye.shift()) {
-      if (!this.#send(next)) return false;
+    for (let next = this.#goodbye.next(); next.done !== true; next = this.#goodbye.next()) {
+      if (!this.#send(next.value)) return false;
     }
     return true;
   }

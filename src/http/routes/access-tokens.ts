@@ -19,6 +19,7 @@ export function accessTokenRoutes(tokens: AccessTokens): readonly Route[] {
         'contains the token itself.',
       tags: ['Identity'],
       access: { action: 'token.create' },
+      sharedTurn: true,
       body: NewAccessTokenSchema,
       responses: {
         201: {

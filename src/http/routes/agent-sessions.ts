@@ -53,6 +53,7 @@ export function agentSessionRoutes(
         'keep their saved values.',
       tags,
       access: { action: 'agent.open' },
+      sharedTurn: true,
       body: OpenAgentSessionSchema,
       responses: {
         200: {
@@ -79,6 +80,7 @@ export function agentSessionRoutes(
         'quota_exceeded',
       ],
       checkAccess: ({ principal, body }) => sessions.checkOpen(principal, body),
+      prepare: ({ principal, body }) => sessions.prepareOpen(principal, body),
       handle({ principal, body }) {
         const { record, isNew } = sessions.open(principal, body);
         return isNew ? created(record, `/api/v3/agent-sessions/${record.sessionId}`) : ok(record);
@@ -91,6 +93,7 @@ export function agentSessionRoutes(
       summary: 'List the conversations you can read, oldest first unless the order says otherwise',
       tags,
       access: { action: 'agent.read' },
+      readsStoreOnly: true,
       query: OrderedPageQuery,
       responses: {
         200: {
@@ -114,10 +117,11 @@ export function agentSessionRoutes(
         200: { description: 'The conversation.', schema: AgentSessionSchema, headers: ETAG_HEADER },
         304: NOT_MODIFIED,
       },
-      handle({ principal, params, headers }) {
-        const record = sessions.record(principal, params.sessionId);
-        return unlessKnown(ok(record), conversationTag(record), headers);
-      },
+      handle: ({ principal, params: { sessionId }, headers }) =>
+        sessions.whenReadable(principal, sessionId, () => {
+          const record = sessions.record(principal, sessionId);
+          return unlessKnown(ok(record), conversationTag(record), headers);
+        }),
     }),
     defineRoute({
       method: 'DELETE',
@@ -130,12 +134,13 @@ export function agentSessionRoutes(
       headers: WRITE_CONDITIONS,
       responses: { 200: { description: 'The closed session.', schema: AgentSessionSchema } },
       errors: ['session_closed', 'conversation_read_only', 'precondition_failed'],
-      handle({ principal, params, headers }) {
-        const closed = sessions.close(principal, params.sessionId, (record) =>
-          requireState(headers, () => conversationTag(record())),
-        );
-        return ok(closed);
-      },
+      handle: ({ principal, params: { sessionId }, headers }) =>
+        sessions.whenReadable(principal, sessionId, () => {
+          const closed = sessions.close(principal, sessionId, (record) =>
+            requireState(headers, () => conversationTag(record())),
+          );
+          return ok(closed);
+        }),
     }),
     defineRoute({
       method: 'PUT',
@@ -192,9 +197,9 @@ export function agentSessionRoutes(
         'quota_exceeded',
       ],
       checkAccess: ({ principal, params }) => sessions.checkUse(principal, params.sessionId),
-      handle(request) {
+      async handle(request) {
         const { principal, params, body } = request;
-        const submitted = prompts.submit(principal, params.sessionId, body.prompt, request.trace);
+        const submitted = await prompts.submit(principal, params.sessionId, body.prompt, request.trace);
         const { runId } = submitted;
         return waiting.submitted(request, runId, accepted(submitted, `/api/v3/runs/${runId}`));
       },
@@ -207,6 +212,7 @@ export function agentSessionRoutes(
       summary: "List a conversation's prompts, oldest first unless the order says otherwise",
       tags,
       access: { action: 'agent.read' },
+      readsStoreOnly: true,
       query: SessionRunsQuery,
       responses: {
         200: { description: 'A page of runs.', schema: pageSchema('AgentRunPage', AgentRunSchema) },
@@ -230,8 +236,10 @@ export function agentSessionRoutes(
       query: StreamQuery,
       responses: streamResponses(AgentStreamEventSchema),
       errors: ['quota_exceeded'],
-      handle: ({ principal, params, headers, query }) =>
-        streamReply(sessions.subscribe(principal, params.sessionId, streamRequestOf(headers, query))),
+      handle: ({ principal, params: { sessionId }, headers, query }) =>
+        sessions.whenReadable(principal, sessionId, () =>
+          streamReply(sessions.subscribe(principal, sessionId, streamRequestOf(headers, query))),
+        ),
     }),
   ];
 }

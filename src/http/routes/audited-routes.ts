@@ -1,5 +1,5 @@
 /** The audit entries of operations whose handlers do not write one themselves: a table that can be read as a whole. */
-import type { AuditContext, AuditedChange } from '#src/audit/audit-trail.ts';
+import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { AnyRouteRequest, Route } from '../route.ts';
@@ -87,26 +87,19 @@ const CHANGES: Readonly<Record<string, (done: Done) => Entry | readonly Entry[]>
   }),
 };
 
-/** Returns a promise when another worker has to note them. */
-export type NoteChanges = (
-  actor: AuditContext,
-  changes: readonly AuditedChange[],
-) => Promise<void> | undefined;
-
 /** Returns the routes; those in the table also write their audit entry, in the same turn and commit as the change. */
-export function withAudit(routes: readonly Route[], note: NoteChanges): Route[] {
+export function withAudit(routes: readonly Route[], audit: AuditTrail): Route[] {
   return routes.map((route) => {
     const entryOf = CHANGES[route.operationId];
     if (entryOf === undefined) return route;
-    const noted = (request: AnyRouteRequest, reply: Reply): Reply | Promise<Reply> => {
+    const noted = (request: AnyRouteRequest, reply: Reply): Reply => {
       const { principal, remoteAddress, requestId, params } = request;
       if (principal === undefined) return reply;
       const answer = reply.kind === 'json' ? Object(reply.value) : {};
       const entry: Entry | readonly Entry[] = entryOf({ params, body: Object(request.body), answer });
       const changes = [entry].flat().map((one) => ({ ...one, outcome: 'done' as const }));
-      if (changes.length === 0) return reply;
-      const elsewhere = note(auditContextOf({ principal, remoteAddress, requestId }), changes);
-      return elsewhere === undefined ? reply : elsewhere.then(() => reply);
+      if (changes.length > 0) audit.note(auditContextOf({ principal, remoteAddress, requestId }), ...changes);
+      return reply;
     };
     return {
       ...route,

@@ -49,14 +49,15 @@ export function codeRoutes(calls: CodeCalls): readonly Route[] {
         'at_capacity',
         'quota_exceeded',
       ],
-      handle({ principal, headers, body, signal, trace }) {
+      async handle({ principal, headers, body, signal, trace }) {
         const sessionId = headers['service-session-id'];
         if (sessionId === '') {
           throw new AppError('missing_session', 'Name the session in the header Service-Session-Id.');
         }
         if (!isPlausibleId(sessionId)) throw notFound();
         const call = { code: body.code, toolCallId: body.tool_call_id ?? undefined, trace };
-        return defer(calls.execute(principal.workspaceId, sessionId, call, signal), unfinished);
+        const { result } = await calls.begin(principal.workspaceId, sessionId, call, signal);
+        return defer(result, unfinished);
       },
     }),
   ];

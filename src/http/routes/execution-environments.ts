@@ -16,6 +16,7 @@ export function executionEnvironmentRoutes(environments: Environments): readonly
         'An environment holds at most one active notebook session. The body is an empty object, or none.',
       tags: ['Execution environments'],
       access: { action: 'environment.write' },
+      sharedTurn: true,
       body: EmptyBodySchema,
       optionalBody: true,
       responses: {
@@ -25,6 +26,7 @@ export function executionEnvironmentRoutes(environments: Environments): readonly
           headers: { location: 'The path of the environment.' },
         },
       },
+      errors: ['not_found'],
       handle({ principal }) {
         const record = environments.create(principal.workspaceId);
         return created(record, `/api/v3/execution-environments/${record.environmentId}`);
@@ -38,6 +40,7 @@ export function executionEnvironmentRoutes(environments: Environments): readonly
       description: 'Closed environments can still be read.',
       tags: ['Execution environments'],
       access: { action: 'environment.read' },
+      readsStoreOnly: true,
       responses: { 200: { description: 'The environment.', schema: EnvironmentSchema } },
       handle: ({ principal, params }) => ok(environments.record(principal.workspaceId, params.environmentId)),
     }),
@@ -49,6 +52,7 @@ export function executionEnvironmentRoutes(environments: Environments): readonly
       description: 'Refused while sessions are attached to it. Files of the workspace are never deleted.',
       tags: ['Execution environments'],
       access: { action: 'environment.write' },
+      sharedTurn: true,
       responses: { 200: { description: 'The closed environment.', schema: EnvironmentSchema } },
       errors: ['environment_in_use', 'environment_closed'],
       handle: ({ principal, params }) => ok(environments.close(principal.workspaceId, params.environmentId)),

@@ -76,6 +76,7 @@ export function executionRoutes(
       summary: "List a session's executions, oldest first unless the order says otherwise",
       tags: ['Executions'],
       access: { action: 'run.read' },
+      readsStoreOnly: true,
       query: SessionRunsQuery,
       responses: {
         200: { description: 'A page of runs.', schema: pageSchema('NotebookRunPage', NotebookRunSchema) },

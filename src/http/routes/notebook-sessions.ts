@@ -30,6 +30,7 @@ export function notebookSessionRoutes(
         'Opening runs no cell: all cells are stale until they are executed.',
       tags: ['Notebook sessions'],
       access: { action: 'session.open' },
+      sharedTurn: true,
       body: OpenNotebookSessionSchema,
       responses: {
         202: {
@@ -47,8 +48,11 @@ export function notebookSessionRoutes(
         'file_quota_exceeded',
         'not_found',
       ],
-      async handle({ principal, body }) {
-        await admit(principal.workspaceId);
+      async prepare({ principal: { workspaceId }, body }) {
+        await admit(workspaceId);
+        await sessions.prepare(workspaceId, body.notebookId, true);
+      },
+      handle({ principal, body }) {
         const record = sessions.open(principal.workspaceId, {
           notebookId: body.notebookId as NotebookId,
           environmentId: body.environmentId as EnvironmentId,
@@ -74,7 +78,8 @@ export function notebookSessionRoutes(
       access: { action: 'session.read' },
       responses: { 200: { description: 'The session.', schema: NotebookSessionSchema } },
       errors: ['at_capacity', 'quota_exceeded'],
-      handle: ({ principal, params }) => ok(sessions.record(principal.workspaceId, params.sessionId)),
+      handle: ({ principal: { workspaceId }, params: { sessionId } }) =>
+        sessions.whenReadable(workspaceId, sessionId, () => ok(sessions.record(workspaceId, sessionId))),
     }),
     defineRoute({
       method: 'DELETE',
@@ -105,7 +110,8 @@ export function notebookSessionRoutes(
       optionalBody: true,
       responses: { 200: { description: 'The session, without a kernel.', schema: NotebookSessionSchema } },
       errors: ['session_busy', 'session_not_ready', 'session_failed', 'session_closed'],
-      handle: ({ principal, params }) => ok(sessions.hibernate(principal.workspaceId, params.sessionId)),
+      handle: ({ principal: { workspaceId }, params: { sessionId } }) =>
+        sessions.whenReadable(workspaceId, sessionId, () => ok(sessions.hibernate(workspaceId, sessionId))),
     }),
     defineRoute({
       method: 'POST',
@@ -122,7 +128,8 @@ export function notebookSessionRoutes(
       optionalBody: true,
       responses: { 200: { description: 'The session.', schema: NotebookSessionSchema } },
       errors: ['session_failed', 'session_closed', 'at_capacity', 'quota_exceeded'],
-      handle: ({ principal, params }) => ok(sessions.wake(principal.workspaceId, params.sessionId)),
+      handle: ({ principal: { workspaceId }, params: { sessionId } }) =>
+        sessions.whenReadable(workspaceId, sessionId, () => ok(sessions.wake(workspaceId, sessionId))),
     }),
     defineRoute({
       method: 'GET',
@@ -136,9 +143,9 @@ export function notebookSessionRoutes(
       query: StreamQuery,
       responses: streamResponses(NotebookStreamEventSchema),
       errors: ['at_capacity', 'quota_exceeded'],
-      handle: ({ principal, params, headers, query }) =>
-        streamReply(
-          sessions.subscribe(principal.workspaceId, params.sessionId, streamRequestOf(headers, query)),
+      handle: ({ principal: { workspaceId }, params: { sessionId }, headers, query }) =>
+        sessions.whenReadable(workspaceId, sessionId, () =>
+          streamReply(sessions.subscribe(workspaceId, sessionId, streamRequestOf(headers, query))),
         ),
     }),
   ];

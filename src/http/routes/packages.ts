@@ -16,7 +16,7 @@ const tags = ['Packages'];
 const DEFAULT_WAIT_S = 50;
 
 /** The packages of a workspace. */
-export function packageRoutes(packages: WorkspacePackages, note: AuditTrail['noteAll']): readonly Route[] {
+export function packageRoutes(packages: WorkspacePackages, audit: AuditTrail): readonly Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -51,9 +51,9 @@ export function packageRoutes(packages: WorkspacePackages, note: AuditTrail['not
       async handle(request) {
         const { principal, body, query } = request;
         const adding = packages.add(principal, body.requirements, (added) =>
-          note(
+          audit.note(
             auditContextOf(request),
-            added.map((target) => ({ action: 'package.add', target, outcome: 'done' })),
+            ...added.map((target) => ({ action: 'package.add', target, outcome: 'done' }) as const),
           ),
         );
         adding.catch(() => {}); // after the wait, the list tells of a failure

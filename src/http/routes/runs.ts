@@ -45,6 +45,7 @@ export function runRoutes(
         'when the time is over. A run that is `stale` is not waited for.',
       tags: ['Runs'],
       access: { action: 'run.read' },
+      readsStoreOnly: ({ wait }) => wait === 0,
       headers: READ_CONDITION,
       query: WaitQuery,
       responses: {

@@ -37,6 +37,7 @@ export function workspaceListRoutes(lists: WorkspaceLists): readonly Route[] {
         'says otherwise. A page may have fewer items than `limit` and still a `nextCursor`.',
       tags: ['Runs'],
       access: { action: 'run.read' },
+      readsStoreOnly: true,
       query: RunListQuery,
       responses: { 200: { description: 'A page of runs.', schema: pageSchema('RunPage', RunSchema) } },
       errors: ['invalid_cursor'],
@@ -53,6 +54,7 @@ export function workspaceListRoutes(lists: WorkspaceLists): readonly Route[] {
       description: 'Unlike reading a session, listing starts no kernel.',
       tags: ['Notebook sessions'],
       access: { action: 'session.read' },
+      readsStoreOnly: true,
       query: NotebookSessionListQuery,
       responses: {
         200: {
@@ -71,6 +73,7 @@ export function workspaceListRoutes(lists: WorkspaceLists): readonly Route[] {
       summary: 'List execution environments, by the time at which they were created',
       tags: ['Execution environments'],
       access: { action: 'environment.read' },
+      readsStoreOnly: true,
       query: EnvironmentListQuery,
       responses: {
         200: {

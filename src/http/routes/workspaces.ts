@@ -8,7 +8,7 @@ import { defineRoute, type Route } from '../route.ts';
 /** Workspaces. */
 export function workspaceRoutes(
   workspaces: Workspaces,
-  deletion: Pick<WorkspaceDeletion, 'delete'>,
+  deletion: Pick<WorkspaceDeletion, 'prepare' | 'delete'>,
 ): readonly Route[] {
   return [
     defineRoute({
@@ -19,6 +19,7 @@ export function workspaceRoutes(
       description: 'You become its owner. This needs a token that is not bound to a workspace.',
       tags: ['Identity'],
       access: { action: 'workspace.create' },
+      sharedTurn: true,
       body: NewWorkspaceSchema,
       responses: {
         201: {
@@ -71,11 +72,13 @@ export function workspaceRoutes(
         'of the workspace that `Service-Workspace-Id` names, if that is another one, and in the log of the server.',
       tags: ['Identity'],
       access: { action: 'workspace.delete' },
-      home: 'server',
+      home: 'named-workspace',
+      sharedTurn: true,
       responses: { 204: { description: 'The workspace was deleted.' } },
       errors: ['workspace_in_use', 'last_workspace'],
-      async handle({ principal, params }) {
-        await deletion.delete(principal, params.workspaceId);
+      prepare: ({ principal, params }) => deletion.prepare(principal, params.workspaceId),
+      handle({ principal, params }) {
+        deletion.delete(principal, params.workspaceId);
         return noContent();
       },
     }),

@@ -18,6 +18,9 @@ from marimo._messaging.notification_utils import CellNotificationUtils, broadcas
 from marimo._output import formatting
 from marimo._runtime.context import get_context
 from marimo._runtime.runner import hooks_post_execution
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonTracebackLexer
 
 import shown_output
 from kernel_state import STATE
@@ -28,6 +31,7 @@ MIME_TYPE = re.compile(r"[a-z0-9][\w.+-]{0,99}/[\w.+-]{1,100}(;[ -~]{0,100})?", 
 # what a string of a media type may be in addition to base64
 SHOWN_AS_IS = ("data:", "http:", "https:", "blob:", "./", "/", "<", "{")
 MAX_TRACEBACK_CHARS = 100_000
+LEXER, FORMATTER = PythonTracebackLexer(), HtmlFormatter()
 MEDIA = ("image/", "audio/", "video/", "application/pdf")
 
 
@@ -46,7 +50,7 @@ def install():
     hooks = hooks_post_execution.POST_EXECUTION_HOOKS
     hooks[:] = map(_contain, hooks)
     hooks_post_execution.format_exception_message = _never_fail(hooks_post_execution.format_exception_message)
-    tracebacks._highlight_traceback = _cut_before(tracebacks._highlight_traceback)
+    tracebacks._highlight_traceback = highlight_traceback
 
 
 def broadcast_output(channel, mimetype, data, cell_id, status, stream=None):
@@ -193,16 +197,13 @@ def _never_fail(format_message):
     return format_safely
 
 
-def _cut_before(highlight):
-    """Colouring takes seconds for each megabyte."""
-
-    def highlight_ends(text):
-        if len(text) > MAX_TRACEBACK_CHARS:
-            half = MAX_TRACEBACK_CHARS // 2
-            text = f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
-        return highlight(text)
-
-    return highlight_ends
+def highlight_traceback(text):
+    """Replaces marimo's function: returns a traceback in colours. Colouring takes seconds for each megabyte, so a long one is
+    shortened; and the lexer and the formatter are made once, which takes longer than to colour a short one."""
+    if len(text) > MAX_TRACEBACK_CHARS:
+        half = MAX_TRACEBACK_CHARS // 2
+        text = f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
+    return f'<span class="codehilite">{highlight(text, LEXER, FORMATTER)}</span>'
 
 
 def _name(value):

@@ -55,8 +55,6 @@ class _Source(io.RawIOBase):
         self._sock = sock
         self._arrivals = select.poll()
         self._arrivals.register(sock, select.POLLIN)
-        self._look = select.poll()  # another one, because each is for one thread
-        self._look.register(sock, select.POLLIN)
 
     def readable(self):
         return True
@@ -71,4 +69,6 @@ class _Source(io.RawIOBase):
             return 0
 
     def has_more(self) -> bool:
-        return bool(self._look.poll(0))
+        look = select.poll()  # a new one: a signal handler may ask while another one does, which the same would not survive
+        look.register(self._sock, select.POLLIN)
+        return bool(look.poll(0))

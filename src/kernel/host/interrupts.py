@@ -34,6 +34,7 @@ from kernel_state import STATE
 SEQ = struct.Struct("<I")
 MAX_WAIT_S = 1.0  # for a frame that was sent before its signal, and for a signal that a frame has announced
 POLL_S = 0.001
+FIRST_POLL_S = 0.00002  # the reader only needs the interpreter's lock, which it gets while this thread sleeps
 
 
 class Interrupts:
@@ -93,9 +94,10 @@ class Interrupts:
 
     def _wait_for_reader(self):
         """Waits until frames that were sent before the signal are read: native code may have kept the reader waiting."""
-        deadline = time.monotonic() + MAX_WAIT_S
+        deadline, pause = time.monotonic() + MAX_WAIT_S, FIRST_POLL_S
         while not self._frames.has_read_all() and time.monotonic() < deadline:
-            time.sleep(POLL_S)
+            time.sleep(pause)
+            pause = min(pause * 2, POLL_S)
 
     def _interrupt(self, number, frame):
         if self.is_due and self._raised != self._current:

@@ -1,5 +1,6 @@
 """Processes: the name and the standard streams of this one, who its children are, and their end."""
 
+import encodings.ascii  # what is read at the death of the zygote is in it: nothing should be loaded then
 import os
 import signal
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { createEgress, type EgressOptions, isLoopbackHost } from '#src/datasource/egress/egress.ts';
@@ -180,4 +181,13 @@ test('disposing of a route destroys its sockets', async (t) => {
 test('only loopback hosts count as listening on loopback', () => {
   const hosts = ['127.0.0.1', '127.0.0.2', '::1', 'localhost', '0.0.0.0', '::', '10.0.0.1', 'db.example', ''];
   assert.deepEqual(hosts.filter(isLoopbackHost), ['127.0.0.1', '127.0.0.2', '::1', 'localhost']);
+});
+
+test('a start does not read the configuration of names: Node.js does that when its module for them is loaded', () => {
+  const gateway = new URL('../../../src/datasource/egress/egress.js', import.meta.url);
+  const program = `await import(${JSON.stringify(gateway.href)}); console.log(process.moduleLoadList.join('\\n'));`;
+  const args = ['--conditions=development', '--input-type=module', '--eval', program];
+  const loaded = execFileSync(process.execPath, args, { encoding: 'utf8' }).split('\n');
+  assert.ok(loaded.includes('NativeModule os'), 'what it does load is listed');
+  assert.ok(!loaded.includes('NativeModule dns/promises'));
 });

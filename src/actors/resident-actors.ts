@@ -1,0 +1,49 @@
+/**
+ * Which actors own something that lives, of all workers: limits of the whole server count them. It is kept in the store, for kinds
+ * that are counted, and only in a server of several workers: one process knows them all.
+ */
+import { residentActors } from '#storage/actor-snapshots.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
+import type { ActorOwners } from './actor-owners.ts';
+import type { Address } from './address.ts';
+
+export class ResidentActors {
+  readonly #store: Store;
+  readonly #owners: ActorOwners;
+
+  constructor(store: Store, owners: ActorOwners) {
+    this.#store = store;
+    this.#owners = owners;
+  }
+
+  /** Notes in the commit of an actor's move whether it owns something. */
+  note(tx: Transaction, { kind, workspaceId, id }: Address, isResident: boolean): void {
+    const { own } = this.#owners;
+    if (own === undefined) return;
+    if (isResident) tx.put(residentActors, own, SYSTEM, kind, workspaceId, id);
+    else tx.remove(residentActors, SYSTEM, kind, workspaceId, id);
+  }
+
+  /** Returns those of the other workers. In a shared turn none of them changes, and what dead workers have left is removed. */
+  elsewhere(kind: string): Address[] {
+    const { own } = this.#owners;
+    if (own === undefined) return [];
+    const found: Address[] = [];
+    const left: Address[] = [];
+    for (const ids of this.#store.listKeys(residentActors, SYSTEM, [kind], Number.POSITIVE_INFINITY)) {
+      const [, workspaceId = '', id = ''] = ids;
+      const owner = this.#store.get(residentActors, SYSTEM, ...ids);
+      if (owner === undefined || owner === own) continue;
+      const isLiving = this.#owners.livesElsewhere(owner);
+      (isLiving ? found : left).push({ kind, workspaceId: workspaceId as Address['workspaceId'], id });
+    }
+    if (left.length > 0 && this.#store.mayDecide) {
+      this.#store.write((tx) => {
+        for (const address of left) this.note(tx, address, false);
+      });
+    }
+    return found;
+  }
+}

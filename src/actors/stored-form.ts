@@ -1,0 +1,37 @@
+/** What is stored of an actor, and when a move of it need not be stored. */
+import type { AnyMachineSnapshot } from 'xstate';
+import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
+
+export type StoredForm = Pick<ActorSnapshot, 'value' | 'context'>;
+
+/** The tag of states that are not stored: a restart makes of the state before the same as of these. */
+const UNSTORED = 'unstored';
+
+/**
+ * Returns whether nothing has to be stored for an actor to come back right: it is as it was stored, or in a state that is not.
+ * Members of the context are the same only if they are identical.
+ */
+export function needsNoStoring(snapshot: AnyMachineSnapshot, stored: StoredForm | undefined): boolean {
+  if (stored === undefined || snapshot.status !== 'active') return false;
+  if (snapshot.hasTag(UNSTORED)) return true;
+  return isSameValue(snapshot.value, stored.value) && isSameContext(snapshot.context, stored.context);
+}
+
+function isSameValue(one: unknown, other: unknown): boolean {
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null)
+    return one === other;
+  return sameMembers(one, other, isSameValue);
+}
+
+function isSameContext(one: unknown, other: unknown): boolean {
+  return one === other || sameMembers(Object(one), Object(other), Object.is);
+}
+
+function sameMembers(one: object, other: object, isSame: (a: unknown, b: unknown) => boolean): boolean {
+  const [members, others] = [one as Record<string, unknown>, other as Record<string, unknown>];
+  const names = Object.keys(members);
+  return (
+    names.length === Object.keys(others).length &&
+    names.every((name) => Object.hasOwn(others, name) && isSame(members[name], others[name]))
+  );
+}

@@ -1,0 +1,74 @@
+/**
+ * Long strings that one request puts into several messages and records: the JSON of each, and its digest, are made once and in
+ * slices, before anything is decided.
+ */
+import { createHash } from 'node:crypto';
+import { inSlices } from '../slices.ts';
+import { EncodedJson, preparedJson, writeJson } from './json-write.ts';
+
+const MAX_SHORT_CHARS = 64 * 1024;
+
+export interface LongString {
+  readonly json: EncodedJson;
+  /** SHA-256 of its JSON. */
+  readonly digest: string;
+}
+
+interface Prepared extends LongString {
+  users: number;
+}
+
+const NOTHING: Disposable = { [Symbol.dispose]: () => undefined };
+
+const prepared = new Map<string, Prepared>();
+
+export function isLongString(text: string): boolean {
+  return text.length > MAX_SHORT_CHARS;
+}
+
+/** Returns a string as JSON and its digest, in steps of up to a millisecond, or in none when it was prepared. */
+export function* encodeLongString(text: string): Generator<undefined, LongString> {
+  const known = prepared.get(text);
+  if (known !== undefined) return known;
+  const pieces = yield* writeJson(text);
+  const hash = createHash('sha256');
+  for (const piece of pieces) {
+    hash.update(piece);
+    yield;
+  }
+  return { json: new EncodedJson(pieces), digest: hash.digest('hex') };
+}
+
+/** Resolves once the long ones among `texts` are prepared, which they are until the result is disposed of. */
+export async function prepareStrings(texts: Iterable<string>): Promise<Disposable> {
+  const long = [...texts].filter(isLongString);
+  return long.length === 0 ? NOTHING : inSlices(preparing(long));
+}
+
+/** Does what `prepareStrings` does, in steps of up to a millisecond, and returns what is to be disposed of. */
+export function* preparing(texts: readonly string[]): Generator<undefined, Disposable> {
+  const done: string[] = [];
+  let isComplete = false;
+  try {
+    for (const text of texts.filter(isLongString)) {
+      const { json, digest } = yield* encodeLongString(text);
+      const users = prepared.get(text)?.users ?? 0;
+      prepared.set(text, { json, digest, users: users + 1 });
+      preparedJson.set(text, json);
+      done.push(text);
+    }
+    isComplete = true;
+    return { [Symbol.dispose]: () => release(done.splice(0)) };
+  } finally {
+    if (!isComplete) release(done); // who asked for it has given up
+  }
+}
+
+function release(texts: readonly string[]): void {
+  for (const text of texts) {
+    const known = prepared.get(text);
+    if (known === undefined || --known.users > 0) continue;
+    prepared.delete(text);
+    preparedJson.delete(text);
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * How a stream reaches subscribers that are clients of another process of the same server. Each of them gets its own opening,
+ * as a client of this process does. Once it has everything so far, it is handed over to the feed of its process, which
+ * carries each chunk once for all of them; `MirroredStream` is the other end.
+ *
+ * For the stream, a feed is one subscriber that never had to catch up: it lags, is cut off and pauses the producer by the
+ * rules for every subscriber. It lasts as long as somebody is on it.
+ */
+import type { ChunkRing } from './chunk-ring.ts';
+import type { FeedChannel, FeedHead, FeedLink } from './event-sink.ts';
+import { Subscriber } from './subscriber.ts';
+
+/**
+ * As `MOVING_WITHIN_MS`, but a process that takes nothing for longer than that is busy rather than gone: to cut off all who
+ * are on the feed would give it more to do. One that hangs is killed by then.
+ */
+const PROCESS_MOVING_WITHIN_MS = 1_000;
+
+/** The subscribers of one process, as one subscriber. */
+export class Feed extends Subscriber {
+  readonly link: FeedLink;
+  readonly channel: FeedChannel;
+  readonly members = new Set<Subscriber>();
+  isPressed = false;
+
+  constructor(link: FeedLink, channel: FeedChannel, { firstIndex, observes }: FeedHead) {
+    super(channel, observes, PROCESS_MOVING_WITHIN_MS);
+    this.link = link;
+    this.channel = channel;
+    this.join(firstIndex);
+  }
+
+  /** Writes whole chunks, because the other end counts them. */
+  override pump(ring: ChunkRing): void {
+    while (!this.blocked && this.next < ring.nextIndex) this.write(ring.at(this.next++).bytes);
+  }
+}
+
+/** The open feeds of one stream. */
+export class Feeds implements Iterable<Feed> {
+  readonly #open = new Set<Feed>();
+  readonly #feedOf = new Map<Subscriber, Feed>();
+
+  /** Returns the feed of a process for those who only look, or for the others. */
+  find(link: FeedLink, observes: boolean): Feed | undefined {
+    for (const feed of this.#open) if (feed.link === link && feed.observes === observes) return feed;
+    return undefined;
+  }
+
+  open(feed: Feed): void {
+    this.#open.add(feed);
+  }
+
+  /** No subscriber is handed over to it any more. */
+  close(feed: Feed): void {
+    this.#open.delete(feed);
+  }
+
+  enter(feed: Feed, member: Subscriber): void {
+    feed.members.add(member);
+    this.#feedOf.set(member, feed);
+  }
+
+  /** Returns the feed that the subscriber was on if it was the last one there. */
+  leave(member: Subscriber): Feed | undefined {
+    const feed = this.#feedOf.get(member);
+    this.#feedOf.delete(member);
+    feed?.members.delete(member);
+    return feed?.members.size === 0 ? feed : undefined;
+  }
+
+  [Symbol.iterator](): Iterator<Feed> {
+    return this.#open.values();
+  }
+}

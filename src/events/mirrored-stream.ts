@@ -1,0 +1,79 @@
+/**
+ * A stream of another process, for the subscribers that are clients of this one. They have got their opening from there; what
+ * is live comes over one feed and is given out here, by the rules of every stream.
+ */
+import type { ResyncReason } from '#src/wire/shape.ts';
+import { Audience } from './audience.ts';
+import { ChunkRing } from './chunk-ring.ts';
+import type { EventSink, FeedHead, Subscription } from './event-sink.ts';
+import { encodeFrame, lastIdOf, PIECE_BYTES } from './frame.ts';
+import type { Heartbeats } from './heartbeats.ts';
+import type { StreamBudget } from './stream-budget.ts';
+import { Subscriber } from './subscriber.ts';
+
+/** What all streams of a process share. */
+export interface MirrorOptions {
+  /** How far a subscriber may fall behind. */
+  readonly limitBytes: number;
+  readonly heartbeats?: Heartbeats | undefined;
+  /** What is kept for those who lag counts into it. */
+  readonly budget?: StreamBudget;
+  /** Called for each subscriber that is cut off. */
+  readonly onCutOff?: (reason: ResyncReason) => void;
+}
+
+export class MirroredStream {
+  readonly #observes: boolean;
+  readonly #ring: ChunkRing;
+  readonly #audience: Audience;
+  #lastId: string;
+  #isEnded = false;
+
+  /** `press` asks the process of the stream to pause the producer, or to let it go on. */
+  constructor(head: FeedHead, options: MirrorOptions, press: (isPressed: boolean) => void) {
+    this.#observes = head.observes;
+    this.#lastId = head.lastId;
+    this.#ring = new ChunkRing(head.firstIndex);
+    this.#audience = new Audience({
+      ...options,
+      ring: this.#ring,
+      resumeBytes: 0, // who comes back is given what was missed by the stream itself
+      isEnded: () => this.#isEnded,
+      resyncFrame: (reason) => Buffer.from(encodeFrame(`${this.#lastId}.0`, head.resync[reason])),
+    });
+    this.#audience.backpressure.listeners.add(press);
+  }
+
+  /** How many follow it here. */
+  get subscriberCount(): number {
+    return this.#audience.size;
+  }
+
+  /** Gives the sink every chunk from `nextIndex` on, some of which may still be on their way. */
+  subscribe(sink: EventSink, nextIndex: number): Subscription {
+    const subscriber = new Subscriber(sink, this.#observes);
+    subscriber.join(nextIndex);
+    this.#audience.add(subscriber);
+    this.#audience.pump(subscriber);
+    return this.#audience.subscriptionOf(subscriber);
+  }
+
+  /** Takes the next chunk. */
+  take(chunk: Buffer): void {
+    this.#lastId = lastIdOf(chunk);
+    // A small chunk is copied, because it shares its memory with all that has arrived with it.
+    this.#ring.push(chunk.byteLength > PIECE_BYTES ? chunk : Buffer.from(chunk));
+    this.#audience.pumpAll();
+  }
+
+  /** The chunk before was the last one. Everybody leaves once they have it. */
+  end(): void {
+    this.#isEnded = true;
+    this.#audience.pumpAll();
+  }
+
+  /** Tells all subscribers to connect again, and ends them. */
+  cutOff(reason: ResyncReason): void {
+    this.#audience.cutOffAll(reason);
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * The JSON of the cells of large notebooks. A saved cell never changes, so what was made of it once is right as long as it
+ * lives: a live notebook of megabytes is saved with every change, and most of its cells are as they were.
+ */
+import { EncodedJson, writeJson } from '#src/core/json/json-write.ts';
+import { encodeLongString, isLongString, type LongString } from '#src/core/json/prepared-strings.ts';
+import { atOnce } from '#src/core/slices.ts';
+import type { SavedCell } from './document.ts';
+
+const known = new WeakMap<SavedCell, readonly Uint8Array[]>();
+const longCodes = new WeakMap<SavedCell, LongString>();
+const [OPEN, COMMA, CLOSE] = ['[', ',', ']'].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];
+
+/** Returns the JSON of the list of cells, in steps of up to a millisecond. What was made before takes no time. */
+export function* jsonOfCells(cells: readonly SavedCell[]): Generator<undefined, EncodedJson> {
+  const pieces: Uint8Array[] = [OPEN];
+  for (const [index, cell] of cells.entries()) {
+    if (index > 0) pieces.push(COMMA);
+    let json = known.get(cell);
+    if (json === undefined) {
+      json = yield* encode(cell);
+      known.set(cell, json);
+      yield;
+    }
+    pieces.push(...json);
+  }
+  pieces.push(CLOSE);
+  return new EncodedJson(pieces);
+}
+
+/** Returns about how long the JSON of cells is, in bytes; exactly, if it was made before. */
+export function jsonBytesOf(cells: readonly SavedCell[]): number {
+  const lengthOf = (cell: SavedCell) =>
+    known.get(cell)?.reduce((sum, { byteLength }) => sum + byteLength, 0) ?? cell.code.length;
+  return cells.reduce((sum, cell) => sum + lengthOf(cell), 0);
+}
+
+/** Returns the code of a cell, or a digest of it when it is long: another code has another mark. */
+export function codeMark(cell: SavedCell): string {
+  return isLongString(cell.code) ? `sha256:${atOnce(longCodeOf(cell)).digest}` : cell.code;
+}
+
+/** Returns `cell`, or `before` when that is the same. What was made of the code before is used again. */
+export function savedAgain(cell: SavedCell, before: SavedCell | undefined): SavedCell {
+  if (before?.code !== cell.code) return cell;
+  if (before.cell_id === cell.cell_id && before.options === cell.options) return before;
+  const code = longCodes.get(before);
+  if (code !== undefined) longCodes.set(cell, code);
+  return cell;
+}
+
+function* encode(cell: SavedCell): Generator<undefined, readonly Uint8Array[]> {
+  if (!isLongString(cell.code)) return yield* writeJson(cell);
+  const code = (yield* longCodeOf(cell)).json;
+  return yield* writeJson({ ...cell, code });
+}
+
+function* longCodeOf(cell: SavedCell): Generator<undefined, LongString> {
+  let code = longCodes.get(cell);
+  if (code === undefined) {
+    code = yield* encodeLongString(cell.code);
+    longCodes.set(cell, code);
+  }
+  return code;
+}

@@ -1,0 +1,73 @@
+/** How a notebook is stored and served: its JSON, the record that has it, and what lists show. Large ones take slices. */
+import type { WorkspaceId } from '#src/core/ids.ts';
+import { parseTrustedJson } from '#src/core/json/json-parse.ts';
+import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
+import { type EncodedRecord, encodeRecordOfParts } from '#storage/codec.ts';
+import {
+  type NotebookRecord,
+  type NotebookSummaryRecord,
+  notebookRecords,
+  notebookSummaries,
+} from '#storage/notebooks.ts';
+import type { Transaction } from '#storage/transaction.ts';
+import { jsonOfCells } from './cells-json.ts';
+import { type NotebookDocument, titleOf } from './document.ts';
+
+const NO_BYTES = new Uint8Array();
+/** A larger notebook is read and written in slices. */
+export const MAX_BYTES_AT_ONCE = 256 * 1024;
+
+/** A notebook, and how it is stored and served. */
+export interface EncodedNotebook {
+  readonly document: NotebookDocument;
+  /** Its JSON, which is a part of the record. */
+  readonly json: Uint8Array;
+  readonly record: EncodedRecord<NotebookRecord>;
+}
+
+export function putNotebook(
+  tx: Transaction,
+  workspaceId: WorkspaceId,
+  { document, record }: EncodedNotebook,
+): void {
+  tx.putEncoded(record, workspaceId, document.id);
+  tx.put(notebookSummaries, summaryOf(document), workspaceId, document.id);
+}
+
+export function* encodeNotebook(document: NotebookDocument): Generator<undefined, EncodedNotebook> {
+  const { serialization, updatedAt } = document;
+  const title = titleOf(serialization);
+  const parts = isShortJson(document, MAX_BYTES_AT_ONCE)
+    ? [Buffer.from(JSON.stringify({ ...document, title }))]
+    : yield* writeJson({
+        ...document,
+        serialization: { ...serialization, cells: yield* jsonOfCells(serialization.cells) },
+        title,
+      });
+  yield;
+  const fields = { updatedAt, document: NO_BYTES };
+  const bytes = yield* encodeRecordOfParts(notebookRecords, fields, 'document', parts);
+  const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const json = bytes.subarray(bytes.byteLength - length);
+  return { document, json, record: { kind: notebookRecords, bytes } };
+}
+
+export function* decodeNotebook(json: Uint8Array): Generator<undefined, NotebookDocument> {
+  return (yield* parseTrustedJson(json)) as NotebookDocument;
+}
+
+/** Returns what `decodeNotebook` returns. Of a large notebook the JSON of its cells is made as well: most will be saved as they are. */
+export function* decodePrepared(json: Uint8Array): Generator<undefined, NotebookDocument> {
+  const document = yield* decodeNotebook(json);
+  if (json.byteLength > MAX_BYTES_AT_ONCE) yield* jsonOfCells(document.serialization.cells);
+  return document;
+}
+
+/** Returns what lists show of a notebook. */
+function summaryOf(notebook: NotebookDocument): NotebookSummaryRecord {
+  const { id, createdAt, updatedAt, serialization, datasourceSlugs } = notebook;
+  const title = titleOf(serialization);
+  const cellCount = serialization.cells.length;
+  const summary = { id, title, cellCount, datasourceSlugs, createdAt, updatedAt };
+  return { title, summary: Buffer.from(JSON.stringify(summary)) };
+}

@@ -1,0 +1,38 @@
+/** The actor of a run as its record says it: runs have no snapshots of their own. */
+import { type RunInput, runMachine } from '#machines/run.ts';
+import type { ActorId } from '#src/actors/address.ts';
+import { timestamp } from '#src/core/clock.ts';
+import { type RunId, type SessionId, timeOfId } from '#src/core/ids.ts';
+import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
+import { runRecords } from '#storage/runs.ts';
+import type { Store } from '#storage/store.ts';
+import { parseEssentials } from './run-document.ts';
+
+/** The version of the chart that records are read for. */
+export const RUN_VERSION = 1;
+
+/** Returns what a restart keeps of the actor of a run; undefined when there is no such run. */
+export function storedRun(
+  store: Pick<Store, 'get'>,
+  { workspaceId, id }: ActorId,
+): ActorSnapshot | undefined {
+  const record = store.get(runRecords, workspaceId, id);
+  if (record === undefined) return undefined;
+  const { sessionId, status, kind = 'notebook', owner } = record;
+  const isRunning = status === 'running';
+  const context: RunInput = { workspaceId, runId: id as RunId, sessionId: sessionId as SessionId, kind };
+  const createdAt = timestamp(timeOfId(id));
+  return {
+    machine: runMachine.id,
+    machineVersion: RUN_VERSION,
+    revision: isRunning ? 1 : 2,
+    value: isRunning ? { running: 'active' } : status,
+    context,
+    createdAt,
+    ...(owner === undefined ? {} : { owner }),
+    // Large outputs are parsed only for operators who ask.
+    get updatedAt() {
+      return parseEssentials(record).finishedAt ?? createdAt;
+    },
+  };
+}

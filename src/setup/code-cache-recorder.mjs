@@ -1,0 +1,22 @@
+// Is loaded before a bundled program (code-cache.mjs): when the program ends, writes what V8 has compiled of it beside the bundle.
+import { createHash } from 'node:crypto';
+import { chmodSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import vm from 'node:vm';
+
+vm.Script = class extends vm.Script {
+  constructor(source, options) {
+    super(source, options);
+    process.once('exit', () => this.#write(options.filename));
+  }
+
+  #write(url) {
+    const bundle = fileURLToPath(url);
+    const cache = `${bundle}.cache`;
+    const code = this.createCachedData();
+    const digest = createHash('sha256').update(url).update(code).digest();
+    writeFileSync(`${cache}.new`, Buffer.concat([digest, code]));
+    chmodSync(`${cache}.new`, statSync(bundle).mode); // the umask of the server would leave it to one user
+    renameSync(`${cache}.new`, cache);
+  }
+};

@@ -1,0 +1,68 @@
+// Keeps what V8 has compiled of the bundled programs, for their later starts (program.mjs): each runs once, and writes it at its
+// end (code-cache-recorder.mjs), so that it contains the functions that a start compiles when it calls them. What cannot be
+// made is missing, and a start then takes longer.
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { start } from './children.mjs';
+
+const RECORDER = new URL('./code-cache-recorder.mjs', import.meta.url).href;
+const MAX_RUN_MS = 20_000;
+/** Instead of Python, which may not be installed yet: it says nothing and ends with its standard input. */
+const SILENT_PYTHON = '#!/bin/sh\nexec cat >/dev/null\n';
+
+/** Resolves when the programs have run. Never rejects because of them. */
+export async function writeCodeCaches(root) {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-code-cache-'));
+  try {
+    await runServer(join(root, 'dist', 'server', 'main.js'), folder);
+    await runProgram([join(root, 'dist', 'server', 'cli.js'), '--version'], folder).ended;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Starts a server on an empty data directory, asks it whether it lives, and ends it. */
+async function runServer(main, folder) {
+  const python = join(folder, 'python');
+  writeFileSync(python, SILENT_PYTHON);
+  chmodSync(python, 0o755);
+  const { child, ended } = runProgram([main], folder, {
+    TROUPE_DATA_DIR: join(folder, 'data'),
+    TROUPE_HOST: '127.0.0.1',
+    TROUPE_PORT: '0',
+    TROUPE_LOG_LEVEL: 'silent',
+    TROUPE_PYTHON: python,
+  });
+  let said = '';
+  child?.stderr.setEncoding('utf8').on('data', async (text) => {
+    said += text;
+    const [, url] = /listens on (\S+)\n/.exec(said) ?? [];
+    if (url === undefined) return;
+    child.stderr.removeAllListeners('data').resume();
+    await fetch(`${url}/healthz`)
+      .then((response) => response.text())
+      .catch(() => {});
+    child.kill('SIGTERM');
+  });
+  await ended;
+}
+
+/** Runs a program that is built; `ended` resolves when it has ended, however. */
+function runProgram(args, cwd, settings = {}) {
+  if (!existsSync(args[0])) return { ended: Promise.resolve() };
+  const { PATH = '' } = process.env;
+  const child = start(process.execPath, ['--import', RECORDER, ...args], {
+    cwd,
+    env: { PATH, HOME: cwd, NODE_ENV: 'production', ...settings },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    timeout: MAX_RUN_MS,
+    killSignal: 'SIGKILL',
+  });
+  child.stderr.resume();
+  const ended = new Promise((resolve) => {
+    child.once('error', resolve);
+    child.once('close', resolve);
+  });
+  return { child, ended };
+}

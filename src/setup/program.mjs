@@ -1,0 +1,34 @@
+// Starts a bundled program. `dist/server/main.js` and `dist/server/cli.js` are this file, with the name of the bundle in it.
+//
+// Reading and compiling a bundle takes longer than running it once, so what V8 compiled in an earlier run lies beside the
+// bundle (code-cache.mjs). When that is missing, damaged, or of another version or other flags of V8, the bundle is compiled.
+// V8 compares no source text: the name of a bundle contains a hash of it, so that no other bundle's code is taken for its own.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import vm from 'node:vm';
+
+const DIGEST_BYTES = 32;
+
+const bundle = new URL('./BUNDLE', import.meta.url);
+// A script, because Node.js gives V8 no compiled code for ECMAScript modules. Its value is a function.
+const script = new vm.Script(readFileSync(bundle, 'latin1'), {
+  filename: bundle.href,
+  cachedData: compiledCode(),
+});
+
+export const program = { exports: {} };
+script.runInThisContext()(createRequire(import.meta.url), program, program.exports, import.meta.url);
+await program.exports.ended;
+
+/** V8 checks version, flags and length, but would run what a disk has damaged, and name files by where they were compiled. */
+function compiledCode() {
+  try {
+    const file = readFileSync(new URL(`${bundle.href}.cache`));
+    const code = file.subarray(DIGEST_BYTES);
+    const digest = createHash('sha256').update(bundle.href).update(code).digest();
+    return digest.equals(file.subarray(0, DIGEST_BYTES)) ? code : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,36 @@
+import { type IdKind, lastIdOf, newId, timeOfId } from '#src/core/ids.ts';
+import type { RecordKind } from './codec.ts';
+import type { Store } from './store.ts';
+
+/** A list whose last key is an id. */
+export interface IdList {
+  readonly kind: RecordKind<unknown>;
+  readonly partition: string;
+  readonly prefix?: readonly string[];
+}
+
+/**
+ * Returns a new id for an entry of lists that several workers write. Call it in a shared turn (`Store.decide`): the id is then
+ * greater than all ids that are committed, whatever the clocks of the workers say. So ids increase in the order of the commits, and
+ * a reader who goes on after the last id of a page misses no entry.
+ */
+export function newListedId<Id extends string>(
+  store: Pick<Store, 'isShared' | 'list'>,
+  kind: IdKind,
+  lists: readonly IdList[],
+): Id {
+  const id = newId<Id>(kind);
+  if (!store.isShared) return id; // those of one process increase
+  const newest = lists
+    .flatMap((list) => [
+      ...store.list(list.kind, list.partition, list.prefix ?? [], {
+        after: lastIdOf(kind),
+        limit: 1,
+        reverse: true,
+      }),
+    ])
+    .map((entry) => entry.id)
+    .sort()
+    .at(-1);
+  return newest === undefined || id > newest ? id : newId<Id>(kind, timeOfId(newest) + 1);
+}

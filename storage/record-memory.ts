@@ -1,0 +1,50 @@
+/**
+ * Memory for large records. The system gives memory to a process when it is first written, page by page, which takes longer than
+ * to copy a record into it. So memory for what a turn of the event loop is to store can be reserved, and written to, before that.
+ */
+import { inSlices } from '#src/core/slices.ts';
+
+const MIN_RESERVED_BYTES = 1024 * 1024;
+/** What a record may have in addition to the JSON that is in it. */
+const SLACK_BYTES = 128 * 1024;
+const STEP_BYTES = 256 * 1024;
+/** A reserved buffer is not taken for a record that would leave most of it unused. */
+const MAX_WASTE = 2;
+const NOTHING: Disposable = { [Symbol.dispose]: () => undefined };
+
+const reserved: Buffer[] = [];
+
+/** Resolves once there is memory for records with so many bytes of JSON, which is theirs until the result is disposed of. */
+export async function reserveMemory(...jsonBytes: readonly number[]): Promise<Disposable> {
+  const large = jsonBytes.filter((bytes) => bytes >= MIN_RESERVED_BYTES);
+  if (large.length === 0) return NOTHING;
+  const buffers = await inSlices(writtenBuffers(large));
+  reserved.push(...buffers);
+  return {
+    [Symbol.dispose]() {
+      for (const buffer of buffers)
+        if (reserved.includes(buffer)) reserved.splice(reserved.indexOf(buffer), 1);
+    },
+  };
+}
+
+function* writtenBuffers(jsonBytes: readonly number[]): Generator<undefined, Buffer[]> {
+  const buffers: Buffer[] = [];
+  for (const bytes of jsonBytes) {
+    const buffer = Buffer.allocUnsafeSlow(bytes + SLACK_BYTES);
+    for (let at = 0; at < buffer.byteLength; at += STEP_BYTES) {
+      buffer.subarray(at, at + STEP_BYTES).fill(0);
+      yield;
+    }
+    buffers.push(buffer);
+  }
+  return buffers;
+}
+
+/** Returns memory for a record, which may have been reserved. It has any content. */
+export function recordMemory(bytes: number): Buffer {
+  if (reserved.length === 0) return Buffer.allocUnsafe(bytes);
+  const fits = ({ byteLength }: Buffer) => byteLength >= bytes && byteLength <= bytes * MAX_WASTE;
+  const index = reserved.findIndex(fits);
+  return index < 0 ? Buffer.allocUnsafe(bytes) : reserved.splice(index, 1)[0]!.subarray(0, bytes);
+}

@@ -1,0 +1,49 @@
+import { decodeRecord, type EncodedRecord, encodeRecord, type RecordKind } from './codec.ts';
+import type { PendingWrite } from './commit-queue.ts';
+import { checkKey, keyText } from './keys.ts';
+
+/** What a `write` callback reads and writes. `get` sees what the callback itself has written. */
+export interface Transaction {
+  get<T>(kind: RecordKind<T>, partition: string, ...ids: string[]): T | undefined;
+  put<T>(kind: RecordKind<T>, value: T, partition: string, ...ids: string[]): void;
+  /** Puts a record that `encodeRecord` has made. */
+  putEncoded(record: EncodedRecord<unknown>, partition: string, ...ids: string[]): void;
+  remove(kind: RecordKind<unknown>, partition: string, ...ids: string[]): void;
+}
+
+/** Reads what was decided before this transaction. */
+export type ReadLatest = <T>(kind: RecordKind<T>, partition: string, ...ids: string[]) => T | undefined;
+
+/** A transaction whose writes are kept here until somebody takes them: when its callback throws, they are forgotten. */
+export class StagedTransaction implements Transaction {
+  /** The last write of each key, by the text of the key. */
+  readonly writes = new Map<string, PendingWrite>();
+  readonly #readLatest: ReadLatest;
+
+  constructor(readLatest: ReadLatest) {
+    this.#readLatest = readLatest;
+  }
+
+  get<T>(kind: RecordKind<T>, partition: string, ...ids: string[]): T | undefined {
+    const own = this.writes.get(keyText([partition, kind.name, ...ids]));
+    if (own === undefined) return this.#readLatest(kind, partition, ...ids);
+    return own.bytes === undefined ? undefined : decodeRecord(kind, own.bytes);
+  }
+
+  put<T>(kind: RecordKind<T>, value: T, partition: string, ...ids: string[]): void {
+    this.#stage(kind.name, encodeRecord(kind, value), partition, ids);
+  }
+
+  putEncoded({ kind, bytes }: EncodedRecord<unknown>, partition: string, ...ids: string[]): void {
+    this.#stage(kind.name, bytes, partition, ids);
+  }
+
+  remove({ name }: RecordKind<unknown>, partition: string, ...ids: string[]): void {
+    this.#stage(name, undefined, partition, ids);
+  }
+
+  #stage(name: string, bytes: Uint8Array | undefined, partition: string, ids: readonly string[]): void {
+    const key = checkKey([partition, name, ...ids]);
+    this.writes.set(keyText(key), { key, bytes });
+  }
+}

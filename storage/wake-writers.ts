@@ -1,0 +1,22 @@
+/**
+ * Lets the writers of a store go on after one of them was killed.
+ *
+ * LMDB's write lock is a robust mutex in its lock file. A thread that unlocks it wakes one of those that wait, and that one
+ * wakes the next. When the process of the woken thread is killed before the thread has run, and another thread takes the lock
+ * meanwhile, the system sees nothing to repair, and the others sleep on although the lock is free.
+ */
+import { join } from 'node:path';
+import { loadFutexWake } from '#src/core/futex-wake.ts';
+import { LOCK_FILE } from './store-place.ts';
+
+/** The head of the lock file, in which the locks are. LMDB does not say where in it. */
+const HEAD_BYTES = 256;
+
+/**
+ * Resolves with a function that wakes all who wait for a lock of the store in the directory `path`; call it when a process
+ * that wrote the store has ended. It does nothing where the system has no such call.
+ */
+export async function loadWakeWriters(path: string): Promise<() => void> {
+  const wake = await loadFutexWake();
+  return () => wake?.(join(path, LOCK_FILE), HEAD_BYTES);
+}

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { ActorRuntime } from '#src/actors/runtime.ts';
+import { openStreams } from '#src/app/open-streams.ts';
+import { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import type { SessionId } from '#src/core/ids.ts';
+import { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import { RecordingSink, snapshot, text } from '#test/events/recording-sink.ts';
+import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
+
+const EVENT = text('x'.repeat(100 * 1024));
+
+/** Publishes, of a memory of 1 MiB, six tenths to subscribers that read nothing. Resolves with whether they were cut off. */
+async function isCutOff(t: TestContext, workers: number): Promise<boolean> {
+  const { store } = await temporaryStore(t);
+  const stack = new AsyncDisposableStack();
+  t.after(() => stack[Symbol.asyncDispose]());
+  const metrics = new ServerMetrics();
+  const { makeStream } = openStreams(
+    {
+      config: { heartbeatS: 60, streamMemoryMb: 1, subscriberBufferBytes: 64 * 1024 * 1024 },
+      workers,
+      actors: new ActorRuntime(store, rememberingLog().log, metrics),
+      store,
+      metrics,
+    },
+    stack,
+  );
+  const stream = makeStream('nb_1' as SessionId);
+  const [stalled, reader] = [new RecordingSink(), new RecordingSink()];
+  for (const sink of [stalled, reader]) stream.subscribe(sink, { replay: () => [snapshot] });
+  stalled.open = false;
+  for (let n = 0; n < 6; n++) stream.publish(EVENT);
+  // Large events are encoded in slices.
+  while (reader.frames.length < 8) await new Promise(setImmediate);
+  assert.equal(reader.ended, false);
+  return stalled.ended;
+}
+
+test('of several workers each has an equal share of the memory for unread events', async (t) => {
+  assert.equal(await isCutOff(t, 1), false);
+  assert.equal(await isCutOff(t, 2), true);
+});

@@ -1,0 +1,50 @@
+/** The limit of sessions of the whole server, where they are opened in several workers at once. */
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { startChildServer } from '#test/support/child-server.ts';
+import { sendRaw } from '#test/support/raw-request.ts';
+import { OWNER } from '#test/support/server-fixture.ts';
+
+const LIMIT = 2;
+const WORKSPACES = 9;
+
+const server = await startChildServer(test, {
+  TROUPE_WORKERS: '3',
+  TROUPE_MAX_SESSIONS: String(LIMIT),
+});
+
+/** Sends a request in a workspace. Returns its status and its body. */
+async function sendIn<T>(workspaceId: string, method: string, path: string, body?: unknown) {
+  const caller = { ...OWNER, workspaceId };
+  const answer = await sendRaw(server.baseUrl, method, `/api/v3${path}`, caller, { body });
+  return { status: answer.status, body: answer.body as T };
+}
+
+/** Makes a workspace with a notebook and an environment. Returns what opens the notebook. */
+async function newOpening(name: string) {
+  const { id: workspaceId } = await server.client.workspaces.create({ name });
+  const notebook = { title: name, serialization: { cells: [] } };
+  const { body: made } = await sendIn<{ id: string }>(workspaceId, 'POST', '/notebooks', notebook);
+  const environment = await sendIn<{ environmentId: string }>(workspaceId, 'POST', '/execution-environments');
+  const opening = { notebookId: made.id, environmentId: environment.body.environmentId };
+  const open = async () => (await sendIn<unknown>(workspaceId, 'POST', '/notebook-sessions', opening)).status;
+  const close = async () =>
+    (await sendIn<unknown>(workspaceId, 'DELETE', `/notebook-sessions/${made.id}`)).status;
+  return { open, close };
+}
+
+test('no more sessions than the limit are open when workspaces of all workers open them at once', async () => {
+  const openings = await Promise.all(Array.from({ length: WORKSPACES }, (_, n) => newOpening(`limit ${n}`)));
+  for (let round = 0; round < 2; round++) {
+    const statuses = await Promise.all(openings.map(({ open }) => open()));
+    assert.deepEqual(
+      statuses.toSorted(),
+      Array.from({ length: WORKSPACES }, (_, n) => (n < LIMIT ? 202 : 503)),
+    );
+    const open = openings.filter((_, n) => statuses[n] === 202);
+    assert.deepEqual(
+      await Promise.all(open.map(({ close }) => close())),
+      open.map(() => 200),
+    );
+  }
+});

@@ -1,0 +1,96 @@
+/** Environments that sessions of two workers want: each worker has a store of its own on the same files. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { ActorRuntime } from '#src/actors/runtime.ts';
+import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
+import { Environments } from '#src/sessions/environments.ts';
+import { workspaceRecords } from '#storage/identity.ts';
+import { openSharedStore } from '#storage/open-store.ts';
+import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
+
+const WORKSPACE = 'ws_1' as WorkspaceId;
+const AT_ONCE = 50;
+
+async function twoWorkers(t: TestContext) {
+  const { store, path } = await temporaryStore(t);
+  store.write((tx) => tx.put(workspaceRecords, { name: '', createdAt: '', owners: 1 }, WORKSPACE));
+  await store.durable();
+  const open = async () => {
+    const store = await openSharedStore(path, assert.fail, async () => undefined);
+    t.after(() => store[Symbol.asyncDispose]());
+    const runtime = new ActorRuntime(store, rememberingLog().log);
+    const environments = new Environments(runtime, store);
+    /** Resolves with what the decision returns, or the code of its refusal, once that is committed. */
+    const decide = async <T>(decision: () => T): Promise<T | string> => {
+      const outcome = await new Promise<T | string>((resolve) =>
+        store.decide(() => {
+          try {
+            resolve(decision());
+          } catch (error) {
+            resolve(String((error as { code?: string }).code ?? error));
+          }
+        }),
+      );
+      await store.durable();
+      return outcome;
+    };
+    return { store, runtime, environments, decide };
+  };
+  return [await open(), await open()] as const;
+}
+
+const session = (n: number) => `nb_${n}` as SessionId;
+
+test('of fifty sessions of two workers that want one environment at once, one gets it', async (t) => {
+  const workers = await twoWorkers(t);
+  const [first, second] = workers;
+  const created = await first.decide(() => first.environments.create(WORKSPACE));
+  assert.ok(typeof created === 'object');
+  const id = { workspaceId: WORKSPACE, id: created.environmentId };
+  const attach = (n: number): Promise<string> => {
+    const { decide, environments } = workers[n % 2]!;
+    return decide(() => {
+      environments.actors.ask(id, { type: 'attachNotebook', sessionId: session(n) });
+      return 'attached';
+    });
+  };
+  const close = (): Promise<unknown> =>
+    second.decide(() => second.environments.close(WORKSPACE, created.environmentId));
+  for (let round = 0; round < 5; round++) {
+    const outcomes = await Promise.all(Array.from({ length: AT_ONCE }, (_, n) => attach(n)));
+    assert.deepEqual(
+      outcomes.filter((outcome) => outcome !== 'environment_occupied'),
+      ['attached'],
+    );
+    const sessionId = session(outcomes.indexOf('attached'));
+    for (const { store, environments } of workers) {
+      store.refresh();
+      assert.equal(environments.record(WORKSPACE, created.environmentId).notebookSessionId, sessionId);
+    }
+    assert.equal(await close(), 'environment_in_use');
+    await second.decide(() => second.environments.actors.tell(id, { type: 'detachNotebook', sessionId }));
+  }
+  await close();
+  assert.equal(await attach(0), 'environment_closed');
+});
+
+test('an environment is in the memory of no worker between shared turns', async (t) => {
+  const [first] = await twoWorkers(t);
+  await first.decide(() => first.environments.create(WORKSPACE));
+  assert.deepEqual(first.runtime.counts(), []);
+});
+
+test('in a server of several workers an environment is changed in shared turns only', async (t) => {
+  const [first] = await twoWorkers(t);
+  assert.throws(() => first.environments.create(WORKSPACE), /outside of a shared turn/);
+  const created = await first.decide(() => first.environments.create(WORKSPACE));
+  assert.ok(typeof created === 'object');
+  assert.throws(() => first.environments.close(WORKSPACE, created.environmentId), /outside of a shared turn/);
+});
+
+test('no environment is created in a workspace that another worker has deleted meanwhile', async (t) => {
+  const [first, second] = await twoWorkers(t);
+  second.store.write((tx) => tx.remove(workspaceRecords, WORKSPACE));
+  await second.store.durable();
+  assert.equal(await first.decide(() => first.environments.create(WORKSPACE)), 'not_found');
+});

@@ -1,0 +1,56 @@
+/** Subscribers of a server with several workers, each of which is killed in turn while a run is in progress. */
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import { startChildServer } from '#test/support/child-server.ts';
+import { EventLog } from '#test/support/event-log.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually, workersOf } from '#test/support/processes.ts';
+
+const SIZE = 3;
+/** So many connections reach all workers, but for one case of some thousands. */
+const FOLLOWERS = 24;
+const ENDED = ['completed', 'failed', 'cancelled'];
+
+const server = await startChildServer(test, { TROUPE_WORKERS: String(SIZE) });
+
+test('whichever worker is killed, every subscriber learns how each run has ended', {
+  timeout: 120_000,
+}, async (t) => {
+  const notebook = await openNotebook(server, { a: 'import time\ntime.sleep(1)\nprint("done")' });
+  const logs = await Promise.all(
+    Array.from({ length: FOLLOWERS }, () => EventLog.open(server.client, notebook.id)),
+  );
+  t.after(() => Promise.all(logs.map((log) => log[Symbol.asyncDispose]())));
+  const endings: string[] = [];
+  for (let round = 0; round < SIZE; round++) {
+    await eventually('all workers are there', () => workersOf(server.pid).length === SIZE, 30_000);
+    await eventually('the session is ready', async () => {
+      const session = await server.client.notebookSessions.get(notebook.id).catch(() => undefined);
+      return session?.status === 'ready';
+    });
+    const runId = await notebook.submit(['a']);
+    await Promise.all(logs.map((log) => log.until((event) => isRunning(event, runId))));
+    // The longest-lived one, so that each of the first three is killed.
+    process.kill(workersOf(server.pid)[0]!.pid, 'SIGKILL');
+    const ends = await Promise.all(
+      logs.map((log) => log.until((event) => endOf(event, runId) !== undefined)),
+    );
+    const { status, stale } = await server.client.runs.get(runId);
+    const end = stale === true ? 'stale' : status;
+    assert.deepEqual([...new Set(ends.map((event) => endOf(event, runId)))], [end]);
+    endings.push(end);
+  }
+  assert.ok(endings.includes('stale'), 'one of them was the home of the session');
+});
+
+/** Returns how the run has ended by this event: `stale` when its worker was killed. */
+function endOf(event: NotebookStreamEvent, runId: string): string | undefined {
+  if (event.type !== 'run-status' || event.data.runId !== runId) return undefined;
+  if (event.data.stale === true) return 'stale';
+  return ENDED.includes(event.data.status) ? event.data.status : undefined;
+}
+
+function isRunning(event: NotebookStreamEvent, runId: string): boolean {
+  return event.type === 'run-status' && event.data.runId === runId && event.data.status === 'running';
+}

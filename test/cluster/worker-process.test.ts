@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import type { Worker } from 'node:cluster';
+import { EventEmitter } from 'node:events';
+import test from 'node:test';
+import { type WorkerEnd, WorkerProcess } from '#src/cluster/primary/worker-process.ts';
+
+/** A worker whose process is none, and what its primary has heard of it. */
+function start() {
+  const heard: (string | WorkerEnd)[] = [];
+  let isConnected = true;
+  const process = Object.assign(new EventEmitter(), { process: { pid: 1 }, isConnected: () => isConnected });
+  let resolveEnd: () => void;
+  const end = new Promise<void>((resolve) => {
+    resolveEnd = resolve;
+  });
+  new WorkerProcess(1, process as unknown as Worker, {
+    told: (_, { op }) => heard.push(op),
+    ended: (_, how) => {
+      heard.push(how);
+      resolveEnd();
+    },
+  });
+  const closeChannel = () => {
+    isConnected = false;
+  };
+  return { process, heard, end, closeChannel };
+}
+
+test('the end of a worker is noticed although Node.js does not say that its channel is closed', async () => {
+  const { process, heard, end, closeChannel } = start();
+  closeChannel();
+  process.emit('exit', null, 'SIGKILL');
+  await end;
+  assert.deepEqual(heard, [{ code: null, how: 'signal SIGKILL' }]);
+});
+
+test('what a worker has said is heard before its end', async () => {
+  const { process, heard, end, closeChannel } = start();
+  process.emit('exit', 1, null);
+  setImmediate(() => {
+    process.emit('message', { op: 'failed', message: 'the port is taken' });
+    closeChannel();
+  });
+  await end;
+  assert.deepEqual(heard, ['failed', { code: 1, how: 'exit code 1' }]);
+});

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { EncodedJson, writeJson } from '#src/core/json/json-write.ts';
+import { encodeLongString, prepareStrings, preparing } from '#src/core/json/prepared-strings.ts';
+import { atOnce } from '#src/core/slices.ts';
+
+const LONG = 'a "line" with \\ and ä\n'.repeat(20_000);
+const stepsOf = (steps: Iterator<unknown>) => {
+  let count = 0;
+  while (steps.next().done !== true) count++;
+  return count;
+};
+const textOf = (value: unknown) => Buffer.concat(atOnce(writeJson(value))).toString();
+
+test('what was encoded before stands for its value, in arrays and objects', () => {
+  const list = new EncodedJson([Buffer.from('[1,'), Buffer.from('2]')]);
+  assert.equal(
+    textOf({ before: 'x', list, many: [list, null, list] }),
+    '{"before":"x","list":[1,2],"many":[[1,2],null,[1,2]]}',
+  );
+});
+
+test('a string that was prepared is not encoded again, and its JSON is the same', async () => {
+  const json = JSON.stringify({ code: LONG });
+  const steps = stepsOf(encodeLongString(LONG));
+  assert.ok(steps > 10);
+  {
+    using _prepared = await prepareStrings([LONG, 'short']);
+    assert.equal(stepsOf(encodeLongString(LONG)), 0);
+    assert.equal(textOf({ code: LONG }), json);
+  }
+  assert.equal(stepsOf(encodeLongString(LONG)), steps);
+  assert.equal(textOf({ code: LONG }), json);
+});
+
+test('a string that two requests have prepared stays prepared until the second is done', async () => {
+  const [one, other] = await Promise.all([prepareStrings([LONG]), prepareStrings([LONG, LONG])]);
+  one[Symbol.dispose]();
+  one[Symbol.dispose]();
+  assert.equal(stepsOf(encodeLongString(LONG)), 0);
+  other[Symbol.dispose]();
+  assert.ok(stepsOf(encodeLongString(LONG)) > 0);
+});
+
+test('strings that were not prepared to the end leave nothing behind', () => {
+  const steps = preparing([LONG, `${LONG}and another`]);
+  while (stepsOf(encodeLongString(LONG)) > 0) assert.notEqual(steps.next().done, true);
+  steps.return({ [Symbol.dispose]: () => undefined });
+  assert.ok(stepsOf(encodeLongString(LONG)) > 0);
+});

@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { driveWorkerFaults } from './worker-deaths.ts';
+
+test('whenever workers are killed or stopped, everything the server acknowledged is kept and the others go on', async (t) => {
+  // The seed ends, in this order: a worker that decides a turn, two at once, one that begins a run, one by SIGSTOP, the home
+  // of a session, and a worker that only passes its requests on.
+  const report = await driveWorkerFaults({
+    workers: 3,
+    seed: 20_279_883,
+    seconds: 15,
+    rounds: 6,
+    outageLimitMs: 20_000, // other tests use the machine as well; `npm run faults` requires one second
+    say: (line) => t.diagnostic(line),
+  });
+  t.diagnostic(JSON.stringify(report));
+  assert.ok(report.rounds > 0 && report.operations > 0);
+});

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { codesIn } from '#src/notebook/large-messages.ts';
+
+test('the code that a change of the document brings is found, whatever else is in the message', () => {
+  const changes = [
+    { type: 'create-cell', code: 'x = 1' },
+    null,
+    { code: 2 },
+    'text',
+    { type: 'set-code', code: 'y = 2' },
+  ];
+  assert.deepEqual(codesIn({ op: 'notebook-document-transaction', transaction: { changes } }), [
+    'x = 1',
+    'y = 2',
+  ]);
+  const others = [null, 1, [], {}, { transaction: null }];
+  for (const message of [
+    ...others,
+    { op: 'notebook-document-transaction' },
+    { op: 'notebook-document-transaction', transaction: { changes: {} } },
+  ])
+    assert.deepEqual(codesIn(message), []);
+});

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import { SessionStream } from '#src/events/session-stream.ts';
+import { LiveNotebooks } from '#src/notebook/live-notebooks.ts';
+import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { keepOutputs } from '#src/notebook/saved-outputs.ts';
+import { temporaryStore } from '#test/support/temporary-store.ts';
+
+const WORKSPACE = 'ws_one' as WorkspaceId;
+const CELLS = Array.from({ length: 250 }, (_, i) => ({ cell_id: `cell-${i}`, code: `${i}` }));
+
+/** A notebook whose cells have outputs, and a way to give them others, as runs do. */
+async function withOutputs(t: TestContext) {
+  const { store } = await temporaryStore(t);
+  const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
+  const { document } = await notebooks.create(WORKSPACE, { serialization: { cells: CELLS } });
+  const session = { workspaceId: WORKSPACE, id: document.id };
+  const live = new LiveNotebooks({
+    store,
+    notebooks,
+    makeStream: (sessionId) => new SessionStream({ sessionId }),
+  });
+  const show = async (data: string) => {
+    const notebook = live.of(session);
+    for (const cell of notebook.view.cells)
+      cell.output = { channel: 'output', mimetype: 'text/plain', data, timestamp: 1 };
+    keepOutputs(store, notebook, new Set(CELLS.map(({ cell_id }) => cell_id)));
+    await store.durable();
+  };
+  const shown = () => [...new Set(live.of(session).view.cells.map(({ output }) => output?.data))];
+  return { live, session, show, shown };
+}
+
+test('many outputs are read in slices, and shown when their notebook is loaded', async (t) => {
+  const { live, session, show, shown } = await withOutputs(t);
+  await show('first');
+  live.forget(session);
+  const reading = live.prepareOutputs(session);
+  assert.ok(reading !== undefined);
+  await reading;
+  assert.deepEqual(shown(), ['first']);
+  assert.equal(live.prepareOutputs(session), undefined);
+});
+
+test('outputs that were read before a run are not shown after it', async (t) => {
+  const { live, session, show, shown } = await withOutputs(t);
+  await show('first');
+  live.forget(session);
+  const reading = live.prepareOutputs(session);
+  await show('second');
+  live.forget(session);
+  await reading;
+  assert.deepEqual(shown(), ['second']);
+  live.forget(session);
+  await live.prepareOutputs(session);
+  await show('third');
+  live.forget(session);
+  assert.deepEqual(shown(), ['third']);
+});
+
+test('a large output is read in a step of its own', async (t) => {
+  const { live, session, show, shown } = await withOutputs(t);
+  const large = 'x'.repeat(100_000);
+  await show(large);
+  live.forget(session);
+  await live.prepareOutputs(session);
+  assert.deepEqual(shown(), [large]);
+});

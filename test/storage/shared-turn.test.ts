@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setImmediate as turnOver } from 'node:timers/promises';
+import { openSharedStore } from '#storage/open-store.ts';
+import type { Store } from '#storage/store.ts';
+import { childScript } from '#test/support/child-script.ts';
+import { sharedNumbers as numbers } from '#test/support/shared-store-process.ts';
+import { temporaryStore } from '#test/support/temporary-store.ts';
+
+/** Opens a store as two workers do, each in an environment of its own. */
+async function twoStores(t: TestContext): Promise<{ first: Store; second: Store; path: string }> {
+  const { path } = await temporaryStore(t);
+  const open = async () => {
+    const store = await openSharedStore(path, assert.fail, async () => undefined);
+    t.after(() => store[Symbol.asyncDispose]());
+    return store;
+  };
+  return { first: await open(), second: await open(), path };
+}
+
+const read = (store: Store, id: string) => store.get(numbers, 'ws_1', id);
+const put = (store: Store, id: string, value: number) =>
+  store.write((tx) => tx.put(numbers, value, 'ws_1', id));
+/** Runs a decision in a shared turn and resolves with what it returned. */
+const decided = <T>(store: Store, decision: () => T) =>
+  new Promise<T>((resolve) => store.decide(() => resolve(decision())));
+
+test('no increment is lost that several processes make in shared turns', async (t) => {
+  const { first, path } = await twoStores(t);
+  const others = [1, 2, 3].map(() => childScript(t, 'shared-store-process', path, 'count', '100'));
+  for (const other of others) assert.equal(await other.line(), 'counted');
+  first.refresh();
+  assert.equal(read(first, 'n'), 300);
+});
+
+test('a process that dies in a shared turn leaves nothing of it, and others go on', async (t) => {
+  const { first, path } = await twoStores(t);
+  process.env.FAULT_POINT = 'turn.shared:3';
+  t.after(() => delete process.env.FAULT_POINT);
+  const other = childScript(t, 'shared-store-process', path, 'count', '100');
+  await assert.rejects(other.line());
+  assert.equal(await decided(first, () => read(first, 'n')), 10);
+});
+
+test('a shared turn reads what another worker has committed, without a refresh', async (t) => {
+  const { first, second } = await twoStores(t);
+  const later = decided(first, () => read(first, 'a'));
+  put(second, 'a', 1);
+  await second.durable();
+  await later;
+  put(second, 'a', 2);
+  await second.durable();
+  assert.equal(await decided(first, () => read(first, 'a')), 2);
+});
+
+test('a shared turn is one commit with what its process wrote before, and one that only reads is none', async (t) => {
+  const { first } = await twoStores(t);
+  const times: number[] = [];
+  first.onFlushed((ms) => times.push(ms));
+  put(first, 'a', 1);
+  await decided(first, () => put(first, 'b', 2));
+  await first.durable();
+  assert.equal(times.length, 1);
+  await decided(first, () => read(first, 'b'));
+  await first.durable();
+  assert.equal(times.length, 1);
+});
+
+test('a shared turn sees and lists what its own process wrote before, in whatever turn', async (t) => {
+  const { first } = await twoStores(t);
+  put(first, 'a', 1);
+  await turnOver(); // its commit is under way
+  put(first, 'b', 2);
+  const seen = decided(first, () => [
+    read(first, 'a'),
+    read(first, 'b'),
+    read(first, 'c'),
+    [...first.list(numbers, 'ws_1', [], { limit: 10 })].map(({ id }) => id),
+  ]);
+  await turnOver();
+  put(first, 'c', 3); // in a later turn, and before the decision
+  assert.deepEqual(await seen, [1, 2, 3, ['a', 'b', 'c']]);
+});
+
+test('what a shared turn decides is in one commit with what the turn wrote that asked for it', async (t) => {
+  const { first, second } = await twoStores(t);
+  put(first, 'a', 1);
+  const decision = decided(first, () => put(first, 'b', 2));
+  await decision;
+  assert.equal(read(first, 'b'), 2, 'its own process sees it at once');
+  await first.durable();
+  second.refresh();
+  assert.deepEqual([read(second, 'a'), read(second, 'b')], [1, 2]);
+  assert.equal(first.durable(), undefined);
+});
+
+test('a decision that is asked for within a shared turn is taken in it', async (t) => {
+  const { first } = await twoStores(t);
+  const order: string[] = [];
+  await decided(first, () => {
+    order.push('outer');
+    first.decide(() => order.push('inner'));
+    order.push('outer again');
+  });
+  assert.deepEqual(order, ['outer', 'inner', 'outer again']);
+});
+
+test('actors and other hooks save what a shared turn has moved in its commit', async (t) => {
+  const { first, second } = await twoStores(t);
+  let moved: number | undefined;
+  first.beforeCommit(() => {
+    if (moved !== undefined) put(first, 'moved', moved);
+    moved = undefined;
+  });
+  await decided(first, () => {
+    moved = 7;
+    first.openTurn();
+  });
+  await first.durable();
+  second.refresh();
+  assert.equal(read(second, 'moved'), 7);
+});
+
+test('in a store of one process the present turn is the shared turn', async (t) => {
+  const { store } = await temporaryStore(t);
+  let seen: number | undefined;
+  put(store, 'a', 1);
+  store.decide(() => {
+    seen = read(store, 'a');
+    put(store, 'b', 2);
+  });
+  assert.deepEqual([seen, read(store, 'b')], [1, 2]);
+  await store.durable();
+});
