@@ -106,6 +106,15 @@ export class Api {
     return feed;
   }
 
+  /** Runs a cell. Resolves when the run has completed; nothing is followed and nothing asked again and again meanwhile. */
+  async run(sessionId: string, cellId: string): Promise<void> {
+    const path = `/api/v3/notebook-sessions/${sessionId}/executions`;
+    const body = { type: 'cells', cells: [{ cellId }] };
+    const { runId } = await this.call<{ runId: string }>('POST', path, body);
+    const { status } = await this.call<{ status: string }>('GET', `/api/v3/runs/${runId}?wait=60`);
+    if (status !== 'completed') throw new Error(`The run has ${status}.`);
+  }
+
   /** Closes a session. */
   async close(sessionId: string): Promise<void> {
     await this.call('DELETE', `/api/v3/notebook-sessions/${sessionId}`);

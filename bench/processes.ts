@@ -1,5 +1,5 @@
 /** Reads about processes from /proc: their children, memory and processor time. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** Returns a process and all its descendants that still exist; the process itself is first. */
 export function processTree(pid: number): number[] {
@@ -63,6 +63,41 @@ export function contextSwitches(pid: number): number {
     for (const [, count] of status.matchAll(/ctxt_switches:\s+(\d+)/g)) sum += Number(count);
   }
   return sum;
+}
+
+/** After so long a connection counts as not accepted, and another one is opened. */
+export const ACCEPTED_WITHIN_MS = 50;
+
+/** Returns the clients' ports of the connections that a process has accepted at a port of 127.0.0.1. */
+export function acceptedBy(pid: number, port: number): ReadonlySet<number> {
+  const inodes = new Set(list(`/proc/${pid}/fd`).map((fd) => /^socket:\[(\d+)\]$/.exec(link(pid, fd))?.[1]));
+  const accepted = new Set<number>();
+  for (const line of read('/proc/net/tcp').split('\n').slice(1)) {
+    const [, local = '', remote = '', , , , , , , inode] = line.trim().split(/\s+/);
+    if (portOf(local) === port && inodes.has(inode)) accepted.add(portOf(remote));
+  }
+  return accepted;
+}
+
+/** Returns which of these processes has used most processor time while `act` ran. */
+export async function busiest(pids: readonly number[], act: () => Promise<void>): Promise<number> {
+  const before = pids.map((pid) => cpuMs([pid]));
+  await act();
+  const used = pids.map((pid, i) => cpuMs([pid]) - before[i]!);
+  return pids[used.indexOf(Math.max(...used))]!;
+}
+
+/** Of an address such as `0100007F:1F90`. */
+function portOf(address: string): number {
+  return Number.parseInt(address.split(':')[1] ?? '', 16);
+}
+
+function link(pid: number, fd: string): string {
+  try {
+    return readlinkSync(`/proc/${pid}/fd/${fd}`);
+  } catch {
+    return ''; // it was closed meanwhile
+  }
 }
 
 function childrenOf(pid: number): number[] {

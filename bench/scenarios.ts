@@ -14,6 +14,7 @@ import { firstSeconds } from './scenarios/first-seconds.ts';
 import { gets } from './scenarios/gets.ts';
 import { kernelDeath } from './scenarios/kernel-death.ts';
 import { memory } from './scenarios/memory.ts';
+import { mirroredStreams } from './scenarios/mirrored-streams.ts';
 import { output } from './scenarios/output.ts';
 import { runSubmits } from './scenarios/run-submits.ts';
 import { serverStart } from './scenarios/server-start.ts';
@@ -43,6 +44,7 @@ export const SCENARIOS: readonly Scenario[] = [
   datasourceRows,
   embeddedQueries,
   fanOut,
+  mirroredStreams,
   stalledReaders,
   agentStreams,
   agentCancel,

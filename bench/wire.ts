@@ -109,6 +109,11 @@ export class Wire {
     });
   }
 
+  /** The client's port of the connection. */
+  get localPort(): number {
+    return this.#socket.localPort ?? 0;
+  }
+
   /** Whether the connection is closed. */
   get isClosed(): boolean {
     return this.#socket.destroyed;

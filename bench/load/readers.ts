@@ -3,7 +3,9 @@
  * arrives; a stalled one stops reading once it is subscribed.
  */
 import { createConnection, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { ACCEPTED_WITHIN_MS, acceptedBy } from '../processes.ts';
 
 /** How many readers there are, and what they read. */
 export interface ReadersOptions {
@@ -12,6 +14,8 @@ export interface ReadersOptions {
   readonly requests: readonly Buffer[];
   readonly count: number;
   readonly stalled: boolean;
+  /** A process: readers use only connections that it has accepted. */
+  readonly acceptedBy?: number;
 }
 
 /** What the readers received. */
@@ -24,7 +28,7 @@ export interface ReadersResult {
 }
 
 /** `countFrom`: what was printed before this time, in wall-clock milliseconds, does not count. */
-type Order = 'finish' | { readonly countFrom: number };
+type Order = { readonly finishAfter: number } | { readonly countFrom: number };
 type Report = { readonly ready: number } | { readonly result: ReadersResult };
 
 /** The mark that notebooks print before a time in wall-clock milliseconds, from which its age is computed. */
@@ -37,6 +41,8 @@ const OPEN_AT_ONCE = 100;
 const CLOCK_DIFFERENCE_MS = 100;
 /** How long stalled readers, which read again at the end, may take to reach the end of their streams. */
 const CATCH_UP_MS = 2_000;
+/** At the end, how long to wait for the times of lines that the readers have not reported yet. */
+const MAX_LATE_MS = 10_000;
 
 /** The readers of one scenario. */
 export class Readers {
@@ -61,33 +67,33 @@ export class Readers {
     this.#worker.postMessage({ countFrom } satisfies Order);
   }
 
-  /** Ends the readers and returns what they received. */
-  async finish(): Promise<ReadersResult> {
+  /** Ends the readers and returns what they received: at least `expected` times, unless those take too long. */
+  async finish(expected = 0): Promise<ReadersResult> {
     const report = new Promise<ReadersResult>((resolve, reject) => {
       this.#worker.once('error', reject);
       this.#worker.once('message', (message: { result: ReadersResult }) => resolve(message.result));
     });
-    this.#worker.postMessage('finish' satisfies Order);
+    this.#worker.postMessage({ finishAfter: expected } satisfies Order);
     const result = await report;
     await this.#worker.terminate();
     return result;
   }
 }
 
-function read({ port, requests, count, stalled }: ReadersOptions): void {
+function read({ port, requests, count, stalled, acceptedBy: pid }: ReadersOptions): void {
   const delays = new Float64Array(MAX_SAMPLES);
   const shared = Buffer.allocUnsafe(256 * 1024);
   const sockets: Socket[] = [];
-  const cutOff = new Set<number>();
+  const cutOff = new Set<Socket>();
   let samples = 0;
   let bytes = 0;
   let subscribed = 0;
   let isCounting = false;
   let countedFrom = 0;
 
-  const take = (index: number, chunk: Buffer) => {
+  const take = (socket: Socket, chunk: Buffer) => {
     bytes += chunk.length;
-    if (chunk.includes(CUT_MARK)) cutOff.add(index);
+    if (chunk.includes(CUT_MARK)) cutOff.add(socket);
     if (!isCounting) return;
     const now = performance.timeOrigin + performance.now();
     for (let at = chunk.indexOf(MARK); at >= 0; at = chunk.indexOf(MARK, at + 2)) {
@@ -96,42 +102,61 @@ function read({ port, requests, count, stalled }: ReadersOptions): void {
       if (samples < MAX_SAMPLES && sentAt >= countedFrom) delays[samples++] = now - sentAt;
     }
   };
-  const open = (index: number) => {
-    let isFirst = true;
-    const callback = (length: number) => {
-      take(index, shared.subarray(0, length));
-      if (!isFirst) return true;
-      isFirst = false;
-      if (++subscribed === count) parentPort?.postMessage({ ready: count } satisfies Report);
-      if (sockets.length < count) open(sockets.length);
-      if (stalled) socket.pause();
-      return !stalled;
-    };
-    const socket = createConnection(
-      { port, host: '127.0.0.1', noDelay: true, onread: { buffer: shared, callback } },
-      () => socket.write(Buffer.from(requests[index % requests.length]!)),
-    );
-    socket.on('error', () => undefined);
-    socket.on('end', () => cutOff.add(index));
-    sockets.push(socket);
-  };
-  for (let i = 0; i < Math.min(count, OPEN_AT_ONCE); i++) open(i);
-
-  parentPort?.on('message', (order: Order) => {
-    isCounting = order !== 'finish';
-    if (order !== 'finish') {
-      countedFrom = order.countFrom;
-      return;
+  const open = () =>
+    new Promise<Socket>((resolve) => {
+      let isFirst = true;
+      const callback = (length: number) => {
+        take(socket, shared.subarray(0, length));
+        if (!isFirst) return true;
+        isFirst = false;
+        if (++subscribed === count) parentPort?.postMessage({ ready: count } satisfies Report);
+        if (stalled) socket.pause();
+        return !stalled;
+      };
+      const onread = { buffer: shared, callback };
+      const socket = createConnection({ port, host: '127.0.0.1', noDelay: true, onread }, () =>
+        resolve(socket),
+      );
+      socket.on('error', () => undefined);
+      socket.on('end', () => cutOff.add(socket));
+    });
+  const openAll = async () => {
+    while (sockets.length < count) {
+      const length = pid === undefined ? Math.min(OPEN_AT_ONCE, count - sockets.length) : OPEN_AT_ONCE;
+      const some = await Promise.all(Array.from({ length }, open));
+      if (pid !== undefined) await sleep(ACCEPTED_WITHIN_MS);
+      const ports = pid === undefined ? undefined : acceptedBy(pid, port);
+      for (const socket of some) {
+        const isWanted = ports?.has(socket.localPort ?? 0) ?? true;
+        if (!isWanted || sockets.length === count) socket.destroy();
+        else {
+          socket.write(Buffer.from(requests[sockets.length % requests.length]!));
+          sockets.push(socket);
+        }
+      }
+      while (subscribed < sockets.length) await sleep(1);
     }
+  };
+  void openAll();
+
+  const finish = async (expected: number) => {
     for (const socket of sockets) socket.resume();
-    setTimeout(
-      () => {
-        for (const socket of sockets) socket.destroy();
-        const result = { delaysMs: delays.slice(0, samples), bytes, cutOff: cutOff.size };
-        parentPort?.postMessage({ result } satisfies Report);
-      },
-      stalled ? CATCH_UP_MS : 0,
-    );
+    if (stalled) await sleep(CATCH_UP_MS);
+    for (
+      const deadline = performance.now() + MAX_LATE_MS;
+      samples < expected && performance.now() < deadline;
+    ) {
+      await sleep(10);
+    }
+    for (const socket of sockets) socket.destroy();
+    const result = { delaysMs: delays.slice(0, samples), bytes, cutOff: cutOff.size };
+    parentPort?.postMessage({ result } satisfies Report);
+  };
+  parentPort?.on('message', (order: Order) => {
+    if ('countFrom' in order) {
+      isCounting = true;
+      countedFrom = order.countFrom;
+    } else void finish(order.finishAfter);
   });
 }
 

@@ -27,20 +27,35 @@ export async function runTogether(
   const tookMs: number[] = [];
   const startedAt = performance.now();
   await Promise.all(
-    sessions.map(async ({ api, id }) => {
-      const feed = await api.follow(id);
-      const wire = await api.wire();
-      const request = api.executeBytes(id, 'c0');
-      for (let done = 0; done < each && performance.now() - startedAt < forMs; done++) {
-        const completed = feed.until(MARK.completed);
-        const sentAt = performance.now();
-        const [accepted, completedAt] = await Promise.all([wire.send(request), completed]);
-        expected(accepted, 202);
-        tookMs.push(completedAt - sentAt);
-      }
-      feed.close();
-      wire.close();
+    sessions.map(async (session) => {
+      const isOver = () => performance.now() - startedAt >= forMs;
+      tookMs.push(...(await runRepeatedly(session, each, isOver)));
     }),
   );
   return { perSecond: (tookMs.length * 1000) / (performance.now() - startedAt), tookMs };
+}
+
+/**
+ * Submits durable runs in one session, each when the last one has ended, until there are `most` or `isOver` returns true. Resolves
+ * with the milliseconds from the submission of each to its terminal status.
+ */
+export async function runRepeatedly(
+  { api, id }: RunningSession,
+  most: number,
+  isOver: () => boolean = () => false,
+): Promise<readonly number[]> {
+  const feed = await api.follow(id);
+  const wire = await api.wire();
+  const request = api.executeBytes(id, 'c0');
+  const tookMs: number[] = [];
+  while (tookMs.length < most && !isOver()) {
+    const completed = feed.until(MARK.completed);
+    const sentAt = performance.now();
+    const [accepted, completedAt] = await Promise.all([wire.send(request), completed]);
+    expected(accepted, 202);
+    tookMs.push(completedAt - sentAt);
+  }
+  feed.close();
+  wire.close();
+  return tookMs;
 }

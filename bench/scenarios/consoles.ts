@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Api, MARK } from '../api.ts';
+import type { Api } from '../api.ts';
 import { runClosedLoop } from '../load/closed-loop.ts';
 import { type OpenedConsoles, openConsoles } from '../load/consoles.ts';
+import { runRepeatedly } from '../load/run-together.ts';
 import { atMost, type Measure, spread, spreadOf } from '../measure.ts';
 import { cpuMs, mainThreadMs } from '../processes.ts';
 import type { Scenario } from '../scenario.ts';
-import { expected } from '../wire.ts';
 
 const CONNECTIONS = 8;
 const MAX_RATIO = 1.1;
@@ -43,7 +43,7 @@ export const consoles: Scenario = {
       }
       const gets = await getsOf(api, id, stage.quick);
       const workedMs = mainThreadMs(pid);
-      const runs = await runsOf(api, id, stage.count(400, 30));
+      const runs = await runRepeatedly({ api, id }, stage.count(400, 30));
       const runMs = (mainThreadMs(pid) - workedMs) / runs.length;
       await opened?.close();
       const p99 = { gets: spreadOf(gets).p99, runs: spreadOf(runs).p99 };
@@ -89,22 +89,4 @@ async function getsOf(api: Api, id: string, quick: boolean): Promise<readonly nu
     expect: 200,
   });
   return [...latenciesMs];
-}
-
-/** Returns how long each run took, from its submission to its end. */
-async function runsOf(api: Api, id: string, count: number): Promise<readonly number[]> {
-  const feed = await api.follow(id);
-  const wire = await api.wire();
-  const request = api.executeBytes(id, 'c0');
-  const tookMs: number[] = [];
-  for (let i = 0; i < count; i++) {
-    const completed = feed.until(MARK.completed);
-    const sentAt = performance.now();
-    const [accepted, completedAt] = await Promise.all([wire.send(request), completed]);
-    expected(accepted, 202);
-    tookMs.push(completedAt - sentAt);
-  }
-  feed.close();
-  wire.close();
-  return tookMs;
 }

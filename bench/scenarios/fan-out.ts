@@ -79,7 +79,7 @@ export const fanOut: Scenario = {
       const cpuBefore = mainThreadMs(pid);
       await runCell('c1');
       const cpuMs = mainThreadMs(pid) - cpuBefore;
-      const { delaysMs } = await readers.finish();
+      const { delaysMs } = await readers.finish(prints * count);
       if (delaysMs.length < prints * count) {
         throw new Error(`Only ${delaysMs.length} of ${prints * count} lines have arrived.`);
       }

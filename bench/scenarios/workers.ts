@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { slotOf } from '#src/cluster/slots.ts';
-import { Api, MARK } from '../api.ts';
+import { Api } from '../api.ts';
 import { CpuQuotas, whyNoQuotas } from '../cpu-quota.ts';
 import { runClosedLoop } from '../load/closed-loop.ts';
 import { type RunningSession, runTogether } from '../load/run-together.ts';
 import { atLeast, atMost, type Measure, median, spread } from '../measure.ts';
-import { cpuMs, servingProcesses } from '../processes.ts';
+import { ACCEPTED_WITHIN_MS, acceptedBy, busiest, cpuMs, servingProcesses } from '../processes.ts';
 import { type Scenario, Skipped, type Stage } from '../scenario.ts';
 import type { LaunchedServer } from '../server.ts';
 import { expected, type Wire } from '../wire.ts';
@@ -13,6 +14,7 @@ const SIZES = [1, 2, 4] as const;
 /** Of a core, for each worker: four of them, the kernels and the load then fit on two cores. */
 const QUOTA = 0.15;
 const CONNECTIONS = 64;
+const WARM_UP_MS = 500;
 /** Divided evenly between the workers, however many there are. */
 const WORKSPACES = 8;
 const CREATE = { serialization: { cells: [{ cell_id: 'a', code: 'x = 1' }] } };
@@ -28,6 +30,8 @@ interface Subject {
   readonly sessions: readonly RunningSession[];
   /** Without quotas: what a request costs. A process that is stopped at the end of its quota again and again needs more. */
   readonly free: Figures;
+  /** The same with a load that grows with the workers, so that each of them has as much to do at once as one alone has. */
+  readonly alike: Pick<Figures, 'getUs' | 'runUs'>;
   /** With quotas: how many requests there are in a second. */
   readonly limited: Figures;
 }
@@ -52,7 +56,10 @@ export const workers: Scenario = {
     for (const subject of subjects) await measure(subject, subject.size * forMs, none());
     // In turns, so that a busy moment of the machine affects all of them.
     for (let round = 0; round < rounds; round++) {
-      for (const subject of subjects) await measure(subject, forMs, subject.free);
+      for (const subject of subjects) {
+        await measure(subject, forMs, subject.free);
+        await measureAlike(subject, forMs);
+      }
     }
     for (const { serving } of subjects) for (const pid of serving) quotas.limit(pid);
     for (let round = 0; round < rounds; round++) {
@@ -75,6 +82,7 @@ async function start(stage: Stage, size: number): Promise<Subject> {
     apis,
     sessions,
     free: none(),
+    alike: { getUs: [], runUs: [] },
     limited: none(),
   };
 }
@@ -100,37 +108,65 @@ async function evenWorkspaces(api: Api): Promise<readonly Api[]> {
   return apis;
 }
 
-async function measure(
-  { server, serving, apis, sessions }: Subject,
-  forMs: number,
-  figures: Figures,
-): Promise<void> {
-  const cpu = () => cpuMs([...new Set([server.pid, ...serving])]);
-  const load = {
-    port: server.api.endpoint.port,
-    connections: CONNECTIONS,
-    warmUpMs: 500,
-    forMs,
-  };
-  const read = sessions.map(({ api, id }) => api.bytes('GET', `/api/v3/notebooks/${id}`));
-  let before = 0;
-  const gets = await runClosedLoop({ ...load, request: read, expect: 200 }, () => {
-    before = cpu();
-  });
-  figures.getUs.push(((cpu() - before) * 1000) / gets.latenciesMs.length);
+async function measure(subject: Subject, forMs: number, figures: Figures): Promise<void> {
+  const { server, apis, sessions } = subject;
+  const gets = await measureGets(subject, forMs, CONNECTIONS);
+  figures.getUs.push(gets.us);
   figures.gets.push(gets.perSecond);
-  const create = apis.map((api) => api.bytes('POST', '/api/v3/notebooks', CREATE));
-  figures.creates.push((await runClosedLoop({ ...load, request: create, expect: 201 })).perSecond);
-  await runTogether(sessions, load.warmUpMs);
-  before = cpu();
-  const runs = await runTogether(sessions, forMs);
-  figures.runUs.push(((cpu() - before) * 1000) / runs.tookMs.length);
+  const request = apis.map((api) => api.bytes('POST', '/api/v3/notebooks', CREATE));
+  const { port } = server.api.endpoint;
+  const load = { port, request, connections: CONNECTIONS, warmUpMs: WARM_UP_MS, forMs, expect: 201 };
+  figures.creates.push((await runClosedLoop(load)).perSecond);
+  const runs = await measureRuns(subject, forMs, sessions);
+  figures.runUs.push(runs.us);
   figures.runs.push(runs.perSecond);
+}
+
+async function measureAlike(subject: Subject, forMs: number): Promise<void> {
+  const { size, sessions, alike } = subject;
+  const most = Math.max(...SIZES);
+  alike.getUs.push((await measureGets(subject, forMs, (CONNECTIONS / most) * size)).us);
+  const some = sessions.filter(({ api }) => slotOf(api.endpoint.workspaceId) % most < size);
+  alike.runUs.push((await measureRuns(subject, forMs, some)).us);
+}
+
+interface Cost {
+  readonly perSecond: number;
+  /** Processor time of the server for one request, in microseconds. */
+  readonly us: number;
+}
+
+async function measureGets(subject: Subject, forMs: number, connections: number): Promise<Cost> {
+  const { server, sessions } = subject;
+  const request = sessions.map(({ api, id }) => api.bytes('GET', `/api/v3/notebooks/${id}`));
+  const { port } = server.api.endpoint;
+  let before = 0;
+  const load = { port, request, connections, warmUpMs: WARM_UP_MS, forMs, expect: 200 };
+  const { perSecond, latenciesMs } = await runClosedLoop(load, () => {
+    before = usedMs(subject);
+  });
+  return { perSecond, us: ((usedMs(subject) - before) * 1000) / latenciesMs.length };
+}
+
+async function measureRuns(
+  subject: Subject,
+  forMs: number,
+  sessions: readonly RunningSession[],
+): Promise<Cost> {
+  await runTogether(sessions, WARM_UP_MS);
+  const before = usedMs(subject);
+  const { perSecond, tookMs } = await runTogether(sessions, forMs);
+  return { perSecond, us: ((usedMs(subject) - before) * 1000) / tookMs.length };
+}
+
+function usedMs({ server, serving }: Subject): number {
+  return cpuMs([...new Set([server.pid, ...serving])]);
 }
 
 function compare(subjects: readonly Subject[]): readonly Measure[] {
   const one = subjects[0]!;
   const free = ({ free }: Subject, figure: Figure) => ratio(free[figure], one.free[figure]);
+  const alike = ({ alike }: Subject, figure: 'getUs' | 'runUs') => ratio(alike[figure], one.alike[figure]);
   const limited = ({ limited }: Subject, figure: Figure) => ratio(limited[figure], one.limited[figure]);
   return subjects.flatMap((subject): Measure[] => {
     const { size } = subject;
@@ -150,6 +186,8 @@ function compare(subjects: readonly Subject[]): readonly Measure[] {
       atLeast(`${who} to 1, durable runs`, limited(subject, 'runs'), '×'),
       atMost(`${who} to 1, CPU for a GET`, free(subject, 'getUs'), '×', 1.05),
       atMost(`${who} to 1, CPU for a run`, free(subject, 'runUs'), '×', 1.08),
+      atMost(`${who} to 1, CPU for a GET, as many connections a worker`, alike(subject, 'getUs'), '×', 1.05),
+      atMost(`${who} to 1, CPU for a run, as many sessions a worker`, alike(subject, 'runUs'), '×', 1.08),
     ];
   });
 }
@@ -166,10 +204,10 @@ async function whileOutputFolds(stage: Stage): Promise<readonly Measure[]> {
     const server = await stage.server({ environment: { TROUPE_WORKERS: String(size) } });
     const { api } = server;
     const serving = servingProcesses(server.pid);
-    const home = serving[slotOf(api.endpoint.workspaceId) % size]!;
     const { id } = await api.session([PRINT]);
+    const home = await busiest(serving, () => api.run(id, 'c0'));
+    const wire = await wireTo(api, serving.find((pid) => pid !== home) ?? home);
     const request = api.bytes('GET', `/api/v3/notebooks/${id}`);
-    const wire = await wireTo(api, serving.find((pid) => pid !== home) ?? home, { serving, request });
     const tookMs: number[] = [];
     for (let round = 0; round < stage.count(10, 2); round++)
       tookMs.push(...(await readDuringRun(api, id, wire, request)));
@@ -180,38 +218,27 @@ async function whileOutputFolds(stage: Stage): Promise<readonly Measure[]> {
   return measures;
 }
 
-/** Opens connections until one is the worker's: its processor time shows that it answers there. */
-async function wireTo(
-  api: Api,
-  pid: number,
-  { serving, request }: { readonly serving: readonly number[]; readonly request: Buffer },
-): Promise<Wire> {
+/** Opens connections until the process has accepted one. */
+async function wireTo(api: Api, pid: number): Promise<Wire> {
   for (;;) {
     const wire = await api.wire();
-    const before = serving.map((one) => cpuMs([one]));
-    for (let i = 0; i < 500; i++) expected(await wire.send(request), 200);
-    const used = serving.map((one, i) => cpuMs([one]) - before[i]!);
-    if (serving[used.indexOf(Math.max(...used))] === pid) return wire;
+    await sleep(ACCEPTED_WITHIN_MS);
+    if (acceptedBy(pid, api.endpoint.port).has(wire.localPort)) return wire;
     wire.close();
   }
 }
 
 async function readDuringRun(api: Api, id: string, wire: Wire, request: Buffer): Promise<readonly number[]> {
   const tookMs: number[] = [];
-  const feed = await api.follow(id);
   let isOver = false;
-  const completed = feed.until(MARK.completed).then(() => {
+  const run = api.run(id, 'c0').finally(() => {
     isOver = true;
   });
-  const submit = await api.wire();
-  expected(await submit.send(api.executeBytes(id, 'c0')), 202);
   while (!isOver) {
     const sentAt = performance.now();
     expected(await wire.send(request), 200);
     tookMs.push(performance.now() - sentAt);
   }
-  await completed;
-  feed.close();
-  submit.close();
+  await run;
   return tookMs;
 }
