@@ -18,7 +18,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ForwardedHead } from '#src/cluster/peers/forwarding.ts';
-import type { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/core/errors.ts';
 import { beginIdempotent } from '../idempotency/idempotency.ts';
 import { ForwardedExchange, forwardedHead } from '../peer/forwarded-exchange.ts';
 import { problemReply, toAppError } from '../reply/problem.ts';
@@ -32,8 +32,8 @@ import { ExchangeState, HANDLING, type Phase, RECEIVING } from './exchange-state
 import type { HttpContext } from './http-context.ts';
 import { ReplyFinisher } from './reply-finisher.ts';
 import { ReplySender } from './reply-sender.ts';
-import { readBody } from './request-body.ts';
-import { NO_BODY, type TakenBody, takeBody } from './taken-body.ts';
+import { type ReceivedBody, readBody } from './request-body.ts';
+import { MAX_BYTES_AT_ONCE, NO_BODY, type TakenBody, takeBody } from './taken-body.ts';
 
 /** A request that another worker carries out, and the bytes of its body. */
 interface ForwardedBody {
@@ -100,7 +100,9 @@ export class HttpExchange {
     if (this.#prepared.route.takesBytes === true) void this.#handleContent(expectsBody);
     else if (expectsBody) {
       this.#state.enter(RECEIVING);
-      readBody(this.#res, this.#prepared.limitBytes, (body, isEnd) => this.#receiveBody(body, isEnd));
+      const { limitBytes } = this.#prepared;
+      const announcedBytes = Number(req.getHeader('content-length')) || 0;
+      readBody(this.#res, { limitBytes, announcedBytes }, (body, isEnd) => this.#receiveBody(body, isEnd));
     } else this.#handleInTurn(NO_BODY);
   }
 
@@ -141,14 +143,14 @@ export class HttpExchange {
     this.#finish(reply);
   }
 
-  #receiveBody(body: Buffer | AppError, isEnd: boolean): void {
+  #receiveBody(body: ReceivedBody | AppError, isEnd: boolean): void {
     const request = this.#request;
     this.#sender.restartClock();
     if (!isEnd) request.endsConnection = true;
     try {
-      if (!Buffer.isBuffer(body)) throw body;
-      // uWebSockets.js uses the memory again after this call.
-      const bytes = this.#isHandledLater ? Buffer.from(body) : body;
+      if (body instanceof AppError) throw body;
+      const isTakenNow = !this.#isHandledLater && body.bytes.byteLength <= MAX_BYTES_AT_ONCE;
+      const bytes = body.isOwn || isTakenNow ? body.bytes : Buffer.from(body.bytes);
       if (this.#forwarded !== undefined) this.#forwarded = { ...this.#forwarded, bytes };
       const taken = takeBody(bytes, this.#prepared.checkBody, request.idempotencyKey);
       if (!(taken instanceof Promise)) {

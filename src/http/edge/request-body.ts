@@ -12,37 +12,66 @@ export function isDiscarded(lengthBytes: number, limitBytes: number): boolean {
   return lengthBytes <= limitBytes + MAX_DISCARDED_BYTES;
 }
 
+/** A body, and whether its bytes stay what they are; otherwise they are valid only during the call that brings them. */
+export interface ReceivedBody {
+  readonly bytes: Buffer;
+  readonly isOwn: boolean;
+}
+
+/** How long a body may be, and how long its client says that it is; 0 when it does not say. */
+export interface BodyLength {
+  readonly limitBytes: number;
+  readonly announcedBytes: number;
+}
+
 /**
  * Reads the body and calls `done` once: with the whole body, or with `body_too_large` at the end of the body or at the
  * point where reading stops. `isEnd` says whether the body was read to its end. Never calls `done` when the client
- * leaves first. The bytes are valid only during the call.
+ * leaves first.
  */
 export function readBody(
   res: WireResponse,
-  limitBytes: number,
-  done: (body: Buffer | AppError, isEnd: boolean) => void,
+  { limitBytes, announcedBytes }: BodyLength,
+  done: (body: ReceivedBody | AppError, isEnd: boolean) => void,
 ): void {
-  let chunks: Buffer[] = [];
+  let whole: Buffer | undefined;
   let size = 0;
   let isDone = false;
   res.onData((chunk, isLast) => {
     if (isDone) return;
+    const from = size;
     size += chunk.byteLength;
     if (size > limitBytes) {
-      chunks = [];
+      whole = undefined;
       isDone = isLast || !isDiscarded(size, limitBytes);
       if (isDone) done(bodyTooLarge(limitBytes), isLast);
       return;
     }
-    if (isLast) {
+    // uWebSockets.js uses the memory of the chunk again after this callback.
+    const bytes = Buffer.from(chunk);
+    if (isLast && from === 0) {
       isDone = true;
-      const last = Buffer.from(chunk);
-      done(chunks.length === 0 ? last : Buffer.concat([...chunks, last]), true);
+      done({ bytes, isOwn: false }, true);
       return;
     }
-    // uWebSockets.js reuses the memory of the chunk after this callback.
-    chunks.push(Buffer.from(chunk.slice(0)));
+    whole = withRoom(whole, from, Math.max(size, announcedBytes), limitBytes);
+    whole.set(bytes, from);
+    if (!isLast) return;
+    isDone = true;
+    done({ bytes: whole.subarray(0, size), isOwn: true }, true);
   });
+}
+
+/**
+ * Returns a buffer that has the first `used` bytes of `whole` and room for `bytes`. It is made once when the client has said how
+ * long the body is, so that no turn copies all of it: the system gives memory that is not written to when it is.
+ */
+function withRoom(whole: Buffer | undefined, used: number, bytes: number, limitBytes: number): Buffer {
+  if (whole !== undefined && whole.byteLength >= bytes) return whole;
+  const wanted = whole === undefined ? bytes : Math.max(bytes, 2 * whole.byteLength);
+  const larger = Buffer.allocUnsafeSlow(Math.min(wanted, limitBytes));
+  if (whole !== undefined) larger.set(whole.subarray(0, used));
+  return larger;
 }
 
 /** Returns the error for a body of more than `limitBytes`. */

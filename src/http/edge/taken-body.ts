@@ -6,8 +6,8 @@ import { hashBody } from '../idempotency/idempotency.ts';
 import { parseJsonBody, parseLargeJsonBody } from './json-body.ts';
 import type { Check } from './violations.ts';
 
-/** A larger body is taken in slices. */
-const MAX_BYTES_AT_ONCE = 256 * 1024;
+/** A larger body is taken in slices, so its bytes have to stay what they are. */
+export const MAX_BYTES_AT_ONCE = 256 * 1024;
 
 export interface TakenBody {
   readonly value: unknown;
@@ -30,8 +30,7 @@ export function takeBody(
   check: Check | undefined,
   key: string | undefined,
 ): TakenBody | Promise<TakenBody> {
-  // A copy: uWebSockets.js uses the memory again.
-  if (bytes.length > MAX_BYTES_AT_ONCE) return takeInSlices(Buffer.from(bytes), check, key);
+  if (bytes.length > MAX_BYTES_AT_ONCE) return takeInSlices(bytes, check, key);
   const value = parseJsonBody(bytes);
   check?.(value);
   return { value, hashOf: (name) => atOnce(hashBody(name, bytes)) };
