@@ -6,6 +6,7 @@ export interface ThreadRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** All of its memory. */
   readonly body?: Uint8Array;
   /** Of a stream: what is read until it appears; the client then leaves. */
   readonly until?: string | undefined;
@@ -23,12 +24,11 @@ const MAX_TEXT_BYTES = 64 * 1024;
 export class RequestThread implements AsyncDisposable {
   readonly #worker = new Worker(new URL(import.meta.url));
 
-  /** Resolves once the whole answer was read. One at a time. */
+  /** Resolves once the whole answer was read. One at a time. The body moves to the other thread, and is empty here then. */
   async send(request: ThreadRequest): Promise<ThreadAnswer> {
     const { body } = request;
-    const copy = body === undefined ? undefined : Uint8Array.from(body);
     const answer = once(this.#worker, 'message') as Promise<[ThreadAnswer]>;
-    this.#worker.postMessage({ ...request, body: copy }, copy === undefined ? [] : [copy.buffer]);
+    this.#worker.postMessage(request, body === undefined ? [] : [body.buffer as ArrayBuffer]);
     return (await answer)[0];
   }
 
