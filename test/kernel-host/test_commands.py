@@ -110,6 +110,23 @@ class Interrupts(unittest.TestCase):
         _, outcome = self.interrupt("import asyncio\nprint('go')\nawait asyncio.sleep(60)")
         self.assertEqual((outcome.done["interrupted"], outcome.status("slow")), (True, "interrupted"))
 
+    def test_an_interrupt_that_does_not_wake_the_main_thread_ends_its_cell(self):
+        # as when it comes just before the thread begins to sleep: another one takes the signal
+        code = """
+import signal, threading, time
+def take():
+    while not signal.getsignal(signal.SIGINT)._announced: time.sleep(0.001)
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+threading.Thread(target=take).start()
+print('go')
+time.sleep(60)"""
+        kernel = host.open({"slow": code})
+        seq = kernel.start_run("slow")
+        before = kernel.read_until(is_printed("go"))
+        kernel.announce_interrupt(seq)
+        outcome = kernel.finish(seq, before)
+        self.assertEqual((outcome.done["interrupted"], outcome.status("slow")), (True, "interrupted"))
+
     def test_an_interrupt_reaches_the_children_of_a_cell(self):
         code = "import subprocess\nr = subprocess.run(['sh', '-c', 'echo go; exec sleep 60'])"
         _, outcome = self.interrupt(code)

@@ -41,6 +41,11 @@ class FrameReader:
                 return
             yield channel, body
 
+    def before_waiting(self, call):
+        """Has the thread that iterates call this whenever it would wait. `call` returns in how many milliseconds to call it again
+        if nothing has come by then, or None: not before the next wait."""
+        self._source.before_waiting = call
+
     def has_read_all(self) -> bool:
         """Returns whether the thread that iterates has taken every frame that was sent so far. For another thread."""
         return self._source.is_waiting and not self._source.has_more()
@@ -52,6 +57,7 @@ class _Source(io.RawIOBase):
 
     def __init__(self, sock):
         self.is_waiting = False
+        self.before_waiting = lambda: None
         self._sock = sock
         self._arrivals = select.poll()
         self._arrivals.register(sock, select.POLLIN)
@@ -61,7 +67,8 @@ class _Source(io.RawIOBase):
 
     def readinto(self, buffer):
         self.is_waiting = True
-        self._arrivals.poll()
+        while not self._arrivals.poll(self.before_waiting()):
+            pass
         self.is_waiting = False
         try:
             return self._sock.recv_into(buffer)

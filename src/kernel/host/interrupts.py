@@ -5,6 +5,9 @@ kernel's process group. The frame says what is meant; the signal reaches the chi
 looks for signals while it holds the interpreter's lock. Therefore:
 
 - An interrupt that comes before its command runs anything is not lost: the first cell ends before its first line.
+- A SIGINT that comes just before the main thread begins to wait, in `time.sleep` for instance, does not end that wait: Python
+  runs its handler when the main thread has the interpreter again. So the reader thread sends the main thread signals that do
+  nothing, until the handler has run.
 - A SIGINT that comes after its command has ended is dropped, and no command begins while one is on its way.
 - KeyboardInterrupt is raised only where marimo expects it: in the code of a cell, and in the hooks after it, which make
   its output. Anywhere else the run stops before its next cell. Raised elsewhere it would end the kernel, or leave the
@@ -17,6 +20,7 @@ import dataclasses
 import signal
 import struct
 import sys
+import threading
 import time
 
 from marimo._code_mode._context import AsyncCodeModeContext
@@ -34,14 +38,20 @@ from kernel_state import STATE
 SEQ = struct.Struct("<I")
 MAX_WAIT_S = 1.0  # for a frame that was sent before its signal, and for a signal that a frame has announced
 POLL_S = 0.001
+FIRST_NUDGE_MS, MAX_NUDGE_MS = 2, 1000
+NUDGE = signal.SIGURG  # nobody waits for it, and by default it does nothing
 FIRST_POLL_S = 0.00002  # the reader only needs the interpreter's lock, which it gets while this thread sleeps
 
 
 class Interrupts:
-    """The handler of SIGINT. Owned by one kernel process. Only `announce` is called by the reader thread."""
+    """The handler of SIGINT. Owned by one kernel process. Only `announce` and `nudge` are called by the reader thread."""
 
     def __init__(self, frames):
         self._frames = frames
+        frames.before_waiting(self.nudge)
+        self._main_thread = threading.get_ident()
+        self._nudge_ms = FIRST_NUDGE_MS  # when to look whether the handler has run
+        self._is_looked_for = False
         self._wanted = None  # seq of the command that the server has asked to interrupt last
         self._announced = 0  # how many frames have come, each followed by one SIGINT
         self._arrived = 0  # and how many of those signals
@@ -55,6 +65,19 @@ class Interrupts:
         """Takes one frame: the command with this seq is to be interrupted. Raises struct.error if it is malformed."""
         (self._wanted,) = SEQ.unpack(body)
         self._announced += 1
+        self._is_looked_for = False
+
+    def nudge(self):
+        """Ends the main thread's wait if a signal that was announced has not been handled for a while. Returns in how many
+        milliseconds to call it again, or None when nothing is left to do."""
+        if self._arrived >= self._announced:
+            return None
+        if not self._is_looked_for:
+            self._is_looked_for, self._nudge_ms = True, FIRST_NUDGE_MS
+            return FIRST_NUDGE_MS
+        signal.pthread_kill(self._main_thread, NUDGE)
+        self._nudge_ms = min(self._nudge_ms * 2, MAX_NUDGE_MS)
+        return self._nudge_ms
 
     def begin(self, seq):
         """Called before a command is handled. Waits for signals that are on their way to an earlier one."""
@@ -81,6 +104,7 @@ class Interrupts:
     def replace(self, handler):
         """Takes marimo's handler of SIGINT, and returns the one to install in its place."""
         self._cancel_run = handler
+        signal.signal(NUDGE, lambda number, frame: None)
         return self
 
     def __call__(self, number, frame):
