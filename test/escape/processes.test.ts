@@ -98,10 +98,12 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     others: /^(pipe:|socket:|\/dev\/null$|.*\.dist-info(\/|$)|.*\/packages\/\.making-|.*\/site-packages$)/,
     most: 12,
   },
+  // It reads how many processors it may use.
   uv: {
     ...BARE,
     stdio: [NULL, PIPE, PIPE],
-    others: /^(socket:|pipe:|anon_inode:|\/dev\/null$|\/etc\/ssl\/certs\/|.*\/packages\/\.making-)/,
+    others:
+      /^(socket:|pipe:|anon_inode:|\/dev\/null$|\/etc\/ssl\/certs\/|\/sys\/fs\/cgroup\/|\/proc\/\d+\/(cgroup|mountinfo)$|.*\/packages\/\.making-)/,
     most: 64,
   },
   program: BARE,
@@ -126,7 +128,8 @@ const ROLES: Readonly<Record<string, Allowed>> = {
   worker: {
     isConfined: false,
     stdio: [NULL, ANY_STREAM, ANY_STREAM],
-    others: /^(socket:|pipe:|anon_inode:|\/dev\/null$|.*\/data\/(claim|store\/(data|lock)\.mdb)$|.*\/dist\/server\/[^/]+\.map$)/,
+    others:
+      /^(socket:|pipe:|anon_inode:|\/dev\/null$|.*\/data\/(claim|store\/(data|lock)\.mdb)$|.*\/dist\/server\/[^/]+\.map$)/,
     most: 150,
   },
   // Counts memory where no control group does.
