@@ -1,11 +1,12 @@
 /** The processes of embedded databases: how long each lives, and what it has. */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { embeddedSession } from '#src/datasource/embedded/embedded-session.ts';
 import type { EngineProcess } from '#src/datasource/embedded/engine-port.ts';
 import { Engines } from '#src/datasource/embedded/engines.ts';
+import { descriptorsOf } from '#test/escape/process-table.ts';
 import { eventually } from '#test/support/processes.ts';
 import { writeSqlite } from '#test/support/python-databases.ts';
 import { startEngine } from './engine-host.ts';
@@ -54,13 +55,8 @@ test('a process has nothing of the workspace open between two statements on file
   // What was forked is the first process of its namespaces; the engine is its child, where there are any.
   const pid = started[0]?.pid;
   const pids = [pid, ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)];
-  const open = pids.flatMap((one) =>
-    readdirSync(`/proc/${one}/fd`).map((name) => readlinkSync(`/proc/${one}/fd/${name}`)),
-  );
-  assert.deepEqual(
-    open.filter((path) => path.startsWith(filesDirectory)),
-    [],
-  );
+  const open = () => pids.flatMap((one) => [...descriptorsOf(Number(one)).values()]);
+  await eventually('it has closed them', () => !open().some((path) => path.startsWith(filesDirectory)));
 });
 
 test('what was written between two statements is seen by the second', async (t) => {
