@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { json } from 'node:stream/consumers';
 import test from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GOOD, JSON_BODY, RawConnection, send, serve } from './test-server.ts';
 import { thingRoutes, violationsOf } from './thing-routes.ts';
 
@@ -54,6 +58,29 @@ test('a large body is taken as a small one is, and a name in it may have 64 KiB'
       `{"name":"n"${padding && `,${padding}`},"anything":{"${'x'.repeat(bytes - 2)}":1}}`;
     assert.equal(await attempt(named(64 * 1024)), 200);
     assert.equal(await attempt(named(64 * 1024 + 1)), 'malformed_json');
+  }
+});
+
+test('a body that comes in pieces is taken whole, whether its length is announced or not', async (t) => {
+  const { host, port } = await serve(t, thingRoutes);
+  const thing = { name: 'n', anything: Array.from({ length: 120_000 }, (_, i) => i) };
+  const bytes = Buffer.from(JSON.stringify(thing));
+  for (const length of [{ 'content-length': bytes.length }, {}]) {
+    const sent = request({
+      host,
+      port,
+      path: '/optional',
+      method: 'POST',
+      headers: { ...JSON_BODY, ...length },
+    });
+    for (let from = 0; from < bytes.length; from += 50_000) {
+      sent.write(bytes.subarray(from, from + 50_000));
+      await nextTurn();
+    }
+    sent.end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    assert.equal(response.statusCode, 200);
+    assert.deepEqual(await json(response), { body: thing });
   }
 });
 
