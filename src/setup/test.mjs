@@ -13,6 +13,7 @@ import { filesBelow } from './stamps.mjs';
 import { testsForWorkers } from './worker-tests.mjs';
 
 const FAILED_TESTS = new URL('failed-tests.mjs', import.meta.url).href;
+const WHAT_HOLDS = new URL('what-holds.mjs', import.meta.url).href;
 const FILE_TIMEOUT_MS = 300_000;
 const PYTHON_TESTS = 'test/kernel-host';
 /** The tests that need packages of other clients. */
@@ -48,6 +49,7 @@ const JOURNEYS_OF_WORKERS = [
 const ALONE = ['dist/test/journeys/event-loop.test.js'];
 const WORKERS = '3';
 const isCi = process.env.CI === 'true';
+process.env.TROUPE_TEST_FILE_LIMIT_MS = String(FILE_TIMEOUT_MS);
 /** In how many files, under `CI=true`, tests may fail and then pass in every repetition. */
 const MAX_FLAKY_FILES = 2;
 const REPETITIONS = 3;
@@ -91,6 +93,7 @@ async function runNodeTests(name, files, atOnce = availableParallelism()) {
   const optionsFor = (concurrency) => [
     '--conditions=development',
     '--enable-source-maps',
+    `--import=${WHAT_HOLDS}`,
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
     ...[`--test-reporter=${FAILED_TESTS}`, `--test-reporter-destination=${failures}`],
     // The limit is for one file: a test that hangs must fail, with the name of its file.
