@@ -63,11 +63,8 @@ await reporting(() =>
 const results = [];
 if (everything && !isForWorkers)
   await stage('lint', join(ROOT, 'node_modules', '.bin', 'biome'), ['check', '.']);
-for (const file of pythonTests) {
-  const python = process.env.TROUPE_PYTHON || join(ROOT, '.venv', 'bin', 'python');
-  const args = ['-m', 'unittest', 'discover', '-s', PYTHON_TESTS, '-p', basename(file)];
-  await stageOrFlaky(basename(file), () => [python, args]);
-}
+const untouched = pythonTests.values();
+await Promise.all(Array.from({ length: availableParallelism() }, () => runPythonTests(untouched)));
 const together = nodeTests.filter((file) => !ALONE.includes(file));
 const alone = nodeTests.filter((file) => ALONE.includes(file));
 if (together.length > 0) await runNodeTests('Node.js tests', together);
@@ -86,6 +83,15 @@ if (results.some(({ flaky }) => flaky))
     `a test is flaky because of a mistake in it or in the code; of more than ${MAX_FLAKY_FILES} files CI=true fails the run`,
   );
 process.exitCode = results.every(({ ok, flaky }) => ok || flaky) ? 0 : 1;
+
+/** Runs each file as a stage, one after the other, until somebody has run the last one. */
+async function runPythonTests(files) {
+  const python = process.env.TROUPE_PYTHON || join(ROOT, '.venv', 'bin', 'python');
+  for (const file of files) {
+    const args = ['-m', 'unittest', 'discover', '-s', PYTHON_TESTS, '-p', basename(file)];
+    await stageOrFlaky(basename(file), () => [python, args], { isBesideOthers: true });
+  }
+}
 
 /** Runs compiled test files as one stage, `atOnce` of them at a time. */
 async function runNodeTests(name, files, atOnce = availableParallelism()) {
@@ -158,9 +164,8 @@ function select(args) {
  * the stage has files beside each other, because a repetition alone takes away the load that shows a race. If all of that passes,
  * the stage is reported as flaky, with all results. `report` is the file in which the runner names the tests that failed.
  */
-async function stageOrFlaky(name, commandFor, { report, atOnce = 1 } = {}) {
-  await stage(name, ...commandFor(false));
-  const first = results.at(-1);
+async function stageOrFlaky(name, commandFor, { report, atOnce = 1, isBesideOthers = false } = {}) {
+  const first = await stage(name, ...commandFor(false), isBesideOthers);
   if (first.ok) return;
   first.failed = report === undefined ? [] : failedTests(report);
   const files = new Set(first.failed.map((test) => test.split(':', 1)[0])).size;
@@ -170,7 +175,8 @@ async function stageOrFlaky(name, commandFor, { report, atOnce = 1 } = {}) {
   const times = isCi ? REPETITIONS : 1;
   say(`${name}: something failed; the failed files run again, to see whether they always fail`);
   const command = commandFor(true);
-  const repeat = (time) => stage(`${name}, repetition ${time} of ${times}`, ...command);
+  const repeat = async (time) =>
+    (await stage(`${name}, repetition ${time} of ${times}`, ...command, isBesideOthers)).ok;
   const repetitions = [];
   for (let time = 1; time <= times; time++) {
     const repetition = repeat(time);
@@ -184,23 +190,28 @@ function flakyFiles() {
   return results.reduce((sum, { flaky, files }) => sum + (flaky === true ? files : 0), 0);
 }
 
-/** Runs one program, shows its output, records how it ended, and resolves with whether that was well. */
-function stage(name, command, args) {
-  say(name);
+/**
+ * Runs one program, shows its output, records how it ended, and resolves with that. The output of one that runs beside others is
+ * shown when it has ended.
+ */
+function stage(name, command, args, isBesideOthers = false) {
+  if (!isBesideOthers) say(name);
   const startedAt = performance.now();
   return new Promise((done) => {
-    const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
+    const output = isBesideOthers ? 'pipe' : 'inherit';
+    const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', output, output] });
     const forward = (signal) => child.kill(signal);
     process.once('SIGTERM', forward).once('SIGINT', forward);
+    const pieces = [];
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (piece) => pieces.push(piece));
     const ended = (ok) => {
       process.off('SIGTERM', forward).off('SIGINT', forward);
-      results.push({ name, ok, seconds: ((performance.now() - startedAt) / 1000).toFixed(1) });
-      done(ok);
+      if (isBesideOthers) say(`${name}\n${Buffer.concat(pieces)}`);
+      const result = { name, ok, seconds: ((performance.now() - startedAt) / 1000).toFixed(1) };
+      results.push(result);
+      done(result);
     };
-    child.once('error', (error) => {
-      say(error.message);
-      ended(false);
-    });
+    child.once('error', (error) => say(error.message)); // 'close' follows
     child.once('close', (code) => ended(code === 0));
   });
 }

@@ -1,26 +1,32 @@
-/**
- * `npm run faults -- [--seconds N] [--rounds N] [--seed S] [--restart-limit-ms N]` kills servers that run notebooks.
- * `npm run faults -- --workers N [--seconds N] [--rounds N] [--seed S] [--outage-limit-ms N]` kills workers of servers that
- * have N of them, and those servers.
- * `npm run faults -- --agents N [--seed S]` kills servers during an agent's tool calls, for N seeds from S on.
- */
-import { parseArgs } from 'node:util';
+/** `npm run faults`: kills servers, or workers of servers, that are in the middle of work. */
+import { scriptOptions } from '#test/support/script-options.ts';
 import { driveAgentFaults } from './agent-calls.ts';
 import { driveFaults } from './drive.ts';
 import { driveWorkerFaults } from './worker-deaths.ts';
 
+const USAGE = `Kills servers that run notebooks, again and again, and compares what they have afterwards with what they had acknowledged.
+
+Usage: npm run faults -- [options]
+
+  --workers N            kills single workers of servers that have N of them, and whole servers
+  --agents N             kills servers during an agent's tool calls, for N seeds, and does nothing else
+  --seconds N            goes on for so long; 60 without --rounds
+  --rounds N             ends after so many rounds
+  --seed N               repeats the choices of an earlier run, which prints its seed
+  --restart-limit-ms N   fails when a server is ready later than this after it was killed; 2000
+  --outage-limit-ms N    with --workers: fails when a workspace is served later than this; 1000
+  -h, --help             shows this text`;
+
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: 'string' },
-    rounds: { type: 'string' },
-    seed: { type: 'string' },
-    agents: { type: 'string' },
-    workers: { type: 'string' },
-    'outage-limit-ms': { type: 'string', default: '1000' },
-    'restart-limit-ms': { type: 'string', default: '2000' },
-  },
+const values = scriptOptions(USAGE, {
+  seconds: { type: 'string' },
+  rounds: { type: 'string' },
+  seed: { type: 'string' },
+  agents: { type: 'string' },
+  workers: { type: 'string' },
+  'outage-limit-ms': { type: 'string', default: '1000' },
+  'restart-limit-ms': { type: 'string', default: '2000' },
 });
 if (values.agents !== undefined) await killAgents(Number(values.agents), Number(values.seed ?? 1));
 else if (values.workers !== undefined) await killWorkers(Number(values.workers));

@@ -1,13 +1,20 @@
-/**
- * `npm run soak -- [--minutes N] [--lanes N]` uses a server for N minutes (5), in so many notebooks at once (3), and prints how
- * fast memory, descriptors, threads, the store and control groups grow for each day. It fails above the limits in sample.ts.
- */
-import { parseArgs } from 'node:util';
+/** `npm run soak`: uses a server for a while, and says how fast what it needs grows. */
+import { scriptOptions } from '#test/support/script-options.ts';
 import { LIMITS } from './sample.ts';
 import { soak } from './soak.ts';
 
-const { values } = parseArgs({
-  options: { minutes: { type: 'string', default: '5' }, lanes: { type: 'string', default: '3' } },
+const USAGE = `Uses a server in notebooks and conversations, and prints how fast memory, descriptors, threads, the store and control groups
+grow for each day. Fails when they grow faster than the limits in test/soak/sample.ts.
+
+Usage: npm run soak -- [options]
+
+  --minutes N   goes on for so long; 5
+  --lanes N     uses so many notebooks at once; 3
+  -h, --help    shows this text`;
+
+const values = scriptOptions(USAGE, {
+  minutes: { type: 'string', default: '5' },
+  lanes: { type: 'string', default: '3' },
 });
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const cleanUps: (() => Promise<void>)[] = [];
