@@ -3,6 +3,7 @@ import { Removals } from '#storage/removals.ts';
 import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
 import { beginBackgroundWork } from './app/background-work.ts';
+import { endWork } from './app/end-work.ts';
 import { type ClusterMember, joinCluster } from './app/join-cluster.ts';
 import { mountRoutes } from './app/mount-routes.ts';
 import { openFiles } from './app/open-files.ts';
@@ -23,7 +24,6 @@ import { openIdentity } from './auth/open-identity.ts';
 import { ALONE, type Cluster } from './cluster/cluster.ts';
 import type { Config } from './config.ts';
 import { AsyncDisposableStack } from './core/async-disposable-stack.ts';
-import type { Failure } from './core/errors.ts';
 import type { RootLog } from './core/log.ts';
 import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
 import { SecretStore } from './datasource/keys/secret-store.ts';
@@ -71,11 +71,6 @@ export interface AppLoad {
 }
 
 const MIB = 1024 * 1024;
-const STOPPING: Failure = {
-  code: 'server_stopped',
-  message: 'The server was stopped while this was running.',
-};
-
 /**
  * Opens everything and listens. Disposing the app drains it: running runs fail with `server_stopped`, sessions stay open
  * in the store.
@@ -311,14 +306,12 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       draining = true;
       relay?.stopListening();
       server.stopListening();
-      const planes = [agents.plane, notebooks.plane];
-      for (const plane of planes) plane.suspendAll(STOPPING);
-      await store.durable(); // subscribers learn how their runs ended before they are sent away
-      for (const plane of planes) plane.resyncAll('server_stopping');
-      actorEvents.resyncAll();
-      operations.resyncAll();
-      // Until then another worker may have last words for subscribers whose connections this one has.
-      await member?.channel.suspended();
+      await endWork({
+        planes: [agents.plane, notebooks.plane],
+        operatorStreams: [actorEvents, operations],
+        store,
+        othersSuspended: () => member?.channel.suspended(),
+      });
       await stack[Symbol.asyncDispose]();
     },
   };

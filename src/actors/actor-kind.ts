@@ -12,7 +12,6 @@ import type {
   AnyActorRef,
   AnyMachineSnapshot,
   AnyStateMachine,
-  ContextFrom,
   EmittedFrom,
   EventFromLogic,
   InputFrom,
@@ -20,7 +19,6 @@ import type {
 } from 'xstate';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Counter } from '#src/metrics/instruments.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
@@ -28,21 +26,18 @@ import { type ActorSnapshot, actorSnapshots } from '#storage/actor-snapshots.ts'
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { ActorDefinition, Peek } from './actor-definition.ts';
+import { ActorInspector } from './actor-inspector.ts';
 import { type ActorId, type Address, addressText } from './address.ts';
-import { answersOf, type ChartState, chartOf } from './chart.ts';
-import { type ActorDetail, type Inspectable, inspected } from './inspected-actor.ts';
+import { type ChartState, chartOf } from './chart.ts';
 import type { LiveActors } from './live-actors.ts';
 import { NoticeBus, type NoticeListener } from './notice-bus.ts';
-import { type OwnActor, ownActor, shownContext } from './own-actor.ts';
+import { type OwnActor, ownActor } from './own-actor.ts';
 import { refusal } from './refusal.ts';
 import type { StoredForm } from './stored-form.ts';
 import { Trail } from './trail.ts';
 
 /** What is counted of actors. */
 export type ActorMetrics = Pick<ServerMetrics, 'transitions' | 'refusals'>;
-
-/** As many as `LiveActors` keeps in memory although they own nothing. */
-const MAX_LISTED = 1_000;
 
 export class ActorKind<Machine extends AnyStateMachine> {
   readonly #definition: ActorDefinition<Machine>;
@@ -55,6 +50,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   readonly #transitions: Counter;
   /** See `LiveActor.isPassing`. */
   readonly #isPassing: boolean;
+  readonly inspector: ActorInspector<Machine>;
 
   constructor(
     definition: ActorDefinition<Machine>,
@@ -71,6 +67,14 @@ export class ActorKind<Machine extends AnyStateMachine> {
     this.#live = live;
     this.#log = log;
     this.#notices = new NoticeBus(log);
+    this.inspector = new ActorInspector({
+      definition,
+      isPassing: this.#isPassing,
+      peek: (id) => this.peek(id),
+      stored: (id) => this.#stored(id),
+      inMemory: (id) => this.#inMemory.get(keyOf(id)),
+      remembered: (id) => live.remembered.get(this.#address(id)),
+    });
   }
 
   /** Calls `listener` in the turn in which an actor emits; `committed` resolves when others may hear of the notice. */
@@ -166,49 +170,6 @@ export class ActorKind<Machine extends AnyStateMachine> {
   residentsOfAll(): Address[] {
     const { kind } = this.#definition;
     return [...this.#live.residents(kind), ...this.#live.residentActors.elsewhere(kind)];
-  }
-
-  /** Yields what an operator sees in lists of the actors of a workspace that are in memory for shared turns only. */
-  *passing(workspaceId: WorkspaceId): Generator<Inspectable> {
-    const { openIn, machine } = this.#definition;
-    if (!this.#isPassing || openIn === undefined) return;
-    for (const id of openIn(workspaceId, MAX_LISTED)) {
-      const stored = this.#stored({ workspaceId, id });
-      if (stored === undefined || this.#inMemory.has(keyOf({ workspaceId, id }))) continue;
-      const { value, context, updatedAt, revision } = stored;
-      const address = this.#address({ workspaceId, id });
-      const shown = () => shownContext(this.#definition, context as ContextFrom<Machine>);
-      const trail = new Trail();
-      yield { address, machine, presence: 'stored', state: value, updatedAt, revision, trail, shown };
-    }
-  }
-
-  /** Returns what an operator sees of an actor, without restoring it; undefined when there is none. */
-  inspect(id: ActorId): ActorDetail | undefined {
-    const { machine } = this.#definition;
-    const peek = this.peek(id);
-    if (peek === undefined) return undefined;
-    const address = this.#address(id);
-    const known = this.#inMemory.get(keyOf(id)) ?? this.#live.remembered.get(address);
-    const { status, value, context }: AnyMachineSnapshot = peek.snapshot;
-    const shown = shownContext(this.#definition, context);
-    const { lastEvents: _, ...actor } = inspected({
-      address,
-      machine,
-      presence: known?.presence ?? (status === 'active' ? 'stored' : 'ended'),
-      state: value,
-      updatedAt: peek.updatedAt,
-      revision: known?.revision ?? this.#stored(id)?.revision ?? 0,
-      trail: known?.trail ?? new Trail(),
-      shown: () => shown,
-    });
-    return {
-      ...actor,
-      createdAt: peek.createdAt,
-      context: shown.context,
-      trail: known?.trail.list() ?? [],
-      ...answersOf(machine, value),
-    };
   }
 
   /** Returns the definition of the chart as JSON. */

@@ -14,9 +14,11 @@ import { type ActorDetail, type Inspectable, type InspectedActor, inspected } fr
 import { LiveActors } from './live-actors.ts';
 
 /** One kind of actor, as far as it is inspected. */
-interface Inspected {
-  inspect(id: ActorId): ActorDetail | undefined;
-  passing(workspaceId: WorkspaceId): Iterable<Inspectable>;
+interface Kind {
+  readonly inspector: {
+    detail(id: ActorId): ActorDetail | undefined;
+    passing(workspaceId: WorkspaceId): Iterable<Inspectable>;
+  };
 }
 
 /**
@@ -27,7 +29,7 @@ export class ActorRuntime {
   readonly #store: Store;
   readonly #log: Log;
   readonly #live: LiveActors;
-  readonly #kinds = new Map<string, Inspected>();
+  readonly #kinds = new Map<string, Kind>();
   /** Tells of what happens to actors, for operators. */
   readonly watch = new ActorWatch();
   readonly #charts = new Map<string, () => ChartState>();
@@ -77,7 +79,7 @@ export class ActorRuntime {
 
   /** Returns what an operator sees of an actor, without restoring it; undefined when there is none. */
   detail(kind: string, id: ActorId): ActorDetail | undefined {
-    return this.#kinds.get(kind)?.inspect(id);
+    return this.#kinds.get(kind)?.inspector.detail(id);
   }
 
   /** Returns the definition of a chart by its id; undefined when there is none. */
@@ -87,7 +89,7 @@ export class ActorRuntime {
 
   *#of(workspaceId: WorkspaceId, ended: boolean): Generator<Inspectable> {
     for (const actor of this.#live.all()) if (actor.address.workspaceId === workspaceId) yield actor;
-    for (const kind of this.#kinds.values()) yield* kind.passing(workspaceId);
+    for (const kind of this.#kinds.values()) yield* kind.inspector.passing(workspaceId);
     if (!ended) return;
     for (const actor of this.#live.remembered.all()) {
       if (actor.address.workspaceId === workspaceId) yield actor;

@@ -1,6 +1,7 @@
 /** Open notebooks as agents use them. Work waits a while for a kernel that starts or is busy. */
 import type { ActorId } from '#src/actors/address.ts';
 import type { Failure } from '#src/core/errors.ts';
+import { happensWithin } from '#src/core/happens-within.ts';
 import type { EnvironmentId, WorkspaceId } from '#src/core/ids.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
@@ -145,19 +146,11 @@ export class NotebooksForAgents {
     const session = sessions.ensureAwake(workspaceId, sessionId);
     const isPassing = () => actors.peek(session)?.snapshot.hasTag('passing') === true;
     if (!isPassing()) return session;
-    await new Promise<void>((resolve) => {
-      const finish = () => {
-        stop();
-        clearTimeout(timer);
-        signal.removeEventListener('abort', finish);
-        resolve();
-      };
-      const stop = actors.watch(session, () => {
-        if (!isPassing()) finish();
-      });
-      const timer = setTimeout(finish, MAX_WAIT_MS);
-      signal.addEventListener('abort', finish, { once: true });
-    });
+    await happensWithin(MAX_WAIT_MS, signal, (happened) =>
+      actors.watch(session, () => {
+        if (!isPassing()) happened();
+      }),
+    );
     signal.throwIfAborted();
     return session;
   }

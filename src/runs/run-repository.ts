@@ -9,6 +9,7 @@ import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { type Failure, notFound } from '#src/core/errors.ts';
 import { faultPoint } from '#src/core/fault-points.ts';
+import { happensWithin } from '#src/core/happens-within.ts';
 import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId, timeOfId } from '#src/core/ids.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
@@ -181,21 +182,11 @@ export class RunRepository {
   ended(workspaceId: WorkspaceId, runId: string, ms: number, signal: AbortSignal): Promise<boolean> {
     const record = this.#record(workspaceId, runId);
     if (record.status !== 'running' || this.#isStale(workspaceId, runId)) return Promise.resolve(true);
-    if (signal.aborted) return Promise.resolve(false);
-    return new Promise((resolve) => {
-      const settle = (isOver: boolean) => {
-        stopWatching();
-        clearTimeout(timer);
-        signal.removeEventListener('abort', onAbort);
-        resolve(isOver);
-      };
-      const onAbort = () => settle(false);
-      const timer = setTimeout(onAbort, ms);
-      signal.addEventListener('abort', onAbort);
-      const stopWatching = this.actors.watch({ workspaceId, id: runId }, ({ status }) => {
-        if (status !== 'running') settle(true);
-      });
-    });
+    return happensWithin(ms, signal, (happened) =>
+      this.actors.watch({ workspaceId, id: runId }, ({ status }) => {
+        if (status !== 'running') happened();
+      }),
+    );
   }
 
   /** Returns the run as JSON, with `stale: true` when an earlier server process left it running. Throws `not_found`. */

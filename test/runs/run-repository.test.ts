@@ -97,11 +97,11 @@ test('what operators see of a run after a restart is in its record: it has no sn
   const { book } = openBook(t, store);
   const runId = book.begin(WORKSPACE, SESSION, 'agent', {});
   const id = { workspaceId: WORKSPACE, id: runId };
-  assert.deepEqual(openBook(t, store).book.actors.inspect(id)?.state, { running: 'active' });
+  assert.deepEqual(openBook(t, store).book.actors.inspector.detail(id)?.state, { running: 'active' });
   book.finish(WORKSPACE, runId, FAILED);
   const { finishedAt } = shown(book, runId);
   const { book: later } = openBook(t, store);
-  const { state, presence, since, links } = later.actors.inspect(id)!;
+  const { state, presence, since, links } = later.actors.inspector.detail(id)!;
   assert.deepEqual([state, presence, since], ['failed', 'ended', finishedAt]);
   assert.deepEqual(links, [{ kind: 'agent-session', id: SESSION }]);
   await store.durable();

@@ -1,0 +1,32 @@
+/** How an app ends what is going on in it, before what it has opened is closed. */
+import type { Failure } from '#src/core/errors.ts';
+import type { ResyncReason } from '#src/wire/shape.ts';
+import type { Store } from '#storage/store.ts';
+
+const STOPPING: Failure = {
+  code: 'server_stopped',
+  message: 'The server was stopped while this was running.',
+};
+
+export interface GoingOn {
+  /** Notebook sessions and conversations, each with their streams. */
+  readonly planes: readonly {
+    suspendAll(failure: Failure): void;
+    resyncAll(reason: ResyncReason): void;
+  }[];
+  /** Streams of what operators follow. */
+  readonly operatorStreams: readonly { resyncAll(): void }[];
+  readonly store: Pick<Store, 'durable'>;
+  /** Resolves once the other workers have suspended theirs as well. */
+  readonly othersSuspended: () => Promise<void> | undefined;
+}
+
+/** Runs in progress fail with `server_stopped`, sessions stay open in the store, and subscribers are sent away. */
+export async function endWork({ planes, operatorStreams, store, othersSuspended }: GoingOn): Promise<void> {
+  for (const plane of planes) plane.suspendAll(STOPPING);
+  await store.durable(); // subscribers learn how their runs ended before they are sent away
+  for (const plane of planes) plane.resyncAll('server_stopping');
+  for (const streams of operatorStreams) streams.resyncAll();
+  // Until then another worker may have last words for subscribers whose connections this one has.
+  await othersSuspended();
+}

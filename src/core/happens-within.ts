@@ -1,0 +1,23 @@
+/**
+ * Resolves with true once `watch` has called what it is given, and with false when `ms` have passed or the signal aborts first,
+ * or has aborted. `watch` returns how to end watching; it does not call at once.
+ */
+export function happensWithin(
+  ms: number,
+  signal: AbortSignal,
+  watch: (happened: () => void) => () => void,
+): Promise<boolean> {
+  if (signal.aborted) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    const settle = (happened: boolean) => {
+      stopWatching();
+      clearTimeout(timer);
+      signal.removeEventListener('abort', giveUp);
+      resolve(happened);
+    };
+    const giveUp = () => settle(false);
+    const timer = setTimeout(giveUp, ms);
+    signal.addEventListener('abort', giveUp);
+    const stopWatching = watch(() => settle(true));
+  });
+}
