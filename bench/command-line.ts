@@ -51,7 +51,8 @@ Usage: npm run bench -- [scenario ...] [options]
                and compares them; the first time it installs the peers below .bench-packages/
   --profile    writes a CPU profile and a flame graph of the server for each scenario below .bench-profiles/
   --quick      takes few samples, to see that everything works; the figures are not for publication
-  --write      writes bench/RESULTS.md and, with --peers, a plot for each comparison in bench/plots/
+  --write      writes bench/RESULTS.md and, with --peers, a plot for each comparison in bench/plots/;
+               with --profile only the flame graph of each scenario, in bench/profiles/
   --server <file>
                measures another build, such as another checkout's dist/server/main.js
   -h, --help   shows this text

@@ -12,8 +12,9 @@ import { COMPARISONS } from './peers/comparisons.ts';
 import { measurePeers } from './peers/measure-peers.ts';
 import { plotOf } from './peers/plot.ts';
 import { ratiosSection } from './peers/ratio-report.ts';
+import { CPU_GRAPH } from './profile/profiles.ts';
 import { jsonLine, type Outcome, sectionOf, table } from './report.ts';
-import { writePlot, writeResults } from './results-file.ts';
+import { writeFlameGraph, writePlot, writeResults } from './results-file.ts';
 import { perform, profile, type Scenario, Skipped } from './scenario.ts';
 import { SCENARIOS } from './scenarios.ts';
 
@@ -72,6 +73,8 @@ async function makeProfiles(scenarios: readonly Scenario[], request: Request): P
     const how = { quick: request.quick, main: programOf(request) };
     const paths = await profile(scenario, join(ROOT, '.bench-profiles'), how);
     for (const path of paths) process.stdout.write(`${path}\n`);
+    const [graph] = paths.filter((path) => path.endsWith(CPU_GRAPH));
+    if (request.write && graph !== undefined) writeFlameGraph(BENCH, scenario.name, graph);
     if (paths.length === 0) process.stderr.write(`bench: ${scenario.name} has no work to profile.\n`);
   }
 }

@@ -1,5 +1,5 @@
 /** RESULTS.md: a preamble that people write, the machine, and a section for each thing that was measured. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Machine } from './machine.ts';
 
@@ -40,6 +40,12 @@ export function writeResults(folder: string, machine: Machine, sections: readonl
 export function writePlot(folder: string, name: string, svg: string): void {
   mkdirSync(join(folder, 'plots'), { recursive: true });
   writeFileSync(join(folder, 'plots', `${name}.svg`), svg);
+}
+
+/** Keeps a flame graph beside the results. */
+export function writeFlameGraph(folder: string, name: string, from: string): void {
+  mkdirSync(join(folder, 'profiles'), { recursive: true });
+  copyFileSync(from, join(folder, 'profiles', `${name}.svg`));
 }
 
 function busyNote({ date, load }: Machine): readonly string[] {

@@ -9,6 +9,8 @@ import { placeOf } from './source-places.ts';
 
 /** Profiles are taken of more units than are counted: their samples have to say something. */
 const UNITS_FOR_A_COUNT = 5;
+/** How the file ends that has the flame graph of processor time. */
+export const CPU_GRAPH = '-cpu.svg';
 const IDLE = '(idle)';
 
 /** Writes the profiles of a scenario into a folder. Returns the paths. */
@@ -29,7 +31,7 @@ export async function writeProfiles(
       write(folder, `${scenario}.cpuprofile`, JSON.stringify(cpu)),
       write(
         folder,
-        `${scenario}-cpu.svg`,
+        `${scenario}${CPU_GRAPH}`,
         flameGraph(
           cpuTree(cpu),
           `${scenario}: CPU of the main thread ${each}`,
