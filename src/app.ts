@@ -255,7 +255,9 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       publicUrl: config.publicUrl,
       full: () => store.isFull,
       streamsPerWorkspace: config.workspaceMaxSubscribers,
-      forwarding: member && joinCluster({ member, store, actors, makeMirror }, stack),
+      forwarding:
+        member &&
+        joinCluster({ member, store, actors, planes: [agents.plane, notebooks.plane], makeMirror }, stack),
       connections,
       workers: cluster.size,
       heartbeatMs: config.heartbeatS * 1000,

@@ -19,12 +19,14 @@ export interface JoinOptions {
   readonly member: ClusterMember;
   readonly store: Pick<Store, 'refresh' | 'durable'>;
   readonly actors: Pick<ActorRuntime, 'activeWorkspaces' | 'leaveTo'>;
+  /** What is in memory of sessions besides their actors. */
+  readonly planes: readonly { leaveTo(isElsewhere: (workspaceId: string) => boolean): void }[];
   readonly makeMirror: MirrorMaker;
 }
 
 /** Returns what the HTTP server forwards requests with. `stack` ends the connections to the other workers. */
 export function joinCluster(
-  { member: { channel, peers }, store, actors, makeMirror }: JoinOptions,
+  { member: { channel, peers }, store, actors, planes, makeMirror }: JoinOptions,
   stack: AsyncDisposableStack,
 ): Forwarding {
   stack.use(peers);
@@ -45,7 +47,8 @@ export function joinCluster(
         await store.durable();
         // Another table may have come meanwhile, by which they stay here.
         const slots = new Set(released.filter((slot) => !peers.ownsSlot(slot)));
-        actors.leaveTo((workspaceId) => slots.has(slotOf(workspaceId)));
+        for (const leaving of [actors, ...planes])
+          leaving.leaveTo((workspaceId) => slots.has(slotOf(workspaceId)));
         return [...slots];
       });
       channel.onTable((table) => peers.useTable(table));

@@ -85,6 +85,12 @@ export abstract class LiveSessions<Live extends LiveSession> {
     if (live.stream.subscriberCount > 0) this.#park(session, live.stream);
   }
 
+  /** Takes the sessions of workspaces that another worker decides for from now on out of memory: what is saved changes there. */
+  leaveTo(isElsewhere: (workspaceId: string) => boolean): void {
+    for (const { workspaceId, sessionId } of [...this.#live.values()])
+      if (isElsewhere(workspaceId)) this.forget({ workspaceId, id: sessionId });
+  }
+
   /** Takes a session that closes out of memory and returns its stream, if there is one: it is to be ended. */
   retire(session: ActorId): SessionStream | undefined {
     const closed = this.peek(session);

@@ -88,6 +88,11 @@ export class SessionPlane<Live extends LiveSession> {
     for (const session of actors.residents()) actors.tell(session, { type: 'suspend', failure });
   }
 
+  /** Takes the sessions of workspaces that another worker decides for from now on out of memory. None of them does anything. */
+  leaveTo(isElsewhere: (workspaceId: string) => boolean): void {
+    this.#options.live.leaveTo(isElsewhere);
+  }
+
   /** Tells every subscriber to connect again, and ends its stream. */
   resyncAll(reason: ResyncReason): void {
     for (const stream of this.#options.live.streams()) stream.resync(reason);

@@ -29,7 +29,7 @@ async function withOutputs(t: TestContext) {
     await store.durable();
   };
   const shown = () => [...new Set(live.of(session).view.cells.map(({ output }) => output?.data))];
-  return { live, session, show, shown };
+  return { live, notebooks, session, show, shown };
 }
 
 test('many outputs are read in slices, and shown when their notebook is loaded', async (t) => {
@@ -66,4 +66,20 @@ test('a large output is read in a step of its own', async (t) => {
   live.forget(session);
   await live.prepareOutputs(session);
   assert.deepEqual(shown(), [large]);
+});
+
+test('a notebook that another worker decides for is loaded anew when it comes back', async (t) => {
+  const { live, notebooks, session } = await withOutputs(t);
+  live.of(session);
+  live.leaveTo((workspaceId) => workspaceId !== WORKSPACE);
+  assert.ok(live.peek(session) !== undefined, 'it is at home here');
+  live.leaveTo((workspaceId) => workspaceId === WORKSPACE);
+  assert.equal(live.peek(session), undefined);
+  const { updatedAt } = notebooks.read(WORKSPACE, session.id);
+  const changed = { serialization: { cells: [{ cell_id: 'a', code: 'new' }] } };
+  await notebooks.patch(WORKSPACE, session.id, updatedAt, changed);
+  assert.deepEqual(
+    live.of(session).document.serialization.cells.map(({ code }) => code),
+    ['new'],
+  );
 });
