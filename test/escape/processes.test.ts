@@ -98,12 +98,12 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     others: /^(pipe:|socket:|\/dev\/null$|.*\.dist-info(\/|$)|.*\/packages\/\.making-|.*\/site-packages$)/,
     most: 12,
   },
-  // It reads how many processors it may use.
+  // It reads how many processors it may use, and the C library where its stack ends.
   uv: {
     ...BARE,
     stdio: [NULL, PIPE, PIPE],
     others:
-      /^(socket:|pipe:|anon_inode:|\/dev\/null$|\/etc\/ssl\/certs\/|\/sys\/fs\/cgroup\/|\/proc\/\d+\/(cgroup|mountinfo)$|.*\/packages\/\.making-)/,
+      /^(socket:|pipe:|anon_inode:|\/dev\/null$|\/etc\/ssl\/certs\/|\/sys\/fs\/cgroup\/|\/proc\/\d+\/(cgroup|mountinfo|maps)$|.*\/packages\/\.making-)/,
     most: 64,
   },
   program: BARE,
