@@ -61,6 +61,11 @@ export class Readers {
     });
   }
 
+  /** Lets this process end while they are subscribed: they end with it. */
+  leaveOpen(): void {
+    this.#worker.unref();
+  }
+
   /** Starts to count delays. */
   count(): void {
     const countFrom = performance.timeOrigin + performance.now() - CLOCK_DIFFERENCE_MS;

@@ -50,6 +50,7 @@ export function flameGraph(root: FlameNode, title: string, amount: (value: numbe
   const height = TOP + (Math.max(...boxes.map(({ depth }) => depth)) + 2) * ROW;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}">`,
+    `<title>${escaped(title)}</title>`,
     `<style>${STYLE}\n</style>`,
     `<text class="head" x="8" y="24">${escaped(title)}, ${escaped(amount(total))} in all</text>`,
     ...boxes.map((box) => draw(box, total, amount)),

@@ -24,7 +24,7 @@ const unit: UnitOfWork = {
     const wire = await api.wire();
     const request = api.bytes('GET', `/api/v3/notebook-sessions/${id}/events`);
     const options = { port: api.endpoint.port, requests: [request], count: UNIT_READERS, stalled: false };
-    await Readers.open(options);
+    (await Readers.open(options)).leaveOpen();
     return {
       feed,
       async perform(count) {
@@ -55,7 +55,6 @@ export const fanOut: Scenario = {
       const prints = stage.count(40, 10);
       const { id } = await api.session([code(3), code(prints)]);
       const feed = await api.follow(id);
-      const wire = await api.wire();
       const request = api.bytes('GET', `/api/v3/notebook-sessions/${id}/events`);
       const { port } = api.endpoint;
       // Traffic of any kind makes the server reserve memory, which does not count as the cost of a subscriber.
@@ -99,12 +98,13 @@ export const fanOut: Scenario = {
         ),
       );
       feed.close();
-      wire.close();
       await end();
 
       async function runCell(cellId: string): Promise<void> {
+        const wire = await api.wire(); // the server closes one that was silent while the readers connected
         const completed = feed.until(MARK.completed);
         expected(await wire.send(api.executeBytes(id, cellId)), 202);
+        wire.close();
         await completed;
       }
     }
