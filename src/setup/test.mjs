@@ -47,6 +47,8 @@ const JOURNEYS_OF_WORKERS = [
  * its memory's bandwidth, the same work takes up to twice as much.
  */
 const ALONE = ['dist/test/journeys/event-loop.test.js'];
+/** Tests wait for a third of their time, for processes and clocks: one more file than there are processors fills that. */
+const FILES_AT_ONCE = availableParallelism() + 1;
 const WORKERS = '3';
 const isCi = process.env.CI === 'true';
 process.env.TROUPE_TEST_FILE_LIMIT_MS = String(FILE_TIMEOUT_MS);
@@ -67,7 +69,8 @@ const untouched = pythonTests.values();
 await Promise.all(Array.from({ length: availableParallelism() }, () => runPythonTests(untouched)));
 const together = nodeTests.filter((file) => !ALONE.includes(file));
 const alone = nodeTests.filter((file) => ALONE.includes(file));
-if (together.length > 0) await runNodeTests('Node.js tests', together);
+if (together.length > 0)
+  await runNodeTests('Node.js tests', together, isForWorkers ? undefined : FILES_AT_ONCE);
 if (alone.length > 0) await runNodeTests('Node.js tests that run alone', alone, 1);
 const journeys = JOURNEYS_OF_WORKERS.filter((file) => nodeTests.includes(file));
 if (everything && !isForWorkers && journeys.length > 0) {
