@@ -8,6 +8,7 @@ import { effectiveSettings, settingsTable } from '#src/config/report.ts';
 import { readServiceAccess } from '#src/config/service-access.ts';
 import { SETTING_NAMES, SETTINGS } from '#src/config/settings.ts';
 import { ConfigError, loadConfig } from '#src/config.ts';
+import { usableProcessors } from '#src/core/processors.ts';
 import { Secret } from '#src/core/secret.ts';
 
 const PACKAGE_ROOT = '/opt/troupe';
@@ -47,7 +48,7 @@ test('with nothing set, every setting has its default', (t) => {
     http10Port: undefined,
     publicUrl: undefined,
     corsOrigins: [],
-    workers: 1,
+    workers: automaticWorkers(process.platform, usableProcessors()),
     dataDir: join(cwd, '.troupe'),
     newStore: false,
     diskReserveMb: 64,

@@ -53,9 +53,9 @@ export const SERVER_SETTINGS = {
   workers: setting({
     env: 'TROUPE_WORKERS',
     kind: workers,
-    default: '1',
+    default: 'auto',
     description:
-      'Processes that serve, between which workspaces are divided: a number, or `auto`, which is one on up to two processors (or off Linux), and half of the processors beyond that, at most 8, because kernels need the others.',
+      'Processes that serve, between which workspaces are divided: a number, or `auto`, which is one on up to three processors (or off Linux), and half of the processors beyond that, at most 8, because kernels need the others.',
   }),
   dataDir: setting({
     env: 'TROUPE_DATA_DIR',

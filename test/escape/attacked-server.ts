@@ -92,6 +92,7 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
       PATH: process.env.PATH ?? '',
       HOME: isOther ? cwd : (process.env.HOME ?? ''),
       TROUPE_PORT: '0',
+      TROUPE_WORKERS: '1',
       TROUPE_DATA_DIR: dataDir,
       TROUPE_KEYRING_FILE: keyringFile,
       TROUPE_KERNEL_READ_PATHS: shared,
