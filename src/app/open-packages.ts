@@ -7,7 +7,7 @@ import { createEgress, isLoopbackHost } from '#src/datasource/egress/egress.ts';
 import { IndexProxy } from '#src/packages/index-proxy.ts';
 import { KernelsWithPackages } from '#src/packages/kernels-with-packages.ts';
 import { PackageInstaller } from '#src/packages/package-installer.ts';
-import { PackageSets } from '#src/packages/package-sets.ts';
+import { type OtherWorkers, PackageSets } from '#src/packages/package-sets.ts';
 import { WorkspacePackages, type WorkspacePackagesOptions } from '#src/packages/workspace-packages.ts';
 import type { Prerequisites } from '#src/prerequisites.ts';
 
@@ -44,7 +44,7 @@ export function openPackages(
           installer,
           maxBytes: config.packagesMaxMb * 2 ** 20,
           log,
-          others: cluster.size === 1 ? undefined : { worker: cluster.worker, inUse: () => inUse(cluster) },
+          others: othersOf(cluster),
         }),
       )
     : undefined;
@@ -52,6 +52,16 @@ export function openPackages(
   return {
     kernels: new KernelsWithPackages({ host, plainHost: () => plainHost.ready(), sets, log }),
     workspaces: new WorkspacePackages({ store, sets, openSessions }),
+  };
+}
+
+function othersOf(cluster: Cluster): OtherWorkers | undefined {
+  const { incarnation } = cluster;
+  if (incarnation === undefined) return undefined;
+  return {
+    own: incarnation,
+    lives: (worker) => cluster.livesElsewhere(worker),
+    inUse: () => inUse(cluster),
   };
 }
 

@@ -52,8 +52,10 @@ export interface PackageSetsOptions {
 }
 
 export interface OtherWorkers {
-  /** The number of this worker. */
-  readonly worker: number;
+  /** The name of this worker, among all that have ever been. */
+  readonly own: string;
+  /** Returns whether another worker of this name lives. */
+  lives(worker: string): boolean;
   /** Resolves with the keys of the sets that they use. */
   inUse(): Promise<ReadonlySet<string>>;
 }
@@ -68,8 +70,6 @@ const UNFINISHED = '.making-';
 /** A list that could not be installed is not tried again for so long, so that a session which tries to start again waits for nobody. */
 const RETRY_AFTER_MS = 60_000;
 const MAX_PLANS = 1000;
-/** What another worker is making is younger. Beyond that, a process with the number of its maker is another one. */
-const LEFT_BEHIND_AFTER_MS = 3_600_000;
 
 export class PackageSets implements Disposable {
   readonly #options: PackageSetsOptions;
@@ -84,21 +84,14 @@ export class PackageSets implements Disposable {
     this.#options = options;
     mkdirSync(options.root, { recursive: true, mode: 0o700 });
     for (const name of readdirSync(options.root)) {
-      const path = join(options.root, name);
-      if (name.startsWith(UNFINISHED) && this.#isLeftBehind(name, path))
-        void rm(path, { recursive: true, force: true });
+      if (name.startsWith(UNFINISHED) && options.others?.lives(makerOf(name)) !== true)
+        void rm(join(options.root, name), { recursive: true, force: true });
     }
   }
 
   /** Returns the keys of the sets that are in use. */
   inUse(): readonly string[] {
     return [...this.#users.keys()];
-  }
-
-  #isLeftBehind(name: string, path: string): boolean {
-    if (this.#options.others === undefined || !isAlive(makerOf(name))) return true;
-    const { mtimeMs = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
-    return Date.now() - mtimeMs > LEFT_BEHIND_AFTER_MS;
   }
 
   /**
@@ -173,9 +166,9 @@ export class PackageSets implements Disposable {
   }
 
   async #make(key: string, requirements: readonly string[], progress: Progress): Promise<Manifest> {
-    const { root, installer, log } = this.#options;
+    const { installer, log } = this.#options;
     // A name of its own: what a crash left may still be being removed.
-    const folder = mkdtempSync(join(root, `${UNFINISHED}${key}-${process.pid}-`));
+    const folder = mkdtempSync(this.#unfinished('new-'));
     const startedAt = performance.now();
     try {
       const installed = await installer.install(requirements, folder, progress);
@@ -258,24 +251,16 @@ export class PackageSets implements Disposable {
     return join(this.#options.root, key);
   }
 
-  /** Returns the folder in which this worker removes a set. */
-  #unfinished(key: string): string {
+  /** Returns a folder of this worker's, of which the next server knows that it is not to be used. */
+  #unfinished(name: string): string {
     const { root, others } = this.#options;
-    return join(root, others === undefined ? `${UNFINISHED}${key}` : `${UNFINISHED}${others.worker}-${key}`);
+    return join(root, `${UNFINISHED}${others?.own ?? ''}.${name}`);
   }
 }
 
-/** Returns the number of the process that makes a set in this folder; NaN when its name has none. */
-function makerOf(name: string): number {
-  return Number(/-(\d+)-[^-]*$/.exec(name)?.[1]);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
+/** Returns the name of the worker whose unfinished set is in this folder. */
+function makerOf(name: string): string {
+  return name.slice(UNFINISHED.length, name.lastIndexOf('.'));
 }
 
 /** Returns the part of the workspace in what a notebook asks for, as a sentence. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { PackageSets } from '#src/packages/package-sets.ts';
@@ -12,7 +12,11 @@ function setsOf(root: string, worker: number, maxBytes = 0, inUse: () => readonl
     root,
     maxBytes,
     log: rememberingLog().log,
-    others: { worker, inUse: async () => new Set(inUse()) },
+    others: {
+      own: `start-${worker}`,
+      lives: (name) => name === 'start-1',
+      inUse: async () => new Set(inUse()),
+    },
     installer: {
       plan: async ({ script }) => ({
         requirements: [script],
@@ -56,12 +60,13 @@ test('a set that another worker uses stays, and goes once it does not', async (t
   assert.deepEqual(readdirSync(root), ['key-of-newer']);
 });
 
-test('a worker that starts leaves what another one is making, and removes what was left behind long ago', async (t) => {
+test('a worker that starts leaves what another one is making, and removes what a dead one has left behind', async (t) => {
   const root = temporaryDirectory(t);
-  for (const name of ['.making-1-young', '.making-1-old']) mkdirSync(join(root, name));
-  const longAgo = Date.now() / 1000 - 7200;
-  utimesSync(join(root, '.making-1-old'), longAgo, longAgo);
+  const names = ['start-1.new-a', 'start-7.new-b', 'earlier-1.new-c', '.new-d'].map(
+    (name) => `.making-${name}`,
+  );
+  for (const name of names) mkdirSync(join(root, name));
   setsOf(root, 2);
-  await eventually('the old one is removed', () => readdirSync(root).length === 1);
-  assert.deepEqual(readdirSync(root), ['.making-1-young']);
+  await eventually('the others are removed', () => readdirSync(root).length === 1);
+  assert.deepEqual(readdirSync(root), ['.making-start-1.new-a']);
 });
