@@ -1,0 +1,150 @@
+/** Work in a notebook session, and its cancellation. */
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { SessionEvent } from '#machines/notebook-session.ts';
+import { outcome } from './chart-table.ts';
+import {
+  cancel,
+  close,
+  done,
+  EARLY_MS,
+  execute,
+  exited,
+  OOM,
+  open,
+  ready,
+  STOPPED,
+  type StartedSession,
+  startSession,
+  suspend,
+} from './session-fixture.ts';
+import { BROKEN, CLOSED, KILLED, STUCK, WAY } from './session-states.ts';
+
+test('work that edits is refused in run mode, other work is taken', (t) => {
+  const s = startSession(t);
+  s.send({ ...open, mode: 'run' } as SessionEvent, ready);
+  assert.deepEqual(outcome(s.session, execute('run_1', true)), { refused: 'session_not_editable' });
+  assert.deepEqual(outcome(s.session, execute('run_1', false)), { to: 'live.busy.running' });
+});
+
+test('the end and the cancellation of other work are ignored', (t) => {
+  const s = startSession(t);
+  s.send(open, ready, execute());
+  assert.deepEqual(
+    [outcome(s.session, done('run_0')), outcome(s.session, cancel('run_0'))],
+    ['ignored', 'ignored'],
+  );
+  s.send(cancel());
+  assert.equal(outcome(s.session, done('run_0')), 'ignored');
+});
+
+test('cancelling interrupts at once and kills after the grace, each once', (t) => {
+  const s = startSession(t);
+  s.send(open, ready, execute(), cancel(), cancel());
+  s.clock.increment(3_000);
+  s.send(cancel());
+  assert.deepEqual(s.kernel.orders, [
+    { type: 'execute', work: { kind: 'run', id: 'run_1' } },
+    { type: 'interrupt' },
+    { type: 'kill' },
+  ]);
+});
+
+test('a kernel that was killed for a cancellation is replaced, and the work is cancelled with the cause', (t) => {
+  const s = startSession(t);
+  WAY['live.busy.killing'](s);
+  s.send(exited(EARLY_MS));
+  assert.deepEqual(s.ended, [{ work: { kind: 'run', id: 'run_1' }, status: 'cancelled', failure: KILLED }]);
+  assert.deepEqual([s.state(), s.kernel.starts, s.kernel.stops], ['live.restoring.forking', 2, 1]);
+  assert.equal(s.context().earlyDeaths, 0, 'a death on request does not count');
+  s.send(ready);
+  assert.equal(s.state(), 'live.ready');
+});
+
+test('a kernel that answers after it was told to die is given no more work', (t) => {
+  const s = startSession(t);
+  WAY['live.busy.killing'](s);
+  s.send(done());
+  assert.deepEqual([s.state(), s.ended], ['live.busy.killing', []]);
+  assert.deepEqual(outcome(s.session, execute('run_2')), { refused: 'session_busy' });
+});
+
+test('a kernel that finishes within the grace keeps its memory and its answer', (t) => {
+  const s = startSession(t);
+  s.send(open, ready, execute(), cancel(), {
+    type: 'kernel.done',
+    workId: 'run_1',
+    status: 'cancelled',
+    failure: null,
+  });
+  assert.deepEqual(s.ended, [{ work: { kind: 'run', id: 'run_1' }, status: 'cancelled', failure: null }]);
+  assert.deepEqual([s.state(), s.kernel.starts, s.kernel.stops], ['live.ready', 1, 0]);
+  s.clock.increment(86_400_000);
+  assert.equal(s.state(), 'live.ready', 'the grace of the cancelled work no longer runs');
+});
+
+test('a kernel that dies while it is interrupted fails the work with its cause', (t) => {
+  const s = startSession(t);
+  s.send(open, ready, execute(), cancel(), exited());
+  assert.deepEqual(s.ended, [{ work: { kind: 'run', id: 'run_1' }, status: 'failed', failure: OOM }]);
+  assert.equal(s.state(), 'live.restoring.forking');
+});
+
+test('every way out of busy ends the work exactly once, and says how', (t) => {
+  const ways: Record<string, [(s: StartedSession) => void, { status: string; failure: unknown }]> = {
+    'the kernel is done': [(s) => s.send(done()), { status: 'completed', failure: null }],
+    'the kernel dies': [(s) => s.send(exited()), { status: 'failed', failure: OOM }],
+    'the session is closed': [(s) => s.send(close, exited()), { status: 'cancelled', failure: CLOSED }],
+    'closing takes too long': [
+      (s) => {
+        s.send(close);
+        s.clock.increment(3_000);
+      },
+      { status: 'cancelled', failure: CLOSED },
+    ],
+    'the server stops': [(s) => s.send(suspend), { status: 'failed', failure: STOPPED }],
+    'the kill ladder ends in a death': [
+      (s) => {
+        s.send(cancel());
+        s.clock.increment(3_000);
+        s.send(exited());
+      },
+      { status: 'cancelled', failure: KILLED },
+    ],
+    'the kernel cannot even be killed': [
+      (s) => {
+        s.send(cancel());
+        s.clock.increment(3_000);
+        s.clock.increment(5_000);
+      },
+      { status: 'cancelled', failure: STUCK },
+    ],
+    'the session is closed while cancelling': [
+      (s) => s.send(cancel(), close, exited()),
+      { status: 'cancelled', failure: CLOSED },
+    ],
+    'the session is closed while killing': [
+      (s) => {
+        s.send(cancel());
+        s.clock.increment(3_000);
+        s.send(close, done(), exited());
+      },
+      { status: 'cancelled', failure: CLOSED },
+    ],
+    'the driver of the kernel throws': [
+      (s) => {
+        s.kernel.breaks = 'order';
+        s.send(cancel());
+      },
+      { status: 'failed', failure: BROKEN },
+    ],
+  };
+  for (const [name, [leave, end]] of Object.entries(ways)) {
+    const s = startSession(t);
+    s.send(open, ready, execute());
+    leave(s);
+    s.send(done(), exited(), suspend);
+    s.clock.increment(86_400_000);
+    assert.deepEqual(s.ended, [{ work: { kind: 'run', id: 'run_1' }, ...end }], name);
+  }
+});
