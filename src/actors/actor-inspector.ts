@@ -12,10 +12,10 @@ import { Trail } from './trail.ts';
 /** As many as `LiveActors` keeps in memory although they own nothing. */
 const MAX_LISTED = 1_000;
 
-/** The actors of a kind, as far as an inspector has to do with them. */
+/** What an inspector reads of the actors of a kind. */
 export interface Inspected<Machine extends AnyStateMachine> {
   readonly definition: ActorDefinition<Machine>;
-  /** Whether they are in memory for shared turns only. */
+  /** Whether they are in memory during shared turns only: see `ActorDefinition.isShared`. */
   readonly isPassing: boolean;
   peek(id: ActorId): Peek<Machine> | undefined;
   stored(id: ActorId): ActorSnapshot | undefined;
@@ -31,7 +31,7 @@ export class ActorInspector<Machine extends AnyStateMachine> {
     this.#actors = actors;
   }
 
-  /** Yields what belongs into lists of the actors of a workspace although it is in memory for shared turns only. */
+  /** Yields the actors of a workspace that lists read from the store, because they are in memory during shared turns only. */
   *passing(workspaceId: WorkspaceId): Generator<Inspectable> {
     const { definition, isPassing } = this.#actors;
     const { openIn, machine, kind } = definition;

@@ -52,7 +52,7 @@ export interface PackageSetsOptions {
 }
 
 export interface OtherWorkers {
-  /** The name of this worker, among all that have ever been. */
+  /** The name of this worker, which no worker has had before it. */
   readonly own: string;
   /** Returns whether another worker of this name lives. */
   lives(worker: string): boolean;
@@ -251,7 +251,7 @@ export class PackageSets implements Disposable {
     return join(this.#options.root, key);
   }
 
-  /** Returns a folder of this worker's, of which the next server knows that it is not to be used. */
+  /** Returns the path of a folder for an unfinished set. It names this worker, so that others know when to remove it. */
   #unfinished(name: string): string {
     const { root, others } = this.#options;
     return join(root, `${UNFINISHED}${others?.own ?? ''}.${name}`);

@@ -47,7 +47,7 @@ const JOURNEYS_OF_WORKERS = [
  * its memory's bandwidth, the same work takes up to twice as much.
  */
 const ALONE = ['dist/test/journeys/event-loop.test.js'];
-/** Tests wait for a third of their time, for processes and clocks: one more file than there are processors fills that. */
+/** Tests spend a third of their time waiting for processes and clocks, so one more file runs than there are processors. */
 const FILES_AT_ONCE = availableParallelism() + 1;
 const WORKERS = '3';
 const isCi = process.env.CI === 'true';
@@ -65,8 +65,8 @@ await reporting(() =>
 const results = [];
 if (everything && !isForWorkers)
   await stage('lint', join(ROOT, 'node_modules', '.bin', 'biome'), ['check', '.']);
-const untouched = pythonTests.values();
-await Promise.all(Array.from({ length: availableParallelism() }, () => runPythonTests(untouched)));
+const nextFiles = pythonTests.values();
+await Promise.all(Array.from({ length: availableParallelism() }, () => runPythonTests(nextFiles)));
 const together = nodeTests.filter((file) => !ALONE.includes(file));
 const alone = nodeTests.filter((file) => ALONE.includes(file));
 if (together.length > 0)
@@ -87,7 +87,7 @@ if (results.some(({ flaky }) => flaky))
   );
 process.exitCode = results.every(({ ok, flaky }) => ok || flaky) ? 0 : 1;
 
-/** Runs each file as a stage, one after the other, until somebody has run the last one. */
+/** Runs files one after the other, each as a stage. Calls that run side by side take their next file from the same iterator. */
 async function runPythonTests(files) {
   const python = process.env.TROUPE_PYTHON || join(ROOT, '.venv', 'bin', 'python');
   for (const file of files) {
@@ -163,9 +163,9 @@ function select(args) {
 }
 
 /**
- * Runs a stage. Failed files run again: once and alone on a person's machine, several times under `CI=true`, and at once where
- * the stage has files beside each other, because a repetition alone takes away the load that shows a race. If all of that passes,
- * the stage is reported as flaky, with all results. `report` is the file in which the runner names the tests that failed.
+ * Runs a stage, and repeats the files that failed in it. On a person's machine they run once more, alone. Under `CI=true` they
+ * run several times, side by side where the files of the stage do: a race that only shows under load would pass alone. A stage
+ * whose repetitions all pass is reported as flaky. `report` is the file in which the runner names the tests that failed.
  */
 async function stageOrFlaky(name, commandFor, { report, atOnce = 1, isBesideOthers = false } = {}) {
   const first = await stage(name, ...commandFor(false), isBesideOthers);
@@ -194,8 +194,8 @@ function flakyFiles() {
 }
 
 /**
- * Runs one program, shows its output, records how it ended, and resolves with that. The output of one that runs beside others is
- * shown when it has ended.
+ * Runs one program as a stage, records its result, and resolves with it. Its output is shown as it comes; that of a program
+ * which runs beside others is shown at its end.
  */
 function stage(name, command, args, isBesideOthers = false) {
   if (!isBesideOthers) say(name);

@@ -1,13 +1,11 @@
-// Imported by each test file's process before it begins: says what holds the process shortly before the runner's limit for a
-// file ends it, which the runner itself does not.
+// Imported into the process of each test file. Shortly before the runner's time limit ends that process, this prints what keeps
+// it running. The runner itself prints only the name of the file.
 import { readdirSync, readFileSync } from 'node:fs';
 
 const BEFORE_LIMIT_MS = 10_000;
 const limitMs = Number(process.env.TROUPE_TEST_FILE_LIMIT_MS);
 
-// A program that a test starts with the options of its own process inherits this file, but is not the runner's child.
-if (process.env.NODE_TEST_CONTEXT === 'child-v8' && limitMs > BEFORE_LIMIT_MS)
-  setTimeout(report, limitMs - BEFORE_LIMIT_MS).unref();
+if (limitMs > BEFORE_LIMIT_MS) setTimeout(report, limitMs - BEFORE_LIMIT_MS).unref();
 
 function report() {
   const lines = [

@@ -98,7 +98,7 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     others: /^(pipe:|socket:|\/dev\/null$|.*\.dist-info(\/|$)|.*\/packages\/\.making-|.*\/site-packages$)/,
     most: 12,
   },
-  // It reads how many processors it may use, and the C library where its stack ends.
+  // It reads how many processors it may use, and its C library reads where the stack ends.
   uv: {
     ...BARE,
     stdio: [NULL, PIPE, PIPE],
