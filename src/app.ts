@@ -92,7 +92,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const { config, log, prerequisites, onFatal, member } = options;
   const cluster: Cluster = member?.peers ?? ALONE;
   const { directory, host, metrics } = prerequisites;
-  const owns = (workspaceId: string) => cluster.owns(workspaceId);
+  const owns = (workspaceId: string, id?: string) => cluster.owns(workspaceId, id);
   let port: number | undefined;
   const ownPorts = () => [port, config.http10Port].filter((one) => one !== undefined);
   let draining = false;

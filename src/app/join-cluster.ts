@@ -34,7 +34,7 @@ export function joinCluster(
   const elsewhere = (slot: number) => (peers.ownsSlot(slot) ? undefined : slot);
   return {
     refresh: () => store.refresh(),
-    elsewhere: (workspaceId) => elsewhere(slotOf(workspaceId)),
+    elsewhere: (workspaceId, id) => elsewhere(slotOf(workspaceId, id)),
     elsewhereByTicket(ticket) {
       const slot = slotOfTicket(ticket);
       return slot === undefined ? undefined : elsewhere(slot);
@@ -42,7 +42,7 @@ export function joinCluster(
     forward: (head, body, events) => peers.forward(head, body, events),
     async join(handle, busyWorkspaces) {
       channel.onReleaseAsked(async (count) => {
-        const busy = new Set([...actors.activeWorkspaces(), ...busyWorkspaces()].map(slotOf));
+        const busy = new Set([...actors.activeWorkspaces(), ...busyWorkspaces()].map((id) => slotOf(id)));
         const released = peers.release(count, (slot) => !busy.has(slot));
         await store.durable();
         // Another table may have come meanwhile, by which they stay here.

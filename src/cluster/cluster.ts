@@ -16,8 +16,11 @@ export interface Cluster {
   livesElsewhere(incarnation: string): boolean;
   /** Whether nothing was heard for two seconds of the process that starts workers and kernels. */
   readonly isPrimarySilent: boolean;
-  /** Returns whether this worker decides everything of the workspace. `'*'` stands for what belongs to the server as a whole. */
-  owns(workspaceId: string): boolean;
+  /**
+   * Returns whether this worker decides everything of a notebook or conversation (`id`) of the workspace; without `id`, whether it
+   * decides what belongs to the workspace itself. `'*'` stands for what belongs to the server as a whole.
+   */
+  owns(workspaceId: string, id?: string): boolean;
   /** Calls `listener` when slots have come to this worker from another one, which may have died in the middle of anything. */
   onSlotsTaken(listener: () => void): void;
   /**

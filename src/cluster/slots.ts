@@ -1,6 +1,7 @@
 /**
- * Where things are at home. A workspace has one of 256 slots, and each slot one worker, which decides everything of the
- * workspaces in it. The primary alone changes the table; its number tells an older table from a newer one.
+ * Where things are at home. A workspace has one of 256 slots, and so has each of its notebooks and conversations; a slot has one
+ * worker, which decides everything of what is in it. The primary alone changes the table; its number tells an older table from a
+ * newer one.
  */
 
 export const SLOTS = 256;
@@ -15,13 +16,26 @@ export interface SlotTable {
   readonly owners: readonly number[];
 }
 
-/** Returns the slot of a workspace: FNV-1a of its id, so that it is the same in every process and after every start. */
-export function slotOf(workspaceId: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < workspaceId.length; i++) {
-    hash = Math.imul(hash ^ workspaceId.charCodeAt(i), 0x01000193);
-  }
+/** Whether notebooks and conversations have slots of their own. Otherwise all of a workspace is in the slot of the workspace. */
+const HAVE_OWN_SLOTS: boolean = false;
+
+const FNV_OFFSET = 0x811c9dc5;
+const FNV_PRIME = 0x01000193;
+
+/**
+ * Returns the slot of a notebook or conversation (`id`) of a workspace; without `id`, that of the workspace itself. It is FNV-1a of
+ * the ids, so that it is the same in every process and after every start.
+ */
+export function slotOf(workspaceId: string, id?: string): number {
+  let hash = hashed(FNV_OFFSET, workspaceId);
+  if (id !== undefined && HAVE_OWN_SLOTS) hash = hashed(hash, `/${id}`);
   return (hash ^ (hash >>> 8) ^ (hash >>> 16) ^ (hash >>> 24)) & (SLOTS - 1);
+}
+
+function hashed(start: number, text: string): number {
+  let hash = start;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), FNV_PRIME);
+  return hash;
 }
 
 /** Returns the first table: the slots are dealt out evenly, in the order of `workers`. */

@@ -76,8 +76,8 @@ export class Peers implements Cluster, Disposable {
     return this.#membership.isPrimarySilent;
   }
 
-  owns(workspaceId: string): boolean {
-    return this.ownsSlot(slotOf(workspaceId));
+  owns(workspaceId: string, id?: string): boolean {
+    return this.ownsSlot(slotOf(workspaceId, id));
   }
 
   onSlotsTaken(listener: () => void): void {

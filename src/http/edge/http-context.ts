@@ -21,8 +21,11 @@ import type { RequestLog } from './request-log.ts';
 export interface Forwarding {
   /** Makes visible what the other workers have committed. */
   refresh(): void;
-  /** Returns the slot of a workspace, or of the server (`'*'`), that is at home in another worker; undefined when it is here. */
-  elsewhere(workspaceId: string): number | undefined;
+  /**
+   * Returns the slot of a notebook or conversation (`id`), of a workspace, or of the server (`'*'`), that is at home in another
+   * worker; undefined when it is here.
+   */
+  elsewhere(workspaceId: string, id?: string): number | undefined;
   /** Returns the slot of the workspace that a ticket for an event stream is for; undefined as `elsewhere` does. */
   elsewhereByTicket(ticket: string): number | undefined;
   forward(head: ForwardedHead, body: Uint8Array, events: AnswerEvents): ForwardedRequest;
