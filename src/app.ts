@@ -16,6 +16,7 @@ import { openStorage } from './app/open-storage.ts';
 import { openStreams } from './app/open-streams.ts';
 import { openTracer } from './app/open-tracer.ts';
 import { readinessOf } from './app/readiness.ts';
+import { serverSettings } from './app/server-settings.ts';
 import { StoredUsageCounter } from './app/stored-usage.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
@@ -29,7 +30,6 @@ import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
 import { SecretStore } from './datasource/keys/secret-store.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
 import { ConnectionLimit } from './http/edge/connection-limit.ts';
-import { RequestLog } from './http/edge/request-log.ts';
 import { IdempotencyStore } from './http/idempotency/idempotency-store.ts';
 import { createServer, type Server } from './http/server.ts';
 import type { Prerequisites } from './prerequisites.ts';
@@ -70,7 +70,6 @@ export interface AppLoad {
   readonly streams: number;
 }
 
-const MIB = 1024 * 1024;
 /**
  * Opens everything and listens. Disposing the app drains it: running runs fail with `server_stopped`, sessions stay open
  * in the store.
@@ -202,28 +201,21 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   );
   const files = openFiles({ config, directory, log, inUse: () => notebooks.workspacesWithKernels() }, stack);
   const connections = new ConnectionLimit(config.maxConnections, cluster.size);
+  const http10 = { host: config.host, port: config.http10Port, connections, cluster, log };
   const target = () => (port === undefined ? undefined : { host: config.host, port });
   // Opened before the server, so that it closes after it: the last replies still pass through.
-  const relay =
-    config.http10Port === undefined
-      ? undefined
-      : await openHttp10Port(
-          { host: config.host, port: config.http10Port, target, connections, cluster, log },
-          stack,
-        );
+  const relay = await openHttp10Port({ ...http10, target }, stack);
   const readiness = () => {
     host.attend();
     return readinessOf({ isLeaving, host, cluster, warnings: warnings() });
   };
   const operations = openOperations(
     {
+      ...shared,
       config,
       cluster,
-      log,
-      metrics,
       actors,
       host,
-      store,
       storePath: directory.storePath,
       kernels: () => notebooks.kernels(),
       primaryLog: async () => (await member?.channel.ask('log')) ?? [],
@@ -234,17 +226,9 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   );
   const server: Server = stack.use(
     await createServer({
-      listen: { host: config.host, port: config.port },
-      log,
-      requestLog: new RequestLog({
-        log,
-        logsAll: config.logLevel === 'debug' || config.logLevel === 'trace',
-        slowMs: config.slowRequestMs,
-      }),
-      trustedProxies: config.trustedProxies,
+      ...serverSettings(config, log),
       metrics,
       tracer,
-      corsOrigins: config.corsOrigins,
       redeemTicket: (ticket, purpose) => identity.tickets.redeem(ticket, purpose),
       auth: identity.authenticator,
       durable: () => identity.durable(),
@@ -252,16 +236,14 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       observe: (read) => store.observe(read),
       idempotency: stack.use(new IdempotencyStore(store, Date.now, owns)),
       draining: () => draining,
-      publicUrl: config.publicUrl,
       full: () => store.isFull,
-      streamsPerWorkspace: config.workspaceMaxSubscribers,
       forwarding:
         member &&
         joinCluster({ member, store, actors, planes: [agents.plane, notebooks.plane], makeMirror }, stack),
       connections,
       workers: cluster.size,
-      heartbeatMs: config.heartbeatS * 1000,
       routes: mountRoutes({
+        config,
         actors,
         actorEvents,
         runs,
@@ -276,10 +258,8 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
         readiness,
         files,
         packages: packages.workspaces,
-        maxFileBytes: config.maxFileMb * MIB,
         storedUsage: new StoredUsageCounter(store),
         observation: operations.observation,
-        publicUrl: config.publicUrl,
       }),
     }),
   );

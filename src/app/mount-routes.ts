@@ -5,6 +5,7 @@ import type { openAgents } from '#src/agent/open-agents.ts';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { IdentityPlane } from '#src/auth/open-identity.ts';
 import type { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
+import type { Config } from '#src/config.ts';
 import { VERSION } from '#src/core/version.ts';
 import {
   connectionComponent,
@@ -59,7 +60,10 @@ import type { Readiness } from '#src/wire/operations.ts';
 import type { NotebookPlane } from './open-notebooks.ts';
 import type { StoredUsageCounter } from './stored-usage.ts';
 
+const MIB = 1024 * 1024;
+
 export interface Planes {
+  readonly config: Pick<Config, 'maxFileMb' | 'publicUrl'>;
   readonly actors: ActorRuntime;
   readonly actorEvents: ActorEvents;
   readonly audit: AuditTrail;
@@ -72,18 +76,15 @@ export interface Planes {
   readonly agents: ReturnType<typeof openAgents>;
   readonly datasources: DatasourcePlane;
   readonly files: WorkspaceFiles;
-  readonly maxFileBytes: number;
   readonly packages: WorkspacePackages;
   readonly storedUsage: StoredUsageCounter;
   readonly readiness: () => Readiness;
   readonly observation: ServerObservation;
-  /** The address at which browsers reach this server, when it is configured. */
-  readonly publicUrl: string | undefined;
 }
 
 /** Returns the routes in the order in which the OpenAPI document lists them. */
 export function mountRoutes(planes: Planes): readonly Route[] {
-  const { actors, audit, runs, identity, notebooks, agents, datasources } = planes;
+  const { config, actors, audit, runs, identity, notebooks, agents, datasources } = planes;
   const { authenticator } = identity;
   const { files, frontEnd, sessions, executions } = notebooks;
   const waiting = new RunWaiting(runs, agents.guardRun);
@@ -93,8 +94,8 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...consoleRoutes(new ConsoleFiles()),
     ...notebookRoutes(notebooks.notebooks, notebooks.deletion),
     ...notebookSecretRoutes(notebooks.secrets),
-    ...notebookFileRoutes({ files, frontEnd, publicUrl: planes.publicUrl }),
-    ...fileRoutes(planes.files, planes.maxFileBytes),
+    ...notebookFileRoutes({ files, frontEnd, publicUrl: config.publicUrl }),
+    ...fileRoutes(planes.files, config.maxFileMb * MIB),
     ...packageRoutes(planes.packages, audit),
     ...frontEndRoutes(frontEnd),
     ...executionEnvironmentRoutes(planes.environments),

@@ -13,11 +13,13 @@ export interface Http10PortOptions extends Http10RelayOptions {
   readonly log: Pick<Log, 'warn'>;
 }
 
-/** Resolves with what refuses new connections. `stack` closes the port. */
+/** Resolves with what refuses new connections; with undefined when no port is configured. `stack` closes the port. */
 export async function openHttp10Port(
-  options: Http10PortOptions,
+  { port, ...others }: Omit<Http10PortOptions, 'port'> & { readonly port: number | undefined },
   stack: AsyncDisposableStack,
-): Promise<Pick<Http10Relay, 'stopListening'>> {
+): Promise<Pick<Http10Relay, 'stopListening'> | undefined> {
+  if (port === undefined) return undefined;
+  const options = { ...others, port };
   if (options.cluster.size === 1) return stack.use(await openHttp10Relay(options));
   return stack.use(new MovingPort(options));
 }
