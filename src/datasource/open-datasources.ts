@@ -1,8 +1,9 @@
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { QueryAudit } from '#src/audit/query-audit.ts';
-import type { Cluster } from '#src/cluster/cluster.ts';
+import { ALONE, type Cluster } from '#src/cluster/cluster.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
+import type { DatasourceRecord } from '#storage/datasources.ts';
 import type { Store } from '#storage/store.ts';
 import { connectorOf, parseConnection } from './connectors/connection-schema.ts';
 import { type DriverLoader, installedDrivers } from './connectors/drivers.ts';
@@ -53,7 +54,7 @@ const OPEN_DEADLINE_MS = 10_000;
 export async function openDatasources(options: DatasourcePlaneOptions): Promise<DatasourcePlane> {
   const {
     store,
-    cluster,
+    cluster = ALONE,
     audit,
     queryAudit,
     keyringFile,
@@ -73,13 +74,13 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
     engines,
     filesDirectory: workspaceFiles(workspaceId),
   });
-  const pool = new SessionPool((workspaceId, record) =>
+  const openSession = (workspaceId: WorkspaceId, record: DatasourceRecord) =>
     connectorOf(record.kind).open(
       datasources.open(workspaceId, record),
       contextOf(workspaceId),
       AbortSignal.timeout(OPEN_DEADLINE_MS),
-    ),
-  );
+    );
+  const pool = new SessionPool(openSession, { workers: cluster.size });
   const descriptions = new Descriptions();
   const datasources: Datasources = new Datasources({
     store,

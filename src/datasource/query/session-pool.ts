@@ -24,21 +24,34 @@ interface RevisionPool {
   isVoid: boolean;
 }
 
-/** Most connections to one datasource at a time. Further statements wait for one, up to `WAIT_MS`. */
+/**
+ * Most connections of the server to one datasource at a time. Each of several workers has its share. Further statements wait for
+ * a connection, up to `WAIT_MS`.
+ */
 const MAX_CONNECTIONS = 8;
+/** Code that sends a statement while it reads the rows of another one needs two connections. */
+const MIN_SHARE = 2;
 const IDLE_MS = 60_000;
 const WAIT_MS = 30_000;
+
+export interface SessionPoolOptions {
+  /** How long a statement waits for a connection before it fails with `busy`. */
+  readonly waitMs?: number;
+  /** How many processes serve; each has its share of the connections. */
+  readonly workers?: number;
+}
 
 /** Owns every connection to a database. Disposing of it closes the idle ones. */
 export class SessionPool implements AsyncDisposable {
   readonly #open: OpenSession;
   readonly #waitMs: number;
+  readonly #maxConnections: number;
   readonly #pools = new Map<string, RevisionPool>();
 
-  /** `waitMs` is how long a statement waits for a connection before it fails with `busy`. */
-  constructor(open: OpenSession, waitMs: number = WAIT_MS) {
+  constructor(open: OpenSession, { waitMs = WAIT_MS, workers = 1 }: SessionPoolOptions = {}) {
     this.#open = open;
     this.#waitMs = waitMs;
+    this.#maxConnections = Math.max(MIN_SHARE, Math.floor(MAX_CONNECTIONS / workers));
   }
 
   /**
@@ -50,7 +63,7 @@ export class SessionPool implements AsyncDisposable {
     const pool = this.#pools.get(key) ?? { idle: [], waiting: [], leased: 0, isVoid: false };
     this.#pools.set(key, pool);
     // The wait has a limit: the caller itself may hold all connections, with results that it does not read.
-    while (pool.leased >= MAX_CONNECTIONS) await waitForRelease(pool, this.#waitMs, signal);
+    while (pool.leased >= this.#maxConnections) await waitForRelease(pool, this.#waitMs, signal);
     pool.leased++;
     const kept = pool.idle.pop();
     if (kept !== undefined) {

@@ -24,7 +24,7 @@ function record(revision = 1, slug = 'sales'): DatasourceRecord {
 }
 
 /** Returns a pool, and the names of its sessions as they are opened and closed. */
-function watchedPool(waitMs = 60_000) {
+function watchedPool(waitMs = 60_000, workers = 1) {
   const seen: string[] = [];
   let opened = 0;
   const open = async (_: WorkspaceId, { slug, revision }: DatasourceRecord): Promise<Session> => {
@@ -36,7 +36,7 @@ function watchedPool(waitMs = 60_000) {
       close: async () => void seen.push(`close ${name}`),
     };
   };
-  const pool = new SessionPool(open, waitMs);
+  const pool = new SessionPool(open, { waitMs, workers });
   const acquire = (one = record(), signal = never) => pool.acquire(WORKSPACE, one, signal);
   return { pool, seen, acquire };
 }
@@ -95,6 +95,19 @@ test('a statement that waits too long fails with busy', async () => {
   const { acquire } = watchedPool(1);
   await Promise.all(Array.from({ length: MAX_CONNECTIONS }, () => acquire()));
   await assert.rejects(acquire(), { category: 'busy' });
+});
+
+test('each of several workers opens its share of the connections, and two at least', async () => {
+  for (const [workers, share] of [
+    [2, 4],
+    [3, 2],
+    [16, 2],
+  ] as const) {
+    const { acquire, seen } = watchedPool(1, workers);
+    await Promise.all(Array.from({ length: share }, () => acquire()));
+    await assert.rejects(acquire(), { category: 'busy' });
+    assert.equal(seen.length, share);
+  }
 });
 
 test('a statement that is cancelled during the wait takes no connection, and the next in line gets it', async () => {
