@@ -184,6 +184,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     notebooks: notebooks.forAgents,
     datasources: datasources.forAgents,
     vault,
+    owns,
     localModel: openLocalModel({ config, log, host, startElsewhere: prerequisites.startModel }, stack),
   });
   const workspaceDeletion = identity.openDeletion(removals, {

@@ -28,6 +28,7 @@ import { parseModelId } from './models/model-id.ts';
 import type { Models } from './models/models.ts';
 import {
   namingNotebook,
+  newConversationId,
   type OpenAgentRequest,
   savedConversation,
   sessionIdOf,
@@ -45,6 +46,8 @@ export interface AgentSessionsOptions {
   readonly notebooks: Notebooks;
   /** Whether something is left of a conversation with this id that was deleted. */
   readonly isBeingDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
+  /** Returns whether a conversation is at home in this worker. */
+  readonly owns: (workspaceId: string, sessionId: string) => boolean;
 }
 
 export class AgentSessions {
@@ -64,10 +67,10 @@ export class AgentSessions {
     principal: Principal,
     request: OpenAgentRequest,
   ): { readonly record: AgentSessionRecord; readonly isNew: boolean } {
-    const { actors, environments, notebooks } = this.#options;
+    const { actors, environments, notebooks, store, owns } = this.#options;
     const { workspaceId } = principal;
     const { notebookSessionId = null } = request;
-    const sessionId = sessionIdOf(request);
+    const sessionId = sessionIdOf(request, () => newConversationId(store, workspaceId, owns));
     const environmentId = request.environmentId as EnvironmentId;
     const environment = { workspaceId, id: environmentId };
     if (request.config?.model != null) parseModelId(request.config.model);

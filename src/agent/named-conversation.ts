@@ -6,8 +6,12 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import { newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { type ConversationRecord, conversationRecords } from '#storage/conversations.ts';
+import { newListedId } from '#storage/listed-ids.ts';
 import type { Store } from '#storage/store.ts';
 import type { ConversationAccess } from './conversation-access.ts';
+
+/** Of ids that are at home elsewhere. A worker that has one slot of 256 finds an id of its own in fewer, but for one time in 10 million. */
+const MAX_TRIES = 4096;
 
 export interface OpenAgentRequest {
   readonly environmentId: string;
@@ -27,14 +31,37 @@ export interface ConversationFinder {
   readonly isBeingDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
 }
 
-/** Returns the id of the conversation, which is new when the request names none. Throws `invalid_request` when it names two. */
-export function sessionIdOf({ id, notebookSessionId }: OpenAgentRequest): SessionId {
+/**
+ * Returns the id of the conversation, which `makeNew` returns when the request names none. Throws `invalid_request` when it names
+ * two.
+ */
+export function sessionIdOf(
+  { id, notebookSessionId }: OpenAgentRequest,
+  makeNew: () => SessionId = () => newId('conversation'),
+): SessionId {
   if (id != null && notebookSessionId != null && id !== notebookSessionId) {
     throw new AppError('invalid_request', 'A bound conversation has the id of its notebook session.', {
       errors: [{ path: '/id', message: 'must be notebookSessionId when both are given' }],
     });
   }
-  return (notebookSessionId ?? id ?? newId<SessionId>('conversation')) as SessionId;
+  return (notebookSessionId ?? id ?? makeNew()) as SessionId;
+}
+
+/**
+ * Returns a new id for a conversation that is bound to no notebook, in a shared turn: greater than that of every one that is
+ * committed, and such that the conversation is at home in this worker. Throws `unavailable` when nothing is at home here any more.
+ */
+export function newConversationId(
+  store: Pick<Store, 'isShared' | 'list'>,
+  workspaceId: WorkspaceId,
+  owns: (workspaceId: string, id: string) => boolean,
+): SessionId {
+  const conversations = [{ kind: conversationRecords, partition: workspaceId }];
+  const first = newListedId<SessionId>(store, 'conversation', conversations);
+  for (let id = first, tries = 0; tries < MAX_TRIES; id = newId('conversation'), tries++)
+    if (owns(workspaceId, id)) return id;
+  const detail = 'The server is moving work between its processes. Try again in a moment.';
+  throw new AppError('unavailable', detail, { headers: { 'retry-after': '1' } });
 }
 
 /**

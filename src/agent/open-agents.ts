@@ -48,6 +48,8 @@ export interface AgentPlaneOptions {
   readonly datasources: DatasourceQueries | undefined;
   readonly vault: KeyVault;
   readonly localModel: LocalModel | undefined;
+  /** Returns whether a conversation is at home in this worker. */
+  readonly owns: (workspaceId: string, sessionId: string) => boolean;
 }
 
 export function openAgents(options: AgentPlaneOptions) {
@@ -77,6 +79,7 @@ export function openAgents(options: AgentPlaneOptions) {
     actors,
     plane,
     environments,
+    owns: options.owns,
     isBeingDeleted: (workspaceId, id) => removals.isPending(CONVERSATION, workspaceId, id),
   });
   return {
