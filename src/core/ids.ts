@@ -71,11 +71,12 @@ export function newId<T extends string>(kind: IdKind, nowMs = Date.now()): T {
 
 /** Returns the time of an id that `newId` made, in milliseconds since 1970. */
 export function timeOfId(id: string): number {
-  const start = id.indexOf('_') + 1;
-  return [...id.slice(start, start + TIME_DIGITS)].reduce(
-    (ms, digit) => ms * 32 + ALPHABET.indexOf(digit),
-    0,
-  );
+  return timeOfText(id.slice(id.indexOf('_') + 1));
+}
+
+/** Returns the time with which a text begins that `timeText` made, in milliseconds since 1970. */
+export function timeOfText(text: string): number {
+  return [...text.slice(0, TIME_DIGITS)].reduce((ms, digit) => ms * 32 + ALPHABET.indexOf(digit), 0);
 }
 
 /** Returns a text that sorts before every id of this kind that was made at `ms` or later, and after all earlier ones. */

@@ -2,7 +2,8 @@
  * The indexes of notebook sessions by the time at which they were last opened. They are written in the commit that opens or
  * closes a session.
  */
-import { timeText, type WorkspaceId } from '#src/core/ids.ts';
+import { type Timestamp, timestamp } from '#src/core/clock.ts';
+import { timeOfText, timeText, type WorkspaceId } from '#src/core/ids.ts';
 import { openSessionPlaces, sessionPlaces } from '#storage/sessions.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
@@ -11,9 +12,24 @@ const TIME_CHARACTERS = timeText(0).length;
 
 export class NotebookSessionPlaces {
   readonly #store: Store;
+  /** When the latest session of this process was opened. */
+  #latestMs = 0;
 
   constructor(store: Store) {
     this.#store = store;
+  }
+
+  /**
+   * Returns the time of an opening. Several workers open sessions, in shared turns: the time is then later than that of every
+   * opening in the workspace that is committed, so that a reader who goes on after the last place of a page misses none.
+   */
+  timeOfOpening(workspaceId: WorkspaceId): Timestamp {
+    if (!this.#store.isShared) return timestamp();
+    const newestFirst = { limit: 1, reverse: true };
+    const [newest] = this.#store.list(sessionPlaces, workspaceId, [], newestFirst);
+    const committedMs = newest === undefined ? 0 : timeOfText(newest.id);
+    this.#latestMs = Math.max(Date.now(), committedMs + 1, this.#latestMs + 1);
+    return timestamp(this.#latestMs);
   }
 
   /** Notes that a session is opened. `before` is when it was opened the last time; null for a new one. */

@@ -3,7 +3,6 @@
 import type { notebookSessionMachine, Opener, SessionMode } from '#machines/notebook-session.ts';
 import type { Peek } from '#src/actors/actor-definition.ts';
 import type { ActorId } from '#src/actors/address.ts';
-import { timestamp } from '#src/core/clock.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
@@ -61,7 +60,8 @@ export class NotebookSessions {
     if (environments.peek(environment) === undefined) throw notFound('/environmentId');
     const session = { workspaceId, id: notebookId };
     const attach = { type: 'attachNotebook', sessionId: sessionIdOf(notebookId) } as const;
-    const open = { type: 'open', environmentId, ...how, at: timestamp() } as const;
+    const at = places.timeOfOpening(workspaceId);
+    const open = { type: 'open', environmentId, ...how, at } as const;
     environments.check(environment, attach);
     if (actors.peek(session) === undefined) actors.spawn(session, { workspaceId, notebookId });
     actors.check(session, open);
@@ -69,7 +69,7 @@ export class NotebookSessions {
     environments.ask(environment, attach);
     const openedBefore = actors.peek(session)?.snapshot.context.openedAt ?? null;
     actors.ask(session, open);
-    places.open(workspaceId, notebookId, open.at, openedBefore);
+    places.open(workspaceId, notebookId, at, openedBefore);
     return this.#record(session);
   }
 
