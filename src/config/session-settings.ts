@@ -47,7 +47,8 @@ export const SESSION_SETTINGS = {
     env: 'TROUPE_WORKSPACE_MAX_SESSIONS',
     kind: integer(0, 1_000_000),
     default: '0',
-    description: 'Most live notebook sessions of one workspace; 0 means no limit.',
+    description:
+      'Most live notebook sessions of one workspace; 0 means no limit. With several workers a few more can wake at the same moment.',
   }),
   workspaceMaxRuns: setting({
     env: 'TROUPE_WORKSPACE_MAX_RUNS',

@@ -212,7 +212,7 @@ export class NotebookSessions {
       throw new AppError('at_capacity', detail, { headers: { 'retry-after': '5' } });
     }
     refuseOverQuota('live notebook sessions', workspaceMaxSessions, () =>
-      countOf(actors.residents(), workspaceId),
+      countOf(actors.residentsOfAll(), workspaceId),
     );
   }
 
