@@ -104,6 +104,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const actors = new ActorRuntime(store, log, metrics, {
     own: cluster.incarnation,
     livesElsewhere: (owner) => cluster.livesElsewhere(owner),
+    owns,
   });
   const { makeStream, makeConversationStream, makeMirror, actorEvents, serverStream } = openStreams(
     { config, workers: cluster.size, actors, store, metrics },

@@ -27,7 +27,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/cluster': { values: ['src/core', 'src/kernel'], types: ['src/events', 'src/wire'] },
   'src/auth': { values: ['src/core', 'src/cluster', 'src/wire', 'storage'] },
   'src/audit': { values: ['src/core', 'storage'] },
-  'src/actors': { values: ['src/core', 'src/metrics', 'storage'], types: ['src/events', 'src/wire'] },
+  'src/actors': {
+    values: ['src/core', 'src/metrics', 'storage'],
+    types: ['src/cluster', 'src/events', 'src/wire'],
+  },
   'src/runs': {
     values: ['src/core', 'src/metrics', 'src/tracing', 'machines', 'storage'],
     types: ['src/actors'],

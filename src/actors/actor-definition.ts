@@ -26,6 +26,11 @@ export interface ActorDefinition<Machine extends AnyStateMachine> {
   readonly isShared?: boolean;
   /** Returns the ids of those of a workspace that have not ended, for a kind that is shared: memory does not name them. */
   readonly openIn?: (workspaceId: string, limit: number) => Iterable<string>;
+  /**
+   * Returns the id of the notebook or conversation that an actor is at home with. Absent: it is at home with its workspace, unless
+   * its kind is shared and so has no home. Only the worker of its home has an actor in memory.
+   */
+  readonly homeOf?: (context: ContextFrom<Machine>) => string;
   /** Whether those that own something are counted over all workers (`residentsOfAll`). */
   readonly isCounted?: boolean;
   /** Returns what operators may see of a context. Absent: nothing. */

@@ -5,6 +5,9 @@
  * snapshot when it is first addressed. An actor that throws is a bug: it is logged, what it owned is released, and its
  * last good state is stored; the next use restores it from there. Only the caller of the command sees the error.
  *
+ * An actor comes into memory only in the worker that it is at home in. What would bring it into memory elsewhere throws: that is a
+ * bug of the caller, and two workers would decide for one actor.
+ *
  * Not here: what actors do (the ports of their charts), and who may address them (auth).
  */
 import type {
@@ -33,6 +36,7 @@ import type { LiveActors } from './live-actors.ts';
 import { NoticeBus, type NoticeListener } from './notice-bus.ts';
 import { type OwnActor, ownActor } from './own-actor.ts';
 import { refusal } from './refusal.ts';
+import { StoredActors } from './stored-actors.ts';
 import type { StoredForm } from './stored-form.ts';
 import { Trail } from './trail.ts';
 
@@ -44,6 +48,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   readonly #store: Store;
   readonly #log: Log;
   readonly #live: LiveActors;
+  readonly #stored: StoredActors<Machine>;
   readonly #notices: NoticeBus<EmittedFrom<Machine>>;
   readonly #inMemory = new Map<string, OwnActor<Machine>>();
   readonly #metrics: ActorMetrics;
@@ -65,13 +70,14 @@ export class ActorKind<Machine extends AnyStateMachine> {
     this.#store = store;
     this.#isPassing = definition.isShared === true && store.isShared;
     this.#live = live;
+    this.#stored = new StoredActors(definition, store, live.owners);
     this.#log = log;
     this.#notices = new NoticeBus(log);
     this.inspector = new ActorInspector({
       definition,
       isPassing: this.#isPassing,
       peek: (id) => this.peek(id),
-      stored: (id) => this.#stored(id),
+      stored: (id) => this.#stored.get(id),
       inMemory: (id) => this.#inMemory.get(keyOf(id)),
       remembered: (id) => live.remembered.get(this.#address(id)),
     });
@@ -138,14 +144,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
       if (actor.uncommitted !== undefined) this.#store.noteReadOfAll();
       return { snapshot: actor.ref.getSnapshot(), live: true, isLost: false, createdAt, updatedAt };
     }
-    const stored = this.#stored(id);
-    if (stored === undefined) return undefined;
-    const { createdAt, updatedAt, owner } = stored;
-    const snapshot = this.#resolve(stored);
-    const { tags }: AnyMachineSnapshot = snapshot;
-    const hasLivingOwner = owner !== undefined && this.#live.owners.livesElsewhere(owner);
-    const isLost = !hasLivingOwner && tags.has('resident');
-    return { snapshot, live: false, isLost, createdAt, updatedAt };
+    return this.#stored.peek(id);
   }
 
   /** Brings an actor into memory without asking anything of it. Returns what `peek` returns. */
@@ -219,7 +218,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
       this.#live.touch(known);
       return known;
     }
-    const stored = this.#stored(id);
+    const stored = this.#stored.get(id);
     return stored === undefined ? undefined : this.#revive(this.#address(id), stored);
   }
 
@@ -228,20 +227,8 @@ export class ActorKind<Machine extends AnyStateMachine> {
       throw new Error(`A ${this.#definition.kind} is spoken to outside of a shared turn.`);
   }
 
-  #stored({ workspaceId, id }: ActorId): ActorSnapshot | undefined {
-    const { storedIn, kind } = this.#definition;
-    if (storedIn !== undefined) return storedIn(this.#store, { workspaceId, id });
-    return this.#store.get(actorSnapshots, workspaceId, kind, id);
-  }
-
-  #resolve({ machineVersion, value, context }: ActorSnapshot): SnapshotFrom<Machine> {
-    const { kind, machine, machineVersion: ours } = this.#definition;
-    if (machineVersion !== ours) throw new Error(`A stored ${kind} has chart version ${machineVersion}.`);
-    return machine.resolveState({ value, context });
-  }
-
   #revive(address: Address, stored: ActorSnapshot): OwnActor<Machine> {
-    const actor = this.#start(address, { snapshot: this.#resolve(stored) }, stored, stored);
+    const actor = this.#start(address, { snapshot: this.#stored.resolve(stored) }, stored, stored);
     const { restored } = this.#definition;
     if (restored !== undefined && actor.snapshot().can(restored)) actor.ref.send(restored);
     return actor;
@@ -259,6 +246,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     const actor = ownActor(this.#definition, beginnings, (ended) => {
       if (this.#inMemory.get(keyOf(address)) === ended) this.#inMemory.delete(keyOf(address));
     });
+    this.#live.requireHome(actor);
     const { ref } = actor;
     ref.on('*', (notice: EmittedFrom<Machine>) =>
       this.#notices.publish(address, notice, this.#live.committedWith(actor)),

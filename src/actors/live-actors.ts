@@ -1,11 +1,12 @@
 import type { AnyMachineSnapshot } from 'xstate';
+import type { Home } from '#src/cluster/slots.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { ActorOwners } from './actor-owners.ts';
 import type { ActorWatch, LeftAs } from './actor-watch.ts';
-import type { Address } from './address.ts';
+import { type Address, addressText } from './address.ts';
 import type { Inspectable } from './inspected-actor.ts';
 import { RememberedActors } from './remembered-actors.ts';
 import { ResidentActors } from './resident-actors.ts';
@@ -21,6 +22,8 @@ export interface LiveActor extends Inspectable {
   revision: number;
   /** Whether it leaves memory at the end of the turn, because another worker may speak to it next. */
   readonly isPassing: boolean;
+  /** The notebook or conversation that it is at home with; undefined for one that is at home with its workspace, or passes. */
+  readonly homeId: string | undefined;
   /** Whether records of its owner say all that would be stored of it. */
   readonly isStoredByOwner: boolean;
   /** As it was stored last; undefined while it was not. */
@@ -67,6 +70,12 @@ export class LiveActors {
       this.saveMoved();
       this.#dropPassing();
     });
+  }
+
+  /** Throws for an actor that another worker decides for. Only those that come into memory are looked at. */
+  requireHome({ address, homeId, isPassing }: LiveActor): void {
+    if (!isPassing && !this.owners.owns(address.workspaceId, homeId))
+      throw new Error(`${addressText(address)} is at home in another worker.`);
   }
 
   /** Counts as a use of the actor. */
@@ -121,20 +130,21 @@ export class LiveActors {
       if (actor.address.workspaceId === workspaceId) this.erase(actor);
   }
 
-  /** Takes the actors of workspaces that another worker decides for from now on out of memory. They are as they are stored. */
-  leaveTo(isElsewhere: (workspaceId: string) => boolean): void {
+  /** Takes the actors out of memory that another worker decides for from now on. They are as they are stored. */
+  leaveTo(isElsewhere: (workspaceId: string, id?: string) => boolean): void {
     for (const actor of [...this.all()]) {
-      if (!isElsewhere(actor.address.workspaceId)) continue;
+      if (!isElsewhere(actor.address.workspaceId, actor.homeId)) continue;
       this.#tellLeft(actor, 'stored');
       this.remove(actor);
       actor.stop();
     }
   }
 
-  /** Yields the workspaces in which an actor owns something, or has moved in this turn; some more than once. */
-  *activeWorkspaces(): Generator<string> {
+  /** Yields the homes of the actors that own something, or have moved in this turn; some more than once. */
+  *activeHomes(): Generator<Home> {
     for (const actors of [this.#resident, this.#moved])
-      for (const { address } of actors) yield address.workspaceId;
+      for (const { address, homeId, isPassing } of actors)
+        if (!isPassing) yield { workspaceId: address.workspaceId, id: homeId };
   }
 
   /** Notes that the actor's state changed. It is stored in this turn's commit, unless that is not needed. */

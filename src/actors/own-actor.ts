@@ -1,5 +1,5 @@
 /** An actor in memory: the XState actor, and what the runtime and operators know of it. */
-import { Actor, type ActorOptions, type AnyStateMachine, type ContextFrom } from 'xstate';
+import { Actor, type ActorOptions, type AnyStateMachine, type ContextFrom, type SnapshotFrom } from 'xstate';
 import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
 import type { ActorDefinition } from './actor-definition.ts';
 import type { ActorWatch } from './actor-watch.ts';
@@ -62,6 +62,7 @@ export function ownActor<Machine extends AnyStateMachine>(
     trail,
     presence: 'live',
     isPassing,
+    homeId: homeIdOf(definition, ref.getSnapshot()),
     isNoted: definition.isCounted === true ? false : undefined,
     get state() {
       return actor.snapshot().value;
@@ -78,6 +79,14 @@ export function ownActor<Machine extends AnyStateMachine>(
     forget: () => forget(actor),
   };
   return actor;
+}
+
+/** Returns what the snapshot of an actor says of its home; undefined of one that could not begin, which has no context. */
+export function homeIdOf<Machine extends AnyStateMachine>(
+  { homeOf }: ActorDefinition<Machine>,
+  { status, context }: SnapshotFrom<Machine>,
+): string | undefined {
+  return status === 'error' ? undefined : homeOf?.(context);
 }
 
 /** Returns what operators may see of a context. */

@@ -1,4 +1,5 @@
 import type { AnyStateMachine } from 'xstate';
+import type { Home } from '#src/cluster/slots.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
@@ -101,13 +102,13 @@ export class ActorRuntime {
     return this.#live.isActive(workspaceId);
   }
 
-  /** Yields the workspaces in which an actor owns something that lives; some more than once. */
-  activeWorkspaces(): Iterable<string> {
-    return this.#live.activeWorkspaces();
+  /** Yields the homes in which an actor owns something that lives; some more than once. */
+  activeHomes(): Iterable<Home> {
+    return this.#live.activeHomes();
   }
 
-  /** Takes the actors of workspaces that another worker decides for from now on out of memory: none of them owns anything. */
-  leaveTo(isElsewhere: (workspaceId: string) => boolean): void {
+  /** Takes the actors out of memory that another worker decides for from now on: none of them owns anything. */
+  leaveTo(isElsewhere: (workspaceId: string, id?: string) => boolean): void {
     this.#live.leaveTo(isElsewhere);
   }
 

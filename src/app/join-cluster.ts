@@ -3,7 +3,7 @@ import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { slotOfTicket } from '#src/auth/event-tickets.ts';
 import type { MirrorMaker } from '#src/cluster/peers/feeds.ts';
 import type { Peers } from '#src/cluster/peers/peers.ts';
-import { slotOf } from '#src/cluster/slots.ts';
+import { type Home, slotOf } from '#src/cluster/slots.ts';
 import type { ClusterChannel } from '#src/cluster/worker/channel.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Forwarding } from '#src/http/edge/http-context.ts';
@@ -18,9 +18,9 @@ export interface ClusterMember {
 export interface JoinOptions {
   readonly member: ClusterMember;
   readonly store: Pick<Store, 'refresh' | 'durable'>;
-  readonly actors: Pick<ActorRuntime, 'activeWorkspaces' | 'leaveTo'>;
+  readonly actors: Pick<ActorRuntime, 'activeHomes' | 'leaveTo'>;
   /** What is in memory of sessions besides their actors. */
-  readonly planes: readonly { leaveTo(isElsewhere: (workspaceId: string) => boolean): void }[];
+  readonly planes: readonly { leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void }[];
   readonly makeMirror: MirrorMaker;
 }
 
@@ -42,13 +42,17 @@ export function joinCluster(
     forward: (head, body, events) => peers.forward(head, body, events),
     async join(handle, busyWorkspaces) {
       channel.onReleaseAsked(async (count) => {
-        const busy = new Set([...actors.activeWorkspaces(), ...busyWorkspaces()].map((id) => slotOf(id)));
+        const homes = [
+          ...actors.activeHomes(),
+          ...[...busyWorkspaces()].map((workspaceId) => ({ workspaceId })),
+        ];
+        const busy = new Set(homes.map(({ workspaceId, id }: Home) => slotOf(workspaceId, id)));
         const released = peers.release(count, (slot) => !busy.has(slot));
         await store.durable();
         // Another table may have come meanwhile, by which they stay here.
         const slots = new Set(released.filter((slot) => !peers.ownsSlot(slot)));
         for (const leaving of [actors, ...planes])
-          leaving.leaveTo((workspaceId) => slots.has(slotOf(workspaceId)));
+          leaving.leaveTo((workspaceId, id) => slots.has(slotOf(workspaceId, id)));
         return [...slots];
       });
       channel.onTable((table) => peers.useTable(table));

@@ -6,6 +6,12 @@
 
 export const SLOTS = 256;
 
+/** What is at home in one worker: a notebook or conversation (`id`) of a workspace; without `id`, the workspace itself. */
+export interface Home {
+  readonly workspaceId: string;
+  readonly id?: string | undefined;
+}
+
 /** Which worker owns each slot. */
 export interface SlotTable {
   /** Increases with every change. */

@@ -55,6 +55,7 @@ export class SessionActors {
       machineVersion: 1,
       machine: this.#provideMachine(),
       restored: { type: 'restored' },
+      homeOf: ({ notebookId }) => notebookId,
       isCounted: true,
       shown: ({ environmentId, work, mode, openedAt, openedBy, phases, failure, earlyDeaths }) => ({
         links: [

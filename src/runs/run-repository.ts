@@ -85,6 +85,7 @@ export class RunRepository {
       machine: runMachine,
       machineVersion: RUN_VERSION,
       storedIn: storedRun,
+      homeOf: ({ sessionId }) => sessionId,
       restored: { type: 'restored' },
       shown: ({ kind, sessionId }) => ({
         links: [{ kind: kind === 'agent' ? 'agent-session' : 'notebook-session', id: sessionId }],

@@ -85,10 +85,10 @@ export abstract class LiveSessions<Live extends LiveSession> {
     if (live.stream.subscriberCount > 0) this.#park(session, live.stream);
   }
 
-  /** Takes the sessions of workspaces that another worker decides for from now on out of memory: what is saved changes there. */
-  leaveTo(isElsewhere: (workspaceId: string) => boolean): void {
+  /** Takes the sessions out of memory that another worker decides for from now on: what is saved changes there. */
+  leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void {
     for (const { workspaceId, sessionId } of [...this.#live.values()])
-      if (isElsewhere(workspaceId)) this.forget({ workspaceId, id: sessionId });
+      if (isElsewhere(workspaceId, sessionId)) this.forget({ workspaceId, id: sessionId });
   }
 
   /** Takes a session that closes out of memory and returns its stream, if there is one: it is to be ended. */

@@ -88,8 +88,8 @@ export class SessionPlane<Live extends LiveSession> {
     for (const session of actors.residents()) actors.tell(session, { type: 'suspend', failure });
   }
 
-  /** Takes the sessions of workspaces that another worker decides for from now on out of memory. None of them does anything. */
-  leaveTo(isElsewhere: (workspaceId: string) => boolean): void {
+  /** Takes the sessions out of memory that another worker decides for from now on. None of them does anything. */
+  leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void {
     this.#options.live.leaveTo(isElsewhere);
   }
 

@@ -100,8 +100,9 @@ export type BoxActors = ActorKind<ReturnType<typeof boxMachine>>;
 
 export interface Boxes {
   readonly runtime: ActorRuntime;
+  /** Each is a home of its own. */
   readonly actors: BoxActors;
-  /** Another kind of actor, of which there is none. */
+  /** Another kind of actor, which is at home with its workspace. */
   readonly bags: BoxActors;
   readonly owned: Ownership;
   readonly logged: LogLine[];
@@ -122,7 +123,7 @@ export function startBoxes(
     restored: { type: 'restored' },
     isCounted: true,
   } as const;
-  const actors = runtime.define({ kind: 'box', ...definition });
+  const actors = runtime.define({ kind: 'box', ...definition, homeOf: ({ id }) => id });
   const bags = runtime.define({ kind: 'bag', ...definition });
   t.after(() => runtime.stopAll());
   return { runtime, actors, bags, owned, logged: lines };

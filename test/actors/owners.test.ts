@@ -11,6 +11,7 @@ async function twoWorkers(t: TestContext) {
     startBoxes(t, store, BOX_VERSION, {
       own,
       livesElsewhere: (owner) => owner !== own && living.has(owner),
+      owns: () => own === 'first',
     }),
   );
   const fill = async (id: string) => {

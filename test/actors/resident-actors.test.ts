@@ -11,7 +11,11 @@ async function twoWorkers(t: TestContext) {
   const open = async (own: string) => {
     const store = await openSharedStore(path, assert.fail, async () => undefined);
     t.after(() => store[Symbol.asyncDispose]());
-    const owners = { own, livesElsewhere: (owner: string) => owner !== own && living.has(owner) };
+    const owners = {
+      own,
+      livesElsewhere: (owner: string) => owner !== own && living.has(owner),
+      owns: () => true,
+    };
     const { actors } = startBoxes(t, store, BOX_VERSION, owners);
     const fill = async (id: string) => {
       actors.spawn(box(id), { id });
