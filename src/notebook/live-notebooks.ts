@@ -17,6 +17,7 @@ export interface LiveNotebooksOptions {
 }
 
 interface ReadOutputs {
+  readonly session: ActorId;
   /** Undefined while they are read. */
   outputs: SavedState['outputs'] | undefined;
 }
@@ -46,7 +47,7 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
     const reading = readOutputs(this.#store, session.workspaceId, session.id);
     if (reading.next().done === true) return undefined;
     const key = keyOf(session);
-    const read: ReadOutputs = { outputs: undefined };
+    const read: ReadOutputs = { session, outputs: undefined };
     this.#read.set(key, read);
     const forget = () => {
       if (this.#read.get(key) === read) this.#read.delete(key);
@@ -56,6 +57,12 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
       setTimeout(forget, PREPARED_MS).unref();
     };
     return inSlices(reading).then(keep, forget);
+  }
+
+  override leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void {
+    super.leaveTo(isElsewhere);
+    for (const [key, { session }] of this.#read)
+      if (isElsewhere(session.workspaceId, session.id)) this.#read.delete(key);
   }
 
   protected override load({ workspaceId, id }: ActorId, stream: SessionStream): LiveNotebook {

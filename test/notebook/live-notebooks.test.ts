@@ -16,20 +16,18 @@ async function withOutputs(t: TestContext) {
   const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
   const { document } = await notebooks.create(WORKSPACE, { serialization: { cells: CELLS } });
   const session = { workspaceId: WORKSPACE, id: document.id };
-  const live = new LiveNotebooks({
-    store,
-    notebooks,
-    makeStream: (sessionId) => new SessionStream({ sessionId }),
-  });
-  const show = async (data: string) => {
-    const notebook = live.of(session);
+  const open = () =>
+    new LiveNotebooks({ store, notebooks, makeStream: (sessionId) => new SessionStream({ sessionId }) });
+  const live = open();
+  const show = async (data: string, worker = live) => {
+    const notebook = worker.of(session);
     for (const cell of notebook.view.cells)
       cell.output = { channel: 'output', mimetype: 'text/plain', data, timestamp: 1 };
     keepOutputs(store, notebook, new Set(CELLS.map(({ cell_id }) => cell_id)));
     await store.durable();
   };
   const shown = () => [...new Set(live.of(session).view.cells.map(({ output }) => output?.data))];
-  return { live, notebooks, session, show, shown };
+  return { live, open, notebooks, session, show, shown };
 }
 
 test('many outputs are read in slices, and shown when their notebook is loaded', async (t) => {
@@ -71,9 +69,9 @@ test('a large output is read in a step of its own', async (t) => {
 test('a notebook that another worker decides for is loaded anew when it comes back', async (t) => {
   const { live, notebooks, session } = await withOutputs(t);
   live.of(session);
-  live.leaveTo((workspaceId) => workspaceId !== WORKSPACE);
+  live.leaveTo((workspaceId, id) => workspaceId === WORKSPACE && id !== session.id);
   assert.ok(live.peek(session) !== undefined, 'it is at home here');
-  live.leaveTo((workspaceId) => workspaceId === WORKSPACE);
+  live.leaveTo((workspaceId, id) => workspaceId === WORKSPACE && id === session.id);
   assert.equal(live.peek(session), undefined);
   const { updatedAt } = notebooks.read(WORKSPACE, session.id);
   const changed = { serialization: { cells: [{ cell_id: 'a', code: 'new' }] } };
@@ -82,4 +80,14 @@ test('a notebook that another worker decides for is loaded anew when it comes ba
     live.of(session).document.serialization.cells.map(({ code }) => code),
     ['new'],
   );
+});
+
+test('outputs that were read ahead are not shown once another worker has decided for the notebook', async (t) => {
+  const { live, open, session, show, shown } = await withOutputs(t);
+  await show('first');
+  live.forget(session);
+  await live.prepareOutputs(session);
+  live.leaveTo((_, id) => id === session.id);
+  await show('second', open());
+  assert.deepEqual(shown(), ['second']);
 });
