@@ -2,9 +2,11 @@
 import { Removals } from '#storage/removals.ts';
 import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
+import { actorsOfAll } from './app/actors-of-all.ts';
+import type { App, AppOptions } from './app/app-interface.ts';
 import { beginBackgroundWork } from './app/background-work.ts';
 import { endWork } from './app/end-work.ts';
-import { type ClusterMember, joinCluster } from './app/join-cluster.ts';
+import { joinCluster } from './app/join-cluster.ts';
 import { mountRoutes } from './app/mount-routes.ts';
 import { openFiles } from './app/open-files.ts';
 import { openHttp10Port } from './app/open-http10.ts';
@@ -20,55 +22,19 @@ import { serverSettings } from './app/server-settings.ts';
 import { StoredUsageCounter } from './app/stored-usage.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
-import type { Bootstrapped } from './auth/bootstrap.ts';
 import { openIdentity } from './auth/open-identity.ts';
 import { ALONE, type Cluster } from './cluster/cluster.ts';
-import type { Config } from './config.ts';
 import { AsyncDisposableStack } from './core/async-disposable-stack.ts';
-import type { RootLog } from './core/log.ts';
 import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
 import { SecretStore } from './datasource/keys/secret-store.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
 import { ConnectionLimit } from './http/edge/connection-limit.ts';
 import { IdempotencyStore } from './http/idempotency/idempotency-store.ts';
 import { createServer, type Server } from './http/server.ts';
-import type { Prerequisites } from './prerequisites.ts';
 import { RunDeletion } from './runs/run-deletion.ts';
 import { RunRepository } from './runs/run-repository.ts';
 import { RunRetention } from './runs/run-retention.ts';
 import { Environments } from './sessions/environments.ts';
-
-export interface AppOptions {
-  readonly config: Config;
-  readonly log: RootLog;
-  /** The app takes ownership: it closes them with itself, and when it cannot be opened. */
-  readonly prerequisites: Prerequisites;
-  /** Called when a commit failed: memory is ahead of the disk, and the process has to end. */
-  readonly onFatal: (error: Error) => void;
-  /** What this worker has in common with others; absent in a server of one process. */
-  readonly member?: ClusterMember | undefined;
-}
-
-export interface App extends AsyncDisposable {
-  readonly server: Server;
-  readonly url: string;
-  readonly bootstrapped: Bootstrapped;
-  /** Resolves when kernels can be started; rejects when this Python cannot run them. */
-  readonly kernelsReady: Promise<{ readonly confinement: string }>;
-  /** Returns what a drain has to end. */
-  readonly load: () => AppLoad;
-  /** Resolves once everything that was decided is on disk, so that ending then loses nothing; undefined when it is. */
-  readonly stored: () => Promise<void> | undefined;
-}
-
-export interface AppLoad {
-  /** Notebook sessions with a kernel. */
-  readonly sessions: number;
-  /** Runs in progress, prompts of agents included. */
-  readonly runs: number;
-  /** Open event streams. */
-  readonly streams: number;
-}
 
 /**
  * Opens everything and listens. Disposing the app drains it: running runs fail with `server_stopped`, sessions stay open
@@ -152,7 +118,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       prerequisites,
       ownPorts,
       store,
-      openSessions: (workspaceId) => notebooks.sessionsWithKernels(workspaceId),
+      sessionsWithKernels: (workspaceId) => notebooks.sessionsWithKernels(workspaceId),
     },
     stack,
   );
@@ -246,7 +212,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       workers: cluster.size,
       routes: mountRoutes({
         config,
-        actors,
+        actors: actorsOfAll(actors, store, cluster),
         actorEvents,
         runs,
         runDeletion,

@@ -102,7 +102,6 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       ...['src/app', 'storage', 'src/core', 'src/audit', 'src/auth', 'src/actors', 'src/runs'],
       ...['src/sessions', 'src/agent', 'src/datasource', 'src/http', 'src/cluster'],
     ],
-    types: ['src/config.ts', 'src/prerequisites.ts'],
   },
   'src/app': {
     values: [

@@ -37,11 +37,11 @@ export function listActors(actors: Iterable<Inspectable>, query: ActorQuery): Ac
   for (const actor of actors) {
     if (wanted !== undefined && !mentions(actor, wanted)) continue;
     const path = statePath(actor.state);
-    const { kind: own, id } = actor.address;
+    const { kind: own } = actor.address;
     counts.add(own, path);
     if (kind !== undefined && own !== kind) continue;
     if (state !== undefined && !liesIn(path, state)) continue;
-    const key = `${own}/${id}`;
+    const key = keyOf(actor.address);
     if (after === undefined || key > after) page.add(key, actor);
   }
   const found = page.entries.slice(0, limit);
@@ -59,16 +59,43 @@ export function countActors(actors: Iterable<Inspectable>): readonly ActorCount[
   return counts.list();
 }
 
+/**
+ * Returns the page of several workers, of the pages that each has returned for the same query. An actor that moves between workers
+ * meanwhile may be in two of them: the one that changed last is listed.
+ */
+export function mergePages(pages: readonly ActorPage[], limit: number): ActorPage {
+  const actors = new Map<string, InspectedActor>();
+  for (const actor of pages.flatMap(({ items }) => items)) {
+    const key = keyOf(actor);
+    const known = actors.get(key);
+    if (known === undefined || known.revision < actor.revision) actors.set(key, actor);
+  }
+  const items = [...actors].sort(byKey).slice(0, limit);
+  const hasMore = actors.size > limit || pages.some(({ nextCursor }) => nextCursor !== null);
+  return {
+    items: items.map(([, actor]) => actor),
+    nextCursor: hasMore ? (items.at(-1)?.[0] ?? null) : null,
+    counts: mergeCounts(pages.map(({ counts }) => counts)),
+  };
+}
+
+/** Returns the sums of counts, in the order of kind and state. */
+function mergeCounts(parts: readonly (readonly ActorCount[])[]): readonly ActorCount[] {
+  const counts = new CountsByState();
+  for (const { kind, state, count } of parts.flat()) counts.add(kind, state, count);
+  return counts.list();
+}
+
 class CountsByState {
   readonly #kinds = new Map<string, Map<string, number>>();
 
-  add(kind: string, state: string): void {
+  add(kind: string, state: string, count = 1): void {
     let states = this.#kinds.get(kind);
     if (states === undefined) {
       states = new Map();
       this.#kinds.set(kind, states);
     }
-    states.set(state, (states.get(state) ?? 0) + 1);
+    states.set(state, (states.get(state) ?? 0) + count);
   }
 
   list(): readonly ActorCount[] {
@@ -76,6 +103,10 @@ class CountsByState {
       .sort(byKey)
       .flatMap(([kind, states]) => [...states].sort(byKey).map(([state, count]) => ({ kind, state, count })));
   }
+}
+
+function keyOf({ kind, id }: Pick<InspectedActor, 'kind' | 'id'>): string {
+  return `${kind}/${id}`;
 }
 
 function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {

@@ -22,6 +22,9 @@ interface Kind {
   };
 }
 
+/** `in-memory`: without those that every worker reads from the store, because they are in memory during shared turns only. */
+type Listed = 'all' | 'in-memory';
+
 /**
  * The actor runtime: the kinds of actors that there are, and which actors are in memory. Everything that actors decide
  * in one turn of the event loop is stored in one commit. Starting it loads no actor.
@@ -59,8 +62,12 @@ export class ActorRuntime {
   }
 
   /** Returns a page of a workspace's actors in memory, with `ended` also of those that have left it for good lately. */
-  list(workspaceId: WorkspaceId, { ended, ...query }: ActorQuery & { readonly ended: boolean }): ActorPage {
-    return listActors(this.#of(workspaceId, ended), query);
+  list(
+    workspaceId: WorkspaceId,
+    { ended, ...query }: ActorQuery & { readonly ended: boolean },
+    which: Listed = 'all',
+  ): ActorPage {
+    return listActors(this.#of(workspaceId, ended, which), query);
   }
 
   /** Yields every actor in memory, for operators. */
@@ -75,7 +82,7 @@ export class ActorRuntime {
 
   /** Returns how many actors of a workspace are in memory, by kind and state. */
   countsOf(workspaceId: WorkspaceId): readonly ActorCount[] {
-    return countActors(this.#of(workspaceId, false));
+    return countActors(this.#of(workspaceId, false, 'all'));
   }
 
   /** Returns what an operator sees of an actor, without restoring it; undefined when there is none. */
@@ -88,9 +95,9 @@ export class ActorRuntime {
     return this.#charts.get(machine)?.();
   }
 
-  *#of(workspaceId: WorkspaceId, ended: boolean): Generator<Inspectable> {
+  *#of(workspaceId: WorkspaceId, ended: boolean, which: Listed): Generator<Inspectable> {
     for (const actor of this.#live.all()) if (actor.address.workspaceId === workspaceId) yield actor;
-    for (const kind of this.#kinds.values()) yield* kind.inspector.passing(workspaceId);
+    if (which === 'all') for (const kind of this.#kinds.values()) yield* kind.inspector.passing(workspaceId);
     if (!ended) return;
     for (const actor of this.#live.remembered.all()) {
       if (actor.address.workspaceId === workspaceId) yield actor;

@@ -4,10 +4,8 @@ import type { Cluster, Topic } from '#src/cluster/cluster.ts';
 import { RecentLines } from '#src/core/recent-lines.ts';
 import { mergeMetrics } from '#src/metrics/merged-metrics.ts';
 import type { ServerLog, ServerState } from '#src/wire/server.ts';
+import { MAX_WAIT_MS } from './ask-workers.ts';
 import { mergeStates } from './cluster-state.ts';
-
-/** A worker that has not answered by then is left out, and that is said. */
-const MAX_WAIT_MS = 5_000;
 
 /** What one worker knows of itself. `watched` is only read for subscribers of the load. */
 export interface OwnObservation {

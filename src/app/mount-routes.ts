@@ -1,6 +1,5 @@
 /** Lists every route of the API, connected to the planes that handle it. */
 import type { ActorEvents } from '#src/actors/actor-events.ts';
-import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { openAgents } from '#src/agent/open-agents.ts';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { IdentityPlane } from '#src/auth/open-identity.ts';
@@ -16,7 +15,7 @@ import type { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import { ConsoleFiles } from '#src/http/console-files.ts';
 import type { Route } from '#src/http/route.ts';
 import { accessTokenRoutes } from '#src/http/routes/access-tokens.ts';
-import { actorRoutes } from '#src/http/routes/actors.ts';
+import { type ActorInspection, actorRoutes } from '#src/http/routes/actors.ts';
 import { agentSessionGrantRoutes } from '#src/http/routes/agent-session-grants.ts';
 import { agentSessionRoutes } from '#src/http/routes/agent-sessions.ts';
 import { auditRoutes } from '#src/http/routes/audit.ts';
@@ -64,7 +63,7 @@ const MIB = 1024 * 1024;
 
 export interface Planes {
   readonly config: Pick<Config, 'maxFileMb' | 'publicUrl'>;
-  readonly actors: ActorRuntime;
+  readonly actors: ActorInspection;
   readonly actorEvents: ActorEvents;
   readonly audit: AuditTrail;
   readonly runs: RunRepository;

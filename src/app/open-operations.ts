@@ -10,6 +10,7 @@ import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Store } from '#storage/store.ts';
 import { observeCluster } from './cluster-observation.ts';
 import { type KernelPlace, KernelSampler } from './kernel-usage.ts';
+import { kernelsOfAll } from './kernels-of-all.ts';
 import { ServerEvents, type ServerStream } from './server-events.ts';
 import { observeServer } from './server-gauges.ts';
 import { loadOf, ServerStateReader } from './server-state.ts';
@@ -71,15 +72,7 @@ export function openOperations(options: OperationsOptions, stack: AsyncDisposabl
     observation: {
       ...cluster,
       follow: (sink) => events.follow(sink),
-      // All kernels of a workspace are in its home.
-      kernels: async (workspaceId, { sessionId, limit }) => {
-        const { sampledAt, kernels: all } = await kernels.sample();
-        const items = all.filter(
-          (kernel) =>
-            kernel.workspaceId === workspaceId && (sessionId === undefined || kernel.sessionId === sessionId),
-        );
-        return { sampledAt, memoryLimitBytes: host.limits.memoryBytes, items: items.slice(0, limit) };
-      },
+      kernels: kernelsOfAll(kernels, host.limits.memoryBytes, options.cluster),
     },
     resyncAll: () => events.resyncAll(),
     begin: () => void stack.use(observeServer({ ...options, kernels })),

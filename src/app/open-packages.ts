@@ -2,6 +2,7 @@
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import { createEgress, isLoopbackHost } from '#src/datasource/egress/egress.ts';
 import { IndexProxy } from '#src/packages/index-proxy.ts';
@@ -10,18 +11,21 @@ import { PackageInstaller } from '#src/packages/package-installer.ts';
 import { type OtherWorkers, PackageSets } from '#src/packages/package-sets.ts';
 import { WorkspacePackages, type WorkspacePackagesOptions } from '#src/packages/workspace-packages.ts';
 import type { Prerequisites } from '#src/prerequisites.ts';
+import { sessionsOfAll } from './kernels-of-all.ts';
 
-interface PackagesOptions extends Pick<WorkspacePackagesOptions, 'store' | 'openSessions'> {
+interface PackagesOptions extends Pick<WorkspacePackagesOptions, 'store'> {
   readonly config: Config;
   readonly cluster: Cluster;
   readonly log: Log;
   readonly prerequisites: Prerequisites;
   readonly ownPorts: () => readonly number[];
+  /** Returns the sessions of a workspace that have a kernel in this worker. */
+  readonly sessionsWithKernels: (workspaceId: WorkspaceId) => readonly string[];
 }
 
 /** Returns what starts kernels with their packages, and those of workspaces; `stack` takes ownership of what has to be closed. */
 export function openPackages(
-  { config, cluster, log, prerequisites, ownPorts, store, openSessions }: PackagesOptions,
+  { config, cluster, log, prerequisites, ownPorts, store, sessionsWithKernels }: PackagesOptions,
   stack: AsyncDisposableStack,
 ): { readonly kernels: KernelsWithPackages; readonly workspaces: WorkspacePackages } {
   const { host, plainHost, directory } = prerequisites;
@@ -49,6 +53,7 @@ export function openPackages(
       )
     : undefined;
   cluster.onAsked('packages-in-use', () => sets?.inUse() ?? []);
+  const openSessions = sessionsOfAll(sessionsWithKernels, cluster);
   return {
     kernels: new KernelsWithPackages({ host, plainHost: () => plainHost.ready(), sets, log }),
     workspaces: new WorkspacePackages({ store, sets, openSessions }),

@@ -47,7 +47,13 @@ export type Topic =
   | 'metrics'
   | 'server-state'
   | 'server-load'
-  | 'log';
+  | 'log'
+  /** A page of the actors of a workspace that you have in memory. */
+  | 'list-actors'
+  /** The kernels of a workspace that your sessions have, and what they use. */
+  | 'list-kernels'
+  /** Which sessions of a workspace have a kernel? */
+  | 'sessions-with-kernels';
 
 /** The cluster of a server that is one process. */
 export const ALONE: Cluster = {

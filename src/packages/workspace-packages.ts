@@ -20,8 +20,8 @@ export interface WorkspacePackagesOptions {
   readonly store: Store;
   /** Undefined: this server installs no packages. */
   readonly sets: PackageSets | undefined;
-  /** Returns the sessions of a workspace that have a kernel. */
-  readonly openSessions: (workspaceId: WorkspaceId) => readonly string[];
+  /** Resolves with the sessions of a workspace that have a kernel. */
+  readonly openSessions: (workspaceId: WorkspaceId) => Promise<readonly string[]>;
 }
 
 /** Who adds packages to what. */
@@ -103,7 +103,11 @@ export class WorkspacePackages {
         noted(added.map(([, requirement]) => requirement));
       this.#installations.delete(workspaceId);
       const installed = (set?.packages ?? []).map(([name, version]) => ({ name, version }));
-      return { items: this.#items(workspaceId), installed, openSessions: [...openSessions(workspaceId)] };
+      return {
+        items: this.#items(workspaceId),
+        installed,
+        openSessions: [...(await openSessions(workspaceId))],
+      };
     } catch (error) {
       if (!(error instanceof PackageFailure)) {
         this.#installations.delete(workspaceId);

@@ -1,6 +1,6 @@
 /** The orderly end of a process that serves: it answers what it has begun, stores everything and ends its kernels. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { App } from '#src/app.ts';
+import type { App } from '#src/app/app-interface.ts';
 import type { RootLog } from '#src/core/log.ts';
 
 /** How long a drain may take at most, without what is waited for before it, and for each session with a kernel in addition. */

@@ -10,6 +10,7 @@ import {
   oneOf,
   PageQuery,
   ResyncReasonSchema,
+  SilentWorkers,
   type Streamed,
   Timestamp,
   type Wire,
@@ -96,6 +97,7 @@ export const ActorPageSchema = Type.Object(
       description:
         'How many actors there are of each kind in each state, whatever `kind` and `state` ask for.',
     }),
+    silentWorkers: SilentWorkers,
   },
   { $id: 'ActorPage', ...closed },
 );

@@ -7,6 +7,7 @@ import {
   eventUnion,
   nullable,
   ResyncReasonSchema,
+  SilentWorkers,
   type Streamed,
   Timestamp,
   type Wire,
@@ -50,6 +51,7 @@ export const KernelListSchema = Type.Object(
     sampledAt: Timestamp,
     memoryLimitBytes: limit('What one kernel may use; null: no limit.'),
     items: Type.Array(KernelUsageSchema, { description: 'The one with the most memory first.' }),
+    silentWorkers: SilentWorkers,
   },
   { $id: 'KernelList', ...closed },
 );
@@ -96,13 +98,6 @@ const process = {
     { $id: 'EventLoopState', ...closed },
   ),
 };
-
-const SilentWorkers = Type.Optional(
-  Type.Integer({
-    description:
-      'In a server of several workers: how many did not answer within five seconds. What they have is missing here.',
-  }),
-);
 
 const WorkerStateSchema = Type.Object(
   {

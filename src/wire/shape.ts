@@ -61,6 +61,13 @@ export function inPascalCase(type: string): string {
   return type.replace(/(?:^|[.-])(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
+export const SilentWorkers = Type.Optional(
+  Type.Integer({
+    description:
+      'In a server of several workers: how many did not answer within five seconds. What they have is missing here.',
+  }),
+);
+
 /** Why a subscriber of an event stream was cut off. */
 export const ResyncReasonSchema = oneOf(['slow_subscriber', 'server_stopping']);
 export type ResyncReason = Wire<typeof ResyncReasonSchema>;

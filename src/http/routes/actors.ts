@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { ActorEvents } from '#src/actors/actor-events.ts';
-import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { ActorPage, ActorQuery } from '#src/actors/actor-list.ts';
+import type { ActorId } from '#src/actors/address.ts';
+import type { ChartState } from '#src/actors/chart.ts';
+import type { ActorDetail } from '#src/actors/inspected-actor.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
 import {
   ActorDetailSchema,
   ActorEventsQuery,
@@ -17,8 +21,26 @@ import { STREAM_HEADERS_READ } from './event-streams.ts';
 
 const CURSOR = /^[\w-]+\/[\w-]+$/;
 
+export interface ActorListing extends ActorQuery {
+  /** Whether to list also actors that ended or failed lately. */
+  readonly ended: boolean;
+}
+
+/** What operators read of the actors of all workers. Looking restores and wakes nothing. */
+export interface ActorInspection {
+  /** Resolves with a page. `silentWorkers` did not answer in time. */
+  list(
+    workspaceId: WorkspaceId,
+    query: ActorListing,
+  ): Promise<ActorPage & { readonly silentWorkers?: number }>;
+  /** Returns what is seen of an actor; undefined when there is none. */
+  detail(kind: string, id: ActorId): ActorDetail | undefined;
+  /** Returns the definition of a chart by its id; undefined when there is none. */
+  chart(machine: string): ChartState | undefined;
+}
+
 /** The actors of a workspace and their statecharts, for operators. Looking restores and wakes nothing. */
-export function actorRoutes(actors: ActorRuntime, events: ActorEvents): readonly Route[] {
+export function actorRoutes(actors: ActorInspection, events: ActorEvents): readonly Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -65,12 +87,12 @@ export function actorRoutes(actors: ActorRuntime, events: ActorEvents): readonly
       query: ActorListQuery,
       responses: { 200: { description: 'A page of actors.', schema: ActorPageSchema } },
       errors: ['invalid_cursor'],
-      handle({ principal, query }) {
+      async handle({ principal, query }) {
         if (query.after !== undefined && !CURSOR.test(query.after)) {
           throw new AppError('invalid_cursor', 'Pass the `nextCursor` of a page of this list.');
         }
-        const { items, nextCursor, counts } = actors.list(principal.workspaceId, query);
-        return ok({ items: items.map(({ workspaceId: _, ...actor }) => actor), nextCursor, counts });
+        const { items, ...page } = await actors.list(principal.workspaceId, query);
+        return ok({ items: items.map(({ workspaceId: _, ...actor }) => actor), ...page });
       },
     }),
     defineRoute({

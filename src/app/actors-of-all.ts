@@ -1,0 +1,42 @@
+/**
+ * The actors of a workspace in all workers, for operators. Each worker has some of them in memory and answers for those; what
+ * every worker reads from the store is read by the one that is asked first.
+ */
+import { type ActorPage, mergePages } from '#src/actors/actor-list.ts';
+import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { Cluster } from '#src/cluster/cluster.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { ActorInspection, ActorListing } from '#src/http/routes/actors.ts';
+import type { Store } from '#storage/store.ts';
+import { askWorkers } from './ask-workers.ts';
+
+interface ListQuestion {
+  readonly workspaceId: WorkspaceId;
+  readonly query: ActorListing;
+}
+
+/** Returns what lists the actors of all workers. It declares how this worker answers the others. */
+export function actorsOfAll(
+  actors: Pick<ActorRuntime, 'list' | 'detail' | 'chart'>,
+  store: Pick<Store, 'durable'>,
+  cluster: Pick<Cluster, 'size' | 'living' | 'askOthers' | 'onAsked'>,
+): ActorInspection {
+  cluster.onAsked('list-actors', async (payload) => {
+    const { workspaceId, query } = payload as ListQuestion;
+    const page = actors.list(workspaceId, query, 'in-memory');
+    await store.durable(); // nobody is shown what a crash could undo
+    return page;
+  });
+  return {
+    async list(workspaceId, query) {
+      const own = actors.list(workspaceId, query);
+      const question: ListQuestion = { workspaceId, query };
+      const { answers, ...silent } = await askWorkers<ActorPage>(cluster, 'list-actors', question);
+      return answers.length === 0
+        ? { ...own, ...silent }
+        : { ...mergePages([own, ...answers], query.limit), ...silent };
+    },
+    detail: (kind, id) => actors.detail(kind, id),
+    chart: (machine) => actors.chart(machine),
+  };
+}

@@ -1,0 +1,39 @@
+/** What the app is to the process that opens it. */
+import type { Bootstrapped } from '#src/auth/bootstrap.ts';
+import type { Config } from '#src/config.ts';
+import type { RootLog } from '#src/core/log.ts';
+import type { Server } from '#src/http/server.ts';
+import type { Prerequisites } from '#src/prerequisites.ts';
+import type { ClusterMember } from './join-cluster.ts';
+
+export interface AppOptions {
+  readonly config: Config;
+  readonly log: RootLog;
+  /** The app takes ownership: it closes them with itself, and when it cannot be opened. */
+  readonly prerequisites: Prerequisites;
+  /** Called when a commit failed: memory is ahead of the disk, and the process has to end. */
+  readonly onFatal: (error: Error) => void;
+  /** What this worker has in common with others; absent in a server of one process. */
+  readonly member?: ClusterMember | undefined;
+}
+
+export interface App extends AsyncDisposable {
+  readonly server: Server;
+  readonly url: string;
+  readonly bootstrapped: Bootstrapped;
+  /** Resolves when kernels can be started; rejects when this Python cannot run them. */
+  readonly kernelsReady: Promise<{ readonly confinement: string }>;
+  /** Returns what a drain has to end. */
+  readonly load: () => AppLoad;
+  /** Resolves once everything that was decided is on disk, so that ending then loses nothing; undefined when it is. */
+  readonly stored: () => Promise<void> | undefined;
+}
+
+export interface AppLoad {
+  /** Notebook sessions with a kernel. */
+  readonly sessions: number;
+  /** Runs in progress, prompts of agents included. */
+  readonly runs: number;
+  /** Open event streams. */
+  readonly streams: number;
+}

@@ -1,0 +1,24 @@
+/** Asks the other workers for what only they have in memory, within a limit of time. */
+import type { Cluster, Topic } from '#src/cluster/cluster.ts';
+
+/** A worker that has not answered by then is left out, and that is said. */
+export const MAX_WAIT_MS = 5_000;
+
+export interface OtherAnswers<T> {
+  readonly answers: readonly T[];
+  /** How many workers did not answer. Absent in a server of one process. */
+  readonly silentWorkers?: number;
+}
+
+/** Resolves with what the others answer. It never rejects. */
+export async function askWorkers<T>(
+  cluster: Pick<Cluster, 'size' | 'living' | 'askOthers'>,
+  topic: Topic,
+  payload: unknown,
+): Promise<OtherAnswers<T>> {
+  if (cluster.size === 1) return { answers: [] };
+  // What a worker had that is being replaced is no more, so such a worker is not missed.
+  const asked = cluster.living - 1;
+  const answers = (await cluster.askOthers(topic, payload, MAX_WAIT_MS)) as readonly T[];
+  return { answers, silentWorkers: Math.max(0, asked - answers.length) };
+}

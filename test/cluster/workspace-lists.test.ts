@@ -1,0 +1,162 @@
+/** What operators read of one workspace whose actors and kernels are in several workers. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { actorsOfAll } from '#src/app/actors-of-all.ts';
+import { kernelsOfAll, sessionsOfAll } from '#src/app/kernels-of-all.ts';
+import { Environments } from '#src/sessions/environments.ts';
+import type { KernelUsage } from '#src/wire/server.ts';
+import { workspaceRecords } from '#storage/identity.ts';
+import { openSharedStore } from '#storage/open-store.ts';
+import { box, put, startBoxes, WORKSPACE } from '#test/actors/boxes.ts';
+import { temporaryStore } from '#test/support/temporary-store.ts';
+import { type TestWorker, testCluster } from '#test/support/test-cluster.ts';
+
+const WORKERS = 3;
+const ALL = { limit: 100, ended: false } as const;
+
+/** Each worker has actors, and a store of its own on the same files. */
+async function startWorkers(t: TestContext, cluster: readonly TestWorker[] = testCluster(WORKERS, () => 0)) {
+  const { store: first, path } = await temporaryStore(t);
+  first.write((tx) => tx.put(workspaceRecords, { name: '', createdAt: '', owners: 1 }, WORKSPACE));
+  await first.durable();
+  const start = async (worker: TestWorker) => {
+    const store = await openSharedStore(path, assert.fail, async () => undefined);
+    t.after(() => store[Symbol.asyncDispose]());
+    const boxes = startBoxes(t, store);
+    const environments = new Environments(boxes.runtime, store);
+    return { ...boxes, store, environments, all: actorsOfAll(boxes.runtime, store, worker) };
+  };
+  return Promise.all(cluster.map(start));
+}
+
+test('whichever worker is asked, the actors of all are listed once each, page by page', async (t) => {
+  const workers = await startWorkers(t);
+  const ids = Array.from({ length: 10 }, (_, n) => `b${n}`);
+  for (const [n, id] of ids.entries()) workers[n % WORKERS]!.actors.spawn(box(id), { id });
+  workers[1]!.actors.ask(box('b4'), put('a hat'));
+  workers[2]!.bags.spawn(box('a'), { id: 'a' });
+  workers[2]!.actors.spawn({ ...box('other'), workspaceId: 'ws_2' as typeof WORKSPACE }, { id: 'other' });
+  for (const { all } of workers) {
+    for (const limit of [1, 3, 11, 100]) {
+      const found: string[] = [];
+      let after: string | undefined;
+      do {
+        const page = await all.list(WORKSPACE, { ...ALL, limit, after });
+        assert.ok(page.items.length <= limit);
+        assert.deepEqual(page.counts, [
+          { kind: 'bag', state: 'empty', count: 1 },
+          { kind: 'box', state: 'empty', count: 9 },
+          { kind: 'box', state: 'full', count: 1 },
+        ]);
+        assert.equal(page.silentWorkers, 0);
+        found.push(...page.items.map(({ kind, id }) => `${kind}/${id}`));
+        after = page.nextCursor ?? undefined;
+      } while (after !== undefined);
+      assert.deepEqual(found, ['bag/a', ...ids.map((id) => `box/${id}`)], `pages of ${limit}`);
+    }
+    const { items } = await all.list(WORKSPACE, { ...ALL, state: 'full' });
+    assert.deepEqual(
+      items.map(({ id }) => id),
+      ['b4'],
+    );
+  }
+});
+
+test('actors that ended lately are listed from whichever worker remembers them', async (t) => {
+  const workers = await startWorkers(t);
+  for (const [n, { actors }] of workers.entries()) {
+    actors.spawn(box(`b${n}`), { id: `b${n}` });
+    actors.ask(box(`b${n}`), { type: 'burn' });
+  }
+  await Promise.all(workers.map(({ store }) => store.durable()));
+  const [{ all }] = workers as [(typeof workers)[0]];
+  assert.deepEqual((await all.list(WORKSPACE, ALL)).items, []);
+  const { items, counts } = await all.list(WORKSPACE, { ...ALL, ended: true });
+  assert.deepEqual(
+    items.map(({ id, presence }) => [id, presence]),
+    ['b0', 'b1', 'b2'].map((id) => [id, 'ended']),
+  );
+  assert.deepEqual(counts, [{ kind: 'box', state: 'ashes', count: 3 }]);
+});
+
+test('an environment, which every worker reads from the store, is listed and counted once', async (t) => {
+  const workers = await startWorkers(t);
+  const [{ store, environments }] = workers as [(typeof workers)[0]];
+  store.decide(() => void environments.create(WORKSPACE));
+  await store.durable();
+  for (const { all, store: own } of workers) {
+    own.refresh();
+    const { items, counts } = await all.list(WORKSPACE, ALL);
+    assert.deepEqual(
+      [items.length, counts.map(({ kind, count }) => [kind, count])],
+      [1, [['environment', 1]]],
+    );
+  }
+});
+
+test('nobody is shown an actor of another worker before it is on disk', async (t) => {
+  const [asking, other] = await startWorkers(
+    t,
+    testCluster(2, () => 0),
+  );
+  other!.actors.spawn(box('a'), { id: 'a' });
+  const committed = other!.store.durable();
+  let isCommitted = false;
+  void committed?.then(() => {
+    isCommitted = true;
+  });
+  const { items } = await asking!.all.list(WORKSPACE, ALL);
+  assert.deepEqual([items.length, isCommitted], [1, true]);
+});
+
+test('a worker that does not answer is missed, and that is said', async (t) => {
+  const [first, second] = testCluster(2, () => 0);
+  const [asking, silent] = await startWorkers(t, [{ ...first!, askOthers: async () => [] }, second!]);
+  asking!.actors.spawn(box('a'), { id: 'a' });
+  silent!.actors.spawn(box('b'), { id: 'b' });
+  const { items, silentWorkers } = await asking!.all.list(WORKSPACE, ALL);
+  assert.deepEqual([items.map(({ id }) => id), silentWorkers], [['a'], 1]);
+});
+
+const kernel = (worker: number, n: number, memoryBytes: number): KernelUsage => ({
+  workspaceId: n === 9 ? 'ws_2' : WORKSPACE,
+  sessionId: `nb_${worker}_${n}`,
+  pid: worker * 10 + n,
+  cpuSeconds: 1,
+  memoryBytes,
+});
+
+test('the kernels of a workspace are those of all workers, the one with the most memory first', async () => {
+  const kernels = [
+    [kernel(0, 1, 50), kernel(0, 2, 20)],
+    [kernel(1, 1, 40), kernel(1, 9, 99)],
+  ];
+  const lists = testCluster(2, () => 0).map((worker) => {
+    const sampledAt = `2026-01-31T12:00:0${worker.worker}.000Z`;
+    const sample = async () => ({ sampledAt, kernels: kernels[worker.worker]! });
+    return kernelsOfAll({ sample }, 1024, worker);
+  });
+  for (const list of lists) {
+    const { items, sampledAt, memoryLimitBytes, silentWorkers } = await list(WORKSPACE, {});
+    assert.deepEqual(
+      items.map(({ sessionId }) => sessionId),
+      ['nb_0_1', 'nb_1_1', 'nb_0_2'],
+    );
+    assert.deepEqual([sampledAt, memoryLimitBytes, silentWorkers], ['2026-01-31T12:00:00.000Z', 1024, 0]);
+    assert.deepEqual(
+      (await list(WORKSPACE, { limit: 2 })).items.map(({ memoryBytes }) => memoryBytes),
+      [50, 40],
+    );
+    assert.deepEqual(
+      (await list(WORKSPACE, { sessionId: 'nb_1_1' })).items.map(({ pid }) => pid),
+      [11],
+    );
+  }
+});
+
+test('who adds packages learns which sessions of all workers go on without them', async () => {
+  const lists = testCluster(2, () => 0).map((worker) =>
+    sessionsOfAll((workspaceId) => (workspaceId === WORKSPACE ? [`nb_${worker.worker}`] : []), worker),
+  );
+  for (const list of lists) assert.deepEqual([...(await list(WORKSPACE))].sort(), ['nb_0', 'nb_1']);
+});
