@@ -7,8 +7,8 @@ import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 
 export interface IdleSessionsOptions {
-  readonly actors: NotebookSessionActors;
-  readonly liveNotebooks: LiveNotebooks;
+  readonly actors: Pick<NotebookSessionActors, 'peek' | 'tell'>;
+  readonly liveNotebooks: Pick<LiveNotebooks, 'all' | 'forget'>;
   /** 0: no session is put to sleep. */
   readonly timeoutMs: number;
 }
@@ -39,9 +39,11 @@ export class IdleSessions implements Disposable {
   #putToSleep({ workspaceId, sessionId }: LiveNotebook): void {
     const { actors, liveNotebooks } = this.#options;
     const session = { workspaceId, id: sessionId };
-    actors.tell(session, { type: 'hibernate', reason: 'idle' });
+    // One that is not in memory has no kernel, and may be about to leave for another worker: it is not restored for this.
+    if (actors.peek(session)?.live === true) actors.tell(session, { type: 'hibernate', reason: 'idle' });
     // A session that starts or works does not hibernate and stays in memory.
-    if (actors.peek(session)?.snapshot.hasTag('resident') !== true) liveNotebooks.forget(session);
+    const peek = actors.peek(session);
+    if (peek?.live !== true || !peek.snapshot.hasTag('resident')) liveNotebooks.forget(session);
   }
 
   [Symbol.dispose](): void {
