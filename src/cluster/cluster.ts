@@ -39,6 +39,8 @@ export type Topic =
   | 'identity-changed'
   /** Which sets of packages do your kernels use? */
   | 'packages-in-use'
+  /** A datasource was replaced or deleted: drop what you keep of it. */
+  | 'datasource-gone'
   /** The keyring has changed in its file. */
   | 'keyring-changed'
   /** Seal the connections of your workspaces with the newest key. */

@@ -15,6 +15,7 @@ import { DatasourceGrants } from './grants.ts';
 import { KeyringStore } from './keys/keyring-store.ts';
 import { probeConnection } from './probe.ts';
 import { Descriptions } from './query/descriptions.ts';
+import { dropInAllWorkers } from './query/outdated.ts';
 import { Queries, type QueryMetrics } from './query/queries.ts';
 import { QueriesForAgents } from './query/queries-for-agents.ts';
 import { SessionPool } from './query/session-pool.ts';
@@ -82,6 +83,11 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
     );
   const pool = new SessionPool(openSession, { workers: cluster.size });
   const descriptions = new Descriptions();
+  const drop = (workspaceId: WorkspaceId, slug: string) => {
+    pool.drop(workspaceId, slug);
+    descriptions.drop(workspaceId, slug);
+  };
+  const onGone = dropInAllWorkers(drop, cluster, store);
   const datasources: Datasources = new Datasources({
     store,
     audit,
@@ -91,10 +97,7 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
       isEmbedded: (kind) => connectorOf(kind).embedded,
       probe: (workspaceId, connection) => probeConnection(connection, contextOf(workspaceId)),
     },
-    onGone: (workspaceId, slug) => {
-      pool.drop(workspaceId, slug);
-      descriptions.drop(workspaceId, slug);
-    },
+    onGone,
   });
   const queries = new Queries(store, pool, queryAudit, options.metrics, options.tracer);
   return {
