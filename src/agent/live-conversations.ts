@@ -2,7 +2,7 @@ import type { ActorId } from '#src/actors/address.ts';
 import type { SessionId } from '#src/core/ids.ts';
 import { inSlices } from '#src/core/slices.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
-import { LiveSessions, type StreamMaker } from '#src/sessions/live-sessions.ts';
+import { LiveSessions, type OwnsSession, type StreamMaker } from '#src/sessions/live-sessions.ts';
 import { conversationRecords, entryRecords } from '#storage/conversations.ts';
 import type { Store } from '#storage/store.ts';
 import { type StoredEntry, storedEntryOf } from './entry.ts';
@@ -11,6 +11,7 @@ import { LiveConversation } from './live-conversation.ts';
 export interface LiveConversationsOptions {
   readonly store: Store;
   readonly makeStream: StreamMaker;
+  readonly owns?: OwnsSession;
   /** Whether a prompt runs in the conversation, which then stays in memory. */
   readonly isBusy: (session: ActorId) => boolean;
 }
@@ -27,7 +28,7 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
   #read: { readonly entries: readonly StoredEntry[]; readonly isHeld: boolean } | undefined;
 
   constructor(options: LiveConversationsOptions) {
-    super(options.makeStream);
+    super(options.makeStream, options.owns);
     this.#options = options;
   }
 

@@ -60,6 +60,7 @@ export function openAgents(options: AgentPlaneOptions) {
   const conversations: LiveConversations = new LiveConversations({
     store,
     makeStream,
+    owns: options.owns,
     isBusy: (session) => statusOf(agentActors.actors.peek(session)) === 'busy',
   });
   const agentActors: AgentActors = new AgentActors({

@@ -74,7 +74,8 @@ export type NotebookPlane = ReturnType<typeof openNotebooks>;
 
 /** Opens the plane; `stack` takes ownership of what has to be closed. */
 export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposableStack) {
-  const { config, log, store, runtime, environments, runs, members, queries, makeStream, packages } = options;
+  const { config, cluster, log, store, runtime, environments, runs, members, queries, makeStream, packages } =
+    options;
   const { directory, host } = options.prerequisites;
   const syntax = stack.use(new SyntaxJudge(host));
   const notebooks: SavedNotebooks = new SavedNotebooks({
@@ -87,7 +88,12 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     vault: options.vault,
     notebookExists: (workspaceId, id) => notebooks.exists(workspaceId, id),
   });
-  const liveNotebooks = new LiveNotebooks({ store, notebooks, makeStream });
+  const liveNotebooks = new LiveNotebooks({
+    store,
+    notebooks,
+    makeStream,
+    owns: (workspaceId, id) => cluster.owns(workspaceId, id),
+  });
   const places = new NotebookSessionPlaces(store);
   const sessionActors: SessionActors = new SessionActors({
     store,

@@ -2,7 +2,7 @@ import type { ActorId } from '#src/actors/address.ts';
 import type { SessionId } from '#src/core/ids.ts';
 import { atOnce, inSlices } from '#src/core/slices.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
-import { LiveSessions, type StreamMaker } from '#src/sessions/live-sessions.ts';
+import { LiveSessions, type OwnsSession, type StreamMaker } from '#src/sessions/live-sessions.ts';
 import type { Store } from '#storage/store.ts';
 import { LiveNotebook } from './live-notebook.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
@@ -14,6 +14,7 @@ export interface LiveNotebooksOptions {
   readonly store: Store;
   readonly notebooks: SavedNotebooks;
   readonly makeStream: StreamMaker;
+  readonly owns?: OwnsSession;
 }
 
 interface ReadOutputs {
@@ -32,8 +33,8 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
   /** Outputs of notebooks that are about to be loaded. */
   readonly #read = new Map<string, ReadOutputs>();
 
-  constructor({ store, notebooks, makeStream }: LiveNotebooksOptions) {
-    super(makeStream);
+  constructor({ store, notebooks, makeStream, owns }: LiveNotebooksOptions) {
+    super(makeStream, owns);
     this.#store = store;
     this.#notebooks = notebooks;
   }

@@ -14,6 +14,9 @@ export interface LiveSession extends Disposable {
 
 export type StreamMaker = (sessionId: SessionId) => SessionStream;
 
+/** Returns whether this worker decides everything of a session. */
+export type OwnsSession = (workspaceId: string, sessionId: string) => boolean;
+
 /** The stream of a session that is not in memory. */
 interface ParkedStream {
   readonly stream: SessionStream;
@@ -24,14 +27,19 @@ interface ParkedStream {
  * The sessions of one kind that are in memory. One that is not is loaded from what is saved when it is used. The stream of
  * a session stays while somebody follows it, whether the session is in memory or not: a session that sleeps is not woken by
  * those who look at it, and they see it wake.
+ *
+ * Only the worker in which a session is at home loads it or makes its stream: elsewhere it would show what was once saved, and
+ * tell nothing. Whoever asks for it elsewhere has a bug, and gets an error.
  */
 export abstract class LiveSessions<Live extends LiveSession> {
   readonly #makeStream: StreamMaker;
+  readonly #owns: OwnsSession;
   readonly #live = new Map<string, Live>();
   readonly #parked = new Map<string, ParkedStream>();
 
-  constructor(makeStream: StreamMaker) {
+  constructor(makeStream: StreamMaker, owns: OwnsSession = () => true) {
     this.#makeStream = makeStream;
+    this.#owns = owns;
   }
 
   /** Makes the session from what is saved of it. */
@@ -126,7 +134,8 @@ export abstract class LiveSessions<Live extends LiveSession> {
     return parked?.stream;
   }
 
-  #newStream({ id }: ActorId): SessionStream {
+  #newStream({ workspaceId, id }: ActorId): SessionStream {
+    if (!this.#owns(workspaceId, id)) throw new Error(`The session ${id} is at home in another worker.`);
     return this.#makeStream(id as SessionId);
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { SessionStream } from '#src/events/session-stream.ts';
 import { LiveNotebooks } from '#src/notebook/live-notebooks.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
@@ -27,7 +27,7 @@ async function withOutputs(t: TestContext) {
     await store.durable();
   };
   const shown = () => [...new Set(live.of(session).view.cells.map(({ output }) => output?.data))];
-  return { live, open, notebooks, session, show, shown };
+  return { store, live, open, notebooks, session, show, shown };
 }
 
 test('many outputs are read in slices, and shown when their notebook is loaded', async (t) => {
@@ -90,4 +90,19 @@ test('outputs that were read ahead are not shown once another worker has decided
   live.leaveTo((_, id) => id === session.id);
   await show('second', open());
   assert.deepEqual(shown(), ['second']);
+});
+
+test('a notebook is loaded and observed only where it is at home', async (t) => {
+  const { store, notebooks, session } = await withOutputs(t);
+  const makeStream = (sessionId: SessionId) => new SessionStream({ sessionId });
+  let isHere = false;
+  const owns = (workspaceId: string, id: string) => isHere && workspaceId === WORKSPACE && id === session.id;
+  const live = new LiveNotebooks({ store, notebooks, makeStream, owns });
+  assert.throws(() => live.of(session), /is at home in another worker/);
+  assert.throws(() => live.observe(session, () => undefined), /is at home in another worker/);
+  assert.equal(live.viewOf(session).cells.length, CELLS.length, 'what is saved can be read anywhere');
+  isHere = true;
+  const { stream } = live.of(session);
+  isHere = false;
+  assert.equal(live.of(session).stream, stream, 'it is in memory until it leaves');
 });
