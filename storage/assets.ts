@@ -9,32 +9,41 @@ export interface Asset extends Blob {
 }
 
 /** An asset without its bytes, which are a blob. Those of version 1 have them. */
-interface AssetRecord extends Omit<Asset, 'bytes'> {
+export interface AssetRecord extends Omit<Asset, 'bytes'> {
   readonly bytes?: Uint8Array;
+  /** The notebook or conversation of the run, whose blob it is; an asset outlives the record of its run. */
+  readonly sessionId: string;
 }
 
 /** Key: workspace id, run id, asset id. */
-export const assetRecords = defineRecord<AssetRecord>('asset', 2, (value) => value as AssetRecord);
+export const assetRecords = defineRecord<AssetRecord>('asset', 3, (value) => value as AssetRecord);
 
 type AssetKey = readonly [workspaceId: string, runId: string, assetId: string];
 
-export function putAsset(tx: Transaction, { mimetype, ...blob }: Asset, ...key: AssetKey): void {
-  tx.put(assetRecords, { mimetype, sha256: blob.sha256 }, ...key);
-  useBlob(tx, blob, key[0]);
+/** Stores an asset of a run of this notebook or conversation. */
+export function putAsset(
+  tx: Transaction,
+  { mimetype, ...blob }: Asset,
+  sessionId: string,
+  ...key: AssetKey
+): void {
+  tx.put(assetRecords, { mimetype, sha256: blob.sha256, sessionId }, ...key);
+  useBlob(tx, blob, key[0], sessionId);
 }
 
 /** Returns an asset, or undefined when there is none. Throws `DamagedRecord` when its bytes are lost. */
 export function readAsset(store: Pick<Store, 'get'>, ...key: AssetKey): Asset | undefined {
   const asset = store.get(assetRecords, ...key);
   if (asset === undefined) return undefined;
-  const bytes = asset.bytes ?? store.get(blobRecords, key[0], asset.sha256);
+  const { mimetype, sha256, sessionId } = asset;
+  const bytes = asset.bytes ?? store.get(blobRecords, key[0], sessionId, sha256);
   if (bytes === undefined) throw new DamagedRecord(assetRecords.name, 'its bytes are missing');
-  return { ...asset, bytes };
+  return { mimetype, sha256, bytes };
 }
 
 export function removeAsset(tx: Transaction, ...key: AssetKey): void {
   const asset = tx.get(assetRecords, ...key);
   if (asset === undefined) return;
   tx.remove(assetRecords, ...key);
-  if (asset.bytes === undefined) releaseBlob(tx, asset.sha256, key[0]);
+  if (asset.bytes === undefined) releaseBlob(tx, asset.sha256, key[0], asset.sessionId);
 }

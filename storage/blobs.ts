@@ -1,6 +1,7 @@
 /**
- * Bytes that several records of a workspace may have: stored once, under their hash, as long as a record uses them. A large
- * output is the asset of a run and what its cell shows, and often what it was in the run before.
+ * Bytes that several records of a notebook or conversation may have: stored once, under their hash, as long as a record uses
+ * them. A large output is the asset of a run and what its cell shows, and often what it was in the run before. Each notebook
+ * and conversation has blobs of its own, because the counts of uses are written by its home alone.
  */
 import { defineRecord, encodeBytesRecord } from './codec.ts';
 import type { Transaction } from './transaction.ts';
@@ -13,11 +14,14 @@ export interface Blob {
   readonly record?: Uint8Array;
 }
 
-/** Key: workspace id, SHA-256. */
-export const blobRecords = defineRecord<Uint8Array>('blob', 1);
+/** Key: workspace id, notebook or conversation id, SHA-256. */
+export const blobRecords = defineRecord<Uint8Array>('session-blob', 1);
 
-/** How often records use a blob. Key: workspace id, SHA-256. */
-export const blobUses = defineRecord<number>('blob-uses', 1);
+/** How often records use a blob. Key: workspace id, notebook or conversation id, SHA-256. */
+export const blobUses = defineRecord<number>('session-blob-uses', 1);
+
+/** What blobs belong to: a workspace and a notebook or conversation in it. */
+export type BlobScope = readonly [workspaceId: string, sessionId: string];
 
 /** Returns the record of bytes, which it ends with, in steps of up to a millisecond. */
 export function encodeBlob(parts: readonly Uint8Array[]): Generator<undefined, Uint8Array> {
@@ -25,21 +29,21 @@ export function encodeBlob(parts: readonly Uint8Array[]): Generator<undefined, U
 }
 
 /** Stores the bytes unless they are stored already, for one more use. */
-export function useBlob(tx: Transaction, { sha256, bytes, record }: Blob, workspaceId: string): void {
-  const uses = tx.get(blobUses, workspaceId, sha256) ?? 0;
-  if (uses === 0 && record === undefined) tx.put(blobRecords, bytes, workspaceId, sha256);
+export function useBlob(tx: Transaction, { sha256, bytes, record }: Blob, ...scope: BlobScope): void {
+  const uses = tx.get(blobUses, ...scope, sha256) ?? 0;
+  if (uses === 0 && record === undefined) tx.put(blobRecords, bytes, ...scope, sha256);
   else if (uses === 0 && record !== undefined)
-    tx.putEncoded({ kind: blobRecords, bytes: record }, workspaceId, sha256);
-  tx.put(blobUses, uses + 1, workspaceId, sha256);
+    tx.putEncoded({ kind: blobRecords, bytes: record }, ...scope, sha256);
+  tx.put(blobUses, uses + 1, ...scope, sha256);
 }
 
 /** Ends one use, and removes the bytes with the last. */
-export function releaseBlob(tx: Transaction, sha256: string, workspaceId: string): void {
-  const uses = tx.get(blobUses, workspaceId, sha256) ?? 0;
+export function releaseBlob(tx: Transaction, sha256: string, ...scope: BlobScope): void {
+  const uses = tx.get(blobUses, ...scope, sha256) ?? 0;
   if (uses > 1) {
-    tx.put(blobUses, uses - 1, workspaceId, sha256);
+    tx.put(blobUses, uses - 1, ...scope, sha256);
     return;
   }
-  tx.remove(blobUses, workspaceId, sha256);
-  tx.remove(blobRecords, workspaceId, sha256);
+  tx.remove(blobUses, ...scope, sha256);
+  tx.remove(blobRecords, ...scope, sha256);
 }

@@ -118,7 +118,7 @@ export class LiveConversation {
     this.#store.write((tx) => {
       tx.putEncoded(encodeEntry(kept), this.workspaceId, this.sessionId, entry.id);
       for (const [assetId, asset] of assets ?? []) {
-        putAsset(tx, asset, this.workspaceId, runId, assetId);
+        putAsset(tx, asset, this.sessionId, this.workspaceId, runId, assetId);
       }
     });
     this.#entries.push(kept);

@@ -6,7 +6,7 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
 import { OutputContents, textOf } from '#src/runs/output-content.ts';
 import { bundleOf, MAX_INLINE_BYTES } from '#src/runs/run-output.ts';
-import { blobRecords, releaseBlob, useBlob } from '#storage/blobs.ts';
+import { type BlobScope, blobRecords, releaseBlob, useBlob } from '#storage/blobs.ts';
 import { DamagedRecord } from '#storage/codec.ts';
 import { type CellOutputRecord, cellOutputRecords, type HeldPart } from '#storage/notebooks.ts';
 import { unlessDamaged } from '#storage/page-builder.ts';
@@ -78,22 +78,22 @@ function putOutput(
       const text = typeof data === 'string' ? data : JSON.stringify(data);
       if (contents.known(text) === undefined && Buffer.byteLength(text) <= MAX_INLINE_BYTES) return data;
       const { sha256, urlStart, ...blob } = contents.of(text);
-      useBlob(tx, { sha256, ...blob }, key[0]);
+      useBlob(tx, { sha256, ...blob }, key[0], key[1]);
       held.push({ entry: index, type, sha256, urlStart, isJson: typeof data !== 'string' });
       return '';
     });
   });
   tx.put(cellOutputRecords, { output: kept, console: printed, code, held }, ...key);
-  release(tx, before, key[0]);
+  release(tx, before, key[0], key[1]);
 }
 
 export function removeOutput(tx: Transaction, ...key: OutputKey): void {
-  release(tx, tx.get(cellOutputRecords, ...key), key[0]);
+  release(tx, tx.get(cellOutputRecords, ...key), key[0], key[1]);
   tx.remove(cellOutputRecords, ...key);
 }
 
-function release(tx: Transaction, record: CellOutputRecord | undefined, workspaceId: string): void {
-  for (const { sha256 } of record?.held ?? []) releaseBlob(tx, sha256, workspaceId);
+function release(tx: Transaction, record: CellOutputRecord | undefined, ...scope: BlobScope): void {
+  for (const { sha256 } of record?.held ?? []) releaseBlob(tx, sha256, ...scope);
 }
 
 /** Returns the entry with its data, or each value of its bundle, replaced by what `change` returns. */
@@ -108,7 +108,7 @@ function mapData(entry: CellOutput, change: (data: unknown, type: string) => unk
 }
 
 /** Returns what a cell has shown, of a record of its output. */
-function readOutput(store: Pick<Store, 'get'>, workspaceId: string, record: CellOutputRecord): SavedOutput {
+function readOutput(store: Pick<Store, 'get'>, record: CellOutputRecord, ...scope: BlobScope): SavedOutput {
   const { held = [], code } = record;
   const entries = [record.output as CellOutput | null, ...(record.console as readonly CellOutput[])];
   const [output = null, ...console] = entries.map((entry, index) => {
@@ -117,7 +117,7 @@ function readOutput(store: Pick<Store, 'get'>, workspaceId: string, record: Cell
     return mapData(entry, (data, type) => {
       const part = parts.get(type);
       if (part === undefined) return data;
-      const bytes = store.get(blobRecords, workspaceId, part.sha256);
+      const bytes = store.get(blobRecords, ...scope, part.sha256);
       if (bytes === undefined)
         throw new DamagedRecord(cellOutputRecords.name, 'a large part of it is missing');
       const text = textOf({ bytes, urlStart: part.urlStart });
@@ -138,7 +138,7 @@ export function* outputsOf(
     const { cell_id, code } = cell;
     const record = store.get(cellOutputRecords, workspaceId, notebookId, cell_id);
     const isOfThisCode = record !== undefined && (record.code === code || record.code === codeMark(cell));
-    if (isOfThisCode) yield [cell_id, readOutput(store, workspaceId, record)];
+    if (isOfThisCode) yield [cell_id, readOutput(store, record, workspaceId, notebookId)];
   }
 }
 
@@ -160,7 +160,7 @@ export function* readOutputs(
     for (const { id, value } of store.list(cellOutputRecords, workspaceId, [notebookId], page)) {
       count++;
       after = id;
-      const output = unlessDamaged(() => readOutput(store, workspaceId, value));
+      const output = unlessDamaged(() => readOutput(store, value, workspaceId, notebookId));
       if (output !== undefined) outputs.set(id, output);
       isLarge = (value.held ?? []).length > 0;
       if (isLarge) break;

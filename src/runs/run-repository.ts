@@ -143,7 +143,7 @@ export class RunRepository {
   finish(workspaceId: WorkspaceId, runId: RunId, end: RunEnd): void {
     const finish = { type: 'finish', status: end.status, error: end.error } as const;
     if (!this.actors.tell({ workspaceId, id: runId }, finish)) return;
-    this.#rewrite(workspaceId, runId, (run) => {
+    const { sessionId } = this.#rewrite(workspaceId, runId, (run) => {
       const nowMs = Date.now();
       this.#metrics.runDuration.of(run.kind).observe((nowMs - Date.parse(run.createdAt)) / 1000);
       return {
@@ -157,7 +157,7 @@ export class RunRepository {
     faultPoint('run.ended');
     if (end.assets.size === 0) return;
     this.#store.write((tx) => {
-      for (const [assetId, asset] of end.assets) putAsset(tx, asset, workspaceId, runId, assetId);
+      for (const [assetId, asset] of end.assets) putAsset(tx, asset, sessionId, workspaceId, runId, assetId);
     });
   }
 
@@ -289,8 +289,8 @@ export class RunRepository {
     return peek === undefined || peek.isLost || !peek.snapshot.hasTag('resident');
   }
 
-  #rewrite(workspaceId: WorkspaceId, runId: RunId, change: (run: RunDocument) => RunDocument): void {
-    this.#store.write((tx) => {
+  #rewrite(workspaceId: WorkspaceId, runId: RunId, change: (run: RunDocument) => RunDocument): RunDocument {
+    return this.#store.write((tx) => {
       const record = tx.get(runRecords, workspaceId, runId);
       if (record === undefined) throw new Error(`The run ${runId} has no record.`);
       const run = change(this.#large.get(runId) ?? withEncodedInput(parse(record.document)));
@@ -301,6 +301,7 @@ export class RunRepository {
       tx.putEncoded(changed.record, workspaceId, runId);
       if (changed.summary !== undefined) tx.put(runSummaries, changed.summary, workspaceId, runId);
       noteStatus(tx, workspaceId, runId, run.status);
+      return run;
     });
   }
 }

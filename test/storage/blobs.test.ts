@@ -3,22 +3,24 @@ import test from 'node:test';
 import { assetRecords, putAsset, readAsset, removeAsset } from '#storage/assets.ts';
 import { blobRecords, blobUses } from '#storage/blobs.ts';
 import { DamagedRecord, defineRecord } from '#storage/codec.ts';
+import { openSharedStore } from '#storage/open-store.ts';
+import type { Store } from '#storage/store.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 
 const bytes = Uint8Array.from([1, 2, 3]);
 const asset = { mimetype: 'image/png', sha256: 'abc', bytes };
 
-test('equal assets of a workspace have their bytes once, until the last of them is removed', async (t) => {
+test('equal assets of a notebook have their bytes once, until the last of them is removed', async (t) => {
   const { store } = await temporaryStore(t);
   const blobs = async () => {
     await store.durable();
     return [...store.listKeys(blobRecords, 'ws_a', [], 10)].length;
   };
   // In one turn as in several: what is not committed counts as well.
-  store.write((tx) => putAsset(tx, asset, 'ws_a', 'run_1', 'one'));
-  store.write((tx) => putAsset(tx, asset, 'ws_a', 'run_2', 'two'));
-  store.write((tx) => putAsset(tx, asset, 'ws_b', 'run_1', 'one'));
-  assert.equal(store.get(blobUses, 'ws_a', 'abc'), 2);
+  store.write((tx) => putAsset(tx, asset, 'nb_1', 'ws_a', 'run_1', 'one'));
+  store.write((tx) => putAsset(tx, asset, 'nb_1', 'ws_a', 'run_2', 'two'));
+  store.write((tx) => putAsset(tx, asset, 'nb_1', 'ws_b', 'run_1', 'one'));
+  assert.equal(store.get(blobUses, 'ws_a', 'nb_1', 'abc'), 2);
   assert.equal(await blobs(), 1);
   const remove = (runId: string, assetId: string) =>
     store.write((tx) => removeAsset(tx, 'ws_a', runId, assetId));
@@ -28,7 +30,7 @@ test('equal assets of a workspace have their bytes once, until the last of them 
   assert.equal(readAsset(store, 'ws_a', 'run_1', 'one'), undefined);
   remove('run_2', 'two');
   assert.equal(await blobs(), 0);
-  assert.equal(store.get(blobUses, 'ws_a', 'abc'), undefined);
+  assert.equal(store.get(blobUses, 'ws_a', 'nb_1', 'abc'), undefined);
   assert.deepEqual(readAsset(store, 'ws_b', 'run_1', 'one'), asset);
 });
 
@@ -39,7 +41,30 @@ test('an asset of an earlier release has its bytes, and one whose bytes are lost
   assert.deepEqual(readAsset(store, 'ws_a', 'run_1', 'one'), asset);
   store.write((tx) => {
     removeAsset(tx, 'ws_a', 'run_1', 'one');
-    tx.put(assetRecords, { mimetype: 'image/png', sha256: 'abc' }, 'ws_a', 'run_1', 'two');
+    tx.put(assetRecords, { mimetype: 'image/png', sha256: 'abc', sessionId: 'nb_1' }, 'ws_a', 'run_1', 'two');
   });
   assert.throws(() => readAsset(store, 'ws_a', 'run_1', 'two'), DamagedRecord);
+});
+
+test('two workers may store and remove equal outputs of two notebooks at once, and neither takes those of the other', async (t) => {
+  const { path, store } = await temporaryStore(t);
+  const other = await openSharedStore(path, assert.fail, async () => undefined);
+  t.after(() => other[Symbol.asyncDispose]());
+  const both = async (decide: (home: Store, sessionId: string, runId: string) => void) => {
+    for (const home of [store, other]) home.refresh();
+    decide(store, 'nb_1', 'run_1');
+    decide(other, 'nb_2', 'run_2');
+    await Promise.all([store.durable(), other.durable()]);
+    for (const home of [store, other]) home.refresh();
+  };
+  await both((home, sessionId, runId) =>
+    home.write((tx) => {
+      for (const id of ['one', 'two']) putAsset(tx, asset, sessionId, 'ws_a', runId, id);
+    }),
+  );
+  await both((home, _, runId) => home.write((tx) => removeAsset(tx, 'ws_a', runId, 'one')));
+  for (const runId of ['run_1', 'run_2'])
+    assert.deepEqual(readAsset(store, 'ws_a', runId, 'two'), asset, 'one use is left');
+  await both((home, _, runId) => home.write((tx) => removeAsset(tx, 'ws_a', runId, 'two')));
+  for (const kind of [blobRecords, blobUses]) assert.deepEqual([...store.listKeys(kind, 'ws_a', [], 10)], []);
 });
