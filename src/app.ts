@@ -86,7 +86,8 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     maxInFlight: config.workspaceMaxRuns,
     metrics,
     tracer,
-    isDeleted: (workspaceId, sessionId) => removals.isPending(NOTEBOOK, workspaceId, sessionId),
+    isDeleted: (workspaceId, sessionId) =>
+      removals.isPending({ kind: NOTEBOOK, workspaceId, home: sessionId, id: sessionId }),
   });
   const runDeletion = new RunDeletion(store, runs, removals);
   const audit = new AuditTrail(store);
@@ -164,7 +165,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     unlink: unlinkSealed,
   });
   beginBackgroundWork(
-    { config, cluster, store, log, removals, runs: new RunRetention(store, runDeletion), audit },
+    { config, cluster, store, log, removals, runs: new RunRetention(store, runDeletion, owns), audit },
     stack,
   );
   const files = openFiles({ config, directory, log, inUse: () => notebooks.workspacesWithKernels() }, stack);

@@ -1,6 +1,8 @@
 /**
  * Removes in bounded steps what was deleted. The commit of a deletion takes away what makes the thing visible and notes the
  * removal; the rest, of whatever size, goes step by step afterwards, also after a crash.
+ *
+ * Each removal is noted and worked off by the home of what it is about: a notebook or a conversation, or the workspace itself.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { defineRecord } from './codec.ts';
@@ -8,32 +10,50 @@ import { SYSTEM } from './keys.ts';
 import type { Store } from './store.ts';
 import type { Transaction } from './transaction.ts';
 
-/** What is being removed. Key: SYSTEM, workspace id, kind, id. */
-const removalRecords = defineRecord<null>('removal', 1);
+/** Stands for the workspace itself where a removal names its home. No notebook or conversation has this id. */
+export const WORKSPACE_ITSELF = '*';
+
+/** What is being removed. Key: SYSTEM, workspace id, notebook or conversation id (or `WORKSPACE_ITSELF`), kind, id. */
+export const removalRecords = defineRecord<null>('removal', 1);
+
+/** Something that is removed, of which kind, and which notebook or conversation it is about; undefined is the workspace. */
+export interface Removal {
+  readonly kind: string;
+  readonly workspaceId: string;
+  readonly home: string | undefined;
+  readonly id: string;
+}
 
 /** Removes a bounded part of what is left of a thing, in one commit. Returns whether nothing was left. */
-export type RemovalStep = (workspaceId: string, id: string) => boolean;
+export type RemovalStep = (workspaceId: string, id: string) => boolean | Promise<boolean>;
+
+/** Keys that are read in one turn of the event loop. */
+const MAX_KEYS = 100;
+/** Removals that are remembered from the deletion on. When there are more, they are read from the store. */
+const MAX_NOTED = 1000;
 
 export class Removals implements Disposable {
   readonly #store: Store;
   readonly #onFault: (error: unknown) => void;
-  readonly #owns: (workspaceId: string) => boolean;
+  readonly #owns: (workspaceId: string, home?: string) => boolean;
   readonly #steps = new Map<string, RemovalStep>();
   #isWorking = false;
   #isClosed = false;
-  /** False once nothing was found in own workspaces, until something is noted: then no read of those has to ask the store. */
+  /** False once nothing was found that is at home here, until something is noted: then no read of that has to ask the store. */
   #mayBePending = true;
-  /** Whether something was noted that the running work may not have seen. */
-  #hasNew = false;
+  /** What was noted here and has not been looked at. */
+  #noted: Removal[] = [];
+  /** Whether the store has to be read from the start: others may have noted what is at home here by now. */
+  #hasToRead = false;
 
   /**
-   * `onFault` is called when a step fails; the removal goes on when the server is started again. Only what is noted of
-   * workspaces that `owns` returns true for is removed: others are those of another worker.
+   * `onFault` is called when a step fails; the removal goes on when the server is started again. Only what is at home here, as
+   * `owns` says, is removed: the rest is that of other workers.
    */
   constructor(
     store: Store,
     onFault: (error: unknown) => void,
-    owns: (workspaceId: string) => boolean = () => true,
+    owns: (workspaceId: string, home?: string) => boolean = () => true,
   ) {
     this.#store = store;
     this.#onFault = onFault;
@@ -45,63 +65,107 @@ export class Removals implements Disposable {
     this.#steps.set(kind, step);
   }
 
-  /** Notes a removal in the commit of the deletion. */
-  add(tx: Transaction, kind: string, workspaceId: string, id: string): void {
-    tx.put(removalRecords, null, SYSTEM, workspaceId, kind, id);
-    this.resume();
+  /** Notes a removal in the commit of the deletion, which is decided where the thing is at home. */
+  add(tx: Transaction, removal: Removal): void {
+    tx.put(removalRecords, null, ...keyOf(removal));
+    if (this.#noted.length < MAX_NOTED) this.#noted.push(removal);
+    else this.#hasToRead = true;
+    this.#begin();
   }
 
-  /** Returns whether something of this thing may be left. */
-  isPending(kind: string, workspaceId: string, id: string): boolean {
-    if (!this.#mayBePending && this.#owns(workspaceId)) return false;
-    return this.#store.get(removalRecords, SYSTEM, workspaceId, kind, id) !== undefined;
+  /** Returns whether something of this thing may be left, whichever worker removes it. */
+  isPending(removal: Removal): boolean {
+    if (!this.#mayBePending && this.#owns(removal.workspaceId, removal.home)) return false;
+    return this.#isNoted(removal);
   }
 
-  /** Works off what is noted, in the background. To be called again when workspaces have come from another worker. */
+  /** Works off what is noted in the store, in the background. To be called again when something has come from another worker. */
   resume(): void {
+    this.#hasToRead = true;
+    this.#begin();
+  }
+
+  #begin(): void {
     this.#mayBePending = true;
-    this.#hasNew = true;
     if (this.#isWorking) return;
     this.#isWorking = true;
-    this.#work()
-      .catch((error: unknown) => this.#onFault(error))
-      .finally(() => {
-        this.#isWorking = false;
-      });
+    this.#work().catch((error: unknown) => {
+      this.#isWorking = false;
+      this.#hasToRead = true; // once something else is noted
+      this.#onFault(error);
+    });
   }
 
   async #work(): Promise<void> {
-    for (;;) {
-      this.#hasNew = false;
-      await nextTurn(); // in which what the present turn wrote is committed
-      await this.#store.durable();
+    while (!this.#isClosed && (this.#noted.length > 0 || this.#hasToRead)) {
+      const noted = this.#noted;
+      this.#noted = [];
+      await this.#committed();
+      for (const removal of noted) await this.#remove(removal);
+      if (!this.#hasToRead) continue;
+      this.#hasToRead = false;
+      await this.#removeStored();
+    }
+    this.#isWorking = false;
+    if (!this.#isClosed) this.#mayBePending = false;
+  }
+
+  /** Resolves once what the present turn has written is on disk. */
+  async #committed(): Promise<void> {
+    await nextTurn();
+    await this.#store.durable();
+  }
+
+  /** Goes once through what is noted in the store. Of a home in another worker it reads one key. */
+  async #removeStored(): Promise<void> {
+    let beyond: string[] | undefined;
+    for (let isOver = false; !isOver; ) {
+      await this.#committed();
       if (this.#isClosed) return;
-      const next = this.#firstOwn();
-      if (next === undefined) {
-        if (this.#hasNew) continue; // noted while the last commit was awaited
-        this.#mayBePending = false;
-        return;
+      const own: Removal[] = [];
+      for (let read = 0; read < MAX_KEYS && own.length === 0 && !isOver; read++) {
+        const [key] = [...this.#store.listKeys(removalRecords, SYSTEM, [], 1, beyond)];
+        if (key === undefined) isOver = true;
+        else {
+          const removal = removalOf(key);
+          const isOwn = this.#owns(removal.workspaceId, removal.home);
+          if (isOwn) own.push(removal);
+          beyond = isOwn ? key : key.slice(0, 2);
+        }
       }
-      const [workspaceId = '', kind = '', id = ''] = next;
-      const step = this.#steps.get(kind);
-      if (step === undefined) throw new Error(`Nothing is declared that removes a ${kind}.`);
-      if (step(workspaceId, id)) this.#store.write((tx) => tx.remove(removalRecords, SYSTEM, ...next));
+      for (const removal of own) await this.#remove(removal);
     }
   }
 
-  /** Returns the first removal that is noted of an own workspace. Of any other workspace it reads one key. */
-  #firstOwn(): string[] | undefined {
-    let beyond: string[] | undefined;
-    for (;;) {
-      const [next] = [...this.#store.listKeys(removalRecords, SYSTEM, [], 1, beyond)];
-      const [workspaceId = ''] = next ?? [];
-      if (next === undefined || this.#owns(workspaceId)) return next;
-      beyond = [workspaceId];
+  /** Takes step by step all that is left of a thing, unless it has come to another worker. */
+  async #remove(removal: Removal): Promise<void> {
+    const step = this.#steps.get(removal.kind);
+    if (step === undefined) throw new Error(`Nothing is declared that removes a ${removal.kind}.`);
+    const { workspaceId, home, id } = removal;
+    const goesOn = () => !this.#isClosed && this.#owns(workspaceId, home) && this.#isNoted(removal);
+    while (goesOn()) {
+      const isDone = step(workspaceId, id);
+      const isOver = typeof isDone === 'boolean' ? isDone : await isDone;
+      if (isOver && goesOn()) this.#store.write((tx) => tx.remove(removalRecords, ...keyOf(removal)));
+      await this.#committed();
     }
+  }
+
+  /** Not so when the deletion that noted it has failed. */
+  #isNoted(removal: Removal): boolean {
+    return this.#store.get(removalRecords, ...keyOf(removal)) !== undefined;
   }
 
   /** Takes no further step. */
   [Symbol.dispose](): void {
     this.#isClosed = true;
   }
+}
+
+function keyOf({ workspaceId, home = WORKSPACE_ITSELF, kind, id }: Removal): [string, ...string[]] {
+  return [SYSTEM, workspaceId, home, kind, id];
+}
+
+function removalOf([workspaceId = '', home = '', kind = '', id = '']: readonly string[]): Removal {
+  return { workspaceId, home: home === WORKSPACE_ITSELF ? undefined : home, kind, id };
 }

@@ -55,5 +55,8 @@ export const endedRuns = defineRecord<null>('ended-run', 1);
 /** Index of the runs in one environment, oldest first. Key: workspace id, environment id, run id. */
 export const environmentRuns = defineRecord<null>('environment-run', 1);
 
-/** The newest run whose output was deleted because of its age: all older ones were before. Key: workspace id. */
+/**
+ * The newest run of a session whose output was deleted because of its age: all older ones of that kind were before. Key:
+ * workspace id, kind of run, session id.
+ */
 export const trimmedRuns = defineRecord<string>('trimmed-run', 1);

@@ -59,7 +59,7 @@ export class ConversationDeletion {
     return (tx) => {
       tx.remove(conversationRecords, workspaceId, sessionId);
       eraseSession(tx);
-      removals.add(tx, CONVERSATION, workspaceId, sessionId);
+      removals.add(tx, { kind: CONVERSATION, workspaceId, home: sessionId, id: sessionId });
     };
   }
 

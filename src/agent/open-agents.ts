@@ -81,7 +81,8 @@ export function openAgents(options: AgentPlaneOptions) {
     plane,
     environments,
     owns: options.owns,
-    isBeingDeleted: (workspaceId, id) => removals.isPending(CONVERSATION, workspaceId, id),
+    isBeingDeleted: (workspaceId, id) =>
+      removals.isPending({ kind: CONVERSATION, workspaceId, home: id, id }),
   });
   return {
     keys,

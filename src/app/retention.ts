@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { Config } from '#src/config.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
-import type { RunRetention } from '#src/runs/run-retention.ts';
+import type { OutputsPlace, RunRetention } from '#src/runs/run-retention.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
 
@@ -15,7 +15,7 @@ export interface RetentionOptions {
   readonly store: Store;
   readonly runs: RunRetention;
   readonly audit: AuditTrail;
-  /** Returns whether this worker decides what is in the workspace. */
+  /** Returns whether this worker decides what belongs to the workspace itself: entries of its audit. */
   readonly owns: (workspaceId: string) => boolean;
   /** Called when a sweep fails; the next one tries again. */
   readonly onFault: (error: unknown) => void;
@@ -55,8 +55,7 @@ export class Retention implements Disposable {
       for (;;) {
         partition = this.#options.store.nextPartition(partition);
         if (partition === undefined || this.#isClosed) return;
-        if (partition !== SYSTEM && this.#options.owns(partition))
-          await this.#sweepWorkspace(partition as WorkspaceId);
+        if (partition !== SYSTEM) await this.#sweepWorkspace(partition as WorkspaceId);
         await nextTurn();
       }
     } finally {
@@ -65,24 +64,31 @@ export class Retention implements Disposable {
   }
 
   async #sweepWorkspace(workspaceId: WorkspaceId): Promise<void> {
-    const { settings, runs, audit } = this.#options;
+    const { settings, runs, audit, owns } = this.#options;
     const { keepRunsDays, keepOutputsDays, keepAuditDays } = settings;
     if (keepRunsDays > 0) {
       let after: string | undefined;
-      await this.#repeat(workspaceId, () => {
+      await this.#repeat(() => {
         after = runs.deleteRuns(workspaceId, this.#before(keepRunsDays), after);
         return after !== undefined;
       });
     }
-    if (keepOutputsDays > 0)
-      await this.#repeat(workspaceId, () => runs.deleteOutputs(workspaceId, this.#before(keepOutputsDays)));
-    if (keepAuditDays > 0)
-      await this.#repeat(workspaceId, () => audit.deleteBefore(workspaceId, this.#before(keepAuditDays)));
+    if (keepOutputsDays > 0) {
+      let place: OutputsPlace | undefined;
+      await this.#repeat(() => {
+        place = runs.deleteOutputs(workspaceId, this.#before(keepOutputsDays), place);
+        return place !== undefined;
+      });
+    }
+    if (keepAuditDays > 0) {
+      const before = this.#before(keepAuditDays);
+      await this.#repeat(() => owns(workspaceId) && audit.deleteBefore(workspaceId, before));
+    }
   }
 
-  /** Takes one step in each turn until there is no more to do, or the workspace has gone to another worker. */
-  async #repeat(workspaceId: WorkspaceId, step: () => boolean): Promise<void> {
-    while (!this.#isClosed && this.#options.owns(workspaceId) && step()) {
+  /** Takes one step in each turn until there is no more to do. */
+  async #repeat(step: () => boolean): Promise<void> {
+    while (!this.#isClosed && step()) {
       await nextTurn();
       await this.#options.store.durable();
     }

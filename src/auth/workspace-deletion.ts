@@ -68,7 +68,7 @@ export class WorkspaceDeletion {
     this.#occupants.forget(workspaceId);
     identity.write((tx) => {
       tx.remove(workspaceRecords, id);
-      removals.add(tx, WORKSPACE, id, id);
+      removals.add(tx, { kind: WORKSPACE, workspaceId: id, home: undefined, id });
     });
   }
 

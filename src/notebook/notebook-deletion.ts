@@ -51,7 +51,7 @@ export class NotebookDeletion {
       sessions.erase(tx, workspaceId, notebookId);
       secrets.erase(tx, workspaceId, notebookId);
       eraseConversation(tx);
-      removals.add(tx, NOTEBOOK, workspaceId, notebookId);
+      removals.add(tx, { kind: NOTEBOOK, workspaceId, home: notebookId, id: notebookId });
     });
   }
 

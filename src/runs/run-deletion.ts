@@ -7,7 +7,7 @@ import { notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { assetRecords, removeAsset } from '#storage/assets.ts';
 import type { Removals } from '#storage/removals.ts';
-import { runRecords, runSummaries } from '#storage/runs.ts';
+import { runIndex, runRecords, runSummaries, trimmedRuns } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { trimmed } from './run-document.ts';
@@ -50,11 +50,15 @@ export class RunDeletion {
   /** Removes some runs of a session that was deleted, with their assets, in one commit. Returns whether none was left. */
   removeRuns(kind: RunKind, workspaceId: WorkspaceId, sessionId: string): boolean {
     const keys = [...this.#store.listKeys(listOf(kind), workspaceId, [sessionId], MAX_RUNS)];
+    if (keys.length === 0) {
+      this.#store.write((tx) => tx.remove(trimmedRuns, workspaceId, kind, sessionId));
+      return true;
+    }
     this.#removeWhole(
       workspaceId,
       keys.map((key) => key.at(-1) ?? ''),
     );
-    return keys.length === 0;
+    return false;
   }
 
   /** Removes runs whose assets are all committed, the first ones whole, until the commit is large enough. */
@@ -82,14 +86,14 @@ export class RunDeletion {
     });
   }
 
-  /** Deletes the outputs of runs up to the first that is in progress, in one commit. Returns how many runs that were. */
+  /** Deletes the outputs of runs up to the first that is in progress, in this turn's commit. Returns how many runs that were. */
   deleteOutputs(workspaceId: WorkspaceId, runIds: readonly string[]): number {
     const first = runIds.findIndex((runId) => this.#runs.isInProgress(workspaceId, runId));
     const ended = first === -1 ? runIds : runIds.slice(0, first);
     this.#store.write((tx) => {
       for (const runId of ended) {
         this.#trim(tx, workspaceId, runId);
-        if (this.#hasAssets(workspaceId, runId)) this.#removals.add(tx, RUN, workspaceId, runId);
+        if (this.#hasAssets(workspaceId, runId)) this.#removeLater(tx, workspaceId, runId);
       }
     });
     return ended.length;
@@ -114,8 +118,14 @@ export class RunDeletion {
   }
 
   #erase(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
+    this.#removeLater(tx, workspaceId, runId);
     this.#forget(tx, workspaceId, runId);
-    this.#removals.add(tx, RUN, workspaceId, runId);
+  }
+
+  /** Notes that the assets of a run, which is still listed, are to be removed. */
+  #removeLater(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
+    const home = tx.get(runIndex, workspaceId, runId)?.sessionId;
+    this.#removals.add(tx, { kind: RUN, workspaceId, home, id: runId });
   }
 
   /** Removes all of a run but its assets. */

@@ -1,19 +1,43 @@
-/** Deletes runs and outputs that are older than they are to be kept. Each step is one small commit. */
+/**
+ * Deletes runs and outputs that are older than they are to be kept. Each step is one small commit. Of several workers each does so
+ * with the runs of the notebooks and conversations that are at home there, and passes over the others.
+ */
+import type { RunKind } from '#machines/run.ts';
 import { firstIdAt, type WorkspaceId } from '#src/core/ids.ts';
+import type { Page } from '#storage/committed-records.ts';
 import { runIndex, trimmedRuns } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 import type { RunDeletion } from './run-deletion.ts';
+import { listOf } from './run-lists.ts';
 
 /** Runs that are looked at in one step. */
 const MAX_RUNS = 20;
+/** Sessions that are looked at in one step. */
+const MAX_SESSIONS = 20;
+const KINDS: readonly RunKind[] = ['notebook', 'agent'];
+
+/** Where the deletion of outputs goes on: at the runs of one kind, after those of a session. */
+export interface OutputsPlace {
+  readonly kind: RunKind;
+  readonly after: string | undefined;
+}
+
+const FIRST: OutputsPlace = { kind: 'notebook', after: undefined };
 
 export class RunRetention {
   readonly #store: Store;
   readonly #deletion: RunDeletion;
+  readonly #owns: (workspaceId: string, sessionId: string) => boolean;
 
-  constructor(store: Store, deletion: RunDeletion) {
+  /** Only runs of sessions that `owns` returns true for are deleted or changed. */
+  constructor(
+    store: Store,
+    deletion: RunDeletion,
+    owns: (workspaceId: string, sessionId: string) => boolean = () => true,
+  ) {
     this.#store = store;
     this.#deletion = deletion;
+    this.#owns = owns;
   }
 
   /**
@@ -21,26 +45,52 @@ export class RunRetention {
    * where the next step goes on; undefined when there are no more.
    */
   deleteRuns(workspaceId: WorkspaceId, ms: number, after: string | undefined): string | undefined {
-    const ids = this.#olderThan(workspaceId, ms, after);
-    this.#deletion.deleteEnded(workspaceId, ids);
-    return ids.length < MAX_RUNS ? undefined : ids.at(-1);
+    const runs = [...this.#store.list(runIndex, workspaceId, [], this.#olderThan(ms, after))];
+    const own = runs.filter(({ value }) => this.#owns(workspaceId, value.sessionId));
+    this.#deletion.deleteEnded(
+      workspaceId,
+      own.map(({ id }) => id),
+    );
+    return runs.length < MAX_RUNS ? undefined : runs.at(-1)?.id;
   }
 
   /**
-   * Deletes the outputs of some runs that were submitted before `ms`. Where the last one stopped is stored, so that no run
-   * is looked at twice. Returns whether there may be more.
+   * Deletes the outputs of some runs that were submitted before `ms`, session by session. Where the last one of a session
+   * stopped is stored, so that no run is looked at twice. Returns where the next step goes on; undefined when there are no more.
    */
-  deleteOutputs(workspaceId: WorkspaceId, ms: number): boolean {
-    const ids = this.#olderThan(workspaceId, ms, this.#store.get(trimmedRuns, workspaceId));
-    // Up to the first that is still in progress: its output is yet to come.
-    const done = this.#deletion.deleteOutputs(workspaceId, ids);
-    const last = ids[done - 1];
-    if (last !== undefined) this.#store.write((tx) => tx.put(trimmedRuns, last, workspaceId));
-    return done === MAX_RUNS;
+  deleteOutputs(workspaceId: WorkspaceId, ms: number, place: OutputsPlace = FIRST): OutputsPlace | undefined {
+    const { kind } = place;
+    let { after } = place;
+    for (let looked = 0; looked < MAX_SESSIONS; looked++) {
+      const beyond = after === undefined ? undefined : [after];
+      const [[sessionId] = []] = this.#store.listKeys(listOf(kind), workspaceId, [], 1, beyond);
+      if (sessionId === undefined) {
+        const next = KINDS[KINDS.indexOf(kind) + 1];
+        return next === undefined ? undefined : { kind: next, after: undefined };
+      }
+      if (this.#owns(workspaceId, sessionId)) {
+        const count = this.#deleteOutputsOf(kind, workspaceId, sessionId, ms);
+        if (count === MAX_RUNS) return { kind, after }; // there may be more of this session
+        looked += count;
+      }
+      after = sessionId;
+    }
+    return { kind, after };
   }
 
-  #olderThan(workspaceId: WorkspaceId, ms: number, after: string | undefined): string[] {
-    const page = { after, until: firstIdAt('run', ms), limit: MAX_RUNS };
-    return [...this.#store.list(runIndex, workspaceId, [], page)].map(({ id }) => id);
+  /** Deletes some outputs of a session, up to its first run that is in progress, whose output is yet to come. Returns how many. */
+  #deleteOutputsOf(kind: RunKind, workspaceId: WorkspaceId, sessionId: string, ms: number): number {
+    const after = this.#store.get(trimmedRuns, workspaceId, kind, sessionId);
+    const page = this.#olderThan(ms, after);
+    const ids = [...this.#store.list(listOf(kind), workspaceId, [sessionId], page)].map(({ id }) => id);
+    const done = this.#deletion.deleteOutputs(workspaceId, ids);
+    const last = ids[done - 1];
+    if (last !== undefined)
+      this.#store.write((tx) => tx.put(trimmedRuns, last, workspaceId, kind, sessionId));
+    return done;
+  }
+
+  #olderThan(ms: number, after: string | undefined): Page {
+    return { after, until: firstIdAt('run', ms), limit: MAX_RUNS };
   }
 }

@@ -15,13 +15,14 @@ import { testCluster } from '#test/support/test-cluster.ts';
 /** Workspaces whose ids end in `b` are at home in worker 1, and all else in worker 0. */
 const homeOf = (workspaceId: string) => (workspaceId.endsWith('b') ? 1 : 0);
 
+const thing = (workspaceId: string, id: string, home?: string) => ({ kind: 'thing', workspaceId, home, id });
+
 test('each worker removes what was deleted in its own workspaces, and later those of a worker that has died', async (t) => {
   const { store } = await temporaryStore(t);
   const [first, second] = testCluster(2, homeOf);
   const removed: string[] = [];
   const [own, other] = [first!, second!].map((worker) => {
-    const removals = new Removals(store, assert.ifError, (workspaceId) => worker.owns(workspaceId));
-    t.after(() => removals[Symbol.dispose]());
+    const removals = new Removals(store, assert.ifError, (workspaceId, id) => worker.owns(workspaceId, id));
     removals.define('thing', (workspaceId, id) => {
       removed.push(`${worker.worker} ${workspaceId} ${id}`);
       return true;
@@ -31,16 +32,70 @@ test('each worker removes what was deleted in its own workspaces, and later thos
   });
   store.write((tx) => {
     for (const workspaceId of ['1b', '2a', '3b', '4a'])
-      for (const id of ['x', 'y']) own!.add(tx, 'thing', workspaceId, id);
+      for (const id of ['x', 'y']) own!.add(tx, thing(workspaceId, id));
   });
   await eventually('the first worker has done its part', () => removed.length === 4);
-  await eventually('none of its own is left', () => !own!.isPending('thing', '4a', 'y'));
+  await eventually('none of its own is left', () => !own!.isPending(thing('4a', 'y')));
   assert.deepEqual(removed, ['0 2a x', '0 2a y', '0 4a x', '0 4a y']);
-  assert.equal(own!.isPending('thing', '1b', 'x'), true, 'what another worker has to remove is still there');
+  assert.equal(own!.isPending(thing('1b', 'x')), true, 'what another worker has to remove is still there');
   first!.takeAll();
   await eventually('the rest is removed', () => removed.length === 8);
   assert.deepEqual(removed.slice(4), ['0 1b x', '0 1b y', '0 3b x', '0 3b y']);
-  await eventually('nothing is left', () => !other!.isPending('thing', '3b', 'y'));
+  await eventually('nothing is left', () => !other!.isPending(thing('3b', 'y')));
+  for (const removals of [own, other]) removals![Symbol.dispose]();
+});
+
+test('each worker removes what is about its own notebooks, however much of others is noted, and later that of one that has died', async (t) => {
+  const { store } = await temporaryStore(t);
+  const [first, second] = testCluster(2, (_, id = '') => homeOf(id));
+  const removed: string[] = [];
+  const [own, other] = [first!, second!].map((worker) => {
+    const removals = new Removals(store, assert.ifError, (workspaceId, id) => worker.owns(workspaceId, id));
+    removals.define('thing', (_, id) => {
+      removed.push(`${worker.worker} ${id}`);
+      return true;
+    });
+    worker.onSlotsTaken(() => removals.resume());
+    return removals;
+  });
+  const foreign = Array.from({ length: 250 }, (_, n) => thing('ws', `x${n}`, 'nb_b'));
+  store.write((tx) => {
+    for (const removal of foreign) own!.add(tx, removal);
+    own!.add(tx, thing('ws', 'own', 'nb_za'));
+    own!.add(tx, thing('ws', 'of the workspace'));
+  });
+  await eventually('its own is removed', () => removed.length === 2);
+  assert.deepEqual(removed.toSorted(), ['0 of the workspace', '0 own']);
+  await eventually('nothing of its own is left', () => !own!.isPending(thing('ws', 'own', 'nb_za')));
+  assert.equal(own!.isPending(foreign[0]!), true, 'of another worker it asks the store');
+  assert.equal(other!.isPending(foreign[0]!), true);
+  first!.takeAll();
+  await eventually('the rest is removed', () => removed.length === 252);
+  await eventually('nothing is left', () => !other!.isPending(foreign.at(-1)!));
+  for (const removals of [own, other]) removals![Symbol.dispose]();
+});
+
+test('a removal of a deletion that failed is not carried out, and more removals at once than are remembered all are', async (t) => {
+  const { store } = await temporaryStore(t);
+  const removed: string[] = [];
+  const removals = new Removals(store, assert.ifError);
+  removals.define('thing', (_, id) => {
+    removed.push(id);
+    return true;
+  });
+  assert.throws(() =>
+    store.write((tx) => {
+      removals.add(tx, thing('ws', 'failed', 'nb'));
+      throw new Error('The deletion failed.');
+    }),
+  );
+  store.write((tx) => {
+    for (let n = 0; n < 1200; n++) removals.add(tx, thing('ws', String(n), 'nb'));
+  });
+  await eventually('all are removed', () => removed.length === 1200);
+  assert.equal(new Set(removed).size, 1200);
+  assert.equal(removed.includes('failed'), false);
+  removals[Symbol.dispose]();
 });
 
 test('a sweep of idempotency records passes over those of other workers, however many there are', async (t) => {

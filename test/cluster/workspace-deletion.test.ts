@@ -27,7 +27,10 @@ async function open(t: TestContext, isActive: (workspaceId: string) => boolean =
     return id;
   };
   const removed = (id: string) =>
-    eventually('nothing is left of it', () => !removalsOf[1]!.isPending('workspace', id, id));
+    eventually(
+      'nothing is left of it',
+      () => !removalsOf[1]!.isPending({ kind: 'workspace', workspaceId: id, home: undefined, id }),
+    );
   /** Deletes a workspace in its home, as a request does. */
   const remove = async (id: string) => {
     const { store, identity } = id === 'home' ? first : second;

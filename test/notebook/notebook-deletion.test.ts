@@ -22,7 +22,7 @@ function open(store: Store) {
   const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
   const actors = new ActorRuntime(store, rememberingLog().log);
   const runs = new RunRepository(store, actors, {
-    isDeleted: (workspaceId, id) => removals.isPending(NOTEBOOK, workspaceId, id),
+    isDeleted: (workspaceId, id) => removals.isPending({ kind: NOTEBOOK, workspaceId, home: id, id }),
   });
   const runDeletion = new RunDeletion(store, runs, removals);
   const deletion = new NotebookDeletion({
@@ -55,7 +55,7 @@ function open(store: Store) {
 /** Waits until nothing of the notebook is left. Returns how many turns of the event loop that took; each has one step. */
 async function removed(store: Store, removals: Removals, id: string): Promise<number> {
   let turns = 0;
-  for (; removals.isPending(NOTEBOOK, HOME, id); turns++) {
+  for (; removals.isPending({ kind: NOTEBOOK, workspaceId: HOME, home: id, id }); turns++) {
     await new Promise(setImmediate);
     await store.durable();
   }
@@ -124,7 +124,11 @@ test('a deletion that is noted while the last commit of the one before is awaite
     deletion.delete(HOME, document.id);
     await new Promise(setImmediate);
   }
-  while (made.some(({ document }) => removals.isPending(NOTEBOOK, HOME, document.id))) {
+  while (
+    made.some(({ document }) =>
+      removals.isPending({ kind: NOTEBOOK, workspaceId: HOME, home: document.id, id: document.id }),
+    )
+  ) {
     await new Promise(setImmediate);
     await store.durable();
   }

@@ -26,7 +26,7 @@ const PARTS = [{ type: 'final-answer', markdown: 'x'.repeat(10_000) }];
 async function open(
   t: TestContext,
   settings: Partial<typeof FOREVER>,
-  owns: (workspaceId: string) => boolean = () => true,
+  owns: (workspaceId: string, sessionId?: string) => boolean = () => true,
 ) {
   const { store } = await temporaryStore(t);
   const removals = new Removals(store, (error) => assert.ifError(error));
@@ -34,15 +34,16 @@ async function open(
   const deletion = new RunDeletion(store, runs, removals);
   const audit = new AuditTrail(store);
   const clock = { days: 0 };
-  const retention = new Retention({
-    settings: { ...FOREVER, ...settings },
-    store,
-    runs: new RunRetention(store, deletion),
-    audit,
-    owns,
-    onFault: (error) => assert.ifError(error),
-    now: () => Date.now() + clock.days * DAY_MS,
-  });
+  const retentionOf = (own: typeof owns) =>
+    new Retention({
+      settings: { ...FOREVER, ...settings },
+      store,
+      runs: new RunRetention(store, deletion, own),
+      audit,
+      owns: own,
+      onFault: (error) => assert.ifError(error),
+      now: () => Date.now() + clock.days * DAY_MS,
+    });
   const finish = (workspaceId: WorkspaceId, runId: RunId, assets = 0) => {
     const asset = { mimetype: 'text/plain', sha256: 'a', bytes: Buffer.from('x') };
     const named = Array.from({ length: assets }, () => [newId<AssetId>('asset'), asset] as const);
@@ -50,14 +51,15 @@ async function open(
     runs.finish(workspaceId, runId, { status: 'completed', error: null, output, assets: new Map(named) });
     return runId;
   };
-  const begin = (workspaceId: WorkspaceId) => runs.begin(workspaceId, SESSION, 'notebook', {});
+  const begin = (workspaceId: WorkspaceId, session = SESSION) =>
+    runs.begin(workspaceId, session, 'notebook', {});
   const shown = (runId: RunId) => JSON.parse(Buffer.from(runs.json(WORKSPACES[0]!, runId)).toString());
-  const sweepAfter = async (days: number) => {
+  const sweepAfter = async (days: number, own = owns) => {
     clock.days = days;
-    await retention.sweep();
+    await retentionOf(own).sweep();
     for (const workspaceId of WORKSPACES)
       for (const [runId = ''] of [...store.listKeys(assetRecords, workspaceId, [], 1000)])
-        while (removals.isPending('run', workspaceId, runId)) {
+        while (removals.isPending({ kind: 'run', workspaceId, home: SESSION, id: runId })) {
           await new Promise(setImmediate);
           await store.durable();
         }
@@ -130,11 +132,48 @@ test('nothing is deleted because of its age unless a setting says so', async (t)
   removals[Symbol.dispose]();
 });
 
-test('what is old in a workspace of another worker is left to that one', async (t) => {
-  const { store, begin, finish, sweepAfter } = await open(t, { keepRunsDays: 7 }, (id) => id !== 'ws_10');
-  for (const workspaceId of WORKSPACES) finish(workspaceId, begin(workspaceId));
+/** The notebooks of two workers: those of the second one end in `b`. */
+const SESSIONS = ['nb_1a', 'nb_1b', 'nb_2a', 'nb_2b'] as SessionId[];
+const ownsFirst = (_workspaceId: string, sessionId?: string) => sessionId?.endsWith('a') === true;
+
+test('old runs of notebooks that are at home in another worker are left to that one', async (t) => {
+  const { store, runs, begin, finish, sweepAfter } = await open(t, { keepRunsDays: 7 }, ownsFirst);
+  const [workspaceId] = WORKSPACES;
+  const made = Array.from({ length: 90 }, (_, n) => {
+    const session = SESSIONS[n % 4]!;
+    return { session, runId: finish(workspaceId!, begin(workspaceId!, session)) };
+  });
   await store.durable();
   await sweepAfter(8);
-  const left = WORKSPACES.map((one) => [...store.listKeys(runRecords, one, [], 10)].length);
-  assert.deepEqual(left, [0, 1, 0]);
+  for (const { session, runId } of made)
+    assert.equal(runs.exists(workspaceId!, runId), session.endsWith('b'), session);
+});
+
+test('each worker notes for itself how far it has deleted outputs, so none deletes or skips those of another', async (t) => {
+  const settings = { keepOutputsDays: 7 };
+  const first = await open(t, settings, ownsFirst);
+  const [workspaceId] = WORKSPACES;
+  const made = Array.from({ length: 90 }, (_, n) => {
+    const session = SESSIONS[n % 4]!;
+    return { session, runId: first.finish(workspaceId!, first.begin(workspaceId!, session)) };
+  });
+  await first.store.durable();
+  await first.sweepAfter(8);
+  const isTrimmed = (runId: RunId) => first.shown(runId).output.parts.length === 0;
+  for (const { session, runId } of made) assert.equal(isTrimmed(runId), session.endsWith('a'), session);
+  await first.sweepAfter(8, (...home) => !ownsFirst(...home));
+  for (const { session, runId } of made) assert.equal(isTrimmed(runId), true, session);
+});
+
+test('a run in progress holds up the deletion of outputs of its own session only', async (t) => {
+  const { store, begin, finish, shown, sweepAfter } = await open(t, { keepOutputsDays: 7 });
+  const [workspaceId] = WORKSPACES;
+  begin(workspaceId!, SESSIONS[0]);
+  const later = SESSIONS.slice(0, 2).map((session) => finish(workspaceId!, begin(workspaceId!, session)));
+  await store.durable();
+  await sweepAfter(8);
+  assert.deepEqual(
+    later.map((runId) => shown(runId).output.parts.length),
+    [1, 0],
+  );
 });

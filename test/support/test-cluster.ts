@@ -8,8 +8,11 @@ export interface TestWorker extends Cluster {
   takeAll(): void;
 }
 
-/** Returns `size` workers. `homeOf` returns the number of the worker in which a workspace is at home; `'*'` is the server. */
-export function testCluster(size: number, homeOf: (workspaceId: string) => number): TestWorker[] {
+/** Returns `size` workers. `homeOf` returns the number of the worker in which a workspace, or a notebook or conversation of it, is at home; `'*'` is the server. */
+export function testCluster(
+  size: number,
+  homeOf: (workspaceId: string, id?: string) => number,
+): TestWorker[] {
   const answers: Map<Topic, (payload: unknown) => unknown>[] = Array.from({ length: size }, () => new Map());
   let homeNow = homeOf;
   const copy = (value: unknown) => JSON.parse(JSON.stringify({ value })).value as unknown;
@@ -23,7 +26,7 @@ export function testCluster(size: number, homeOf: (workspaceId: string) => numbe
       livesElsewhere: (incarnation) => incarnation !== `test-${worker}`,
       isPrimarySilent: false,
       asked: [],
-      owns: (workspaceId) => homeNow(workspaceId) === worker,
+      owns: (workspaceId, id) => homeNow(workspaceId, id) === worker,
       onSlotsTaken: (listener) => void listeners.push(listener),
       onAsked: (topic, answer) => void answers[worker]!.set(topic, answer),
       async askOthers(topic, payload) {
