@@ -1,5 +1,6 @@
 import { indexEndedRuns } from './migrations/index-ended-runs.ts';
 import { indexForFinding } from './migrations/index-for-finding.ts';
+import { partBySession } from './migrations/part-by-session.ts';
 import type { Store } from './store.ts';
 
 /** The format of the whole store: which keys exist and what they mean. Each record kind has a version of its own besides. */
@@ -16,6 +17,6 @@ export interface StoreFormat {
 async function acceptChecksums(): Promise<void> {}
 
 export const CURRENT_FORMAT: StoreFormat = {
-  version: 4,
-  migrations: [indexForFinding, acceptChecksums, indexEndedRuns],
+  version: 5,
+  migrations: [indexForFinding, acceptChecksums, indexEndedRuns, partBySession],
 };

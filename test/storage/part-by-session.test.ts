@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { assetRecords, readAsset, removeAsset } from '#storage/assets.ts';
+import { blobRecords, blobUses } from '#storage/blobs.ts';
+import { defineRecord, type RecordKind } from '#storage/codec.ts';
+import { userWorkspaces } from '#storage/identity.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { partBySession } from '#storage/migrations/part-by-session.ts';
+import { cellOutputRecords } from '#storage/notebooks.ts';
+import { openStore } from '#storage/open-store.ts';
+import { Removals } from '#storage/removals.ts';
+import { runIndex, trimmedRuns } from '#storage/runs.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
+import { temporaryDirectory } from '#test/support/temporary-store.ts';
+
+const FORMAT_4 = { version: 4, migrations: [async () => {}, async () => {}, async () => {}] };
+const oldAssets = defineRecord<object>('asset', 2);
+const oldBlobs = defineRecord<Uint8Array>('blob', 1);
+const oldUses = defineRecord<number>('blob-uses', 1);
+const oldTrimmed = defineRecord<string>('trimmed-run', 1);
+const oldRemovals = defineRecord<null>('removal', 1);
+const ENTRY = { environmentId: null, status: 'completed', createdAt: '' };
+const bytesOf = (sha256: string) => Buffer.from(`bytes of ${sha256}`);
+
+function putRun(tx: Transaction, runId: string, kind: 'notebook' | 'agent', sessionId: string): void {
+  tx.put(runIndex, { ...ENTRY, kind, sessionId }, 'ws_1', runId);
+}
+
+function putOldAsset(tx: Transaction, runId: string, assetId: string, sha256: string): void {
+  tx.put(oldAssets, { mimetype: 'text/plain', sha256 }, 'ws_1', runId, assetId);
+}
+
+/** Two notebooks that show the same output, one that is deleted, and a run that was deleted and has assets. */
+function writeOld(store: Store): void {
+  store.write((tx) => {
+    tx.put(userWorkspaces, null, SYSTEM, 'ada', 'ws_1');
+    for (const [sha256, uses] of [
+      ['a', 4],
+      ['b', 1],
+      ['c', 1],
+    ] as const) {
+      tx.put(oldBlobs, bytesOf(sha256), 'ws_1', sha256);
+      tx.put(oldUses, uses, 'ws_1', sha256);
+    }
+    putRun(tx, 'run_1', 'notebook', 'nb_1');
+    putOldAsset(tx, 'run_1', 'asset_1', 'a');
+    putOldAsset(tx, 'run_1', 'asset_2', 'a');
+    putRun(tx, 'run_2', 'notebook', 'nb_2');
+    putOldAsset(tx, 'run_2', 'asset_1', 'a');
+    putRun(tx, 'run_3', 'agent', 'conv_1');
+    putOldAsset(tx, 'run_3', 'asset_1', 'b');
+    putOldAsset(tx, 'run_gone', 'asset_1', 'c');
+    tx.put(
+      assetRecords,
+      { mimetype: '', sha256: 'd', bytes: bytesOf('d') } as never,
+      'ws_1',
+      'run_1',
+      'asset_3',
+    );
+    const held = [{ entry: 0, type: 'text/plain', sha256: 'a', urlStart: null, isJson: false }];
+    tx.put(cellOutputRecords, { output: null, console: [], code: '', held }, 'ws_1', 'nb_1', 'cell');
+    tx.put(oldTrimmed, 'run_2', 'ws_1');
+    for (const [kind, id] of [
+      ['notebook', 'nb_9'],
+      ['conversation', 'conv_9'],
+      ['run', 'run_2'],
+      ['run', 'run_gone'],
+      ['workspace', 'ws_1'],
+    ] as const)
+      tx.put(oldRemovals, null, SYSTEM, 'ws_1', kind, id);
+  });
+}
+
+/** Has a store of format 4 converted, and checks that nothing of the old keys is left. */
+function checkConverted(store: Store): void {
+  const keys = (kind: RecordKind<unknown>) => [...store.listKeys(kind, 'ws_1', [], 100)];
+  const uses = keys(blobUses).map((key) => [...key, store.get(blobUses, 'ws_1', ...key)]);
+  assert.deepEqual(uses, [
+    ['conv_1', 'b', 1],
+    ['nb_1', 'a', 3],
+    ['nb_2', 'a', 1],
+  ]);
+  assert.equal(keys(blobRecords).length, 3);
+  for (const kind of [oldBlobs, oldUses]) assert.deepEqual(keys(kind), [], kind.name);
+  for (const [runId, assetId, sha256] of [
+    ['run_1', 'asset_1', 'a'],
+    ['run_2', 'asset_1', 'a'],
+    ['run_3', 'asset_1', 'b'],
+    ['run_1', 'asset_3', 'd'],
+  ] as const)
+    assert.deepEqual(Buffer.from(readAsset(store, 'ws_1', runId, assetId)!.bytes), bytesOf(sha256), runId);
+  assert.equal(store.get(assetRecords, 'ws_1', 'run_gone', 'asset_1'), undefined);
+  assert.deepEqual(keys(trimmedRuns), [
+    ['notebook', 'nb_1'],
+    ['notebook', 'nb_2'],
+  ]);
+  assert.equal(store.get(trimmedRuns, 'ws_1', 'notebook', 'nb_1'), 'run_1');
+  const removals = new Removals(store, assert.ifError);
+  const isPending = (kind: string, home: string | undefined, id: string) =>
+    removals.isPending({ kind, workspaceId: 'ws_1', home, id });
+  assert.deepEqual(
+    [
+      isPending('notebook', 'nb_9', 'nb_9'),
+      isPending('conversation', 'conv_9', 'conv_9'),
+      isPending('run', 'nb_2', 'run_2'),
+      isPending('workspace', undefined, 'ws_1'),
+    ],
+    [true, true, true, true],
+  );
+  assert.equal([...store.listKeys(oldRemovals, SYSTEM, [], 10)].length, 4);
+}
+
+test('what notebooks and conversations of an older store had together is parted among them', async (t) => {
+  const path = temporaryDirectory(t);
+  const old = await openStore(path, assert.fail, FORMAT_4);
+  writeOld(old);
+  await old[Symbol.asyncDispose]();
+  const store = await openStore(path, assert.fail);
+  t.after(() => store[Symbol.asyncDispose]());
+  checkConverted(store);
+  store.write((tx) => {
+    for (const id of ['asset_1', 'asset_2']) removeAsset(tx, 'ws_1', 'run_1', id);
+  });
+  assert.equal(store.get(blobUses, 'ws_1', 'nb_1', 'a'), 1, 'its cell shows it still');
+});
+
+test('a conversion that a crash has interrupted counts no use twice', async (t) => {
+  const path = temporaryDirectory(t);
+  const store = await openStore(path, assert.fail, FORMAT_4);
+  t.after(() => store[Symbol.asyncDispose]());
+  writeOld(store);
+  await store.durable();
+  // As after a crash between two blobs: the first one has moved.
+  await partBySession(store);
+  store.write((tx) => {
+    tx.put(oldBlobs, bytesOf('b'), 'ws_1', 'b');
+    tx.put(oldUses, 1, 'ws_1', 'b');
+    tx.remove(blobRecords, 'ws_1', 'conv_1', 'b');
+    tx.remove(blobUses, 'ws_1', 'conv_1', 'b');
+  });
+  await store.durable();
+  await partBySession(store);
+  checkConverted(store);
+});
