@@ -3,7 +3,7 @@ import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { slotOfTicket } from '#src/auth/event-tickets.ts';
 import type { MirrorMaker } from '#src/cluster/peers/feeds.ts';
 import type { Peers } from '#src/cluster/peers/peers.ts';
-import { type Home, slotOf } from '#src/cluster/slots.ts';
+import { slotOf } from '#src/cluster/slots.ts';
 import type { ClusterChannel } from '#src/cluster/worker/channel.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Forwarding } from '#src/http/edge/http-context.ts';
@@ -40,13 +40,10 @@ export function joinCluster(
       return slot === undefined ? undefined : elsewhere(slot);
     },
     forward: (head, body, events) => peers.forward(head, body, events),
-    async join(handle, busyWorkspaces) {
+    async join(handle, busyHomes) {
       channel.onReleaseAsked(async (count) => {
-        const homes = [
-          ...actors.activeHomes(),
-          ...[...busyWorkspaces()].map((workspaceId) => ({ workspaceId })),
-        ];
-        const busy = new Set(homes.map(({ workspaceId, id }: Home) => slotOf(workspaceId, id)));
+        const homes = [...actors.activeHomes(), ...busyHomes()];
+        const busy = new Set(homes.map(({ workspaceId, id }) => slotOf(workspaceId, id)));
         const released = peers.release(count, (slot) => !busy.has(slot));
         await store.durable();
         // Another table may have come meanwhile, by which they stay here.

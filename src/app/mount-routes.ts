@@ -122,7 +122,12 @@ export function mountRoutes(planes: Planes): readonly Route[] {
       agents.guardRun,
       waiting,
     ),
-    ...deletionRoutes({ runs: planes.runDeletion, conversations: agents.deletion, guard: agents.guardRun }),
+    ...deletionRoutes({
+      runs: planes.runDeletion,
+      homeOf: (workspaceId, runId) => runs.homeOf(workspaceId, runId),
+      conversations: agents.deletion,
+      guard: agents.guardRun,
+    }),
     ...conversationEntryRoutes(agents.sessions),
     ...actorRoutes(actors, planes.actorEvents),
     ...datasourceRoutes(datasources.datasources),

@@ -23,13 +23,13 @@ interface Ticket extends TicketPurpose {
 
 const LIFE_MS = 60_000;
 const RANDOM_BYTES = 32;
-/** How many tickets of one access token may be unused at once. */
+/** How many tickets of one access token may be unused at once, in each worker. */
 const MAX_PER_TOKEN = 100;
 
 /**
  * Tickets with which a browser's `EventSource`, which sends no headers, opens one event stream: once, within a minute,
  * as the caller who asked for the ticket, and only while that caller's token and membership are valid. They are in memory
- * only, by their hashes, and gone after a restart. The text of a ticket names the slot of its workspace, so that every worker
+ * only, by their hashes, and gone after a restart. The text of a ticket names the slot of its session, so that every worker
  * knows which one has it in memory.
  */
 export class EventTickets {
@@ -54,7 +54,7 @@ export class EventTickets {
       const detail = `An access token may have ${MAX_PER_TOKEN} unused tickets.`;
       throw new AppError('quota_exceeded', detail, { headers: { 'retry-after': String(LIFE_MS / 1000) } });
     }
-    const slot = slotOf(principal.workspaceId).toString(16).padStart(2, '0');
+    const slot = slotOf(principal.workspaceId, sessionId).toString(16).padStart(2, '0');
     const ticket = `tkt_${slot}_${randomBytes(RANDOM_BYTES).toString('base64url')}`;
     const expiresAtMs = nowMs + LIFE_MS;
     this.#tickets.set(tokenHash(ticket), { principal, action, sessionId, expiresAtMs });
@@ -94,7 +94,7 @@ export class EventTickets {
   }
 }
 
-/** Returns the slot of the workspace that a ticket was issued in; undefined for a text that is not a ticket. */
+/** Returns the slot of the session that a ticket is for; undefined for a text that is not a ticket. */
 export function slotOfTicket(text: string): number | undefined {
   const [, slot] = /^tkt_([0-9a-f]{2})_/.exec(text) ?? [];
   return slot === undefined ? undefined : Number.parseInt(slot, 16);

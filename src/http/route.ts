@@ -96,15 +96,18 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
   readonly secretAnswer?: boolean;
   /**
    * Whether the handler reads what is stored and nothing that lives in memory: in a cluster, any worker then answers it. Others
-   * are answered where the workspace is at home. A function says so for each query.
+   * are answered in their home. A function says so for each query.
    */
   readonly readsStoreOnly?: boolean | ((query: Readonly<Record<string, unknown>>) => boolean);
   /**
-   * Where it is carried out. `workspace`, which is the default: in the home of the caller's workspace. `named-workspace`: in that
-   * of the workspace that the path names. `server`: what it changes belongs to the server as a whole, and one worker decides it
-   * for all workspaces.
+   * Where it is carried out in a cluster. When absent, that is the home of the notebook or conversation that the path names
+   * (`:notebookId`, `:sessionId`) or that `homeOf` returns, and otherwise the home of the caller's workspace. `named-workspace`:
+   * the home of the workspace that the path names. `server`: what it changes belongs to the server as a whole, and one worker
+   * decides it for all workspaces.
    */
-  readonly home?: 'workspace' | 'named-workspace' | 'server';
+  readonly home?: 'named-workspace' | 'server';
+  /** Whether `homeOf` reads the body: the home is then known only once the body has been checked. */
+  readonly homeInBody?: boolean;
   /**
    * Whether the handler runs in a shared turn (`Store.decide`), because several workers may decide about the same at once. What it
    * has to wait for is done by `prepare`.
@@ -142,6 +145,11 @@ export interface RouteSpec<
    * request is looked up, because the caller may have lost the right since then. Handlers check for themselves.
    */
   checkAccess?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): void;
+  /**
+   * Returns the id of the notebook or conversation that the request is about, when its path does not name one; undefined for
+   * what belongs to the workspace. In a cluster every worker that the request passes through calls it, and all must agree.
+   */
+  homeOf?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): string | undefined;
   /** Resolves once the handler of a route with `sharedTurn` can decide at once. Rejects with what refuses the request. */
   prepare?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): Promise<void>;
   /**
@@ -186,6 +194,7 @@ export interface Route extends Declaration<string, Access, string> {
   readonly optionalBody?: boolean;
   readonly responses: Readonly<Record<number, ResponseSpec>>;
   checkAccess?(request: AnyRouteRequest): void;
+  homeOf?(request: AnyRouteRequest): string | undefined;
   prepare?(request: AnyRouteRequest): Promise<void>;
   resume?(request: AnyRouteRequest, first: BytesReply | EmptyReply): Reply;
   handle(request: AnyRouteRequest): Reply | Promise<Reply>;

@@ -3,6 +3,7 @@
  * in three steps: it stops listening, it answers the requests in flight, it closes every connection.
  */
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
+import type { Home } from '#src/cluster/slots.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { Caller, Principal } from '#src/core/principal.ts';
 import { AdmittedRequest, type PreparedRoute, prepareRoute } from './edge/admission.ts';
@@ -89,7 +90,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const prepared = mount(app, options.routes, context);
   const { host } = options.listen;
   const handleForwarded = servePeers(prepared, context, (req) => stampOf(context, req));
-  const shared = await options.forwarding?.join(handleForwarded, () => busyWorkspaces(context));
+  const shared = await options.forwarding?.join(handleForwarded, () => busyHomes(context));
   const socket = await listenOn(
     app,
     shared === undefined ? options.listen : { host, port: shared, isShared: true },
@@ -201,12 +202,10 @@ function stampOf({ allowedOrigin }: HttpContext, req: WireRequest): ReplyStamp {
   return { requestId: requestIdFor(req.getHeader('x-request-id')), allowedOrigin: allowedOrigin(req) };
 }
 
-/** Yields the workspaces of the requests and streams that are not over, some of them more than once. */
-function* busyWorkspaces({ inFlight, streams, pendingAnswers }: HttpContext): Generator<string> {
-  for (const { workspaceId } of inFlight) if (workspaceId !== undefined) yield workspaceId;
-  for (const { caller } of streams)
-    if (caller !== undefined && 'workspaceId' in caller) yield caller.workspaceId;
-  for (const { caller } of pendingAnswers) if (caller !== undefined) yield caller.workspaceId;
+/** Yields what the requests and streams are about that are not over, some of it more than once. */
+function* busyHomes({ inFlight, streams, pendingAnswers }: HttpContext): Generator<Home> {
+  for (const open of [inFlight, streams, pendingAnswers])
+    for (const { home } of open) if (home !== undefined) yield home;
 }
 
 function refuse(context: HttpContext, res: HttpResponse, req: HttpRequest, error: AppError): void {

@@ -17,7 +17,7 @@ import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
 import { type Asset, putAsset, readAsset } from '#storage/assets.ts';
-import { type RunIndexEntry, type RunRecord, runRecords, runSummaries } from '#storage/runs.ts';
+import { type RunIndexEntry, type RunRecord, runIndex, runRecords, runSummaries } from '#storage/runs.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
 import {
@@ -231,6 +231,11 @@ export class RunRepository {
 
   exists(workspaceId: WorkspaceId, runId: string): boolean {
     return this.#find(workspaceId, runId) !== undefined;
+  }
+
+  /** Returns the notebook or conversation that a run belongs to, in whose home it is carried out; undefined for no run. */
+  homeOf(workspaceId: WorkspaceId, runId: string): string | undefined {
+    return this.#store.get(runIndex, workspaceId, runId)?.sessionId;
   }
 
   /** Returns the conversation that an agent's run belongs to, `undefined` for other runs. Throws `not_found`. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { Peers } from '#src/cluster/peers/peers.ts';
-import { dealSlots, type SlotTable, slotOf, withSlots } from '#src/cluster/slots.ts';
+import { dealSlots, type Home, type SlotTable, slotOf, withSlots } from '#src/cluster/slots.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Auth } from '#src/core/principal.ts';
@@ -33,9 +33,20 @@ export interface TwoWorkers {
   readonly mirrors: readonly MirroredStream[];
   /** Returns a workspace that is at home in the first or the second one. */
   workspaceIn(worker: 0 | 1): string;
+  /** Returns a notebook of the workspace that is at home in the first or the second one. */
+  notebookIn(worker: 0 | 1, workspaceId: string): string;
+  /** Returns what requests and streams of a worker are about that are not over. */
+  busyHomes(worker: 0 | 1): readonly Home[];
   /** Gives all slots to a worker. Only those that are named know it. */
   giveAllTo(worker: 0 | 1, known?: readonly (0 | 1)[]): void;
 }
+
+/** As `slotOf` when notebooks have slots of their own. */
+const ownSlotOf = (workspaceId: string, id?: string) =>
+  slotOf(id === undefined ? workspaceId : `${workspaceId}/${id}`);
+
+/** The tickets of a worker name it. */
+const ownerOfTicket = (ticket: string) => Number(ticket.slice('ticket-of-'.length));
 
 interface TwoWorkersOptions extends Partial<ServerOptions> {
   /** Of the streams that are mirrored. */
@@ -68,12 +79,14 @@ export async function startTwoWorkers(
       return mirror;
     });
     const elsewhere = (slot: number) => (peers.ownsSlot(slot) ? undefined : slot);
+    let busyHomes: () => Iterable<Home> = () => [];
     const forwarding: Forwarding = {
       refresh: () => {},
-      elsewhere: (workspaceId) => elsewhere(slotOf(workspaceId)),
-      elsewhereByTicket: () => undefined,
+      elsewhere: (workspaceId, id) => elsewhere(ownSlotOf(workspaceId, id)),
+      elsewhereByTicket: (ticket) => elsewhere(table.owners.indexOf(ownerOfTicket(ticket))),
       forward: (head, body, events) => peers.forward(head, body, events),
-      async join(handle) {
+      async join(handle, busy) {
+        busyHomes = busy;
         await peers.listen(handle);
         return 0;
       },
@@ -90,7 +103,7 @@ export async function startTwoWorkers(
       await server.close(0);
       peers[Symbol.dispose]();
     });
-    return { server, peers };
+    return { server, peers, busyHomes: () => [...busyHomes()] };
   };
   const workers = [await start(0), await start(1)] as const;
   return {
@@ -101,6 +114,10 @@ export async function startTwoWorkers(
     workspaceIn(worker) {
       for (let n = 0; ; n++) if (table.owners[slotOf(`ws_${n}`)] === worker) return `ws_${n}`;
     },
+    notebookIn(worker, workspaceId) {
+      for (let n = 0; ; n++) if (table.owners[ownSlotOf(workspaceId, `nb_${n}`)] === worker) return `nb_${n}`;
+    },
+    busyHomes: (worker) => workers[worker].busyHomes(),
     giveAllTo(worker, known = [0, 1]) {
       table = withSlots(
         table,

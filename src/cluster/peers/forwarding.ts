@@ -6,7 +6,7 @@ import type { MirroredStream } from '#src/events/mirrored-stream.ts';
 export interface ForwardedHead {
   /** The operation that it asks for. */
   readonly operationId: string;
-  /** Of the workspace, in whose worker it is carried out. */
+  /** Of what the request is about: the worker that owns it carries the request out. */
   readonly slot: number;
   /** In lower case, as uWebSockets.js has it; `head` for HEAD. */
   readonly method: string;
@@ -49,9 +49,9 @@ export interface AnswerEvents {
   cut(): void;
   /** So many more bytes of the body may be sent. */
   credit(bytes: number): void;
-  /** Nobody knows whether it was carried out: the worker has ended, or none has the workspace for too long. */
+  /** Nobody knows whether it was carried out: the worker has ended, or none has the slot for too long. */
   lost(): void;
-  /** The workspace has come to this worker meanwhile, which has to carry the request out itself. */
+  /** The slot has come to this worker meanwhile, which has to carry the request out itself. */
   here(): void;
 }
 

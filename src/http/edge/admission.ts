@@ -5,6 +5,7 @@
  * length. The order is part of the contract: an unauthenticated caller learns nothing of what exists.
  */
 
+import type { Home } from '#src/cluster/slots.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId } from '#src/core/ids.ts';
 import type { Principal, TokenHolder } from '#src/core/principal.ts';
@@ -37,10 +38,8 @@ import {
   requireJson,
   requireSoundFraming,
 } from './request-head.ts';
+import { findHome, homeParamOf } from './request-home.ts';
 import { type Check, createCheck } from './violations.ts';
-
-/** Stands for what belongs to no workspace. */
-const WHOLE_SERVER = '*';
 
 const NONE: Readonly<Record<string, string>> = Object.freeze({});
 
@@ -50,6 +49,8 @@ export interface PreparedRoute {
   readonly paramNames: readonly string[];
   /** The parameter that takes all that follows in the path. */
   readonly openEnd: ReturnType<typeof openEndOf>;
+  /** The parameter that names the notebook or conversation that requests are about. */
+  readonly homeParam: string | undefined;
   readonly headerNames: readonly string[];
   readonly action: string | undefined;
   readonly isMutation: boolean;
@@ -65,10 +66,12 @@ export interface PreparedRoute {
 
 /** Precomputes what admission needs to know of a route. */
 export function prepareRoute(route: Route, metrics?: ServerMetrics): PreparedRoute {
+  const paramNames = paramNamesOf(route.path);
   return {
     route,
-    paramNames: paramNamesOf(route.path),
+    paramNames,
     openEnd: openEndOf(route.path),
+    homeParam: homeParamOf(paramNames),
     headerNames: Object.keys(route.headers ?? {}),
     action: typeof route.access === 'string' ? undefined : route.access.action,
     isMutation: route.method !== 'GET',
@@ -100,7 +103,9 @@ export class AdmittedRequest implements AnyRouteRequest {
   idempotencyKey: string | undefined;
   /** The `Authorization` header, when the reply holds a secret that its idempotency record is to be sealed with. */
   credential: string | undefined;
-  /** The slot of what it is about, when that is at home in another worker. */
+  /** What it is about; undefined in a server of one process, and when any worker answers it. */
+  home: Home | undefined;
+  /** The slot of its home, when that is another worker. */
   elsewhere: number | undefined;
   /**
    * Whether the connection must end with the reply, because the bytes after the request cannot be trusted or will not be
@@ -180,24 +185,14 @@ export function admit(
     request.remoteAddress = context.clientAddress(res, req);
   if (route.secretAnswer === true) request.credential = req.getHeader('authorization');
   request.query = prepared.parseQuery(req.getQuery());
-  if (context.forwarding !== undefined && request.principal !== undefined && !readsStoreOnly(route, request))
-    request.elsewhere = context.forwarding.elsewhere(homeOf(prepared, request, request.principal));
   if (headerNames.length > 0) request.headers = copyHeaders(req, headerNames);
+  if (context.forwarding !== undefined && route.homeInBody !== true)
+    findHome(request, prepared, context.forwarding);
   if (route.takesBytes === true) {
     requireLength(request, prepared, req);
     return announcesBody(req);
   }
   return prepared.checkBody !== undefined && expectsBody(request, prepared, req);
-}
-
-function readsStoreOnly({ readsStoreOnly }: Route, { query }: AdmittedRequest): boolean {
-  return typeof readsStoreOnly === 'function' ? readsStoreOnly(Object(query)) : readsStoreOnly === true;
-}
-
-/** Returns the workspace in whose home the request is carried out; `'*'` stands for the server. */
-function homeOf({ route }: PreparedRoute, { params }: AdmittedRequest, principal: Principal): string {
-  if (route.home === 'server') return WHOLE_SERVER;
-  return route.home === 'named-workspace' ? (params.workspaceId ?? '') : principal.workspaceId;
 }
 
 /** Returns where the ticket in the query of an event stream was issued, when that is another worker. */

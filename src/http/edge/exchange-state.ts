@@ -3,7 +3,7 @@
  * comes next; the abort handler of the response belongs to this file alone.
  */
 
-import type { Principal } from '#src/core/principal.ts';
+import type { Home } from '#src/cluster/slots.ts';
 import type { DeferredAnswer } from '../reply/deferred-answer.ts';
 import type { EventStream } from '../reply/event-stream.ts';
 import type { DeferredReply } from '../reply/reply.ts';
@@ -38,7 +38,7 @@ const OVER: Phase = { name: 'over' };
 
 /** What the state of an exchange needs of its request. */
 interface StatedRequest {
-  readonly principal: Principal | undefined;
+  readonly home: Home | undefined;
   /** Called when the client has left. */
   abandon(): void;
 }
@@ -59,9 +59,9 @@ export class ExchangeState {
     this.#inFlight = inFlight;
   }
 
-  /** The workspace of the caller; undefined for none, and until the caller is known. */
-  get workspaceId(): string | undefined {
-    return this.#request.principal?.workspaceId;
+  /** What the request is about; undefined when any worker answers it, and until that is known. */
+  get home(): Home | undefined {
+    return this.#request.home;
   }
 
   get phase(): Phase {

@@ -17,27 +17,26 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ForwardedHead } from '#src/cluster/peers/forwarding.ts';
 import { AppError } from '#src/core/errors.ts';
-import { beginIdempotent } from '../idempotency/idempotency.ts';
-import { ForwardedExchange, forwardedHead } from '../peer/forwarded-exchange.ts';
+import { ForwardedExchange, forwardedHead, type UnplacedHead } from '../peer/forwarded-exchange.ts';
 import { problemReply, toAppError } from '../reply/problem.ts';
 import { ok, type Reply } from '../reply/reply.ts';
 import { type EncodedReply, encodeReply } from '../reply/write-reply.ts';
-import { pathWith } from '../route.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 import { type AdmittedRequest, admit, type PreparedRoute } from './admission.ts';
 import { BodyStream } from './body-stream.ts';
 import { ExchangeState, HANDLING, type Phase, RECEIVING } from './exchange-state.ts';
 import type { HttpContext } from './http-context.ts';
+import { claimKey, pathOf } from './key-claim.ts';
 import { ReplyFinisher } from './reply-finisher.ts';
 import { ReplySender } from './reply-sender.ts';
 import { type ReceivedBody, readBody } from './request-body.ts';
+import { findHome } from './request-home.ts';
 import { MAX_BYTES_AT_ONCE, NO_BODY, type TakenBody, takeBody } from './taken-body.ts';
 
-/** A request that another worker carries out, and the bytes of its body. */
+/** A request that another worker carries out, or may carry out, and the bytes of its body. */
 interface ForwardedBody {
-  readonly head: ForwardedHead;
+  readonly head: UnplacedHead;
   readonly bytes: Uint8Array;
 }
 
@@ -51,7 +50,7 @@ export class HttpExchange {
   readonly #state: ExchangeState;
   readonly #sender: ReplySender;
   readonly #finisher: ReplyFinisher;
-  /** Of a request that another worker carries out. */
+  /** Of a request that another worker carries out, and of every one of a cluster whose home is in its body. */
   #forwarded: ForwardedBody | undefined;
   /** Resolves once everything that the handler of a GET has read is on disk. */
   #observed: Promise<void> | undefined;
@@ -88,16 +87,17 @@ export class HttpExchange {
       this.#refuse(error);
       return;
     }
-    const { elsewhere } = this.#request;
-    if (elsewhere !== undefined) {
-      const head = forwardedHead(this.#request, this.#prepared, elsewhere, this.#res, req);
+    const { takesBytes, homeInBody } = this.#prepared.route;
+    const isElsewhere = this.#request.elsewhere !== undefined;
+    if (isElsewhere || (homeInBody === true && this.#context.forwarding !== undefined)) {
+      const head = forwardedHead(this.#request, this.#prepared, this.#res, req);
       this.#forwarded = { head, bytes: NO_BYTES };
-      if (this.#prepared.route.takesBytes === true) {
+      if (takesBytes === true) {
         this.#forward(this.#forwarded, NO_BODY);
         return;
       }
     }
-    if (this.#prepared.route.takesBytes === true) void this.#handleContent(expectsBody);
+    if (takesBytes === true) void this.#handleContent(expectsBody);
     else if (expectsBody) {
       this.#state.enter(RECEIVING);
       const { limitBytes } = this.#prepared;
@@ -108,16 +108,18 @@ export class HttpExchange {
 
   /** Has the worker carry the request out in which it is at home. `body` is for the case that it comes to this one meanwhile. */
   #forward({ head, bytes }: ForwardedBody, body: TakenBody): void {
+    const request = this.#request;
     const end = {
       failed: (error: AppError) => this.#sender.send(this.#problem(error)),
       here: () => {
         this.#forwarded = undefined;
+        request.elsewhere = undefined;
         this.#handle(body);
       },
     };
     const { forwarding, mirrored } = this.#context;
     new ForwardedExchange({
-      head,
+      head: { ...head, slot: request.elsewhere! },
       bytes,
       end,
       res: this.#res,
@@ -195,11 +197,16 @@ export class HttpExchange {
   }
 
   #handle(body: TakenBody): void {
-    if (this.#forwarded !== undefined) {
-      this.#forward(this.#forwarded, body);
-      return;
+    const { sharedTurn, prepare, homeInBody } = this.#prepared.route;
+    const forwarded = this.#forwarded;
+    this.#request.body = body.value;
+    if (forwarded !== undefined) {
+      if (homeInBody === true) findHome(this.#request, this.#prepared, this.#context.forwarding!);
+      if (this.#request.elsewhere !== undefined) {
+        this.#forward(forwarded, body);
+        return;
+      }
     }
-    const { sharedTurn, prepare } = this.#prepared.route;
     if (sharedTurn !== true) this.#run(() => this.#replayOrRun(body));
     else if (prepare === undefined) {
       this.#state.enter(HANDLING);
@@ -256,25 +263,9 @@ export class HttpExchange {
   /** Returns the reply to an earlier request with the same key; undefined when the request is to be carried out. */
   #replay(body: TakenBody): Reply | undefined {
     const { route } = this.#prepared;
-    const request = this.#request;
-    request.body = body.value;
-    const { principal, idempotencyKey, headers, credential } = request;
-    const { idempotency } = this.#context;
-    if (idempotencyKey === undefined || idempotency === undefined || principal === undefined)
-      return undefined;
-    route.checkAccess?.(request);
-    const attempt = beginIdempotent(idempotency, {
-      workspaceId: principal.workspaceId,
-      userId: principal.userId,
-      method: route.method,
-      path: this.#path(),
-      key: idempotencyKey,
-      credential,
-      headers,
-      hash: body.hashOf(idempotencyKey),
-    });
-    if (attempt.kind === 'replay') return route.resume?.(request, attempt.reply) ?? attempt.reply;
-    this.#finisher.attempt = attempt;
+    const claim = claimKey(this.#prepared, this.#context, this.#request, body);
+    if (claim?.kind === 'replay') return route.resume?.(this.#request, claim.reply) ?? claim.reply;
+    this.#finisher.attempt = claim;
     return undefined;
   }
 
@@ -293,6 +284,6 @@ export class HttpExchange {
 
   /** Returns the path of the request, rebuilt because `req` is gone by the time it is needed. */
   #path(): string {
-    return pathWith(this.#prepared.route.path, this.#request.params);
+    return pathOf(this.#prepared, this.#request);
   }
 }

@@ -4,6 +4,7 @@ import type {
   ForwardedHead,
   ForwardedRequest,
 } from '#src/cluster/peers/forwarding.ts';
+import type { Home } from '#src/cluster/slots.ts';
 import type { Auth, Principal } from '#src/core/principal.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
@@ -26,14 +27,14 @@ export interface Forwarding {
    * worker; undefined when it is here.
    */
   elsewhere(workspaceId: string, id?: string): number | undefined;
-  /** Returns the slot of the workspace that a ticket for an event stream is for; undefined as `elsewhere` does. */
+  /** Returns the slot of the session that a ticket for an event stream is for; undefined as `elsewhere` does. */
   elsewhereByTicket(ticket: string): number | undefined;
   forward(head: ForwardedHead, body: Uint8Array, events: AnswerEvents): ForwardedRequest;
   /**
    * Lets other workers forward requests here, which `handle` carries out. Resolves with the port on which to listen for clients.
-   * `busyWorkspaces` yields the workspaces of requests and streams that are not over.
+   * `busyHomes` yields what the requests and streams are about that are not over, some of it more than once.
    */
-  join(handle: ForwardedHandler, busyWorkspaces: () => Iterable<string>): Promise<number>;
+  join(handle: ForwardedHandler, busyHomes: () => Iterable<Home>): Promise<number>;
 }
 
 /** What the HTTP server needs from the rest of the server. */

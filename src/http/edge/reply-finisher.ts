@@ -124,8 +124,8 @@ export class ReplyFinisher {
   /** Resolves with the value. Until then the exchange is answered at once when its caller loses the right to it. */
   #whilePending<T>(value: Promise<T>): Promise<T> {
     const { action } = this.#options.prepared;
-    const { principal: caller } = this.#options.request;
-    const pending = { caller, action, revoke: (error: AppError) => this.#revoke(error) };
+    const { principal: caller, home } = this.#options.request;
+    const pending = { caller, action, home, revoke: (error: AppError) => this.#revoke(error) };
     return whilePending(this.#options.context.pendingAnswers, pending, value);
   }
 

@@ -108,7 +108,7 @@ export class ReplySender {
     this.#state.enter(HANDLING);
     this.#state.release();
     if (this.#state.phase.name === 'gone') return;
-    const { headOnly, principal, holder } = this.#request;
+    const { headOnly, principal, holder, home } = this.#request;
     const { action } = this.#prepared;
     res.cork(() => {
       writeHead(res, 200, this.#request, STREAM_HEADERS);
@@ -118,7 +118,8 @@ export class ReplySender {
         return;
       }
       this.#report(200, 0, true);
-      const stream = new EventStream(res, { caller: principal ?? holder, action }, this.#context.streams);
+      const caller = principal ?? holder;
+      const stream = new EventStream(res, { caller, action, home }, this.#context.streams);
       this.#state.enter({ name: 'streaming', stream });
       stream.start(open);
     });

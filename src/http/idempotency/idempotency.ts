@@ -54,6 +54,12 @@ export interface IdempotentAttempt {
   settle(reply: EncodedReply): void;
 }
 
+/** The reply to an earlier request with the same key. */
+export interface Replay {
+  readonly kind: 'replay';
+  readonly reply: BytesReply | EmptyReply;
+}
+
 /** The header of an answer to a request that was carried out before. */
 export const REPLAYED = { 'idempotency-replayed': 'true' } as const;
 
@@ -87,7 +93,7 @@ export function beginIdempotent(
     readonly hash: Hmac;
     readonly headers: Readonly<Record<string, string>>;
   },
-): IdempotentAttempt | { readonly kind: 'replay'; readonly reply: BytesReply | EmptyReply } {
+): IdempotentAttempt | Replay {
   const { hash, headers, ...rest } = request;
   for (const [name, value] of Object.entries(headers)) hash.update(`\n${name}: ${value}`);
   const start = store.begin({ ...rest, bodyHash: hash.digest() });

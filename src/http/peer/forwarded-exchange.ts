@@ -26,7 +26,10 @@ const CREDIT_BYTES = WINDOW_BYTES / 4;
 const MAX_HELD_BYTES = WINDOW_BYTES;
 
 /** The home of a stream knows its caller, and ends it when he may not follow it any more. */
-const NOBODY = { caller: undefined, action: undefined };
+const NOBODY = { caller: undefined, action: undefined, home: undefined };
+
+/** The head of a request whose home may not be known yet. */
+export type UnplacedHead = Omit<ForwardedHead, 'slot'>;
 
 export interface ForwardedExchangeOptions {
   readonly head: ForwardedHead;
@@ -45,14 +48,13 @@ export interface ForwardedExchangeOptions {
   };
 }
 
-/** Returns the head with which a request is forwarded. Must be called in its callback. */
+/** Returns the head with which a request may be forwarded. Must be called in its callback. */
 export function forwardedHead(
   request: AdmittedRequest,
   { route, paramNames, openEnd }: PreparedRoute,
-  slot: number,
   res: WireResponse,
   req: WireRequest,
-): ForwardedHead {
+): UnplacedHead {
   const headers: string[] = [];
   req.forEach((name, value) => {
     if (name !== 'x-request-id' && name !== 'traceparent') headers.push(name, value);
@@ -61,7 +63,6 @@ export function forwardedHead(
   if (request.trace !== undefined) headers.push('traceparent', traceparentOf(request.trace));
   return {
     operationId: route.operationId,
-    slot,
     method: req.getMethod(),
     url: req.getUrl(),
     query: req.getQuery(),
@@ -200,7 +201,7 @@ export class ForwardedExchange implements AnswerEvents {
     if (this.#isGone) return;
     const { head, forwarding, end } = this.#options;
     // Of a request with a ticket the caller is not known yet, and of a streamed body the beginning was not looked at.
-    if (head.isStreamed || this.#state.workspaceId === undefined) {
+    if (head.isStreamed || this.#state.home === undefined) {
       end.failed(workerLost());
       return;
     }

@@ -5,6 +5,7 @@
  * It owns its timer, which `end` and `stop` clear. Nothing is written after either.
  */
 
+import type { Home } from '#src/cluster/slots.ts';
 import type { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { WireResponse } from '../wire-exchange.ts';
@@ -15,6 +16,8 @@ export interface PendingAnswer {
   readonly caller: Principal | undefined;
   /** What the request does, as an action of the permission table. */
   readonly action: string | undefined;
+  /** What the request is about. */
+  readonly home: Home | undefined;
   /** Answers with `error` at once and aborts the work, as if the client had left. */
   revoke(error: AppError): void;
 }

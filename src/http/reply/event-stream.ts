@@ -9,6 +9,7 @@
  * only a limited number of clients have that time at once.
  */
 
+import type { Home } from '#src/cluster/slots.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Caller } from '#src/core/principal.ts';
 import { countOf, refuseOverQuota } from '#src/core/quota.ts';
@@ -51,6 +52,8 @@ export class EventStream implements EventSink {
   readonly caller: Caller | undefined;
   /** What its caller must be allowed to do, as long as it lasts. */
   readonly action: string | undefined;
+  /** What it is about, if it must not leave this worker while the stream is open. */
+  readonly home: Home | undefined;
   readonly relay: Relay | undefined;
   readonly #res: WireResponse;
   readonly #streams: OpenStreams;
@@ -68,13 +71,14 @@ export class EventStream implements EventSink {
   /** The caller has written the status and headers of `res`, and its abort handler calls `close`. */
   constructor(
     res: WireResponse,
-    { caller, action }: Pick<EventStream, 'caller' | 'action'>,
+    { caller, action, home }: Pick<EventStream, 'caller' | 'action' | 'home'>,
     streams: OpenStreams,
   ) {
     this.#res = res;
     this.relay = res.relay;
     this.caller = caller;
     this.action = action;
+    this.home = home;
     this.#streams = streams;
     streams.add(this);
   }

@@ -1,4 +1,5 @@
 import type { ConversationDeletion } from '#src/agent/conversation-deletion.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import { noContent } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
@@ -6,12 +7,14 @@ import type { GuardRun } from './run-waiting.ts';
 
 export interface Deletions {
   readonly runs: RunDeletion;
+  /** Returns the notebook or conversation that a run belongs to; undefined for no run. */
+  readonly homeOf: (workspaceId: WorkspaceId, runId: string) => string | undefined;
   readonly conversations: ConversationDeletion;
   readonly guard: GuardRun;
 }
 
 /** What deletes runs, their assets, and conversations for ever. */
-export function deletionRoutes({ runs, conversations, guard }: Deletions): readonly Route[] {
+export function deletionRoutes({ runs, homeOf, conversations, guard }: Deletions): readonly Route[] {
   return [
     defineRoute({
       method: 'DELETE',
@@ -24,6 +27,7 @@ export function deletionRoutes({ runs, conversations, guard }: Deletions): reado
         'conversation stay.',
       tags: ['Runs'],
       access: { action: 'run.delete' },
+      homeOf: ({ principal, params }) => homeOf(principal.workspaceId, params.runId),
       responses: { 204: { description: 'The run was deleted.' } },
       errors: ['run_in_progress', 'conversation_read_only'],
       handle({ principal, params }) {
@@ -41,6 +45,7 @@ export function deletionRoutes({ runs, conversations, guard }: Deletions): reado
         'The run must have ended. It stays, and still names the asset, which can no longer be read.',
       tags: ['Runs'],
       access: { action: 'run.delete' },
+      homeOf: ({ principal, params }) => homeOf(principal.workspaceId, params.runId),
       responses: { 204: { description: 'The asset was deleted.' } },
       errors: ['run_in_progress', 'conversation_read_only'],
       handle({ principal, params }) {

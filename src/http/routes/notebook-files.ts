@@ -36,6 +36,8 @@ export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileO
       access: { action: 'notebook.write' },
       bodyLimitBytes: 16 * 1024 * 1024,
       body: NotebookImportSchema,
+      homeInBody: true,
+      homeOf: ({ body }) => body.replaces?.notebookId,
       responses: {
         200: { description: 'The notebook was changed.', schema: NotebookSchema },
         201: {
@@ -62,6 +64,7 @@ export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileO
         'each cell whose code has not changed since.',
       tags: ['Notebooks'],
       access: { action: 'notebook.read' },
+      readsStoreOnly: true,
       headers: {
         host: 'The address that links in an `html` page point to, unless a public address is configured.',
         'x-forwarded-proto': '`https` when the proxy in front received the request over TLS.',

@@ -32,6 +32,8 @@ export function notebookSessionRoutes(
       access: { action: 'session.open' },
       sharedTurn: true,
       body: OpenNotebookSessionSchema,
+      homeInBody: true,
+      homeOf: ({ body }) => body.notebookId,
       responses: {
         202: {
           description: 'The session is starting.',

@@ -46,6 +46,7 @@ export function runRoutes(
       tags: ['Runs'],
       access: { action: 'run.read' },
       readsStoreOnly: ({ wait }) => wait === 0,
+      homeOf: ({ principal, params }) => runs.homeOf(principal.workspaceId, params.runId),
       headers: READ_CONDITION,
       query: WaitQuery,
       responses: {
@@ -65,6 +66,7 @@ export function runRoutes(
         'when it has ended. Cancelling a run again while it is still running is accepted again.',
       tags: ['Runs'],
       access: { action: 'run.cancel' },
+      homeOf: ({ principal, params }) => runs.homeOf(principal.workspaceId, params.runId),
       body: EmptyBodySchema,
       optionalBody: true,
       responses: {

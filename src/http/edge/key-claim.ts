@@ -1,0 +1,40 @@
+/** Claims the idempotency key of a request that is about to be carried out. */
+import { beginIdempotent, type IdempotentAttempt, type Replay } from '../idempotency/idempotency.ts';
+import { pathWith } from '../route.ts';
+import type { AdmittedRequest, PreparedRoute } from './admission.ts';
+import type { HttpContext } from './http-context.ts';
+import type { TakenBody } from './taken-body.ts';
+
+/**
+ * Returns the attempt to settle with the reply, the reply to an earlier request with the same key, or undefined when there is
+ * no key. Throws what `beginIdempotent` throws, and the refusal of a caller who may not use what the request names.
+ */
+export function claimKey(
+  prepared: PreparedRoute,
+  { idempotency }: Pick<HttpContext, 'idempotency'>,
+  request: AdmittedRequest,
+  body: TakenBody,
+): IdempotentAttempt | Replay | undefined {
+  const { route } = prepared;
+  const { principal, idempotencyKey: key, headers, credential } = request;
+  if (key === undefined || idempotency === undefined || principal === undefined) return undefined;
+  route.checkAccess?.(request);
+  const { workspaceId, userId } = principal;
+  const path = pathOf(prepared, request);
+  const hash = body.hashOf(key);
+  return beginIdempotent(idempotency, {
+    workspaceId,
+    userId,
+    method: route.method,
+    path,
+    key,
+    credential,
+    headers,
+    hash,
+  });
+}
+
+/** Returns the path of the request, rebuilt because that of uWebSockets.js is gone by the time it is needed. */
+export function pathOf({ route }: PreparedRoute, { params }: AdmittedRequest): string {
+  return pathWith(route.path, params);
+}

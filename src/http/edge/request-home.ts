@@ -1,0 +1,58 @@
+/** Where a request is carried out in a cluster: in the one worker that decides everything of what the request is about. */
+import type { Home } from '#src/cluster/slots.ts';
+import type { Principal } from '#src/core/principal.ts';
+import type { AnyRouteRequest, Route } from '../route.ts';
+import type { Forwarding } from './http-context.ts';
+
+/** Stands for what belongs to no workspace. */
+const WHOLE_SERVER = '*';
+
+/** The parameters of paths that name a notebook or conversation. What they name has its own home. */
+const NAMING: readonly string[] = ['sessionId', 'notebookId'];
+
+/** A request whose home is to be found. */
+interface HomedRequest extends AnyRouteRequest {
+  home: Home | undefined;
+  elsewhere: number | undefined;
+}
+
+interface HomedRoute {
+  readonly route: Route;
+  readonly homeParam: string | undefined;
+}
+
+/** Returns the parameter by which the path names what the request is about, if it does. */
+export function homeParamOf(paramNames: readonly string[]): string | undefined {
+  return paramNames.find((name) => NAMING.includes(name));
+}
+
+/**
+ * Notes the home of the request, and its slot when that is another worker's. A request that any worker answers gets none: it
+ * holds up no slot that is to move.
+ */
+export function findHome(
+  request: HomedRequest,
+  prepared: HomedRoute,
+  forwarding: Pick<Forwarding, 'elsewhere'>,
+): void {
+  const { principal } = request;
+  if (principal === undefined || readsStoreOnly(prepared.route, request)) return;
+  const home = homeOf(prepared, request, principal);
+  request.home = home;
+  request.elsewhere = forwarding.elsewhere(home.workspaceId, home.id);
+}
+
+function homeOf(
+  { route, homeParam }: HomedRoute,
+  request: AnyRouteRequest,
+  { workspaceId }: Principal,
+): Home {
+  if (route.home === 'server') return { workspaceId: WHOLE_SERVER };
+  if (route.home === 'named-workspace') return { workspaceId: request.params.workspaceId ?? '' };
+  const id = homeParam === undefined ? route.homeOf?.(request) : request.params[homeParam];
+  return { workspaceId, id };
+}
+
+function readsStoreOnly({ readsStoreOnly }: Route, { query }: AnyRouteRequest): boolean {
+  return typeof readsStoreOnly === 'function' ? readsStoreOnly(Object(query)) : readsStoreOnly === true;
+}
