@@ -34,6 +34,7 @@ import { createServer, type Server } from './http/server.ts';
 import { RunDeletion } from './runs/run-deletion.ts';
 import { RunRepository } from './runs/run-repository.ts';
 import { RunRetention } from './runs/run-retention.ts';
+import { SettledRuns } from './runs/settled-runs.ts';
 import { Environments } from './sessions/environments.ts';
 
 /**
@@ -88,6 +89,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     tracer,
     isDeleted: (workspaceId, sessionId) =>
       removals.isPending({ kind: NOTEBOOK, workspaceId, home: sessionId, id: sessionId }),
+    settled: cluster.size > 1 ? new SettledRuns(store, cluster) : undefined,
   });
   const runDeletion = new RunDeletion(store, runs, removals);
   const audit = new AuditTrail(store);

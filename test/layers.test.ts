@@ -33,7 +33,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   'src/runs': {
     values: ['src/core', 'src/metrics', 'src/tracing', 'machines', 'storage'],
-    types: ['src/actors'],
+    types: ['src/actors', 'src/cluster'],
   },
   'src/sessions': {
     values: ['src/core', 'machines', 'storage'],

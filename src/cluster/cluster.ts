@@ -41,6 +41,8 @@ export type Topic =
   | 'packages-in-use'
   /** A datasource was replaced or deleted: drop what you keep of it. */
   | 'datasource-gone'
+  /** Make no more ids of runs before this time, and answer with the next one when all runs before that are on disk. */
+  | 'runs-settled'
   /** The keyring has changed in its file. */
   | 'keyring-changed'
   /** Seal the connections of your workspaces with the newest key. */

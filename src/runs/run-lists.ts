@@ -80,15 +80,18 @@ export function removeFromIndex(tx: Transaction, workspaceId: WorkspaceId, runId
 
 /**
  * Returns what yields the runs after an id that may match the query, in its order; the value is undefined for one that does
- * not match. Throws `invalid_cursor`.
+ * not match. With a `horizon` only runs with smaller ids. Throws `invalid_cursor`.
  */
 export function runFinder(
   store: Store,
   workspaceId: WorkspaceId,
   query: RunQuery,
+  horizon?: string,
 ): (after: string | undefined) => Iterable<Entry<RunIndexEntry | undefined>> {
   checkCursor(query.after, (text) => isIdOf('run', text));
-  const bounds = idBounds('run', query);
+  const { low, high } = idBounds('run', query);
+  const [until] = [high, horizon].filter((bound) => bound !== undefined).sort();
+  const bounds = { low, high: until };
   return (after) => entriesOf(store, workspaceId, query, pageOf({ ...query, after }, bounds));
 }
 

@@ -31,6 +31,7 @@ import {
 } from './run-document.ts';
 import { addToIndex, listOf, noteStatus, type RunQuery, runFinder } from './run-lists.ts';
 import { contextOf, recordSpan, traceFrom } from './run-trace.ts';
+import type { SettledRuns } from './settled-runs.ts';
 import { RUN_VERSION, storedRun } from './stored-run.ts';
 
 /** How a run ended. */
@@ -49,6 +50,8 @@ export interface RunRepositoryOptions {
   readonly maxInFlight?: number;
   readonly metrics?: RunMetrics;
   readonly tracer?: Tracer | undefined;
+  /** Absent in a server of one process. */
+  readonly settled?: Pick<SettledRuns, 'horizon'> | undefined;
   /** Whether what this session belonged to was deleted; its runs are then found no more, though they may be there still. */
   readonly isDeleted?: (workspaceId: WorkspaceId, sessionId: string) => boolean;
 }
@@ -65,6 +68,7 @@ export class RunRepository {
   readonly #maxInFlight: number;
   readonly #metrics: RunMetrics;
   readonly #tracer: Tracer | undefined;
+  readonly #settled: Pick<SettledRuns, 'horizon'> | undefined;
   readonly #isDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
 
   constructor(
@@ -75,10 +79,12 @@ export class RunRepository {
       isDeleted = () => false,
       metrics = new ServerMetrics(),
       tracer,
+      settled,
     }: RunRepositoryOptions = {},
   ) {
     this.#metrics = metrics;
     this.#tracer = tracer;
+    this.#settled = settled;
     this.#store = store;
     this.actors = runtime.define({
       kind: 'run',
@@ -204,13 +210,18 @@ export class RunRepository {
   }
 
   /**
-   * Resolves with a page of the runs that the query describes and the caller may read. Only runs that are shown are read.
+   * Resolves with a page of the runs that the query describes and the caller may read. Only runs that are shown are read. With
+   * several workers, a page that begins with the oldest ends before runs that others may still commit smaller ids than.
    * Rejects with `invalid_cursor`.
    */
   async list(workspaceId: WorkspaceId, query: RunQuery, mayRead = ANYBODY): Promise<JsonPage> {
+    // One worker makes the runs of a session. A list that begins with the newest tells of no run that is committed later.
+    const isInOrder = query.sessionId !== undefined || query.order === 'desc';
+    const horizon =
+      this.#settled === undefined || isInOrder ? undefined : await this.#settled.horizon(workspaceId);
     return slicedJsonPage(this.#store, {
       page: query,
-      entriesAfter: runFinder(this.#store, workspaceId, query),
+      entriesAfter: runFinder(this.#store, workspaceId, query, horizon),
       itemOf: (entry, id) => {
         if (entry === undefined || this.#isDeleted(workspaceId, entry.sessionId)) return undefined;
         if (!mayRead(entry)) return undefined;
