@@ -214,6 +214,8 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       connections,
       workers: cluster.size,
       routes: mountRoutes({
+        store,
+        cluster,
         config,
         actors: actorsOfAll(actors, store, cluster),
         actorEvents,

@@ -4,6 +4,7 @@ import type { openAgents } from '#src/agent/open-agents.ts';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { IdentityPlane } from '#src/auth/open-identity.ts';
 import type { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
+import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
 import { VERSION } from '#src/core/version.ts';
 import {
@@ -45,6 +46,7 @@ import { notebookRoutes } from '#src/http/routes/notebooks.ts';
 import { withOpenApi } from '#src/http/routes/openapi.ts';
 import { packageRoutes } from '#src/http/routes/packages.ts';
 import { runAssetRoutes } from '#src/http/routes/run-assets.ts';
+import { RunCancellation } from '#src/http/routes/run-cancellation.ts';
 import { RunWaiting } from '#src/http/routes/run-waiting.ts';
 import { runRoutes } from '#src/http/routes/runs.ts';
 import { type ServerObservation, serverRoutes } from '#src/http/routes/server.ts';
@@ -56,12 +58,15 @@ import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { Environments } from '#src/sessions/environments.ts';
 import type { Readiness } from '#src/wire/operations.ts';
+import type { Store } from '#storage/store.ts';
 import type { NotebookPlane } from './open-notebooks.ts';
 import type { StoredUsageCounter } from './stored-usage.ts';
 
 const MIB = 1024 * 1024;
 
 export interface Planes {
+  readonly store: Store;
+  readonly cluster: Cluster;
   readonly config: Pick<Config, 'maxFileMb' | 'publicUrl'>;
   readonly actors: ActorInspection;
   readonly actorEvents: ActorEvents;
@@ -87,6 +92,14 @@ export function mountRoutes(planes: Planes): readonly Route[] {
   const { authenticator } = identity;
   const { files, frontEnd, sessions, executions } = notebooks;
   const waiting = new RunWaiting(runs, agents.guardRun);
+  const cancellation = new RunCancellation({
+    runs,
+    guard: agents.guardRun,
+    stop: (kind, workspaceId, sessionId, runId) =>
+      (kind === 'agent' ? agents.prompts : executions).cancel(workspaceId, sessionId, runId),
+    store: planes.store,
+    cluster: planes.cluster,
+  });
   const routes = [
     ...healthRoutes(planes.readiness),
     ...serverRoutes(planes.observation),
@@ -115,13 +128,7 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...agentSessionGrantRoutes(agents.access),
     ...modelRoutes({ models: agents.models, keys: agents.keys, test: agents.testModel }),
     ...runAssetRoutes(runs, agents.guardRun),
-    ...runRoutes(
-      runs,
-      (kind, workspaceId, sessionId, runId) =>
-        (kind === 'agent' ? agents.prompts : executions).cancel(workspaceId, sessionId, runId),
-      agents.guardRun,
-      waiting,
-    ),
+    ...runRoutes(runs, cancellation, agents.guardRun, waiting),
     ...deletionRoutes({
       runs: planes.runDeletion,
       homeOf: (workspaceId, runId) => runs.homeOf(workspaceId, runId),

@@ -43,6 +43,8 @@ export type Topic =
   | 'datasource-gone'
   /** Make no more ids of runs before this time, and answer with the next one when all runs before that are on disk. */
   | 'runs-settled'
+  /** Cancel those of these runs whose sessions are at home in you. */
+  | 'cancel-runs'
   /** The keyring has changed in its file. */
   | 'keyring-changed'
   /** Seal the connections of your workspaces with the newest key. */

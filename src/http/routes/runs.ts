@@ -1,7 +1,3 @@
-import type { RunKind } from '#machines/run.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import { isPlausibleId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import {
   CancellationSchema,
@@ -14,26 +10,16 @@ import { EmptyBodySchema, listSchema } from '#src/wire/shape.ts';
 import { ETAG_HEADER, NOT_MODIFIED, READ_CONDITION } from '../reply/entity-tag.ts';
 import { accepted, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
+import type { RunCancellation } from './run-cancellation.ts';
 import type { GuardRun, RunWaiting } from './run-waiting.ts';
-
-/** Interrupts what a run is doing: in a kernel, or in an agent. */
-export type StopRun = (kind: RunKind, workspaceId: WorkspaceId, sessionId: SessionId, runId: RunId) => void;
 
 /** Runs. */
 export function runRoutes(
   runs: RunRepository,
-  stop: StopRun,
+  cancellation: RunCancellation,
   guard: GuardRun,
   waiting: RunWaiting,
 ): readonly Route[] {
-  const cancel = (principal: Principal, id: string) => {
-    if (!isPlausibleId(id)) throw notFound();
-    const runId = id as RunId;
-    guard(principal, runId, 'control');
-    runs.cancel(principal.workspaceId, runId, (kind, sessionId) =>
-      stop(kind, principal.workspaceId, sessionId, runId),
-    );
-  };
   return [
     defineRoute({
       method: 'GET',
@@ -80,7 +66,7 @@ export function runRoutes(
       checkAccess: ({ principal, params }) => guard(principal, params.runId, 'control'),
       handle({ principal, params }) {
         const { runId } = params;
-        cancel(principal, runId);
+        cancellation.cancel(principal, runId);
         return accepted({ runId, status: 'cancelling' }, `/api/v3/runs/${runId}`);
       },
     }),
@@ -103,25 +89,9 @@ export function runRoutes(
         },
       },
       handle({ principal, body }) {
-        const items = body.runIds.map((runId) => {
-          const error = refusalIn(() => cancel(principal, runId));
-          return error === undefined
-            ? { runId, status: 'cancelling' as const, error: null }
-            : { runId, status: null, error: { code: error.code, message: error.message } };
-        });
-        return ok({ items });
+        const items = cancellation.cancelAll(principal, body.runIds);
+        return items instanceof Promise ? items.then((all) => ok({ items: all })) : ok({ items });
       },
     }),
   ];
-}
-
-/** Returns the error with which `action` is refused; undefined when it is not. */
-function refusalIn(action: () => void): AppError | undefined {
-  try {
-    action();
-    return undefined;
-  } catch (error) {
-    if (error instanceof AppError) return error;
-    throw error;
-  }
 }

@@ -1,0 +1,117 @@
+/**
+ * Cancels runs. Each is cancelled by the worker in which its session is at home: it alone knows what the run is doing. A request
+ * for one run is carried out there; of many runs, some may be at home elsewhere, and their workers are asked.
+ */
+import type { RunKind } from '#machines/run.ts';
+import type { Cluster } from '#src/cluster/cluster.ts';
+import { AppError, notFound } from '#src/core/errors.ts';
+import { isPlausibleId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
+import type { Principal } from '#src/core/principal.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { RunCancellationResult } from '#src/wire/run.ts';
+import type { Store } from '#storage/store.ts';
+import type { GuardRun } from './run-waiting.ts';
+
+/** Interrupts what a run is doing: in a kernel, or in an agent. */
+export type StopRun = (kind: RunKind, workspaceId: WorkspaceId, sessionId: SessionId, runId: RunId) => void;
+
+export interface RunCancellationOptions {
+  readonly runs: Pick<RunRepository, 'cancel' | 'homeOf'>;
+  readonly stop: StopRun;
+  readonly guard: GuardRun;
+  readonly store: Pick<Store, 'refresh' | 'durable'>;
+  readonly cluster: Pick<Cluster, 'owns' | 'askOthers' | 'onAsked'>;
+}
+
+/** What workers ask each other. Those who are asked pass over what is not at home there. */
+interface Cancellations {
+  readonly principal: Principal;
+  readonly runIds: readonly string[];
+}
+
+/** How often runs are asked for whose workers have died or given them up meanwhile. */
+const MAX_ROUNDS = 3;
+
+export class RunCancellation {
+  readonly #options: RunCancellationOptions;
+
+  constructor(options: RunCancellationOptions) {
+    this.#options = options;
+    const { cluster, store } = options;
+    cluster.onAsked('cancel-runs', async (payload) => {
+      const { principal, runIds } = payload as Cancellations;
+      store.refresh();
+      const results = runIds.flatMap((runId) =>
+        this.#isHere(principal, runId) ? this.#try(principal, runId) : [],
+      );
+      await store.durable();
+      return results;
+    });
+  }
+
+  /** Cancels a run that is at home in this worker. Throws `not_found`, `run_finished` or `conversation_read_only`. */
+  cancel(principal: Principal, id: string): void {
+    const { runs, stop, guard } = this.#options;
+    if (!isPlausibleId(id)) throw notFound();
+    const runId = id as RunId;
+    guard(principal, runId, 'control');
+    runs.cancel(principal.workspaceId, runId, (kind, sessionId) =>
+      stop(kind, principal.workspaceId, sessionId, runId),
+    );
+  }
+
+  /** Cancels each run, and returns what came of it, in the order of the ids. A promise only when some are at home elsewhere. */
+  cancelAll(
+    principal: Principal,
+    runIds: readonly string[],
+  ): RunCancellationResult[] | Promise<RunCancellationResult[]> {
+    if (runIds.every((runId) => this.#isHere(principal, runId)))
+      return runIds.map((runId) => this.#try(principal, runId));
+    return this.#cancelEverywhere(principal, runIds);
+  }
+
+  async #cancelEverywhere(principal: Principal, runIds: readonly string[]): Promise<RunCancellationResult[]> {
+    const known = new Map<string, RunCancellationResult>();
+    const isElsewhere = (runId: string) => !known.has(runId) && !this.#isHere(principal, runId);
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const asked: Cancellations = { principal, runIds: runIds.filter(isElsewhere) };
+      if (asked.runIds.length === 0) break;
+      const answers = await this.#options.cluster.askOthers('cancel-runs', asked);
+      for (const result of answers.flat() as RunCancellationResult[]) known.set(result.runId, result);
+    }
+    // In the turn of the reply, so that an idempotency record is in the commit of the cancellations.
+    return runIds.map((runId) => {
+      const result = known.get(runId);
+      if (result !== undefined) return result;
+      return this.#isHere(principal, runId) ? this.#try(principal, runId) : refused(runId, unreachable());
+    });
+  }
+
+  /** Whether the run is at home in this worker, or there is none. */
+  #isHere({ workspaceId }: Principal, runId: string): boolean {
+    const { runs, cluster } = this.#options;
+    const home = isPlausibleId(runId) ? runs.homeOf(workspaceId, runId) : undefined;
+    return home === undefined || cluster.owns(workspaceId, home);
+  }
+
+  #try(principal: Principal, runId: string): RunCancellationResult {
+    try {
+      this.cancel(principal, runId);
+      return { runId, status: 'cancelling', error: null };
+    } catch (error) {
+      if (error instanceof AppError) return refused(runId, error);
+      throw error;
+    }
+  }
+}
+
+function refused(runId: string, { code, message }: AppError): RunCancellationResult {
+  return { runId, status: null, error: { code, message } };
+}
+
+function unreachable(): AppError {
+  return new AppError(
+    'unavailable',
+    'The process that this run belongs to has just ended. Try again in a moment.',
+  );
+}
