@@ -56,3 +56,15 @@ export interface NotebookSecretsRecord {
   readonly byName: Readonly<Record<string, { readonly updatedBy: string; readonly updatedAt: string }>>;
 }
 export const notebookSecretRecords = defineRecord<NotebookSecretsRecord>('notebook-secrets', 1);
+
+const SECRET_PREFIX = 'notebook-secret:';
+
+/** Returns the name under which the secret variable of a notebook is sealed. It is never a datasource's: no slug has a colon. */
+export function sealedSecretName(notebookId: string, name: string): string {
+  return `${SECRET_PREFIX}${notebookId}:${name}`;
+}
+
+/** Returns the notebook whose secret variable is sealed under a name; undefined for what is sealed for the whole workspace. */
+export function notebookOfSealed(name: string): string | undefined {
+  return name.startsWith(SECRET_PREFIX) ? name.slice(SECRET_PREFIX.length).split(':', 1)[0] : undefined;
+}

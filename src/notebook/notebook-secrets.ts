@@ -7,7 +7,7 @@ import { notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { refuseOverQuota } from '#src/core/quota.ts';
 import type { NotebookSecret } from '#src/wire/notebook.ts';
-import { type NotebookSecretsRecord, notebookSecretRecords } from '#storage/notebooks.ts';
+import { type NotebookSecretsRecord, notebookSecretRecords, sealedSecretName } from '#storage/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 
@@ -58,7 +58,7 @@ export class NotebookSecrets {
       refuseOverQuota('secrets for each notebook', MAX_SECRETS, () => Object.keys(byName).length);
     const set = { updatedBy: userId, updatedAt: timestamp() };
     store.write((tx) => {
-      vault.seal(tx, workspaceId, sealedName(notebookId, name), value);
+      vault.seal(tx, workspaceId, sealedSecretName(notebookId, name), value);
       tx.put(notebookSecretRecords, { byName: { ...byName, [name]: set } }, workspaceId, notebookId);
     });
     return { name, ...set };
@@ -70,7 +70,7 @@ export class NotebookSecrets {
     const { [name]: removed, ...byName } = this.#of(workspaceId, notebookId);
     if (removed === undefined) throw notFound();
     store.write((tx) => {
-      vault.remove(tx, workspaceId, sealedName(notebookId, name));
+      vault.remove(tx, workspaceId, sealedSecretName(notebookId, name));
       tx.put(notebookSecretRecords, { byName }, workspaceId, notebookId);
     });
   }
@@ -79,14 +79,14 @@ export class NotebookSecrets {
   open(workspaceId: WorkspaceId, notebookId: string): Record<string, string> {
     const names = Object.keys(this.#stored(workspaceId, notebookId));
     return Object.fromEntries(
-      names.map((name) => [name, this.#options.vault.open(workspaceId, sealedName(notebookId, name))]),
+      names.map((name) => [name, this.#options.vault.open(workspaceId, sealedSecretName(notebookId, name))]),
     );
   }
 
   /** Removes the secrets of a notebook that is deleted. */
   erase(tx: Transaction, workspaceId: WorkspaceId, notebookId: string): void {
     for (const name of Object.keys(this.#stored(workspaceId, notebookId)))
-      this.#options.vault.remove(tx, workspaceId, sealedName(notebookId, name));
+      this.#options.vault.remove(tx, workspaceId, sealedSecretName(notebookId, name));
     tx.remove(notebookSecretRecords, workspaceId, notebookId);
   }
 
@@ -98,9 +98,4 @@ export class NotebookSecrets {
   #stored(workspaceId: WorkspaceId, notebookId: string): SecretsByName {
     return this.#options.store.get(notebookSecretRecords, workspaceId, notebookId)?.byName ?? {};
   }
-}
-
-/** Returns a name that is never a datasource's: their slugs contain no colon. */
-function sealedName(notebookId: string, name: string): string {
-  return `notebook-secret:${notebookId}:${name}`;
 }

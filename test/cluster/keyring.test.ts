@@ -7,7 +7,9 @@ import { readKeyring } from '#src/datasource/keys/keyring.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import { listSealedBy, putSealed, readSealed } from '#src/datasource/keys/sealed-connections.ts';
 import { keyChecks } from '#storage/datasources.ts';
+import { workspaceRecords } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
+import { sealedSecretName } from '#storage/notebooks.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
 import { sealedText } from '#test/support/sealed.ts';
@@ -16,12 +18,12 @@ import { testCluster } from '#test/support/test-cluster.ts';
 
 const place = (workspaceId: string, n: number) => ({ workspaceId, slug: `s${n}`, revision: 1 });
 
-/** Two workers with one keyring; workspaces whose ids end in `b` are at home in the second. */
+/** Two workers with one keyring; workspaces and notebooks whose ids end in `b` are at home in the second. */
 async function open(t: TestContext, second: (worker: Cluster) => Cluster = (worker) => worker) {
   const { store, path } = await temporaryStore(t);
   const file = join(temporaryDirectory(t), 'keyring.json');
   await KeyringStore.open(store, file); // as the primary does before its workers start
-  const workers = testCluster(2, (workspaceId) => (workspaceId.endsWith('b') ? 1 : 0));
+  const workers = testCluster(2, (workspaceId, id = workspaceId) => (id.endsWith('b') ? 1 : 0));
   const openWorker = async (cluster: Cluster) => {
     const own = await openSharedStore(path, assert.fail, async () => undefined);
     t.after(() => own[Symbol.asyncDispose]());
@@ -118,4 +120,42 @@ test('a worker that takes over workspaces while the keyring cannot be read goes 
   assert.equal(b.keys.ring.active, active);
   b.store.refresh(); // as before each request
   assert.deepEqual(readSealed(b.store, b.keys, place('ws_a', 0)), sealedText(0));
+});
+
+test('secrets of a notebook are sealed again by the home of the notebook, and by that of the workspace once it is deleted', async (t) => {
+  const { a, b } = await open(t);
+  a.store.write((tx) => tx.put(workspaceRecords, { name: '', createdAt: '', owners: 1 }, 'ws_a'));
+  const secretOf = (workspaceId: string, notebookId: string) => ({
+    ...place(workspaceId, 0),
+    slug: sealedSecretName(notebookId, 'TOKEN'),
+  });
+  const places = [
+    secretOf('ws_a', 'nb_a'),
+    secretOf('ws_a', 'nb_b'),
+    secretOf('ws_gone_a', 'nb_b'),
+    place('ws_a', 1),
+  ];
+  a.store.write((tx) => {
+    for (const one of places) putSealed(tx, a.keys.ring, one, sealedText(1));
+  });
+  await a.store.durable();
+  const before = a.keys.ring.active;
+  const written = [a, b].map(({ store }) => {
+    const slugs = new Set<string>();
+    store.beforeCommit(() => {
+      for (const { key } of store.openTurn().writes.values())
+        if (key[1] === 'sealed-connection') slugs.add(`${key[0]} ${key[2]}`);
+    });
+    return slugs;
+  });
+  await a.keys.add();
+  await a.keys.rotate();
+  assert.deepEqual(listSealedBy(a.store, before, 10), []);
+  assert.deepEqual(
+    written.map((slugs) => [...slugs].sort()),
+    [
+      ['ws_a notebook-secret:nb_a:TOKEN', 'ws_a s1', 'ws_gone_a notebook-secret:nb_b:TOKEN'],
+      ['ws_a notebook-secret:nb_b:TOKEN'],
+    ],
+  );
 });

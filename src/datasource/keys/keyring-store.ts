@@ -5,13 +5,15 @@
  * because each record names the key that seals it.
  *
  * In a server of several workers the one that owns `'*'` changes the keyring. The others read it anew before the change is
- * answered, and each seals again what is in its own workspaces.
+ * answered, and each seals again what is at home there: connections of its workspaces, and secrets of its notebooks.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ALONE, type Cluster } from '#src/cluster/cluster.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { keyChecks } from '#storage/datasources.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
+import type { SealedPlace } from './connection-cipher.ts';
 import {
   hasKeyring,
   type Keyring,
@@ -24,7 +26,7 @@ import {
   writeKeyring,
 } from './keyring.ts';
 import { createKeyCheck, matchesKeyCheck } from './keyring-check.ts';
-import { listOwnSealedBy, listSealedBy, reseal } from './sealed-connections.ts';
+import { homeOfSealed, listSealedBy, reseal } from './sealed-connections.ts';
 
 /** A key of the keyring, without the key itself. */
 export interface KeyState {
@@ -153,17 +155,19 @@ export class KeyringStore implements KeyringSource {
     });
   }
 
-  /** Seals what is in the workspaces of this worker with the active key. */
+  /** Seals what is at home in this worker with the active key. */
   async #sealOwnAgain(): Promise<void> {
-    const owns = (workspaceId: string) => this.#cluster.owns(workspaceId);
+    const isOwn = (place: SealedPlace) =>
+      this.#cluster.owns(place.workspaceId, homeOfSealed(this.#store, place));
     for (const keyId of this.#ring.keys.keys()) {
       if (keyId === this.#ring.active) continue;
-      for (;;) {
-        const batch = listOwnSealedBy(this.#store, keyId, BATCH, owns);
-        if (batch.length === 0) break;
+      for (let page: readonly SealedPlace[] = []; ; ) {
+        page = listSealedBy(this.#store, keyId, BATCH, page.at(-1));
+        if (page.length === 0) break;
         this.#store.write((tx) => {
-          for (const place of batch) reseal(tx, this.#ring, place);
+          for (const place of page) if (isOwn(place)) reseal(tx, this.#ring, place);
         });
+        await nextTurn();
         await this.#store.durable();
       }
     }

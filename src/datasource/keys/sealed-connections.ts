@@ -1,7 +1,9 @@
 /** Sealed connections in the store, and the index of which key sealed which. Both are always written together. */
 
 import { sealedBy, sealedConnections } from '#storage/datasources.ts';
+import { workspaceRecords } from '#storage/identity.ts';
 import { type Key, SYSTEM } from '#storage/keys.ts';
+import { notebookOfSealed } from '#storage/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { Connection } from '../connectors/connection-schema.ts';
@@ -44,35 +46,24 @@ export function readSealed(store: Store, keys: KeyringSource, place: SealedPlace
   return openConnection(keys.ringWith(sealed.keyId), place, sealed);
 }
 
-/** Returns the first `limit` connections that this key seals. */
-export function listSealedBy(store: Store, keyId: string, limit: number): SealedPlace[] {
-  return [...store.listKeys(sealedBy, SYSTEM, [keyId], limit)].map(placeOf);
-}
-
-/** Returns as `listSealedBy` does those of workspaces that `owns` returns true for. Of any other it reads one key. */
-export function listOwnSealedBy(
+/** Returns the first `limit` connections that this key seals, or the first of those after another one. */
+export function listSealedBy(
   store: Store,
   keyId: string,
   limit: number,
-  owns: (workspaceId: string) => boolean,
-): SealedPlace[] {
-  const places: SealedPlace[] = [];
-  let beyond: string[] | undefined;
-  while (places.length < limit) {
-    let foreign: string | undefined;
-    let count = 0;
-    for (const key of store.listKeys(sealedBy, SYSTEM, [keyId], limit, beyond)) {
-      const place = placeOf(key);
-      beyond = key;
-      count++;
-      if (owns(place.workspaceId)) places.push(place);
-      else foreign = place.workspaceId;
-      if (foreign !== undefined || places.length === limit) break;
-    }
-    if (foreign !== undefined) beyond = [keyId, foreign];
-    else if (count < limit) break;
-  }
-  return places;
+  after?: SealedPlace,
+): readonly SealedPlace[] {
+  const beyond = after === undefined ? undefined : [keyId, ...keyOf(after)];
+  return [...store.listKeys(sealedBy, SYSTEM, [keyId], limit, beyond)].map(placeOf);
+}
+
+/**
+ * Returns the notebook in whose home a connection is written: the secret of a notebook, while its workspace exists. Undefined is
+ * the home of the workspace, which also removes what is left of one that is deleted.
+ */
+export function homeOfSealed(store: Pick<Store, 'get'>, place: SealedPlace): string | undefined {
+  const isDeleted = store.get(workspaceRecords, place.workspaceId) === undefined;
+  return isDeleted ? undefined : notebookOfSealed(place.slug);
 }
 
 function placeOf([, workspaceId = '', slug = '', revision = '']: readonly string[]): SealedPlace {
