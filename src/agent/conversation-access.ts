@@ -82,7 +82,10 @@ export class ConversationAccess {
     );
   }
 
-  /** Lets a member use the conversation. Idempotent. Throws `invalid_request` for a user who is not a member. */
+  /**
+   * Lets a member use the conversation. Idempotent. It is to be called in a shared turn, because members are removed in another
+   * worker. Throws `invalid_request` for a user who is not a member.
+   */
   grant(principal: Principal, id: string, userId: string): Grant {
     const { workspaceId } = principal;
     this.checkSharing(principal, id);
@@ -106,7 +109,8 @@ export class ConversationAccess {
 
   /**
    * Makes a member the owner of the conversation, whether it is open or closed. The owner until then keeps the use of it,
-   * as a member it is shared with. Throws `invalid_request` for a user who is not a member.
+   * as a member it is shared with. It is to be called in a shared turn, as `grant` is. Throws `invalid_request` for a user who is
+   * not a member.
    */
   handOver(principal: Principal, id: string, userId: string): ConversationRecord {
     const { workspaceId } = principal;

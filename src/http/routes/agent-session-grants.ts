@@ -40,6 +40,7 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
         'workspace can share it.',
       tags,
       access: { action: 'agent.share' },
+      sharedTurn: true, // members are removed in the home of the workspace
       body: NewAgentSessionGrantSchema,
       responses: {
         201: {

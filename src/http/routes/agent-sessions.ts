@@ -155,6 +155,7 @@ export function agentSessionRoutes(
         'with them. Its owner and the owners of the workspace can do this, also when the conversation is closed.',
       tags,
       access: { action: 'agent.share' },
+      sharedTurn: true, // members are removed in the home of the workspace
       body: NewAgentSessionGrantSchema,
       responses: {
         200: { description: 'The conversation, without its entries.', schema: AgentSessionSummarySchema },
