@@ -205,7 +205,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       durable: () => identity.durable(),
       decide: (decision) => store.decide(decision),
       observe: (read) => store.observe(read),
-      idempotency: stack.use(new IdempotencyStore(store, Date.now, owns)),
+      idempotency: stack.use(new IdempotencyStore(store, { cluster })),
       draining: () => draining,
       full: () => store.isFull,
       forwarding:

@@ -16,5 +16,15 @@ export interface IdempotencyRecord {
 /** Key: workspace id, digest of user id, method, path and idempotency key. */
 export const idempotencyRecords = defineRecord<IdempotencyRecord>('receipt', 1);
 
-/** When each record expires. Key: SYSTEM, time of expiry (fixed width), workspace id, digest. */
+/** That a worker carries out a request whose key others may get at the same moment, which they would carry out as well. */
+export interface IdempotencyClaim {
+  /** The worker, as `Cluster.incarnation` names it. A claim of one that has ended is void. */
+  readonly owner: string;
+  readonly expiresAtMs: number;
+}
+
+/** Key: as that of the record that follows. */
+export const idempotencyClaims = defineRecord<IdempotencyClaim>('receipt-claim', 1);
+
+/** When each record and each claim expires. Key: SYSTEM, time of expiry (fixed width), workspace id, digest. */
 export const idempotencyExpiries = defineRecord<null>('receipt-expiry', 1);

@@ -103,11 +103,7 @@ test('a sweep of idempotency records passes over those of other workers, however
   const clock = { ms: 1_000_000 };
   const [first, second] = testCluster(2, homeOf);
   const stores = [first!, second!].map((worker) => {
-    const records = new IdempotencyStore(
-      store,
-      () => clock.ms,
-      (workspaceId) => worker.owns(workspaceId),
-    );
+    const records = new IdempotencyStore(store, { now: () => clock.ms, cluster: worker });
     t.after(() => records[Symbol.dispose]());
     return records;
   });

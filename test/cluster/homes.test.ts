@@ -5,6 +5,7 @@ import Type from 'typebox';
 import { AppError } from '#src/core/errors.ts';
 import { defer, ok, stream } from '#src/http/reply/reply.ts';
 import { defineRoute, type Route } from '#src/http/route.ts';
+import type { ServerOptions } from '#src/http/server.ts';
 import { eventually } from '#test/support/processes.ts';
 import { deferred, principal, RawConnection, send } from '../http/test-server.ts';
 import { docs, use } from '../http/thing-routes.ts';
@@ -26,6 +27,14 @@ function routesOf(worker: number, runs: Map<string, string>, gate: Promise<void>
       method: 'PATCH',
       path: '/notebooks/:notebookId',
       operationId: 'patchNotebook',
+      body,
+      handle: answer,
+    }),
+    defineRoute({
+      ...declared,
+      method: 'POST',
+      path: '/notebooks/:notebookId/copies',
+      operationId: 'copyNotebook',
       body,
       handle: answer,
     }),
@@ -95,11 +104,12 @@ function routesOf(worker: number, runs: Map<string, string>, gate: Promise<void>
   ];
 }
 
-async function start(t: TestContext) {
+async function start(t: TestContext, options: Partial<ServerOptions> = {}) {
   const gate = deferred();
   const runs = new Map<string, string>();
   const issued = new Set(['ticket-of-0', 'ticket-of-1']);
   const cluster = await startTwoWorkers(t, (worker) => routesOf(worker, runs, gate.promise), {
+    ...options,
     redeemTicket(ticket) {
       if (!issued.delete(ticket)) throw new AppError('unauthenticated', 'The ticket was used.');
       return { ...principal, workspaceId: workspaceId as typeof principal.workspaceId };
@@ -229,4 +239,42 @@ test('what requests, pending answers and streams are about is busy until they ar
   await Promise.all(answers);
   connection.leave();
   await eventually('all are over', () => busyHomes(0).length + busyHomes(1).length === 0);
+});
+
+test('of fifty requests with one key that name different homes, a shared turn lets one be carried out', async (t) => {
+  const inUse = new Set<string>();
+  let isInSharedTurn = false;
+  const { servers, here, there, jsonHeaders } = await start(t, {
+    decide(decision) {
+      setImmediate(() => {
+        isInSharedTurn = true;
+        decision();
+        isInSharedTurn = false;
+      });
+    },
+    idempotency: {
+      begin({ key, path, isShared }) {
+        assert.equal(isShared, path !== `/notebooks/${there}/copies`);
+        assert.equal(isInSharedTurn, isShared);
+        if (inUse.has(path + key)) throw new AppError('idempotency_in_progress', 'The key is in use.');
+        inUse.add(path + key);
+        return { kind: 'proceed', complete() {}, abandon() {} };
+      },
+    },
+  });
+  const race = async (path: string, requestOf: (id: string) => object) => {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => {
+        const { headers = {}, body = {} } = requestOf(n % 4 < 2 ? here : there) as Record<string, object>;
+        const server = servers[n % 2]!;
+        const all = { ...jsonHeaders, ...headers, 'idempotency-key': 'one' };
+        return send(server, path, { method: 'POST', headers: all, body: JSON.stringify(body) });
+      }),
+    );
+    const codes = answers.map(({ status, code }) => code ?? status).sort();
+    assert.deepEqual(codes, [200, ...Array.from({ length: 49 }, () => 'idempotency_in_progress')]);
+  };
+  await race('/code', (id) => ({ headers: { 'service-session-id': id } }));
+  await race('/sessions', (about) => ({ body: { about } }));
+  await race(`/notebooks/${there}/copies`, () => ({}));
 });

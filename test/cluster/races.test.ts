@@ -3,6 +3,8 @@
  * among the workers. `TROUPE_TEST_ROUNDS` says how often each is run.
  */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'node:test';
 import { startChildServer } from '#test/support/child-server.ts';
 import { cellsOf, openNotebook } from '#test/support/notebook-fixture.ts';
@@ -63,6 +65,11 @@ const allEnvironments = async (from?: string) => {
     if (nextCursor === null) return ids;
     after = nextCursor;
   }
+};
+const allConversations = async () => {
+  const ids: string[] = [];
+  for await (const { sessionId } of client.agentSessions.each()) ids.push(sessionId);
+  return ids;
 };
 const ENVIRONMENTS = '/api/v3/execution-environments';
 const SESSIONS = '/api/v3/notebook-sessions';
@@ -132,6 +139,47 @@ test('fifty creations with one idempotency key that reach different workers make
   });
   assert.deepEqual(await idsOf(client.notebooks.each({ title: 'made once' })), ofAllRounds);
 });
+
+test('of fifty code calls with one idempotency key in two sessions, one runs', async () => {
+  const notebooks = await Promise.all([openNotebook(server, { a: '1' }), openNotebook(server, { a: '1' })]);
+  const code = 'open("calls", "a").write("+")';
+  await rounds(async (round) => {
+    const { tally } = await race((index) => ({
+      method: 'POST',
+      path: '/api/cee/kernel/execute',
+      headers: {
+        'idempotency-key': `call-${round}`,
+        'service-session-id': notebooks[index % notebooks.length]!.id,
+      },
+      body: { code },
+    }));
+    const { '200': ran = 0, '409 idempotency_in_progress': late = 0, ...rest } = tally;
+    assert.equal(ran + late + (rest['409 idempotency_key_reused'] ?? 0), AT_ONCE, JSON.stringify(tally));
+    assert.ok(ran >= 1);
+  });
+  assert.equal(
+    readFileSync(join(server.dataDir, 'workspaces', OWNER.workspaceId, 'files', 'calls'), 'utf8'),
+    '+'.repeat(ROUNDS),
+  );
+  for (const notebook of notebooks) await notebook.close();
+});
+
+test('fifty openings with one idempotency key that reach different workers make one conversation', () =>
+  rounds(async (round) => {
+    const environmentId = await newEnvironment();
+    const before = await allConversations();
+    const { tally, bodies } = await race(() => ({
+      method: 'POST',
+      path: '/api/v3/agent-sessions',
+      headers: { 'idempotency-key': `conversation-${round}` },
+      body: { environmentId },
+    }));
+    const { '201': made = 0, '409 idempotency_in_progress': late = 0 } = tally;
+    assert.equal(made + late, AT_ONCE, JSON.stringify(tally));
+    const ids = new Set(bodies.flatMap((one) => (one as { sessionId?: string }).sessionId ?? []));
+    assert.deepEqual(await allConversations(), [...before, ...ids]);
+    assert.equal(ids.size, 1);
+  }));
 
 test('fifty creations with one idempotency key that reach different workers make one environment', () =>
   rounds(async (round) => {

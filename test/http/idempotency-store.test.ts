@@ -7,7 +7,7 @@ import test, { type TestContext } from 'node:test';
 import type { UserId, WorkspaceId } from '#src/core/ids.ts';
 import type { IdempotentRequest, StoredReply } from '#src/http/idempotency/idempotency.ts';
 import { IdempotencyStore } from '#src/http/idempotency/idempotency-store.ts';
-import { idempotencyExpiries } from '#storage/idempotency.ts';
+import { idempotencyClaims, idempotencyExpiries } from '#storage/idempotency.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { openStore } from '#storage/open-store.ts';
 
@@ -37,7 +37,7 @@ async function openBook(t: TestContext) {
   const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
   const open = async () => {
     const store = await openStore(path, (error) => assert.fail(error));
-    const book = new IdempotencyStore(store, () => clock.ms);
+    const book = new IdempotencyStore(store, { now: () => clock.ms });
     return { store, book };
   };
   let current = await open();
@@ -170,4 +170,49 @@ test('a sweep takes all that has ended, in small commits', async (t) => {
   await sweep;
   await kept.store.durable();
   assert.equal(left(), 1);
+});
+
+test('a key that several workers may get is good in one of those that live', async (t) => {
+  const { store } = await openBook(t);
+  const living = new Set(['first', 'second']);
+  const [first, second] = [...living].map((incarnation) => {
+    const livesElsewhere = (other: string) => other !== incarnation && living.has(other);
+    const book = new IdempotencyStore(store, { cluster: { incarnation, livesElsewhere, owns: () => true } });
+    t.after(() => book[Symbol.dispose]());
+    return book;
+  });
+  const shared = request({ isShared: true });
+  const start = first!.begin(shared);
+  assert.throws(() => second!.begin(shared), { code: 'idempotency_in_progress' });
+  assert.throws(() => second!.begin(request({ isShared: true }, 'other')), {
+    code: 'idempotency_in_progress',
+  });
+  assert.ok(start.kind === 'proceed');
+  start.abandon();
+  complete(second!, shared, reply('one'));
+  assert.equal(replayed(first!, shared), 'one');
+  assert.throws(() => first!.begin(request({ isShared: true }, 'other')), { code: 'idempotency_key_reused' });
+});
+
+test('the claim of a worker that has died keeps nobody from using the key, and is swept away', async (t) => {
+  const kept = await openBook(t);
+  const { store, clock } = kept;
+  const worker = (incarnation: string) => {
+    const cluster = { incarnation, livesElsewhere: () => false, owns: () => true };
+    const book = new IdempotencyStore(store, { now: () => clock.ms, cluster });
+    t.after(() => book[Symbol.dispose]());
+    return book;
+  };
+  const [used, unused] = ['used', 'unused'].map((key) => request({ key, isShared: true }));
+  const dead = worker('dead');
+  for (const one of [used!, unused!]) assert.equal(dead.begin(one).kind, 'proceed');
+  clock.ms += 1;
+  complete(worker('heir'), used!, reply('one'));
+  assert.equal(replayed(kept.book, used!), 'one', 'the server may have one process now');
+  await store.durable();
+  clock.ms += DAY_MS;
+  await kept.book.sweep();
+  await store.durable();
+  assert.equal([...store.listKeys(idempotencyExpiries, SYSTEM, [], 10)].length, 0);
+  assert.equal([...store.listKeys(idempotencyClaims, 'ws_1', [], 10)].length, 0);
 });

@@ -102,6 +102,7 @@ test('the store sees workspace, user, method, path, key and the raw body hashed 
         key: 'key',
         bodyHash: createHmac('sha256', 'key').update('{"name":"ä"}').digest('hex'),
         credential: undefined,
+        isShared: false,
       },
     ],
   );

@@ -51,6 +51,11 @@ export interface PreparedRoute {
   readonly openEnd: ReturnType<typeof openEndOf>;
   /** The parameter that names the notebook or conversation that requests are about. */
   readonly homeParam: string | undefined;
+  /**
+   * Whether requests with one idempotency key may be carried out in different workers, because they may name different homes
+   * although their path is the same.
+   */
+  readonly sharesKeys: boolean;
   readonly headerNames: readonly string[];
   readonly action: string | undefined;
   readonly isMutation: boolean;
@@ -72,6 +77,7 @@ export function prepareRoute(route: Route, metrics?: ServerMetrics): PreparedRou
     paramNames,
     openEnd: openEndOf(route.path),
     homeParam: homeParamOf(paramNames),
+    sharesKeys: route.homeOf !== undefined,
     headerNames: Object.keys(route.headers ?? {}),
     action: typeof route.access === 'string' ? undefined : route.access.action,
     isMutation: route.method !== 'GET',

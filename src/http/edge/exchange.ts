@@ -20,14 +20,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '#src/core/errors.ts';
 import { ForwardedExchange, forwardedHead, type UnplacedHead } from '../peer/forwarded-exchange.ts';
 import { problemReply, toAppError } from '../reply/problem.ts';
-import { ok, type Reply } from '../reply/reply.ts';
+import { ok } from '../reply/reply.ts';
 import { type EncodedReply, encodeReply } from '../reply/write-reply.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 import { type AdmittedRequest, admit, type PreparedRoute } from './admission.ts';
 import { BodyStream } from './body-stream.ts';
 import { ExchangeState, HANDLING, type Phase, RECEIVING } from './exchange-state.ts';
+import { HandlerRun } from './handler-run.ts';
 import type { HttpContext } from './http-context.ts';
-import { claimKey, pathOf } from './key-claim.ts';
+import { pathOf } from './key-claim.ts';
 import { ReplyFinisher } from './reply-finisher.ts';
 import { ReplySender } from './reply-sender.ts';
 import { type ReceivedBody, readBody } from './request-body.ts';
@@ -49,11 +50,9 @@ export class HttpExchange {
   readonly #request: AdmittedRequest;
   readonly #state: ExchangeState;
   readonly #sender: ReplySender;
-  readonly #finisher: ReplyFinisher;
+  readonly #run: HandlerRun;
   /** Of a request that another worker carries out, and of every one of a cluster whose home is in its body. */
   #forwarded: ForwardedBody | undefined;
-  /** Resolves once everything that the handler of a GET has read is on disk. */
-  #observed: Promise<void> | undefined;
 
   constructor(prepared: PreparedRoute, context: HttpContext, res: WireResponse, request: AdmittedRequest) {
     this.#prepared = prepared;
@@ -62,15 +61,18 @@ export class HttpExchange {
     this.#request = request;
     this.#state = new ExchangeState(res, request, context.inFlight);
     this.#sender = new ReplySender(prepared, context, res, request, this.#state);
-    this.#finisher = new ReplyFinisher({
+    const state = this.#state;
+    const problemOf = (error: unknown) => this.#problem(error);
+    const finisher = new ReplyFinisher({
       prepared,
       context,
       res,
       request,
-      state: this.#state,
+      state,
       sender: this.#sender,
-      problemOf: (error) => this.#problem(error),
+      problemOf,
     });
+    this.#run = new HandlerRun({ prepared, context, request, state, finisher, problemOf });
   }
 
   get #phase(): Phase {
@@ -138,11 +140,11 @@ export class HttpExchange {
       request.signal.addEventListener('abort', () => content.abandon());
     }
     this.#state.enter(HANDLING);
-    const attempt = async () => this.#replayOrRun(NO_BODY);
+    const attempt = async () => this.#run.replyTo(NO_BODY);
     const reply = await attempt().catch((error: unknown) => this.#problem(error));
     if ((await content?.discard()) === false) request.endsConnection = true;
     if (request.endsConnection) await nextTurn(); // for the reason that `#refuse` gives
-    this.#finish(reply);
+    this.#run.finish(reply);
   }
 
   #receiveBody(body: ReceivedBody | AppError, isEnd: boolean): void {
@@ -172,7 +174,8 @@ export class HttpExchange {
   /** Whether the request goes on in another turn than that in which its body has come. */
   get #isHandledLater(): boolean {
     const { sharedTurn } = this.#prepared.route;
-    return this.#request.endsConnection || this.#forwarded !== undefined || sharedTurn === true;
+    const isElsewhere = this.#forwarded !== undefined;
+    return this.#request.endsConnection || isElsewhere || sharedTurn === true || this.#run.claimsInSharedTurn;
   }
 
   /**
@@ -197,7 +200,7 @@ export class HttpExchange {
   }
 
   #handle(body: TakenBody): void {
-    const { sharedTurn, prepare, homeInBody } = this.#prepared.route;
+    const { homeInBody } = this.#prepared.route;
     const forwarded = this.#forwarded;
     this.#request.body = body.value;
     if (forwarded !== undefined) {
@@ -207,71 +210,7 @@ export class HttpExchange {
         return;
       }
     }
-    if (sharedTurn !== true) this.#run(() => this.#replayOrRun(body));
-    else if (prepare === undefined) {
-      this.#state.enter(HANDLING);
-      this.#decide(() => this.#replayOrRun(body));
-    } else void this.#prepareAndDecide(body);
-  }
-
-  async #prepareAndDecide(body: TakenBody): Promise<void> {
-    const { route } = this.#prepared;
-    this.#state.enter(HANDLING);
-    try {
-      const replay = this.#replay(body);
-      if (replay === undefined) await route.prepare?.(this.#request);
-      this.#decide(() => replay ?? route.handle(this.#request));
-    } catch (error) {
-      this.#finish(this.#problem(error));
-    }
-  }
-
-  /** Finishes the reply in the shared turn as well, so that the idempotency record joins its commit. */
-  #decide(replyOf: () => Reply | Promise<Reply>): void {
-    this.#context.decide(() => this.#run(replyOf));
-  }
-
-  /** Runs what returns the reply, and finishes the reply. */
-  #run(replyOf: () => Reply | Promise<Reply>): void {
-    let reply: Reply | Promise<Reply>;
-    try {
-      reply = replyOf();
-    } catch (error) {
-      reply = this.#problem(error);
-    }
-    if (!(reply instanceof Promise)) {
-      this.#finish(reply);
-      return;
-    }
-    this.#state.enter(HANDLING);
-    reply.then(
-      (value) => this.#finish(value),
-      (error: unknown) => this.#finish(this.#problem(error)),
-    );
-  }
-
-  #replayOrRun(body: TakenBody): Reply | Promise<Reply> {
-    const { route, isMutation } = this.#prepared;
-    const replay = this.#replay(body);
-    if (replay !== undefined) return replay;
-    if (isMutation) return route.handle(this.#request);
-    const { result, uncommitted } = this.#context.observe(() => route.handle(this.#request));
-    this.#observed = uncommitted;
-    return result;
-  }
-
-  /** Returns the reply to an earlier request with the same key; undefined when the request is to be carried out. */
-  #replay(body: TakenBody): Reply | undefined {
-    const { route } = this.#prepared;
-    const claim = claimKey(this.#prepared, this.#context, this.#request, body);
-    if (claim?.kind === 'replay') return route.resume?.(this.#request, claim.reply) ?? claim.reply;
-    this.#finisher.attempt = claim;
-    return undefined;
-  }
-
-  /** Runs in the turn that made the reply, so that the idempotency record joins the commit of what the request did. */
-  #finish(reply: Reply): void {
-    this.#finisher.finish(reply, this.#observed);
+    this.#run.begin(body);
   }
 
   #problem(error: unknown): EncodedReply {

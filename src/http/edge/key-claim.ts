@@ -31,6 +31,7 @@ export function claimKey(
     credential,
     headers,
     hash,
+    isShared: prepared.sharesKeys,
   });
 }
 

@@ -1,12 +1,20 @@
 /**
  * The replies to idempotent requests, stored for a day. A reply is stored in the same commit as what its request did, so
- * after a crash either both exist or neither. Keys whose first request is still running are known in memory only.
+ * after a crash either both exist or neither. Keys whose first request is still running are known in memory; those that several
+ * workers may get have a claim in the store as well, which counts for as long as its worker lives.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import nacl from 'tweetnacl';
+import type { Cluster } from '#src/cluster/cluster.ts';
 import { AppError } from '#src/core/errors.ts';
-import { type IdempotencyRecord, idempotencyExpiries, idempotencyRecords } from '#storage/idempotency.ts';
+import {
+  type IdempotencyClaim,
+  type IdempotencyRecord,
+  idempotencyClaims,
+  idempotencyExpiries,
+  idempotencyRecords,
+} from '#storage/idempotency.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
@@ -20,27 +28,29 @@ const SWEEP_BATCH = 200;
 const MAX_SWEEP_MS = 30 * 1000;
 const TIME_DIGITS = 15;
 
+export interface IdempotencyOptions {
+  /** Returns milliseconds since 1970. */
+  readonly now?: () => number;
+  /**
+   * Tells claims of workers that live from those of others. Expired records of workspaces that it does not own are left to the
+   * worker that may write them. Absent in a server of one process.
+   */
+  readonly cluster?: Pick<Cluster, 'owns' | 'incarnation' | 'livesElsewhere'>;
+}
+
 export class IdempotencyStore implements Idempotency, Disposable {
   readonly #store: Store;
   readonly #now: () => number;
-  readonly #owns: (workspaceId: string) => boolean;
+  readonly #cluster: IdempotencyOptions['cluster'];
   readonly #running = new Set<string>();
   readonly #timer: NodeJS.Timeout;
   #isSweeping = false;
   #isClosed = false;
 
-  /**
-   * `now` returns milliseconds since 1970. Expired records of workspaces for which `owns` returns false are left to the
-   * worker that may write them.
-   */
-  constructor(
-    store: Store,
-    now: () => number = Date.now,
-    owns: (workspaceId: string) => boolean = () => true,
-  ) {
+  constructor(store: Store, { now = Date.now, cluster }: IdempotencyOptions = {}) {
     this.#store = store;
     this.#now = now;
-    this.#owns = owns;
+    this.#cluster = cluster;
     // A sweep fails only when a commit does, which ends the server.
     this.#timer = setInterval(() => void this.sweep().catch(() => {}), SWEEP_INTERVAL_MS).unref();
   }
@@ -50,29 +60,44 @@ export class IdempotencyStore implements Idempotency, Disposable {
     const { workspaceId, bodyHash } = request;
     const digest = digestOf(request);
     const running = `${workspaceId}/${digest}`;
-    if (this.#running.has(running)) {
-      throw new AppError(
-        'idempotency_in_progress',
-        'The first request with this key has not been answered yet.',
-        {
-          headers: { 'retry-after': '1' },
-        },
-      );
-    }
+    if (this.#running.has(running)) throw inProgress();
     const record = this.#store.get(idempotencyRecords, workspaceId, digest);
     if (record !== undefined && record.expiresAtMs > this.#now()) {
       if (!timingSafeEqual(record.bodyHash, bodyHash)) throw reused();
       return { kind: 'replay', reply: openReply(record, request) };
     }
+    const claim = request.isShared === true ? this.#claim(request, digest) : undefined;
     this.#running.add(running);
     return {
       kind: 'proceed',
       complete: (reply) => {
         this.#running.delete(running);
-        this.#put(request, digest, reply);
+        this.#put(request, digest, reply, claim);
       },
-      abandon: () => void this.#running.delete(running),
+      abandon: () => {
+        this.#running.delete(running);
+        if (claim !== undefined) this.#store.write((tx) => removeClaim(tx, claim, workspaceId, digest));
+      },
     };
+  }
+
+  /**
+   * Claims a key for this worker among all. Throws `idempotency_in_progress` when one that lives has it. A server of one process
+   * needs no claim.
+   */
+  #claim({ workspaceId }: IdempotentRequest, digest: string): IdempotencyClaim | undefined {
+    const cluster = this.#cluster;
+    const owner = cluster?.incarnation;
+    if (cluster === undefined || owner === undefined) return undefined;
+    const other = this.#store.get(idempotencyClaims, workspaceId, digest);
+    if (other !== undefined && cluster.livesElsewhere(other.owner)) throw inProgress();
+    const claim = { owner, expiresAtMs: this.#now() + RETENTION_MS };
+    this.#store.write((tx) => {
+      if (other !== undefined) removeClaim(tx, other, workspaceId, digest);
+      tx.put(idempotencyClaims, claim, workspaceId, digest);
+      tx.put(idempotencyExpiries, null, SYSTEM, timeText(claim.expiresAtMs), workspaceId, digest);
+    });
+    return claim;
   }
 
   /** Removes all expired records, a batch for each commit, however fast they come. Resolves when it is over. */
@@ -106,9 +131,13 @@ export class IdempotencyStore implements Idempotency, Disposable {
 
   #remove(tx: Transaction, due: readonly string[][], now: string): void {
     for (const [time = '', workspaceId = '', digest = ''] of due) {
-      if (!this.#owns(workspaceId)) continue;
+      if (this.#cluster?.owns(workspaceId) === false) continue;
       const record = tx.get(idempotencyRecords, workspaceId, digest);
+      const claim = tx.get(idempotencyClaims, workspaceId, digest);
       // The key may have been used again since then; the newer record has an expiry of its own.
+      if (claim !== undefined && timeText(claim.expiresAtMs) <= now) {
+        tx.remove(idempotencyClaims, workspaceId, digest);
+      }
       if (record !== undefined && timeText(record.expiresAtMs) <= now) {
         tx.remove(idempotencyRecords, workspaceId, digest);
       }
@@ -121,11 +150,17 @@ export class IdempotencyStore implements Idempotency, Disposable {
     this.#isClosed = true;
   }
 
-  #put(request: IdempotentRequest, digest: string, reply: StoredReply): void {
+  #put(
+    request: IdempotentRequest,
+    digest: string,
+    reply: StoredReply,
+    claim: IdempotencyClaim | undefined,
+  ): void {
     const { workspaceId, bodyHash } = request;
     const expiresAtMs = this.#now() + RETENTION_MS;
     const { status, headers, contentType } = reply;
     this.#store.write((tx) => {
+      if (claim !== undefined) removeClaim(tx, claim, workspaceId, digest);
       const sealed = seal(reply.bytes, request.credential);
       tx.put(
         idempotencyRecords,
@@ -145,6 +180,27 @@ function digestOf({ userId, method, path, key }: IdempotentRequest): string {
 /** Returns a time in milliseconds as text of fixed width, so that keys sort by time. */
 function timeText(ms: number): string {
   return String(ms).padStart(TIME_DIGITS, '0');
+}
+
+/** Removes a claim, and its place among what expires. */
+function removeClaim(
+  tx: Transaction,
+  { expiresAtMs }: IdempotencyClaim,
+  workspaceId: string,
+  digest: string,
+): void {
+  tx.remove(idempotencyClaims, workspaceId, digest);
+  tx.remove(idempotencyExpiries, SYSTEM, timeText(expiresAtMs), workspaceId, digest);
+}
+
+function inProgress(): AppError {
+  return new AppError(
+    'idempotency_in_progress',
+    'The first request with this key has not been answered yet.',
+    {
+      headers: { 'retry-after': '1' },
+    },
+  );
 }
 
 function reused(): AppError {

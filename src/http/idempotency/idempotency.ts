@@ -29,6 +29,11 @@ export interface IdempotentRequest {
   readonly bodyHash: Uint8Array;
   /** The caller's credential when the reply holds a secret: the stored reply is then encrypted with it. */
   readonly credential: string | undefined;
+  /**
+   * Whether another worker may get a request with this key at the same moment. `begin` must then be called in a shared turn, in
+   * which it notes in the store that the key is in use.
+   */
+  readonly isShared?: boolean;
 }
 
 export type IdempotentStart =
