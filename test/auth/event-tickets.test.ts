@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EventTickets } from '#src/auth/event-tickets.ts';
+import { EventTickets, slotOfTicket } from '#src/auth/event-tickets.ts';
+import { slotOf } from '#src/cluster/slots.ts';
 import { BOOTSTRAP_TOKEN, openIdentity, refusalOf } from './identity-fixture.ts';
 
 const PURPOSE = { action: 'session.read', sessionId: 'nb_1' } as const;
@@ -27,6 +28,17 @@ test('a ticket is for one stream and one use, and a wrong use uses it up', async
       'unauthenticated',
     );
   }
+});
+
+test('a ticket names the slot of its session, where it was issued', async (t) => {
+  const { authenticator } = await openIdentity(t);
+  const caller = authenticator.authenticate(`Bearer ${BOOTSTRAP_TOKEN}`, 'home');
+  const tickets = new EventTickets(authenticator);
+  for (const sessionId of ['nb_1', 'nb_2', 'cnv_1']) {
+    const { ticket } = tickets.issue(caller, { ...PURPOSE, sessionId });
+    assert.equal(slotOfTicket(ticket), slotOf(caller.workspaceId, sessionId));
+  }
+  assert.equal(slotOfTicket('tkt_'), undefined);
 });
 
 test('a ticket lives for a minute', async (t) => {

@@ -106,9 +106,9 @@ function routesOf(worker: number, runs: Map<string, string>, gate: Promise<void>
 
 async function start(t: TestContext, options: Partial<ServerOptions> = {}) {
   const gate = deferred();
-  const runs = new Map<string, string>();
+  const runsOf = [new Map<string, string>(), new Map<string, string>()] as const;
   const issued = new Set(['ticket-of-0', 'ticket-of-1']);
-  const cluster = await startTwoWorkers(t, (worker) => routesOf(worker, runs, gate.promise), {
+  const cluster = await startTwoWorkers(t, (worker) => routesOf(worker, runsOf[worker]!, gate.promise), {
     ...options,
     redeemTicket(ticket) {
       if (!issued.delete(ticket)) throw new AppError('unauthenticated', 'The ticket was used.');
@@ -127,7 +127,7 @@ async function start(t: TestContext, options: Partial<ServerOptions> = {}) {
     there,
     headers,
     jsonHeaders,
-    runs,
+    runsOf,
     gate,
   };
 }
@@ -163,11 +163,18 @@ test('a request whose header names a session is carried out in the home of that'
 });
 
 test('a request that names a run is carried out in the home of its session; one that names no run, in that of the workspace', async (t) => {
-  const { first, here, there, headers, runs } = await start(t);
-  runs.set('run_1', here).set('run_2', there);
+  const { first, here, there, headers, runsOf } = await start(t);
+  runsOf[0].set('run_1', here).set('run_2', there);
+  runsOf[1].set('run_2', there);
   const cancel = async (id: string) =>
     workerOf(await send(first, `/runs/${id}/cancel`, { method: 'POST', headers }));
   assert.deepEqual([await cancel('run_1'), await cancel('run_2'), await cancel('run_3')], [0, 1, 0]);
+});
+
+test('a request about a run that its home has just deleted is answered there, though other workers still see the run', async (t) => {
+  const { first, there, headers, runsOf } = await start(t);
+  runsOf[0].set('run_1', there);
+  assert.equal(workerOf(await send(first, '/runs/run_1/cancel', { method: 'POST', headers })), 1);
 });
 
 test('a request whose body names a notebook is forwarded with that body once it was checked', async (t) => {
