@@ -159,7 +159,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   });
   const workspaceDeletion = identity.openDeletion(removals, {
     mayBeInUse: (workspaceId) => environments.areInUse(workspaceId),
-    isActive: (workspaceId) => actors.isActive(workspaceId),
+    isActive: (workspaceId) => actors.isActive(workspaceId) || environments.areInUseNow(workspaceId),
     forget: (workspaceId) => {
       actors.eraseWorkspace(workspaceId);
       log.info({ workspaceId }, 'a workspace was deleted');

@@ -24,6 +24,14 @@ export interface Removal {
   readonly id: string;
 }
 
+/** The kind of the removal of a whole workspace. */
+export const WORKSPACE = 'workspace';
+
+/** Returns the removal of a whole workspace. */
+export function removalOf(workspaceId: string): Removal {
+  return { kind: WORKSPACE, workspaceId, home: undefined, id: workspaceId };
+}
+
 /** Removes a bounded part of what is left of a thing, in one commit. Returns whether nothing was left. */
 export type RemovalStep = (workspaceId: string, id: string) => boolean | Promise<boolean>;
 
@@ -127,7 +135,7 @@ export class Removals implements Disposable {
         const [key] = [...this.#store.listKeys(removalRecords, SYSTEM, [], 1, beyond)];
         if (key === undefined) isOver = true;
         else {
-          const removal = removalOf(key);
+          const removal = removalAt(key);
           const isOwn = this.#owns(removal.workspaceId, removal.home);
           if (isOwn) own.push(removal);
           beyond = isOwn ? key : key.slice(0, 2);
@@ -139,12 +147,14 @@ export class Removals implements Disposable {
 
   /** Takes step by step all that is left of a thing, unless it has come to another worker. */
   async #remove(removal: Removal): Promise<void> {
-    const step = this.#steps.get(removal.kind);
-    if (step === undefined) throw new Error(`Nothing is declared that removes a ${removal.kind}.`);
-    const { workspaceId, home, id } = removal;
+    const { workspaceId, home, kind, id } = removal;
+    const step = this.#steps.get(kind);
     const goesOn = () => !this.#isClosed && this.#owns(workspaceId, home) && this.#isNoted(removal);
     while (goesOn()) {
-      const isDone = step(workspaceId, id);
+      if (step === undefined) throw new Error(`Nothing is declared that removes a ${kind}.`);
+      // What is left of a deleted workspace is removed by its home alone, which removes all of it.
+      const isLeft = home !== undefined && this.#isNoted(removalOf(workspaceId));
+      const isDone = isLeft || step(workspaceId, id);
       const isOver = typeof isDone === 'boolean' ? isDone : await isDone;
       if (isOver && goesOn()) this.#store.write((tx) => tx.remove(removalRecords, ...keyOf(removal)));
       await this.#committed();
@@ -166,6 +176,6 @@ function keyOf({ workspaceId, home = WORKSPACE_ITSELF, kind, id }: Removal): [st
   return [SYSTEM, workspaceId, home, kind, id];
 }
 
-function removalOf([workspaceId = '', home = '', kind = '', id = '']: readonly string[]): Removal {
+function removalAt([workspaceId = '', home = '', kind = '', id = '']: readonly string[]): Removal {
   return { workspaceId, home: home === WORKSPACE_ITSELF ? undefined : home, kind, id };
 }

@@ -9,13 +9,14 @@ import { ActorKind, type ActorMetrics } from './actor-kind.ts';
 import { type ActorCount, type ActorPage, type ActorQuery, countActors, listActors } from './actor-list.ts';
 import { type ActorOwners, ONE_OWNER } from './actor-owners.ts';
 import { ActorWatch } from './actor-watch.ts';
-import type { ActorId } from './address.ts';
+import type { ActorId, Address } from './address.ts';
 import type { ChartState } from './chart.ts';
 import { type ActorDetail, type Inspectable, type InspectedActor, inspected } from './inspected-actor.ts';
 import { LiveActors } from './live-actors.ts';
 
 /** One kind of actor, as far as it is inspected. */
 interface Kind {
+  residentsOfAll(): readonly Address[];
   readonly inspector: {
     detail(id: ActorId): ActorDetail | undefined;
     passing(workspaceId: WorkspaceId): Iterable<Inspectable>;
@@ -104,9 +105,15 @@ export class ActorRuntime {
     }
   }
 
-  /** Returns whether an actor of the workspace owns something that lives. */
+  /**
+   * Returns whether an actor of the workspace owns something that lives; of the actors of other workers, those of the kinds that
+   * are counted. In a shared turn that is exact.
+   */
   isActive(workspaceId: string): boolean {
-    return this.#live.isActive(workspaceId);
+    if (this.#live.isActive(workspaceId)) return true;
+    if (!this.#store.isShared) return false;
+    const isThere = (address: Address) => address.workspaceId === workspaceId;
+    return [...this.#kinds.values()].some((kind) => kind.residentsOfAll().some(isThere));
   }
 
   /** Yields the homes in which an actor owns something that lives; some more than once. */

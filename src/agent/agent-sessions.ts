@@ -9,6 +9,7 @@ import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import { type ConversationRecord, conversationRecords, entryRecords } from '#storage/conversations.ts';
+import { workspaceExists } from '#storage/identity.ts';
 import { checkCursor, type PageRequest, pageOf } from '#storage/listing.ts';
 import type { Listing } from '#storage/page-builder.ts';
 import { type JsonPage, slicedJsonPage, slicedListing } from '#storage/sliced-listing.ts';
@@ -73,6 +74,7 @@ export class AgentSessions {
     const sessionId = sessionIdOf(request, () => newConversationId(store, workspaceId, owns));
     const environmentId = request.environmentId as EnvironmentId;
     const environment = { workspaceId, id: environmentId };
+    if (!workspaceExists(store, workspaceId)) throw notFound();
     if (request.config?.model != null) parseModelId(request.config.model);
     const before = savedConversation(this.#options, principal, sessionId, request);
     if (environments.peek(environment) === undefined) throw notFound('/environmentId');

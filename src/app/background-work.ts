@@ -5,7 +5,7 @@ import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Log } from '#src/core/log.ts';
 import type { RunRetention } from '#src/runs/run-retention.ts';
-import type { Removals } from '#storage/removals.ts';
+import { type Removals, removalOf } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import { Retention } from './retention.ts';
 
@@ -29,6 +29,7 @@ export function beginBackgroundWork(options: BackgroundWorkOptions, stack: Async
       runs,
       audit,
       owns: (workspaceId) => cluster.owns(workspaceId),
+      isDeleted: (workspaceId) => removals.isPending(removalOf(workspaceId)),
       onFault: (error) => log.error({ err: error }, 'what is too old could not be deleted'),
     }),
   );

@@ -17,6 +17,8 @@ export interface RetentionOptions {
   readonly audit: AuditTrail;
   /** Returns whether this worker decides what belongs to the workspace itself: entries of its audit. */
   readonly owns: (workspaceId: string) => boolean;
+  /** Returns whether the workspace was deleted: what is left of it is removed by its home alone. */
+  readonly isDeleted: (workspaceId: string) => boolean;
   /** Called when a sweep fails; the next one tries again. */
   readonly onFault: (error: unknown) => void;
   /** Returns milliseconds since 1970. */
@@ -68,27 +70,27 @@ export class Retention implements Disposable {
     const { keepRunsDays, keepOutputsDays, keepAuditDays } = settings;
     if (keepRunsDays > 0) {
       let after: string | undefined;
-      await this.#repeat(() => {
+      await this.#repeat(workspaceId, () => {
         after = runs.deleteRuns(workspaceId, this.#before(keepRunsDays), after);
         return after !== undefined;
       });
     }
     if (keepOutputsDays > 0) {
       let place: OutputsPlace | undefined;
-      await this.#repeat(() => {
+      await this.#repeat(workspaceId, () => {
         place = runs.deleteOutputs(workspaceId, this.#before(keepOutputsDays), place);
         return place !== undefined;
       });
     }
     if (keepAuditDays > 0) {
       const before = this.#before(keepAuditDays);
-      await this.#repeat(() => owns(workspaceId) && audit.deleteBefore(workspaceId, before));
+      await this.#repeat(workspaceId, () => owns(workspaceId) && audit.deleteBefore(workspaceId, before));
     }
   }
 
-  /** Takes one step in each turn until there is no more to do. */
-  async #repeat(step: () => boolean): Promise<void> {
-    while (!this.#isClosed && step()) {
+  /** Takes one step in each turn until there is no more to do, or the workspace is deleted. */
+  async #repeat(workspaceId: WorkspaceId, step: () => boolean): Promise<void> {
+    while (!this.#isClosed && !this.#options.isDeleted(workspaceId) && step()) {
       await nextTurn();
       await this.#options.store.durable();
     }

@@ -3,7 +3,7 @@
  * callers, so a revocation or a change of role takes effect on the next request. In a server of several workers it does so
  * in all of them before the request is answered that made it.
  */
-import { ALONE, type Cluster } from '#src/cluster/cluster.ts';
+import { ALONE, type Cluster, type Topic } from '#src/cluster/cluster.ts';
 import { type Timestamp, timestamp } from '#src/core/clock.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
@@ -50,7 +50,7 @@ export class Identity {
   write<T>(decide: (tx: Transaction) => T extends Promise<unknown> ? never : T) {
     const result = this.store.write(decide);
     this.#noteChange();
-    if (this.#cluster.size > 1) this.#announce();
+    this.announce('identity-changed', null);
     return result;
   }
 
@@ -66,6 +66,18 @@ export class Identity {
     return committed === undefined ? announcing : Promise.all([committed, announcing]).then(() => undefined);
   }
 
+  /** Asks every other worker once what this turn has written is on disk. `durable` waits for their answers. */
+  announce(topic: Topic, payload: unknown): void {
+    if (this.#cluster.size === 1) return;
+    const committed = this.store.durable();
+    const announcing = Promise.all([committed, this.#announcing]).then(async () => {
+      await this.#cluster.askOthers(topic, payload);
+      if (this.#announcing === announcing) this.#announcing = undefined;
+    });
+    announcing.catch(() => undefined); // the store reports a failed commit
+    this.#announcing = announcing;
+  }
+
   /** Calls `listener` after every write, also of other workers: what an earlier caller has open may have to end. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
@@ -74,15 +86,5 @@ export class Identity {
   #noteChange(): void {
     this.#revision++;
     for (const listener of this.#listeners) listener();
-  }
-
-  #announce(): void {
-    const committed = this.store.durable();
-    const announcing = Promise.all([committed, this.#announcing]).then(async () => {
-      await this.#cluster.askOthers('identity-changed', null);
-      if (this.#announcing === announcing) this.#announcing = undefined;
-    });
-    announcing.catch(() => undefined); // the store reports a failed commit
-    this.#announcing = announcing;
   }
 }

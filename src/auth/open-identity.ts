@@ -63,7 +63,7 @@ export async function openIdentity(options: IdentityPlaneOptions): Promise<Ident
     members: new Members(identity),
     workspaces,
     openDeletion: (removals, occupants) =>
-      new WorkspaceDeletion({ identity, workspaces, removals }, occupants),
+      new WorkspaceDeletion({ identity, cluster, workspaces, removals }, occupants),
     tokens: new AccessTokens(identity),
     ownAccounts: new OwnAccounts(identity),
     tickets: new EventTickets(authenticator),

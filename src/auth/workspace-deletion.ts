@@ -2,15 +2,17 @@
  * Deletes workspaces. The commit of a deletion removes the record without which nobody comes in; members, tokens that are
  * bound to the workspace, and everything else in its partition of the store follow in bounded steps. Files are not touched.
  *
- * In a server of several workers the one in which the workspace is at home deletes it, in a shared turn, so that nobody deletes
- * their last two workspaces at once.
+ * In a server of several workers the one in which the workspace is at home deletes it, in a shared turn: nobody deletes their last
+ * two workspaces at once, and no session opens meanwhile. The others have notebooks and conversations of it. They take those out of
+ * memory before the deletion is answered and before anything is removed, so that nothing is written to it any more.
  */
+import type { Cluster } from '#src/cluster/cluster.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { memberRecords, userWorkspaces, workspaceRecords, workspaceTokens } from '#storage/identity.ts';
 import { type Key, SYSTEM } from '#storage/keys.ts';
-import type { Removals } from '#storage/removals.ts';
+import { type Removals, removalOf, WORKSPACE } from '#storage/removals.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { Identity } from './identity.ts';
 import { roleTooLow } from './permissions.ts';
@@ -20,10 +22,9 @@ import type { Workspaces } from './workspaces.ts';
 /** Records that are removed in one commit at most. */
 const MAX_RECORDS = 200;
 
-const WORKSPACE = 'workspace';
-
 export interface WorkspaceDeletionOptions {
   readonly identity: Identity;
+  readonly cluster: Pick<Cluster, 'askOthers' | 'onAsked'>;
   readonly workspaces: Workspaces;
   readonly removals: Removals;
 }
@@ -32,9 +33,9 @@ export interface WorkspaceDeletionOptions {
 export interface WorkspaceOccupants {
   /** Resolves with whether a session is attached to an environment of the workspace. Takes as many turns as it needs. */
   mayBeInUse(workspaceId: WorkspaceId): Promise<boolean>;
-  /** Whether something runs in the workspace now. */
+  /** Returns whether something runs in the workspace now, in whatever worker. It is called in a shared turn, in which that is exact. */
   isActive(workspaceId: WorkspaceId): boolean;
-  /** Takes everything of the workspace out of memory, with the commit of the deletion. */
+  /** Takes everything of the workspace out of the memory of this worker. */
   forget(workspaceId: WorkspaceId): void;
   /** Removes what lies elsewhere and belongs to a record of the workspace that is about to be removed. */
   unlink(tx: Transaction, key: Key): void;
@@ -43,11 +44,20 @@ export interface WorkspaceOccupants {
 export class WorkspaceDeletion {
   readonly #options: WorkspaceDeletionOptions;
   readonly #occupants: WorkspaceOccupants;
+  /** Deleted workspaces of which no worker has anything in memory. */
+  readonly #forgotten = new Set<string>();
 
   constructor(options: WorkspaceDeletionOptions, occupants: WorkspaceOccupants) {
     this.#options = options;
     this.#occupants = occupants;
-    options.removals.define(WORKSPACE, (workspaceId) => this.#removeSome(workspaceId));
+    const { identity, cluster, removals } = options;
+    removals.define(WORKSPACE, (workspaceId) => this.#removeSome(workspaceId));
+    cluster.onAsked('workspace-deleted', async (workspaceId) => {
+      identity.store.refresh();
+      occupants.forget(workspaceId as WorkspaceId);
+      await identity.store.durable();
+      return true;
+    });
   }
 
   /** Resolves when `delete` can decide at once. Rejects with what that would throw now. */
@@ -68,8 +78,9 @@ export class WorkspaceDeletion {
     this.#occupants.forget(workspaceId);
     identity.write((tx) => {
       tx.remove(workspaceRecords, id);
-      removals.add(tx, { kind: WORKSPACE, workspaceId: id, home: undefined, id });
+      removals.add(tx, removalOf(id));
     });
+    identity.announce('workspace-deleted', id);
   }
 
   #check(principal: Principal, id: string): void {
@@ -86,13 +97,23 @@ export class WorkspaceDeletion {
     throw new AppError('last_workspace', 'You own no other workspace, and could not create one any more.');
   }
 
-  #removeSome(workspaceId: string): boolean {
+  /** Before the first step every worker has forgotten the workspace: one that has died since the deletion may not have asked them. */
+  #removeSome(workspaceId: string): boolean | Promise<boolean> {
     const { store } = this.#options.identity;
+    if (!this.#forgotten.has(workspaceId)) return this.#haveOthersForget(workspaceId);
     const keys = [...store.listPartition(workspaceId, MAX_RECORDS)];
     store.write((tx) => {
       for (const key of keys) this.#remove(tx, key);
     });
-    return keys.length < MAX_RECORDS;
+    const isLast = keys.length < MAX_RECORDS;
+    if (isLast) this.#forgotten.delete(workspaceId);
+    return isLast;
+  }
+
+  async #haveOthersForget(workspaceId: string): Promise<false> {
+    await this.#options.cluster.askOthers('workspace-deleted', workspaceId);
+    this.#forgotten.add(workspaceId);
+    return false;
   }
 
   #remove(tx: Transaction, key: Key): void {

@@ -37,6 +37,8 @@ export interface Cluster {
 export type Topic =
   /** Something about tokens, members or workspaces has changed in the store. */
   | 'identity-changed'
+  /** A workspace was deleted: take what you have of it out of memory, and answer once nothing more of you is written to it. */
+  | 'workspace-deleted'
   /** Which sets of packages do your kernels use? */
   | 'packages-in-use'
   /** A datasource was replaced or deleted: drop what you keep of it. */

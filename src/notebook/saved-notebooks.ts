@@ -4,6 +4,7 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import { isIdOf, type NotebookId, newId, timeOfId, type WorkspaceId } from '#src/core/ids.ts';
 import { isShortJson } from '#src/core/json/json-write.ts';
 import { atOnce, inSlices } from '#src/core/slices.ts';
+import { workspaceExists } from '#storage/identity.ts';
 import { type CreationTimes, checkCursor, idBounds, type PageRequest, pageOf } from '#storage/listing.ts';
 import { notebookRecords, notebookSummaries } from '#storage/notebooks.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
@@ -73,7 +74,7 @@ export class SavedNotebooks {
     this.#allParse = allParse;
   }
 
-  /** Throws `duplicate_cell`. */
+  /** Throws `duplicate_cell`, and `not_found` when the workspace has been deleted meanwhile. */
   async create(
     workspaceId: WorkspaceId,
     fields: NotebookFields,
@@ -93,12 +94,15 @@ export class SavedNotebooks {
     const encoded = isSmall(fields)
       ? atOnce(encodeNotebook(document))
       : await inSlices(encodeNotebook(document));
+    if (!workspaceExists(this.#store, workspaceId)) throw notFound();
     this.#store.write((tx) => putNotebook(tx, workspaceId, encoded));
     return { document, json: encoded.json };
   }
 
+  /** Returns whether there is such a notebook. A workspace that was deleted has none, though they may be there still. */
   exists(workspaceId: WorkspaceId, notebookId: string): boolean {
-    return this.#store.get(notebookSummaries, workspaceId, notebookId) !== undefined;
+    const isStored = this.#store.get(notebookSummaries, workspaceId, notebookId) !== undefined;
+    return isStored && workspaceExists(this.#store, workspaceId);
   }
 
   /** The notebook as it is served, and when it last changed. Throws `not_found`. */
@@ -185,6 +189,7 @@ export class SavedNotebooks {
     const valid = await this.#parses(fields);
     const before = this.served(workspaceId, notebookId);
     const check = (updatedAt: string) => {
+      if (!workspaceExists(this.#store, workspaceId)) throw notFound();
       this.#refuseWhileOpen(workspaceId, notebookId);
       checkState(updatedAt);
       if (!isSameInstant(updatedAt, expectedUpdatedAt)) throw staleUpdate(updatedAt);

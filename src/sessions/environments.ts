@@ -7,7 +7,7 @@ import { notFound } from '#src/core/errors.ts';
 import { type EnvironmentId, isIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import type { Entry } from '#storage/committed-records.ts';
-import { workspaceRecords } from '#storage/identity.ts';
+import { workspaceExists } from '#storage/identity.ts';
 import { newListedId } from '#storage/listed-ids.ts';
 import { type CreationTimes, checkCursor, idBounds, type PageRequest, pageOf } from '#storage/listing.ts';
 import type { Listing } from '#storage/page-builder.ts';
@@ -27,6 +27,8 @@ const ENVIRONMENT = 'environment';
 
 /** Environments that are looked at in one turn of the event loop. */
 const MAX_PEEKED = 100;
+/** Environments that are looked at in one shared turn, while no worker can commit. */
+const MAX_PEEKED_AT_ONCE = 1000;
 
 /** An execution environment as it is served. */
 export interface EnvironmentRecord {
@@ -67,7 +69,7 @@ export class Environments {
 
   /** Throws `not_found` when the workspace has been deleted. */
   create(workspaceId: WorkspaceId): EnvironmentRecord {
-    if (this.#store.get(workspaceRecords, workspaceId) === undefined) throw notFound();
+    if (!workspaceExists(this.#store, workspaceId)) throw notFound();
     const all = { kind: actorSnapshots, partition: workspaceId, prefix: [ENVIRONMENT] };
     const environmentId = newListedId<EnvironmentId>(this.#store, 'environment', [all]);
     this.actors.spawn({ workspaceId, id: environmentId }, { workspaceId, environmentId });
@@ -105,16 +107,29 @@ export class Environments {
   /** Resolves with whether a session is attached to an environment of the workspace. Looks at some in each turn. */
   async areInUse(workspaceId: WorkspaceId): Promise<boolean> {
     for (let after: string | undefined; ; await nextTurn()) {
-      const page = { after, limit: MAX_PEEKED };
-      const ids = [...this.#store.list(openEnvironments, workspaceId, [], page)].map(({ id }) => id);
-      for (const id of ids) {
-        const context = this.actors.peek({ workspaceId, id })?.snapshot.context;
-        if (context === undefined) continue;
-        if (context.notebookSessionId !== null || context.agentSessionIds.length > 0) return true;
-      }
+      const ids = this.#openIds(workspaceId, MAX_PEEKED, after);
+      if (ids.some((id) => this.#isInUse(workspaceId, id))) return true;
       if (ids.length < MAX_PEEKED) return false;
       after = ids.at(-1);
     }
+  }
+
+  /**
+   * Returns at once whether a session is attached to one of the first environments of the workspace. In a shared turn that is
+   * exact, up to an untypical number of environments.
+   */
+  areInUseNow(workspaceId: WorkspaceId): boolean {
+    return this.#openIds(workspaceId, MAX_PEEKED_AT_ONCE).some((id) => this.#isInUse(workspaceId, id));
+  }
+
+  #openIds(workspaceId: WorkspaceId, limit: number, after?: string): string[] {
+    return [...this.#store.list(openEnvironments, workspaceId, [], { after, limit })].map(({ id }) => id);
+  }
+
+  #isInUse(workspaceId: WorkspaceId, id: string): boolean {
+    const context = this.actors.peek({ workspaceId, id })?.snapshot.context;
+    if (context === undefined) return false;
+    return context.notebookSessionId !== null || context.agentSessionIds.length > 0;
   }
 
   /** Throws `environment_in_use` while sessions are attached, `environment_closed` when it already is. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
+import { ALONE } from '#src/cluster/cluster.ts';
 import { accessTokenRoutes } from '#src/http/routes/access-tokens.ts';
 import { memberRoutes } from '#src/http/routes/members.ts';
 import { workspaceRoutes } from '#src/http/routes/workspaces.ts';
@@ -15,7 +16,7 @@ export async function serveIdentity(t: TestContext) {
   const removals = new Removals(store, (error) => assert.ifError(error));
   t.after(() => removals[Symbol.dispose]());
   const deletion = new WorkspaceDeletion(
-    { identity, workspaces, removals },
+    { identity, cluster: ALONE, workspaces, removals },
     { mayBeInUse: async () => false, isActive: () => false, forget: () => {}, unlink: () => {} },
   );
   const server = await createServer({

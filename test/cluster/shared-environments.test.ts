@@ -94,3 +94,22 @@ test('no environment is created in a workspace that another worker has deleted m
   await second.store.durable();
   assert.equal(await first.decide(() => first.environments.create(WORKSPACE)), 'not_found');
 });
+
+test('a session that another worker has just attached to an environment is seen in the turn that deletes the workspace', async (t) => {
+  const [first, second] = await twoWorkers(t);
+  const created = await first.decide(() => first.environments.create(WORKSPACE));
+  assert.ok(typeof created === 'object');
+  const id = { workspaceId: WORKSPACE, id: created.environmentId };
+  const isInUse = () => first.decide(() => first.environments.areInUseNow(WORKSPACE));
+  assert.equal(await first.environments.areInUse(WORKSPACE), false);
+  let seen: Promise<boolean | string> | undefined;
+  await second.decide(() => {
+    second.environments.actors.ask(id, { type: 'attachAgent', sessionId: session(1) });
+    seen = isInUse();
+  });
+  assert.equal(await seen, true);
+  await second.decide(() =>
+    second.environments.actors.tell(id, { type: 'detachAgent', sessionId: session(1) }),
+  );
+  assert.equal(await isInUse(), false);
+});

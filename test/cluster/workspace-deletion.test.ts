@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Removals } from '#storage/removals.ts';
+import { memberRecords } from '#storage/identity.ts';
+import { notebookSecretRecords } from '#storage/notebooks.ts';
+import { Removals, removalOf } from '#storage/removals.ts';
 import { eventually } from '#test/support/processes.ts';
+import { temporaryStore } from '#test/support/temporary-store.ts';
 import { openWorkers, refusalOf, TOKEN } from './identity-workers.ts';
 
 /** Two workers: the workspace `home` is at home in the first, what is created in the second. */
@@ -27,10 +30,7 @@ async function open(t: TestContext, isActive: (workspaceId: string) => boolean =
     return id;
   };
   const removed = (id: string) =>
-    eventually(
-      'nothing is left of it',
-      () => !removalsOf[1]!.isPending({ kind: 'workspace', workspaceId: id, home: undefined, id }),
-    );
+    eventually('nothing is left of it', () => !removalsOf[1]!.isPending(removalOf(id)));
   /** Deletes a workspace in its home, as a request does. */
   const remove = async (id: string) => {
     const { store, identity } = id === 'home' ? first : second;
@@ -63,7 +63,7 @@ test('a workspace is deleted by the worker in which it is at home, and no worker
   const id = await create('other');
   assert.equal(first.enter(TOKEN, id).role, 'owner');
   await remove(id);
-  assert.deepEqual(forgotten, [`1 ${id}`]);
+  assert.deepEqual(forgotten.slice(0, 2), [`1 ${id}`, `0 ${id}`], 'both have forgotten it before the answer');
   for (const { enter } of [first, second])
     assert.equal(
       refusalOf(() => enter(TOKEN, id)),
@@ -93,4 +93,47 @@ test('of two deletions at the same moment that would leave a user without a work
   );
   assert.deepEqual([other, home].sort(), ['deleted', 'last_workspace']);
   assert.equal(first.enter(TOKEN, home === 'deleted' ? id : 'home').role, 'owner');
+});
+
+test('nothing of a deleted workspace is removed before every worker has forgotten it and written what it had decided', async (t) => {
+  using workers = await open(t);
+  const { first, second, create, remove, removed } = workers;
+  const id = await create('other');
+  const { answer } = first.cluster.holdAnswer('workspace-deleted');
+  const deleting = remove(id);
+  await eventually('the other worker is asked', () => first.cluster.asked.includes('workspace-deleted'));
+  // In the other worker a change was under way, which its own notebook allowed.
+  first.store.write((tx) => tx.put(notebookSecretRecords, { byName: {} }, id, 'nb_1'));
+  await first.store.durable();
+  for (let commits = 0; commits < 20; commits++) {
+    second.store.write((tx) => tx.put(notebookSecretRecords, { byName: {} }, 'home', 'nb_1'));
+    await second.store.durable();
+  }
+  second.store.refresh();
+  assert.ok(second.store.get(notebookSecretRecords, id, 'nb_1') !== undefined);
+  assert.equal([...second.store.listKeys(memberRecords, id, [], 10)].length, 1, 'the removal waits');
+  answer();
+  await deleting;
+  await removed(id);
+  await second.store.durable();
+  assert.deepEqual([...second.store.listPartition(id, 10)], []);
+});
+
+test('what was noted to be removed of a notebook is left to the removal of its workspace', async (t) => {
+  const { store } = await temporaryStore(t);
+  const removals = new Removals(store, assert.ifError, (_, home) => home !== undefined);
+  const removed: string[] = [];
+  removals.define('notebook', (_, id) => {
+    removed.push(id);
+    return true;
+  });
+  const notebook = (workspaceId: string) => ({ kind: 'notebook', workspaceId, home: 'nb', id: 'nb' });
+  store.write((tx) => {
+    removals.add(tx, removalOf('ws_1'));
+    for (const id of ['ws_1', 'ws_2']) removals.add(tx, notebook(id));
+  });
+  await eventually('none is noted', () => !['ws_1', 'ws_2'].some((id) => removals.isPending(notebook(id))));
+  removals[Symbol.dispose]();
+  assert.deepEqual(removed, ['nb'], 'of the workspace that was not deleted');
+  assert.equal(removals.isPending(removalOf('ws_1')), true);
 });

@@ -5,7 +5,7 @@ import { SessionStream } from '#src/events/session-stream.ts';
 import { LiveNotebooks } from '#src/notebook/live-notebooks.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { keepOutputs } from '#src/notebook/saved-outputs.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { addWorkspaces, temporaryStore } from '#test/support/temporary-store.ts';
 
 const WORKSPACE = 'ws_one' as WorkspaceId;
 const CELLS = Array.from({ length: 250 }, (_, i) => ({ cell_id: `cell-${i}`, code: `${i}` }));
@@ -13,6 +13,7 @@ const CELLS = Array.from({ length: 250 }, (_, i) => ({ cell_id: `cell-${i}`, cod
 /** A notebook whose cells have outputs, and a way to give them others, as runs do. */
 async function withOutputs(t: TestContext) {
   const { store } = await temporaryStore(t);
+  addWorkspaces(store, WORKSPACE);
   const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
   const { document } = await notebooks.create(WORKSPACE, { serialization: { cells: CELLS } });
   const session = { workspaceId: WORKSPACE, id: document.id };

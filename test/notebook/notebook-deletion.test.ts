@@ -12,13 +12,14 @@ import { cellOutputRecords } from '#storage/notebooks.ts';
 import { Removals } from '#storage/removals.ts';
 import { runIndex, runRecords } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
-import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
+import { addWorkspaces, rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;
 const ELSEWHERE = 'ws_elsewhere' as WorkspaceId;
 
 function open(store: Store) {
   const removals = new Removals(store, (error) => assert.ifError(error));
+  addWorkspaces(store, HOME, ELSEWHERE);
   const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
   const actors = new ActorRuntime(store, rememberingLog().log);
   const runs = new RunRepository(store, actors, {

@@ -11,6 +11,7 @@ import { NotebookFiles } from '#src/notebook/notebook-files.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { cellOutputRecords } from '#storage/notebooks.ts';
 import { openStore } from '#storage/open-store.ts';
+import { addWorkspaces } from '#test/support/temporary-store.ts';
 
 const HOME = 'ws_home' as WorkspaceId;
 
@@ -24,6 +25,7 @@ async function open(t: TestContext, answer: (request: ConvertRequest) => Convert
     await store[Symbol.asyncDispose]();
     rmSync(path, { recursive: true });
   });
+  addWorkspaces(store, HOME);
   const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
   const requests: ConvertRequest[] = [];
   const converter = {

@@ -12,7 +12,7 @@ import { assetRecords } from '#storage/assets.ts';
 import { auditedQueries, auditRecords } from '#storage/audit.ts';
 import { blobRecords, blobUses } from '#storage/blobs.ts';
 import { workspaceRecords } from '#storage/identity.ts';
-import { Removals } from '#storage/removals.ts';
+import { Removals, removalOf } from '#storage/removals.ts';
 import { runIndex, runRecords, runSummaries } from '#storage/runs.ts';
 import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 
@@ -41,6 +41,7 @@ async function open(
       runs: new RunRetention(store, deletion, own),
       audit,
       owns: own,
+      isDeleted: (workspaceId) => removals.isPending(removalOf(workspaceId)),
       onFault: (error) => assert.ifError(error),
       now: () => Date.now() + clock.days * DAY_MS,
     });

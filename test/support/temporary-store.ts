@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type Log, openLog } from '#src/core/log.ts';
+import { workspaceRecords } from '#storage/identity.ts';
 import { openStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
 
@@ -22,6 +23,13 @@ export interface TemporaryStore {
   readonly path: string;
   /** Closes the store and opens it again, as a new server would. */
   reopen(): Promise<Store>;
+}
+
+/** Has workspaces in the store, without members. */
+export function addWorkspaces(store: Store, ...ids: string[]): void {
+  store.write((tx) => {
+    for (const id of ids) tx.put(workspaceRecords, { name: '', createdAt: '', owners: 1 }, id);
+  });
 }
 
 /** Opens a store, which is closed after the test. */

@@ -4,6 +4,8 @@ import type { Cluster, Topic } from '#src/cluster/cluster.ts';
 export interface TestWorker extends Cluster {
   /** What others have asked it, in order. */
   readonly asked: Topic[];
+  /** Keeps back the answers to a question until `answer` is called. */
+  holdAnswer(topic: Topic): { answer(): void };
   /** Gives the worker all workspaces, as when the others have died. */
   takeAll(): void;
 }
@@ -18,6 +20,7 @@ export function testCluster(
   const copy = (value: unknown) => JSON.parse(JSON.stringify({ value })).value as unknown;
   const workers = Array.from({ length: size }, (_, worker): TestWorker => {
     const listeners: (() => void)[] = [];
+    const held = new Map<Topic, Promise<void>>();
     return {
       worker,
       size,
@@ -28,7 +31,17 @@ export function testCluster(
       asked: [],
       owns: (workspaceId, id) => homeNow(workspaceId, id) === worker,
       onSlotsTaken: (listener) => void listeners.push(listener),
-      onAsked: (topic, answer) => void answers[worker]!.set(topic, answer),
+      onAsked(topic, answer) {
+        answers[worker]!.set(topic, async (payload) => {
+          await held.get(topic);
+          return answer(payload);
+        });
+      },
+      holdAnswer(topic) {
+        let answer = () => {};
+        held.set(topic, new Promise((resolve) => (answer = resolve)));
+        return { answer };
+      },
       async askOthers(topic, payload) {
         const all = workers.map(async (other) => {
           if (other.worker === worker) return undefined;

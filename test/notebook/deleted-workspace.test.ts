@@ -1,0 +1,37 @@
+/** What is new in a workspace that was deleted after the request for it had been admitted. */
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import { NotebookSecrets } from '#src/notebook/notebook-secrets.ts';
+import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { workspaceRecords } from '#storage/identity.ts';
+import { addWorkspaces, temporaryStore } from '#test/support/temporary-store.ts';
+
+const HOME = 'ws_home' as WorkspaceId;
+
+test('no notebook is created or changed, and no secret set, once the workspace is deleted', async (t) => {
+  const { store } = await temporaryStore(t);
+  addWorkspaces(store, HOME);
+  let parse: boolean | Promise<boolean> = true;
+  const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => parse });
+  const vault = { seal: assert.fail, remove: assert.fail, open: assert.fail };
+  const secrets = new NotebookSecrets({
+    store,
+    vault,
+    notebookExists: (workspaceId, id) => notebooks.exists(workspaceId, id),
+  });
+  const { document } = await notebooks.create(HOME, {});
+  let parsed = (_: boolean) => {};
+  parse = new Promise((resolve) => {
+    parsed = resolve;
+  });
+  const late = [
+    notebooks.create(HOME, {}),
+    notebooks.patch(HOME, document.id, document.updatedAt, { title: 'Late' }),
+  ];
+  store.write((tx) => tx.remove(workspaceRecords, HOME));
+  parsed(true);
+  for (const change of late) await assert.rejects(change, { code: 'not_found' });
+  const secret = { name: 'TOKEN', value: 'x', userId: 'ada' };
+  assert.throws(() => secrets.set(HOME, document.id, secret), { code: 'not_found' });
+});
