@@ -1,0 +1,185 @@
+/**
+ * Permits for what a workspace may have a limited number of, such as runs in progress, in a server of several workers. A worker has
+ * some of the permits of a workspace and gives them out without asking anybody. When they are all in use it takes more in a shared
+ * turn, and when none are left it first collects those that the other workers do not use. So there are never more things than the
+ * limit, and far from the limit a thing costs nothing but a count.
+ *
+ * How many each worker has is stored, because those of a worker that has died are to be had again. The record of a worker is
+ * written by that worker; one that has died leaves it to the next shared turn.
+ */
+import { defineRecord } from './codec.ts';
+import { SYSTEM } from './keys.ts';
+import type { Store } from './store.ts';
+
+/** How many permits of a workspace a worker has. Key: SYSTEM, what they are for, workspace id, the worker's name. */
+const grantedPermits = defineRecord<number>('granted-permits', 1);
+
+/** Counts as one of the things until it is disposed of: then the thing has begun, and is counted itself, or it never will. */
+export type Permit = Disposable;
+
+export interface WorkspacePermitsOptions {
+  readonly store: Store;
+  /** What the permits are for, as their key. */
+  readonly kind: string;
+  /** How many of the things a workspace may have; at least one. */
+  readonly limit: number;
+  readonly workers: number;
+  /** The name of this worker among all that write the store. */
+  readonly own: string;
+  readonly livesElsewhere: (worker: string) => boolean;
+  /** Returns how many of the things the workspace has in this worker. */
+  readonly inUse: (workspaceId: string) => number;
+  /** Resolves once every other worker has called `giveBack`. */
+  readonly collect: (workspaceId: string) => Promise<unknown>;
+  /** Returns the error with which a request is refused. */
+  readonly refusal: () => Error;
+}
+
+interface Waiting {
+  readonly resolve: (permit: Permit) => void;
+  readonly reject: (error: Error) => void;
+  /** Whether the other workers were asked to give back what they do not use, since it came. */
+  isAskedFor: boolean;
+}
+
+/** What this worker knows of one workspace. */
+interface Account {
+  /** The permits that it has. */
+  granted: number;
+  /** Those of things that have not begun. */
+  reserved: number;
+  readonly waiting: Waiting[];
+  isAsking: boolean;
+}
+
+export class WorkspacePermits {
+  readonly #options: WorkspacePermitsOptions;
+  readonly #accounts = new Map<string, Account>();
+  #hasRemovedOld = false;
+
+  constructor(options: WorkspacePermitsOptions) {
+    this.#options = options;
+  }
+
+  /** Returns a permit, in a promise when other workers have to be asked. Throws and rejects with the refusal. */
+  take(workspaceId: string): Permit | Promise<Permit> {
+    const account = this.#account(workspaceId);
+    if (account.waiting.length === 0 && this.#spare(workspaceId, account) > 0) return reserve(account);
+    return new Promise((resolve, reject) => {
+      account.waiting.push({ resolve, reject, isAskedFor: false });
+      if (!account.isAsking) void this.#ask(workspaceId, account);
+    });
+  }
+
+  /** Gives up the permits of a workspace that are not in use. Resolves once other workers can take them. */
+  async giveBack(workspaceId: string): Promise<void> {
+    const account = this.#accounts.get(workspaceId);
+    if (account !== undefined) {
+      const spare = this.#spare(workspaceId, account);
+      if (spare > 0) this.#keep(workspaceId, account, account.granted - spare);
+    }
+    await this.#options.store.durable();
+  }
+
+  #account(workspaceId: string): Account {
+    const known = this.#accounts.get(workspaceId);
+    if (known !== undefined) return known;
+    const account: Account = { granted: 0, reserved: 0, waiting: [], isAsking: false };
+    this.#accounts.set(workspaceId, account);
+    return account;
+  }
+
+  #spare(workspaceId: string, { granted, reserved }: Account): number {
+    return granted - reserved - this.#options.inUse(workspaceId);
+  }
+
+  /** Serves those who wait, and those who come meanwhile. Never rejects. */
+  async #ask(workspaceId: string, account: Account): Promise<void> {
+    const { waiting } = account;
+    account.isAsking = true;
+    try {
+      while (waiting.length > 0) {
+        if (await this.#grow(workspaceId, account)) continue;
+        for (const one of waiting) one.isAskedFor = true;
+        await this.#options.collect(workspaceId);
+        if (await this.#grow(workspaceId, account)) continue;
+        while (waiting[0]?.isAskedFor === true) waiting.shift()?.reject(this.#options.refusal());
+      }
+    } catch (error) {
+      for (const { reject } of waiting.splice(0)) reject(error as Error);
+    } finally {
+      account.isAsking = false;
+    }
+  }
+
+  /** Takes permits that no worker has, and gives them to those who wait. Resolves with whether there were enough. */
+  #grow(workspaceId: string, account: Account): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#options.store.decide(() => {
+        this.#removeOld();
+        const free = this.#free(workspaceId) - account.granted;
+        const wanted = account.waiting.length - this.#spare(workspaceId, account);
+        const taken = Math.min(free, Math.max(wanted, this.#block(free)));
+        if (taken > 0) this.#keep(workspaceId, account, account.granted + taken);
+        for (let spare = this.#spare(workspaceId, account); spare > 0; spare--)
+          account.waiting.shift()?.resolve(reserve(account));
+        resolve(account.waiting.length === 0);
+      });
+    });
+  }
+
+  /** Returns how many permits are taken ahead: the fewer, the fewer are left, and none once half of them are taken. */
+  #block(free: number): number {
+    const { limit, workers } = this.#options;
+    return free > limit / 2 ? Math.floor(free / (2 * workers)) : 0;
+  }
+
+  /** Returns how many permits the other workers do not have, in a shared turn. What dead workers have left is removed. */
+  #free(workspaceId: string): number {
+    const { store, kind, limit, own, livesElsewhere } = this.#options;
+    let free = limit;
+    for (const { id, value } of store.list(grantedPermits, SYSTEM, [kind, workspaceId], ALL)) {
+      if (id === own) continue;
+      if (livesElsewhere(id)) free -= value;
+      else store.write((tx) => tx.remove(grantedPermits, SYSTEM, kind, workspaceId, id));
+    }
+    return free;
+  }
+
+  /** Removes what workers have left that died before this one began: nobody may ask for those workspaces again. */
+  #removeOld(): void {
+    if (this.#hasRemovedOld) return;
+    this.#hasRemovedOld = true;
+    const { store, kind, own, livesElsewhere } = this.#options;
+    const all = [...store.listKeys(grantedPermits, SYSTEM, [kind], MAX_OLD)];
+    store.write((tx) => {
+      for (const [, workspaceId = '', worker = ''] of all)
+        if (worker !== own && !livesElsewhere(worker))
+          tx.remove(grantedPermits, SYSTEM, kind, workspaceId, worker);
+    });
+  }
+
+  #keep(workspaceId: string, account: Account, granted: number): void {
+    const { store, kind, own } = this.#options;
+    account.granted = granted;
+    store.write((tx) => {
+      if (granted === 0) tx.remove(grantedPermits, SYSTEM, kind, workspaceId, own);
+      else tx.put(grantedPermits, granted, SYSTEM, kind, workspaceId, own);
+    });
+  }
+}
+
+/** How many records are looked at when what dead workers have left is removed. */
+const MAX_OLD = 10_000;
+const ALL = { limit: Number.POSITIVE_INFINITY };
+
+function reserve(account: Account): Permit {
+  account.reserved++;
+  let isReserved = true;
+  return {
+    [Symbol.dispose]() {
+      if (isReserved) account.reserved--;
+      isReserved = false;
+    },
+  };
+}
