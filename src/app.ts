@@ -14,6 +14,7 @@ import { openLocalModel } from './app/open-local-model.ts';
 import { NOTEBOOK, type NotebookPlane, openNotebooks } from './app/open-notebooks.ts';
 import { openOperations } from './app/open-operations.ts';
 import { openPackages } from './app/open-packages.ts';
+import { openPermits } from './app/open-permits.ts';
 import { openStorage } from './app/open-storage.ts';
 import { openStreams } from './app/open-streams.ts';
 import { openTracer } from './app/open-tracer.ts';
@@ -30,7 +31,9 @@ import { SecretStore } from './datasource/keys/secret-store.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
 import { ConnectionLimit } from './http/edge/connection-limit.ts';
 import { IdempotencyStore } from './http/idempotency/idempotency-store.ts';
+import { OPEN_STREAMS } from './http/reply/event-stream.ts';
 import { createServer, type Server } from './http/server.ts';
+import { RUNS_IN_PROGRESS } from './runs/run-admission.ts';
 import { RunDeletion } from './runs/run-deletion.ts';
 import { RunRepository } from './runs/run-repository.ts';
 import { RunRetention } from './runs/run-retention.ts';
@@ -83,8 +86,16 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const removals = stack.use(
     new Removals(store, (error) => log.error({ err: error }, 'what was deleted could not be removed'), owns),
   );
-  const runs = new RunRepository(store, actors, {
+  const runs: RunRepository = new RunRepository(store, actors, {
     maxInFlight: config.workspaceMaxRuns,
+    permits: openPermits({
+      store,
+      cluster,
+      topic: 'run-permits',
+      limit: config.workspaceMaxRuns,
+      what: RUNS_IN_PROGRESS,
+      inUse: (workspaceId) => runs.admission.inProgress(workspaceId),
+    }),
     metrics,
     tracer,
     isDeleted: (workspaceId, sessionId) =>
@@ -213,6 +224,15 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
         joinCluster({ member, store, actors, planes: [agents.plane, notebooks.plane], makeMirror }, stack),
       connections,
       workers: cluster.size,
+      openStreamPermits: (inUse) =>
+        openPermits({
+          store,
+          cluster,
+          topic: 'stream-permits',
+          limit: config.workspaceMaxSubscribers,
+          what: OPEN_STREAMS,
+          inUse,
+        }),
       routes: mountRoutes({
         store,
         cluster,

@@ -73,7 +73,19 @@ export class AgentPrompts {
     using _prepared = await prepareStrings([prompt]);
     await conversations.prepare({ workspaceId, id: sessionId });
     if (notebookSessionId !== null) await notebooks.prepare(workspaceId, sessionId);
+    const { runs } = this.#options;
+    const reserving = runs.admission.reserve(workspaceId, () => void this.#check(caller, sessionId));
+    using _permit = reserving instanceof Promise ? await reserving : reserving;
     return this.#submit(caller, sessionId, prompt, parent);
+  }
+
+  /** Throws what refuses a prompt, and returns what it needs. */
+  #check(caller: Principal, sessionId: string) {
+    const { access, agentActors, models, budget } = this.#options;
+    const { workspaceId } = caller;
+    const record = access.usable(caller, sessionId);
+    agentActors.check({ workspaceId, id: sessionId }, budget);
+    return { record, model: models.choose(workspaceId, record.model) };
   }
 
   #submit(
@@ -82,13 +94,11 @@ export class AgentPrompts {
     prompt: string,
     parent: TraceContext | undefined,
   ): SubmittedPrompt {
-    const { access, agentActors, conversations, models, runs, budget } = this.#options;
+    const { agentActors, conversations, runs, budget } = this.#options;
     const { workspaceId } = caller;
-    const record = access.usable(caller, sessionId);
     const session = { workspaceId, id: sessionId };
-    agentActors.check(session, budget);
-    const model = models.choose(workspaceId, record.model);
-    runs.admit(workspaceId);
+    const { record, model } = this.#check(caller, sessionId);
+    runs.admission.admit(workspaceId);
 
     const conversation = conversations.of(session);
     const { openToolbox, system } = this.#equip(caller, sessionId, record);

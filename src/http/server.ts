@@ -60,6 +60,7 @@ const GRACE_CHECK_MS = 5;
 /** Resolves once the server listens. Rejects with an error of one line when it cannot, or when a route is misdeclared. */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const uws = await loadUws();
+  const streams = new OpenStreams();
   const context: HttpContext = {
     auth: options.auth,
     log: options.log,
@@ -74,7 +75,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     metrics: options.metrics,
     tracer: options.tracer,
     publicUrl: options.publicUrl,
-    streams: new OpenStreams(),
+    streams,
+    streamPermits: options.openStreamPermits?.((workspaceId) => streams.of(workspaceId)),
     mirrored: new OpenStreams(),
     inFlight: new Set(),
     pendingAnswers: new Set(),

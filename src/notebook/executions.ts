@@ -88,7 +88,10 @@ export class Executions {
       sessions.ensureAwake(workspaceId, sessionId),
     );
     const edits = editsNotebook(request);
-    work.check(session, 'run', edits);
+    const check = () => work.check(session, 'run', edits);
+    check();
+    const reserving = runs.admission.reserve(workspaceId, check);
+    using _permit = reserving instanceof Promise ? await reserving : reserving;
     const live = liveNotebooks.of(session);
     const cellIds = requestedCells(request, live.view);
     const codes = newCodes(request, live.view);
@@ -106,10 +109,10 @@ export class Executions {
       if (errors !== null)
         refuseStructuralErrors(errors.keys(), (cellId) => errors.get(cellId) ?? [], labelsOf(live.view));
       // The session may have lost its kernel or taken other work meanwhile. From here to the end nothing can come between.
-      work.check(session, 'run', edits);
+      check();
       if (errors === null) return this.#submit(workspaceId, sessionId, request, parent); // it has a kernel again
     }
-    runs.admit(workspaceId);
+    runs.admission.admit(workspaceId);
     const changes = request.type === 'cells' ? request.cells : [];
     if (edits) live.override(changes);
     const configured = changes.filter(({ config }) => config !== undefined).map(({ cellId }) => cellId);

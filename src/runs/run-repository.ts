@@ -12,7 +12,6 @@ import { faultPoint } from '#src/core/fault-points.ts';
 import { happensWithin } from '#src/core/happens-within.ts';
 import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId, timeOfId } from '#src/core/ids.ts';
-import { countOf, refuseOverQuota } from '#src/core/quota.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
@@ -20,6 +19,7 @@ import { type Asset, putAsset, readAsset } from '#storage/assets.ts';
 import { type RunIndexEntry, type RunRecord, runIndex, runRecords, runSummaries } from '#storage/runs.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
+import { RunAdmission, type RunAdmissionOptions } from './run-admission.ts';
 import {
   asStale,
   encodeRun,
@@ -48,6 +48,8 @@ export type RunMetrics = Pick<ServerMetrics, 'runs' | 'runDuration'>;
 export interface RunRepositoryOptions {
   /** How many runs of a workspace may be in progress; 0 means no limit. */
   readonly maxInFlight?: number;
+  /** Permits for runs in progress, in a server of several workers with that limit. */
+  readonly permits?: RunAdmissionOptions['permits'];
   readonly metrics?: RunMetrics;
   readonly tracer?: Tracer | undefined;
   /** Absent in a server of one process. */
@@ -63,9 +65,9 @@ export class RunRepository {
   readonly #store: Store;
   /** The actors of runs. Their notices report when a run begins and ends. */
   readonly actors: ActorKind<typeof runMachine>;
+  readonly admission: RunAdmission;
   /** Runs in progress with a long input, as they were stored, so that nothing parses them at their end. */
   readonly #large = new Map<RunId, RunDocument>();
-  readonly #maxInFlight: number;
   readonly #metrics: RunMetrics;
   readonly #tracer: Tracer | undefined;
   readonly #settled: Pick<SettledRuns, 'horizon'> | undefined;
@@ -76,6 +78,7 @@ export class RunRepository {
     runtime: ActorRuntime,
     {
       maxInFlight = 0,
+      permits,
       isDeleted = () => false,
       metrics = new ServerMetrics(),
       tracer,
@@ -98,15 +101,12 @@ export class RunRepository {
         context: { kind },
       }),
     });
-    this.#maxInFlight = maxInFlight;
+    this.admission = new RunAdmission({
+      limit: maxInFlight,
+      permits,
+      inProgress: () => this.actors.residents(),
+    });
     this.#isDeleted = isDeleted;
-  }
-
-  /** Throws `quota_exceeded` when the workspace has its maximum of runs in progress. */
-  admit(workspaceId: WorkspaceId): void {
-    refuseOverQuota('runs in progress', this.#maxInFlight, () =>
-      countOf(this.actors.residents(), workspaceId),
-    );
   }
 
   /** Begins a run: writes its record, lists it in its session and starts its actor. Throws `quota_exceeded`. */
@@ -118,7 +118,7 @@ export class RunRepository {
     environmentId: string | null = null,
     parent?: TraceContext,
   ): RunId {
-    this.admit(workspaceId);
+    this.admission.admit(workspaceId);
     const runId = newId<RunId>('run');
     const now = timestamp(timeOfId(runId)); // so that the order of ids is the order of times
     const run = withEncodedInput({

@@ -173,7 +173,8 @@ export function admit(
     const principal = callerOf(context, prepared, request, res, req);
     request.principal = principal;
     context.auth.authorize(principal, action);
-    if (prepared.isStream) admitStream(context.streams, context.streamsPerWorkspace, principal.workspaceId);
+    if (prepared.isStream && context.streamPermits === undefined)
+      admitStream(context.streams, context.streamsPerWorkspace, principal.workspaceId);
   }
   if (route.access === 'token') {
     const authorization = req.getHeader('authorization');

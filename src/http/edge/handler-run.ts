@@ -6,7 +6,7 @@ import type { Reply } from '../reply/reply.ts';
 import type { EncodedReply } from '../reply/write-reply.ts';
 import type { AdmittedRequest, PreparedRoute } from './admission.ts';
 import { type ExchangeState, HANDLING } from './exchange-state.ts';
-import type { HttpContext } from './http-context.ts';
+import type { HttpContext, StreamPermits } from './http-context.ts';
 import { claimKey } from './key-claim.ts';
 import type { ReplyFinisher } from './reply-finisher.ts';
 import type { TakenBody } from './taken-body.ts';
@@ -41,8 +41,10 @@ export class HandlerRun {
 
   /** Makes the reply and finishes it, now or later. */
   begin(body: TakenBody): void {
-    const { context, state } = this.#options;
-    if (this.claimsInSharedTurn) {
+    const { context, prepared, state } = this.#options;
+    const { streamPermits } = context;
+    if (prepared.isStream && streamPermits !== undefined) void this.#openStream(streamPermits, body);
+    else if (this.claimsInSharedTurn) {
       state.enter(HANDLING);
       context.decide(() => this.#claimAndCarryOut(body));
     } else this.#carryOut(() => this.#replay(body));
@@ -56,6 +58,19 @@ export class HandlerRun {
   /** Runs in the turn that made the reply, so that the idempotency record joins the commit of what the request did. */
   finish(reply: Reply): void {
     this.#options.finisher.finish(reply, this.#observed);
+  }
+
+  /** Opens an event stream when its workspace has a permit for it, which is held until the stream itself is counted. */
+  async #openStream(permits: StreamPermits, body: TakenBody): Promise<void> {
+    const { request, state, finisher, problemOf } = this.#options;
+    state.enter(HANDLING);
+    try {
+      const taken = request.principal && permits.take(request.principal.workspaceId);
+      using _permit = taken instanceof Promise ? await finisher.whilePending(taken) : taken;
+      this.finish(await this.replyTo(body));
+    } catch (error) {
+      this.finish(problemOf(error));
+    }
   }
 
   /** Claims the key in a shared turn. The rest is done after that turn, in which no other worker can commit anything. */

@@ -8,6 +8,7 @@ import type { Home } from '#src/cluster/slots.ts';
 import type { Auth, Principal } from '#src/core/principal.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
+import type { WorkspacePermits } from '#storage/workspace-permits.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import type { PendingAnswer } from '../reply/deferred-answer.ts';
 import type { OpenStreams } from '../reply/event-stream.ts';
@@ -37,6 +38,9 @@ export interface Forwarding {
   join(handle: ForwardedHandler, busyHomes: () => Iterable<Home>): Promise<number>;
 }
 
+/** Permits for event streams of workspaces. */
+export type StreamPermits = Pick<WorkspacePermits, 'take'>;
+
 /** What the HTTP server needs from the rest of the server. */
 export interface HttpDependencies {
   readonly auth: Auth;
@@ -62,6 +66,11 @@ export interface HttpDependencies {
   readonly full?: () => boolean;
   /** How many event streams one workspace may have open at once; 0 means any number. */
   readonly streamsPerWorkspace?: number;
+  /**
+   * Opens the permits for event streams of a server of several workers with that limit; undefined otherwise. `inUse` returns how
+   * many streams a workspace has open here.
+   */
+  readonly openStreamPermits?: (inUse: (workspaceId: string) => number) => StreamPermits | undefined;
   /** The interval at which a deferred reply sends white space while its value is awaited. */
   readonly heartbeatMs?: number;
   /** How many processes serve; 1 when absent. Each throttles its share of wrong tokens. */
@@ -98,6 +107,7 @@ export interface HttpContext
       | 'corsOrigins'
       | 'forwarding'
       | 'workers'
+      | 'openStreamPermits'
     >
   > {
   readonly idempotency: Idempotency | undefined;
@@ -106,6 +116,7 @@ export interface HttpContext
   readonly publicUrl: string | undefined;
   readonly forwarding: Forwarding | undefined;
   readonly streams: OpenStreams;
+  readonly streamPermits: StreamPermits | undefined;
   /** Streams of other workers that are mirrored here: each of them is among the `streams` of its home. */
   readonly mirrored: OpenStreams;
   /** One entry for each request that has not been answered yet, and for each that another worker answers until it has. */

@@ -103,7 +103,7 @@ export class ReplyFinisher {
       );
       this.#options.state.enter({ name: 'deferred', answer, failed });
     }
-    this.#whilePending(value).then(
+    this.whilePending(value).then(
       (result) => this.finish(ok(result)),
       (error: unknown) => this.finish(this.#options.problemOf(error)),
     );
@@ -113,7 +113,7 @@ export class ReplyFinisher {
     this.attempt?.settle(this.#encode(accepted));
     this.attempt = undefined;
     this.#options.state.enter(HANDLING);
-    this.#whilePending(reply).then(
+    this.whilePending(reply).then(
       (value) => {
         this.finish(value, this.#options.context.durable()); // it may tell of what was read just now
       },
@@ -122,7 +122,7 @@ export class ReplyFinisher {
   }
 
   /** Resolves with the value. Until then the exchange is answered at once when its caller loses the right to it. */
-  #whilePending<T>(value: Promise<T>): Promise<T> {
+  whilePending<T>(value: Promise<T>): Promise<T> {
     const { action } = this.#options.prepared;
     const { principal: caller, home } = this.#options.request;
     const pending = { caller, action, home, revoke: (error: AppError) => this.#revoke(error) };

@@ -12,7 +12,7 @@
 import type { Home } from '#src/cluster/slots.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Caller } from '#src/core/principal.ts';
-import { countOf, refuseOverQuota } from '#src/core/quota.ts';
+import { refuseOverQuota } from '#src/core/quota.ts';
 import type { EventSink, Relay, Subscription } from '#src/events/event-sink.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 import type { WireResponse } from '../wire-exchange.ts';
@@ -38,14 +38,22 @@ const MAX_LEAVING = 256;
 export class OpenStreams extends Set<EventStream> {
   /** Streams that are over and whose last bytes were not taken yet. */
   readonly leaving = new Set<EventStream>();
+
+  /** Returns how many are open in a workspace. */
+  of(workspaceId: string): number {
+    let count = 0;
+    for (const { caller } of this)
+      if (caller !== undefined && 'workspaceId' in caller && caller.workspaceId === workspaceId) count++;
+    return count;
+  }
 }
+
+/** What the limit of a workspace is of. */
+export const OPEN_STREAMS = 'open event streams';
 
 /** Throws `quota_exceeded` when the workspace has `limit` streams open; 0 means any number. */
 export function admitStream(streams: OpenStreams, limit: number, workspaceId: WorkspaceId): void {
-  const callers = function* () {
-    for (const { caller } of streams) if (caller !== undefined && 'workspaceId' in caller) yield caller;
-  };
-  refuseOverQuota('open event streams', limit, () => countOf(callers(), workspaceId));
+  refuseOverQuota(OPEN_STREAMS, limit, () => streams.of(workspaceId));
 }
 
 export class EventStream implements EventSink {
