@@ -130,8 +130,8 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...runAssetRoutes(runs, agents.guardRun),
     ...runRoutes(runs, cancellation, agents.guardRun, waiting),
     ...deletionRoutes({
-      runs: planes.runDeletion,
-      homeOf: (workspaceId, runId) => runs.homeOf(workspaceId, runId),
+      runs,
+      deletion: planes.runDeletion,
       conversations: agents.deletion,
       guard: agents.guardRun,
     }),

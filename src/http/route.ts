@@ -72,6 +72,12 @@ export type AnyRouteRequest = RouteRequest<
   TokenHolder | undefined
 >;
 
+/**
+ * The notebook or conversation that a request is about, by its id; without an id, the workspace itself. Undefined when nobody
+ * knows what the request names: it is then answered where it is.
+ */
+export type RequestHome = { readonly id: string | undefined } | undefined;
+
 interface Declaration<Path extends string, A extends Access, Headers extends string> {
   readonly method: Method;
   readonly path: Path;
@@ -145,11 +151,8 @@ export interface RouteSpec<
    * request is looked up, because the caller may have lost the right since then. Handlers check for themselves.
    */
   checkAccess?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): void;
-  /**
-   * Returns the id of the notebook or conversation that the request is about, when its path does not name one; undefined for
-   * what belongs to the workspace. In a cluster every worker that the request passes through calls it, and all must agree.
-   */
-  homeOf?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): string | undefined;
+  /** Returns what the request is about, when its path does not name it. It must not differ between workers that know of it. */
+  homeOf?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): RequestHome;
   /** Resolves once the handler of a route with `sharedTurn` can decide at once. Rejects with what refuses the request. */
   prepare?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): Promise<void>;
   /**
@@ -194,7 +197,7 @@ export interface Route extends Declaration<string, Access, string> {
   readonly optionalBody?: boolean;
   readonly responses: Readonly<Record<number, ResponseSpec>>;
   checkAccess?(request: AnyRouteRequest): void;
-  homeOf?(request: AnyRouteRequest): string | undefined;
+  homeOf?(request: AnyRouteRequest): RequestHome;
   prepare?(request: AnyRouteRequest): Promise<void>;
   resume?(request: AnyRouteRequest, first: BytesReply | EmptyReply): Reply;
   handle(request: AnyRouteRequest): Reply | Promise<Reply>;

@@ -7,8 +7,6 @@ import type { Relay } from '#src/events/event-sink.ts';
 
 /** A request, as long as its callback runs. */
 export interface WireRequest {
-  /** Whether another worker has forwarded it here, to the owner of its slot. */
-  readonly isForwarded?: boolean;
   /** In lower case. */
   getMethod(): string;
   getUrl(): string;

@@ -78,7 +78,7 @@ function routesOf(worker: number, runs: Map<string, string>, gate: Promise<void>
       path: '/code',
       operationId: 'runCode',
       headers: { 'service-session-id': 'd' },
-      homeOf: ({ headers }) => headers['service-session-id'],
+      homeOf: ({ headers }) => ({ id: headers['service-session-id'] }),
       body,
       handle: answer,
     }),
@@ -87,7 +87,10 @@ function routesOf(worker: number, runs: Map<string, string>, gate: Promise<void>
       method: 'POST',
       path: '/runs/:runId/cancel',
       operationId: 'cancelRun',
-      homeOf: ({ params }) => runs.get(params.runId),
+      homeOf({ params }) {
+        const id = runs.get(params.runId);
+        return id === undefined ? undefined : { id };
+      },
       handle: answer,
     }),
     defineRoute({
@@ -98,7 +101,7 @@ function routesOf(worker: number, runs: Map<string, string>, gate: Promise<void>
       bodyLimitBytes: 2 * LARGE_TEXT.length,
       body,
       homeInBody: true,
-      homeOf: ({ body: { about } }) => about,
+      homeOf: ({ body: { about } }) => ({ id: about }),
       handle: ({ body: { text = '' } }) => ok({ worker, length: text.length }),
     }),
   ];
@@ -162,19 +165,22 @@ test('a request whose header names a session is carried out in the home of that'
   }
 });
 
-test('a request that names a run is carried out in the home of its session; one that names no run, in that of the workspace', async (t) => {
-  const { first, here, there, headers, runsOf } = await start(t);
+test('a request that names a run is carried out in the home of its session; one that names no run, where it is', async (t) => {
+  const { first, servers, here, there, headers, runsOf } = await start(t);
   runsOf[0].set('run_1', here).set('run_2', there);
   runsOf[1].set('run_2', there);
   const cancel = async (id: string) =>
     workerOf(await send(first, `/runs/${id}/cancel`, { method: 'POST', headers }));
   assert.deepEqual([await cancel('run_1'), await cancel('run_2'), await cancel('run_3')], [0, 1, 0]);
+  const unknown = await send(servers[1], '/runs/run_3/cancel', { method: 'POST', headers });
+  assert.equal(workerOf(unknown), 1);
 });
 
 test('a request about a run that its home has just deleted is answered there, though other workers still see the run', async (t) => {
-  const { first, there, headers, runsOf } = await start(t);
+  const { servers, there, headers, runsOf } = await start(t);
   runsOf[0].set('run_1', there);
-  assert.equal(workerOf(await send(first, '/runs/run_1/cancel', { method: 'POST', headers })), 1);
+  for (const server of servers)
+    assert.equal(workerOf(await send(server, '/runs/run_1/cancel', { method: 'POST', headers })), 1);
 });
 
 test('a request whose body names a notebook is forwarded with that body once it was checked', async (t) => {

@@ -195,8 +195,6 @@ export function admit(
   if (headerNames.length > 0) request.headers = copyHeaders(req, headerNames);
   if (context.forwarding !== undefined && route.homeInBody !== true)
     findHome(request, prepared, context.forwarding);
-  // The worker that forwarded it may have seen more or less of the store: two that disagree would send it to and fro.
-  if (req.isForwarded === true) request.elsewhere = undefined;
   if (route.takesBytes === true) {
     requireLength(request, prepared, req);
     return announcesBody(req);

@@ -39,18 +39,20 @@ export function findHome(
   if (principal === undefined || readsStoreOnly(prepared.route, request)) return;
   const home = homeOf(prepared, request, principal);
   request.home = home;
-  request.elsewhere = forwarding.elsewhere(home.workspaceId, home.id);
+  request.elsewhere = home && forwarding.elsewhere(home.workspaceId, home.id);
 }
 
 function homeOf(
   { route, homeParam }: HomedRoute,
   request: AnyRouteRequest,
   { workspaceId }: Principal,
-): Home {
+): Home | undefined {
   if (route.home === 'server') return { workspaceId: WHOLE_SERVER };
   if (route.home === 'named-workspace') return { workspaceId: request.params.workspaceId ?? '' };
-  const id = homeParam === undefined ? route.homeOf?.(request) : request.params[homeParam];
-  return { workspaceId, id };
+  if (homeParam !== undefined) return { workspaceId, id: request.params[homeParam] };
+  if (route.homeOf === undefined) return { workspaceId };
+  const about = route.homeOf(request);
+  return about && { workspaceId, id: about.id };
 }
 
 function readsStoreOnly({ readsStoreOnly }: Route, { query }: AnyRouteRequest): boolean {

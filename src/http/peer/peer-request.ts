@@ -3,7 +3,6 @@ import type { WireRequest } from '../wire-exchange.ts';
 
 /** A request that another worker has received and forwarded. */
 export class PeerRequest implements WireRequest {
-  readonly isForwarded = true;
   readonly #head: ForwardedHead;
   /** A header that was sent more than once is read as its first line, as uWebSockets.js does. */
   readonly #headers = new Map<string, string>();

@@ -57,7 +57,7 @@ export function agentSessionRoutes(
       body: OpenAgentSessionSchema,
       homeInBody: true,
       // A new conversation can be made in any worker. The id of the request chooses one, which all workers agree on.
-      homeOf: ({ body, requestId }) => body.notebookSessionId ?? body.id ?? requestId,
+      homeOf: ({ body, requestId }) => ({ id: body.notebookSessionId ?? body.id ?? requestId }),
       responses: {
         200: {
           description: 'The conversation was already open in this environment, with this binding.',

@@ -36,7 +36,7 @@ export function codeRoutes(calls: CodeCalls): readonly Route[] {
       whileFull: true, // it is how files of a workspace are deleted
       headers: { 'service-session-id': 'The id of the notebook session.' },
       requiredHeaders: ['service-session-id'],
-      homeOf: ({ headers }) => headers['service-session-id'],
+      homeOf: ({ headers }) => ({ id: headers['service-session-id'] }),
       body: CodeRequestSchema,
       responses: { 200: { description: 'The result of the code.', schema: CodeResultSchema } },
       errors: [

@@ -1,20 +1,20 @@
 import type { ConversationDeletion } from '#src/agent/conversation-deletion.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import { noContent } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import type { GuardRun } from './run-waiting.ts';
+import { homeOfRun } from './runs.ts';
 
 export interface Deletions {
-  readonly runs: RunDeletion;
-  /** Returns the notebook or conversation that a run belongs to; undefined for no run. */
-  readonly homeOf: (workspaceId: WorkspaceId, runId: string) => string | undefined;
+  readonly runs: Pick<RunRepository, 'homeOf'>;
+  readonly deletion: RunDeletion;
   readonly conversations: ConversationDeletion;
   readonly guard: GuardRun;
 }
 
 /** What deletes runs, their assets, and conversations for ever. */
-export function deletionRoutes({ runs, homeOf, conversations, guard }: Deletions): readonly Route[] {
+export function deletionRoutes({ runs, deletion, conversations, guard }: Deletions): readonly Route[] {
   return [
     defineRoute({
       method: 'DELETE',
@@ -27,12 +27,12 @@ export function deletionRoutes({ runs, homeOf, conversations, guard }: Deletions
         'conversation stay.',
       tags: ['Runs'],
       access: { action: 'run.delete' },
-      homeOf: ({ principal, params }) => homeOf(principal.workspaceId, params.runId),
+      homeOf: homeOfRun(runs),
       responses: { 204: { description: 'The run was deleted.' } },
       errors: ['run_in_progress', 'conversation_read_only'],
       handle({ principal, params }) {
         guard(principal, params.runId, 'delete');
-        runs.delete(principal.workspaceId, params.runId);
+        deletion.delete(principal.workspaceId, params.runId);
         return noContent();
       },
     }),
@@ -45,12 +45,12 @@ export function deletionRoutes({ runs, homeOf, conversations, guard }: Deletions
         'The run must have ended. It stays, and still names the asset, which can no longer be read.',
       tags: ['Runs'],
       access: { action: 'run.delete' },
-      homeOf: ({ principal, params }) => homeOf(principal.workspaceId, params.runId),
+      homeOf: homeOfRun(runs),
       responses: { 204: { description: 'The asset was deleted.' } },
       errors: ['run_in_progress', 'conversation_read_only'],
       handle({ principal, params }) {
         guard(principal, params.runId, 'delete');
-        runs.deleteAsset(principal.workspaceId, params.runId, params.assetId);
+        deletion.deleteAsset(principal.workspaceId, params.runId, params.assetId);
         return noContent();
       },
     }),

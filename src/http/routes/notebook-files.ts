@@ -37,7 +37,7 @@ export function notebookFileRoutes({ files, frontEnd, publicUrl }: NotebookFileO
       bodyLimitBytes: 16 * 1024 * 1024,
       body: NotebookImportSchema,
       homeInBody: true,
-      homeOf: ({ body }) => body.replaces?.notebookId,
+      homeOf: ({ body }) => ({ id: body.replaces?.notebookId }),
       responses: {
         200: { description: 'The notebook was changed.', schema: NotebookSchema },
         201: {

@@ -33,7 +33,7 @@ export function notebookSessionRoutes(
       sharedTurn: true,
       body: OpenNotebookSessionSchema,
       homeInBody: true,
-      homeOf: ({ body }) => body.notebookId,
+      homeOf: ({ body }) => ({ id: body.notebookId }),
       responses: {
         202: {
           description: 'The session is starting.',

@@ -1,3 +1,4 @@
+import type { Principal } from '#src/core/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import {
   CancellationSchema,
@@ -9,9 +10,25 @@ import {
 import { EmptyBodySchema, listSchema } from '#src/wire/shape.ts';
 import { ETAG_HEADER, NOT_MODIFIED, READ_CONDITION } from '../reply/entity-tag.ts';
 import { accepted, ok } from '../reply/reply.ts';
-import { defineRoute, type Route } from '../route.ts';
+import { defineRoute, type RequestHome, type Route } from '../route.ts';
 import type { RunCancellation } from './run-cancellation.ts';
 import type { GuardRun, RunWaiting } from './run-waiting.ts';
+
+/**
+ * Returns what finds the home of a run: that of its session. Where no such run is known there is none, or none any more, and
+ * another worker might still see one that was just deleted.
+ */
+export function homeOfRun(runs: Pick<RunRepository, 'homeOf'>) {
+  return ({ principal, params }: RunRequest): RequestHome => {
+    const id = runs.homeOf(principal.workspaceId, params.runId);
+    return id === undefined ? undefined : { id };
+  };
+}
+
+interface RunRequest {
+  readonly principal: Principal;
+  readonly params: { readonly runId: string };
+}
 
 /** Runs. */
 export function runRoutes(
@@ -32,7 +49,7 @@ export function runRoutes(
       tags: ['Runs'],
       access: { action: 'run.read' },
       readsStoreOnly: ({ wait }) => wait === 0,
-      homeOf: ({ principal, params }) => runs.homeOf(principal.workspaceId, params.runId),
+      homeOf: homeOfRun(runs),
       headers: READ_CONDITION,
       query: WaitQuery,
       responses: {
@@ -52,7 +69,7 @@ export function runRoutes(
         'when it has ended. Cancelling a run again while it is still running is accepted again.',
       tags: ['Runs'],
       access: { action: 'run.cancel' },
-      homeOf: ({ principal, params }) => runs.homeOf(principal.workspaceId, params.runId),
+      homeOf: homeOfRun(runs),
       body: EmptyBodySchema,
       optionalBody: true,
       responses: {
