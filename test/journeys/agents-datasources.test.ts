@@ -107,11 +107,12 @@ test('a bound agent may use the datasources of its notebook and its own, as far 
   assert.match(String(said[4]), /^query_datasource,failed,The datasource of-neither is not among those/);
 });
 
-/** What the tool says when an agent of this caller describes the datasource `remote`. */
-async function described(caller: Client, input: object = {}): Promise<readonly unknown[]> {
-  const { environmentId } = await caller.executionEnvironments.create();
-  const context = { datasourceSlugs: ['remote'] };
-  const { sessionId } = await caller.agentSessions.open({ environmentId, context });
+/** What the tool says when this caller has the agent of a conversation describe the datasource `remote`. */
+async function describedIn(
+  sessionId: string,
+  caller: Client,
+  input: object = {},
+): Promise<readonly unknown[]> {
   model.script(
     (exchange) => exchange.calls(['describe_datasource', { slug: 'remote', ...input }]).end('tool_calls'),
     (exchange) => exchange.text('Done.').end(),
@@ -143,6 +144,12 @@ test('the tables of a remote datasource are cached for some minutes, but the rig
   const { token } = await client.accessTokens.create({ name: 'vera', userId: 'vera', scopes });
   const vera = server.clientOf({ token, workspaceId: OWNER.workspaceId });
   await client.datasources.grant('remote', 'user:vera');
+  // One conversation for both: each worker has a cache of its own, and a conversation is in one worker.
+  const { environmentId } = await client.executionEnvironments.create();
+  const context = { datasourceSlugs: ['remote'] };
+  const { sessionId } = await client.agentSessions.open({ environmentId, context });
+  await client.agentSessions.grant(sessionId, 'vera');
+  const described = (caller: Client, input?: object) => describedIn(sessionId, caller, input);
 
   assert.deepEqual(await described(client), ['completed', 'sales.orders(id integer)']);
   table = 'customers';
