@@ -76,10 +76,8 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     livesElsewhere: (owner) => cluster.livesElsewhere(owner),
     owns,
   });
-  const { makeStream, makeConversationStream, makeMirror, actorEvents, serverStream } = openStreams(
-    { config, workers: cluster.size, actors, store, metrics },
-    stack,
-  );
+  const { makeStream, makeConversationStream, makeMirror, actorEvents, actorReporter, serverStream } =
+    openStreams({ config, cluster, actors, store, metrics }, stack);
   stack.use(host);
   // After the server has closed, so that nothing commands an actor any more, and before the kernels that actors write to.
   stack.defer(() => actors.stopAll());
@@ -221,7 +219,10 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       full: () => store.isFull,
       forwarding:
         member &&
-        joinCluster({ member, store, actors, planes: [agents.plane, notebooks.plane], makeMirror }, stack),
+        joinCluster(
+          { member, store, actors, planes: [agents.plane, notebooks.plane, actorReporter], makeMirror },
+          stack,
+        ),
       connections,
       workers: cluster.size,
       openStreamPermits: (inUse) =>

@@ -47,8 +47,8 @@ export class ActorChanges {
   /** By address, event, code and state. */
   readonly #refusals = new Map<string, Refused>();
 
-  get isEmpty(): boolean {
-    return this.#changes.length === 0;
+  get count(): number {
+    return this.#changes.length;
   }
 
   add(change: ActorChange): void {

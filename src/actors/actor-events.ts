@@ -4,25 +4,38 @@
  * that who comes back gets what was missed. While there is no stream, nothing is noted.
  *
  * What happens is joined (actor-changes.ts) and sent at most ten times a second, once it is on disk. The first change after
- * a pause is sent at once.
+ * a pause is sent at once. Of several workers each may have actors of the workspace: those that are not the home of the stream
+ * report what happens in them (actor-reporter.ts) as long as there is a stream.
  */
 
 import type { WorkspaceId } from '#src/core/ids.ts';
+import { Pace } from '#src/core/pace.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { PublishedStream } from '#src/events/published-stream.ts';
 import type { ActorStreamEnvelope } from '#src/wire/actor.ts';
-import { ActorChanges, type JoinedChange } from './actor-changes.ts';
-import type { ActorCount } from './actor-list.ts';
+import { ActorChanges } from './actor-changes.ts';
+import { envelopeOf } from './actor-envelope.ts';
+import { type ActorChoice, type ActorInterest, concerns, isSameChoice } from './actor-interest.ts';
+import { type ActorCount, mergeCounts } from './actor-list.ts';
+import { type ActorReport, type ActorReports, REPORT_GAP_MS } from './actor-reporter.ts';
 import type { ActorChange } from './actor-watch.ts';
 import type { Address } from './address.ts';
-import { adviceOf } from './chart.ts';
 import type { ActorRuntime } from './runtime.ts';
-import { statePath } from './state-path.ts';
 
 export type ActorStream = PublishedStream<ActorStreamEnvelope>;
 
+/** The actors in the memory of other workers. */
+export interface ActorsElsewhere {
+  /** Has the other workers report what happens to these actors from now on, in place of those before. */
+  follow(interests: readonly ActorInterest[]): void;
+  /** Resolves with how many actors of the workspace they have, who report by then what was to be followed before. */
+  countsOf(workspaceId: WorkspaceId): Promise<readonly ActorCount[]>;
+}
+
 export interface ActorEventsOptions {
   readonly runtime: Pick<ActorRuntime, 'watch' | 'countsOf'>;
+  /** Absent in a server of one process. */
+  readonly elsewhere?: ActorsElsewhere | undefined;
   readonly makeStream: () => ActorStream;
   /** Resolves once what was decided so far is on disk; undefined when it is. */
   readonly durable: () => Promise<void> | undefined;
@@ -31,63 +44,91 @@ export interface ActorEventsOptions {
 }
 
 /** Which actors to follow, and what of them. */
-export interface FollowActors {
-  /** Only actors of this kind. */
-  readonly kind?: string | undefined;
-  /** Only the actor of this kind with this id. */
-  readonly id?: string | undefined;
-  /** Whether to send what each actor does; otherwise how many there are in each state, and what they refuse. */
-  readonly moves: boolean;
+export interface FollowActors extends ActorChoice {
   readonly lastEventId: string;
 }
 
-type Choice = Omit<FollowActors, 'lastEventId'>;
-
 /** A stream that somebody follows, or did so lately. */
-interface Feed {
+interface Feed extends ActorInterest {
   readonly workspaceId: WorkspaceId;
-  readonly choice: Choice;
   readonly stream: ActorStream;
   /** The kinds that have moved since their counts were sent. */
   readonly movedKinds: Set<string>;
-  countedAtMs: number;
-  counting: NodeJS.Timeout | undefined;
+  /** When counts are sent. */
+  readonly counting: Pace;
   end: NodeJS.Timeout | undefined;
 }
 
 const LINGER_MS = 30_000;
-const MIN_GAP_MS = 100;
 const MIN_COUNTS_GAP_MS = 1_000;
 
 export class ActorEvents implements Disposable {
   readonly #options: ActorEventsOptions;
   readonly #feeds = new Set<Feed>();
   readonly #changes = new ActorChanges();
+  /** What other workers have told since the last time. */
+  #reports: ActorReport[] = [];
+  readonly #pace = new Pace(REPORT_GAP_MS, () => this.#publish());
   #stopWatching: (() => void) | undefined;
-  #publishedAtMs = Number.NEGATIVE_INFINITY;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: ActorEventsOptions) {
     this.#options = options;
   }
 
-  /** Returns what attaches a subscriber, who gets the counts of actors and then what happens to them. */
-  follow(
+  /** Resolves with what attaches a subscriber, who gets the counts of actors and then what happens to them. */
+  async follow(
     workspaceId: WorkspaceId,
     { lastEventId, ...choice }: FollowActors,
-  ): (sink: EventSink) => Subscription {
+  ): Promise<(sink: EventSink) => Subscription> {
+    const feed = this.#feed(workspaceId, choice);
+    const elsewhere = (await this.#options.elsewhere?.countsOf(workspaceId)) ?? [];
     return (sink) => {
-      const feed = this.#feed(workspaceId, choice);
       const replay = (): ActorStreamEnvelope[] => [
-        { type: 'actors.snapshot', data: { counts: this.#count(feed) } },
+        { type: 'actors.snapshot', data: { counts: this.#count(feed, elsewhere) } },
       ];
-      return feed.stream.subscribe(sink, { lastEventId, replay });
+      const subscription = feed.stream.subscribe(sink, { lastEventId, replay });
+      // The actors elsewhere have changed unseen while they were counted.
+      if (!this.#feeds.has(feed)) feed.stream.resync('server_stopping');
+      return subscription;
     };
   }
 
+  /** Takes what another worker reports. */
+  take({ reports, isIncomplete }: ActorReports): void {
+    if (isIncomplete) this.restart();
+    if (this.#feeds.size === 0) return;
+    for (const report of reports) this.#reports.push(report);
+    this.#pace.ask();
+  }
+
+  /** The workspaces that somebody follows. */
+  get workspaces(): ReadonlySet<WorkspaceId> {
+    return new Set([...this.#feeds].map(({ workspaceId }) => workspaceId));
+  }
+
+  /** Tells who follows what happens, in one workspace or in all, to read the lists again: some of it has been missed. */
+  restart(workspaceId?: WorkspaceId): void {
+    for (const feed of this.#feeds) {
+      if (workspaceId !== undefined && feed.workspaceId !== workspaceId) continue;
+      this.#end(feed);
+      feed.stream.resync('server_stopping');
+    }
+  }
+
+  /** Has the other workers report what is followed; also those that have started since they were last asked. */
+  followElsewhere(): void {
+    this.#options.elsewhere?.follow(
+      [...this.#feeds].map(({ workspaceId, choice }) => ({ workspaceId, choice })),
+    );
+  }
+
   [Symbol.dispose](): void {
-    clearTimeout(this.#timer);
-    for (const feed of this.#feeds) this.#end(feed);
+    this.#pace[Symbol.dispose]();
+    this.#stopWatching?.();
+    for (const { end, counting } of this.#feeds) {
+      clearTimeout(end);
+      counting[Symbol.dispose]();
+    }
   }
 
   /** Tells every subscriber to connect again, because the server ends. */
@@ -95,11 +136,10 @@ export class ActorEvents implements Disposable {
     for (const { stream } of this.#feeds) stream.resync('server_stopping');
   }
 
-  #feed(workspaceId: WorkspaceId, choice: Choice): Feed {
+  #feed(workspaceId: WorkspaceId, choice: ActorChoice): Feed {
     for (const feed of this.#feeds) {
-      if (feed.workspaceId !== workspaceId || !isSame(feed.choice, choice)) continue;
-      clearTimeout(feed.end);
-      feed.end = undefined;
+      if (feed.workspaceId !== workspaceId || !isSameChoice(feed.choice, choice)) continue;
+      this.#linger(feed);
       return feed;
     }
     const feed: Feed = {
@@ -107,25 +147,32 @@ export class ActorEvents implements Disposable {
       choice,
       stream: this.#options.makeStream(),
       movedKinds: new Set(),
-      countedAtMs: Number.NEGATIVE_INFINITY,
-      counting: undefined,
+      counting: new Pace(MIN_COUNTS_GAP_MS, () => this.#publishCounts(feed)),
       end: undefined,
     };
     this.#feeds.add(feed);
-    const { lingerMs = LINGER_MS, runtime } = this.#options;
-    feed.stream.onEmpty(() => {
-      clearTimeout(feed.end);
-      feed.end = setTimeout(() => this.#end(feed), lingerMs).unref();
-    });
-    this.#stopWatching ??= runtime.watch.add((change) => this.#note(change));
+    feed.stream.onEmpty(() => this.#linger(feed));
+    this.#linger(feed);
+    this.#stopWatching ??= this.#options.runtime.watch.add((change) => this.#note(change));
+    this.followElsewhere();
     return feed;
+  }
+
+  /** Ends the stream some time later unless somebody follows it by then. */
+  #linger(feed: Feed): void {
+    clearTimeout(feed.end);
+    const endUnused = () => {
+      if (feed.stream.subscriberCount === 0) this.#end(feed);
+    };
+    feed.end = setTimeout(endUnused, this.#options.lingerMs ?? LINGER_MS).unref();
   }
 
   /** Ends a stream; with the last one nothing is watched any more. */
   #end(feed: Feed): void {
     clearTimeout(feed.end);
-    clearTimeout(feed.counting);
-    this.#feeds.delete(feed);
+    feed.counting[Symbol.dispose]();
+    if (!this.#feeds.delete(feed)) return;
+    this.followElsewhere();
     if (this.#feeds.size > 0) return;
     this.#stopWatching?.();
     this.#stopWatching = undefined;
@@ -135,91 +182,44 @@ export class ActorEvents implements Disposable {
     const { address } = change.actor;
     for (const feed of this.#feeds) {
       if (!concerns(feed, address)) continue;
-      if (this.#changes.isEmpty) this.#schedule();
       this.#changes.add(change);
+      this.#pace.ask();
       return;
     }
   }
 
-  #schedule(): void {
-    const waitMs = this.#publishedAtMs + MIN_GAP_MS - performance.now();
-    // What else happens in this turn belongs to it.
-    if (waitMs <= 0) setImmediate(() => this.#publish());
-    else this.#timer = setTimeout(() => this.#publish(), waitMs).unref();
+  #publish(): void {
+    const after = this.#options.durable();
+    for (const change of this.#changes.take()) this.#tell(change.address, envelopeOf(change), after);
+    const reports = this.#reports;
+    this.#reports = [];
+    for (const { address, envelope } of reports) this.#tell(address, envelope, undefined);
   }
 
-  #publish(): void {
-    this.#publishedAtMs = performance.now();
-    const after = this.#options.durable();
-    for (const change of this.#changes.take()) {
-      const envelope = envelopeOf(change);
-      for (const feed of this.#feeds) {
-        if (!concerns(feed, change.address)) continue;
-        if (feed.choice.moves || change.type === 'refused') feed.stream.publish(envelope, after);
-        else this.#countSoon(feed, change.address.kind);
+  #tell(address: Address, envelope: ActorStreamEnvelope | undefined, after: Promise<void> | undefined): void {
+    for (const feed of this.#feeds) {
+      if (!concerns(feed, address)) continue;
+      if (envelope !== undefined && (feed.choice.moves || envelope.type === 'actor.refused'))
+        feed.stream.publish(envelope, after);
+      else {
+        feed.movedKinds.add(address.kind);
+        feed.counting.ask();
       }
     }
   }
 
-  /** Sends how many actors there are, after the gap. */
-  #countSoon(feed: Feed, movedKind: string): void {
-    feed.movedKinds.add(movedKind);
-    const waitMs = Math.max(0, feed.countedAtMs + MIN_COUNTS_GAP_MS - performance.now());
-    feed.counting ??= setTimeout(() => {
-      feed.counting = undefined;
-      feed.countedAtMs = performance.now();
-      const data = { counts: this.#count(feed), moved: [...feed.movedKinds] };
-      feed.movedKinds.clear();
-      feed.stream.publish({ type: 'actors.counts', data }, this.#options.durable());
-    }, waitMs).unref();
+  /** Sends how many actors there are. */
+  async #publishCounts(feed: Feed): Promise<void> {
+    const moved = [...feed.movedKinds];
+    feed.movedKinds.clear();
+    const elsewhere = (await this.#options.elsewhere?.countsOf(feed.workspaceId)) ?? [];
+    const data = { counts: this.#count(feed, elsewhere), moved };
+    feed.stream.publish({ type: 'actors.counts', data }, this.#options.durable());
   }
 
-  #count({ workspaceId, choice: { kind } }: Feed): ActorCount[] {
-    const counts = this.#options.runtime.countsOf(workspaceId);
-    return kind === undefined ? [...counts] : counts.filter((one) => one.kind === kind);
-  }
-}
-
-/** Whether the stream is about the actor. */
-function concerns({ workspaceId, choice }: Feed, address: Address): boolean {
-  return (
-    address.workspaceId === workspaceId &&
-    (choice.kind === undefined || choice.kind === address.kind) &&
-    (choice.id === undefined || choice.id === address.id)
-  );
-}
-
-function isSame(one: Choice, other: Choice): boolean {
-  return one.kind === other.kind && one.id === other.id && one.moves === other.moves;
-}
-
-function envelopeOf(change: JoinedChange): ActorStreamEnvelope {
-  const { kind, id } = change.address;
-  switch (change.type) {
-    case 'moved': {
-      const { actor, from, events } = change;
-      return {
-        type: 'actor.moved',
-        data: {
-          kind,
-          id,
-          machine: actor.machine.id,
-          from: from === undefined ? null : statePath(from),
-          to: statePath(actor.state),
-          since: actor.updatedAt,
-          revision: actor.revision,
-          links: actor.shown().links,
-          events,
-        },
-      };
-    }
-    case 'refused': {
-      const { state, event, code, count } = change;
-      return { type: 'actor.refused', data: { kind, id, state, event, code, count, ...adviceOf(code) } };
-    }
-    case 'left': {
-      const { state, presence } = change;
-      return { type: 'actor.left', data: { kind, id, state, presence } };
-    }
+  #count({ workspaceId, choice: { kind } }: Feed, elsewhere: readonly ActorCount[]): readonly ActorCount[] {
+    const own = this.#options.runtime.countsOf(workspaceId);
+    const counts = elsewhere.length === 0 ? own : mergeCounts([own, elsewhere]);
+    return kind === undefined ? counts : counts.filter((one) => one.kind === kind);
   }
 }

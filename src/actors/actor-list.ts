@@ -80,7 +80,7 @@ export function mergePages(pages: readonly ActorPage[], limit: number): ActorPag
 }
 
 /** Returns the sums of counts, in the order of kind and state. */
-function mergeCounts(parts: readonly (readonly ActorCount[])[]): readonly ActorCount[] {
+export function mergeCounts(parts: readonly (readonly ActorCount[])[]): readonly ActorCount[] {
   const counts = new CountsByState();
   for (const { kind, state, count } of parts.flat()) counts.add(kind, state, count);
   return counts.list();

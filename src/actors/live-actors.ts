@@ -138,6 +138,7 @@ export class LiveActors {
       this.remove(actor);
       actor.stop();
     }
+    this.remembered.leaveTo(isElsewhere);
   }
 
   /** Yields the homes of the actors that own something, or have moved in this turn; some more than once. */
@@ -246,9 +247,10 @@ export class LiveActors {
   /** Keeps what operators see of the actor, and not the actor itself. */
   #remember(actor: LiveActor, presence: 'ended' | 'failed'): void {
     this.#tellLeft(actor, presence);
-    const { address, machine, state, updatedAt, revision, trail } = actor;
-    const shown = actor.shown();
-    const remembered = { address, machine, presence, state, updatedAt, revision, trail, shown: () => shown };
+    const { address, homeId, machine, state, updatedAt, revision, trail } = actor;
+    const context = actor.shown();
+    const shown = () => context;
+    const remembered = { address, homeId, machine, presence, state, updatedAt, revision, trail, shown };
     this.remembered.add(address, remembered);
   }
 

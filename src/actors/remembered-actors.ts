@@ -4,12 +4,18 @@ import type { Inspectable } from './inspected-actor.ts';
 /** How many actors that have left memory for good are remembered. */
 export const MAX_REMEMBERED_ACTORS = 1_000;
 
+/** What is kept of an actor that has left memory. */
+export interface RememberedActor extends Inspectable {
+  /** The notebook or conversation that it was at home with; undefined when that was its workspace. */
+  readonly homeId: string | undefined;
+}
+
 /** Remembers the actors that ended or failed last, so that operators can see what happened to them. */
 export class RememberedActors {
   /** Oldest first. */
-  readonly #actors = new Map<string, Inspectable>();
+  readonly #actors = new Map<string, RememberedActor>();
 
-  add(address: Address, actor: Inspectable): void {
+  add(address: Address, actor: RememberedActor): void {
     const text = addressText(address);
     this.#actors.delete(text);
     this.#actors.set(text, actor);
@@ -20,12 +26,12 @@ export class RememberedActors {
     }
   }
 
-  get(address: Address): Inspectable | undefined {
+  get(address: Address): RememberedActor | undefined {
     return this.#actors.get(addressText(address));
   }
 
   /** Returns what is remembered of an actor that comes back, and forgets it. */
-  take(address: Address): Inspectable | undefined {
+  take(address: Address): RememberedActor | undefined {
     const actor = this.get(address);
     this.forget(address);
     return actor;
@@ -34,6 +40,12 @@ export class RememberedActors {
   /** Forgets an actor that was deleted. */
   forget(address: Address): void {
     this.#actors.delete(addressText(address));
+  }
+
+  /** Forgets those that another worker decides for from now on: they may come back there. */
+  leaveTo(isElsewhere: (workspaceId: string, id?: string) => boolean): void {
+    for (const [text, { address, homeId }] of this.#actors)
+      if (isElsewhere(address.workspaceId, homeId)) this.#actors.delete(text);
   }
 
   all(): Iterable<Inspectable> {

@@ -82,8 +82,8 @@ export class ActorRuntime {
   }
 
   /** Returns how many actors of a workspace are in memory, by kind and state. */
-  countsOf(workspaceId: WorkspaceId): readonly ActorCount[] {
-    return countActors(this.#of(workspaceId, false, 'all'));
+  countsOf(workspaceId: WorkspaceId, which: Listed = 'all'): readonly ActorCount[] {
+    return countActors(this.#of(workspaceId, false, which));
   }
 
   /** Returns what an operator sees of an actor, without restoring it; undefined when there is none. */

@@ -1,6 +1,8 @@
 /** Opens what event streams share, and the stream of actors. */
-import { ActorEvents } from '#src/actors/actor-events.ts';
+import type { ActorEvents } from '#src/actors/actor-events.ts';
+import type { ActorReporter } from '#src/actors/actor-reporter.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { Cluster } from '#src/cluster/cluster.ts';
 import type { MirrorMaker } from '#src/cluster/peers/feeds.ts';
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
@@ -15,6 +17,7 @@ import type { ActorStreamEnvelope } from '#src/wire/actor.ts';
 import type { ServerStreamEnvelope } from '#src/wire/server.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 import type { Store } from '#storage/store.ts';
+import { openActorEvents } from './open-actor-events.ts';
 import type { ServerStream } from './server-events.ts';
 
 const MIB = 1024 * 1024;
@@ -26,8 +29,8 @@ const CONVERSATION_RESUME_SHARE = 1 / 32;
 
 export interface StreamsOptions {
   readonly config: Pick<Config, 'heartbeatS' | 'streamMemoryMb' | 'subscriberBufferBytes'>;
-  /** How many processes the server is meant to have: each has an equal share of the memory. */
-  readonly workers: number;
+  /** Each worker has an equal share of the memory. */
+  readonly cluster: Cluster;
   readonly actors: ActorRuntime;
   readonly store: Pick<Store, 'durable'>;
   readonly metrics: Pick<ServerMetrics, 'streamCutoffs'>;
@@ -40,37 +43,44 @@ export interface Streams {
   readonly makeStream: (sessionId: SessionId) => SessionStream;
   readonly makeConversationStream: (sessionId: SessionId) => SessionStream;
   readonly actorEvents: ActorEvents;
+  /** Reports to other workers what is followed there. */
+  readonly actorReporter: ActorReporter;
   /** Carries the load of the server. */
   readonly serverStream: ServerStream;
 }
 
 /** What is opened is closed with `stack`. */
 export function openStreams(
-  { config, workers, actors, store, metrics }: StreamsOptions,
+  { config, cluster, actors, store, metrics }: StreamsOptions,
   stack: AsyncDisposableStack,
 ): Streams {
   const options = {
     limitBytes: config.subscriberBufferBytes,
     heartbeats: stack.use(new Heartbeats(config.heartbeatS * 1000)),
-    budget: new StreamBudget((config.streamMemoryMb * MIB) / workers),
+    budget: new StreamBudget((config.streamMemoryMb * MIB) / cluster.size),
     onCutOff: (reason: ResyncReason) => metrics.streamCutoffs.of(reason).add(),
   };
-  const actorEvents = new ActorEvents({
-    runtime: actors,
-    makeStream: () =>
-      new PublishedStream<ActorStreamEnvelope>({
-        ...options,
-        replayed: { type: 'actors.replayed', data: {} },
-        resync: (reason) => ({ type: 'actors.resync-required', data: { reason } }),
-      }),
-    durable: () => store.durable(),
-  });
+  const { actorEvents, actorReporter } = openActorEvents(
+    {
+      cluster,
+      actors,
+      store,
+      makeStream: () =>
+        new PublishedStream<ActorStreamEnvelope>({
+          ...options,
+          replayed: { type: 'actors.replayed', data: {} },
+          resync: (reason) => ({ type: 'actors.resync-required', data: { reason } }),
+        }),
+    },
+    stack,
+  );
   return {
     makeMirror: (head, press) => new MirroredStream(head, options, press),
     makeStream: (sessionId) => new SessionStream({ ...options, sessionId }),
     makeConversationStream: (sessionId) =>
       new SessionStream({ ...options, sessionId, resumeShare: CONVERSATION_RESUME_SHARE }),
-    actorEvents: stack.use(actorEvents),
+    actorEvents,
+    actorReporter,
     serverStream: new PublishedStream<ServerStreamEnvelope>({
       ...options,
       replayed: { type: 'server.replayed', data: {} },

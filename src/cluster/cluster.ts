@@ -29,8 +29,18 @@ export interface Cluster {
    * know, it must read from the store.
    */
   askOthers(topic: Topic, payload: unknown, withinMs?: number): Promise<readonly unknown[]>;
+  /** Asks one other worker, and resolves with its answer, or with undefined when it has none, or ends before it has. */
+  ask(worker: number, topic: Topic, payload: unknown): Promise<unknown>;
+  /** Calls `listener` when other workers have joined this one, and when they have ended. */
+  onWorkersChanged(listener: (change: WorkersChange) => void): void;
   /** Declares how this worker answers what another one asks. One handler for each topic. */
   onAsked(topic: Topic, answer: (payload: unknown) => unknown): void;
+}
+
+/** The numbers of workers. */
+export interface WorkersChange {
+  readonly joined: readonly number[];
+  readonly gone: readonly number[];
 }
 
 /** What workers ask each other. */
@@ -61,6 +71,12 @@ export type Topic =
   | 'log'
   /** A page of the actors of a workspace that you have in memory. */
   | 'list-actors'
+  /** How many actors of a workspace do you have in memory, of each kind in each state? */
+  | 'count-actors'
+  /** Report from now on what happens to the actors that somebody follows in the worker that asks. */
+  | 'follow-actors'
+  /** The report: what has happened to actors of the worker that asks. */
+  | 'actor-reports'
   /** The kernels of a workspace that your sessions have, and what they use. */
   | 'list-kernels'
   /** Which sessions of a workspace have a kernel? */
@@ -77,5 +93,7 @@ export const ALONE: Cluster = {
   owns: () => true,
   onSlotsTaken: () => undefined,
   askOthers: async () => [],
+  ask: async () => undefined,
+  onWorkersChanged: () => undefined,
   onAsked: () => undefined,
 };

@@ -29,9 +29,10 @@ async function startEvents(t: TestContext) {
       }),
   });
   t.after(() => events[Symbol.dispose]());
-  const follow = (choice: Partial<FollowActors> = {}) => {
+  const follow = async (choice: Partial<FollowActors> = {}) => {
     const sink = new RecordingSink();
-    const subscription = events.follow(WORKSPACE, { moves: true, lastEventId: '', ...choice })(sink);
+    const attach = await events.follow(WORKSPACE, { moves: true, lastEventId: '', ...choice });
+    const subscription = attach(sink);
     return {
       sink,
       subscription,
@@ -47,7 +48,7 @@ const timesSince = (startedAtMs: number, gapMs: number) => 2 + (performance.now(
 test('a burst of a thousand transitions costs each of ten consoles a few frames, which are encoded once for all', async (t) => {
   const { actors, follow } = await startEvents(t);
   actors.spawn(box('a'), { id: 'a' });
-  const consoles = Array.from({ length: CONSOLES }, () => follow());
+  const consoles = await Promise.all(Array.from({ length: CONSOLES }, () => follow()));
   const writes = consoles.map(({ sink }) => sink.writes);
   const openingBytes = consoles[0]!.sink.text.length;
   const startedAtMs = performance.now();
@@ -73,7 +74,7 @@ test('a burst of a thousand transitions costs each of ten consoles a few frames,
 test('a command that is refused a thousand times is one event with its number', async (t) => {
   const { actors, follow } = await startEvents(t);
   actors.spawn(box('a'), { id: 'a' });
-  const { events } = follow();
+  const { events } = await follow();
   const startedAtMs = performance.now();
   for (let i = 0; i < TRANSITIONS; i++) {
     assert.throws(() => actors.ask(box('a'), { type: 'take' }));
@@ -88,7 +89,7 @@ test('a command that is refused a thousand times is one event with its number', 
 
 test('an overview gets counts and refusals once a second instead of the moves of a thousand actors', async (t) => {
   const { actors, follow } = await startEvents(t);
-  const overview = follow({ moves: false });
+  const overview = await follow({ moves: false });
   const startedAtMs = performance.now();
   for (let i = 0; i < TRANSITIONS; i++) actors.spawn(box(String(i)), { id: String(i) });
   assert.throws(() => actors.ask(box('0'), { type: 'take' }));
@@ -112,7 +113,7 @@ test('an overview gets counts and refusals once a second instead of the moves of
 test('who follows one actor hears of no other, and of its leaving', async (t) => {
   const { actors, follow } = await startEvents(t);
   for (const id of ['a', 'b']) actors.spawn(box(id), { id });
-  const { events } = follow({ kind: 'box', id: 'a' });
+  const { events } = await follow({ kind: 'box', id: 'a' });
   actors.ask(box('b'), put('a hat'));
   actors.ask(box('a'), { type: 'burn' });
   await eventually('it has left', () => events().some(({ type }) => type === 'actor.left'));
@@ -123,7 +124,7 @@ test('who follows one actor hears of no other, and of its leaving', async (t) =>
 test('what an actor does after it has left and come back follows its leaving', async (t) => {
   const { actors, follow, store } = await startEvents(t);
   actors.spawn(box('a'), { id: 'a' });
-  const { events } = follow();
+  const { events } = await follow();
   actors.ask(box('a'), put('a hat'));
   store.write((tx) => actors.erase(tx, box('a')));
   actors.spawn(box('a'), { id: 'a' });
@@ -153,7 +154,8 @@ test('nobody watches actors once the last follower has left for long enough', as
   });
   actors.spawn(box('a'), { id: 'a' });
   assert.equal(runtime.watch.isWatched, false);
-  const subscription = events.follow(WORKSPACE, { moves: true, lastEventId: '' })(new RecordingSink());
+  const attach = await events.follow(WORKSPACE, { moves: true, lastEventId: '' });
+  const subscription = attach(new RecordingSink());
   assert.equal(runtime.watch.isWatched, true);
   subscription.close();
   await eventually('nobody watches', () => !runtime.watch.isWatched);

@@ -80,6 +80,22 @@ test('actors leave memory by their homes', async (t) => {
   assert.deepEqual(inMemory(first), ['box b2']);
 });
 
+test('what is remembered of an actor that has ended leaves with its home, where it may come back', async (t) => {
+  const { first, store } = await twoWorkers(t);
+  for (const id of ['b1', 'b2']) {
+    first.homes.add(id);
+    first.actors.spawn(box(id), { id });
+    first.actors.ask(box(id), { type: 'burn' });
+  }
+  await store.durable();
+  first.runtime.leaveTo((_, id) => id === 'b1');
+  const { items } = first.runtime.list(WORKSPACE, { limit: 10, ended: true });
+  assert.deepEqual(
+    items.map(({ id }) => id),
+    ['b2'],
+  );
+});
+
 test('the homes of actors that own something, or have just moved, are active', async (t) => {
   const { first, store } = await twoWorkers(t);
   for (const home of ['', 'b1', 'b2', 'b3']) first.homes.add(home);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ActorRuntime } from '#src/actors/runtime.ts';
 import { openStreams } from '#src/app/open-streams.ts';
+import { ALONE } from '#src/cluster/cluster.ts';
 import { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { SessionId } from '#src/core/ids.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
@@ -19,7 +20,7 @@ async function isCutOff(t: TestContext, workers: number): Promise<boolean> {
   const { makeStream } = openStreams(
     {
       config: { heartbeatS: 60, streamMemoryMb: 1, subscriberBufferBytes: 64 * 1024 * 1024 },
-      workers,
+      cluster: { ...ALONE, size: workers },
       actors: new ActorRuntime(store, rememberingLog().log, metrics),
       store,
       metrics,

@@ -1,4 +1,4 @@
-import type { Cluster, Topic } from '#src/cluster/cluster.ts';
+import type { Cluster, Topic, WorkersChange } from '#src/cluster/cluster.ts';
 
 /** A worker of a cluster that lies in one process: what it is asked and answers passes through JSON. */
 export interface TestWorker extends Cluster {
@@ -8,6 +8,10 @@ export interface TestWorker extends Cluster {
   holdAnswer(topic: Topic): { answer(): void };
   /** Gives the worker all workspaces, as when the others have died. */
   takeAll(): void;
+  /** Ends the worker: the others are told, and it answers nothing any more. */
+  die(): void;
+  /** Starts the worker, which others then know, after it had died. */
+  start(): void;
 }
 
 /** Returns `size` workers. `homeOf` returns the number of the worker in which a workspace, or a notebook or conversation of it, is at home; `'*'` is the server. */
@@ -17,20 +21,34 @@ export function testCluster(
 ): TestWorker[] {
   const answers: Map<Topic, (payload: unknown) => unknown>[] = Array.from({ length: size }, () => new Map());
   let homeNow = homeOf;
+  const living = new Set(answers.keys());
+  const listeners: ((change: WorkersChange) => void)[][] = answers.map(() => []);
+  const tellOthers = (worker: number, change: WorkersChange) => {
+    for (const other of living)
+      if (other !== worker) for (const listener of listeners[other]!) listener(change);
+  };
   const copy = (value: unknown) => JSON.parse(JSON.stringify({ value })).value as unknown;
   const workers = Array.from({ length: size }, (_, worker): TestWorker => {
-    const listeners: (() => void)[] = [];
     const held = new Map<Topic, Promise<void>>();
+    const takers: (() => void)[] = [];
+    const ask = async (other: number, topic: Topic, payload: unknown): Promise<unknown> => {
+      if (!living.has(other) || !living.has(worker)) return undefined;
+      workers[other]!.asked.push(topic);
+      const answer = copy(await answers[other]!.get(topic)?.(copy(payload)));
+      return living.has(other) ? answer : undefined;
+    };
     return {
       worker,
       size,
-      living: size,
+      get living() {
+        return living.size;
+      },
       incarnation: `test-${worker}`,
       livesElsewhere: (incarnation) => incarnation !== `test-${worker}`,
       isPrimarySilent: false,
       asked: [],
       owns: (workspaceId, id) => homeNow(workspaceId, id) === worker,
-      onSlotsTaken: (listener) => void listeners.push(listener),
+      onSlotsTaken: (listener) => void takers.push(listener),
       onAsked(topic, answer) {
         answers[worker]!.set(topic, async (payload) => {
           await held.get(topic);
@@ -43,16 +61,23 @@ export function testCluster(
         return { answer };
       },
       async askOthers(topic, payload) {
-        const all = workers.map(async (other) => {
-          if (other.worker === worker) return undefined;
-          other.asked.push(topic);
-          return copy(await answers[other.worker]!.get(topic)?.(copy(payload)));
-        });
-        return (await Promise.all(all)).filter((answer) => answer !== undefined);
+        const others = [...living].filter((other) => other !== worker);
+        const all = await Promise.all(others.map((other) => ask(other, topic, payload)));
+        return all.filter((answer) => answer !== undefined);
       },
+      ask,
+      onWorkersChanged: (listener) => void listeners[worker]!.push(listener),
       takeAll() {
         homeNow = () => worker;
-        for (const listener of listeners) listener();
+        for (const listener of takers) listener();
+      },
+      die() {
+        living.delete(worker);
+        tellOthers(worker, { joined: [], gone: [worker] });
+      },
+      start() {
+        living.add(worker);
+        tellOthers(worker, { joined: [worker], gone: [] });
       },
     };
   });

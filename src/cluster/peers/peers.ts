@@ -3,7 +3,7 @@
  * everybody in the worker.
  */
 import { createHash } from 'node:crypto';
-import type { Cluster, Topic } from '../cluster.ts';
+import type { Cluster, Topic, WorkersChange } from '../cluster.ts';
 import { SLOTS, type SlotTable, slotOf } from '../slots.ts';
 import type { MirrorMaker } from './feeds.ts';
 import type { AnswerEvents, ForwardedHandler, ForwardedHead, ForwardedRequest } from './forwarding.ts';
@@ -36,6 +36,7 @@ export class Peers implements Cluster, Disposable {
   readonly #clients = new Map<number, PeerClient>();
   readonly #answers = new Map<Topic, (payload: unknown) => unknown>();
   readonly #listeners: (() => void)[] = [];
+  readonly #workersListeners: ((change: WorkersChange) => void)[] = [];
   /** Slots of this worker that are about to move: it takes nothing new for them. */
   readonly #released = new Set<number>();
   #table: SlotTable;
@@ -88,6 +89,15 @@ export class Peers implements Cluster, Disposable {
     this.#answers.set(topic, answer);
   }
 
+  onWorkersChanged(listener: (change: WorkersChange) => void): void {
+    this.#workersListeners.push(listener);
+  }
+
+  ask(worker: number, topic: Topic, payload: unknown): Promise<unknown> {
+    if (!this.#table.workers.includes(worker)) return Promise.resolve(undefined);
+    return this.#ask(worker, Buffer.from(JSON.stringify({ topic, payload })), undefined);
+  }
+
   async askOthers(topic: Topic, payload: unknown, withinMs?: number): Promise<readonly unknown[]> {
     const question = Buffer.from(JSON.stringify({ topic, payload }));
     const others = this.#table.workers.filter((worker) => worker !== this.worker);
@@ -126,6 +136,10 @@ export class Peers implements Cluster, Disposable {
       (owner, slot) => owner === this.worker && before.owners[slot] !== owner,
     );
     if (hasTaken) for (const listener of this.#listeners) listener();
+    const joined = table.workers.filter((worker) => !before.workers.includes(worker));
+    const gone = before.workers.filter((worker) => !living.has(worker));
+    if (joined.length + gone.length === 0) return;
+    for (const listener of this.#workersListeners) listener({ joined, gone });
   }
 
   /** Gives up to `count` slots away in which nothing lives, and returns them: nothing new is taken for them from now on. */

@@ -66,12 +66,12 @@ export function actorRoutes(actors: ActorInspection, events: ActorEvents): reado
         },
       },
       errors: ['quota_exceeded'],
-      handle({ principal, headers, query }) {
+      async handle({ principal, headers, query }) {
         const lastEventId = headers['last-event-id'] || query.lastEventId;
         const { kind, id, moves } = query;
         if (id !== undefined && kind === undefined)
           throw new AppError('invalid_request', 'Name the `kind` of the actor, too.');
-        return stream(events.follow(principal.workspaceId, { kind, id, moves, lastEventId }));
+        return stream(await events.follow(principal.workspaceId, { kind, id, moves, lastEventId }));
       },
     }),
     defineRoute({

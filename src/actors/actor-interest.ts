@@ -1,0 +1,31 @@
+/** Which actors somebody follows, and what of them. */
+import type { Address } from './address.ts';
+
+export interface ActorChoice {
+  /** Only actors of this kind. */
+  readonly kind?: string | undefined;
+  /** Only the actor of this kind with this id. */
+  readonly id?: string | undefined;
+  /** Whether to send what each actor does; otherwise how many there are in each state, and what they refuse. */
+  readonly moves: boolean;
+}
+
+/** A choice in one workspace. */
+export interface ActorInterest {
+  readonly workspaceId: string;
+  readonly choice: ActorChoice;
+}
+
+/** Returns whether the actor is one of those that are followed. */
+export function concerns({ workspaceId, choice }: ActorInterest, address: Address): boolean {
+  return (
+    address.workspaceId === workspaceId &&
+    (choice.kind === undefined || choice.kind === address.kind) &&
+    (choice.id === undefined || choice.id === address.id)
+  );
+}
+
+/** Returns whether two choices are the same. */
+export function isSameChoice(one: ActorChoice, other: ActorChoice): boolean {
+  return one.kind === other.kind && one.id === other.id && one.moves === other.moves;
+}

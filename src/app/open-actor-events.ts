@@ -1,0 +1,100 @@
+/**
+ * Opens the event streams of actors. A stream is kept in the home of its workspace, and every other worker reports to that what happens
+ * to actors of the workspace that it has, for as long as somebody follows.
+ */
+import { ActorEvents, type ActorStream } from '#src/actors/actor-events.ts';
+import type { ActorInterest } from '#src/actors/actor-interest.ts';
+import { type ActorCount, mergeCounts } from '#src/actors/actor-list.ts';
+import { ActorReporter, type ActorReports } from '#src/actors/actor-reporter.ts';
+import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { Cluster, WorkersChange } from '#src/cluster/cluster.ts';
+import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Store } from '#storage/store.ts';
+import { askWorkers } from './ask-workers.ts';
+
+export interface ActorEventsPorts {
+  readonly cluster: Cluster;
+  readonly actors: Pick<ActorRuntime, 'watch' | 'countsOf'>;
+  readonly store: Pick<Store, 'durable'>;
+  readonly makeStream: () => ActorStream;
+}
+
+/** What a worker asks another one to report. */
+interface Following {
+  readonly worker: number;
+  readonly interests: readonly ActorInterest[];
+}
+
+/** Returns the streams, and what reports to other workers. They are closed with `stack`. */
+export function openActorEvents(
+  { cluster, actors, store, makeStream }: ActorEventsPorts,
+  stack: Pick<AsyncDisposableStack, 'use'>,
+): { readonly actorEvents: ActorEvents; readonly actorReporter: ActorReporter } {
+  const durable = () => store.durable();
+  const events = stack.use(
+    new ActorEvents({
+      runtime: actors,
+      makeStream,
+      durable,
+      elsewhere: cluster.size === 1 ? undefined : elsewhereBy(cluster),
+    }),
+  );
+  const reporter = stack.use(
+    new ActorReporter({
+      watch: actors.watch,
+      durable,
+      send: async (worker, reports) => (await cluster.ask(worker, 'actor-reports', reports)) === true,
+    }),
+  );
+  cluster.onAsked('follow-actors', (payload) => {
+    const { worker, interests } = payload as Following;
+    reporter.follow(worker, interests);
+  });
+  cluster.onAsked('actor-reports', (payload) => {
+    events.take(payload as ActorReports);
+    return true;
+  });
+  cluster.onAsked('count-actors', async (payload) => {
+    const counts = actors.countsOf(payload as WorkspaceId, 'in-memory');
+    await durable(); // nobody is told what a crash could undo
+    return counts;
+  });
+  cluster.onWorkersChanged((change) => adapt(change, cluster, events, reporter));
+  return { actorEvents: events, actorReporter: reporter };
+}
+
+function elsewhereBy(cluster: Cluster) {
+  return {
+    follow(interests: readonly ActorInterest[]): void {
+      const following: Following = { worker: cluster.worker, interests };
+      void cluster.askOthers('follow-actors', following);
+    },
+    // What workers are asked on one connection reaches them in order: those who answer follow already.
+    async countsOf(workspaceId: WorkspaceId): Promise<readonly ActorCount[]> {
+      return mergeCounts((await askWorkers<ActorCount[]>(cluster, 'count-actors', workspaceId)).answers);
+    },
+  };
+}
+
+function adapt(
+  { joined, gone }: WorkersChange,
+  cluster: Cluster,
+  events: ActorEvents,
+  reporter: ActorReporter,
+): void {
+  for (const worker of gone) reporter.forget(worker);
+  // Their actors have left memory, and nobody can tell any more what was not reported.
+  if (gone.length > 0) events.restart();
+  const { workspaces } = events;
+  if (joined.length === 0 || workspaces.size === 0) return;
+  events.followElsewhere();
+  for (const workspaceId of workspaces) {
+    for (const worker of joined) {
+      // What has come into its memory by now may not have been reported.
+      void cluster.ask(worker, 'count-actors', workspaceId).then((counts) => {
+        if ((counts as readonly ActorCount[] | undefined)?.length) events.restart(workspaceId);
+      });
+    }
+  }
+}

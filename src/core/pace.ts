@@ -1,0 +1,60 @@
+/** Does something soon after it was asked for, and not too often, however often it is asked for. */
+export class Pace implements Disposable {
+  readonly #act: () => void | Promise<void>;
+  readonly #gapMs: number;
+  #actedAtMs = Number.NEGATIVE_INFINITY;
+  #immediate: NodeJS.Immediate | undefined;
+  #timeout: NodeJS.Timeout | undefined;
+  #isAsked = false;
+  #isActing = false;
+  #isOver = false;
+
+  /** `act` is called once in each gap at most, and not again before what it has returned resolves. It must not throw. */
+  constructor(gapMs: number, act: () => void | Promise<void>) {
+    this.#gapMs = gapMs;
+    this.#act = act;
+  }
+
+  /** Acts after this turn of the event loop, or when the gap since the last time is over. */
+  ask(): void {
+    if (this.#isAsked) return;
+    this.#isAsked = true;
+    if (!this.#isActing) this.#wait(this.#actedAtMs + this.#gapMs - performance.now());
+  }
+
+  /** Does without the gap, if it was asked to act. */
+  hurry(): void {
+    if (!this.#isAsked || this.#isOver) return;
+    this.#actedAtMs = Number.NEGATIVE_INFINITY;
+    if (this.#isActing) return;
+    this.#stopWaiting();
+    void this.#run();
+  }
+
+  #wait(ms: number): void {
+    // What else happens in this turn belongs to it.
+    if (ms <= 0) this.#immediate = setImmediate(() => void this.#run());
+    else this.#timeout = setTimeout(() => void this.#run(), ms).unref();
+  }
+
+  async #run(): Promise<void> {
+    this.#isAsked = false;
+    this.#isActing = true;
+    this.#actedAtMs = performance.now();
+    await this.#act();
+    this.#isActing = false;
+    if (this.#isAsked && !this.#isOver) this.#wait(this.#actedAtMs + this.#gapMs - performance.now());
+  }
+
+  #stopWaiting(): void {
+    clearImmediate(this.#immediate);
+    clearTimeout(this.#timeout);
+  }
+
+  /** It does not act any more. */
+  [Symbol.dispose](): void {
+    this.#isOver = true;
+    this.#isAsked = true;
+    this.#stopWaiting();
+  }
+}

@@ -1,0 +1,222 @@
+/** Who follows the actors of a workspace whose actors are in several workers. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { FollowActors } from '#src/actors/actor-events.ts';
+import { openActorEvents } from '#src/app/open-actor-events.ts';
+import { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import { PublishedStream } from '#src/events/published-stream.ts';
+import type { ActorStreamEnvelope } from '#src/wire/actor.ts';
+import type { Store } from '#storage/store.ts';
+import { box, put, startBoxes, WORKSPACE } from '#test/actors/boxes.ts';
+import { parseFrames, RecordingSink } from '#test/events/recording-sink.ts';
+import { eventually } from '#test/support/processes.ts';
+import { temporaryStore } from '#test/support/temporary-store.ts';
+import { type TestWorker, testCluster } from '#test/support/test-cluster.ts';
+
+const HOME = 0;
+const BURST = 6_000;
+
+interface Options {
+  readonly size?: number;
+  readonly durable?: (worker: number) => Promise<void> | undefined;
+}
+
+/** The first worker is the home of the workspace. Each has a store of its own, because none reads what another one writes. */
+async function startWorkers(t: TestContext, { size = 2, durable }: Options = {}) {
+  const cluster = testCluster(size, () => HOME);
+  return Promise.all(cluster.map((worker) => startWorker(t, worker, durable)));
+}
+
+async function startWorker(t: TestContext, cluster: TestWorker, durable: Options['durable']) {
+  const { store } = await temporaryStore(t);
+  const boxes = startBoxes(t, store);
+  const stack = new AsyncDisposableStack();
+  t.after(() => stack[Symbol.asyncDispose]());
+  const ownDurable = (): Promise<void> | undefined => durable?.(cluster.worker) ?? store.durable();
+  const { actorEvents, actorReporter } = openActorEvents(
+    {
+      cluster,
+      actors: boxes.runtime,
+      store: { durable: ownDurable } as Pick<Store, 'durable'>,
+      makeStream: () =>
+        new PublishedStream<ActorStreamEnvelope>({
+          replayed: { type: 'actors.replayed', data: {} },
+          resync: (reason) => ({ type: 'actors.resync-required', data: { reason } }),
+        }),
+    },
+    stack,
+  );
+  const follow = async (choice: Partial<FollowActors> = {}) => {
+    const sink = new RecordingSink();
+    const attach = await actorEvents.follow(WORKSPACE, { moves: true, lastEventId: '', ...choice });
+    const subscription = attach(sink);
+    const events = () => parseFrames(sink.text).map(({ event }) => event as unknown as ActorStreamEnvelope);
+    return { sink, subscription, events };
+  };
+  return { ...boxes, ...cluster, die: cluster.die, start: cluster.start, cluster, actorReporter, follow };
+}
+
+/** Returns how the boxes have moved, by their ids. */
+function movesOf(events: readonly ActorStreamEnvelope[]): Record<string, string[]> {
+  const moves: Record<string, string[]> = {};
+  for (const event of events) {
+    if (event.type !== 'actor.moved' && event.type !== 'actor.left') continue;
+    const { id } = event.data;
+    moves[id] ??= [];
+    moves[id].push(event.type === 'actor.left' ? `left ${event.data.presence}` : event.data.to);
+  }
+  return moves;
+}
+
+const toEach = (n: number) => Array.from({ length: n }, (_, i) => i);
+
+test('one subscriber sees what happens in every worker, in order for each actor', async (t) => {
+  const [home, other] = await startWorkers(t);
+  const { events } = await home!.follow();
+  for (const round of toEach(5)) {
+    for (const [worker, id] of [
+      [home!, 'a'],
+      [other!, 'b'],
+    ] as const) {
+      if (round === 0) worker.actors.spawn(box(id), { id });
+      worker.actors.ask(box(id), put(`hat ${round}`));
+    }
+    // Each move is an event of its own once the one before is told.
+    await eventually('both are full', () => {
+      const { a = [], b = [] } = movesOf(events());
+      return a.length === 2 * round + 1 && b.length === 2 * round + 1;
+    });
+    home!.actors.ask(box('a'), { type: 'take' });
+    other!.actors.ask(box('b'), { type: 'take' });
+    await eventually('both are empty', () => {
+      const { a = [], b = [] } = movesOf(events());
+      return a.length === 2 * round + 2 && b.length === 2 * round + 2;
+    });
+  }
+  other!.actors.ask(box('b'), { type: 'burn' });
+  await eventually('it has left', () => movesOf(events()).b?.at(-1) === 'left ended');
+  const inOrder = toEach(5).flatMap(() => ['full', 'empty']);
+  const { a, b } = movesOf(events());
+  assert.deepEqual(a, inOrder);
+  assert.deepEqual(b?.slice(0, inOrder.length), inOrder);
+});
+
+test('the snapshot and the counts are of the actors of all workers', async (t) => {
+  const [home, other, third] = await startWorkers(t, { size: 3 });
+  home!.actors.spawn(box('a'), { id: 'a' });
+  other!.actors.spawn(box('b'), { id: 'b' });
+  const overview = await home!.follow({ moves: false });
+  const counts = () =>
+    overview.events().flatMap((event) => ('counts' in event.data ? [event.data.counts] : []));
+  assert.deepEqual(counts(), [[{ kind: 'box', state: 'empty', count: 2 }]]);
+  third!.actors.spawn(box('c'), { id: 'c' });
+  third!.actors.ask(box('c'), put('a hat'));
+  await eventually('it is counted', () => counts().at(-1)?.length === 2);
+  assert.deepEqual(counts().at(-1), [
+    { kind: 'box', state: 'empty', count: 2 },
+    { kind: 'box', state: 'full', count: 1 },
+  ]);
+  assert.throws(() => third!.actors.ask(box('c'), put('another hat')));
+  await eventually('the refusal is told', () =>
+    overview.events().some(({ type }) => type === 'actor.refused'),
+  );
+  assert.deepEqual(
+    overview.events().filter(({ type }) => type === 'actor.moved'),
+    [],
+    'an overview gets no moves',
+  );
+});
+
+test('nothing is noted in other workers before somebody follows, nor once nobody does', async (t) => {
+  const [home, other] = await startWorkers(t);
+  assert.equal(other!.runtime.watch.isWatched, false);
+  const { subscription } = await home!.follow();
+  assert.equal(other!.runtime.watch.isWatched, true);
+  subscription.close();
+  home!.actors.spawn(box('a'), { id: 'a' });
+  other!.cluster.die();
+  await eventually('the streams of the home have ended', () => !home!.runtime.watch.isWatched);
+  other!.cluster.start();
+  const again = await home!.follow();
+  again.subscription.close();
+  home!.cluster.die();
+  assert.equal(other!.runtime.watch.isWatched, false, 'the worker that followed has ended');
+});
+
+test('what happens in another worker is told once it is on disk there', async (t) => {
+  let commit = () => {};
+  const committed = new Promise<void>((resolve) => {
+    commit = resolve;
+  });
+  const durable = (worker: number) => (worker === HOME ? undefined : isCommitting ? committed : undefined);
+  let isCommitting = false;
+  const [home, other] = await startWorkers(t, { durable });
+  const { events } = await home!.follow();
+  isCommitting = true;
+  other!.actors.spawn(box('b'), { id: 'b' });
+  home!.actors.spawn(box('a'), { id: 'a' });
+  await eventually('the other one is told', () => movesOf(events()).a);
+  assert.equal(movesOf(events()).b, undefined);
+  commit();
+  await eventually('it is told', () => movesOf(events()).b);
+});
+
+test('when a worker dies, those who follow are told to read the list again, which they cannot resume', async (t) => {
+  const [home, other] = await startWorkers(t);
+  home!.actors.spawn(box('a'), { id: 'a' });
+  other!.actors.spawn(box('b'), { id: 'b' });
+  const { sink, events } = await home!.follow();
+  other!.cluster.die();
+  await eventually('the stream has ended', () => sink.ended);
+  assert.equal(events().at(-1)?.type, 'actors.resync-required');
+  const lastEventId = parseFrames(sink.text).at(-1)!.id;
+  const again = await home!.follow({ lastEventId });
+  const [snapshot] = parseFrames(again.sink.text);
+  assert.ok(!('resumed' in snapshot!.event), 'what the dead worker had not reported cannot be told');
+  assert.deepEqual((snapshot!.event as unknown as ActorStreamEnvelope).data, {
+    counts: [{ kind: 'box', state: 'empty', count: 1 }],
+  });
+});
+
+test('a worker that starts while somebody follows reports from then on', async (t) => {
+  const [home, other] = await startWorkers(t);
+  other!.cluster.die();
+  const { sink, events } = await home!.follow();
+  other!.cluster.start();
+  await eventually('it reports', () => other!.runtime.watch.isWatched);
+  other!.actors.spawn(box('b'), { id: 'b' });
+  await eventually('it is told', () => movesOf(events()).b);
+  assert.equal(sink.ended, false);
+});
+
+test('a worker that has actors of the workspace before it is followed leads to a new look at the list', async (t) => {
+  const [home, other] = await startWorkers(t);
+  other!.cluster.die();
+  const { sink, events } = await home!.follow();
+  other!.actors.spawn(box('b'), { id: 'b' });
+  other!.cluster.start();
+  await eventually('the stream has ended', () => sink.ended);
+  assert.equal(events().at(-1)?.type, 'actors.resync-required');
+});
+
+test('what is more than a report may hold leads to a new look at the list', async (t) => {
+  const [home, other] = await startWorkers(t);
+  const { sink, events } = await home!.follow();
+  for (const n of toEach(BURST)) other!.actors.spawn(box(`b${n}`), { id: `b${n}` });
+  await eventually('the stream has ended', () => sink.ended);
+  assert.equal(events().at(-1)?.type, 'actors.resync-required');
+  assert.deepEqual(movesOf(events()), {});
+});
+
+test('of an actor that goes to another worker, its leaving is told before what it does there', async (t) => {
+  const [home, from, to] = await startWorkers(t, { size: 3 });
+  const { events } = await home!.follow();
+  from!.actors.spawn(box('b'), { id: 'b' });
+  await eventually('it is told', () => movesOf(events()).b);
+  // Its worker has told something just now, so it would wait before it tells more.
+  from!.runtime.leaveTo(() => true);
+  from!.actorReporter.leaveTo();
+  to!.actors.spawn(box('b'), { id: 'b' });
+  await eventually('it has come back', () => movesOf(events()).b?.length === 3);
+  assert.deepEqual(movesOf(events()).b, ['empty', 'left stored', 'empty']);
+});

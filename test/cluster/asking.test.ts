@@ -1,0 +1,46 @@
+/** Questions between workers, over the sockets that they have. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { WorkersChange } from '#src/cluster/cluster.ts';
+import { dealSlots, withoutWorker, withWorker } from '#src/cluster/slots.ts';
+import { startTwoWorkers } from './two-workers.ts';
+
+test('one worker is asked, and its questions arrive in the order in which they were sent', async (t) => {
+  const { peers } = await startTwoWorkers(t, () => []);
+  const [first, second] = peers;
+  const asked: unknown[] = [];
+  second.onAsked('follow-actors', (payload) => void asked.push(payload));
+  second.onAsked('count-actors', () => asked.length);
+  void first.askOthers('follow-actors', 'a');
+  void first.askOthers('follow-actors', 'b');
+  assert.equal(await first.ask(1, 'count-actors', null), 2);
+  assert.deepEqual(asked, ['a', 'b']);
+  assert.equal(await first.ask(1, 'log', null), undefined, 'it has no answer');
+  assert.equal(await first.ask(7, 'count-actors', null), undefined, 'there is no such worker');
+});
+
+test('a question to a worker that ends is over, and who joins and ends is told', async (t) => {
+  const { peers } = await startTwoWorkers(t, () => []);
+  const [first, second] = peers;
+  const changes: WorkersChange[] = [];
+  first.onWorkersChanged((change) => void changes.push(change));
+  let received = () => {};
+  const isAsked = new Promise<void>((resolve) => {
+    received = resolve;
+  });
+  second.onAsked('count-actors', () => {
+    received();
+    return new Promise(() => {});
+  });
+  const answer = first.ask(1, 'count-actors', null);
+  await isAsked;
+  second[Symbol.dispose]();
+  assert.equal(await answer, undefined);
+  const joined = withWorker(dealSlots([0, 1]), 2);
+  first.useTable(joined);
+  first.useTable(withoutWorker(joined, 1));
+  assert.deepEqual(changes, [
+    { joined: [2], gone: [] },
+    { joined: [], gone: [1] },
+  ]);
+});
