@@ -29,7 +29,7 @@ export interface AuditedQueries {
   readonly durationMs: number;
 }
 
-/** Changes. */
+/** Changes. Any worker puts them, in shared turns; old ones are removed by whichever worker finds them. */
 export const auditRecords = defineRecord<AuditRecord>('audit', 1);
 /** Queries, apart from changes, so that many of them cannot push out what changed. */
 export const auditedQueries = defineRecord<AuditRecord>('audit-query', 1);

@@ -32,7 +32,7 @@ export interface EntryRecord {
 /** Key: workspace id, conversation id, entry id. */
 export const entryRecords = defineRecord<EntryRecord>('conversation-entry', 1);
 
-/** A member with whom a conversation is shared. Key: workspace id, conversation id, user id. */
+/** A member with whom a conversation is shared. Granted in shared turns. Key: workspace id, conversation id, user id. */
 export interface ConversationGrant {
   readonly grantedBy: string;
   readonly createdAt: string;

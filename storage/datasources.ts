@@ -16,7 +16,8 @@ export const datasourceRecords = defineRecord<DatasourceRecord>('datasource', 1)
 
 /**
  * One complete connection, encrypted with a data key of its own (`box`); the data key is encrypted with a key of the
- * keyring (`keyBox`). Key: workspace id, slug, revision.
+ * keyring (`keyBox`). It is written in the home of the workspace, the secret of a notebook in that of the notebook. Key: workspace
+ * id, slug, revision.
  */
 export interface SealedConnection {
   readonly keyId: string;
@@ -27,7 +28,7 @@ export interface SealedConnection {
 }
 export const sealedConnections = defineRecord<SealedConnection>('sealed-connection', 1);
 
-/** The connections that a key of the keyring encrypts. Key: SYSTEM, key id, workspace id, slug, revision. */
+/** The connections that a key of the keyring encrypts, written with them. Key: SYSTEM, key id, workspace id, slug, revision. */
 export const sealedBy = defineRecord<null>('sealed-by', 1);
 
 /** A known text encrypted with a key of the keyring, which shows whether a keyring is the right one. Key: SYSTEM, key id. */

@@ -10,7 +10,7 @@ export interface WorkspaceRecord {
   readonly owners: number;
 }
 
-/** Key: workspace id. */
+/** Written in the home of the workspace, as are its members. Key: workspace id. */
 export const workspaceRecords = defineRecord<WorkspaceRecord>('workspace', 1);
 
 /**
@@ -25,7 +25,7 @@ export interface UserRecord {
   readonly createdAt: string;
 }
 
-/** Key: SYSTEM, user id. */
+/** Put by whichever worker first adds the user to a workspace; two at once differ in the time only. Key: SYSTEM, user id. */
 export const userRecords = defineRecord<UserRecord>('user', 1);
 
 export interface MemberRecord {
@@ -56,7 +56,7 @@ export interface AccessTokenRecord {
   readonly expiresAt: string | null;
 }
 
-/** Key: SYSTEM, token id. */
+/** Put in shared turns, and removed by whichever worker revokes it. Key: SYSTEM, token id. */
 export const accessTokenRecords = defineRecord<AccessTokenRecord>('access-token', 1);
 
 /** Index from the hash of a token to its id. Key: SYSTEM, hash. */

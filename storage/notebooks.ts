@@ -7,7 +7,7 @@ export interface NotebookRecord {
   readonly document: Uint8Array;
 }
 
-/** Key: workspace id, notebook id. */
+/** Created in the home of the workspace, and written in that of the notebook from then on. Key: workspace id, notebook id. */
 export const notebookRecords = defineRecord<NotebookRecord>('notebook', 1);
 
 /** What lists show of a notebook, apart from its code, which they need not read. */

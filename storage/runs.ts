@@ -18,7 +18,7 @@ export interface RunRecord {
   readonly document: Uint8Array;
 }
 
-/** Key: workspace id, run id. */
+/** Written, with its places in all lists, in the home of its session. Key: workspace id, run id. */
 export const runRecords = defineRecord<RunRecord>('run', 1);
 
 /** JSON of a run without its output, for lists. Only runs with a large output and no large input have one. Key: workspace id, run id. */
