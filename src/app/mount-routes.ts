@@ -136,7 +136,7 @@ export function mountRoutes(planes: Planes): readonly Route[] {
       guard: agents.guardRun,
     }),
     ...conversationEntryRoutes(agents.sessions),
-    ...actorRoutes(actors, planes.actorEvents),
+    ...actorRoutes(actors, planes.actorEvents, runs),
     ...datasourceRoutes(datasources.datasources),
     ...datasourceConnectionRoutes(datasources.datasources, connectionSchemaDocument),
     ...datasourceGrantRoutes(datasources.grants),

@@ -1,8 +1,11 @@
 /** What operators read of one workspace whose actors and kernels are in several workers. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import type { ActorEvents } from '#src/actors/actor-events.ts';
+import type { ActorDetail } from '#src/actors/inspected-actor.ts';
 import { actorsOfAll } from '#src/app/actors-of-all.ts';
 import { kernelsOfAll, sessionsOfAll } from '#src/app/kernels-of-all.ts';
+import { type ActorInspection, actorRoutes } from '#src/http/routes/actors.ts';
 import { Environments } from '#src/sessions/environments.ts';
 import type { KernelUsage } from '#src/wire/server.ts';
 import { workspaceRecords } from '#storage/identity.ts';
@@ -10,6 +13,9 @@ import { openSharedStore } from '#storage/open-store.ts';
 import { box, put, startBoxes, WORKSPACE } from '#test/actors/boxes.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 import { type TestWorker, testCluster } from '#test/support/test-cluster.ts';
+import { send } from '../http/test-server.ts';
+import { use } from '../http/thing-routes.ts';
+import { startTwoWorkers } from './two-workers.ts';
 
 const WORKERS = 3;
 const ALL = { limit: 100, ended: false } as const;
@@ -92,6 +98,43 @@ test('an environment, which every worker reads from the store, is listed and cou
       [1, [['environment', 1]]],
     );
   }
+});
+
+test('one actor is read in the worker that it is at home in', async (t) => {
+  const detail = (worker: number, kind: string, id: string): ActorDetail => ({
+    ...{ workspaceId: WORKSPACE, kind, id, machine: kind, presence: 'live', state: 'open', path: 'open' },
+    ...{
+      since: '',
+      revision: worker,
+      links: [],
+      createdAt: '',
+      context: {},
+      trail: [],
+      takes: [],
+      refuses: [],
+    },
+  });
+  const { servers, workspaceIn, notebookIn } = await startTwoWorkers(t, (worker) => {
+    const actors: ActorInspection = {
+      list: async () => ({ items: [], nextCursor: null, counts: [] }),
+      detail: (kind, { id }) => (id === 'unknown' ? undefined : detail(worker, kind, id)),
+      chart: () => undefined,
+    };
+    const runs = { homeOf: (_: string, runId: string) => (runId === 'run_1' ? there : undefined) };
+    return actorRoutes(actors, {} as ActorEvents, runs).map((route) => ({ ...route, access: use }));
+  });
+  const workspaceId = workspaceIn(0);
+  const there = notebookIn(1, workspaceId);
+  const headers = { authorization: 'Bearer good', 'service-workspace-id': workspaceId };
+  const answerOf = async (path: string) => {
+    const { status, json } = await send(servers[0], `/api/v3/actors/${path}`, { headers });
+    return status === 200 ? (json as { revision: number }).revision : status;
+  };
+  assert.equal(await answerOf(`notebook-session/${there}`), 1);
+  assert.equal(await answerOf(`agent-session/${notebookIn(0, workspaceId)}`), 0);
+  assert.equal(await answerOf('run/run_1'), 1);
+  assert.equal(await answerOf('environment/env_1'), 0);
+  assert.equal(await answerOf('run/unknown'), 404);
 });
 
 test('nobody is shown an actor of another worker before it is on disk', async (t) => {

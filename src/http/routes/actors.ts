@@ -6,6 +6,7 @@ import type { ChartState } from '#src/actors/chart.ts';
 import type { ActorDetail } from '#src/actors/inspected-actor.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import type { RunRepository } from '#src/runs/run-repository.ts';
 import {
   ActorDetailSchema,
   ActorEventsQuery,
@@ -18,6 +19,7 @@ import {
 import { json, ok, stream } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { STREAM_HEADERS_READ } from './event-streams.ts';
+import { homeOfRun } from './runs.ts';
 
 const CURSOR = /^[\w-]+\/[\w-]+$/;
 
@@ -40,7 +42,11 @@ export interface ActorInspection {
 }
 
 /** The actors of a workspace and their statecharts, for operators. Looking restores and wakes nothing. */
-export function actorRoutes(actors: ActorInspection, events: ActorEvents): readonly Route[] {
+export function actorRoutes(
+  actors: ActorInspection,
+  events: ActorEvents,
+  runs: Pick<RunRepository, 'homeOf'>,
+): readonly Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -87,6 +93,7 @@ export function actorRoutes(actors: ActorInspection, events: ActorEvents): reado
       query: ActorListQuery,
       responses: { 200: { description: 'A page of actors.', schema: ActorPageSchema } },
       errors: ['invalid_cursor'],
+      homeOf: () => undefined, // every worker asks the others
       async handle({ principal, query }) {
         if (query.after !== undefined && !CURSOR.test(query.after)) {
           throw new AppError('invalid_cursor', 'Pass the `nextCursor` of a page of this list.');
@@ -105,6 +112,10 @@ export function actorRoutes(actors: ActorInspection, events: ActorEvents): reado
       tags: ['Operations'],
       access: { action: 'inspect.read' },
       responses: { 200: { description: 'The actor.', schema: ActorDetailSchema } },
+      homeOf({ principal, params: { kind, id } }) {
+        if (kind === 'environment') return undefined; // every worker reads it from the store
+        return kind === 'run' ? homeOfRun(runs)({ principal, params: { runId: id } }) : { id };
+      },
       handle({ principal, params }) {
         const detail = actors.detail(params.kind, { workspaceId: principal.workspaceId, id: params.id });
         if (detail === undefined) throw notFound();

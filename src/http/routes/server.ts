@@ -123,6 +123,7 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
       access: { action: 'inspect.read' },
       query: KernelListQuery,
       responses: { 200: { description: 'The kernels that run.', schema: KernelListSchema } },
+      homeOf: () => undefined, // every worker asks the others
       handle: async ({ principal, query }) => ok(await kernels(principal.workspaceId, query)),
     }),
   ];
