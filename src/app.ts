@@ -107,6 +107,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     await openDatasources({
       store,
       cluster,
+      announce: identity.announce,
       audit,
       queryAudit,
       metrics,

@@ -1,5 +1,5 @@
 /** Opens the identity plane: workspaces, members, access tokens, and who a request comes from. */
-import type { Cluster } from '#src/cluster/cluster.ts';
+import type { Announce, Cluster } from '#src/cluster/cluster.ts';
 import type { Caller } from '#src/core/principal.ts';
 import type { Secret } from '#src/core/secret.ts';
 import type { Removals } from '#storage/removals.ts';
@@ -35,6 +35,8 @@ export interface IdentityPlane {
   readonly bootstrapped: Bootstrapped;
   /** See `Identity.durable`. */
   durable(): Promise<void> | undefined;
+  /** See `Identity.announce`. */
+  announce: Announce;
   /**
    * Calls `end` after every change of identity and when a token that was used expires, with a test for callers who could no
    * longer come in and do what they do: their token was revoked or has expired, they are no longer members, or their role
@@ -69,6 +71,7 @@ export async function openIdentity(options: IdentityPlaneOptions): Promise<Ident
     tickets: new EventTickets(authenticator),
     bootstrapped,
     durable: () => identity.durable(),
+    announce: (topic, payload) => identity.announce(topic, payload),
     onRevocation(end) {
       const check = () => {
         const isValid = authenticator.createRevalidator();

@@ -43,6 +43,9 @@ export interface WorkersChange {
   readonly gone: readonly number[];
 }
 
+/** Asks every other worker once what this turn has written is on disk, and has the answers of this worker wait for that. */
+export type Announce = (topic: Topic, payload: unknown) => void;
+
 /** What workers ask each other. */
 export type Topic =
   /** Something about tokens, members or workspaces has changed in the store. */

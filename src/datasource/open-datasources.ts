@@ -1,6 +1,6 @@
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { QueryAudit } from '#src/audit/query-audit.ts';
-import { ALONE, type Cluster } from '#src/cluster/cluster.ts';
+import { ALONE, type Announce, type Cluster } from '#src/cluster/cluster.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
 import type { DatasourceRecord } from '#storage/datasources.ts';
@@ -24,6 +24,7 @@ import { SessionPool } from './query/session-pool.ts';
 export interface DatasourcePlaneOptions {
   readonly store: Store;
   readonly cluster?: Cluster;
+  readonly announce?: Announce;
   readonly audit: AuditTrail;
   readonly queryAudit: QueryAudit;
   readonly metrics: QueryMetrics;
@@ -56,6 +57,7 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
   const {
     store,
     cluster = ALONE,
+    announce = () => undefined,
     audit,
     queryAudit,
     keyringFile,
@@ -87,7 +89,7 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
     pool.drop(workspaceId, slug);
     descriptions.drop(workspaceId, slug);
   };
-  const onGone = dropInAllWorkers(drop, cluster, store);
+  const onGone = dropInAllWorkers(drop, { store, cluster, announce });
   const datasources: Datasources = new Datasources({
     store,
     audit,

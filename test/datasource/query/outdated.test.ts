@@ -1,34 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ALONE } from '#src/cluster/cluster.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { dropInAllWorkers } from '#src/datasource/query/outdated.ts';
-import { testCluster } from '#test/support/test-cluster.ts';
+import { openWorkers } from '../../cluster/identity-workers.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 
-test('every worker drops what it keeps of a datasource, the others once the change is committed', async () => {
-  const dropped: string[] = [];
-  let commit: () => void = assert.fail;
-  const committed = new Promise<void>((resolve) => {
-    commit = resolve;
+test('every worker has dropped what it keeps of a datasource before its deletion is answered', async (t) => {
+  const seen: string[] = [];
+  const workers = await openWorkers(t, () => 0);
+  const [first, second] = workers.map(({ identity, store, cluster }, worker) => {
+    const drop = (workspaceId: WorkspaceId, slug: string) =>
+      seen.push(`${worker} drops ${workspaceId}/${slug}`);
+    t.mock.method(store, 'refresh', () => void seen.push(`${worker} refreshes`));
+    return dropInAllWorkers(drop, { store, cluster, announce: identity.announce });
   });
-  const workers = testCluster(3, () => 0).map((cluster, worker) =>
-    dropInAllWorkers((workspaceId, slug) => void dropped.push(`${worker} ${workspaceId} ${slug}`), cluster, {
-      durable: () => committed,
-    }),
-  );
-  workers[1]!(WORKSPACE, 'sales');
-  await Promise.resolve();
-  assert.deepEqual(dropped, ['1 ws_1 sales']);
-  commit();
-  await new Promise(setImmediate);
-  assert.deepEqual(dropped.sort(), ['0 ws_1 sales', '1 ws_1 sales', '2 ws_1 sales']);
-});
-
-test('a server of one process waits for nothing', () => {
-  const dropped: string[] = [];
-  const durable = () => assert.fail('there is nobody to tell');
-  dropInAllWorkers((_, slug) => void dropped.push(slug), ALONE, { durable })(WORKSPACE, 'sales');
-  assert.deepEqual(dropped, ['sales']);
+  assert.ok(first && second);
+  second(WORKSPACE, 'sales');
+  const answered = workers[1].identity.durable();
+  assert.deepEqual(seen.splice(0), ['1 drops ws_1/sales']);
+  await answered;
+  assert.deepEqual(seen, ['0 refreshes', '0 drops ws_1/sales']);
 });
