@@ -65,6 +65,14 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /**
+   * Does what `refresh` does where other processes write the store, for reads that no request begins: what a kernel or an agent
+   * reads must not be older than what another worker has answered. A shared turn needs no refresh.
+   */
+  refreshShared(): void {
+    if (!this.mayDecide) this.refresh();
+  }
+
+  /**
    * Removes the readers of processes that were killed: the pages that those read would never be used again. Does nothing once
    * the store is closed.
    */

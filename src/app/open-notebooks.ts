@@ -114,8 +114,12 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
         origin: { by: 'notebook', sessionId: live.stream.sessionId, tokenId: null },
         slugs: () => live.document.datasourceSlugs,
         trace: () => live.work.trace,
-        reader: () =>
-          openedBy?.readsDatasources === true ? members.reader(workspaceId, openedBy.userId) : undefined,
+        reader() {
+          store.refreshShared();
+          return openedBy?.readsDatasources === true
+            ? members.reader(workspaceId, openedBy.userId)
+            : undefined;
+        },
       }),
   });
   const { actors, plane } = sessionActors;

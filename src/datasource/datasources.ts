@@ -218,6 +218,7 @@ export class Datasources {
   /** Returns the record. Throws `not_found` when there is none or the caller may not read it. */
   readable(principal: Principal, slug: string): DatasourceRecord {
     const { store } = this.#options;
+    store.refreshShared(); // agents ask long after their prompt
     const record = store.get(datasourceRecords, principal.workspaceId, slug);
     if (record === undefined || !mayRead(store, principal, record)) throw notFound();
     return record;

@@ -150,7 +150,9 @@ export class WorkspacePackages {
   }
 
   #stored(workspaceId: WorkspaceId): WorkspacePackagesRecord['byName'] {
-    return this.#options.store.get(workspacePackageRecords, workspaceId)?.byName ?? {};
+    const { store } = this.#options;
+    store.refreshShared(); // kernels are also started again without a request
+    return store.get(workspacePackageRecords, workspaceId)?.byName ?? {};
   }
 }
 

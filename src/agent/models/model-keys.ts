@@ -24,6 +24,7 @@ export class ModelKeys {
   }
 
   has(workspaceId: string, provider: KeyedProvider): boolean {
+    this.#store.refreshShared(); // agents ask long after their prompt
     return this.#store.get(modelKeyRecords, workspaceId, provider) !== undefined;
   }
 

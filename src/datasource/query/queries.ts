@@ -62,6 +62,7 @@ export class Queries {
     parameters: readonly Parameter[],
     options: QueryOptions,
   ): AsyncGenerator<RowBatch> {
+    this.#store.refreshShared();
     const record = this.#store.get(datasourceRecords, reader.workspaceId, slug);
     if (record === undefined) throw notFound();
     const startedAt = performance.now();

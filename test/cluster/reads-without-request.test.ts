@@ -1,0 +1,94 @@
+/** What kernels and agents read, which no request begins, is what another worker has committed last. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { ModelKeys } from '#src/agent/models/model-keys.ts';
+import { AuditTrail } from '#src/audit/audit-trail.ts';
+import { QueryAudit } from '#src/audit/query-audit.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import { Queries, type Reader } from '#src/datasource/query/queries.ts';
+import { SessionPool } from '#src/datasource/query/session-pool.ts';
+import { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import { WorkspacePackages } from '#src/packages/workspace-packages.ts';
+import { modelKeyRecords } from '#storage/conversations.ts';
+import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/datasources.ts';
+import { openSharedStore } from '#storage/open-store.ts';
+import { workspacePackageRecords } from '#storage/packages.ts';
+import { commitElsewhere } from '#test/support/commit-elsewhere.ts';
+import { temporaryStore } from '#test/support/temporary-store.ts';
+
+const WORKSPACE = 'ws_1' as WorkspaceId;
+const TIMES = { createdAt: '', updatedAt: '' };
+
+async function shared(t: TestContext) {
+  const { path } = await temporaryStore(t);
+  const store = await openSharedStore(path, assert.fail, async () => undefined);
+  t.after(() => store[Symbol.asyncDispose]());
+  return { store, path };
+}
+
+test('a statement is refused as soon as another worker has revoked the grant or deleted the datasource', async (t) => {
+  const { store, path } = await shared(t);
+  const record: DatasourceRecord = {
+    id: 'ds_1',
+    slug: 'sales',
+    kind: 'sqlite',
+    name: null,
+    revision: 1,
+    embedded: true,
+    createdBy: 'ann',
+    ...TIMES,
+  };
+  const grant = { grantedBy: 'ann', createdAt: '' };
+  const share = () =>
+    store.write((tx) => {
+      tx.put(datasourceRecords, record, WORKSPACE, 'sales');
+      tx.put(datasourceGrants, grant, WORKSPACE, 'sales', 'role:viewer');
+    });
+  const opened: number[] = [];
+  const pool = new SessionPool(async (_, { revision }) => {
+    opened.push(revision);
+    return { probe: async () => {}, query: async function* () {}, close: async () => {} };
+  });
+  t.after(() => pool[Symbol.asyncDispose]());
+  using audit = new QueryAudit(new AuditTrail(store));
+  const queries = new Queries(store, pool, audit, new ServerMetrics());
+  const origin = { by: 'notebook', sessionId: null, tokenId: null } as const;
+  const reader = { workspaceId: WORKSPACE, userId: 'bob', role: 'viewer', origin } as Reader;
+  /** Reads in the turn in which `change` is committed elsewhere. */
+  const run = (change: () => void) => {
+    store.get(datasourceRecords, WORKSPACE, 'sales');
+    change();
+    const options = { signal: new AbortController().signal, readOnly: true };
+    return queries.run(reader, 'sales', 'SELECT 1', [], options).next();
+  };
+  share();
+  await store.durable();
+  await run(() => commitElsewhere(path, [datasourceRecords, { ...record, revision: 2 }, WORKSPACE, 'sales']));
+  assert.deepEqual(opened, [2]);
+  const revoked = () => commitElsewhere(path, [datasourceGrants, null, WORKSPACE, 'sales', 'role:viewer']);
+  await assert.rejects(run(revoked), { code: 'not_found' });
+  share();
+  await store.durable();
+  const deleted = () => commitElsewhere(path, [datasourceRecords, null, WORKSPACE, 'sales']);
+  await assert.rejects(run(deleted), { code: 'not_found' });
+});
+
+test('an agent uses no key of a model that another worker has removed', async (t) => {
+  const { store, path } = await shared(t);
+  const keys = new ModelKeys(store, { seal: () => {}, remove: () => {}, open: () => 'key' });
+  const record = { updatedBy: 'ann', updatedAt: '' };
+  store.write((tx) => tx.put(modelKeyRecords, record, WORKSPACE, 'openai'));
+  await store.durable();
+  assert.equal(keys.open(WORKSPACE, 'openai'), 'key');
+  commitElsewhere(path, [modelKeyRecords, null, WORKSPACE, 'openai']);
+  assert.equal(keys.open(WORKSPACE, 'openai'), undefined);
+});
+
+test('a kernel is started with the packages that another worker has noted', async (t) => {
+  const { store, path } = await shared(t);
+  const packages = new WorkspacePackages({ store, sets: undefined, openSessions: async () => [] });
+  assert.deepEqual(packages.requirementsOf(WORKSPACE), []);
+  const byName = { six: { requirement: 'six==1', addedBy: 'ann', addedAt: '' } };
+  commitElsewhere(path, [workspacePackageRecords, { byName }, WORKSPACE]);
+  assert.deepEqual(packages.requirementsOf(WORKSPACE), ['six==1']);
+});
