@@ -43,7 +43,7 @@ async function start(t: TestContext, options: Parameters<typeof startTwoWorkers>
     ],
     options,
   );
-  const owner = { token: 'good', workspaceId: cluster.workspaceIn(1) };
+  const owner = { token: 'good', workspaceId: cluster.workspaceIn(1, 's') };
   const follow = (worker: 0 | 1, headers: Readonly<Record<string, string>> = {}, path = PATH) => {
     const baseUrl = `http://127.0.0.1:${cluster.servers[worker].port}`;
     return openStream({ baseUrl, owner }, path, headers);

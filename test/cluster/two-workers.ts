@@ -31,8 +31,8 @@ export interface TwoWorkers {
   readonly folder: string;
   /** The streams that were mirrored in either of them, in order. */
   readonly mirrors: readonly MirroredStream[];
-  /** Returns a workspace that is at home in the first or the second one. */
-  workspaceIn(worker: 0 | 1): string;
+  /** Returns a workspace that is at home in the first or the second one, or whose notebook or conversation `id` is. */
+  workspaceIn(worker: 0 | 1, id?: string): string;
   /** Returns a notebook of the workspace that is at home in the first or the second one. */
   notebookIn(worker: 0 | 1, workspaceId: string): string;
   /** Returns what requests and streams of a worker are about that are not over. */
@@ -111,8 +111,8 @@ export async function startTwoWorkers(
     peers: [workers[0].peers, workers[1].peers],
     folder,
     mirrors,
-    workspaceIn(worker) {
-      for (let n = 0; ; n++) if (table.owners[slotOf(`ws_${n}`)] === worker) return `ws_${n}`;
+    workspaceIn(worker, id) {
+      for (let n = 0; ; n++) if (table.owners[ownSlotOf(`ws_${n}`, id)] === worker) return `ws_${n}`;
     },
     notebookIn(worker, workspaceId) {
       for (let n = 0; ; n++) if (table.owners[ownSlotOf(workspaceId, `nb_${n}`)] === worker) return `nb_${n}`;
