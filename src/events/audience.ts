@@ -87,21 +87,30 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     return true;
   }
 
-  /** Returns the place of a subscriber, for its connection. */
-  subscriptionOf(subscriber: Subscriber): Subscription {
-    return {
-      probe: () => subscriber.takeByte() ?? HEARTBEAT,
-      writable: () => this.#goOn(subscriber),
-      cutOff: (reason) => {
-        if (!this.has(subscriber)) return;
-        this.#cutOff(subscriber, reason);
-        this.settle();
-      },
-      close: () => {
-        if (this.remove(subscriber)) this.settle();
-        else this.#leaveFeed(subscriber);
-      },
-    };
+  /** Returns the place of a subscriber, for its connection. `closed` is called after each call of its `close`. */
+  subscriptionOf(subscriber: Subscriber, closed?: () => void): Subscription {
+    return new Place(this, subscriber, closed);
+  }
+
+  /** Goes on with a subscriber whose connection takes bytes again. */
+  goOn(subscriber: Subscriber): void {
+    if (!this.has(subscriber)) return;
+    subscriber.unblock();
+    this.pump(subscriber);
+    this.settle();
+  }
+
+  /** Tells a subscriber to connect again, and ends it. */
+  dismiss(subscriber: Subscriber, reason: ResyncReason): void {
+    if (!this.has(subscriber)) return;
+    this.#cutOff(subscriber, reason);
+    this.settle();
+  }
+
+  /** Removes a subscriber whose client has left. Idempotent. */
+  leave(subscriber: Subscriber): void {
+    if (this.remove(subscriber)) this.settle();
+    else this.#leaveFeed(subscriber);
   }
 
   /** Writes what a subscriber has not got until its connection refuses; ends it after the last event of the stream. */
@@ -109,20 +118,13 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     if (!this.has(subscriber)) return;
     const { ring, isEnded } = this.#options;
     subscriber.pump(ring);
-    if (subscriber.isResting) setImmediate(() => subscriber.isResting && this.#goOn(subscriber));
+    if (subscriber.isResting) setImmediate(() => subscriber.isResting && this.goOn(subscriber));
     if (subscriber.blocked) this.#blocked.add(subscriber);
     else this.#blocked.delete(subscriber);
     if (isEnded() && subscriber.isCaughtUp(ring)) {
       this.remove(subscriber);
       subscriber.sink.end();
     } else if (subscriber.relay !== undefined) this.#handOver(subscriber, subscriber.relay);
-  }
-
-  #goOn(subscriber: Subscriber): void {
-    if (!this.has(subscriber)) return;
-    subscriber.unblock();
-    this.pump(subscriber);
-    this.settle();
   }
 
   /** Hands a subscriber that has everything so far over to the feed of its process. */
@@ -140,7 +142,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
 
   #openFeed(link: FeedLink, head: FeedHead): Feed {
     const channel = link.open(head, {
-      writable: () => this.#goOn(feed),
+      writable: () => this.goOn(feed),
       press: (isPressed) => {
         feed.isPressed = isPressed;
         this.settle();
@@ -226,6 +228,36 @@ export class Audience implements ChargedStream, HeartbeatTarget {
     this.remove(subscriber);
     if (!(subscriber instanceof Feed)) onCutOff?.(reason); // those who are on it are counted where they are
     subscriber.sink.cutOff(lastPieces(subscriber, resyncFrame(reason)), reason);
+  }
+}
+
+/** A subscriber's place in its audience. Thousands are open at once, so it has methods and no closures of its own. */
+class Place implements Subscription {
+  readonly #audience: Audience;
+  readonly #subscriber: Subscriber;
+  readonly #closed: (() => void) | undefined;
+
+  constructor(audience: Audience, subscriber: Subscriber, closed: (() => void) | undefined) {
+    this.#audience = audience;
+    this.#subscriber = subscriber;
+    this.#closed = closed;
+  }
+
+  probe(): Uint8Array {
+    return this.#subscriber.takeByte() ?? HEARTBEAT;
+  }
+
+  writable(): void {
+    this.#audience.goOn(this.#subscriber);
+  }
+
+  cutOff(reason: ResyncReason): void {
+    this.#audience.dismiss(this.#subscriber, reason);
+  }
+
+  close(): void {
+    this.#audience.leave(this.#subscriber);
+    this.#closed?.();
   }
 }
 

@@ -49,13 +49,16 @@ export class MirroredStream {
     return this.#audience.size;
   }
 
-  /** Gives the sink every chunk from `nextIndex` on, some of which may still be on their way. */
-  subscribe(sink: EventSink, nextIndex: number): Subscription {
+  /**
+   * Gives the sink every chunk from `nextIndex` on, some of which may still be on their way. Calls `closed` each time the
+   * connection says that the client has left.
+   */
+  subscribe(sink: EventSink, nextIndex: number, closed?: () => void): Subscription {
     const subscriber = new Subscriber(sink, this.#observes);
     subscriber.join(nextIndex);
     this.#audience.add(subscriber);
     this.#audience.pump(subscriber);
-    return this.#audience.subscriptionOf(subscriber);
+    return this.#audience.subscriptionOf(subscriber, closed);
   }
 
   /** Takes the next chunk. */

@@ -1,6 +1,7 @@
 /** What a stream sends to another process for the subscribers there. That they follow as those here do, session-stream.test.ts says. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import type { Subscription } from '#src/events/event-sink.ts';
 import { SessionStream } from '#src/events/session-stream.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import { OtherProcess } from './other-process.ts';
@@ -162,15 +163,15 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
         const options = { lastEventId, replay: () => [snapshot, text(`state ${step}`)] };
         const [one, two] = [new RecordingSink(), new RecordingSink()];
         pairs.push({
-          here: { sink: one, close: stream.subscribe(one, options).close },
-          there: { sink: two, close: other.subscribe(stream, two, options).close },
+          here: { sink: one, subscription: stream.subscribe(one, options) },
+          there: { sink: two, subscription: other.subscribe(stream, two, options) },
         });
       } else if (what === 6 && pairs.length > 0) {
         await delivered();
         for (const feed of others.flatMap(({ feeds }) => feeds)) feed.goOn();
         const [{ here, there }] = pairs.splice(random.below(pairs.length), 1) as [(typeof pairs)[number]];
-        here.close();
-        there.close();
+        here.subscription.close();
+        there.subscription.close();
         assert.deepEqual(seen(there), seen(here));
       } else if (what === 7) for (const { feeds } of others) for (const feed of feeds) feed.isHeld = true;
       else if (what === 8) for (const { feeds } of others) for (const feed of feeds) feed.goOn();
@@ -183,7 +184,7 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
     assert.ok(pairs.length > 0);
     for (const { here, there } of pairs) {
       assert.deepEqual([seen(there), there.sink.ended], [seen(here), here.sink.ended]);
-      there.close();
+      there.subscription.close();
     }
     assert.equal(stream.subscriberCount, 0);
   });
@@ -191,7 +192,7 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
 
 interface Client {
   readonly sink: RecordingSink;
-  readonly close: () => void;
+  readonly subscription: Subscription;
 }
 
 function seen({ sink }: Client) {

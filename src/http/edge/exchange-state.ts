@@ -5,7 +5,6 @@
 
 import type { Home } from '#src/cluster/slots.ts';
 import type { DeferredAnswer } from '../reply/deferred-answer.ts';
-import type { EventStream } from '../reply/event-stream.ts';
 import type { DeferredReply } from '../reply/reply.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 
@@ -21,7 +20,8 @@ export type Phase =
   | { readonly name: 'deferred'; readonly answer: DeferredAnswer; readonly failed: DeferredReply['failed'] }
   /** A large body is being sent. */
   | { readonly name: 'sending' }
-  | { readonly name: 'streaming'; readonly stream: EventStream }
+  /** The response belongs to an event stream, and its abort handler, too: nothing of the exchange stays in memory for it. */
+  | { readonly name: 'streaming' }
   /** Another worker carries the request out. */
   | { readonly name: 'forwarded'; readonly exchange: { abandon(): void } }
   /** The client has left; a handler may still be at work. */
@@ -33,6 +33,7 @@ const CALLBACK: Phase = { name: 'callback' };
 export const RECEIVING: Phase = { name: 'receiving' };
 export const HANDLING: Phase = { name: 'handling' };
 export const SENDING: Phase = { name: 'sending' };
+export const STREAMING: Phase = { name: 'streaming' };
 const GONE: Phase = { name: 'gone' };
 const OVER: Phase = { name: 'over' };
 
@@ -116,6 +117,6 @@ export class ExchangeState {
     else if (phase.name === 'forwarded') {
       this.release();
       phase.exchange.abandon();
-    } else if (phase.name === 'streaming') phase.stream.close();
+    }
   }
 }

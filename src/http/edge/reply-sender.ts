@@ -10,7 +10,7 @@ import { sendFile } from '../reply/send-file.ts';
 import { type EncodedReply, isLarge, writeHead, writeInPieces, writeWhole } from '../reply/write-reply.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import type { AdmittedRequest, PreparedRoute } from './admission.ts';
-import { type ExchangeState, HANDLING, SENDING } from './exchange-state.ts';
+import { type ExchangeState, HANDLING, SENDING, STREAMING } from './exchange-state.ts';
 import type { HttpContext } from './http-context.ts';
 
 export class ReplySender {
@@ -120,7 +120,7 @@ export class ReplySender {
       this.#report(200, 0, true);
       const caller = principal ?? holder;
       const stream = new EventStream(res, { caller, action, home }, this.#context.streams);
-      this.#state.enter({ name: 'streaming', stream });
+      this.#state.enter(STREAMING);
       stream.start(open);
     });
   }

@@ -13,7 +13,7 @@ import { AppError } from '#src/core/errors.ts';
 import type { MirroredStream } from '#src/events/mirrored-stream.ts';
 import { traceparentOf } from '#src/tracing/trace-context.ts';
 import type { AdmittedRequest, PreparedRoute } from '../edge/admission.ts';
-import { type ExchangeState, HANDLING } from '../edge/exchange-state.ts';
+import { type ExchangeState, HANDLING, STREAMING } from '../edge/exchange-state.ts';
 import type { Forwarding } from '../edge/http-context.ts';
 import { announcesBody } from '../edge/request-head.ts';
 import { EventStream, type OpenStreams } from '../reply/event-stream.ts';
@@ -156,18 +156,9 @@ export class ForwardedExchange implements AnswerEvents {
     if (this.#isGone) return;
     const stream = new EventStream(this.#res, NOBODY, this.#options.mirrored);
     this.#stream = stream;
-    this.#state.enter({ name: 'streaming', stream });
+    this.#state.enter(STREAMING);
     this.#state.release();
-    stream.goOn((sink) => {
-      const { close, ...place } = mirror.subscribe(sink, nextIndex);
-      return {
-        ...place,
-        close: () => {
-          close();
-          this.abandon();
-        },
-      };
-    });
+    stream.goOn((sink) => mirror.subscribe(sink, nextIndex, () => this.abandon()));
   }
 
   end(bytes: Buffer): void {

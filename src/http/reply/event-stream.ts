@@ -56,39 +56,46 @@ export function admitStream(streams: OpenStreams, limit: number, workspaceId: Wo
   refuseOverQuota(OPEN_STREAMS, limit, () => streams.of(workspaceId));
 }
 
+/** `cork` calls back before it returns, so one callback serves all streams: thousands are open at once. */
+const corked: { res?: WireResponse; bytes: Uint8Array; isAccepted: boolean } = {
+  bytes: COMMENT,
+  isAccepted: true,
+};
+const writeCorked = () => {
+  corked.isAccepted = corked.res?.write(corked.bytes) ?? false;
+};
+
 export class EventStream implements EventSink {
   readonly caller: Caller | undefined;
   /** What its caller must be allowed to do, as long as it lasts. */
   readonly action: string | undefined;
   /** What it is about, if it must not leave this worker while the stream is open. */
   readonly home: Home | undefined;
-  readonly relay: Relay | undefined;
   readonly #res: WireResponse;
   readonly #streams: OpenStreams;
-  readonly #writeCorked = () => {
-    this.#accepted = this.#res.write(this.#pending);
-  };
-  #pending: Uint8Array = COMMENT;
   #accepted = true;
   #over = false;
   #subscription: Subscription | undefined;
   #deadline: NodeJS.Timeout | undefined;
   /** What a client that is cut off is still to be sent. */
-  #goodbye: Iterator<Uint8Array> = [].values();
+  #goodbye: Iterator<Uint8Array> | undefined;
 
-  /** The caller has written the status and headers of `res`, and its abort handler calls `close`. */
+  /** The caller has written the status and headers of `res`. */
   constructor(
     res: WireResponse,
     { caller, action, home }: Pick<EventStream, 'caller' | 'action' | 'home'>,
     streams: OpenStreams,
   ) {
     this.#res = res;
-    this.relay = res.relay;
     this.caller = caller;
     this.action = action;
     this.home = home;
     this.#streams = streams;
     streams.add(this);
+  }
+
+  get relay(): Relay | undefined {
+    return this.#res.relay;
   }
 
   /** Sends the first bytes and opens the subscription. */
@@ -97,15 +104,19 @@ export class EventStream implements EventSink {
     this.goOn(open);
   }
 
-  /** Opens the subscription of a stream whose first bytes were sent by another worker. */
+  /** Takes over the response, and opens the subscription of a stream whose first bytes were sent by another worker. */
   goOn(open: (sink: EventSink) => Subscription): void {
-    this.#res.onWritable(() => {
-      if (this.#deadline !== undefined) this.#sayGoodbye();
-      else if (this.write(this.#subscription?.probe() ?? COMMENT)) this.#subscription?.writable();
-      return true;
-    });
+    this.#res.onAborted(() => this.close());
+    this.#res.onWritable(() => this.#goOnWriting());
     this.#subscription = open(this);
     if (this.#over) this.#subscription.close();
+  }
+
+  /** The socket is writable again. Returns true, which is what uWebSockets.js wants to hear. */
+  #goOnWriting(): boolean {
+    if (this.#deadline !== undefined) this.#sayGoodbye();
+    else if (this.write(this.#subscription?.probe() ?? COMMENT)) this.#subscription?.writable();
+    return true;
   }
 
   /** Returns false when the socket is full or the stream is over: the subscription then waits for `writable`. */
@@ -114,9 +125,11 @@ export class EventStream implements EventSink {
   }
 
   #send(bytes: Uint8Array): boolean {
-    this.#pending = bytes;
-    this.#res.cork(this.#writeCorked);
-    this.#pending = COMMENT;
+    corked.res = this.#res;
+    corked.bytes = bytes;
+    this.#res.cork(writeCorked);
+    corked.bytes = COMMENT;
+    this.#accepted = corked.isAccepted;
     return this.#accepted;
   }
 
@@ -159,7 +172,8 @@ export class EventStream implements EventSink {
 
   /** Sends until the connection refuses. Returns whether it has taken everything. */
   #sendGoodbye(): boolean {
-    for (let next = this.#goodbye.next(); next.done !== true; next = this.#goodbye.next()) {
+    const goodbye = this.#goodbye;
+    for (let next = goodbye?.next(); next?.done === false; next = goodbye?.next()) {
       if (!this.#send(next.value)) return false;
     }
     return true;
