@@ -30,6 +30,7 @@ export class ResidentActors {
   elsewhere(kind: string): Address[] {
     const { own } = this.#owners;
     if (own === undefined) return [];
+    this.#store.refreshShared(); // sessions also wake without a request
     const found: Address[] = [];
     const left: Address[] = [];
     for (const ids of this.#store.listKeys(residentActors, SYSTEM, [kind], Number.POSITIVE_INFINITY)) {

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { residentActors } from '#storage/actor-snapshots.ts';
+import { SYSTEM } from '#storage/keys.ts';
 import { openSharedStore } from '#storage/open-store.ts';
+import { commitElsewhere } from '#test/support/commit-elsewhere.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 import { BOX_VERSION, box, put, startBoxes } from './boxes.ts';
 
@@ -31,7 +34,7 @@ async function twoWorkers(t: TestContext) {
     };
     return { store, actors, fill, counted };
   };
-  return { first: await open('first'), second: await open('second'), living };
+  return { first: await open('first'), second: await open('second'), living, path };
 }
 
 test('actors that own something are counted over all workers, as long as they do', async (t) => {
@@ -80,4 +83,15 @@ test('of actors that begin in several workers at once, each counts those that be
   }
   await Promise.all([first.store.durable(), second.store.durable()]);
   assert.equal(first.counted().length, limit);
+});
+
+test('what another worker has begun is counted in the same turn, for a session that wakes without a request', async (t) => {
+  const { first, living, path } = await twoWorkers(t);
+  living.add('third');
+  assert.deepEqual(first.actors.residentsOfAll(), []);
+  commitElsewhere(path, [residentActors, 'third', SYSTEM, 'box', 'ws_1', 'b3']);
+  assert.deepEqual(
+    first.actors.residentsOfAll().map(({ id }) => id),
+    ['b3'],
+  );
 });
