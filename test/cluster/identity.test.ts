@@ -58,13 +58,13 @@ test('a change is not answered before every worker acts by it, and what changes 
   assert.equal(second.cluster.asked.length, 1);
 });
 
-test('a ticket names the slot of the workspace that knows it', async (t) => {
+test('a ticket names the slot of the session that it is for', async (t) => {
   const [first] = await openWorkers(t, () => 0);
   const { ticket } = first.identity.tickets.issue(first.enter(TOKEN), {
     action: 'session.read',
     sessionId: 'nb_1',
   });
-  assert.equal(slotOfTicket(ticket), slotOf('home'));
+  assert.equal(slotOfTicket(ticket), slotOf('home', 'nb_1'));
   for (const text of ['', 'tkt_', 'tkt_zz_abc', 'tkt_0_abc', `x${ticket}`]) {
     assert.equal(slotOfTicket(text), undefined, text);
   }
