@@ -170,10 +170,8 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const workspaceDeletion = identity.openDeletion(removals, {
     mayBeInUse: (workspaceId) => environments.areInUse(workspaceId),
     isActive: (workspaceId) => actors.isActive(workspaceId) || environments.areInUseNow(workspaceId),
-    forget: (workspaceId) => {
-      actors.eraseWorkspace(workspaceId);
-      log.info({ workspaceId }, 'a workspace was deleted');
-    },
+    forget: (workspaceId) => actors.eraseWorkspace(workspaceId),
+    deleted: (workspaceId) => log.info({ workspaceId }, 'a workspace was deleted'),
     unlink: unlinkSealed,
   });
   beginBackgroundWork(

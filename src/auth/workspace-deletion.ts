@@ -37,6 +37,8 @@ export interface WorkspaceOccupants {
   isActive(workspaceId: WorkspaceId): boolean;
   /** Takes everything of the workspace out of the memory of this worker. */
   forget(workspaceId: WorkspaceId): void;
+  /** Called once for a workspace that is deleted, in its home. */
+  deleted(workspaceId: WorkspaceId): void;
   /** Removes what lies elsewhere and belongs to a record of the workspace that is about to be removed. */
   unlink(tx: Transaction, key: Key): void;
 }
@@ -80,6 +82,7 @@ export class WorkspaceDeletion {
       tx.remove(workspaceRecords, id);
       removals.add(tx, removalOf(id));
     });
+    this.#occupants.deleted(workspaceId);
     identity.announce('workspace-deleted', id);
   }
 

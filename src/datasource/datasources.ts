@@ -9,6 +9,7 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId, newId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/datasources.ts';
+import { workspaceExists } from '#storage/identity.ts';
 import { checkCursor, type PageRequest } from '#storage/listing.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
@@ -97,8 +98,8 @@ export class Datasources {
   }
 
   /**
-   * Saves a new datasource, or returns the failed connection test. Throws `already_exists` when the slug is taken, and
-   * `invalid_request` when the connection is incomplete.
+   * Saves a new datasource, or returns the failed connection test. Throws `already_exists` when the slug is taken,
+   * `invalid_request` when the connection is incomplete, and `not_found` when the workspace has been deleted meanwhile.
    */
   async create(
     actor: AuditContext,
@@ -123,6 +124,7 @@ export class Datasources {
       updatedAt: now,
     };
     store.write((tx) => {
+      if (!workspaceExists(tx, workspaceId)) throw notFound();
       this.#refuseExisting(tx, workspaceId, slug);
       this.#put(tx, workspaceId, record, parsed);
       this.#options.audit.note(actor, { action: 'datasource.create', target: slug, outcome: 'done' });

@@ -17,7 +17,13 @@ export async function serveIdentity(t: TestContext) {
   t.after(() => removals[Symbol.dispose]());
   const deletion = new WorkspaceDeletion(
     { identity, cluster: ALONE, workspaces, removals },
-    { mayBeInUse: async () => false, isActive: () => false, forget: () => {}, unlink: () => {} },
+    {
+      mayBeInUse: async () => false,
+      isActive: () => false,
+      forget: () => {},
+      deleted: () => {},
+      unlink: () => {},
+    },
   );
   const server = await createServer({
     listen: { host: '127.0.0.1', port: 0 },

@@ -11,6 +11,7 @@ import { openWorkers, refusalOf, TOKEN } from './identity-workers.ts';
 async function open(t: TestContext, isActive: (workspaceId: string) => boolean = () => false) {
   const workers = await openWorkers(t, (workspaceId) => (workspaceId === 'home' ? 0 : 1));
   const forgotten: string[] = [];
+  const deleted: string[] = [];
   const removalsOf: Removals[] = [];
   const deletions = workers.map(({ identity, cluster, store }) => {
     const removals = new Removals(store, assert.ifError, (workspaceId) => cluster.owns(workspaceId));
@@ -19,6 +20,7 @@ async function open(t: TestContext, isActive: (workspaceId: string) => boolean =
       mayBeInUse: async () => false,
       isActive,
       forget: (workspaceId) => void forgotten.push(`${cluster.worker} ${workspaceId}`),
+      deleted: (workspaceId) => void deleted.push(workspaceId),
       unlink: () => undefined,
     });
   });
@@ -49,7 +51,7 @@ async function open(t: TestContext, isActive: (workspaceId: string) => boolean =
     await identity.durable();
   };
   return {
-    ...{ first, second, create, remove, removed, forgotten },
+    ...{ first, second, create, remove, removed, forgotten, deleted },
     /** Before the stores are closed. */
     [Symbol.dispose]: () => {
       for (const removals of removalsOf) removals[Symbol.dispose]();
@@ -59,7 +61,7 @@ async function open(t: TestContext, isActive: (workspaceId: string) => boolean =
 
 test('a workspace is deleted by the worker in which it is at home, and no worker knows it afterwards', async (t) => {
   using workers = await open(t);
-  const { first, second, create, remove, removed, forgotten } = workers;
+  const { first, second, create, remove, removed, forgotten, deleted } = workers;
   const id = await create('other');
   assert.equal(first.enter(TOKEN, id).role, 'owner');
   await remove(id);
@@ -71,6 +73,7 @@ test('a workspace is deleted by the worker in which it is at home, and no worker
     );
   await assert.rejects(remove(id), { code: 'not_found' });
   await removed(id);
+  assert.deepEqual(deleted, [id]);
 });
 
 test('a workspace stays while sessions are open in the worker in which it is at home', async (t) => {

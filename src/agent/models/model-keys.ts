@@ -2,6 +2,7 @@ import { timestamp } from '#src/core/clock.ts';
 import { notFound } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { type ModelKeyRecord, modelKeyRecords } from '#storage/conversations.ts';
+import { workspaceExists } from '#storage/identity.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { KeyedProvider } from './model-id.ts';
@@ -33,8 +34,9 @@ export class ModelKeys {
     return this.has(workspaceId, provider) ? this.#vault.open(workspaceId, nameOf(provider)) : undefined;
   }
 
-  /** Replaces the one before. */
+  /** Replaces the one before. Throws `not_found` when the workspace has been deleted meanwhile. */
   set({ workspaceId, userId }: Principal, provider: KeyedProvider, key: string): ModelKeyRecord {
+    if (!workspaceExists(this.#store, workspaceId)) throw notFound();
     const record = { updatedBy: userId, updatedAt: timestamp() };
     this.#store.write((tx) => {
       this.#vault.seal(tx, workspaceId, nameOf(provider), key);
