@@ -23,6 +23,7 @@ import { RunAdmission, type RunAdmissionOptions } from './run-admission.ts';
 import {
   asStale,
   encodeRun,
+  endOf,
   parse,
   parseEssentials,
   type RunDocument,
@@ -150,14 +151,14 @@ export class RunRepository {
     const finish = { type: 'finish', status: end.status, error: end.error } as const;
     if (!this.actors.tell({ workspaceId, id: runId }, finish)) return;
     const { sessionId } = this.#rewrite(workspaceId, runId, (run) => {
-      const nowMs = Date.now();
-      this.#metrics.runDuration.of(run.kind).observe((nowMs - Date.parse(run.createdAt)) / 1000);
+      const endedMs = endOf(run);
+      this.#metrics.runDuration.of(run.kind).observe((endedMs - Date.parse(run.createdAt)) / 1000);
       return {
         ...run,
         status: end.status,
         output: end.output,
         error: end.error,
-        finishedAt: timestamp(nowMs),
+        finishedAt: timestamp(endedMs),
       };
     });
     faultPoint('run.ended');
@@ -179,7 +180,11 @@ export class RunRepository {
       stop(kind, sessionId);
       return;
     }
-    this.#rewrite(workspaceId, runId, (run) => ({ ...run, status: 'cancelled', finishedAt: timestamp() }));
+    this.#rewrite(workspaceId, runId, (run) => ({
+      ...run,
+      status: 'cancelled',
+      finishedAt: timestamp(endOf(run)),
+    }));
   }
 
   /**

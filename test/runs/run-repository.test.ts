@@ -3,7 +3,7 @@ import test, { type TestContext } from 'node:test';
 import type { RunKind } from '#machines/run.ts';
 import { ActorRuntime } from '#src/actors/runtime.ts';
 import { AppError } from '#src/core/errors.ts';
-import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import { type AssetId, newId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { RunDocument } from '#src/runs/run-document.ts';
 import type { RunQuery } from '#src/runs/run-lists.ts';
 import { type RunEnd, RunRepository } from '#src/runs/run-repository.ts';
@@ -53,6 +53,19 @@ test('a run has a running record at once, and its output when it has finished', 
     output: null,
   });
   assert.ok(finishedAt !== null && finishedAt >= createdAt);
+});
+
+test('a run ends no sooner than it began, also when its id is ahead of the clock', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { book } = openBook(t, store);
+  newId<RunId>('run', Date.now() + 1000); // as a worker does that waits for the newest id of another one
+  const [finished, cancelled] = [1, 2].map(() => book.begin(WORKSPACE, SESSION, 'notebook', null));
+  book.finish(WORKSPACE, finished!, COMPLETED);
+  assert.equal(shown(book, finished!).finishedAt, shown(book, finished!).createdAt);
+  book.cancel(WORKSPACE, cancelled!, () =>
+    book.finish(WORKSPACE, cancelled!, { ...COMPLETED, status: 'cancelled' }),
+  );
+  assert.equal(shown(book, cancelled!).finishedAt, shown(book, cancelled!).createdAt);
 });
 
 test('a run ends once, and a second end does not change its record', async (t) => {
