@@ -5,8 +5,9 @@ import { ApiError } from '#src/client/api-error.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { EventLog } from '#test/support/event-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { eventually } from '#test/support/processes.ts';
+import { eventually, workersOf } from '#test/support/processes.ts';
 
+const WORKERS = 3;
 const NOTEBOOKS = 7;
 const MAX_RUNS = 4;
 /** More than the notebooks, each of which is followed until it is ready. */
@@ -14,7 +15,7 @@ const MAX_STREAMS = 9;
 const AT_ONCE = 50;
 
 const server = await startChildServer(test, {
-  TROUPE_WORKERS: '3',
+  TROUPE_WORKERS: String(WORKERS),
   TROUPE_WORKSPACE_MAX_RUNS: String(MAX_RUNS),
   TROUPE_WORKSPACE_MAX_SUBSCRIBERS: String(MAX_STREAMS),
 });
@@ -71,4 +72,25 @@ async function openStreams(): Promise<number> {
 test('streams that are opened at once are accepted up to the limit, and again when they are closed', async () => {
   assert.equal(await openStreams(), MAX_STREAMS);
   await eventually('as many are accepted again', async () => (await openStreams()) === MAX_STREAMS);
+});
+
+test('what a worker has that dies no longer counts, and the limit holds over those that are left', async () => {
+  const begin = async () => {
+    const outcomes = await Promise.all(notebooks.map((notebook) => outcomeOf(notebook.submit(['a']))));
+    return outcomes.filter((outcome) => outcome.startsWith('run_')).length;
+  };
+  assert.equal(await begin(), MAX_RUNS);
+  const pids = () => workersOf(server.pid).map(({ pid }) => pid);
+  const killed = pids().slice(1);
+  for (const pid of killed) process.kill(pid, 'SIGKILL');
+  const areReplaced = () => pids().length === WORKERS && !pids().some((pid) => killed.includes(pid));
+  await eventually('they are replaced', areReplaced, 30_000);
+  await eventually('there is room for as many as before', async () => {
+    const begun = await begin();
+    const { items } = await client.runs.list({ status: 'running', limit: 100 });
+    const running = items.filter(({ stale }) => stale !== true).map(({ id }) => id);
+    assert.ok(running.length <= MAX_RUNS, String(running.length));
+    if (running.length > 0) await client.runs.cancelMany(running);
+    return begun === MAX_RUNS;
+  });
 });
