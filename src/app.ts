@@ -178,7 +178,10 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     { config, cluster, store, log, removals, runs: new RunRetention(store, runDeletion, owns), audit },
     stack,
   );
-  const files = openFiles({ config, directory, log, inUse: () => notebooks.workspacesWithKernels() }, stack);
+  const files = openFiles(
+    { config, directory, log, cluster, inUse: () => notebooks.workspacesWithKernels() },
+    stack,
+  );
   const connections = new ConnectionLimit(config.maxConnections, cluster.size);
   const http10 = { host: config.host, port: config.http10Port, connections, cluster, log };
   const target = () => (port === undefined ? undefined : { host: config.host, port });

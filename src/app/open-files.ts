@@ -1,7 +1,9 @@
+import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';
 import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
+import type { CountedFiles } from '#src/files/file-quota.ts';
 import { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import { FileQuotaWatch } from './file-quota-watch.ts';
 
@@ -11,13 +13,22 @@ export interface FilesOptions {
   readonly config: Pick<Config, 'workspaceFilesMb' | 'workspaceMaxFiles'>;
   readonly directory: { workspaceFiles(workspaceId: WorkspaceId): string };
   readonly log: Log;
+  readonly cluster: Pick<Cluster, 'size' | 'askOthers' | 'onAsked'>;
   /** Yields the workspaces in which kernels live, some more than once. */
   readonly inUse: () => Iterable<WorkspaceId>;
 }
 
-/** Opens the files of workspaces and, if there is a quota, what counts them. */
+/** What one worker tells the others. */
+interface Counted extends CountedFiles {
+  readonly workspaceId: WorkspaceId;
+}
+
+/**
+ * Opens the files of workspaces and, if there is a quota, what counts them. Each of several workers watches the workspaces of its own
+ * kernels and decides by its own numbers whether a session or an upload is admitted; what one has counted the others need not count.
+ */
 export function openFiles(
-  { config, directory, log, inUse }: FilesOptions,
+  { config, directory, log, cluster, inUse }: FilesOptions,
   stack: AsyncDisposableStack,
 ): WorkspaceFiles {
   const files = new WorkspaceFiles((workspaceId) => directory.workspaceFiles(workspaceId), {
@@ -28,6 +39,15 @@ export function openFiles(
         log.warn({ workspaceId, bytes, entries }, 'the files of a workspace are beyond their quota');
       else log.info({ workspaceId, bytes, entries }, 'the files of a workspace are within their quota again');
     },
+    onCounted(workspaceId, counted) {
+      if (cluster.size === 1) return;
+      const told: Counted = { workspaceId, ...counted };
+      void cluster.askOthers('files-counted', told);
+    },
+  });
+  cluster.onAsked('files-counted', (payload) => {
+    const { workspaceId, ...counted } = payload as Counted;
+    files.quota.adopt(workspaceId, counted);
   });
   stack.use(
     new FileQuotaWatch({

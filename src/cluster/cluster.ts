@@ -82,6 +82,8 @@ export type Topic =
   | 'actor-reports'
   /** The kernels of a workspace that your sessions have, and what they use. */
   | 'list-kernels'
+  /** The files of a workspace were counted: you need not count them now. */
+  | 'files-counted'
   /** Which sessions of a workspace have a kernel? */
   | 'sessions-with-kernels';
 

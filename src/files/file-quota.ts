@@ -6,6 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import { blocksOf, Charge, type ChargedAccount, type Need } from './file-charge.ts';
 import type { FileCount } from './file-count.ts';
 
 export interface FileQuotaOptions {
@@ -16,6 +17,14 @@ export interface FileQuotaOptions {
   readonly count: (workspaceId: WorkspaceId) => Promise<FileCount>;
   /** Called when a count finds a workspace over its quota, and when one does no longer. */
   readonly onChange?: (workspaceId: WorkspaceId, usage: FileUsage, isOver: boolean) => void;
+  /** Called with each count that was made here. */
+  readonly onCounted?: (workspaceId: WorkspaceId, counted: CountedFiles) => void;
+}
+
+/** A count that has just ended. */
+export interface CountedFiles {
+  readonly usage: FileUsage;
+  readonly tookMs: number;
 }
 
 /** What the files of a workspace take, by the latest count and what requests have changed since. */
@@ -33,16 +42,10 @@ const STALE_MS = 1_000;
 const QUICK_MS = 100;
 /** How long a request waits for a count, or until one may begin. */
 const MAX_WAIT_MS = 1_000;
-/** File systems give out blocks of this size. */
-const BLOCK_BYTES = 4096;
 
-/** What is known of one workspace. Everything but `usage` has changed since that was counted. */
-interface Account {
+/** What is known of one workspace. */
+interface Account extends ChargedAccount {
   usage: FileUsage | undefined;
-  /** What requests have stored, less what they have deleted. */
-  readonly changed: { bytes: number; entries: number };
-  /** What uploads that are under way have taken. */
-  readonly held: { bytes: number; entries: number };
   counting: Promise<void> | undefined;
   /** When the latest count began and how long it took, by the monotonic clock. */
   beganAtMs: number;
@@ -50,12 +53,6 @@ interface Account {
   isOver: boolean;
 }
 
-/** What a request needs in addition; `freedBytes` will be free once it has ended. */
-interface Need {
-  readonly bytes: number;
-  readonly entries: number;
-  readonly freedBytes: number;
-}
 const NOTHING: Need = { bytes: 0, entries: 0, freedBytes: 0 };
 
 export class FileQuota {
@@ -121,6 +118,21 @@ export class FileQuota {
   async refresh(workspaceId: WorkspaceId, ms: number): Promise<void> {
     const account = this.#account(workspaceId);
     if (performance.now() - account.beganAtMs >= ms) await this.#recount(workspaceId, account);
+  }
+
+  /**
+   * Takes a count that another process has just made, so that this one need not make it. What this process has changed may be in it
+   * or not, so where there is such a change it counts for itself.
+   */
+  adopt(workspaceId: WorkspaceId, { usage, tookMs }: CountedFiles): void {
+    const account = this.#account(workspaceId);
+    const { changed, held } = account;
+    const amounts = [changed.bytes, changed.entries, held.bytes, held.entries];
+    if (account.counting !== undefined || amounts.some((amount) => amount !== 0)) return;
+    account.usage = usage;
+    account.tookMs = tookMs;
+    account.beganAtMs = performance.now() - tookMs;
+    account.isOver = this.#isOver(usage);
   }
 
   #account(workspaceId: WorkspaceId): Account {
@@ -218,67 +230,8 @@ export class FileQuota {
     const isOver = this.#isOver(account.usage);
     if (isOver !== account.isOver) this.#options.onChange?.(workspaceId, account.usage, isOver);
     account.isOver = isOver;
+    this.#options.onCounted?.(workspaceId, { usage: account.usage, tookMs: account.tookMs });
   }
-}
-
-/** What one upload takes of its workspace's quota. */
-export class Charge implements Disposable {
-  readonly #account: Account;
-  readonly #hold: (need: Need) => Promise<void>;
-  #bytes = 0;
-  #entries = 0;
-  #size = 0;
-  /** What the file that is replaced takes. */
-  #freedBytes = 0;
-
-  constructor(account: Account, hold: (need: Need) => Promise<void>) {
-    this.#account = account;
-    this.#hold = hold;
-  }
-
-  /** Takes the name of a folder that is about to be made. Rejects with `file_quota_exceeded`. */
-  async folder(): Promise<void> {
-    await this.#take(0, 1);
-  }
-
-  /** Takes the name of the file, unless one of so many bytes is replaced, which will be free. Rejects as `folder` does. */
-  async file(replacedBytes: number | undefined): Promise<void> {
-    this.#freedBytes = blocksOf(replacedBytes ?? 0);
-    if (replacedBytes === undefined) await this.#take(0, 1);
-  }
-
-  /** Takes what the next bytes of the file need. Rejects as `folder` does. */
-  async bytes(count: number): Promise<void> {
-    this.#size += count;
-    const more = blocksOf(this.#size) - this.#bytes;
-    if (more > 0) await this.#take(more, 0);
-  }
-
-  /** Notes that the file is stored, in place of one with so many bytes; undefined when there was none. */
-  settle(replacedBytes: number | undefined): void {
-    const { changed } = this.#account;
-    changed.bytes += this.#bytes - blocksOf(replacedBytes ?? 0);
-    changed.entries += this.#entries;
-    this[Symbol.dispose]();
-  }
-
-  async #take(bytes: number, entries: number): Promise<void> {
-    await this.#hold({ bytes, entries, freedBytes: this.#freedBytes });
-    this.#bytes += bytes;
-    this.#entries += entries;
-  }
-
-  [Symbol.dispose](): void {
-    this.#account.held.bytes -= this.#bytes;
-    this.#account.held.entries -= this.#entries;
-    this.#bytes = 0;
-    this.#entries = 0;
-  }
-}
-
-/** Returns what a file of this size takes on the disk. */
-function blocksOf(bytes: number): number {
-  return Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES;
 }
 
 /** Returns when the workspace may be counted again. */
