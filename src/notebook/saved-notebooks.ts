@@ -17,6 +17,7 @@ import {
   type SerializationInput,
   withTitle,
 } from './document.ts';
+import { NewNotebooks } from './new-notebooks.ts';
 import {
   decodeNotebook,
   decodePrepared,
@@ -65,6 +66,7 @@ export class SavedNotebooks {
   readonly #store: Store;
   readonly #refuseWhileOpen: RefuseWhileOpen;
   readonly #allParse: AllParse;
+  readonly #new = new NewNotebooks();
   /** Large notebooks that are about to be read. */
   readonly #prepared = new Map<string, NotebookDocument>();
 
@@ -80,23 +82,12 @@ export class SavedNotebooks {
     fields: NotebookFields,
   ): Promise<{ document: NotebookDocument; json: Uint8Array }> {
     const valid = await this.#parses(fields);
-    const id = newId<NotebookId>('notebook');
-    const now = timestamp(timeOfId(id)); // so that the order of ids is the order of times
-    const serialization = withTitle(normalizeSerialization(fields.serialization ?? {}, valid), fields.title);
-    const document: NotebookDocument = {
-      id,
-      createdAt: now,
-      updatedAt: now,
-      serialization,
-      datasourceSlugs: fields.datasourceSlugs ?? [],
-      variables: fields.variables ?? {},
-    };
-    const encoded = isSmall(fields)
-      ? atOnce(encodeNotebook(document))
-      : await inSlices(encodeNotebook(document));
-    if (!workspaceExists(this.#store, workspaceId)) throw notFound();
-    this.#store.write((tx) => putNotebook(tx, workspaceId, encoded));
-    return { document, json: encoded.json };
+    const make = () => newDocument(fields, valid);
+    const { document, json } = await this.#new.create(workspaceId, isSmall(fields), make, (encoded) => {
+      if (!workspaceExists(this.#store, workspaceId)) throw notFound();
+      this.#store.write((tx) => putNotebook(tx, workspaceId, encoded));
+    });
+    return { document, json };
   }
 
   /** Returns whether there is such a notebook. A workspace that was deleted has none, though they may be there still. */
@@ -256,6 +247,20 @@ function isSmall(fields: NotebookFields): boolean {
 function staleUpdate(updatedAt: string): AppError {
   const detail = `The notebook was last updated at ${updatedAt}. Reload it first.`;
   return new AppError('stale_update', detail, { members: { updatedAt } });
+}
+
+/** Returns a notebook with a new id. */
+function newDocument(fields: NotebookFields, valid: boolean): NotebookDocument {
+  const id = newId<NotebookId>('notebook');
+  const now = timestamp(timeOfId(id)); // so that the order of ids is the order of times
+  return {
+    id,
+    createdAt: now,
+    updatedAt: now,
+    serialization: withTitle(normalizeSerialization(fields.serialization ?? {}, valid), fields.title),
+    datasourceSlugs: fields.datasourceSlugs ?? [],
+    variables: fields.variables ?? {},
+  };
 }
 
 /** Returns the notebook with the given parts replaced, and its JSON. */

@@ -1,0 +1,49 @@
+/**
+ * Notebooks that are being created. Large ones are written in slices, and lists page by id: a notebook that is stored after one
+ * with a greater id would be passed over by a reader who has the page with that one.
+ */
+import type { WorkspaceId } from '#src/core/ids.ts';
+import { atOnce, inSlices } from '#src/core/slices.ts';
+import type { NotebookDocument } from './document.ts';
+import { type EncodedNotebook, encodeNotebook } from './notebook-encoding.ts';
+
+/** How often a large notebook is written anew with another id, because others were created meanwhile, before it is written at once. */
+const MAX_TRIES = 3;
+
+export class NewNotebooks {
+  readonly #inSlices = new Set<{ workspaceId: WorkspaceId; id: string; isOvertaken: boolean }>();
+
+  /**
+   * Encodes what `make` returns, which has a new id each time, and calls `put`. No notebook of the workspace with a greater id has
+   * been stored by then.
+   */
+  async create(
+    workspaceId: WorkspaceId,
+    isSmall: boolean,
+    make: () => NotebookDocument,
+    put: (encoded: EncodedNotebook) => void,
+  ): Promise<EncodedNotebook> {
+    for (let tries = 1; ; tries++) {
+      const document = make();
+      const isAtOnce = isSmall || tries === MAX_TRIES;
+      const encoded = isAtOnce ? atOnce(encodeNotebook(document)) : await this.#encode(workspaceId, document);
+      if (encoded === undefined) continue;
+      put(encoded);
+      for (const other of this.#inSlices)
+        other.isOvertaken ||= other.workspaceId === workspaceId && other.id < document.id;
+      return encoded;
+    }
+  }
+
+  /** Resolves with undefined when a notebook with a greater id was stored meanwhile. */
+  async #encode(workspaceId: WorkspaceId, document: NotebookDocument): Promise<EncodedNotebook | undefined> {
+    const creation = { workspaceId, id: document.id, isOvertaken: false };
+    this.#inSlices.add(creation);
+    try {
+      const encoded = await inSlices(encodeNotebook(document));
+      return creation.isOvertaken ? undefined : encoded;
+    } finally {
+      this.#inSlices.delete(creation);
+    }
+  }
+}
