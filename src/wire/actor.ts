@@ -70,7 +70,7 @@ const filters = {
   ended: Type.Boolean({
     default: false,
     description:
-      'Whether to list also actors that ended or failed lately. The last 1,000 of the server are remembered.',
+      'Whether to list also actors that ended or failed lately. The last 1,000 are remembered; of several workers, by each.',
   }),
 };
 

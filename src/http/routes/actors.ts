@@ -58,8 +58,9 @@ export function actorRoutes(
         'took since the last time is one event, as is a command that it refused several times. ' +
         'The order is `actors.snapshot` with counts, the events that you missed, `actors.replayed`, and then live events. ' +
         'With the id of the last event that you received, the snapshot has `resumed: true` if the server still has ' +
-        'everything that followed; without it, read the list again. Heartbeats are comments. Events of actors are told by ' +
-        'type, never with what they carried.',
+        'everything that followed; without it, read the list again. Connect again after `actors.resync-required`, which also ' +
+        'comes when a worker of the server has ended: its actors have left memory. Heartbeats are comments. Events of actors ' +
+        'are told by type, never with what they carried.',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
       headers: STREAM_HEADERS_READ,
