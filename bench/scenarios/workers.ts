@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { slotOf } from '#src/cluster/slots.ts';
-import { Api } from '../api.ts';
+import type { Api } from '../api.ts';
 import { CpuQuotas, whyNoQuotas } from '../cpu-quota.ts';
 import { runClosedLoop } from '../load/closed-loop.ts';
 import { type RunningSession, runTogether } from '../load/run-together.ts';
@@ -11,12 +11,13 @@ import type { LaunchedServer } from '../server.ts';
 import { expected, type Wire } from '../wire.ts';
 
 const SIZES = [1, 2, 4] as const;
+const MOST = Math.max(...SIZES);
 /** Of a core, for each worker: four of them, the kernels and the load then fit on two cores. */
 const QUOTA = 0.15;
 const CONNECTIONS = 64;
 const WARM_UP_MS = 500;
-/** Divided evenly between the workers, however many there are. */
-const WORKSPACES = 8;
+/** All in one workspace, and divided evenly between the workers, however many there are. */
+const SESSIONS = 8;
 const CREATE = { serialization: { cells: [{ cell_id: 'a', code: 'x = 1' }] } };
 const MIB = 1024 * 1024;
 const PRINT = `for i in range(${(10 * MIB) / 1024}):\n    print("x" * 1023)`;
@@ -25,8 +26,6 @@ interface Subject {
   readonly size: number;
   readonly server: LaunchedServer;
   readonly serving: readonly number[];
-  /** One for each workspace. */
-  readonly apis: readonly Api[];
   readonly sessions: readonly RunningSession[];
   /** Without quotas: what a request costs. A process that is stopped at the end of its quota again and again needs more. */
   readonly free: Figures;
@@ -42,7 +41,7 @@ type Figure = 'gets' | 'creates' | 'runs' | 'getUs' | 'runUs';
 /** What more workers gain, and what they cost. */
 export const workers: Scenario = {
   name: 'workers',
-  title: `Servers of ${SIZES.join(', ')} workers, each of which may use ${QUOTA * 100} % of a core; ${WORKSPACES} workspaces`,
+  title: `Servers of ${SIZES.join(', ')} workers, each of which may use ${QUOTA * 100} % of a core; ${SESSIONS} sessions of one workspace`,
   limitS: 480,
   async run(stage) {
     const why = whyNoQuotas();
@@ -72,14 +71,11 @@ export const workers: Scenario = {
 
 async function start(stage: Stage, size: number): Promise<Subject> {
   const server = await stage.server({ environment: { TROUPE_WORKERS: String(size) } });
-  const apis = await evenWorkspaces(server.api);
-  const sessions: RunningSession[] = [];
-  for (const api of apis) sessions.push({ api, id: (await api.session(['1 + 1'])).id });
+  const sessions = await evenSessions(server.api);
   return {
     size,
     server,
     serving: servingProcesses(server.pid),
-    apis,
     sessions,
     free: none(),
     alike: { getUs: [], runUs: [] },
@@ -91,29 +87,34 @@ function none(): Figures {
   return { gets: [], creates: [], runs: [], getUs: [], runUs: [] };
 }
 
-/** Creates workspaces of which every worker has as many. */
-async function evenWorkspaces(api: Api): Promise<readonly Api[]> {
-  const most = Math.max(...SIZES);
-  const apis: Api[] = [];
+/** Opens sessions of which every worker has as many. */
+async function evenSessions(api: Api): Promise<readonly RunningSession[]> {
+  const sessions: RunningSession[] = [];
   const counts = new Map<number, number>();
-  while (apis.length < WORKSPACES) {
-    const { id } = await api.call<{ id: string }>('POST', '/api/v3/workspaces', { name: 'measured' });
-    // Slots are dealt out to the workers in turn.
-    const place = slotOf(id) % most;
+  while (sessions.length < SESSIONS) {
+    const { id } = await api.session(['1 + 1']);
+    const place = placeOf({ api, id });
     const count = counts.get(place) ?? 0;
-    if (count === WORKSPACES / most) continue;
-    counts.set(place, count + 1);
-    apis.push(new Api({ ...api.endpoint, workspaceId: id }));
+    if (count === SESSIONS / MOST) await api.close(id);
+    else {
+      counts.set(place, count + 1);
+      sessions.push({ api, id });
+    }
   }
-  return apis;
+  return sessions;
+}
+
+/** Returns which of most workers has the session: slots are dealt out to the workers in turn. */
+function placeOf({ api, id }: RunningSession): number {
+  return slotOf(api.endpoint.workspaceId, id) % MOST;
 }
 
 async function measure(subject: Subject, forMs: number, figures: Figures): Promise<void> {
-  const { server, apis, sessions } = subject;
+  const { server, sessions } = subject;
   const gets = await measureGets(subject, forMs, CONNECTIONS);
   figures.getUs.push(gets.us);
   figures.gets.push(gets.perSecond);
-  const request = apis.map((api) => api.bytes('POST', '/api/v3/notebooks', CREATE));
+  const request = server.api.bytes('POST', '/api/v3/notebooks', CREATE);
   const { port } = server.api.endpoint;
   const load = { port, request, connections: CONNECTIONS, warmUpMs: WARM_UP_MS, forMs, expect: 201 };
   figures.creates.push((await runClosedLoop(load)).perSecond);
@@ -124,9 +125,8 @@ async function measure(subject: Subject, forMs: number, figures: Figures): Promi
 
 async function measureAlike(subject: Subject, forMs: number): Promise<void> {
   const { size, sessions, alike } = subject;
-  const most = Math.max(...SIZES);
-  alike.getUs.push((await measureGets(subject, forMs, (CONNECTIONS / most) * size)).us);
-  const some = sessions.filter(({ api }) => slotOf(api.endpoint.workspaceId) % most < size);
+  alike.getUs.push((await measureGets(subject, forMs, (CONNECTIONS / MOST) * size)).us);
+  const some = sessions.filter((session) => placeOf(session) < size);
   alike.runUs.push((await measureRuns(subject, forMs, some)).us);
 }
 
