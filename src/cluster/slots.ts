@@ -22,9 +22,6 @@ export interface SlotTable {
   readonly owners: readonly number[];
 }
 
-/** Whether notebooks and conversations have slots of their own. Otherwise all of a workspace is in the slot of the workspace. */
-const HAVE_OWN_SLOTS: boolean = false;
-
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
@@ -34,7 +31,7 @@ const FNV_PRIME = 0x01000193;
  */
 export function slotOf(workspaceId: string, id?: string): number {
   let hash = hashed(FNV_OFFSET, workspaceId);
-  if (id !== undefined && HAVE_OWN_SLOTS) hash = hashed(hash, `/${id}`);
+  if (id !== undefined) hash = hashed(hash, `/${id}`);
   return (hash ^ (hash >>> 8) ^ (hash >>> 16) ^ (hash >>> 24)) & (SLOTS - 1);
 }
 
