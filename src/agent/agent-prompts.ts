@@ -104,7 +104,7 @@ export class AgentPrompts {
     const { openToolbox, system } = this.#equip(caller, sessionId, record);
     const environmentId = agentActors.actors.peek(session)?.snapshot.context.environmentId ?? null;
     const runId = runs.begin(workspaceId, sessionId as SessionId, 'agent', { prompt }, environmentId, parent);
-    const trace = parent && runs.traceOf(workspaceId, runId);
+    const trace = parent && runs.reader.traceOf(workspaceId, runId);
     mend(conversation, runId);
     const turn = new PromptTurn({ ...this.#options, runId, trace, conversation, model, system, openToolbox });
     turn.ask(prompt);
@@ -119,7 +119,7 @@ export class AgentPrompts {
     page: PageRequest & Pick<RunQuery, 'include'>,
   ): Promise<JsonPage> {
     this.#options.access.readable(caller, sessionId);
-    return this.#options.runs.list(caller.workspaceId, { ...page, sessionId, kind: 'agent' });
+    return this.#options.runs.reader.list(caller.workspaceId, { ...page, sessionId, kind: 'agent' });
   }
 
   /** Asks for a prompt to be cancelled: the call to the provider is closed, tools are interrupted. */

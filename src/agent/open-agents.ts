@@ -115,7 +115,7 @@ export function openAgents(options: AgentPlaneOptions) {
     },
     /** Runs of notebooks are every member's; those of a conversation are for whom the conversation is. */
     guardRun(principal: Principal, runId: string, wanted: 'read' | 'control' | 'delete'): void {
-      const conversation = runs.conversationOf(principal.workspaceId, runId);
+      const conversation = runs.reader.conversationOf(principal.workspaceId, runId);
       if (conversation === undefined) return;
       if (wanted === 'control') access.checkControl(principal, conversation);
       else if (wanted === 'delete') access.checkSharing(principal, conversation);

@@ -118,7 +118,7 @@ export class Executions {
     const configured = changes.filter(({ config }) => config !== undefined).map(({ cellId }) => cellId);
     const environmentId = sessions.environmentOf(session);
     const runId = runs.begin(workspaceId, sessionId as SessionId, 'notebook', request, environmentId, parent);
-    const trace = parent && runs.traceOf(workspaceId, runId);
+    const trace = parent && runs.reader.traceOf(workspaceId, runId);
     const cacheMode = request.cacheMode ?? 'default';
     const plan = runWork({
       runId,

@@ -79,7 +79,7 @@ export class RunDeletion {
   deleteEnded(workspaceId: WorkspaceId, runIds: readonly string[]): void {
     this.#store.write((tx) => {
       for (const runId of runIds) {
-        if (this.#runs.isInProgress(workspaceId, runId)) continue;
+        if (this.#runs.reader.isInProgress(workspaceId, runId)) continue;
         if (this.#hasAssets(workspaceId, runId)) this.#erase(tx, workspaceId, runId);
         else this.#forget(tx, workspaceId, runId);
       }
@@ -88,7 +88,7 @@ export class RunDeletion {
 
   /** Deletes the outputs of runs up to the first that is in progress, in this turn's commit. Returns how many runs that were. */
   deleteOutputs(workspaceId: WorkspaceId, runIds: readonly string[]): number {
-    const first = runIds.findIndex((runId) => this.#runs.isInProgress(workspaceId, runId));
+    const first = runIds.findIndex((runId) => this.#runs.reader.isInProgress(workspaceId, runId));
     const ended = first === -1 ? runIds : runIds.slice(0, first);
     this.#store.write((tx) => {
       for (const runId of ended) {
@@ -113,7 +113,7 @@ export class RunDeletion {
   }
 
   #check(workspaceId: WorkspaceId, runId: string): void {
-    if (!this.#runs.exists(workspaceId, runId)) throw notFound();
+    if (!this.#runs.reader.exists(workspaceId, runId)) throw notFound();
     this.#runs.actors.checkStored({ workspaceId, id: runId }, { type: 'delete' });
   }
 

@@ -76,7 +76,7 @@ export class SessionPlane<Live extends LiveSession> {
   /** Returns the status of the newest run as an event, so that a subscriber who was away learns of its end. */
   latestRunStatus({ workspaceId, id }: ActorId): Envelope<'run-status'> | undefined {
     const { runs, runKind } = this.#options;
-    const run = runs.latest(workspaceId, id, runKind);
+    const run = runs.reader.latest(workspaceId, id, runKind);
     if (run === undefined) return undefined;
     const event = runStatusEvent(id, run.id, run.status, run.error, run.finishedAt ?? run.createdAt);
     return run.stale === true ? { ...event, data: { ...event.data, stale: true } } : event;

@@ -23,7 +23,7 @@ function startWorkers() {
       new RunCancellation({
         cluster,
         runs: {
-          homeOf: (_, runId) => SESSIONS.get(runId),
+          reader: { homeOf: (_, runId) => SESSIONS.get(runId) },
           cancel(_, runId, stop) {
             const sessionId = SESSIONS.get(runId);
             if (sessionId === undefined) throw notFound();

@@ -96,12 +96,12 @@ test('the runs of a deleted notebook are found no more from the moment of the de
   deletion.delete(HOME, mine);
   const nothing = Buffer.from('{"items":[],"nextCursor":null}');
   for (const runId of gone) {
-    assert.throws(() => runs.json(HOME, runId), { code: 'not_found' });
-    assert.equal(runs.exists(HOME, runId), false);
+    assert.throws(() => runs.reader.json(HOME, runId), { code: 'not_found' });
+    assert.equal(runs.reader.exists(HOME, runId), false);
   }
   const lists = Promise.all([
-    runs.list(HOME, { sessionId: mine, limit: 10 }),
-    runs.list(HOME, { limit: 10 }),
+    runs.reader.list(HOME, { sessionId: mine, limit: 10 }),
+    runs.reader.list(HOME, { limit: 10 }),
   ]);
   assert.ok((await removed(store, removals, mine)) > 3, 'not all in one turn');
   const [ofMine, ofAll] = (await lists).map((page) => Buffer.from(page));

@@ -17,10 +17,10 @@ function openRuns(store: Store) {
   return { runtime, runs: new RunRepository(store, runtime) };
 }
 const shown = (runs: RunRepository, id: RunId) =>
-  JSON.parse(Buffer.from(runs.json(WORKSPACE, id)).toString());
+  JSON.parse(Buffer.from(runs.reader.json(WORKSPACE, id)).toString());
 
 async function listed(runs: RunRepository, include: 'output' | 'none') {
-  const page = await runs.list(WORKSPACE, { limit: 10, include });
+  const page = await runs.reader.list(WORKSPACE, { limit: 10, include });
   return JSON.parse(Buffer.from(page).toString()).items[0];
 }
 
@@ -53,7 +53,7 @@ test('the newest run of a session is found without its large input', async (t) =
   const { runs, id } = await begun(t);
   const error = { code: 'cell_failed' as const, message: ',"input":"ä"' };
   runs.finish(WORKSPACE, id, { status: 'failed', error, output: OUTPUT, assets: new Map() });
-  assert.deepEqual(runs.latest(WORKSPACE, SESSION), { ...shown(runs, id), input: null, output: null });
+  assert.deepEqual(runs.reader.latest(WORKSPACE, SESSION), { ...shown(runs, id), input: null, output: null });
 });
 
 test('a run with a large input that an earlier server process left is stale, and can be cancelled', async (t) => {
@@ -61,8 +61,8 @@ test('a run with a large input that an earlier server process left is stale, and
   runtime.stopAll();
   const after = openRuns(await reopen()).runs;
   assert.deepEqual([shown(after, id).stale, shown(after, id).input], [true, INPUT]);
-  assert.equal(after.latest(WORKSPACE, SESSION)?.stale, true);
+  assert.equal(after.reader.latest(WORKSPACE, SESSION)?.stale, true);
   after.cancel(WORKSPACE, id, assert.fail);
   assert.deepEqual([shown(after, id).status, shown(after, id).input], ['cancelled', INPUT]);
-  assert.equal(after.latest(WORKSPACE, SESSION)?.input, null);
+  assert.equal(after.reader.latest(WORKSPACE, SESSION)?.input, null);
 });

@@ -54,7 +54,7 @@ async function open(
   };
   const begin = (workspaceId: WorkspaceId, session = SESSION) =>
     runs.begin(workspaceId, session, 'notebook', {});
-  const shown = (runId: RunId) => JSON.parse(Buffer.from(runs.json(WORKSPACES[0]!, runId)).toString());
+  const shown = (runId: RunId) => JSON.parse(Buffer.from(runs.reader.json(WORKSPACES[0]!, runId)).toString());
   const sweepAfter = async (days: number, own = owns) => {
     clock.days = days;
     await retentionOf(own).sweep();
@@ -82,7 +82,7 @@ test('runs that have ended are deleted some days after their submission, in ever
     const left = WORKSPACES.flatMap((one) => [...store.listKeys(kind, one, [], 1000)]).flat();
     assert.deepEqual(left, kind === runRecords || kind === runIndex ? [going] : [], kind.name);
   }
-  assert.equal(runs.exists(WORKSPACES[0]!, going), true);
+  assert.equal(runs.reader.exists(WORKSPACES[0]!, going), true);
   removals[Symbol.dispose]();
 });
 
@@ -93,10 +93,10 @@ test('outputs of runs are deleted by themselves: the run says so, has another en
   const going = begin(workspaceId!);
   const after = finish(workspaceId!, begin(workspaceId!));
   await store.durable();
-  const before = runs.served(workspaceId!, old[0]!).version;
+  const before = runs.reader.served(workspaceId!, old[0]!).version;
   await sweepAfter(8);
   for (const runId of old) assert.deepEqual(shown(runId).output, { stored: false, parts: [] });
-  assert.notEqual(runs.served(workspaceId!, old[0]!).version, before);
+  assert.notEqual(runs.reader.served(workspaceId!, old[0]!).version, before);
   assert.deepEqual([...store.listKeys(assetRecords, workspaceId!, [], 10)], []);
   assert.deepEqual(shown(after).output.parts, PARTS, 'an older run is in progress');
   finish(workspaceId!, going);
@@ -147,7 +147,7 @@ test('old runs of notebooks that are at home in another worker are left to that 
   await store.durable();
   await sweepAfter(8);
   for (const { session, runId } of made)
-    assert.equal(runs.exists(workspaceId!, runId), session.endsWith('b'), session);
+    assert.equal(runs.reader.exists(workspaceId!, runId), session.endsWith('b'), session);
 });
 
 test('each worker notes for itself how far it has deleted outputs, so none deletes or skips those of another', async (t) => {

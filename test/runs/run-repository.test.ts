@@ -81,7 +81,7 @@ test('a run ends once, and a second end does not change its record', async (t) =
   await store.durable();
   book.finish(WORKSPACE, runId, FAILED);
   assert.deepEqual(shown(book, runId), first);
-  assert.throws(() => book.asset(WORKSPACE, runId, 'asset_1'), refusedWith('not_found'));
+  assert.throws(() => book.reader.asset(WORKSPACE, runId, 'asset_1'), refusedWith('not_found'));
   assert.deepEqual(notices, ['running', 'completed']);
 });
 
@@ -175,7 +175,7 @@ test('the runs of a session are listed oldest first in pages, without those of o
   );
   await store.durable();
   const page = async (after: string | undefined, limit: number) => {
-    const json = await book.list(WORKSPACE, { sessionId: SESSION, kind: 'notebook', after, limit });
+    const json = await book.reader.list(WORKSPACE, { sessionId: SESSION, kind: 'notebook', after, limit });
     const { items, nextCursor } = JSON.parse(Buffer.from(json).toString());
     return [items.map(({ id }: RunDocument) => ids.indexOf(id)), ids.indexOf(nextCursor)];
   };
@@ -187,8 +187,8 @@ test('the runs of a session are listed oldest first in pages, without those of o
       [[], -1],
     ],
   );
-  assert.equal(book.latest(WORKSPACE, SESSION)?.id, ids[3]);
-  assert.equal(book.latest(WORKSPACE, 'nb_2'), undefined);
+  assert.equal(book.reader.latest(WORKSPACE, SESSION)?.id, ids[3]);
+  assert.equal(book.reader.latest(WORKSPACE, 'nb_2'), undefined);
   assert.deepEqual(await page(ids[2], 2), [[3], -1], 'a cursor is a place, of whatever session');
   await assert.rejects(page('nb_1', 2), refusedWith('invalid_cursor'));
 });
@@ -209,7 +209,7 @@ test('the runs of a session with one status are found without a look at its othe
   const found = async (query: Partial<RunQuery>) => {
     reads.mock.resetCalls();
     const { items } = JSON.parse(
-      Buffer.from(await book.list(WORKSPACE, { sessionId: SESSION, limit: 10, ...query })).toString(),
+      Buffer.from(await book.reader.list(WORKSPACE, { sessionId: SESSION, limit: 10, ...query })).toString(),
     );
     const looked = reads.mock.calls.filter(({ arguments: [kind] }) => kind.name === runIndex.name).length;
     return { ids: items.map(({ id }: RunDocument) => id), looked };
@@ -233,7 +233,7 @@ function openBook(t: TestContext, store: Store) {
 }
 
 function shown(book: RunRepository, runId: RunId): RunDocument {
-  return JSON.parse(Buffer.from(book.json(WORKSPACE, runId)).toString());
+  return JSON.parse(Buffer.from(book.reader.json(WORKSPACE, runId)).toString());
 }
 
 function withoutEnd<T extends { finishedAt: unknown }>({ finishedAt, ...rest }: T): Omit<T, 'finishedAt'> {

@@ -31,7 +31,7 @@ async function startWorkers(t: TestContext, size: number) {
     const begin = () => runs.begin(WORKSPACE, `nb_${cluster.worker}` as SessionId, 'notebook', null);
     const list = async (query: Partial<RunQuery> = {}): Promise<RunId[]> => {
       store.refresh();
-      const page = await runs.list(WORKSPACE, { limit: 1000, ...query });
+      const page = await runs.reader.list(WORKSPACE, { limit: 1000, ...query });
       return JSON.parse(Buffer.from(page).toString()).items.map(({ id }: { id: RunId }) => id);
     };
     return { cluster, store, settled, begin, list };

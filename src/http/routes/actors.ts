@@ -6,7 +6,7 @@ import type { ChartState } from '#src/actors/chart.ts';
 import type { ActorDetail } from '#src/actors/inspected-actor.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
-import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { RunReader } from '#src/runs/run-reader.ts';
 import {
   ActorDetailSchema,
   ActorEventsQuery,
@@ -45,7 +45,7 @@ export interface ActorInspection {
 export function actorRoutes(
   actors: ActorInspection,
   events: ActorEvents,
-  runs: Pick<RunRepository, 'homeOf'>,
+  runs: Pick<RunReader, 'homeOf'>,
 ): readonly Route[] {
   return [
     defineRoute({

@@ -1,13 +1,13 @@
 import type { ConversationDeletion } from '#src/agent/conversation-deletion.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
-import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { RunReader } from '#src/runs/run-reader.ts';
 import { noContent } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import type { GuardRun } from './run-waiting.ts';
 import { homeOfRun } from './runs.ts';
 
 export interface Deletions {
-  readonly runs: Pick<RunRepository, 'homeOf'>;
+  readonly runs: Pick<RunReader, 'homeOf'>;
   readonly deletion: RunDeletion;
   readonly conversations: ConversationDeletion;
   readonly guard: GuardRun;

@@ -85,7 +85,7 @@ export function executionRoutes(
       async handle({ principal, params: { sessionId }, query, signal }) {
         sessions.known(principal.workspaceId, sessionId);
         const page = { ...query, sessionId, kind: 'notebook', signal } as const;
-        return encodedJson(await runs.list(principal.workspaceId, page));
+        return encodedJson(await runs.reader.list(principal.workspaceId, page));
       },
     }),
   ];

@@ -31,7 +31,11 @@ export function runAssetRoutes(runs: RunRepository, guard: GuardRun): readonly R
       errors: ['range_not_satisfiable'],
       handle({ principal, params, headers, headOnly }) {
         guard(principal, params.runId, 'read');
-        const { mimetype, sha256, bytes } = runs.asset(principal.workspaceId, params.runId, params.assetId);
+        const { mimetype, sha256, bytes } = runs.reader.asset(
+          principal.workspaceId,
+          params.runId,
+          params.assetId,
+        );
         const { contentType, disposition } = describeUntrusted(mimetype);
         const content = {
           bytes,

@@ -7,6 +7,7 @@ import type { Cluster } from '#src/cluster/cluster.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { isPlausibleId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
+import type { RunReader } from '#src/runs/run-reader.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { RunCancellationResult } from '#src/wire/run.ts';
 import type { Store } from '#storage/store.ts';
@@ -16,7 +17,7 @@ import type { GuardRun } from './run-waiting.ts';
 export type StopRun = (kind: RunKind, workspaceId: WorkspaceId, sessionId: SessionId, runId: RunId) => void;
 
 export interface RunCancellationOptions {
-  readonly runs: Pick<RunRepository, 'cancel' | 'homeOf'>;
+  readonly runs: Pick<RunRepository, 'cancel'> & { readonly reader: Pick<RunReader, 'homeOf'> };
   readonly stop: StopRun;
   readonly guard: GuardRun;
   readonly store: Pick<Store, 'refresh' | 'durable'>;
@@ -90,7 +91,7 @@ export class RunCancellation {
   /** Whether the run is at home in this worker, or there is none. */
   #isHere({ workspaceId }: Principal, runId: string): boolean {
     const { runs, cluster } = this.#options;
-    const home = isPlausibleId(runId) ? runs.homeOf(workspaceId, runId) : undefined;
+    const home = isPlausibleId(runId) ? runs.reader.homeOf(workspaceId, runId) : undefined;
     return home === undefined || cluster.owns(workspaceId, home);
   }
 

@@ -52,7 +52,7 @@ export class RunWaiting {
   /** As `submitted`, for a retry of the request that submitted the run. */
   resumed(request: WaitingRequest, first: BytesReply | EmptyReply): Reply {
     const runId = submittedRunOf(first);
-    if (runId === undefined || !this.#runs.exists(request.principal.workspaceId, runId)) return first;
+    if (runId === undefined || !this.#runs.reader.exists(request.principal.workspaceId, runId)) return first;
     return this.#submitted(request, runId, first, REPLAYED);
   }
 
@@ -84,7 +84,7 @@ export class RunWaiting {
   /** Returns the run, which the caller may no longer read after a wait. Throws `not_found`. */
   #read({ principal }: WaitingRequest, runId: string): { readonly reply: BytesReply; readonly tag: string } {
     this.#guard(principal, runId, 'read');
-    const { json, version } = this.#runs.served(principal.workspaceId, runId);
+    const { json, version } = this.#runs.reader.served(principal.workspaceId, runId);
     return { reply: encodedJson(json), tag: versionTag(version) };
   }
 }

@@ -1,5 +1,5 @@
 import type { Principal } from '#src/core/principal.ts';
-import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { RunReader } from '#src/runs/run-reader.ts';
 import {
   CancellationSchema,
   RunCancellationResultSchema,
@@ -18,9 +18,9 @@ import type { GuardRun, RunWaiting } from './run-waiting.ts';
  * Returns what finds the home of a run: that of its session. Where no such run is known there is none, or none any more, and
  * another worker might still see one that was just deleted.
  */
-export function homeOfRun(runs: Pick<RunRepository, 'homeOf'>) {
+export function homeOfRun(reader: Pick<RunReader, 'homeOf'>) {
   return ({ principal, params }: RunRequest): RequestHome => {
-    const id = runs.homeOf(principal.workspaceId, params.runId);
+    const id = reader.homeOf(principal.workspaceId, params.runId);
     return id === undefined ? undefined : { id };
   };
 }
@@ -32,7 +32,7 @@ interface RunRequest {
 
 /** Runs. */
 export function runRoutes(
-  runs: RunRepository,
+  reader: RunReader,
   cancellation: RunCancellation,
   guard: GuardRun,
   waiting: RunWaiting,
@@ -49,7 +49,7 @@ export function runRoutes(
       tags: ['Runs'],
       access: { action: 'run.read' },
       readsStoreOnly: ({ wait }) => wait === 0,
-      homeOf: homeOfRun(runs),
+      homeOf: homeOfRun(reader),
       headers: READ_CONDITION,
       query: WaitQuery,
       responses: {
@@ -69,7 +69,7 @@ export function runRoutes(
         'when it has ended. Cancelling a run again while it is still running is accepted again.',
       tags: ['Runs'],
       access: { action: 'run.cancel' },
-      homeOf: homeOfRun(runs),
+      homeOf: homeOfRun(reader),
       body: EmptyBodySchema,
       optionalBody: true,
       responses: {

@@ -43,7 +43,7 @@ export function workspaceListRoutes(lists: WorkspaceLists): readonly Route[] {
       errors: ['invalid_cursor'],
       handle: async ({ principal, query, signal }) => {
         const mayRead = (run: RunIndexEntry) => mayReadRun(principal, run);
-        return encodedJson(await runs.list(principal.workspaceId, { ...query, signal }, mayRead));
+        return encodedJson(await runs.reader.list(principal.workspaceId, { ...query, signal }, mayRead));
       },
     }),
     defineRoute({

@@ -1,0 +1,149 @@
+/** Reads runs: their records as they are served, in pages and one by one, and what others need to know of a run. */
+import type { RunKind, runMachine } from '#machines/run.ts';
+import type { ActorKind } from '#src/actors/actor-kind.ts';
+import { notFound } from '#src/core/errors.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { TraceContext } from '#src/tracing/trace-context.ts';
+import { type Asset, readAsset } from '#storage/assets.ts';
+import { type RunIndexEntry, type RunRecord, runIndex, runRecords, runSummaries } from '#storage/runs.ts';
+import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
+import type { Store } from '#storage/store.ts';
+import { asStale, parseEssentials, type RunDocument, withoutOutput } from './run-document.ts';
+import { listOf, type RunQuery, runFinder } from './run-lists.ts';
+import { contextOf } from './run-trace.ts';
+import type { SettledRuns } from './settled-runs.ts';
+
+export interface RunReaderOptions {
+  readonly store: Store;
+  readonly actors: Pick<ActorKind<typeof runMachine>, 'peek'>;
+  /** Absent in a server of one process. */
+  readonly settled?: Pick<SettledRuns, 'horizon'> | undefined;
+  /** Whether what this session belonged to was deleted; its runs are then found no more, though they may be there still. */
+  readonly isDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
+}
+
+const ANYBODY = (_run: RunIndexEntry): boolean => true;
+
+export class RunReader {
+  readonly #store: Store;
+  readonly #actors: RunReaderOptions['actors'];
+  readonly #settled: RunReaderOptions['settled'];
+  readonly #isDeleted: RunReaderOptions['isDeleted'];
+
+  constructor({ store, actors, settled, isDeleted }: RunReaderOptions) {
+    this.#store = store;
+    this.#actors = actors;
+    this.#settled = settled;
+    this.#isDeleted = isDeleted;
+  }
+
+  /** Returns the run as JSON, with `stale: true` when an earlier server process left it running. Throws `not_found`. */
+  json(workspaceId: WorkspaceId, runId: string): Uint8Array {
+    return this.served(workspaceId, runId).json;
+  }
+
+  /** Returns what `json` returns, and its version: a run has one JSON as it runs, one if it is stale, and one at its end. */
+  served(workspaceId: WorkspaceId, runId: string): { readonly json: Uint8Array; readonly version: string } {
+    const record = this.record(workspaceId, runId);
+    const json = this.#shown(workspaceId, runId, record);
+    if (json !== record.document) return { json, version: 'stale' };
+    return { json, version: record.isTrimmed === true ? `${record.status}-trimmed` : record.status };
+  }
+
+  /**
+   * Resolves with a page of the runs that the query describes and the caller may read. Only runs that are shown are read. With
+   * several workers, a page that begins with the oldest ends before runs that others may still commit smaller ids than.
+   * Rejects with `invalid_cursor`.
+   */
+  async list(workspaceId: WorkspaceId, query: RunQuery, mayRead = ANYBODY): Promise<JsonPage> {
+    // One worker makes the runs of a session. A list that begins with the newest tells of no run that is committed later.
+    const isInOrder = query.sessionId !== undefined || query.order === 'desc';
+    const horizon =
+      this.#settled === undefined || isInOrder ? undefined : await this.#settled.horizon(workspaceId);
+    return slicedJsonPage(this.#store, {
+      page: query,
+      entriesAfter: runFinder(this.#store, workspaceId, query, horizon),
+      itemOf: (entry, id) => {
+        if (entry === undefined || this.#isDeleted(workspaceId, entry.sessionId)) return undefined;
+        if (!mayRead(entry)) return undefined;
+        const summary = query.include === 'none' ? this.#store.get(runSummaries, workspaceId, id) : undefined;
+        if (summary !== undefined) return summary;
+        const record = this.#store.get(runRecords, workspaceId, id);
+        if (record === undefined) return undefined;
+        const shown = query.include === 'none' ? { ...record, document: withoutOutput(record) } : record;
+        return this.#shown(workspaceId, id, shown);
+      },
+    });
+  }
+
+  /** Returns the trace context of a run, for what it causes; undefined when it belongs to no trace. */
+  traceOf(workspaceId: WorkspaceId, runId: string): TraceContext | undefined {
+    return contextOf(this.#store.get(runRecords, workspaceId, runId)?.trace);
+  }
+
+  exists(workspaceId: WorkspaceId, runId: string): boolean {
+    return this.#find(workspaceId, runId) !== undefined;
+  }
+
+  /** Returns the notebook or conversation that a run belongs to, in whose home it is carried out; undefined for no run. */
+  homeOf(workspaceId: WorkspaceId, runId: string): string | undefined {
+    return this.#store.get(runIndex, workspaceId, runId)?.sessionId;
+  }
+
+  /** Returns the conversation that an agent's run belongs to, `undefined` for other runs. Throws `not_found`. */
+  conversationOf(workspaceId: WorkspaceId, runId: string): string | undefined {
+    const record = this.record(workspaceId, runId);
+    return record.kind === 'agent' ? record.sessionId : undefined;
+  }
+
+  /** Returns an asset of a run. Throws `not_found`. */
+  asset(workspaceId: WorkspaceId, runId: string, assetId: string): Asset {
+    const asset = readAsset(this.#store, workspaceId, runId, assetId);
+    if (asset === undefined) throw notFound();
+    return asset;
+  }
+
+  /** Returns whether a run has not ended; one that an earlier server process left behind has. */
+  isInProgress(workspaceId: WorkspaceId, runId: string): boolean {
+    const record = this.#store.get(runRecords, workspaceId, runId);
+    return record?.status === 'running' && !this.isStale(workspaceId, runId);
+  }
+
+  /** Returns the newest run of a session, for a subscriber that may have missed its end. Large inputs are left out. */
+  latest(workspaceId: WorkspaceId, sessionId: string, kind: RunKind = 'notebook'): RunDocument | undefined {
+    const newestFirst = { limit: Number.POSITIVE_INFINITY, reverse: true };
+    for (const { id } of this.#store.list(listOf(kind), workspaceId, [sessionId], newestFirst)) {
+      const record = this.#store.get(runRecords, workspaceId, id);
+      if (record === undefined) continue;
+      const run = parseEssentials(record);
+      return this.#isLeftBehind(workspaceId, id, record) ? { ...run, stale: true } : run;
+    }
+    return undefined;
+  }
+
+  /** Returns the record of a run. Throws `not_found`. */
+  record(workspaceId: WorkspaceId, runId: string): RunRecord {
+    const record = this.#find(workspaceId, runId);
+    if (record === undefined) throw notFound();
+    return record;
+  }
+
+  /** Returns whether a run that reads as running was left behind by an earlier server process. */
+  isStale(workspaceId: WorkspaceId, runId: string): boolean {
+    const peek = this.#actors.peek({ workspaceId, id: runId });
+    return peek === undefined || peek.isLost || !peek.snapshot.hasTag('resident');
+  }
+
+  #find(workspaceId: WorkspaceId, runId: string): RunRecord | undefined {
+    const record = this.#store.get(runRecords, workspaceId, runId);
+    return record === undefined || this.#isDeleted(workspaceId, record.sessionId) ? undefined : record;
+  }
+
+  #shown(workspaceId: WorkspaceId, runId: string, record: RunRecord): Uint8Array {
+    return this.#isLeftBehind(workspaceId, runId, record) ? asStale(record.document) : record.document;
+  }
+
+  #isLeftBehind(workspaceId: WorkspaceId, runId: string, { status }: RunRecord): boolean {
+    return status === 'running' && this.isStale(workspaceId, runId);
+  }
+}
