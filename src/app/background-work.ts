@@ -1,4 +1,4 @@
-/** What goes on by itself in the workspaces that are at home here: what was deleted is removed, and what is too old. */
+/** What goes on by itself with what is at home here: what was deleted is removed, and what is too old. */
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Config } from '#src/config.ts';

@@ -55,7 +55,7 @@ export const SERVER_SETTINGS = {
     kind: workers,
     default: 'auto',
     description:
-      'Processes that serve, between which workspaces are divided: a number, or `auto`, which is one on up to three processors (or off Linux), and half of the processors beyond that, at most 8, because kernels need the others.',
+      'Processes that serve, between which notebooks and conversations are divided: a number, or `auto`, which is one on up to three processors (or off Linux), and half of the processors beyond that, at most 8, because kernels need the others.',
   }),
   dataDir: setting({
     env: 'TROUPE_DATA_DIR',
