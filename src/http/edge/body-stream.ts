@@ -80,7 +80,8 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
 
   /** Tells the reader that the client has left. */
   abandon(): void {
-    if (this.#end === 'open') this.#end = 'gone';
+    // Of a body that has come whole, what is not read yet is dropped as well: its reader must not take the rest for all of it.
+    if (this.#end === 'open' || this.#pieces.length > 0) this.#end = 'gone';
     this.#drop();
     this.#wake();
   }
