@@ -7,6 +7,8 @@ import { json } from 'node:stream/consumers';
 import test from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FRAME, FrameSocket } from '#src/cluster/peers/frame-socket.ts';
+import { inSlices } from '#src/core/slices.ts';
+import { ExchangeState } from '#src/http/edge/exchange-state.ts';
 import type { Server } from '#src/http/server.ts';
 import { eventually } from '#test/support/processes.ts';
 import { deferred, send } from '../http/test-server.ts';
@@ -148,6 +150,33 @@ test('the handler hears at once that the client has left', async (t) => {
   await eventually('the handler hears of it', () => home.aborted === 1);
 });
 
+test('a client that leaves while its large body is looked at is not answered', async (t) => {
+  const { first, headers } = await start(t);
+  // Bodies are looked at in turns, so this holds up that of the request for as long as it likes.
+  let hasLeft = false;
+  const others = inSlices(until(() => hasLeft));
+  const entered = t.mock.method(ExchangeState.prototype, 'enter').mock;
+  const left = t.mock.method(ExchangeState.prototype, 'leave').mock;
+  const request = http.request({
+    host: first.host,
+    port: first.port,
+    path: '/things',
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    agent: false,
+  });
+  request.on('error', () => {});
+  request.end(`{"name":"${'x'.repeat(300_000)}"}`);
+  const isHandled = () => entered.calls.some(({ arguments: [phase] }) => phase.name === 'handling');
+  await eventually('the whole body has come', isHandled);
+  request.destroy();
+  await eventually('the server knows that the client has left', () => left.callCount() === 1);
+  hasLeft = true;
+  await others;
+  await eventually('the request is over', () => first.load().requests === 0);
+  assert.equal((await send(first, '/things/1', { headers })).status, 200);
+});
+
 test('a request for a workspace that has moved finds its new home, or is carried out where it is', async (t) => {
   const { first, headers, peers, giveAllTo } = await start(t);
   giveAllTo(0, [1]); // the first worker does not know yet that everything is its own
@@ -214,6 +243,11 @@ async function openEvents(server: Server, headers: Record<string, string>): Prom
 }
 
 /** Returns whether it comes true within the time. */
+/** Takes steps until `isOver` returns true. */
+function* until(isOver: () => boolean): Generator<undefined, void> {
+  while (!isOver()) yield;
+}
+
 async function becomes(isTrue: () => boolean, withinMs: number): Promise<boolean> {
   for (const deadline = Date.now() + withinMs; !isTrue(); ) {
     if (Date.now() > deadline) return false;

@@ -104,6 +104,12 @@ export class ForwardedExchange implements AnswerEvents {
   begin(): void {
     const { head, bytes, forwarding } = this.#options;
     this.#state.enter({ name: 'forwarded', exchange: this });
+    if (this.#state.phase.name === 'gone') {
+      // The client has left while its body was looked at. Nothing was done yet, and nobody would take the answer.
+      this.#isGone = true;
+      this.#state.release();
+      return;
+    }
     if (head.isStreamed) this.#streamBody();
     this.#forwarded = forwarding.forward(head, bytes, this);
     this.#sendBody();
