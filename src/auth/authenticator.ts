@@ -92,14 +92,18 @@ export class Authenticator implements Auth {
     };
   }
 
-  /** Why a caller of earlier may no longer do this: its token, its membership or its role is gone. Undefined: it may. */
-  refusalNow(principal: Principal, action: string): AppError | undefined {
-    const { tokenId, userId, workspaceId } = principal;
-    if (!this.#isValidNow(tokenId)) return unauthenticated();
+  /**
+   * Returns why a caller of earlier may no longer do this: its token, its membership or its role is gone; undefined when it may. Of
+   * the holder of a token only the token counts.
+   */
+  refusalNow(caller: Caller, action = ''): AppError | undefined {
+    if (!this.#isValidNow(caller.tokenId)) return unauthenticated();
+    if (!('workspaceId' in caller)) return undefined;
+    const { userId, workspaceId } = caller;
     const member = this.#member(workspaceId, userId);
     if (member === undefined) return notFound();
     try {
-      authorize({ ...principal, role: member.role }, action);
+      authorize({ ...caller, role: member.role }, action);
     } catch (error) {
       if (error instanceof AppError) return error;
       throw error;

@@ -5,9 +5,10 @@
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import type { Home } from '#src/cluster/slots.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
-import type { Caller, Principal } from '#src/core/principal.ts';
+import type { Caller } from '#src/core/principal.ts';
 import { AdmittedRequest, type PreparedRoute, prepareRoute } from './edge/admission.ts';
 import { AuthThrottle } from './edge/auth-throttle.ts';
+import { CallerChanges, type RefusalOf } from './edge/caller-changes.ts';
 import { createClientAddress } from './edge/client-address.ts';
 import { ConnectionLimit, limitConnections } from './edge/connection-limit.ts';
 import { createAllowedOrigins, preflightHeaders } from './edge/cors.ts';
@@ -40,8 +41,11 @@ export interface Server extends AsyncDisposable {
   load(): { readonly streams: number; readonly requests: number };
   /** Ends the event streams whose caller and action match, such as those of a revoked token. */
   endStreams(matches: (caller: Caller | undefined, action: string | undefined) => boolean): void;
-  /** Ends the deferred replies whose caller may no longer make the request: `refusal` returns why, or undefined. */
-  endPending(refusal: (caller: Principal, action: string) => AppError | undefined): void;
+  /**
+   * Refuses the requests whose caller may no longer make them: `refusal` returns why. Those with a deferred reply end now, others
+   * before their handler begins.
+   */
+  endPending(refusal: RefusalOf): void;
   /** Stops listening, waits up to `graceMs` for requests in flight, then ends every connection. Idempotent. */
   close(graceMs?: number): Promise<void>;
 }
@@ -80,6 +84,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     mirrored: new OpenStreams(),
     inFlight: new Set(),
     pendingAnswers: new Set(),
+    callerChanges: new CallerChanges(),
     authThrottle: new AuthThrottle(undefined, options.workers),
     requestLog: options.requestLog ?? RequestLog.silent(),
     clientAddress: createClientAddress(options.trustedProxies ?? []),
@@ -134,6 +139,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       for (const stream of context.streams) if (matches(stream.caller, stream.action)) stream.end();
     },
     endPending(refusal) {
+      context.callerChanges.note(refusal);
       for (const { caller, action, revoke } of context.pendingAnswers) {
         const error = caller && action !== undefined ? refusal(caller, action) : undefined;
         if (error !== undefined) revoke(error);

@@ -118,6 +118,8 @@ export class AdmittedRequest implements AnyRouteRequest {
    * read.
    */
   endsConnection = false;
+  /** How many changes of the rights of callers there were when its caller was checked: see `CallerChanges`. */
+  changesSeen = 0;
   #abort: AbortController | undefined;
   #isAbandoned = false;
 
@@ -169,6 +171,7 @@ export function admit(
     request.elsewhere = elsewhereByTicket(context.forwarding, prepared, req);
     if (request.elsewhere !== undefined) return false; // the worker that issued the ticket knows its caller
   }
+  request.changesSeen = context.callerChanges.count;
   if (action !== undefined) {
     const principal = callerOf(context, prepared, request, res, req);
     request.principal = principal;

@@ -140,8 +140,7 @@ export class HttpExchange {
       request.signal.addEventListener('abort', () => content.abandon());
     }
     this.#state.enter(HANDLING);
-    const attempt = async () => this.#run.replyTo(NO_BODY);
-    const reply = await attempt().catch((error: unknown) => this.#problem(error));
+    const reply = await this.#run.replyToContent().catch((error: unknown) => this.#problem(error));
     if ((await content?.discard()) === false) request.endsConnection = true;
     if (request.endsConnection) await nextTurn(); // for the reason that `#refuse` gives
     this.#run.finish(reply);

@@ -9,7 +9,7 @@ import { type ExchangeState, HANDLING } from './exchange-state.ts';
 import type { HttpContext, StreamPermits } from './http-context.ts';
 import { claimKey } from './key-claim.ts';
 import type { ReplyFinisher } from './reply-finisher.ts';
-import type { TakenBody } from './taken-body.ts';
+import { NO_BODY, type TakenBody } from './taken-body.ts';
 
 export interface HandlerRunOptions {
   readonly prepared: PreparedRoute;
@@ -53,6 +53,15 @@ export class HandlerRun {
   /** Returns the reply of a route without a shared turn. Throws, or rejects with, what refuses the request. */
   replyTo(body: TakenBody): Reply | Promise<Reply> {
     return this.#replayOrHandle(() => this.#replay(body));
+  }
+
+  /**
+   * Resolves with the reply of a handler that reads the body as it arrives. When the caller loses the right to the request
+   * meanwhile, it is answered at once, and reading the body fails.
+   */
+  replyToContent(): Promise<Reply> {
+    const attempt = async () => this.replyTo(NO_BODY);
+    return this.#options.finisher.whilePending(attempt(), { endsConnection: true });
   }
 
   /** Runs in the turn that made the reply, so that the idempotency record joins the commit of what the request did. */
@@ -101,7 +110,10 @@ export class HandlerRun {
     try {
       const replay = replayOf();
       if (replay === undefined) await route.prepare?.(request);
-      this.#decide(() => replay ?? route.handle(request));
+      this.#decide(() => {
+        this.#checkCaller();
+        return replay ?? route.handle(request);
+      });
     } catch (error) {
       this.finish(problemOf(error));
     }
@@ -135,12 +147,19 @@ export class HandlerRun {
   #replayOrHandle(replayOf: () => Reply | undefined): Reply | Promise<Reply> {
     const { prepared, context, request } = this.#options;
     const { route, isMutation } = prepared;
+    this.#checkCaller();
     const replay = replayOf();
     if (replay !== undefined) return replay;
     if (isMutation) return route.handle(request);
     const { result, uncommitted } = context.observe(() => route.handle(request));
     this.#observed = uncommitted;
     return result;
+  }
+
+  /** Throws the refusal of a caller who has lost the right to the request while its body came, or while it waited for its turn. */
+  #checkCaller(): void {
+    const { prepared, context, request } = this.#options;
+    context.callerChanges.check(request, prepared.action);
   }
 
   /** Returns the reply to an earlier request with the same key; undefined when the request is to be carried out. */

@@ -14,6 +14,7 @@ import type { PendingAnswer } from '../reply/deferred-answer.ts';
 import type { OpenStreams } from '../reply/event-stream.ts';
 import type { ErrorLog } from '../reply/problem.ts';
 import type { AuthThrottle } from './auth-throttle.ts';
+import type { CallerChanges } from './caller-changes.ts';
 import type { ClientAddressOf } from './client-address.ts';
 import type { AllowedOriginOf } from './cors.ts';
 import type { ExchangeState } from './exchange-state.ts';
@@ -122,6 +123,7 @@ export interface HttpContext
   /** One entry for each request that has not been answered yet, and for each that another worker answers until it has. */
   readonly inFlight: Set<ExchangeState>;
   readonly pendingAnswers: Set<PendingAnswer>;
+  readonly callerChanges: CallerChanges;
   readonly authThrottle: AuthThrottle;
   readonly clientAddress: ClientAddressOf;
   readonly allowedOrigin: AllowedOriginOf;

@@ -121,11 +121,18 @@ export class ReplyFinisher {
     );
   }
 
-  /** Resolves with the value. Until then the exchange is answered at once when its caller loses the right to it. */
-  whilePending<T>(value: Promise<T>): Promise<T> {
+  /**
+   * Resolves with the value. Until then the exchange is answered at once when its caller loses the right to it. With
+   * `endsConnection` the connection ends with that answer, because a body may be on its way that nobody will read.
+   */
+  whilePending<T>(value: Promise<T>, { endsConnection = false } = {}): Promise<T> {
     const { action } = this.#options.prepared;
     const { principal: caller, home } = this.#options.request;
-    const pending = { caller, action, home, revoke: (error: AppError) => this.#revoke(error) };
+    const revoke = (error: AppError) => {
+      if (endsConnection) this.#options.request.endsConnection = true;
+      this.#revoke(error);
+    };
+    const pending = { caller, action, home, revoke };
     return whilePending(this.#options.context.pendingAnswers, pending, value);
   }
 

@@ -1,0 +1,146 @@
+/** What comes of requests whose body takes long, when the caller loses its rights or the client leaves meanwhile. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import http from 'node:http';
+import { json } from 'node:stream/consumers';
+import test, { type TestContext } from 'node:test';
+import Type from 'typebox';
+import { AppError } from '#src/core/errors.ts';
+import { ok } from '#src/http/reply/reply.ts';
+import { defineRoute } from '#src/http/route.ts';
+import type { ServerOptions } from '#src/http/server.ts';
+import { eventually } from '#test/support/processes.ts';
+import { deferred, GOOD, JSON_BODY, serve } from './test-server.ts';
+import { docs, use } from './thing-routes.ts';
+
+const revoked = () => new AppError('unauthenticated', 'The token was revoked.');
+
+/** A server with a route for JSON, one that prepares, and one for bytes, and what became of their requests. */
+async function serveBodies(t: TestContext, options: Partial<ServerOptions> = {}) {
+  const seen = { handled: 0, bytes: 0, begun: 0, errors: [] as unknown[] };
+  const preparing = deferred();
+  const reading = deferred();
+  const body = Type.Object({ name: Type.String() });
+  const handle = () => ok({ handled: ++seen.handled });
+  const server = await serve(
+    t,
+    [
+      defineRoute({ ...docs, method: 'POST', path: '/things', operationId: 'a', access: use, body, handle }),
+      defineRoute({
+        ...docs,
+        method: 'POST',
+        path: '/prepared',
+        operationId: 'b',
+        access: use,
+        sharedTurn: true,
+        prepare: () => {
+          seen.begun++;
+          return preparing.promise;
+        },
+        handle,
+      }),
+      defineRoute({
+        ...docs,
+        method: 'PUT',
+        path: '/bytes',
+        operationId: 'c',
+        access: use,
+        takesBytes: true,
+        async handle({ content }) {
+          seen.begun++;
+          await reading.promise;
+          try {
+            for await (const piece of content) seen.bytes += piece.byteLength;
+          } catch (error) {
+            seen.errors.push(error);
+            throw error;
+          }
+          return handle();
+        },
+      }),
+    ],
+    options,
+  );
+  const begin = (method: string, path: string, headers: Record<string, string> = JSON_BODY) => {
+    const request = http.request({
+      host: server.host,
+      port: server.port,
+      method,
+      path,
+      headers,
+      agent: false,
+    });
+    const answered = once(request, 'response').then(async ([answer]: http.IncomingMessage[]) => ({
+      status: answer!.statusCode,
+      body: (await json(answer!)) as { readonly code?: string; readonly handled?: number },
+    }));
+    answered.catch(() => undefined);
+    request.on('error', () => undefined);
+    return { request, answered };
+  };
+  return { server, seen, preparing, reading, begin };
+}
+
+test('a body that arrives after its caller has lost access is refused', async (t) => {
+  const { server, seen, begin } = await serveBodies(t);
+  const { request, answered } = begin('POST', '/things', { ...JSON_BODY, 'content-length': '12' });
+  request.write('{"name"');
+  await eventually('the request was admitted', () => server.load().requests === 1);
+  server.endPending(revoked);
+  request.end(':"x"}');
+  const { status, body } = await answered;
+  assert.deepEqual([status, body.code, seen.handled], [401, 'unauthenticated', 0]);
+});
+
+test('a body that arrives after others have lost access is taken', async (t) => {
+  const { server, begin } = await serveBodies(t);
+  const { request, answered } = begin('POST', '/things', { ...JSON_BODY, 'content-length': '12' });
+  request.write('{"name"');
+  await eventually('the request was admitted', () => server.load().requests === 1);
+  server.endPending(() => undefined);
+  request.end(':"x"}');
+  assert.deepEqual((await answered).body, { handled: 1 });
+});
+
+test('a request whose caller loses access while it is prepared is refused', async (t) => {
+  const { server, seen, preparing, begin } = await serveBodies(t);
+  const { request, answered } = begin('POST', '/prepared', GOOD);
+  request.end();
+  await eventually('the request is prepared', () => seen.begun === 1);
+  server.endPending(revoked);
+  preparing.resolve();
+  const { status, body } = await answered;
+  assert.deepEqual([status, body.code, seen.handled], [401, 'unauthenticated', 0]);
+});
+
+test('an upload ends when its caller loses access', async (t) => {
+  const { server, seen, reading, begin } = await serveBodies(t);
+  const { request, answered } = begin('PUT', '/bytes', { ...GOOD, 'content-length': '1000' });
+  request.write('half');
+  reading.resolve();
+  await eventually('some of it was read', () => seen.bytes === 4);
+  server.endPending(revoked);
+  const { status, body } = await answered;
+  assert.deepEqual([status, body.code], [401, 'unauthenticated']);
+  await eventually('its reader hears of it', () => seen.errors.length === 1);
+  assert.equal(seen.handled, 0);
+  assert.equal(server.load().requests, 0);
+});
+
+test('a body that has come whole and is not read yet is not taken for a shorter one when the client leaves', async (t) => {
+  const { server, seen, reading, begin } = await serveBodies(t);
+  const { request } = begin('PUT', '/bytes', GOOD);
+  request.end(Buffer.alloc(100_000, 'x'));
+  await once(request, 'finish');
+  await eventually('the handler has begun', () => seen.begun === 1);
+  request.destroy();
+  // The connection of the next request is taken later than the end of this one.
+  for (let n = 0; n < 3; n++) {
+    const { request: next, answered } = begin('POST', '/things');
+    next.end('{"name":"x"}');
+    await answered;
+  }
+  reading.resolve();
+  await eventually('the request is over', () => server.load().requests === 0);
+  assert.ok(seen.bytes === 100_000 || seen.errors.length === 1);
+});
