@@ -34,43 +34,57 @@ export async function partBySession(store: Store): Promise<void> {
   await convertRemovals(store);
 }
 
-/** Each blob moves in one commit. After a crash the uses are counted again, and what has moved is not found any more. */
+/** Writes what is large in commits of a bounded size. */
+class BoundedCommits {
+  readonly store: Store;
+  #bytes = 0;
+
+  constructor(store: Store) {
+    this.store = store;
+  }
+
+  /** Notes what the present commit has got. Resolves once there is room for more. */
+  async note(bytes: number): Promise<void> {
+    this.#bytes += bytes;
+    if (this.#bytes <= MAX_BYTES) return;
+    this.#bytes = 0;
+    await this.store.durable();
+  }
+}
+
+/** After a crash the uses are counted again. A blob is removed last, so one that is not found any more has moved. */
 async function partBlobs(store: Store, workspaceId: string): Promise<void> {
   const uses: Uses = new Map();
-  await convertAssets(store, workspaceId, uses);
+  const commits = new BoundedCommits(store);
+  await convertAssets(commits, workspaceId, uses);
   for await (const keys of batchesOf(store, cellOutputRecords, workspaceId))
     for (const key of keys) {
       const record = unlessDamaged(() => store.get(cellOutputRecords, workspaceId, ...key));
       for (const { sha256 } of record?.held ?? []) countUse(uses, sha256, key[0] ?? '');
     }
-  for await (const keys of batchesOf(store, oldBlobs, workspaceId)) {
-    let bytes = 0;
-    for (const [sha256 = ''] of keys) {
-      if (bytes > MAX_BYTES) {
-        await store.durable();
-        bytes = 0;
-      }
-      bytes += moveBlob(store, workspaceId, sha256, uses.get(sha256) ?? new Map());
-    }
-  }
+  for await (const keys of batchesOf(store, oldBlobs, workspaceId))
+    for (const [sha256 = ''] of keys)
+      await moveBlob(commits, workspaceId, sha256, uses.get(sha256) ?? new Map());
 }
 
 /** Notes with each asset the notebook or conversation of its run. Those of runs that were deleted go. */
-async function convertAssets(store: Store, workspaceId: string, uses: Uses): Promise<void> {
+async function convertAssets(commits: BoundedCommits, workspaceId: string, uses: Uses): Promise<void> {
+  const { store } = commits;
   for await (const keys of batchesOf(store, assetRecords, workspaceId))
-    store.write((tx) => {
-      for (const key of keys) {
-        const asset = unlessDamaged((): Partial<AssetRecord> | undefined =>
-          tx.get(assetRecords, workspaceId, ...key),
-        );
+    for (const key of keys) {
+      const asset = unlessDamaged((): Partial<AssetRecord> | undefined =>
+        store.get(assetRecords, workspaceId, ...key),
+      );
+      store.write((tx) => {
         const sessionId = sessionOf(tx, workspaceId, key[0] ?? '');
         if (sessionId === undefined) tx.remove(assetRecords, workspaceId, ...key);
         else if (asset !== undefined) {
           tx.put(assetRecords, { ...(asset as AssetRecord), sessionId }, workspaceId, ...key);
           if (asset.bytes === undefined) countUse(uses, asset.sha256 ?? '', sessionId);
         }
-      }
-    });
+      });
+      await commits.note(asset?.bytes?.byteLength ?? 0);
+    }
 }
 
 /** Returns the notebook or conversation of a run; undefined when it is deleted. */
@@ -87,24 +101,27 @@ function countUse(uses: Uses, sha256: string, sessionId: string): void {
   uses.set(sha256, bySession.set(sessionId, (bySession.get(sessionId) ?? 0) + 1));
 }
 
-/** Gives each notebook and conversation that uses a blob its own, and returns how many bytes that wrote. */
-function moveBlob(
-  store: Store,
+/** Gives each notebook and conversation that uses a blob its own. */
+async function moveBlob(
+  commits: BoundedCommits,
   workspaceId: string,
   sha256: string,
   users: ReadonlyMap<string, number>,
-): number {
+): Promise<void> {
+  const { store } = commits;
   const bytes = unlessDamaged(() => store.get(oldBlobs, workspaceId, sha256));
-  store.write((tx) => {
-    if (bytes !== undefined)
-      for (const [sessionId, count] of users) {
+  if (bytes !== undefined)
+    for (const [sessionId, count] of users) {
+      store.write((tx) => {
         tx.put(blobRecords, bytes, workspaceId, sessionId, sha256);
         tx.put(blobUses, count, workspaceId, sessionId, sha256);
-      }
+      });
+      await commits.note(bytes.byteLength);
+    }
+  store.write((tx) => {
     tx.remove(oldBlobs, workspaceId, sha256);
     tx.remove(oldUses, workspaceId, sha256);
   });
-  return (bytes?.byteLength ?? 0) * users.size;
 }
 
 /** Notes of each notebook and conversation its newest run up to the mark that the workspace had. */

@@ -143,3 +143,27 @@ test('a conversion that a crash has interrupted counts no use twice', async (t) 
   await partBySession(store);
   checkConverted(store);
 });
+
+test('large outputs are converted in commits of a bounded size, however many notebooks show them', async (t) => {
+  const commitsFor = async (bytes: number) => {
+    const store = await openStore(temporaryDirectory(t), assert.fail, FORMAT_4);
+    t.after(() => store[Symbol.asyncDispose]());
+    store.write((tx) => {
+      tx.put(userWorkspaces, null, SYSTEM, 'ada', 'ws_1');
+      tx.put(oldBlobs, Buffer.alloc(bytes), 'ws_1', 'a');
+      for (const n of [1, 2, 3, 4]) {
+        putRun(tx, `run_${n}`, 'notebook', `nb_${n}`);
+        putOldAsset(tx, `run_${n}`, 'asset_1', 'a');
+        const inlined = { mimetype: '', sha256: 'd', bytes: Buffer.alloc(bytes) };
+        tx.put(assetRecords, inlined as never, 'ws_1', `run_${n}`, 'asset_2');
+      }
+    });
+    await store.durable();
+    let commits = 0;
+    store.onFlushed(() => commits++);
+    await partBySession(store);
+    return commits;
+  };
+  const [small, large] = [await commitsFor(1), await commitsFor(5 * 1024 * 1024)];
+  assert.ok(large >= small + 3, `${large} commits in place of ${small}`);
+});
