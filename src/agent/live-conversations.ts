@@ -75,8 +75,11 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
 
   #loadRead(session: ActorId, entries: readonly StoredEntry[], isHeld: boolean): void {
     this.#read = { entries, isHeld };
-    this.of(session);
-    this.#read = undefined;
+    try {
+      this.of(session);
+    } finally {
+      this.#read = undefined; // the next conversation would have these entries otherwise
+    }
   }
 
   /** Lets a conversation leave memory that nobody follows and in which nothing runs, once all of it is on disk. */

@@ -86,3 +86,15 @@ test('a conversation without entries needs nothing', async (t) => {
   assert.equal(conversations.prepare(SESSION), undefined);
   assert.equal(conversations.peek(SESSION), undefined);
 });
+
+test('what was read of a conversation that cannot be loaded is shown in no other', async (t) => {
+  const { store } = await saved(t);
+  const conversations = new LiveConversations({
+    store,
+    makeStream: (sessionId) => new SessionStream({ sessionId }),
+    owns: (_, id) => id !== SESSION.id,
+    isBusy: () => false,
+  });
+  await assert.rejects(async () => conversations.prepare(SESSION), /at home in another worker/);
+  assert.deepEqual(conversations.of({ workspaceId: WORKSPACE, id: 'conv_two' }).entries, []);
+});
