@@ -23,6 +23,7 @@ export interface ActorEventsPorts {
 /** What a worker asks another one to report. */
 interface Following {
   readonly worker: number;
+  readonly incarnation: string;
   readonly interests: readonly ActorInterest[];
 }
 
@@ -48,8 +49,9 @@ export function openActorEvents(
     }),
   );
   cluster.onAsked('follow-actors', (payload) => {
-    const { worker, interests } = payload as Following;
-    reporter.follow(worker, interests);
+    const { worker, incarnation, interests } = payload as Following;
+    // The last question of a worker may be read after its end is known: nobody would end its reports any more.
+    if (cluster.livesElsewhere(incarnation)) reporter.follow(worker, interests);
   });
   cluster.onAsked('actor-reports', (payload) => {
     events.take(payload as ActorReports);
@@ -67,7 +69,8 @@ export function openActorEvents(
 function elsewhereBy(cluster: Cluster) {
   return {
     follow(interests: readonly ActorInterest[]): void {
-      const following: Following = { worker: cluster.worker, interests };
+      const { worker, incarnation = '' } = cluster;
+      const following: Following = { worker, incarnation, interests };
       void cluster.askOthers('follow-actors', following);
     },
     // What workers are asked on one connection reaches them in order: those who answer follow already.

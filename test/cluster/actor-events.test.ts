@@ -1,6 +1,7 @@
 /** Who follows the actors of a workspace whose actors are in several workers. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FollowActors } from '#src/actors/actor-events.ts';
 import { openActorEvents } from '#src/app/open-actor-events.ts';
 import { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
@@ -141,6 +142,16 @@ test('nothing is noted in other workers before somebody follows, nor once nobody
   again.subscription.close();
   home!.cluster.die();
   assert.equal(other!.runtime.watch.isWatched, false, 'the worker that followed has ended');
+});
+
+test('a worker that has ended is not reported to, though its question is read later', async (t) => {
+  const [home, other] = await startWorkers(t);
+  const reading = other!.cluster.holdAnswer('follow-actors');
+  await home!.follow();
+  home!.cluster.die();
+  reading.answer();
+  await nextTurn();
+  assert.equal(other!.runtime.watch.isWatched, false);
 });
 
 test('what happens in another worker is told once it is on disk there', async (t) => {

@@ -44,7 +44,8 @@ export function testCluster(
         return living.size;
       },
       incarnation: `test-${worker}`,
-      livesElsewhere: (incarnation) => incarnation !== `test-${worker}`,
+      livesElsewhere: (incarnation) =>
+        [...living].some((other) => other !== worker && incarnation === `test-${other}`),
       isPrimarySilent: false,
       asked: [],
       owns: (workspaceId, id) => homeNow(workspaceId, id) === worker,
