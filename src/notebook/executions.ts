@@ -92,6 +92,7 @@ export class Executions {
     check();
     const reserving = runs.admission.reserve(workspaceId, check);
     using _permit = reserving instanceof Promise ? await reserving : reserving;
+    if (reserving instanceof Promise) check();
     const live = liveNotebooks.of(session);
     const cellIds = requestedCells(request, live.view);
     const codes = newCodes(request, live.view);

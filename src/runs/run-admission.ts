@@ -35,23 +35,13 @@ export class RunAdmission {
 
   /**
    * Returns a permit to hold until the run has begun, in a promise when other workers have to be asked; undefined when none is
-   * needed. `check` throws what is to be refused before the limit is looked at; it is called again when there was a wait. Throws
-   * what it throws, and rejects with that or `quota_exceeded`.
+   * needed. `check` throws what is to be refused before the limit is looked at. Who waits has to check again after that: others
+   * that have waited as well may have begun in the same turn. Throws what `check` throws, and rejects with `quota_exceeded`.
    */
   reserve(workspaceId: WorkspaceId, check: () => void): Permit | Promise<Permit> | undefined {
     const { permits } = this.#options;
     if (permits === undefined) return undefined;
     check();
-    const permit = permits.take(workspaceId);
-    if (!(permit instanceof Promise)) return permit;
-    return permit.then((taken) => {
-      try {
-        check();
-      } catch (error) {
-        taken[Symbol.dispose]();
-        throw error;
-      }
-      return taken;
-    });
+    return permits.take(workspaceId);
   }
 }

@@ -34,6 +34,22 @@ async function outcomeOf<T>(call: Promise<T>): Promise<T | string> {
   }
 }
 
+test('of executions of one notebook that wait for a permit together, one begins a run', async () => {
+  const [notebook] = notebooks; // nobody has any permits yet
+  const outcomes = await Promise.all(
+    Array.from({ length: AT_ONCE }, () => outcomeOf(notebook!.submit(['a']))),
+  );
+  const runIds = outcomes.filter((outcome) => outcome.startsWith('run_'));
+  assert.equal(runIds.length, 1, outcomes.join(', '));
+  const running = async () => (await client.runs.list({ status: 'running', limit: 100 })).items;
+  assert.deepEqual(
+    (await running()).map(({ id }) => id),
+    runIds,
+  );
+  await client.runs.cancelMany(runIds);
+  await eventually('it has ended', async () => (await running()).length === 0);
+});
+
 test('runs that begin at once in all notebooks are accepted up to the limit, and cancelled with one request', async () => {
   for (let round = 0; round < 3; round++) {
     const outcomes = await Promise.all(notebooks.map((notebook) => outcomeOf(notebook.submit(['a']))));
