@@ -7,6 +7,7 @@ import { json } from 'node:stream/consumers';
 import test from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FRAME, FrameSocket } from '#src/cluster/peers/frame-socket.ts';
+import { AppError } from '#src/core/errors.ts';
 import { inSlices } from '#src/core/slices.ts';
 import { ExchangeState } from '#src/http/edge/exchange-state.ts';
 import type { Server } from '#src/http/server.ts';
@@ -101,6 +102,23 @@ test('a body of bytes is passed on as it is read, and the client waits for the r
   const tooLarge = Buffer.alloc(LARGE.byteLength + 1);
   const refused = await send(first, '/bytes', { method: 'PUT', headers, body: tooLarge });
   assert.equal(refused.status, 413);
+});
+
+test('an upload whose caller loses access in its home ends, however much of it is still to come', async (t) => {
+  const { first, servers, headers, home, gate } = await start(t);
+  const { host, port } = first;
+  const request = http.request({ host, port, path: '/bytes', method: 'PUT', headers, agent: false });
+  request.on('error', () => {});
+  const response = once(request, 'response');
+  request.write(LARGE);
+  await eventually('the handler has begun', () => home.begun === 1);
+  servers[1].endPending(() => new AppError('unauthenticated', 'The token was revoked.'));
+  const [answer] = (await response) as [http.IncomingMessage];
+  assert.equal(answer.statusCode, 401);
+  gate.resolve();
+  request.destroy();
+  await eventually('nothing is left of it', () => servers.every((server) => server.load().requests === 0));
+  assert.equal((await send(first, '/things/1', { headers })).status, 200);
 });
 
 test('a body of bytes that is empty is carried out there as well', async (t) => {
