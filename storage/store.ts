@@ -6,9 +6,10 @@
  * not, so decisions are made on the latest values; nobody outside may learn of them before `durable()` has resolved.
  * Reads by range see committed values only (`committed-records.ts`).
  *
- * One server owns a data directory (`data-directory.ts`), and of its workers one decides what is written of a workspace. So
- * a decision that is made synchronously on the latest values is atomic without LMDB's write lock. What other workers have
- * committed is seen after `refresh`. What several workers may decide at once is decided in a shared turn (`decide`).
+ * One server owns a data directory (`data-directory.ts`), and of its workers one decides what is written of a notebook or
+ * conversation, and one what is written of a workspace itself. So a decision that is made synchronously on the latest values is
+ * atomic without LMDB's write lock. What other workers have committed is seen after `refresh`. What several workers may decide at
+ * once is decided in a shared turn (`decide`).
  */
 import type { RootDatabase } from 'lmdb';
 import { faultPoint } from '#src/core/fault-points.ts';

@@ -65,7 +65,7 @@ export type Topic =
   | 'cancel-runs'
   /** The keyring has changed in its file. */
   | 'keyring-changed'
-  /** Seal the connections of your workspaces with the newest key. */
+  /** Seal with the newest key what is at home in you: connections of workspaces, and secrets of notebooks. */
   | 'seal-again'
   /** What does the worker count, and what is its state? */
   | 'metrics'

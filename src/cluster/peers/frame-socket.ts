@@ -25,7 +25,7 @@ export const FRAME = {
   cut: 8,
   /** So many more bytes of a body may be sent. */
   credit: 9,
-  /** The workspace is not at home here, by the table of that number. Nothing was done. */
+  /** The slot of the request is not at home here, by the table of that number. Nothing was done. */
   misplaced: 10,
   ask: 11,
   answer: 12,

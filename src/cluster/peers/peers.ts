@@ -152,7 +152,7 @@ export class Peers implements Cluster, Disposable {
     return slots;
   }
 
-  /** Returns whether this worker decides everything of the workspaces in the slot. */
+  /** Returns whether this worker decides everything of what is in the slot: notebooks, conversations and workspaces. */
   ownsSlot(slot: number): boolean {
     return this.#table.owners[slot] === this.worker && !this.#released.has(slot);
   }

@@ -32,8 +32,8 @@ export interface IdempotencyOptions {
   /** Returns milliseconds since 1970. */
   readonly now?: () => number;
   /**
-   * Tells claims of workers that live from those of others. Expired records of workspaces that it does not own are left to the
-   * worker that may write them. Absent in a server of one process.
+   * Tells claims of workers that live from those of others. Expired records are removed by the worker in which their workspace is
+   * at home, whichever has written them. Absent in a server of one process.
    */
   readonly cluster?: Pick<Cluster, 'owns' | 'incarnation' | 'livesElsewhere'>;
 }
