@@ -1,7 +1,7 @@
 import type { Role } from '#src/core/principal.ts';
 import type { Scope } from '#src/wire/identity.ts';
 import { defineRecord } from './codec.ts';
-import type { Transaction } from './transaction.ts';
+import type { Store } from './store.ts';
 
 export interface WorkspaceRecord {
   readonly name: string;
@@ -17,8 +17,8 @@ export const workspaceRecords = defineRecord<WorkspaceRecord>('workspace', 1);
  * Returns whether a workspace has not been deleted. What is new in a workspace is refused in the turn in which it is written when
  * the workspace is gone: the request may have been admitted before.
  */
-export function workspaceExists(store: Pick<Transaction, 'get'>, workspaceId: string): boolean {
-  return store.get(workspaceRecords, workspaceId) !== undefined;
+export function workspaceExists(store: Pick<Store, 'has'>, workspaceId: string): boolean {
+  return store.has(workspaceRecords, workspaceId);
 }
 
 export interface UserRecord {

@@ -91,6 +91,15 @@ export class Store extends CommittedRecords implements AsyncDisposable {
     return this.decode(kind, key, bytes);
   }
 
+  /** Returns whether there is a record, committed or not. It costs less than to read the record. */
+  has({ name }: RecordKind<unknown>, partition: string, ...ids: string[]): boolean {
+    const key: Key = [partition, name, ...ids];
+    const pending = this.#uncommitted.size === 0 ? undefined : this.#uncommitted.get(keyText(key));
+    if (pending === undefined) return this.#database.doesExist(key);
+    this.#hasSeenUncommitted = true;
+    return pending.bytes !== undefined;
+  }
+
   /**
    * Runs `decide` at once and adds what it wrote to this turn's commit. When it throws, nothing of it is written. Its
    * reads see its own writes.

@@ -124,7 +124,7 @@ export class Datasources {
       updatedAt: now,
     };
     store.write((tx) => {
-      if (!workspaceExists(tx, workspaceId)) throw notFound();
+      if (!workspaceExists(store, workspaceId)) throw notFound();
       this.#refuseExisting(tx, workspaceId, slug);
       this.#put(tx, workspaceId, record, parsed);
       this.#options.audit.note(actor, { action: 'datasource.create', target: slug, outcome: 'done' });

@@ -92,8 +92,9 @@ export class SavedNotebooks {
 
   /** Returns whether there is such a notebook. A workspace that was deleted has none, though they may be there still. */
   exists(workspaceId: WorkspaceId, notebookId: string): boolean {
-    const isStored = this.#store.get(notebookSummaries, workspaceId, notebookId) !== undefined;
-    return isStored && workspaceExists(this.#store, workspaceId);
+    return (
+      this.#store.has(notebookSummaries, workspaceId, notebookId) && workspaceExists(this.#store, workspaceId)
+    );
   }
 
   /** The notebook as it is served, and when it last changed. Throws `not_found`. */

@@ -66,6 +66,23 @@ test('reads by key see what is not committed yet, reads by range only what is', 
   assert.deepEqual([read(store, 'p1', 'p2'), listed(store)], [[undefined, 'dog'], { p2: 'dog' }]);
 });
 
+test('whether there is a record is known before its commit, after it, and once it was removed', async (t) => {
+  const { store } = await temporaryStore(t);
+  const has = () => [store.has(pets, 'ws_1', 'p1'), store.has(pets, 'ws_1', 'p2')];
+  assert.deepEqual(has(), [false, false]);
+  store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
+  assert.deepEqual(has(), [true, false]);
+  await store.durable();
+  assert.deepEqual(has(), [true, false]);
+  const { uncommitted } = store.observe(() => {
+    store.write((tx) => tx.remove(pets, 'ws_1', 'p1'));
+    assert.deepEqual(has(), [false, false]);
+  });
+  assert.notEqual(uncommitted, undefined);
+  await store.durable();
+  assert.deepEqual(has(), [false, false]);
+});
+
 test('of several writes of one key in one turn the last one counts', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => {
