@@ -41,7 +41,7 @@ export async function launchServer(
   const dataDir = folder.path;
   const port = await freePort();
   const { PATH = '', HOME = '', TROUPE_PYTHON, BENCH_NODE_OPTIONS } = process.env;
-  const nodeOptions = [...(BENCH_NODE_OPTIONS?.split(' ') ?? []), ...(settings.nodeOptions ?? [])];
+  const nodeOptions = [...(BENCH_NODE_OPTIONS?.match(/\S+/g) ?? []), ...(settings.nodeOptions ?? [])];
   const child = startChildServer({
     program: process.execPath,
     args: [...nodeOptions, settings.main],

@@ -4,6 +4,7 @@ import type { RootLog } from '#src/core/log.ts';
 import type { Secret } from '#src/core/secret.ts';
 import { openPrerequisites } from '#src/prerequisites.ts';
 import { announce, say } from './announce.ts';
+import { compileEarly } from './compile-early.ts';
 import { drain } from './drain.ts';
 import { protectMemory, warnOfLauncher } from './protect.ts';
 
@@ -39,6 +40,7 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
     drain({ app, log, subject: 'server', leavingMs: config.drainS * 1000 }, signal),
   );
   announce({ url: app.url, host: config.host, bootstrapped: app.bootstrapped });
+  compileEarly();
   const { confinement } = await app.kernelsReady;
   say(`  kernels are confined ${confinement}`);
   log.info({ url: app.url, ms: Math.round(performance.now() - startedAt) }, 'ready');

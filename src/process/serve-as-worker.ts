@@ -6,6 +6,7 @@ import { sharedModel } from '#src/cluster/worker/shared-model.ts';
 import { dieWithParent } from '#src/core/parent-death.ts';
 import { VERSION } from '#src/core/version.ts';
 import { openPrerequisites } from '#src/prerequisites.ts';
+import { compileEarly } from './compile-early.ts';
 import { drain } from './drain.ts';
 import { protectMemory } from './protect.ts';
 import { logFatal, type ServeOptions } from './serve-alone.ts';
@@ -52,4 +53,5 @@ export async function serveAsWorker(options: ServeOptions, channel: ProcessChann
     );
   });
   link.send({ op: 'listening', url: app.url });
+  compileEarly();
 }

@@ -10,6 +10,7 @@ import { filesBelow, fingerprint, readStamp, writeStamp } from './stamps.mjs';
 export const title = 'building';
 
 const CONSOLE = join('src', 'console');
+const SETUP = join('src', 'setup');
 const FOLDERS = ['src', 'machines', 'storage', 'test', 'bench'];
 const SETTINGS = ['tsconfig.json', 'package.json', 'package-lock.json'];
 
@@ -40,7 +41,10 @@ function sources(root) {
 }
 
 function wanted(root) {
-  return fingerprint(root, [...new Set([...SETTINGS, ...sources(root), ...filesBelow(root, CONSOLE, '')])]);
+  const steps = filesBelow(root, SETUP, '.mjs');
+  return fingerprint(root, [
+    ...new Set([...SETTINGS, ...steps, ...sources(root), ...filesBelow(root, CONSOLE, '')]),
+  ]);
 }
 
 /** Deletes the outputs of sources that no longer exist. */

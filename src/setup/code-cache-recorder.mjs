@@ -2,7 +2,11 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import v8 from 'node:v8';
 import vm from 'node:vm';
+
+// A program may set flags of V8 while it runs. The compiled code is for its start, and fits only the flags that it was written with.
+v8.setFlagsFromString = () => {};
 
 vm.Script = class extends vm.Script {
   constructor(source, options) {

@@ -64,6 +64,14 @@ test('the programs of this installation have compiled code that fits this Node.j
   assert.ok(compiled > 1_000_000, `${compiled}`);
 });
 
+test('the compiled code is of a start, whatever flags of V8 the program sets later', async (t) => {
+  const { main, build, write } = await adder(t);
+  const flags = "import { setFlagsFromString } from 'node:v8';\nsetFlagsFromString('--no-flush-bytecode');\n";
+  write('dist/src/main.js', `${flags}import { add } from './add.js';\nconsole.log(add(1, 2));\n`);
+  await build();
+  assert.deepEqual(run(main), ['used', '3']);
+});
+
 test('a program starts when its compiled code is missing', async (t) => {
   const { main, cache } = await adder(t);
   rmSync(cache);

@@ -1,0 +1,18 @@
+/**
+ * Makes V8 compile early, once the process serves.
+ *
+ * By default V8 interprets code for long and spares memory, as web pages need it. A server has little code and uses it for weeks, and
+ * its first users wait for what is interpreted. The code of the start itself runs once: it is not worth compiling.
+ */
+import { setFlagsFromString } from 'node:v8';
+
+const FLAGS = [
+  '--always-sparkplug', // machine code for each function that is compiled from now on
+  '--interrupt-budget=16000', // optimized code after a quarter of the work that V8 waits for otherwise
+  '--no-flush-bytecode', // code that was not called for a while is kept
+];
+
+/** Sets the flags of V8. What is compiled already stays as it is. */
+export function compileEarly(): void {
+  for (const flag of FLAGS) setFlagsFromString(flag);
+}
