@@ -264,7 +264,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   stack.use(
     identity.onRevocation((isRevoked) => {
       server.endStreams((caller, action) => isRevoked(caller, action));
-      server.endPending((caller, action) => identity.authenticator.refusalNow(caller, action));
+      server.endPending((caller, action) => identity.authenticator.renew(caller, action));
     }),
   );
   return {

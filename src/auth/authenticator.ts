@@ -92,23 +92,25 @@ export class Authenticator implements Auth {
     };
   }
 
+  /** Does what `renewPrincipal` does. Of the holder of a token only the token counts. */
+  renew(caller: Caller, action?: string): Caller {
+    if ('workspaceId' in caller) return this.renewPrincipal(caller, action);
+    if (!this.#isValidNow(caller.tokenId)) throw unauthenticated();
+    return caller;
+  }
+
   /**
-   * Returns why a caller of earlier may no longer do this: its token, its membership or its role is gone; undefined when it may. Of
-   * the holder of a token only the token counts.
+   * Returns a caller of earlier with the role that it has now. Throws when it may no longer do this: its token, its membership or its
+   * role is gone.
    */
-  refusalNow(caller: Caller, action = ''): AppError | undefined {
-    if (!this.#isValidNow(caller.tokenId)) return unauthenticated();
-    if (!('workspaceId' in caller)) return undefined;
-    const { userId, workspaceId } = caller;
-    const member = this.#member(workspaceId, userId);
-    if (member === undefined) return notFound();
-    try {
-      authorize({ ...caller, role: member.role }, action);
-    } catch (error) {
-      if (error instanceof AppError) return error;
-      throw error;
-    }
-    return undefined;
+  renewPrincipal(principal: Principal, action = ''): Principal {
+    const { tokenId, userId, workspaceId } = principal;
+    if (!this.#isValidNow(tokenId)) throw unauthenticated();
+    const role = this.#member(workspaceId, userId)?.role;
+    if (role === undefined) throw notFound();
+    const renewed = role === principal.role ? principal : Object.freeze({ ...principal, role });
+    authorize(renewed, action);
+    return renewed;
   }
 
   authorize(principal: Principal, action: string): void {

@@ -63,8 +63,8 @@ export class EventTickets {
   }
 
   /**
-   * Returns the caller who asked for the ticket, which is used up, also when it is refused. Throws `unauthenticated` when
-   * there is no such ticket or it is for another stream, and what its caller would be refused with now.
+   * Returns the caller who asked for the ticket, with the role that it has now. The ticket is used up, also when it is refused.
+   * Throws `unauthenticated` when there is no such ticket or it is for another stream, and what its caller would be refused with now.
    */
   redeem(text: string, { action, sessionId }: TicketPurpose, nowMs: number = Date.now()): Principal {
     const hash = tokenHash(text);
@@ -74,9 +74,7 @@ export class EventTickets {
     if (!isGood || ticket.action !== action || ticket.sessionId !== sessionId) {
       throw new AppError('unauthenticated', 'The ticket was used, has expired, or is for another stream.');
     }
-    const refusal = this.#authenticator.refusalNow(ticket.principal, action);
-    if (refusal !== undefined) throw refusal;
-    return ticket.principal;
+    return this.#authenticator.renewPrincipal(ticket.principal, action);
   }
 
   #dropExpired(nowMs: number): void {

@@ -8,7 +8,7 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import type { Caller } from '#src/core/principal.ts';
 import { AdmittedRequest, type PreparedRoute, prepareRoute } from './edge/admission.ts';
 import { AuthThrottle } from './edge/auth-throttle.ts';
-import { CallerChanges, type RefusalOf } from './edge/caller-changes.ts';
+import { CallerChanges, type RenewCaller } from './edge/caller-changes.ts';
 import { createClientAddress } from './edge/client-address.ts';
 import { ConnectionLimit, limitConnections } from './edge/connection-limit.ts';
 import { createAllowedOrigins, preflightHeaders } from './edge/cors.ts';
@@ -42,10 +42,10 @@ export interface Server extends AsyncDisposable {
   /** Ends the event streams whose caller and action match, such as those of a revoked token. */
   endStreams(matches: (caller: Caller | undefined, action: string | undefined) => boolean): void;
   /**
-   * Refuses the requests whose caller may no longer make them: `refusal` returns why. Those with a deferred reply end now, others
-   * before their handler begins.
+   * Refuses the requests whose caller may no longer make them: `renew` throws why. Those with a deferred reply end now, others
+   * before their handler begins. A handler that begins later gets the caller that `renew` returns.
    */
-  endPending(refusal: RefusalOf): void;
+  endPending(renew: RenewCaller): void;
   /** Stops listening, waits up to `graceMs` for requests in flight, then ends every connection. Idempotent. */
   close(graceMs?: number): Promise<void>;
 }
@@ -138,11 +138,16 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     endStreams(matches) {
       for (const stream of context.streams) if (matches(stream.caller, stream.action)) stream.end();
     },
-    endPending(refusal) {
-      context.callerChanges.note(refusal);
+    endPending(renew) {
+      context.callerChanges.note(renew);
       for (const { caller, action, revoke } of context.pendingAnswers) {
-        const error = caller && action !== undefined ? refusal(caller, action) : undefined;
-        if (error !== undefined) revoke(error);
+        if (caller === undefined || action === undefined) continue;
+        try {
+          renew(caller, action);
+        } catch (error) {
+          if (!(error instanceof AppError)) throw error;
+          revoke(error);
+        }
       }
     },
     close(graceMs = DEFAULT_GRACE_MS) {

@@ -143,6 +143,26 @@ test('a change of role acts on the next request', async (t) => {
   assert.deepEqual([principal.role, enter(secret).role], ['editor', 'viewer']);
 });
 
+test('a caller of earlier is renewed with the role that it has now, and refused what that may not do', async (t) => {
+  const { authenticator, members, owner, join } = await openIdentity(t);
+  const { principal } = join('ada', 'editor');
+  assert.equal(authenticator.renewPrincipal(principal, 'notebook.write'), principal);
+  members.change(owner.workspaceId, 'ada', { role: 'viewer' });
+  assert.deepEqual(authenticator.renewPrincipal(principal, 'notebook.read'), {
+    ...principal,
+    role: 'viewer',
+  });
+  assert.equal(
+    refusalOf(() => authenticator.renewPrincipal(principal, 'notebook.write')),
+    'role_too_low',
+  );
+  members.remove(owner.workspaceId, 'ada');
+  assert.equal(
+    refusalOf(() => authenticator.renewPrincipal(principal)),
+    'not_found',
+  );
+});
+
 test('whoever depends on an earlier answer is told of every change', async (t) => {
   const { identity, members, owner, authenticator, join } = await openIdentity(t);
   const { principal } = join('ada', 'editor');

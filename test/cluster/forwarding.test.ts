@@ -112,7 +112,9 @@ test('an upload whose caller loses access in its home ends, however much of it i
   const response = once(request, 'response');
   request.write(LARGE);
   await eventually('the handler has begun', () => home.begun === 1);
-  servers[1].endPending(() => new AppError('unauthenticated', 'The token was revoked.'));
+  servers[1].endPending(() => {
+    throw new AppError('unauthenticated', 'The token was revoked.');
+  });
   const [answer] = (await response) as [http.IncomingMessage];
   assert.equal(answer.statusCode, 401);
   gate.resolve();

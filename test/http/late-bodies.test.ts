@@ -13,7 +13,9 @@ import { eventually } from '#test/support/processes.ts';
 import { deferred, GOOD, JSON_BODY, serve } from './test-server.ts';
 import { docs, use } from './thing-routes.ts';
 
-const revoked = () => new AppError('unauthenticated', 'The token was revoked.');
+const revoked = () => {
+  throw new AppError('unauthenticated', 'The token was revoked.');
+};
 
 /** A server with a route for JSON, one that prepares, and one for bytes, and what became of their requests. */
 async function serveBodies(t: TestContext, options: Partial<ServerOptions> = {}) {
@@ -97,9 +99,33 @@ test('a body that arrives after others have lost access is taken', async (t) => 
   const { request, answered } = begin('POST', '/things', { ...JSON_BODY, 'content-length': '12' });
   request.write('{"name"');
   await eventually('the request was admitted', () => server.load().requests === 1);
-  server.endPending(() => undefined);
+  server.endPending((caller) => caller);
   request.end(':"x"}');
   assert.deepEqual((await answered).body, { handled: 1 });
+});
+
+test('a body that arrives after the role of its caller was lowered is handled with that role', async (t) => {
+  const server = await serve(t, [
+    defineRoute({
+      ...docs,
+      method: 'POST',
+      path: '/things',
+      operationId: 'a',
+      access: use,
+      body: Type.Object({}),
+      handle: ({ principal }) => ok({ role: principal.role }),
+    }),
+  ]);
+  const { host, port } = server;
+  const headers = { ...JSON_BODY, 'content-length': '2' };
+  const request = http.request({ host, port, method: 'POST', path: '/things', headers, agent: false });
+  const response = once(request, 'response');
+  request.write('{');
+  await eventually('the request was admitted', () => server.load().requests === 1);
+  server.endPending((caller) => ({ ...caller, role: 'viewer' }));
+  request.end('}');
+  const [answer] = (await response) as [http.IncomingMessage];
+  assert.deepEqual(await json(answer), { role: 'viewer' });
 });
 
 test('a request whose caller loses access while it is prepared is refused', async (t) => {

@@ -111,7 +111,7 @@ export class HandlerRun {
       const replay = replayOf();
       if (replay === undefined) await route.prepare?.(request);
       this.#decide(() => {
-        this.#checkCaller();
+        this.#renewCaller();
         return replay ?? route.handle(request);
       });
     } catch (error) {
@@ -147,7 +147,7 @@ export class HandlerRun {
   #replayOrHandle(replayOf: () => Reply | undefined): Reply | Promise<Reply> {
     const { prepared, context, request } = this.#options;
     const { route, isMutation } = prepared;
-    this.#checkCaller();
+    this.#renewCaller();
     const replay = replayOf();
     if (replay !== undefined) return replay;
     if (isMutation) return route.handle(request);
@@ -157,9 +157,9 @@ export class HandlerRun {
   }
 
   /** Throws the refusal of a caller who has lost the right to the request while its body came, or while it waited for its turn. */
-  #checkCaller(): void {
+  #renewCaller(): void {
     const { prepared, context, request } = this.#options;
-    context.callerChanges.check(request, prepared.action);
+    context.callerChanges.renew(request, prepared.action);
   }
 
   /** Returns the reply to an earlier request with the same key; undefined when the request is to be carried out. */
