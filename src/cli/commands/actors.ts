@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import type { Client } from '#src/client/client.ts';
 import type { Actor, ActorDetail, ActorFilters } from '#src/wire/actor.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
@@ -23,6 +24,7 @@ const COLUMNS: readonly Column<Actor>[] = [
 ];
 
 const DEFAULT_LIMIT = 1_000;
+const MAX_PAGE = 100;
 
 /** `troupe actors`: lists the live actors of the workspace, and shows one with what it takes and refuses. */
 export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) => {
@@ -56,15 +58,11 @@ export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) 
         }
         return;
       }
-      const items: Actor[] = [];
-      let isAll = true;
-      for await (const actor of connect(command).eachActor({ ...filters, q, limit: Math.min(limit, 100) })) {
-        isAll = items.length < limit;
-        if (!isAll) break;
-        items.push(actor);
-      }
+      const { items, isAll, silentWorkers } = await firstActors(connect(command), { ...filters, q }, limit);
       printList(terminal, items, COLUMNS, wantsJson(command));
       if (!isAll) terminal.err(`These are the first ${limit}; --limit shows more.\n`);
+      if (silentWorkers > 0)
+        terminal.err(`${silentWorkers} of the server's workers did not answer: their actors are missing.\n`);
     });
   examples(list, [
     'troupe actors',
@@ -90,6 +88,24 @@ interface ListOptions extends Omit<ActorFilters, 'q'> {
   readonly find?: string;
   readonly watch?: true;
   readonly limit: number;
+}
+
+/** Resolves with the first actors of the list, and with how many workers did not answer for a page of it. */
+async function firstActors(
+  client: Pick<Client, 'actors'>,
+  filters: ActorFilters,
+  limit: number,
+): Promise<{ items: readonly Actor[]; isAll: boolean; silentWorkers: number }> {
+  const items: Actor[] = [];
+  let silentWorkers = 0;
+  for (let after: string | undefined; ; ) {
+    const page = await client.actors({ ...filters, limit: Math.min(limit, MAX_PAGE), after });
+    items.push(...page.items);
+    silentWorkers = Math.max(silentWorkers, page.silentWorkers ?? 0);
+    if (page.nextCursor === null || items.length > limit)
+      return { items: items.slice(0, limit), isAll: items.length <= limit, silentWorkers };
+    after = page.nextCursor;
+  }
 }
 
 function positive(text: string): number {
