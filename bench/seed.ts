@@ -1,6 +1,9 @@
 /** Fills data directories as if they had been used, directly through the storage layer. */
+import { bootstrap } from '#src/auth/bootstrap.ts';
+import { Identity } from '#src/auth/identity.ts';
 import type { EnvironmentId, NotebookId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { newId } from '#src/core/ids.ts';
+import { Secret } from '#src/core/secret.ts';
 import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { addToIndex } from '#src/runs/run-lists.ts';
@@ -12,6 +15,8 @@ import type { Store } from '#storage/store.ts';
 
 /** The workspace of the bench. */
 export const WORKSPACE = 'ws_bench' as WorkspaceId;
+/** The token of its owner. */
+export const TOKEN = 'token-of-the-benchmark';
 
 /** How much a directory contains. */
 export interface Stock {
@@ -40,6 +45,8 @@ export async function seed(path: string, stock: Stock): Promise<Stored> {
     throw error;
   });
   try {
+    const identity = new Identity(store);
+    await bootstrap({ identity, dataDir: path, token: new Secret(TOKEN), workspaceId: WORKSPACE });
     return await fill(store, stock);
   } finally {
     await store[Symbol.asyncDispose]();

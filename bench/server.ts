@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Api } from './api.ts';
 import { freePort, startChildServer } from './child-server.ts';
 import { cpuMs, processTree } from './processes.ts';
-import { WORKSPACE } from './seed.ts';
+import { TOKEN, WORKSPACE } from './seed.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** How the server is started. */
@@ -30,7 +30,6 @@ export interface LaunchedServer {
   end(): Promise<void>;
 }
 
-const TOKEN = 'token-of-the-benchmark';
 const MAX_IDLE_WAIT_MS = 30_000;
 
 /** Starts a server. Rejects with its output when it does not become ready. */
