@@ -148,10 +148,12 @@ test('of fifty cancels at once all are accepted, and the run ends once', async (
   await finish(begun);
 });
 
-test('of fifty cancels of a run that must be killed all are accepted, and the run ends once', async () => {
+test('of fifty cancels of a run that must be killed all are accepted until it ends, and it ends once', async () => {
   const begun = await begin('sum(range(10**11))');
   const storm = Array.from({ length: 50 }, () => client.runs.cancel(begun.runId));
-  assert.deepEqual(await tally(storm), { ok: 50 });
+  // On a busy machine some come when the kernel has been killed.
+  const { ok = 0, '409 run_finished': late = 0, ...other } = await tally(storm);
+  assert.deepEqual([ok + late, ok > 0, other], [50, true, {}]);
   await begun.events.until(({ type, data }) => type === 'run-status' && data.status === 'cancelled');
   await begun.events.until(({ type, data }) => type === 'session.status' && data.status === 'restoring');
   assert.deepEqual(statusesOf(begun), ['running', 'cancelled']);
