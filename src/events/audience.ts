@@ -30,8 +30,6 @@ export interface AudienceOptions {
   readonly feedHead?: () => Omit<FeedHead, 'firstIndex' | 'observes'>;
 }
 
-const MOVING_LIMIT_FACTOR = 4;
-
 /**
  * The subscribers of one stream. It writes the chunks of the ring to them, keeps their connections alive, decides who lags
  * too far, and discards chunks that nobody needs. It never adds to the ring.
@@ -190,7 +188,7 @@ export class Audience implements ChargedStream, HeartbeatTarget {
       const lagBytes = subscriber.lagBytes(ring);
       // The producer waits for nobody who only looks.
       const isMoving = !subscriber.observes && subscriber.isMoving(nowMs);
-      const mostBytes = isMoving ? limitBytes * MOVING_LIMIT_FACTOR : limitBytes;
+      const mostBytes = isMoving ? subscriber.mostLagBytes(limitBytes) : limitBytes;
       // The connection of one that rests takes all that it is given.
       if (lagBytes > mostBytes && !subscriber.isResting) {
         this.#cutOff(subscriber, 'slow_subscriber');

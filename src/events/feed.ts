@@ -30,6 +30,19 @@ export class Feed extends Subscriber {
     this.join(firstIndex);
   }
 
+  /** A process that has asked for a pause takes nothing until its clients have what it has. */
+  override isMoving(nowMs: number): boolean {
+    return super.isMoving(nowMs) || this.isPressed;
+  }
+
+  /**
+   * Any number: it takes whole chunks, of which one may be larger than the limit of a subscriber. The producer is paused meanwhile,
+   * so it lags by what was produced in a turn or two, and the budget of all streams counts it.
+   */
+  override mostLagBytes(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
   /** Writes whole chunks, because the other end counts them. */
   override pump(ring: ChunkRing): void {
     while (!this.blocked && this.next < ring.nextIndex) this.write(ring.at(this.next++).bytes);

@@ -10,8 +10,9 @@
  * 2. Nothing uncommitted is seen, nothing is missed or seen twice: a snapshot that is taken while events are held is
  *    sent after them and replaces them; what is published after it follows.
  * 3. A stalled subscriber is cut off at the limit; it holds neither the producer nor the others. One that is moving asks
- *    the producer to pause instead, and is cut off at four times the limit. Either is cut off when the streams of the whole
- *    server take too much memory by those who lag, and it is among the furthest behind (stream-budget.ts).
+ *    the producer to pause instead, and is cut off at four times the limit, unless it is a feed (feed.ts). Either is cut off
+ *    when the streams of the whole server take too much memory by those who lag, and it is among the furthest behind
+ *    (stream-budget.ts).
  * 4. A subscriber that is cut off has seen no half event: within a frame its connection breaks instead of being ended.
  *
  * Event ids are `<epoch>-<seq>`, the epoch new with each stream object, so an id from before a restart brings nothing but

@@ -7,6 +7,7 @@ import { type FramePiece, joinFrames, PIECE_BYTES } from './frame.ts';
 const MOVING_WITHIN_MS = 100;
 /** After so much a subscriber waits for the next turn of the event loop: to encode it and hand it over takes some milliseconds. */
 const MAX_BYTES_A_TURN = 1024 * 1024;
+const MOVING_LIMIT_FACTOR = 4;
 const NOTHING = new Uint8Array();
 
 /**
@@ -126,6 +127,11 @@ export class Subscriber {
     if (this.#hasMoved) this.#movedAtMs = nowMs;
     this.#hasMoved = false;
     return nowMs - this.#movedAtMs < this.#movingWithinMs;
+  }
+
+  /** How far it may lag while it is moving, of a stream with this limit. */
+  mostLagBytes(limitBytes: number): number {
+    return limitBytes * MOVING_LIMIT_FACTOR;
   }
 
   /** Returns what is to be written next, at most a piece; undefined when there is nothing. */

@@ -93,6 +93,30 @@ test('a feed that its process does not take is cut off, and all who are on it co
   assert.equal(other.feeds.length, 2);
 });
 
+test('a chunk larger than any limit waits for a process that takes what it is given', async () => {
+  const { stream, other, subscribe } = start();
+  const { sink } = subscribe();
+  const paused: boolean[] = [];
+  stream.onPressure((isPaused) => paused.push(isPaused));
+  const large = 'x'.repeat(LIMIT_BYTES * 5);
+  stream.publish(text('a'));
+  await delivered();
+  other.feeds[0]!.isHeld = true;
+  stream.publish(text('b'));
+  await delivered();
+  stream.publish(text(large));
+  await delivered();
+  assert.deepEqual([other.cutOffs, paused], [[], [true]]);
+  other.feeds[0]!.goOn();
+  assert.deepEqual(
+    [live(sink), paused],
+    [
+      ['a', 'b', 'text'],
+      [true, false],
+    ],
+  );
+});
+
 test('a feed is closed when the last one on it has left, and not before', async () => {
   const { stream, other, subscribe } = start();
   const told: string[] = [];
