@@ -30,14 +30,9 @@ export class Feed extends Subscriber {
     this.join(firstIndex);
   }
 
-  /** A process that has asked for a pause takes nothing until its clients have what it has. */
-  override isMoving(nowMs: number): boolean {
-    return super.isMoving(nowMs) || this.isPressed;
-  }
-
   /**
-   * Any number: it takes whole chunks, of which one may be larger than the limit of a subscriber. The producer is paused meanwhile,
-   * so it lags by what was produced in a turn or two, and the budget of all streams counts it.
+   * No limit: it is given whole chunks, and a single one may be larger than the limit of a subscriber. The producer is paused while
+   * it lags, and what waits for it counts into the budget of all streams.
    */
   override mostLagBytes(): number {
     return Number.POSITIVE_INFINITY;

@@ -101,8 +101,6 @@ class OutgoingFeed implements FeedChannel {
 interface IncomingFeed {
   readonly mirror: MirroredStream;
   owedBytes: number;
-  /** Whether somebody here lags: until that is over no credit is given, so what waits for them stays in the worker of the stream. */
-  isPressed: boolean;
 }
 
 /** The feeds that this worker receives over one connection. */
@@ -127,13 +125,10 @@ export class IncomingFeeds {
   /** Takes a frame that the other worker has sent. Those that are not about feeds are left alone. */
   frame(type: FrameType, number: number, bytes: Buffer): void {
     if (type === FRAME.feed) {
+      const press = (isPressed: boolean) =>
+        this.#send(FRAME.feedPress, number, numberBytes(isPressed ? 1 : 0));
       const head = JSON.parse(bytes.toString('utf8')) as FeedHead;
-      const feed: IncomingFeed = {
-        mirror: this.#makeMirror(head, (isPressed) => this.#press(number, feed, isPressed)),
-        owedBytes: 0,
-        isPressed: false,
-      };
-      this.#open.set(number, feed);
+      this.#open.set(number, { mirror: this.#makeMirror(head, press), owedBytes: 0 });
       return;
     }
     const feed = this.#open.get(number);
@@ -154,17 +149,7 @@ export class IncomingFeeds {
   #take(number: number, feed: IncomingFeed, chunk: Buffer): void {
     feed.mirror.take(chunk);
     feed.owedBytes += chunk.byteLength;
-    this.#giveCredit(number, feed);
-  }
-
-  #press(number: number, feed: IncomingFeed, isPressed: boolean): void {
-    feed.isPressed = isPressed;
-    this.#send(FRAME.feedPress, number, numberBytes(isPressed ? 1 : 0));
-    this.#giveCredit(number, feed);
-  }
-
-  #giveCredit(number: number, feed: IncomingFeed): void {
-    if (feed.isPressed || feed.owedBytes < CREDIT_BYTES) return;
+    if (feed.owedBytes < CREDIT_BYTES) return;
     this.#send(FRAME.feedCredit, number, numberBytes(feed.owedBytes));
     feed.owedBytes = 0;
   }
