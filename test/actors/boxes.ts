@@ -5,7 +5,9 @@ import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorOwners } from '#src/actors/actor-owners.ts';
 import type { Address } from '#src/actors/address.ts';
 import { ActorRuntime } from '#src/actors/runtime.ts';
+import { AppError } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
 import { type LogLine, rememberingLog } from '#test/support/temporary-store.ts';
 
@@ -137,4 +139,21 @@ export function box(id: string): Address {
 
 export function put(thing: string) {
   return { type: 'put', thing } as const;
+}
+
+export function thingIn(actors: BoxActors, id: string): string | null {
+  const peek = actors.peek(box(id));
+  if (peek === undefined) throw new Error(`There is no box ${id}.`);
+  return peek.snapshot.context.thing;
+}
+
+/** Returns the states of boxes that are committed: ranges show nothing else. */
+export function committedStates(store: Store): Record<string, unknown> {
+  const entries = [...store.list(actorSnapshots, WORKSPACE, ['box'], { limit: 100_000 })];
+  return Object.fromEntries(entries.map(({ id, value }) => [id, value.value]));
+}
+
+/** Returns a check of whether an error is a refusal with this code. */
+export function refusedWith(code: string, status: number): (error: unknown) => boolean {
+  return (error) => error instanceof AppError && error.code === code && error.status === status;
 }

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { runMachine } from '#machines/run.ts';
 import { AppError } from '#src/core/errors.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
-import { type BoxActors, box, put, startBoxes, type WORKSPACE } from './boxes.ts';
+import { box, put, refusedWith, startBoxes, thingIn, type WORKSPACE } from './boxes.ts';
 
 test('a command that the state takes is answered with the new state', async (t) => {
   const { store } = await temporaryStore(t);
@@ -105,13 +105,3 @@ test('actors of one id in two workspaces are two actors', async (t) => {
   actors.ask(other, put('a hat'));
   assert.equal(thingIn(actors, 'a'), null);
 });
-
-function refusedWith(code: string, status: number) {
-  return (error: unknown) => error instanceof AppError && error.code === code && error.status === status;
-}
-
-function thingIn(actors: BoxActors, id: string): string | null {
-  const peek = actors.peek(box(id));
-  if (peek === undefined) throw new Error(`There is no box ${id}.`);
-  return peek.snapshot.context.thing;
-}

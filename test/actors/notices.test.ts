@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { actorSnapshots } from '#storage/actor-snapshots.ts';
-import type { Store } from '#storage/store.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
-import { box, put, startBoxes, WORKSPACE } from './boxes.ts';
+import { box, committedStates, put, startBoxes } from './boxes.ts';
 
 test('a watcher hears of a change once it is committed, and not before', async (t) => {
   const { store } = await temporaryStore(t);
@@ -72,9 +70,3 @@ test('a listener or a watcher that throws is logged, and the others are told all
     ],
   );
 });
-
-/** What someone who reads the disk sees: ranges show committed records only. */
-function committedStates(store: Store): Record<string, unknown> {
-  const entries = [...store.list(actorSnapshots, WORKSPACE, ['box'], { limit: 100_000 })];
-  return Object.fromEntries(entries.map(({ id, value }) => [id, value.value]));
-}

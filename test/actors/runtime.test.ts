@@ -2,11 +2,18 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { InspectedActor } from '#src/actors/inspected-actor.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
-import { AppError } from '#src/core/errors.ts';
 import { actorSnapshots } from '#storage/actor-snapshots.ts';
-import type { Store } from '#storage/store.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
-import { BOX_VERSION, type BoxActors, box, put, startBoxes, WORKSPACE } from './boxes.ts';
+import {
+  BOX_VERSION,
+  box,
+  committedStates,
+  put,
+  refusedWith,
+  startBoxes,
+  thingIn,
+  WORKSPACE,
+} from './boxes.ts';
 
 test('what several actors did in one turn is one commit, however often they moved', async (t) => {
   const stores = await temporaryStore(t);
@@ -263,25 +270,9 @@ test('stopping all releases what actors own and leaves what is stored', async (t
   assert.deepEqual(committedStates(store), { a: 'full' });
 });
 
-function refusedWith(code: string, status: number) {
-  return (error: unknown) => error instanceof AppError && error.code === code && error.status === status;
-}
-
-function thingIn(actors: BoxActors, id: string): string | null {
-  const peek = actors.peek(box(id));
-  if (peek === undefined) throw new Error(`There is no box ${id}.`);
-  return peek.snapshot.context.thing;
-}
-
 function recentEventsOf(runtime: ActorRuntime, id: string): string[] {
   const seen = [...runtime.inspect()].find((actor) => actor.id === id);
   return (seen?.lastEvents ?? []).map(({ type }) => type);
-}
-
-/** What someone who reads the disk sees: ranges show committed records only. */
-function committedStates(store: Store): Record<string, unknown> {
-  const entries = [...store.list(actorSnapshots, WORKSPACE, ['box'], { limit: 100_000 })];
-  return Object.fromEntries(entries.map(({ id, value }) => [id, value.value]));
 }
 
 function storedBox(id: string, value: 'empty' | 'full') {
