@@ -173,7 +173,7 @@ class JupyterSession implements Session {
   }
 
   interrupt(): void {
-    this.#server.send('POST', `/api/kernels/${this.#ids.kernel}/interrupt`).catch(() => undefined);
+    this.#server.send('POST', `/api/kernels/${this.#ids.kernel}/interrupt`).catch(() => undefined); // a run that does not end fails by its time
   }
 
   async idle(): Promise<void> {

@@ -82,7 +82,7 @@ class TroupeSession implements Session {
 
   interrupt(): void {
     this.#ready = this.#feed.until(MARK.ready);
-    void this.#cancel().catch(() => undefined);
+    void this.#cancel().catch(() => undefined); // a run that does not end fails by its time
   }
 
   async idle(): Promise<void> {

@@ -92,7 +92,7 @@ export class Authenticator implements Auth {
     };
   }
 
-  /** Does what `renewPrincipal` does. Of the holder of a token only the token counts. */
+  /** Does what `renewPrincipal` does. Of a caller that names no workspace only the token counts. */
   renew(caller: Caller, action?: string): Caller {
     if ('workspaceId' in caller) return this.renewPrincipal(caller, action);
     if (!this.#isValidNow(caller.tokenId)) throw unauthenticated();

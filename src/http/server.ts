@@ -43,7 +43,7 @@ export interface Server extends AsyncDisposable {
   endStreams(matches: (caller: Caller | undefined, action: string | undefined) => boolean): void;
   /**
    * Refuses the requests whose caller may no longer make them: `renew` throws why. Those with a deferred reply end now, others
-   * before their handler begins. A handler that begins later gets the caller that `renew` returns.
+   * before their handler begins. Handlers that have not begun yet get the caller that `renew` returns.
    */
   endPending(renew: RenewCaller): void;
   /** Stops listening, waits up to `graceMs` for requests in flight, then ends every connection. Idempotent. */

@@ -1,8 +1,9 @@
 /**
  * Makes V8 compile early, once the process serves.
  *
- * By default V8 interprets code for long and spares memory, as web pages need it. A server has little code and uses it for weeks, and
- * its first users wait for what is interpreted. The code of the start itself runs once: it is not worth compiling.
+ * By default V8 interprets a function many times before it compiles it, which saves memory in web pages. A server uses the same
+ * code for weeks, and its first users wait for what is interpreted. Code that only the start needs runs once: to compile that would
+ * delay the first answer.
  */
 import { setFlagsFromString } from 'node:v8';
 

@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 import v8 from 'node:v8';
 import vm from 'node:vm';
 
-// A program may set flags of V8 while it runs. The compiled code is for its start, and fits only the flags that it was written with.
+// A program may set flags of V8 while it runs. V8 uses compiled code only under the flags under which it was written, and the next
+// start has not set any when it reads this code.
 v8.setFlagsFromString = () => {};
 
 vm.Script = class extends vm.Script {

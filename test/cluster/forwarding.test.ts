@@ -262,12 +262,12 @@ async function openEvents(server: Server, headers: Record<string, string>): Prom
   };
 }
 
-/** Returns whether it comes true within the time. */
 /** Takes steps until `isOver` returns true. */
 function* until(isOver: () => boolean): Generator<undefined, void> {
   while (!isOver()) yield;
 }
 
+/** Resolves with whether it comes true within the time. */
 async function becomes(isTrue: () => boolean, withinMs: number): Promise<boolean> {
   for (const deadline = Date.now() + withinMs; !isTrue(); ) {
     if (Date.now() > deadline) return false;

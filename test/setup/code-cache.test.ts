@@ -64,7 +64,7 @@ test('the programs of this installation have compiled code that fits this Node.j
   assert.ok(compiled > 1_000_000, `${compiled}`);
 });
 
-test('the compiled code is of a start, whatever flags of V8 the program sets later', async (t) => {
+test('the compiled code is used by the next start, also when the program sets flags of V8 while it runs', async (t) => {
   const { main, build, write } = await adder(t);
   const flags = "import { setFlagsFromString } from 'node:v8';\nsetFlagsFromString('--no-flush-bytecode');\n";
   write('dist/src/main.js', `${flags}import { add } from './add.js';\nconsole.log(add(1, 2));\n`);

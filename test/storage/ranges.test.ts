@@ -30,7 +30,7 @@ test('keys of two workspaces, of two kinds and of two owners never mix', async (
   assert.deepEqual([...store.list(pets, 'ws_', [], { limit: 100 })], []);
 });
 
-test('a range is paged from behind an id that need not exist, up to a limit, either way', async (t) => {
+test('a page of a range begins after an id that need not exist, has no more records than asked for, and may go backwards', async (t) => {
   const { store } = await temporaryStore(t);
   const ids = ['a', 'ab', 'b', 'c'];
   store.write((tx) => {
@@ -88,7 +88,7 @@ test('a list of records and a list of keys end at the same place, whatever chara
   assert.deepEqual([listed, reversed.map(({ id }) => id).reverse(), keys], [ids, ids, ids]);
 });
 
-test('a range that is not read to its end holds nothing open', async (t) => {
+test('two hundred ranges that are not read to their ends leave no reader of LMDB open', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => {
     for (let i = 0; i < 100; i++) tx.put(pets, 'x', 'ws_1', `p${i}`);

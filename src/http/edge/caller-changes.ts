@@ -5,7 +5,8 @@
 import type { Caller, Principal, TokenHolder } from '#src/core/principal.ts';
 
 /**
- * Returns a caller with the role that it has now. Throws an `AppError` when it may no longer do `action`, or no longer come in at all.
+ * Returns the caller with the role that it has now. Throws an `AppError` when it may not do `action` any more, or when its token or
+ * its membership is gone.
  */
 export type RenewCaller = (caller: Caller, action?: string) => Caller;
 
@@ -32,8 +33,8 @@ export class CallerChanges {
   }
 
   /**
-   * Gives the request the role that its caller has now: the handler asks for it. Throws the refusal of a caller who has lost the right
-   * to do `action` since the request was admitted.
+   * Puts the role that the caller has now into the request, because handlers decide by it. Throws the refusal of a caller who has
+   * lost the right to do `action` since the request was admitted.
    */
   renew(request: CheckedRequest, action: string | undefined): void {
     if (request.changesSeen === this.#count) return;

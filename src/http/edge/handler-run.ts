@@ -156,7 +156,10 @@ export class HandlerRun {
     return result;
   }
 
-  /** Throws the refusal of a caller who has lost the right to the request while its body came, or while it waited for its turn. */
+  /**
+   * Gives the request its caller as it is now: the body may have taken long to come, and so may the turn. Throws the refusal of a
+   * caller who has lost the right to the request meanwhile.
+   */
   #renewCaller(): void {
     const { prepared, context, request } = this.#options;
     context.callerChanges.renew(request, prepared.action);
