@@ -1,6 +1,7 @@
 /** The assets of runs: outputs that are too large for the run record, and images of conversations. */
 import { type Blob, blobRecords, releaseBlob, useBlob } from './blobs.ts';
 import { DamagedRecord, defineRecord } from './codec.ts';
+import { unlessDamaged } from './damaged.ts';
 import type { Store } from './store.ts';
 import type { Transaction } from './transaction.ts';
 
@@ -41,9 +42,10 @@ export function readAsset(store: Pick<Store, 'get'>, ...key: AssetKey): Asset | 
   return { mimetype, sha256, bytes };
 }
 
+/** Removes an asset. Which blob a damaged record uses is not known any more, so its bytes stay. */
 export function removeAsset(tx: Transaction, ...key: AssetKey): void {
-  const asset = tx.get(assetRecords, ...key);
-  if (asset === undefined) return;
+  const asset = unlessDamaged(() => tx.get(assetRecords, ...key));
   tx.remove(assetRecords, ...key);
-  if (asset.bytes === undefined) releaseBlob(tx, asset.sha256, key[0], asset.sessionId);
+  if (asset !== undefined && asset.bytes === undefined)
+    releaseBlob(tx, asset.sha256, key[0], asset.sessionId);
 }

@@ -1,9 +1,10 @@
 /**
  * Bytes that several records of a notebook or conversation may have: stored once, under their hash, as long as a record uses
- * them. A large output is the asset of a run and what its cell shows, and often what it was in the run before. Each notebook
+ * them. A large output is an asset of its run and what its cell shows; often the run before had the same one. Each notebook
  * and conversation has blobs of its own, because the counts of uses are written by its home alone.
  */
 import { defineRecord, encodeBytesRecord } from './codec.ts';
+import { DAMAGED, readOrDamaged } from './damaged.ts';
 import type { Transaction } from './transaction.ts';
 
 export interface Blob {
@@ -30,7 +31,7 @@ export function encodeBlob(parts: readonly Uint8Array[]): Generator<undefined, U
 
 /** Stores the bytes unless they are stored already, for one more use. */
 export function useBlob(tx: Transaction, { sha256, bytes, record }: Blob, ...scope: BlobScope): void {
-  const uses = tx.get(blobUses, ...scope, sha256) ?? 0;
+  const uses = usesOf(tx, sha256, scope);
   if (uses === 0 && record === undefined) tx.put(blobRecords, bytes, ...scope, sha256);
   else if (uses === 0 && record !== undefined)
     tx.putEncoded({ kind: blobRecords, bytes: record }, ...scope, sha256);
@@ -39,11 +40,20 @@ export function useBlob(tx: Transaction, { sha256, bytes, record }: Blob, ...sco
 
 /** Ends one use, and removes the bytes with the last. */
 export function releaseBlob(tx: Transaction, sha256: string, ...scope: BlobScope): void {
-  const uses = tx.get(blobUses, ...scope, sha256) ?? 0;
+  const uses = usesOf(tx, sha256, scope);
   if (uses > 1) {
     tx.put(blobUses, uses - 1, ...scope, sha256);
     return;
   }
   tx.remove(blobUses, ...scope, sha256);
   tx.remove(blobRecords, ...scope, sha256);
+}
+
+/**
+ * Returns how often records use a blob. A count that is damaged is infinite from then on: the bytes stay as long as their notebook
+ * or conversation, because others than the one that is removed may use them.
+ */
+function usesOf(tx: Transaction, sha256: string, scope: BlobScope): number {
+  const uses = readOrDamaged(() => tx.get(blobUses, ...scope, sha256));
+  return uses === DAMAGED ? Number.POSITIVE_INFINITY : (uses ?? 0);
 }

@@ -1,5 +1,5 @@
-import { DamagedRecord } from './codec.ts';
 import type { Entry } from './committed-records.ts';
+import { unlessDamaged } from './damaged.ts';
 
 /** One page of a list. */
 export interface Listing<T> {
@@ -80,15 +80,5 @@ export class PageBuilder<R, T> {
     if (this.#items.length > 0 && this.#size > MAX_PAGE_BYTES) return false;
     this.#items.push(item);
     return true;
-  }
-}
-
-/** Returns undefined when a record that an item is made of is damaged: it is left out, and the list goes on. */
-export function unlessDamaged<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof DamagedRecord) return undefined;
-    throw error;
   }
 }

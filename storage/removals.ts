@@ -53,10 +53,12 @@ export class Removals implements Disposable {
   #noted: Removal[] = [];
   /** Whether the store has to be read from the start: others may have noted what is at home here by now. */
   #hasToRead = false;
+  /** Whether a removal has failed since the store was last read from the start. */
+  #hasFailed = false;
 
   /**
-   * `onFault` is called when a step fails; the removal goes on when the server is started again. Only what is at home here, as
-   * `owns` says, is removed: the rest is that of other workers.
+   * `onFault` is called when a step fails. That removal is tried again once something else is noted, and when the server is started
+   * again; the others go on. Only what is at home here, as `owns` says, is removed: the rest is that of other workers.
    */
   constructor(
     store: Store,
@@ -109,13 +111,16 @@ export class Removals implements Disposable {
       const noted = this.#noted;
       this.#noted = [];
       await this.#committed();
-      for (const removal of noted) await this.#remove(removal);
+      for (const removal of noted) await this.#tryRemoving(removal);
       if (!this.#hasToRead) continue;
       this.#hasToRead = false;
+      this.#hasFailed = false;
       await this.#removeStored();
     }
     this.#isWorking = false;
-    if (!this.#isClosed) this.#mayBePending = false;
+    if (this.#isClosed) return;
+    this.#mayBePending = this.#hasFailed;
+    this.#hasToRead = this.#hasFailed; // once something else is noted
   }
 
   /** Resolves once what the present turn has written is on disk. */
@@ -141,7 +146,17 @@ export class Removals implements Disposable {
           beyond = isOwn ? key : key.slice(0, 2);
         }
       }
-      for (const removal of own) await this.#remove(removal);
+      for (const removal of own) await this.#tryRemoving(removal);
+    }
+  }
+
+  /** What keeps one thing from being removed must not keep those that were noted after it. */
+  async #tryRemoving(removal: Removal): Promise<void> {
+    try {
+      await this.#remove(removal);
+    } catch (error) {
+      this.#hasFailed = true;
+      this.#onFault(error);
     }
   }
 
@@ -163,7 +178,7 @@ export class Removals implements Disposable {
 
   /** Not so when the deletion that noted it has failed. */
   #isNoted(removal: Removal): boolean {
-    return this.#store.get(removalRecords, ...keyOf(removal)) !== undefined;
+    return this.#store.has(removalRecords, ...keyOf(removal));
   }
 
   /** Takes no further step. */

@@ -4,7 +4,7 @@
  * One turn, one commit: everything that is written during one turn of the event loop goes into one LMDB transaction,
  * which is flushed to disk before it counts as committed. Reads by key see what this process has written, committed or
  * not, so decisions are made on the latest values; nobody outside may learn of them before `durable()` has resolved.
- * Reads by range see committed values only (`committed-records.ts`).
+ * Reads by range see committed values only (`committed-records.ts`), but for `idsUnder`.
  *
  * One server owns a data directory (`data-directory.ts`), and of its workers one decides what is written of a notebook or
  * conversation, and one what is written of a workspace itself. So a decision that is made synchronously on the latest values is
@@ -32,6 +32,9 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   /** Whether other processes write the store as well. */
   readonly isShared: boolean;
   #isDeciding = false;
+  #onFailedDecision = (error: unknown): void => {
+    throw error;
+  };
   #pending: PendingCommit | undefined;
   readonly #commits: CommitQueue;
   readonly #resetRead: () => void;
@@ -101,6 +104,25 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /**
+   * Returns the last parts of all keys under a prefix, of records that are committed or not: for a decision about all of them, such
+   * as a deletion. It looks at everything that is not committed.
+   */
+  idsUnder(kind: RecordKind<unknown>, partition: string, ...prefix: string[]): Set<string> {
+    const ids = new Set<string>();
+    for (const key of this.listKeys(kind, partition, prefix, Number.POSITIVE_INFINITY))
+      ids.add(key[prefix.length] ?? '');
+    const path = [partition, kind.name, ...prefix];
+    for (const { key, bytes } of this.#uncommitted.values()) {
+      if (key.length <= path.length || path.some((part, at) => key[at] !== part)) continue;
+      this.#hasSeenUncommitted = true;
+      const id = key[path.length] ?? '';
+      if (bytes === undefined) ids.delete(id);
+      else ids.add(id);
+    }
+    return ids;
+  }
+
+  /**
    * Runs `decide` at once and adds what it wrote to this turn's commit. When it throws, nothing of it is written. Its
    * reads see its own writes.
    */
@@ -120,12 +142,26 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   /**
    * Runs `decision` in a turn in which no other process can commit anything: a shared turn. In a store of one process that is
    * the present turn. In a shared one it is LMDB's write transaction, which costs what any commit costs: the decision runs
-   * later, and reads what all processes have committed. What it writes is in one commit with what the present turn writes. It
-   * must not throw: memory and disk would differ.
+   * later, and reads what all processes have committed. What it writes is in one commit with what the present turn writes. When
+   * it throws, because a record is damaged for instance, that is reported (`onFailedDecision`), and what it wrote before stays: what
+   * others have written in the same commit must not be lost for it.
    */
   decide(decision: () => void): void {
-    if (this.mayDecide) decision();
+    if (this.mayDecide) this.#attempt(decision);
     else this.openTurn().decisions.push(() => this.#runDecision(decision));
+  }
+
+  /** Calls `report` with what a decision of `decide` has thrown. Without it the error is thrown on. */
+  onFailedDecision(report: (error: unknown) => void): void {
+    this.#onFailedDecision = report;
+  }
+
+  #attempt(decision: () => void): void {
+    try {
+      decision();
+    } catch (error) {
+      this.#onFailedDecision(error);
+    }
   }
 
   /** Whether nothing that other processes commit can come between what is read now and the commit of this turn. */
@@ -136,7 +172,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   #runDecision(decision: () => void): void {
     this.#isDeciding = true;
     try {
-      decision();
+      this.#attempt(decision);
     } finally {
       this.#isDeciding = false;
     }

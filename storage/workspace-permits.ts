@@ -81,6 +81,14 @@ export class WorkspacePermits {
     await this.#options.store.durable();
   }
 
+  /** Gives up all permits of a workspace that is deleted: nothing begins there any more. */
+  forget(workspaceId: string): void {
+    const account = this.#accounts.get(workspaceId);
+    if (account === undefined) return;
+    this.#keep(workspaceId, account, 0);
+    this.#accounts.delete(workspaceId);
+  }
+
   #account(workspaceId: string): Account {
     const known = this.#accounts.get(workspaceId);
     if (known !== undefined) return known;

@@ -7,7 +7,7 @@ import { firstIdAt, isIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { type AuditRecord, auditedQueries, auditRecords } from '#storage/audit.ts';
 import type { RecordKind } from '#storage/codec.ts';
-import { workspaceRecords } from '#storage/identity.ts';
+import { workspaceExists } from '#storage/identity.ts';
 import { newListedId } from '#storage/listed-ids.ts';
 import {
   type CreationTimes,
@@ -76,29 +76,35 @@ interface Shelf {
 
 export class AuditTrail {
   readonly #store: Store;
+  readonly #onFault: (error: unknown) => void;
   /** By kind and workspace; counted when the first entry is added. */
   readonly #shelves = new Map<string, Shelf>();
 
-  constructor(store: Store) {
+  /** `onFault` is called when queries cannot be noted. */
+  constructor(store: Store, onFault: (error: unknown) => void = () => undefined) {
     this.#store = store;
+    this.#onFault = onFault;
   }
 
   /** Notes changes that this turn makes, in its commit. In a workspace that is deleted nothing is noted. */
   note({ principal, address, requestId }: AuditContext, ...changes: readonly AuditedChange[]): void {
     const { workspaceId, userId, tokenId } = principal;
-    this.#put(
-      auditRecords,
-      MAX_CHANGES,
-      changes.map(({ detail = null, ...rest }) => ({
-        workspaceId,
-        record: { at: timestamp(), userId, tokenId, ...rest, detail, address, requestId },
-      })),
-    );
+    const entries = changes.map(({ detail = null, ...rest }) => ({
+      workspaceId,
+      record: { at: timestamp(), userId, tokenId, ...rest, detail, address, requestId },
+    }));
+    this.#store.decide(() => this.#put(auditRecords, MAX_CHANGES, entries));
   }
 
-  /** Notes queries. */
+  /** Notes queries. It never throws, because it is called from a timer, where a throw would end the process. */
   noteQueries(entries: readonly NewEntry[]): void {
-    this.#put(auditedQueries, MAX_QUERIES, entries);
+    this.#store.decide(() => {
+      try {
+        this.#put(auditedQueries, MAX_QUERIES, entries);
+      } catch (error) {
+        this.#onFault(error);
+      }
+    });
   }
 
   /** Resolves with a page of a workspace's entries. Rejects with `invalid_cursor`. */
@@ -134,18 +140,16 @@ export class AuditTrail {
     return hasMore;
   }
 
-  /** In a shared turn, because all workers write to the list: see `newListedId`. */
+  /** To be called in a shared turn, because all workers write to the list: see `newListedId`. */
   #put(kind: RecordKind<AuditRecord>, most: number, entries: readonly NewEntry[]): void {
-    this.#store.decide(() =>
-      this.#store.write((tx) => {
-        for (const { workspaceId, record } of entries) {
-          // Nobody would remove an entry of a workspace that was deleted since.
-          if (tx.get(workspaceRecords, workspaceId) === undefined) continue;
-          tx.put(kind, record, workspaceId, this.#newId(workspaceId));
-          this.#trim(tx, kind, most, workspaceId);
-        }
-      }),
-    );
+    this.#store.write((tx) => {
+      for (const { workspaceId, record } of entries) {
+        // Nobody would remove an entry of a workspace that was deleted since.
+        if (!workspaceExists(this.#store, workspaceId)) continue;
+        tx.put(kind, record, workspaceId, this.#newId(workspaceId));
+        this.#trim(tx, kind, most, workspaceId);
+      }
+    });
   }
 
   #newId(partition: string): string {

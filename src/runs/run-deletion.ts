@@ -6,12 +6,13 @@ import type { RunKind } from '#machines/run.ts';
 import { notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import { assetRecords, removeAsset } from '#storage/assets.ts';
+import { unlessDamaged } from '#storage/damaged.ts';
 import type { Removals } from '#storage/removals.ts';
 import { runIndex, runRecords, runSummaries, trimmedRuns } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { trimmed } from './run-document.ts';
-import { listOf, removeFromIndex } from './run-lists.ts';
+import { listOf, type RunPlace, removeFromIndex } from './run-lists.ts';
 import type { RunRepository } from './run-repository.ts';
 
 /** Removed in one commit at most. */
@@ -57,12 +58,13 @@ export class RunDeletion {
     this.#removeWhole(
       workspaceId,
       keys.map((key) => key.at(-1) ?? ''),
+      { kind, sessionId },
     );
     return false;
   }
 
   /** Removes runs whose assets are all committed, the first ones whole, until the commit is large enough. */
-  #removeWhole(workspaceId: WorkspaceId, runIds: readonly string[]): void {
+  #removeWhole(workspaceId: WorkspaceId, runIds: readonly string[], place: RunPlace): void {
     let room = MAX_ASSETS;
     this.#store.write((tx) => {
       for (const runId of runIds) {
@@ -70,7 +72,7 @@ export class RunDeletion {
         for (const [, assetId = ''] of assets) removeAsset(tx, workspaceId, runId, assetId);
         room -= assets.length;
         if (room === 0) return;
-        this.#forget(tx, workspaceId, runId);
+        this.#forget(tx, workspaceId, runId, () => place);
       }
     });
   }
@@ -100,7 +102,8 @@ export class RunDeletion {
   }
 
   #trim(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
-    const record = tx.get(runRecords, workspaceId, runId);
+    // Nobody can read the output of a damaged record either.
+    const record = unlessDamaged(() => tx.get(runRecords, workspaceId, runId));
     const changed = record && trimmed(record);
     if (changed === undefined) return;
     tx.putEncoded(changed, workspaceId, runId);
@@ -124,15 +127,21 @@ export class RunDeletion {
 
   /** Notes that the assets of a run, which is still listed, are to be removed. */
   #removeLater(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
-    const home = tx.get(runIndex, workspaceId, runId)?.sessionId;
+    const entry = unlessDamaged(() => tx.get(runIndex, workspaceId, runId));
+    const home = (entry ?? placeIn(tx, workspaceId, runId))?.sessionId;
     this.#removals.add(tx, { kind: RUN, workspaceId, home, id: runId });
   }
 
   /** Removes all of a run but its assets. */
-  #forget(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
+  #forget(
+    tx: Transaction,
+    workspaceId: WorkspaceId,
+    runId: string,
+    placeOf = () => placeIn(tx, workspaceId, runId),
+  ): void {
+    removeFromIndex(tx, workspaceId, runId, placeOf);
     tx.remove(runRecords, workspaceId, runId);
     tx.remove(runSummaries, workspaceId, runId);
-    removeFromIndex(tx, workspaceId, runId);
     this.#runs.actors.erase(tx, { workspaceId, id: runId });
   }
 
@@ -143,4 +152,10 @@ export class RunDeletion {
     });
     return keys.length < MAX_ASSETS;
   }
+}
+
+/** Returns whose run it is by its record, for one whose entry in the index is damaged; undefined when the record is, too. */
+function placeIn(tx: Transaction, workspaceId: WorkspaceId, runId: string): RunPlace | undefined {
+  const record = unlessDamaged(() => tx.get(runRecords, workspaceId, runId));
+  return record && { kind: record.kind ?? 'notebook', sessionId: record.sessionId };
 }

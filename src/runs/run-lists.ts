@@ -5,6 +5,7 @@
 import type { RunKind, RunStatus } from '#machines/run.ts';
 import { isIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import type { Entry, Page } from '#storage/committed-records.ts';
+import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import {
   type CreationTimes,
   checkCursor,
@@ -66,12 +67,34 @@ export function noteStatus(tx: Transaction, workspaceId: WorkspaceId, runId: str
   tx.put(runIndex, { ...entry, status }, workspaceId, runId);
 }
 
-/** Removes a run from every list. */
-export function removeFromIndex(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
-  const entry = tx.get(runIndex, workspaceId, runId);
+/** Whose run it is. */
+export type RunPlace = Pick<RunIndexEntry, 'kind' | 'sessionId'>;
+
+const STATUSES: readonly RunStatus[] = ['running', 'completed', 'failed', 'cancelled'];
+
+/**
+ * Removes a run from every list. Where its entry is damaged it stays in that of its environment, whose readers pass it over, and
+ * `placeOf` says of which session it is.
+ */
+export function removeFromIndex(
+  tx: Transaction,
+  workspaceId: WorkspaceId,
+  runId: string,
+  placeOf: () => RunPlace | undefined,
+): void {
+  const entry = readOrDamaged(() => tx.get(runIndex, workspaceId, runId));
   if (entry === undefined) return;
-  const { kind, sessionId, environmentId, status } = entry;
   tx.remove(runIndex, workspaceId, runId);
+  if (entry === DAMAGED) {
+    for (const status of STATUSES) tx.remove(statusRuns, workspaceId, status, runId);
+    const place = placeOf();
+    if (place === undefined) return;
+    const { kind, sessionId } = place;
+    tx.remove(listOf(kind), workspaceId, sessionId, runId);
+    for (const status of STATUSES) tx.remove(endedRuns, workspaceId, kind, sessionId, status, runId);
+    return;
+  }
+  const { kind, sessionId, environmentId, status } = entry;
   tx.remove(listOf(kind), workspaceId, sessionId, runId);
   tx.remove(statusRuns, workspaceId, status, runId);
   tx.remove(endedRuns, workspaceId, kind, sessionId, status, runId);
@@ -80,7 +103,7 @@ export function removeFromIndex(tx: Transaction, workspaceId: WorkspaceId, runId
 
 /**
  * Returns what yields the runs after an id that may match the query, in its order; the value is undefined for one that does
- * not match. With a `horizon` only runs with smaller ids. Throws `invalid_cursor`.
+ * not match, or whose entry is damaged. With a `horizon` only runs with smaller ids. Throws `invalid_cursor`.
  */
 export function runFinder(
   store: Store,
@@ -102,7 +125,7 @@ function* entriesOf(
   page: Page,
 ): Generator<Entry<RunIndexEntry | undefined>> {
   for (const id of idsOf(store, workspaceId, query, page)) {
-    const entry = store.get(runIndex, workspaceId, id);
+    const entry = unlessDamaged(() => store.get(runIndex, workspaceId, id));
     yield { id, value: entry !== undefined && matches(entry, query) ? entry : undefined };
   }
 }

@@ -5,6 +5,7 @@ import { notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import { type Asset, readAsset } from '#storage/assets.ts';
+import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import { type RunIndexEntry, type RunRecord, runIndex, runRecords, runSummaries } from '#storage/runs.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/sliced-listing.ts';
 import type { Store } from '#storage/store.ts';
@@ -103,17 +104,26 @@ export class RunReader {
     return asset;
   }
 
-  /** Returns whether a run has not ended; one that an earlier server process left behind has. */
+  /**
+   * Returns whether a run has not ended; one that an earlier server process left behind has. Of a run whose record is damaged the
+   * index says so, and one whose actor is damaged is carried out by nobody.
+   */
   isInProgress(workspaceId: WorkspaceId, runId: string): boolean {
-    const record = this.#store.get(runRecords, workspaceId, runId);
-    return record?.status === 'running' && !this.isStale(workspaceId, runId);
+    const record = readOrDamaged(() => this.#store.get(runRecords, workspaceId, runId));
+    const known =
+      record === DAMAGED ? unlessDamaged(() => this.#store.get(runIndex, workspaceId, runId)) : record;
+    if (known?.status !== 'running') return false;
+    return unlessDamaged(() => this.isStale(workspaceId, runId)) === false;
   }
 
-  /** Returns the newest run of a session, for a subscriber that may have missed its end. Large inputs are left out. */
+  /**
+   * Returns the newest run of a session, for a subscriber that may have missed its end. Large inputs are left out, and so are runs whose
+   * record is damaged.
+   */
   latest(workspaceId: WorkspaceId, sessionId: string, kind: RunKind = 'notebook'): RunDocument | undefined {
     const newestFirst = { limit: Number.POSITIVE_INFINITY, reverse: true };
     for (const { id } of this.#store.list(listOf(kind), workspaceId, [sessionId], newestFirst)) {
-      const record = this.#store.get(runRecords, workspaceId, id);
+      const record = unlessDamaged(() => this.#store.get(runRecords, workspaceId, id));
       if (record === undefined) continue;
       const run = parseEssentials(record);
       return this.#isLeftBehind(workspaceId, id, record) ? { ...run, stale: true } : run;

@@ -5,6 +5,7 @@
 import type { RunKind } from '#machines/run.ts';
 import { firstIdAt, type WorkspaceId } from '#src/core/ids.ts';
 import type { Page } from '#storage/committed-records.ts';
+import { unlessDamaged } from '#storage/damaged.ts';
 import { runIndex, trimmedRuns } from '#storage/runs.ts';
 import type { Store } from '#storage/store.ts';
 import type { RunDeletion } from './run-deletion.ts';
@@ -80,7 +81,8 @@ export class RunRetention {
 
   /** Deletes some outputs of a session, up to its first run that is in progress, whose output is yet to come. Returns how many. */
   #deleteOutputsOf(kind: RunKind, workspaceId: WorkspaceId, sessionId: string, ms: number): number {
-    const after = this.#store.get(trimmedRuns, workspaceId, kind, sessionId);
+    // Without it the session is gone through from its first run on, which changes nothing in those that were done.
+    const after = unlessDamaged(() => this.#store.get(trimmedRuns, workspaceId, kind, sessionId));
     const page = this.#olderThan(ms, after);
     const ids = [...this.#store.list(listOf(kind), workspaceId, [sessionId], page)].map(({ id }) => id);
     const done = this.#deletion.deleteOutputs(workspaceId, ids);

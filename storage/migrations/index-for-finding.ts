@@ -6,6 +6,7 @@
 import { timeText } from '#src/core/ids.ts';
 import { actorSnapshots } from '../actor-snapshots.ts';
 import { defineRecord } from '../codec.ts';
+import { unlessDamaged } from '../damaged.ts';
 import { notebookRecords, notebookSummaries } from '../notebooks.ts';
 import { environmentRuns, runIndex, runRecords, statusRuns } from '../runs.ts';
 import { openEnvironments, openSessionPlaces, sessionPlaces } from '../sessions.ts';
@@ -59,9 +60,8 @@ function environmentOf(
   createdAt: string,
 ): string | null {
   const actorKind = kind === 'agent' ? 'agent-session' : 'notebook-session';
-  const { openedAt, environmentId } = memberOf(
-    tx.get(actorSnapshots, workspaceId, actorKind, sessionId)?.context,
-  );
+  const session = unlessDamaged(() => tx.get(actorSnapshots, workspaceId, actorKind, sessionId));
+  const { openedAt, environmentId } = memberOf(session?.context);
   if (typeof openedAt !== 'string' || typeof environmentId !== 'string' || openedAt > createdAt) return null;
   return environmentId;
 }

@@ -5,9 +5,9 @@
 import { type AssetRecord, assetRecords } from '../assets.ts';
 import { blobRecords, blobUses } from '../blobs.ts';
 import { defineRecord, type RecordKind } from '../codec.ts';
+import { unlessDamaged } from '../damaged.ts';
 import { SYSTEM } from '../keys.ts';
 import { cellOutputRecords } from '../notebooks.ts';
-import { unlessDamaged } from '../page-builder.ts';
 import { removalRecords, WORKSPACE_ITSELF } from '../removals.ts';
 import { runIndex, runRecords, trimmedRuns } from '../runs.ts';
 import type { Store } from '../store.ts';
@@ -126,7 +126,7 @@ async function moveBlob(
 
 /** Notes of each notebook and conversation its newest run up to the mark that the workspace had. */
 async function partTrimmedRuns(store: Store, workspaceId: string): Promise<void> {
-  const mark = store.get(oldTrimmedRuns, workspaceId);
+  const mark = unlessDamaged(() => store.get(oldTrimmedRuns, workspaceId));
   if (mark === undefined) return;
   await convertAll(store, runIndex, workspaceId, [], (tx, { id, value: { kind, sessionId } }) => {
     if (id <= mark) tx.put(trimmedRuns, id, workspaceId, kind, sessionId);

@@ -7,9 +7,10 @@ import test, { type TestContext } from 'node:test';
 import type { UserId, WorkspaceId } from '#src/core/ids.ts';
 import type { IdempotentRequest, StoredReply } from '#src/http/idempotency/idempotency.ts';
 import { IdempotencyStore } from '#src/http/idempotency/idempotency-store.ts';
-import { idempotencyClaims, idempotencyExpiries } from '#storage/idempotency.ts';
+import { idempotencyClaims, idempotencyExpiries, idempotencyRecords } from '#storage/idempotency.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { openStore } from '#storage/open-store.ts';
+import { damage } from '#test/support/damage.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -55,8 +56,10 @@ async function openBook(t: TestContext) {
     get store() {
       return current.store;
     },
-    async reopen() {
+    /** `meanwhile` is called while the store is closed. */
+    async reopen(meanwhile?: () => void) {
       await close();
+      meanwhile?.();
       current = await open();
     },
   };
@@ -215,4 +218,15 @@ test('the claim of a worker that has died keeps nobody from using the key, and i
   await store.durable();
   assert.equal([...store.listKeys(idempotencyExpiries, SYSTEM, [], 10)].length, 0);
   assert.equal([...store.listKeys(idempotencyClaims, 'ws_1', [], 10)].length, 0);
+});
+
+test('a damaged record that has expired is removed like any other', async (t) => {
+  const book = await openBook(t);
+  for (const key of ['a', 'b', 'c']) complete(book.book, request({ key }), reply(`the reply to ${key}`));
+  await book.reopen(() => damage(join(book.path, 'data.mdb'), 'the reply to b'));
+  book.clock.ms += 2 * DAY_MS;
+  await book.book.sweep();
+  await book.store.durable();
+  assert.deepEqual([...book.store.listKeys(idempotencyExpiries, SYSTEM, [], 10)], []);
+  assert.deepEqual([...book.store.listKeys(idempotencyRecords, SYSTEM, [], 10)], []);
 });

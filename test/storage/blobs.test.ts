@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import test from 'node:test';
 import { assetRecords, putAsset, readAsset, removeAsset } from '#storage/assets.ts';
 import { blobRecords, blobUses } from '#storage/blobs.ts';
 import { DamagedRecord, defineRecord } from '#storage/codec.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
+import { damage } from '#test/support/damage.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
 
 const bytes = Uint8Array.from([1, 2, 3]);
@@ -67,4 +69,27 @@ test('two workers may store and remove equal outputs of two notebooks at once, a
     assert.deepEqual(readAsset(store, 'ws_a', runId, 'two'), asset, 'one use is left');
   await both((home, _, runId) => home.write((tx) => removeAsset(tx, 'ws_a', runId, 'two')));
   for (const kind of [blobRecords, blobUses]) assert.deepEqual([...store.listKeys(kind, 'ws_a', [], 10)], []);
+});
+
+test('an asset whose record is damaged can be removed', async (t) => {
+  const { store, path } = await temporaryStore(t);
+  store.write((tx) => putAsset(tx, { ...asset, mimetype: 'image/damaged' }, 'nb_1', 'ws_a', 'run_1', 'one'));
+  await store.durable();
+  damage(join(path, 'data.mdb'), 'image/damaged');
+  store.write((tx) => removeAsset(tx, 'ws_a', 'run_1', 'one'));
+  assert.equal(readAsset(store, 'ws_a', 'run_1', 'one'), undefined);
+});
+
+test('bytes stay for those that use them while the count of uses is damaged, and can be used again', async (t) => {
+  const { store, path } = await temporaryStore(t);
+  store.write((tx) => {
+    for (const runId of ['run_1', 'run_2']) putAsset(tx, asset, 'nb_1', 'ws_a', runId, 'one');
+    tx.put(defineRecord<unknown>('session-blob-uses', 1), 'a count', 'ws_a', 'nb_1', 'abc');
+  });
+  await store.durable();
+  damage(join(path, 'data.mdb'), 'a count');
+  assert.throws(() => store.get(blobUses, 'ws_a', 'nb_1', 'abc'), DamagedRecord);
+  store.write((tx) => removeAsset(tx, 'ws_a', 'run_1', 'one'));
+  store.write((tx) => putAsset(tx, asset, 'nb_1', 'ws_a', 'run_3', 'one'));
+  for (const runId of ['run_2', 'run_3']) assert.deepEqual(readAsset(store, 'ws_a', runId, 'one'), asset);
 });

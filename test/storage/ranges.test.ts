@@ -101,3 +101,21 @@ test('two hundred ranges that are not read to their ends leave no reader of LMDB
     }
   }
 });
+
+test('the ids under a prefix are those of all records, committed or not, and only of that prefix', async (t) => {
+  const { store } = await temporaryStore(t);
+  store.write((tx) => {
+    for (const id of ['old', 'gone']) tx.put(petsOfMany, 'cat', 'ws_1', 'ann', id);
+  });
+  await store.durable();
+  store.write((tx) => {
+    tx.put(petsOfMany, 'cat', 'ws_1', 'ann', 'new');
+    tx.put(petsOfMany, 'cat', 'ws_1', 'anna', 'of another owner');
+    tx.put(petsOfMany, 'cat', 'ws_2', 'ann', 'elsewhere');
+    tx.remove(petsOfMany, 'ws_1', 'ann', 'gone');
+  });
+  assert.deepEqual([...store.idsUnder(petsOfMany, 'ws_1', 'ann')], ['old', 'new']);
+  const { uncommitted } = store.observe(() => store.idsUnder(petsOfMany, 'ws_1', 'ann'));
+  await uncommitted;
+  assert.deepEqual([...store.list(petsOfMany, 'ws_1', ['ann'], { limit: 9 })].length, 2);
+});

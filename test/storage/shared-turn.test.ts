@@ -132,3 +132,21 @@ test('in a store of one process the present turn is the shared turn', async (t) 
   assert.deepEqual([seen, read(store, 'b')], [1, 2]);
   await store.durable();
 });
+
+test('a decision that throws is reported, and costs neither the store nor what others have decided', async (t) => {
+  const { first, second } = await twoStores(t);
+  const { store: alone } = await temporaryStore(t);
+  for (const store of [first, alone]) {
+    const reported: unknown[] = [];
+    store.onFailedDecision((error) => reported.push((error as Error).message));
+    put(store, 'a', 1);
+    store.decide(() => {
+      throw new Error('a record is damaged');
+    });
+    await decided(store, () => put(store, 'b', 2));
+    await store.durable();
+    assert.deepEqual([reported, read(store, 'a'), read(store, 'b')], [['a record is damaged'], 1, 2]);
+  }
+  second.refresh();
+  assert.deepEqual([read(second, 'a'), read(second, 'b')], [1, 2]);
+});

@@ -44,7 +44,8 @@ test('a page lets the event loop turn between slices, and has every item once', 
   assert.ok(turns >= 6, `${turns} turns`);
 });
 
-test('a page that is read in one slice resolves without a turn of the event loop', async () => {
+test('a page that is read in one slice resolves without a turn of the event loop', async (t) => {
+  t.mock.method(performance, 'now', () => 0); // however long the machine takes
   let isRead = false;
   const list = slicedListing(
     { durable: () => assert.fail('it is known what such a page has read') },

@@ -131,3 +131,14 @@ test('the permits of a worker that has died are to be had again', async (t) => {
   living.delete(first!.own);
   assert.deepEqual(await Promise.all([1, 2, 3, 4].map(() => second!.begin())), [true, true, true, false]);
 });
+
+test('the permits of a workspace that is deleted are given up without anybody asking', async (t) => {
+  const { workers, seen } = await startWorkers(t, 2, 3);
+  const [first, second] = workers;
+  for (let n = 0; n < 3; n++) await first!.begin();
+  first!.end(3);
+  first!.permits.forget(WORKSPACE);
+  await first!.durable();
+  assert.deepEqual(await Promise.all([1, 2, 3].map(() => second!.begin())), [true, true, true]);
+  assert.equal(seen.collections, 0);
+});

@@ -8,6 +8,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import nacl from 'tweetnacl';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import { AppError } from '#src/core/errors.ts';
+import { unlessDamaged } from '#storage/damaged.ts';
 import {
   type IdempotencyClaim,
   type IdempotencyRecord,
@@ -132,14 +133,12 @@ export class IdempotencyStore implements Idempotency, Disposable {
   #remove(tx: Transaction, due: readonly string[][], now: string): void {
     for (const [time = '', workspaceId = '', digest = ''] of due) {
       if (this.#cluster?.owns(workspaceId) === false) continue;
-      const record = tx.get(idempotencyRecords, workspaceId, digest);
-      const claim = tx.get(idempotencyClaims, workspaceId, digest);
-      // The key may have been used again since then; the newer record has an expiry of its own.
-      if (claim !== undefined && timeText(claim.expiresAtMs) <= now) {
-        tx.remove(idempotencyClaims, workspaceId, digest);
-      }
-      if (record !== undefined && timeText(record.expiresAtMs) <= now) {
-        tx.remove(idempotencyRecords, workspaceId, digest);
+      for (const kind of [idempotencyClaims, idempotencyRecords]) {
+        // The key may have been used again since then; the newer record has an expiry of its own. One that is damaged is of no use.
+        const record = unlessDamaged(() =>
+          tx.get<{ readonly expiresAtMs: number }>(kind, workspaceId, digest),
+        );
+        if (record === undefined || timeText(record.expiresAtMs) <= now) tx.remove(kind, workspaceId, digest);
       }
       tx.remove(idempotencyExpiries, SYSTEM, time, workspaceId, digest);
     }

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { compactText, cutText } from '#src/core/compact-text.ts';
+
+const MIB = 2 ** 20;
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+/** Returns how many MiB are held by what `make` returns for each of twenty numbers. */
+function heldMib(make: (n: number) => string): number {
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  const held = Array.from({ length: 20 }, (_, n) => make(n));
+  collect();
+  const after = process.memoryUsage().heapUsed;
+  assert.equal(held.length, 20);
+  return (after - before) / MIB;
+}
+
+const longText = (n: number) => Buffer.alloc(2 * MIB, 'x').toString('latin1') + n;
+
+test('a part that is cut from a text does not hold the whole text', () => {
+  const flat = (n: number) => JSON.parse(JSON.stringify(longText(n))) as string;
+  assert.ok(heldMib((n) => flat(n).slice(5, 100)) > 30, 'which is what a slice does');
+  assert.ok(heldMib((n) => cutText(flat(n), 5, 100)) < 5);
+});
+
+test('a text that was joined from many is one piece', () => {
+  const joined = () => {
+    let text = '';
+    for (let n = 0; n < 50_000; n++) text += 'x';
+    return text;
+  };
+  assert.ok(heldMib(joined) > 20, 'which is what joining does');
+  assert.ok(heldMib(() => compactText(joined())) < 5);
+});
+
+test('a cut text is what a slice is, halves of pairs included', () => {
+  const text = 'ab😀c';
+  for (let start = 0; start <= text.length; start++)
+    for (let end = start; end <= text.length + 1; end++)
+      assert.equal(cutText(text, start, end), text.slice(start, end));
+  assert.equal(compactText(text), text);
+});
