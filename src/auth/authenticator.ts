@@ -5,13 +5,14 @@
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
 import type { Auth, Caller, Principal, Requirements, Role, TokenHolder } from '#src/core/principal.ts';
+import { unlessDamaged } from '#storage/damaged.ts';
 import {
   type AccessTokenRecord,
   accessTokenRecords,
   type MemberRecord,
   memberRecords,
   tokenHashes,
-  workspaceRecords,
+  workspaceExists,
 } from '#storage/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Identity } from './identity.ts';
@@ -68,17 +69,18 @@ export class Authenticator implements Auth {
 
   /** Returns the role that an earlier caller would have now; undefined without a valid token or a membership. */
   #roleNow({ tokenId, userId, workspaceId }: Principal): Role | undefined {
-    return this.#isValidNow(tokenId) ? this.#member(workspaceId, userId)?.role : undefined;
+    return this.#isValidNow(tokenId) ? this.#memberNow(workspaceId, userId)?.role : undefined;
   }
 
+  /** A token whose record is damaged is not valid: nobody can say when it expires. */
   #isValidNow(tokenId: TokenId): boolean {
-    const token = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
+    const token = unlessDamaged(() => this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId));
     return token !== undefined && expiryOf(token) > this.#identity.nowMs();
   }
 
   /**
-   * Returns a test of whether callers could still come in now and do an action. It looks each caller up once, so use it at
-   * once.
+   * Returns a test of whether callers could still come in now and do an action, which those whose record is damaged cannot. It
+   * looks each caller up once, so use it at once.
    */
   createRevalidator(): (caller: Caller | undefined, action?: string) => boolean {
     const known = new Map<Principal, Role | undefined>();
@@ -106,7 +108,7 @@ export class Authenticator implements Auth {
   renewPrincipal(principal: Principal, action = ''): Principal {
     const { tokenId, userId, workspaceId } = principal;
     if (!this.#isValidNow(tokenId)) throw unauthenticated();
-    const role = this.#member(workspaceId, userId)?.role;
+    const role = this.#memberNow(workspaceId, userId)?.role;
     if (role === undefined) throw notFound();
     const renewed = role === principal.role ? principal : Object.freeze({ ...principal, role });
     authorize(renewed, action);
@@ -153,16 +155,23 @@ export class Authenticator implements Auth {
     if (expiryOf(record) <= this.#identity.nowMs()) throw unauthenticated();
     // A token ends with the workspace that it is bound to.
     const { workspaceId } = record;
-    if (workspaceId !== null && store.get(workspaceRecords, workspaceId) === undefined)
-      throw unauthenticated();
+    if (workspaceId !== null && !workspaceExists(store, workspaceId)) throw unauthenticated();
     return { tokenId: tokenId as TokenId, record };
   }
 
   /** Returns what a user is in a workspace; undefined when they are no member, or it was deleted. */
   #member(workspaceId: string, userId: string): MemberRecord | undefined {
     const { store } = this.#identity;
-    if (store.get(workspaceRecords, workspaceId) === undefined) return undefined;
+    if (!workspaceExists(store, workspaceId)) return undefined;
     return store.get(memberRecords, workspaceId, userId);
+  }
+
+  /**
+   * Returns what `#member` does, and undefined when the record of the member is damaged: nobody can say what they may do, and those
+   * who are looked at after them must be.
+   */
+  #memberNow(workspaceId: string, userId: string): MemberRecord | undefined {
+    return unlessDamaged(() => this.#member(workspaceId, userId));
   }
 
   #remember(key: string, caller: KnownCaller): KnownCaller {

@@ -51,9 +51,9 @@ interface Credentials {
 export async function bootstrap(options: BootstrapOptions): Promise<Bootstrapped> {
   const { identity, dataDir, token, workspaceId } = options;
   const { store } = identity;
-  if (store.get(bootstrapRecord, SYSTEM) !== undefined) {
-    const isKnown =
-      token === undefined || store.get(tokenHashes, SYSTEM, tokenHash(token.reveal())) !== undefined;
+  // Asked by their keys alone: a server whose record of its first start is damaged has been started before all the same.
+  if (store.has(bootstrapRecord, SYSTEM)) {
+    const isKnown = token === undefined || store.has(tokenHashes, SYSTEM, tokenHash(token.reveal()));
     return { kind: 'existing', ignored: !isKnown };
   }
   if (token !== undefined && workspaceId !== undefined) {

@@ -3,19 +3,21 @@ const MAX_WAIT_MS = 60_000;
 
 /**
  * Calls `act` when one of the moments has come that it was told of. There is a timer only while one of them lies ahead, and
- * it never holds the process up.
+ * it never holds the process up. What `act` throws goes to `onFault`: thrown from a timer it would end the process.
  */
 export class ExpiryAlarm implements Disposable {
   readonly #act: () => void;
   readonly #nowMs: () => number;
+  readonly #onFault: (error: unknown) => void;
   /** Milliseconds since 1970. */
   readonly #moments = new Set<number>();
   #nextMs = Number.POSITIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(act: () => void, nowMs: () => number) {
+  constructor(act: () => void, nowMs: () => number, onFault: (error: unknown) => void) {
     this.#act = act;
     this.#nowMs = nowMs;
+    this.#onFault = onFault;
   }
 
   /** `ms` is in milliseconds since 1970; infinity is never. */
@@ -39,7 +41,12 @@ export class ExpiryAlarm implements Disposable {
     const before = this.#moments.size;
     for (const ms of this.#moments) if (ms <= nowMs) this.#moments.delete(ms);
     this.#arm();
-    if (this.#moments.size < before) this.#act();
+    if (this.#moments.size === before) return;
+    try {
+      this.#act();
+    } catch (error) {
+      this.#onFault(error);
+    }
   }
 
   [Symbol.dispose](): void {

@@ -5,30 +5,36 @@
  */
 import { ALONE, type Cluster, type Topic } from '#src/cluster/cluster.ts';
 import { type Timestamp, timestamp } from '#src/core/clock.ts';
+import { AppError } from '#src/core/errors.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
+
+type Workers = Pick<Cluster, 'size' | 'haveOthersAct' | 'onAsked'>;
 
 export class Identity {
   readonly store: Store;
   readonly #now: () => number;
   readonly #listeners: (() => void)[] = [];
-  readonly #cluster: Pick<Cluster, 'size' | 'askOthers' | 'onAsked'>;
+  readonly #cluster: Workers;
+  readonly #onFault: (error: unknown) => void;
   #revision = 0;
   /** Resolves once every worker knows of the latest change; undefined once it has. */
   #announcing: Promise<void> | undefined;
 
-  /** `now` returns milliseconds since 1970. */
+  /** `now` returns milliseconds since 1970. `onFault` is called with what a listener throws. */
   constructor(
     store: Store,
     now: () => number = Date.now,
-    cluster: Pick<Cluster, 'size' | 'askOthers' | 'onAsked'> = ALONE,
+    cluster: Workers = ALONE,
+    onFault: (error: unknown) => void = () => undefined,
   ) {
     this.store = store;
     this.#now = now;
     this.#cluster = cluster;
+    this.#onFault = onFault;
     cluster.onAsked('identity-changed', () => {
       store.refresh();
-      this.#noteChange();
+      if (!this.#noteChange()) throw notCarriedOut();
       return true;
     });
   }
@@ -46,17 +52,17 @@ export class Identity {
     return timestamp(this.#now());
   }
 
-  /** Runs `decide` as `Store.write` does, and then calls the listeners. */
+  /** Runs `decide` as `Store.write` does, announces the change to the other workers, and calls the listeners. */
   write<T>(decide: (tx: Transaction) => T extends Promise<unknown> ? never : T) {
     const result = this.store.write(decide);
-    this.#noteChange();
     this.announce('identity-changed', null);
+    if (!this.#noteChange()) this.#hold(() => Promise.reject(notCarriedOut()));
     return result;
   }
 
   /**
    * Returns a promise that resolves once all that this turn has written is on disk and, if that changes identity, every
-   * worker acts by it. Undefined when nothing is waiting.
+   * worker acts by it. It rejects with `unavailable` when one of them cannot. Undefined when nothing is waiting.
    */
   durable(): Promise<void> | undefined {
     const committed = this.store.durable();
@@ -66,16 +72,37 @@ export class Identity {
     return committed === undefined ? announcing : Promise.all([committed, announcing]).then(() => undefined);
   }
 
-  /** Asks every other worker once what this turn has written is on disk. `durable` waits for their answers. */
+  /** Has every other worker act once what this turn has written is on disk. `durable` waits until they have. */
   announce(topic: Topic, payload: unknown): void {
     if (this.#cluster.size === 1) return;
+    this.#hold(async () => {
+      const hasActed = await this.#cluster.haveOthersAct(topic, payload);
+      if (!hasActed) throw notCarriedOut();
+    });
+  }
+
+  /** Has `durable` wait for `act`, which is called once what this turn has written is on disk and earlier ones are over. */
+  #hold(act: () => Promise<void>): void {
     const committed = this.store.durable();
-    const announcing = Promise.all([committed, this.#announcing]).then(async () => {
-      await this.#cluster.askOthers(topic, payload);
+    const before = this.#announcing;
+    const announcing: Promise<void> = this.#actAfter(before, committed, act).finally(() => {
       if (this.#announcing === announcing) this.#announcing = undefined;
     });
-    announcing.catch(() => undefined); // the store reports a failed commit
+    announcing.catch(() => undefined); // the store and the listeners report what fails
     this.#announcing = announcing;
+  }
+
+  async #actAfter(
+    before: Promise<void> | undefined,
+    committed: Promise<void> | undefined,
+    act: () => Promise<void>,
+  ): Promise<void> {
+    // One that has failed must not keep this one from being announced.
+    const [earlier] = await Promise.allSettled([before]);
+    await committed;
+    await act();
+    // A request whose change was the earlier one may wait for this promise alone.
+    if (earlier.status === 'rejected') throw earlier.reason;
   }
 
   /** Calls `listener` after every write, also of other workers: what an earlier caller has open may have to end. */
@@ -83,8 +110,25 @@ export class Identity {
     this.#listeners.push(listener);
   }
 
-  #noteChange(): void {
+  /** Calls every listener, whatever others throw. Returns whether none of them threw. */
+  #noteChange(): boolean {
     this.#revision++;
-    for (const listener of this.#listeners) listener();
+    let isCarriedOut = true;
+    for (const listener of this.#listeners) {
+      try {
+        listener();
+      } catch (error) {
+        isCarriedOut = false;
+        this.#onFault(error);
+      }
+    }
+    return isCarriedOut;
   }
+}
+
+function notCarriedOut(): AppError {
+  return new AppError(
+    'unavailable',
+    'The change is stored, but a part of the server could not act on it. The log of the server says why.',
+  );
 }

@@ -112,8 +112,8 @@ export class Members {
    * `checkState` throws.
    */
   remove(workspaceId: WorkspaceId, userId: string, checkState: StateCheck = () => {}): void {
-    const everything = { limit: Number.POSITIVE_INFINITY };
-    const bound = [...this.#identity.store.list(workspaceTokens, workspaceId, [], everything)];
+    // Also one that was made a moment ago: it would hold again for somebody who becomes a member again.
+    const bound = this.#identity.store.idsUnder(workspaceTokens, workspaceId);
     this.#identity.write((tx) => {
       const current = tx.get(memberRecords, workspaceId, userId);
       if (current === undefined) throw notFound();
@@ -121,7 +121,7 @@ export class Members {
       checkState(current.updatedAt);
       tx.remove(memberRecords, workspaceId, userId);
       tx.remove(userWorkspaces, SYSTEM, userId, workspaceId);
-      for (const { id } of bound) removeToken(tx, id, (token) => token.userId === userId);
+      for (const id of bound) removeToken(tx, id, (token) => token.userId === userId, workspaceId);
     });
   }
 }

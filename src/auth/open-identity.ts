@@ -1,5 +1,6 @@
 /** Opens the identity plane: workspaces, members, access tokens, and who a request comes from. */
 import type { Announce, Cluster } from '#src/cluster/cluster.ts';
+import type { Log } from '#src/core/log.ts';
 import type { Caller } from '#src/core/principal.ts';
 import type { Secret } from '#src/core/secret.ts';
 import type { Removals } from '#storage/removals.ts';
@@ -18,6 +19,7 @@ import { Workspaces } from './workspaces.ts';
 export interface IdentityPlaneOptions {
   readonly store: Store;
   readonly cluster: Cluster;
+  readonly log: Pick<Log, 'error'>;
   readonly dataDir: string;
   readonly bootstrapToken: Secret | undefined;
   readonly bootstrapWorkspace: string | undefined;
@@ -52,8 +54,10 @@ export interface IdentityPlane {
  * its workers start.
  */
 export async function openIdentity(options: IdentityPlaneOptions): Promise<IdentityPlane> {
-  const { store, cluster, dataDir, bootstrapToken, bootstrapWorkspace } = options;
-  const identity = new Identity(store, Date.now, cluster);
+  const { store, cluster, log, dataDir, bootstrapToken, bootstrapWorkspace } = options;
+  const onFault = (error: unknown) =>
+    log.error({ err: error }, 'what callers have open could not be checked after their rights have changed');
+  const identity = new Identity(store, Date.now, cluster, onFault);
   const bootstrapped: Bootstrapped =
     cluster.size > 1
       ? { kind: 'existing', ignored: false }
@@ -78,7 +82,7 @@ export async function openIdentity(options: IdentityPlaneOptions): Promise<Ident
         end((caller, action) => !isValid(caller, action));
       };
       identity.onChange(check);
-      const alarm = new ExpiryAlarm(check, () => identity.nowMs());
+      const alarm = new ExpiryAlarm(check, () => identity.nowMs(), onFault);
       authenticator.onExpiring = (ms) => alarm.add(ms);
       return alarm;
     },

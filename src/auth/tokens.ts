@@ -6,6 +6,7 @@ import type { Principal } from '#src/core/principal.ts';
 import type { Secret } from '#src/core/secret.ts';
 import type { AccessToken, NewAccessToken } from '#src/wire/identity.ts';
 import type { Entry } from '#storage/committed-records.ts';
+import { DAMAGED, readOrDamaged } from '#storage/damaged.ts';
 import {
   type AccessTokenRecord,
   accessTokenRecords,
@@ -157,13 +158,22 @@ export function putToken(tx: Transaction, { id, ...token }: AccessToken, secret:
   else tx.put(workspaceTokens, null, token.workspaceId, id);
 }
 
-/** Deletes a token and its indexes, if it exists and `applies` to it. */
+/**
+ * Deletes a token and its indexes, if it exists and `applies` to it. One whose record is damaged is deleted in any case: it lets
+ * nobody in, and nobody can say whose it is. `boundTo` is the workspace in whose index it was found.
+ */
 export function removeToken(
   tx: Transaction,
   id: string,
   applies: (record: AccessTokenRecord) => boolean = () => true,
+  boundTo?: string,
 ): void {
-  const record = tx.get(accessTokenRecords, SYSTEM, id);
+  const record = readOrDamaged(() => tx.get(accessTokenRecords, SYSTEM, id));
+  if (record === DAMAGED) {
+    tx.remove(accessTokenRecords, SYSTEM, id);
+    if (boundTo !== undefined) tx.remove(workspaceTokens, boundTo, id);
+    return;
+  }
   if (record === undefined || !applies(record)) return;
   tx.remove(accessTokenRecords, SYSTEM, id);
   tx.remove(tokenHashes, SYSTEM, record.hash);

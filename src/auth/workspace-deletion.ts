@@ -24,7 +24,7 @@ const MAX_RECORDS = 200;
 
 export interface WorkspaceDeletionOptions {
   readonly identity: Identity;
-  readonly cluster: Pick<Cluster, 'askOthers' | 'onAsked'>;
+  readonly cluster: Pick<Cluster, 'haveOthersAct' | 'onAsked'>;
   readonly workspaces: Workspaces;
   readonly removals: Removals;
 }
@@ -114,7 +114,9 @@ export class WorkspaceDeletion {
   }
 
   async #haveOthersForget(workspaceId: string): Promise<false> {
-    await this.#options.cluster.askOthers('workspace-deleted', workspaceId);
+    const { cluster } = this.#options;
+    if (!(await cluster.haveOthersAct('workspace-deleted', workspaceId)))
+      throw new Error('A worker could not take a deleted workspace out of memory.');
     this.#forgotten.add(workspaceId);
     return false;
   }

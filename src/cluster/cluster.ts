@@ -1,6 +1,6 @@
 /**
  * What the parts of a server know of the cluster that they run in: whether something is at home in this worker, and how the
- * other workers are asked. Everybody gets it as a port; a server of one process has `ALONE`.
+ * other workers are asked. It is passed to them as this interface; a server of one process passes `ALONE`.
  */
 
 export interface Cluster {
@@ -29,11 +29,16 @@ export interface Cluster {
    * know, it must read from the store.
    */
   askOthers(topic: Topic, payload: unknown, withinMs?: number): Promise<readonly unknown[]>;
+  /**
+   * Has every other worker act, and resolves once those that live have done so, with whether all of them could. One that ends
+   * meanwhile has nothing left to act on.
+   */
+  haveOthersAct(topic: Topic, payload: unknown): Promise<boolean>;
   /** Asks one other worker, and resolves with its answer, or with undefined when it has none, or ends before it has. */
   ask(worker: number, topic: Topic, payload: unknown): Promise<unknown>;
   /** Calls `listener` when other workers have joined this one, and when they have ended. */
   onWorkersChanged(listener: (change: WorkersChange) => void): void;
-  /** Declares how this worker answers what another one asks. One handler for each topic. */
+  /** Declares how this worker answers what another one asks: with nothing when the handler throws. One handler for each topic. */
   onAsked(topic: Topic, answer: (payload: unknown) => unknown): void;
 }
 
@@ -98,6 +103,7 @@ export const ALONE: Cluster = {
   owns: () => true,
   onSlotsTaken: () => undefined,
   askOthers: async () => [],
+  haveOthersAct: async () => true,
   ask: async () => undefined,
   onWorkersChanged: () => undefined,
   onAsked: () => undefined,

@@ -45,7 +45,13 @@ export type HostReport =
   | { readonly op: 'host-lost'; readonly host: HostName; readonly run: number }
   /** It cannot be started. */
   | { readonly op: 'host-failed'; readonly host: HostName; readonly message: string }
-  | { readonly op: 'child-forked'; readonly host: HostName; readonly id: string; readonly pid: number }
+  | {
+      readonly op: 'child-forked';
+      readonly host: HostName;
+      readonly id: string;
+      readonly pid: number;
+      readonly isInit: boolean;
+    }
   | { readonly op: 'child-ended'; readonly host: HostName; readonly id: string; readonly end: ProcessEnd }
   | { readonly op: 'child-refused'; readonly host: HostName; readonly id: string; readonly reason: string };
 

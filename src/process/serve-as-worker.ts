@@ -35,7 +35,9 @@ export async function serveAsWorker(options: ServeOptions, channel: ProcessChann
     startModel: sharedModel(link),
   });
   await protectMemory(log);
-  const peers = new Peers(link);
+  const peers = new Peers(link, (topic, error) =>
+    log.error({ err: error, topic }, 'what another worker has asked for could not be done'),
+  );
   const app = await createApp({
     config,
     log,

@@ -48,7 +48,11 @@ export const KernelListQuery = Type.Object(
 
 export const KernelListSchema = Type.Object(
   {
-    sampledAt: Timestamp,
+    sampledAt: Type.String({
+      format: 'date-time',
+      description:
+        'When use was read. All who ask share a sample for half a second, with many processes for up to five.',
+    }),
     memoryLimitBytes: limit('What one kernel may use; null: no limit.'),
     items: Type.Array(KernelUsageSchema, { description: 'The one with the most memory first.' }),
     silentWorkers: SilentWorkers,

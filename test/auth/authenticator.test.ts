@@ -159,7 +159,15 @@ test('a caller of earlier is renewed with the role that it has now, and refused 
   members.remove(owner.workspaceId, 'ada');
   assert.equal(
     refusalOf(() => authenticator.renewPrincipal(principal)),
+    'unauthenticated',
+    'the token belonged to the workspace',
+  );
+  members.add(owner.workspaceId, 'eve', { role: 'owner' });
+  members.remove(owner.workspaceId, owner.userId);
+  assert.equal(
+    refusalOf(() => authenticator.renewPrincipal(owner)),
     'not_found',
+    'the token is good for other workspaces',
   );
 });
 

@@ -5,7 +5,11 @@ import { type TestContext, test } from 'node:test';
 import { Authenticator } from '#src/auth/authenticator.ts';
 import { type BootstrapOptions, bootstrap } from '#src/auth/bootstrap.ts';
 import { Identity } from '#src/auth/identity.ts';
+import { tokenHash } from '#src/auth/token-secret.ts';
 import { Secret } from '#src/core/secret.ts';
+import { bootstrapRecord, tokenHashes } from '#storage/identity.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { damage } from '#test/support/damage.ts';
 import { openTestStore, temporaryDirectory } from './identity-fixture.ts';
 
 /** Starts on `dataDir` as a server does, and closes again. */
@@ -122,4 +126,23 @@ test('the file is on disk before the store says that it was initialised', async 
   const result = await started;
   assert.ok(result.kind === 'generated');
   assert.equal(result.token.reveal(), accessToken);
+});
+
+test('a server starts although the record of its first start and that of its first token are damaged', async (t) => {
+  const { dataDir } = startWithout(t);
+  const token = new Secret('chosen-by-the-operator');
+  await start(dataDir, { token, workspaceId: 'team' });
+  {
+    await using store = await openTestStore(dataDir);
+    store.write((tx) => {
+      tx.put(bootstrapRecord, { at: 'the time to damage', tokenId: '' }, SYSTEM);
+      tx.put(tokenHashes, 'the id to damage', SYSTEM, tokenHash(token.reveal()));
+    });
+  }
+  for (const text of ['the time to damage', 'the id to damage'])
+    damage(join(dataDir, 'store', 'data.mdb'), text);
+  assert.deepEqual(await start(dataDir, { token, workspaceId: 'team' }), {
+    kind: 'existing',
+    ignored: false,
+  });
 });

@@ -6,7 +6,7 @@ import { ExpiryAlarm } from '#src/auth/expiry-alarm.ts';
 function alarmOf(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
   const rings: number[] = [];
-  const alarm = new ExpiryAlarm(() => rings.push(Date.now()), Date.now);
+  const alarm = new ExpiryAlarm(() => rings.push(Date.now()), Date.now, assert.ifError);
   t.after(() => alarm[Symbol.dispose]());
   return { alarm, rings };
 }
@@ -38,4 +38,24 @@ test('an alarm that was disposed of does not ring', (t) => {
   alarm[Symbol.dispose]();
   t.mock.timers.tick(2_000);
   assert.deepEqual(rings, []);
+});
+
+test('an alarm whose action throws reports that, and rings at its next moment', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+  const faults: unknown[] = [];
+  const fault = new Error('the action failed');
+  const alarm = new ExpiryAlarm(
+    () => {
+      throw fault;
+    },
+    Date.now,
+    (error) => faults.push(error),
+  );
+  t.after(() => alarm[Symbol.dispose]());
+  alarm.add(1_000);
+  alarm.add(2_000);
+  t.mock.timers.tick(1_000);
+  assert.deepEqual(faults, [fault]);
+  t.mock.timers.tick(1_000);
+  assert.deepEqual(faults, [fault, fault]);
 });

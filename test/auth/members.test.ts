@@ -142,3 +142,14 @@ test('the list comes in pages by user id, and goes on after the place of a membe
   const bad = () => members.list(owner.workspaceId, { limit: 2, after: 'no/body' });
   assert.equal(refusalOf(bad), 'invalid_cursor');
 });
+
+test('a token that was made in the same turn is revoked with its member, and stays so when they come back', async (t) => {
+  const { members, join, owner, enter } = await openIdentity(t);
+  const { secret } = join('ada', 'editor');
+  members.remove(owner.workspaceId, 'ada');
+  members.add(owner.workspaceId, 'ada', { role: 'editor' });
+  assert.equal(
+    refusalOf(() => enter(secret)),
+    'unauthenticated',
+  );
+});

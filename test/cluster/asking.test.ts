@@ -44,3 +44,23 @@ test('a question to a worker that ends is over, and who joins and ends is told',
     { joined: [], gone: [1] },
   ]);
 });
+
+test('a worker learns that another one could not act, and that worker reports why', async (t) => {
+  const { peers, faults } = await startTwoWorkers(t, () => []);
+  const [first, second] = peers;
+  const fault = new Error('it could not be done');
+  second.onAsked('identity-changed', () => {
+    throw fault;
+  });
+  second.onAsked('datasource-gone', () => true);
+  assert.equal(await first.haveOthersAct('identity-changed', null), false);
+  assert.deepEqual(faults, [{ topic: 'identity-changed', error: fault }]);
+  assert.deepEqual(await first.askOthers('identity-changed', null), [], 'it has no answer');
+  assert.equal(await first.haveOthersAct('datasource-gone', null), true);
+  second[Symbol.dispose]();
+  assert.equal(
+    await first.haveOthersAct('identity-changed', null),
+    true,
+    'a worker that has ended does nothing',
+  );
+});

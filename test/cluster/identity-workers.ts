@@ -6,7 +6,7 @@ import type { Principal } from '#src/core/principal.ts';
 import { Secret } from '#src/core/secret.ts';
 import { openSharedStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
-import { temporaryStore } from '#test/support/temporary-store.ts';
+import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 import { type TestWorker, testCluster } from '#test/support/test-cluster.ts';
 
 export const TOKEN = 'bootstrap-token-of-the-tests';
@@ -26,7 +26,12 @@ export async function openWorkers(
   homeOf: (workspaceId: string) => number,
 ): Promise<[Worker, Worker]> {
   const { store, path } = await temporaryStore(t);
-  const alone = { bootstrapToken: new Secret(TOKEN), bootstrapWorkspace: 'home', dataDir: path };
+  const alone = {
+    bootstrapToken: new Secret(TOKEN),
+    bootstrapWorkspace: 'home',
+    dataDir: path,
+    log: rememberingLog().log,
+  };
   const workers = testCluster(2, homeOf);
   // As the primary does before its workers start.
   await openIdentity({ ...alone, store, cluster: { ...workers[0]!, size: 1 } });

@@ -14,7 +14,7 @@ const NOTEBOOKS = 12;
 const server = await startChildServer(test, { TROUPE_WORKERS: String(SIZE) });
 const { client } = server;
 
-/** By the last sample of each worker, which is shared for a while. */
+/** By the last sample of each worker, which is shared for up to five seconds. */
 async function sessionsWithKernels(): Promise<string[]> {
   const { items } = await client.kernels();
   return items.map(({ sessionId }) => sessionId).sort();

@@ -1,11 +1,15 @@
 /** Environments that sessions of two workers want: each worker has a store of its own on the same files. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { ActorRuntime } from '#src/actors/runtime.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { Environments } from '#src/sessions/environments.ts';
+import { actorSnapshots } from '#storage/actor-snapshots.ts';
+import { defineRecord } from '#storage/codec.ts';
 import { workspaceRecords } from '#storage/identity.ts';
 import { openSharedStore } from '#storage/open-store.ts';
+import { damage } from '#test/support/damage.ts';
 import { rememberingLog, temporaryStore } from '#test/support/temporary-store.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
@@ -34,7 +38,7 @@ async function twoWorkers(t: TestContext) {
       await store.durable();
       return outcome;
     };
-    return { store, runtime, environments, decide };
+    return { store, path, runtime, environments, decide };
   };
   return [await open(), await open()] as const;
 }
@@ -112,4 +116,21 @@ test('a session that another worker has just attached to an environment is seen 
     second.environments.actors.tell(id, { type: 'detachAgent', sessionId: session(1) }),
   );
   assert.equal(await isInUse(), false);
+});
+
+test('the list of actors leaves out an environment whose record is damaged', async (t) => {
+  const [first] = await twoWorkers(t);
+  const created = [
+    await first.decide(() => first.environments.create(WORKSPACE).environmentId),
+    await first.decide(() => first.environments.create(WORKSPACE).environmentId),
+  ];
+  const snapshots = defineRecord<string>(actorSnapshots.name, actorSnapshots.version);
+  first.store.write((tx) => tx.put(snapshots, 'the state to damage', WORKSPACE, 'environment', created[0]!));
+  await first.store.durable();
+  damage(join(first.path, 'data.mdb'), 'the state to damage');
+  first.store.refresh();
+  assert.deepEqual(
+    first.runtime.countsOf(WORKSPACE).map(({ count }) => count),
+    [1],
+  );
 });

@@ -31,6 +31,8 @@ export interface TwoWorkers {
   readonly folder: string;
   /** The streams that were mirrored in either of them, in order. */
   readonly mirrors: readonly MirroredStream[];
+  /** What was thrown by the handlers of questions, in order. */
+  readonly faults: readonly { readonly topic: string; readonly error: unknown }[];
   /** Returns a workspace that is at home in the first or the second one, or whose notebook or conversation `id` is. */
   workspaceIn(worker: 0 | 1, id?: string): string;
   /** Returns a notebook of the workspace that is at home in the first or the second one. */
@@ -63,16 +65,18 @@ export async function startTwoWorkers(
   const folder = mkdtempSync(join(tmpdir(), 'troupe-peers-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const mirrors: MirroredStream[] = [];
+  const faults: { readonly topic: string; readonly error: unknown }[] = [];
   let table: SlotTable = dealSlots([0, 1]);
   const start = async (worker: number) => {
-    const peers = new Peers({
+    const membership = {
       worker,
       size: 2,
       secret: Buffer.alloc(32, 'secret'),
       table,
       isPrimarySilent: false,
-      socketPath: (number) => join(folder, `peer-${number}.sock`),
-    });
+      socketPath: (number: number) => join(folder, `peer-${number}.sock`),
+    };
+    const peers = new Peers(membership, (topic, error) => faults.push({ topic, error }));
     peers.onFeed((head, press) => {
       const mirror = new MirroredStream(head, { limitBytes, heartbeats }, press);
       mirrors.push(mirror);
@@ -111,6 +115,7 @@ export async function startTwoWorkers(
     peers: [workers[0].peers, workers[1].peers],
     folder,
     mirrors,
+    faults,
     workspaceIn(worker, id) {
       for (let n = 0; ; n++) if (table.owners[ownSlotOf(`ws_${n}`, id)] === worker) return `ws_${n}`;
     },

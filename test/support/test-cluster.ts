@@ -66,6 +66,11 @@ export function testCluster(
         const all = await Promise.all(others.map((other) => ask(other, topic, payload)));
         return all.filter((answer) => answer !== undefined);
       },
+      async haveOthersAct(topic, payload) {
+        const others = [...living].filter((other) => other !== worker);
+        const ends = await Promise.allSettled(others.map((other) => ask(other, topic, payload)));
+        return ends.every(({ status }) => status === 'fulfilled');
+      },
       ask,
       onWorkersChanged: (listener) => void listeners[worker]!.push(listener),
       takeAll() {

@@ -13,8 +13,16 @@ export interface PeerServerOptions {
   /** Returns the number of the table by which a slot is not at home here; undefined when it is. */
   readonly misplaced: (slot: number) => number | undefined;
   readonly handle: ForwardedHandler;
-  /** Answers a question; what it throws is not told. */
+  /** Answers a question. The worker that asks learns that it threw, and not what. */
   readonly answer: (topic: string, payload: unknown) => unknown;
+  /** Called with what `answer` throws. */
+  readonly onFault: (topic: string, error: unknown) => void;
+}
+
+/** What comes of a question to another worker. */
+export interface PeerAnswer {
+  readonly value?: unknown;
+  readonly hasFailed?: boolean;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -121,13 +129,14 @@ export class PeerServer implements Disposable {
 
   async #answer(frames: FrameSocket, exchange: number, bytes: Buffer): Promise<void> {
     const { topic, payload } = JSON.parse(bytes.toString('utf8')) as { topic: string; payload: unknown };
-    let value: unknown;
+    let answer: PeerAnswer;
     try {
-      value = await this.#options.answer(topic, payload);
-    } catch {
-      value = undefined;
+      answer = { value: await this.#options.answer(topic, payload) };
+    } catch (error) {
+      answer = { hasFailed: true };
+      this.#options.onFault(topic, error);
     }
-    frames.send(FRAME.answer, exchange, Buffer.from(JSON.stringify({ value })));
+    frames.send(FRAME.answer, exchange, Buffer.from(JSON.stringify(answer)));
   }
 
   [Symbol.dispose](): void {

@@ -10,7 +10,7 @@ import type { AnswerEvents, ForwardedHandler, ForwardedHead, ForwardedRequest } 
 import { FRAME } from './frame-socket.ts';
 import { type Destination, OutgoingRequest } from './outgoing-request.ts';
 import { PeerClient } from './peer-client.ts';
-import { PeerServer } from './peer-server.ts';
+import { type PeerAnswer, PeerServer } from './peer-server.ts';
 
 const START_DIGITS = 12;
 
@@ -33,6 +33,7 @@ export class Peers implements Cluster, Disposable {
   /** What the names of all workers of this start begin with. */
   readonly #start: string;
   readonly #membership: Membership;
+  readonly #onFault: (topic: string, error: unknown) => void;
   readonly #clients = new Map<number, PeerClient>();
   readonly #answers = new Map<Topic, (payload: unknown) => unknown>();
   readonly #listeners: (() => void)[] = [];
@@ -43,8 +44,10 @@ export class Peers implements Cluster, Disposable {
   #server: PeerServer | undefined;
   #makeMirror: MirrorMaker | undefined;
 
-  constructor(membership: Membership) {
+  /** `onFault` is called when this worker cannot answer a question of another one. */
+  constructor(membership: Membership, onFault: (topic: string, error: unknown) => void = () => undefined) {
     this.#membership = membership;
+    this.#onFault = onFault;
     this.worker = membership.worker;
     this.size = membership.size;
     this.#table = membership.table;
@@ -60,6 +63,7 @@ export class Peers implements Cluster, Disposable {
       misplaced: (slot) => (this.ownsSlot(slot) ? undefined : this.#table.number),
       handle,
       answer: (topic, payload) => this.#answers.get(topic as Topic)?.(payload),
+      onFault: this.#onFault,
     });
   }
 
@@ -93,16 +97,19 @@ export class Peers implements Cluster, Disposable {
     this.#workersListeners.push(listener);
   }
 
-  ask(worker: number, topic: Topic, payload: unknown): Promise<unknown> {
-    if (!this.#table.workers.includes(worker)) return Promise.resolve(undefined);
-    return this.#ask(worker, Buffer.from(JSON.stringify({ topic, payload })), undefined);
+  async ask(worker: number, topic: Topic, payload: unknown): Promise<unknown> {
+    if (!this.#table.workers.includes(worker)) return undefined;
+    return (await this.#ask(worker, questionOf(topic, payload), undefined)).value;
   }
 
   async askOthers(topic: Topic, payload: unknown, withinMs?: number): Promise<readonly unknown[]> {
-    const question = Buffer.from(JSON.stringify({ topic, payload }));
-    const others = this.#table.workers.filter((worker) => worker !== this.worker);
-    const answers = await Promise.all(others.map((worker) => this.#ask(worker, question, withinMs)));
-    return answers.filter((answer) => answer !== undefined);
+    const answers = await this.#askAll(questionOf(topic, payload), withinMs);
+    return answers.map(({ value }) => value).filter((value) => value !== undefined);
+  }
+
+  async haveOthersAct(topic: Topic, payload: unknown): Promise<boolean> {
+    const answers = await this.#askAll(questionOf(topic, payload), undefined);
+    return !answers.some(({ hasFailed }) => hasFailed);
   }
 
   /** Sends a request to the worker in which its slot is at home. */
@@ -175,18 +182,24 @@ export class Peers implements Cluster, Disposable {
     return client;
   }
 
-  #ask(worker: number, question: Buffer, withinMs: number | undefined): Promise<unknown> {
+  #askAll(question: Buffer, withinMs: number | undefined): Promise<readonly PeerAnswer[]> {
+    const others = this.#table.workers.filter((worker) => worker !== this.worker);
+    return Promise.all(others.map((worker) => this.#ask(worker, question, withinMs)));
+  }
+
+  /** Resolves with an answer without members when the worker ends, or takes too long. */
+  #ask(worker: number, question: Buffer, withinMs: number | undefined): Promise<PeerAnswer> {
     const client = this.#client(worker);
     return new Promise((resolve) => {
-      const finish = (value: unknown) => {
+      const finish = (answer: PeerAnswer) => {
         clearTimeout(timer);
         client.end(exchange);
-        resolve(value);
+        resolve(answer);
       };
-      const timer = withinMs === undefined ? undefined : setTimeout(() => finish(undefined), withinMs);
+      const timer = withinMs === undefined ? undefined : setTimeout(() => finish({}), withinMs);
       const exchange = client.begin({
-        frame: (_, bytes) => finish((JSON.parse(bytes.toString('utf8')) as { value?: unknown }).value),
-        closed: () => finish(undefined),
+        frame: (_, bytes) => finish(JSON.parse(bytes.toString('utf8')) as PeerAnswer),
+        closed: () => finish({}),
       });
       client.send(FRAME.ask, exchange, question);
     });
@@ -196,4 +209,8 @@ export class Peers implements Cluster, Disposable {
     this.#server?.[Symbol.dispose]();
     for (const client of this.#clients.values()) client.close();
   }
+}
+
+function questionOf(topic: Topic, payload: unknown): Buffer {
+  return Buffer.from(JSON.stringify({ topic, payload }));
 }

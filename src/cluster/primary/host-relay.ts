@@ -81,7 +81,7 @@ export class HostRelay {
     const host = this.#name;
     this.#children.set(id, worker);
     zygote.order(id, order, {
-      forked: (pid) => this.#tell(worker, { op: 'child-forked', host, id, pid }),
+      forked: (pid, isInit) => this.#tell(worker, { op: 'child-forked', host, id, pid, isInit }),
       ended: (end) => {
         this.#children.delete(id);
         this.#tell(worker, { op: 'child-ended', host, id, end });

@@ -1,4 +1,4 @@
-/** When a worker that has ended is replaced, and when it is not any more because none can start. */
+/** Decides how long after its end a worker is replaced, and gives up after five in a minute that ended before they served. */
 
 const PAUSES_MS = [0, 250, 1000, 2500, 5000];
 /** A worker that lived this long was sound: its end counts as the first one again. */

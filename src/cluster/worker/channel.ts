@@ -1,5 +1,5 @@
 /**
- * What a worker has of its primary: who it is, which workers there are, and where everything is at home. It is a port; the
+ * What a worker has of its primary: who it is, which workers there are, and where everything is at home. The
  * primary is at the other end of the channel that Node.js makes between the two (`primary-link.ts`).
  */
 import type { PrimaryAnswers, Question } from '../messages.ts';

@@ -20,7 +20,9 @@ export class RelayedHosts {
     link.on('host-silent', ({ host, isSilent }) => hosts[host].silent(isSilent));
     link.on('host-lost', ({ host, run }) => hosts[host].lost(run));
     link.on('host-failed', ({ host, message }) => hosts[host].failed(message));
-    link.on('child-forked', ({ host, id, pid }) => hosts[host].current?.listener(id)?.forked?.(pid));
+    link.on('child-forked', ({ host, id, pid, isInit }) =>
+      hosts[host].current?.listener(id)?.forked?.(pid, isInit),
+    );
     link.on('child-ended', ({ host, id, end }) => hosts[host].current?.take(id)?.ended(end));
     link.on('child-refused', ({ host, id, reason }) => hosts[host].current?.take(id)?.refused(reason));
   }

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { join as joinPath } from 'node:path';
+import test from 'node:test';
+import { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
+import { ALONE } from '#src/cluster/cluster.ts';
+import { withNewKey } from '#src/datasource/keys/keyring.ts';
+import { listSealedBy, putSealed, reseal, unlinkSealed } from '#src/datasource/keys/sealed-connections.ts';
+import { defineRecord } from '#storage/codec.ts';
+import { accessTokenRecords } from '#storage/identity.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { Removals, removalOf } from '#storage/removals.ts';
+import { damage } from '#test/support/damage.ts';
+import { eventually } from '#test/support/processes.ts';
+import { openIdentity } from './identity-fixture.ts';
+
+test('nothing is left of a deleted workspace although a token and a connection of it are damaged', async (t) => {
+  const { store, identity, workspaces, tokens, members, owner, enter, dataDir } = await openIdentity(t);
+  const { id } = workspaces.create(owner, 'another one');
+  const principal = enter('bootstrap-token-of-the-tests', id);
+  members.add(principal.workspaceId, 'bob', { role: 'editor' });
+  const scopes = ['workspaceRuntime:connect'] as const;
+  const { token } = tokens.create(principal, { name: 'the token to damage', scopes, userId: 'bob' });
+  const ring = withNewKey(undefined);
+  const place = { workspaceId: id, slug: 'shop', revision: 1 };
+  store.write((tx) => putSealed(tx, ring, place, { kind: 'sqlite', path: 'shop.db' } as never));
+  const sealed = defineRecord<string>('sealed-connection', 1);
+  store.write((tx) => tx.put(sealed, 'the connection to damage', id, place.slug, '1'));
+  await store.durable();
+  const file = joinPath(dataDir, 'store', 'data.mdb');
+  damage(file, 'the token to damage');
+  damage(file, 'the connection to damage');
+
+  const removals = new Removals(store, (error) => assert.ifError(error));
+  const deletion = new WorkspaceDeletion(
+    { identity, cluster: ALONE, workspaces, removals },
+    { mayBeInUse: async () => false, isActive: () => false, forget() {}, deleted() {}, unlink: unlinkSealed },
+  );
+  deletion.delete(owner, id);
+  await eventually('nothing is left of it', () => !removals.isPending(removalOf(id)));
+  removals[Symbol.dispose]();
+  await store.durable();
+  assert.deepEqual([...store.listPartition(id, 10)], []);
+  assert.equal(store.has(accessTokenRecords, SYSTEM, token.id), false);
+
+  assert.deepEqual(listSealedBy(store, ring.active, 10), [place]);
+  store.write((tx) => reseal(tx, withNewKey(ring), ring.active, place));
+  await store.durable();
+  assert.deepEqual(listSealedBy(store, ring.active, 10), [], 'the next rotation forgets the connection');
+});

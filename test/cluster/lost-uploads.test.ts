@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import http from 'node:http';
+import test from 'node:test';
+import type { ForwardedRequest } from '#src/cluster/peers/forwarding.ts';
+import { ForwardedUpload } from '#src/http/peer/forwarded-upload.ts';
+import type { WireResponse } from '#src/http/wire-exchange.ts';
+import { eventually } from '#test/support/processes.ts';
+import { startTwoWorkers } from './two-workers.ts';
+import { LARGE, routesOf, type Seen } from './worker-routes.ts';
+
+const PIECE = new ArrayBuffer(200 * 1024);
+const DISCARDED_BYTES = 64 * 1024 * 1024;
+
+/** An upload of at most so many bytes, what it has done to the client, and what it has passed on. */
+function openUpload(limitBytes: number) {
+  const done: string[] = [];
+  let passedOn = 0;
+  let onData: (chunk: ArrayBuffer, isLast: boolean) => void = () => {};
+  const res: Pick<WireResponse, 'onData' | 'pause' | 'resume'> = {
+    onData: (handler) => {
+      onData = handler;
+    },
+    pause: () => done.push('paused'),
+    resume: () => done.push('resumed'),
+  };
+  const upload = new ForwardedUpload(res as WireResponse, limitBytes);
+  const forwarded: Pick<ForwardedRequest, 'body'> = {
+    body: ({ byteLength }) => {
+      passedOn += byteLength;
+    },
+  };
+  upload.sendTo(forwarded as ForwardedRequest);
+  const receive = (chunk: ArrayBuffer, isLast = false) => onData(chunk, isLast);
+  return { upload, receive, done, passedOn: () => passedOn };
+}
+
+test('a client that waits for a worker that has ended goes on, and is answered after the last byte of its body', () => {
+  const { upload, receive, done, passedOn } = openUpload(PIECE.byteLength * 4);
+  receive(PIECE);
+  receive(PIECE);
+  assert.deepEqual(done, ['paused']);
+  upload.discard((isWhole) => done.push(`whole: ${isWhole}`));
+  assert.deepEqual(done, ['paused', 'resumed']);
+  receive(PIECE);
+  upload.credit(PIECE.byteLength);
+  receive(PIECE, true);
+  assert.deepEqual(done, ['paused', 'resumed', 'whole: true']);
+  assert.equal(passedOn(), 0);
+});
+
+test('a client whose whole body has come is answered at once', () => {
+  const { upload, receive, done } = openUpload(PIECE.byteLength * 2);
+  receive(PIECE);
+  receive(PIECE, true);
+  upload.discard((isWhole) => done.push(`whole: ${isWhole}`));
+  assert.deepEqual(done, ['paused', 'resumed', 'whole: true']);
+});
+
+test('of a body far beyond its limit, reading stops, and the connection has to end', () => {
+  const { upload, receive, done } = openUpload(0);
+  upload.discard((isWhole) => done.push(`whole: ${isWhole}`));
+  for (let bytes = 0; bytes <= DISCARDED_BYTES; bytes += PIECE.byteLength) receive(PIECE);
+  receive(PIECE);
+  assert.deepEqual(done, ['whole: false']);
+});
+
+test('a client that leaves while its body is discarded is neither resumed nor answered', () => {
+  const { upload, receive, done } = openUpload(PIECE.byteLength * 4);
+  receive(PIECE);
+  upload.discard((isWhole) => done.push(`whole: ${isWhole}`));
+  upload.abandon();
+  receive(PIECE, true);
+  assert.deepEqual(done, []);
+});
+
+for (const framing of ['of known length', 'in chunks'])
+  test(`a client whose upload ${framing} loses its worker reads 503, although it reads nothing before it has sent everything`, async (t) => {
+    const seen: Seen[] = [0, 1].map(() => ({
+      begun: 0,
+      subscribers: [],
+      writable: 0,
+      closed: 0,
+      aborted: 0,
+    }));
+    const nobodyReads = new Promise<void>(() => {});
+    const { servers, peers, workspaceIn } = await startTwoWorkers(t, (worker) =>
+      routesOf(worker, seen[worker]!, nobodyReads),
+    );
+    const { host, port } = servers[0];
+    const headers = { authorization: 'Bearer good', 'service-workspace-id': workspaceIn(1) };
+    const request = http.request({ host, port, path: '/bytes', method: 'PUT', headers, agent: false });
+    const response = once(request, 'response');
+    if (framing === 'in chunks') request.write('a');
+    else request.setHeader('content-length', LARGE.byteLength);
+    const rest = LARGE.subarray(framing === 'in chunks' ? 1 : 0);
+    let isSent = false;
+    request.on('finish', () => {
+      isSent = true;
+    });
+    request.end(rest);
+    await eventually('the handler has begun', () => seen[1]!.begun === 1);
+    peers[1][Symbol.dispose]();
+    const [answer] = (await response) as [http.IncomingMessage];
+    assert.deepEqual([answer.statusCode, isSent], [503, true]);
+  });
