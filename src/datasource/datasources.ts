@@ -175,13 +175,12 @@ export class Datasources {
     const record = this.readable(principal, slug);
     checkState(record);
     const { revision } = record;
-    const grants = [
-      ...store.list(datasourceGrants, workspaceId, [slug], { limit: Number.POSITIVE_INFINITY }),
-    ];
+    // One that stayed would hold for the next datasource with this slug.
+    const grants = store.idsUnder(datasourceGrants, workspaceId, slug);
     store.write((tx) => {
       tx.remove(datasourceRecords, workspaceId, slug);
       removeSealed(tx, { workspaceId, slug, revision });
-      for (const { id } of grants) tx.remove(datasourceGrants, workspaceId, slug, id);
+      for (const subject of grants) tx.remove(datasourceGrants, workspaceId, slug, subject);
       this.#options.audit.note(actor, { action: 'datasource.delete', target: slug, outcome: 'done' });
     });
     onGone(workspaceId, slug);

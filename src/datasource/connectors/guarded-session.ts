@@ -22,6 +22,7 @@ export interface Guarded {
 
 const CLOSE_MS = 1000;
 const CANCEL_MS = 2000;
+const RESET_MS = 2000;
 const WATCH_MS = 20;
 
 /** Opens a session. This call and the session reject only with `DatasourceFailure`. */
@@ -51,7 +52,19 @@ export async function openGuarded(
     routes.end();
     throw failure(error, signal, 'timeout');
   }
+  const reset = session.reset?.bind(session);
   return {
+    ...(session.lost && { lost: session.lost }),
+    ...(reset && {
+      async reset() {
+        const by = AbortSignal.timeout(RESET_MS);
+        try {
+          await untilAborted(reset(), by);
+        } catch (error) {
+          throw failure(error, by, 'timeout');
+        }
+      },
+    }),
     async probe(by) {
       try {
         await untilAborted(session.probe(by), by);

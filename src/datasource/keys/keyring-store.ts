@@ -26,7 +26,7 @@ import {
   writeKeyring,
 } from './keyring.ts';
 import { createKeyCheck, matchesKeyCheck } from './keyring-check.ts';
-import { homeOfSealed, listSealedBy, reseal } from './sealed-connections.ts';
+import { canReseal, homeOfSealed, listSealedBy, reseal } from './sealed-connections.ts';
 
 /** A key of the keyring, without the key itself. */
 export interface KeyState {
@@ -133,6 +133,7 @@ export class KeyringStore implements KeyringSource {
   }
 
   async #rotate(): Promise<void> {
+    await this.#store.durable(); // what was sealed a moment ago is then listed
     await this.#sealOwnAgain();
     if (this.#cluster.size > 1) await this.#haveOthersSealAgain();
     this.#store.write((tx) => {
@@ -148,7 +149,8 @@ export class KeyringStore implements KeyringSource {
       await this.#sealOwnAgain();
       this.#store.refresh();
       const old = [...this.#ring.keys.keys()].filter((id) => id !== this.#ring.active);
-      if (old.every((id) => listSealedBy(this.#store, id, 1).length === 0)) return;
+      const left = old.flatMap((id) => listSealedBy(this.#store, id, BATCH));
+      if (!left.some((place) => canReseal(this.#store, place))) return;
     }
     throw new AppError('unavailable', 'Workspaces move between workers. Rotate the keys again.', {
       headers: { 'retry-after': '1' },
@@ -165,7 +167,7 @@ export class KeyringStore implements KeyringSource {
         page = listSealedBy(this.#store, keyId, BATCH, page.at(-1));
         if (page.length === 0) break;
         this.#store.write((tx) => {
-          for (const place of page) if (isOwn(place)) reseal(tx, this.#ring, place);
+          for (const place of page) if (isOwn(place)) reseal(tx, this.#ring, keyId, place);
         });
         await nextTurn();
         await this.#store.durable();

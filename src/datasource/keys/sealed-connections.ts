@@ -1,5 +1,6 @@
 /** Sealed connections in the store, and the index of which key sealed which. Both are always written together. */
 
+import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import { sealedBy, sealedConnections } from '#storage/datasources.ts';
 import { workspaceRecords } from '#storage/identity.ts';
 import { type Key, SYSTEM } from '#storage/keys.ts';
@@ -17,11 +18,12 @@ export function putSealed(tx: Transaction, ring: Keyring, place: SealedPlace, co
   tx.put(sealedBy, null, SYSTEM, sealed.keyId, ...keyOf(place));
 }
 
-/** Removes a sealed connection, if there is one. */
+/** Removes a sealed connection, if there is one. Of a damaged one the entry in the index stays: `reseal` removes it. */
 export function removeSealed(tx: Transaction, place: SealedPlace): void {
-  const sealed = tx.get(sealedConnections, ...keyOf(place));
+  const sealed = readOrDamaged(() => tx.get(sealedConnections, ...keyOf(place)));
   if (sealed === undefined) return;
   tx.remove(sealedConnections, ...keyOf(place));
+  if (sealed === DAMAGED) return;
   tx.remove(sealedBy, SYSTEM, sealed.keyId, ...keyOf(place));
 }
 
@@ -30,10 +32,14 @@ export function unlinkSealed(tx: Transaction, [workspaceId, name, slug = '', rev
   if (name === sealedConnections.name) removeSealed(tx, { workspaceId, slug, revision: Number(revision) });
 }
 
-/** Seals a stored connection with the active key, unless that has happened or the connection was removed. */
-export function reseal(tx: Transaction, ring: Keyring, place: SealedPlace): void {
-  const sealed = tx.get(sealedConnections, ...keyOf(place));
-  if (sealed === undefined || sealed.keyId === ring.active) return;
+/**
+ * Seals a connection that the index has under a key with the active key, unless that has happened. One that was removed leaves the
+ * index. One that is damaged stays as it is: its key is needed when it is restored from a backup.
+ */
+export function reseal(tx: Transaction, ring: Keyring, keyId: string, place: SealedPlace): void {
+  const sealed = readOrDamaged(() => tx.get(sealedConnections, ...keyOf(place)));
+  if (sealed === undefined) tx.remove(sealedBy, SYSTEM, keyId, ...keyOf(place));
+  if (sealed === undefined || sealed === DAMAGED || sealed.keyId === ring.active) return;
   tx.put(sealedConnections, resealConnection(ring, place, sealed), ...keyOf(place));
   tx.remove(sealedBy, SYSTEM, sealed.keyId, ...keyOf(place));
   tx.put(sealedBy, null, SYSTEM, ring.active, ...keyOf(place));
@@ -55,6 +61,11 @@ export function listSealedBy(
 ): readonly SealedPlace[] {
   const beyond = after === undefined ? undefined : [keyId, ...keyOf(after)];
   return [...store.listKeys(sealedBy, SYSTEM, [keyId], limit, beyond)].map(placeOf);
+}
+
+/** Returns whether a connection is there that can be sealed again. */
+export function canReseal(store: Pick<Store, 'get'>, place: SealedPlace): boolean {
+  return unlessDamaged(() => store.get(sealedConnections, ...keyOf(place))) !== undefined;
 }
 
 /**

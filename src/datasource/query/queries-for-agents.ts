@@ -19,14 +19,28 @@ interface ToolRequest {
   readonly trace: TraceContext | undefined;
 }
 
-interface Rows {
+interface Rows<Value> {
   readonly columns: readonly Column[];
-  readonly rows: readonly (readonly Cell[])[];
+  readonly rows: readonly (readonly Value[])[];
+  /** Whether there are more rows. */
   readonly isCut: boolean;
+}
+
+interface RowRequest<Value> extends ToolRequest {
+  readonly sql: string;
+  readonly maxRows: number;
+  /** Returns what is kept of a cell. */
+  readonly shorten: (cell: Cell) => Value;
 }
 
 const LACKS_SCOPE = 'The access token of this prompt lacks the scope datasource:read.';
 const MAX_COLUMNS = 5_000;
+/** Most characters of what is kept of a result. A model is shown far less. */
+export const MAX_KEPT_CHARS = 1024 * 1024;
+/** Most bytes of cells that are read for one result, whatever is kept of them. */
+export const MAX_READ_BYTES = 64 * 1024 * 1024;
+/** Longer names of tables, columns and types are cut. */
+const MAX_NAME_CHARS = 1_000;
 const SYSTEM_SCHEMAS = [
   'information_schema',
   'INFORMATION_SCHEMA',
@@ -47,11 +61,15 @@ const STANDARD_COLUMNS =
 
 /** Runs the datasource tools of agents, with the rights of the caller who sent the prompt. */
 export class QueriesForAgents {
-  readonly #datasources: Datasources;
-  readonly #queries: Queries;
+  readonly #datasources: Pick<Datasources, 'get'>;
+  readonly #queries: Pick<Queries, 'run'>;
   readonly #descriptions: Descriptions;
 
-  constructor(datasources: Datasources, queries: Queries, descriptions: Descriptions) {
+  constructor(
+    datasources: Pick<Datasources, 'get'>,
+    queries: Pick<Queries, 'run'>,
+    descriptions: Descriptions,
+  ) {
     this.#datasources = datasources;
     this.#queries = queries;
     this.#descriptions = descriptions;
@@ -84,7 +102,7 @@ export class QueriesForAgents {
     const known = refresh ? undefined : this.#descriptions.get(caller.workspaceId, metadata);
     if (known !== undefined) return known;
     const sql = COLUMNS_OF[metadata.kind] ?? STANDARD_COLUMNS;
-    const answer = await this.query(caller, slug, { ...request, sql, maxRows: MAX_COLUMNS });
+    const answer = await this.query(caller, slug, { ...request, sql, maxRows: MAX_COLUMNS, shorten: nameOf });
     if ('refused' in answer) return answer;
     const description = { tables: tablesOf(answer.rows), isCut: answer.isCut };
     // Embedded databases are not cached: they are read quickly, and notebooks change their files at any time.
@@ -93,17 +111,20 @@ export class QueriesForAgents {
   }
 
   /**
-   * Runs a statement that must not write, and returns at most `maxRows` rows. Throws `not_found`; returns `refused`, with
-   * a text for the model, when the scope is missing or the statement fails.
+   * Runs a statement that must not write, and returns at most `maxRows` rows of shortened cells. It returns fewer when they
+   * are more than `MAX_KEPT_CHARS`, or when more than `MAX_READ_BYTES` of cells were read. Throws `not_found`; returns
+   * `refused`, with a text for the model, when the scope is missing or the statement fails.
    */
-  async query(
+  async query<Value extends string | null>(
     caller: Principal,
     slug: string,
-    { sql, maxRows, signal, trace }: ToolRequest & { readonly sql: string; readonly maxRows: number },
-  ): Promise<Rows | Refused> {
+    { sql, maxRows, shorten, signal, trace }: RowRequest<Value>,
+  ): Promise<Rows<Value> | Refused> {
     if (!hasScope(caller)) return { refused: LACKS_SCOPE };
-    const rows: (readonly Cell[])[] = [];
+    const budget = new ReadBudget();
+    const rows: Value[][] = [];
     let columns: readonly Column[] = [];
+    let isCut = false;
     try {
       // One row more than wanted shows whether the result was cut.
       const options = { signal, readOnly: true, maxRows: maxRows + 1 };
@@ -111,14 +132,52 @@ export class QueriesForAgents {
       const reader = { ...caller, origin, trace };
       for await (const batch of this.#queries.run(reader, slug, sql, [], options)) {
         columns = batch.columns;
-        rows.push(...batch.rows);
+        for (const row of batch.rows) {
+          isCut = rows.length === maxRows;
+          if (isCut) break; // the statement ends by itself here, so that its connection can be used again
+          // Cells are shortened at once: a row may have 16 MiB, and only what is kept of it may stay in memory.
+          const kept = budget.read(row) ? row.map((cell) => detached(cell, shorten(cell))) : undefined;
+          if (kept === undefined || !budget.keep(kept)) return { columns, rows, isCut: true };
+          rows.push(kept);
+        }
       }
     } catch (error) {
       if (error instanceof DatasourceFailure) return { refused: error.detail ?? error.message };
       throw error;
     }
-    return { columns, rows: rows.slice(0, maxRows), isCut: rows.length > maxRows };
+    return { columns, rows, isCut };
   }
+}
+
+/** Counts what one result takes. */
+class ReadBudget {
+  #readBytes = 0;
+  #keptChars = 0;
+
+  /** Counts the row as read. Returns false, and counts nothing, when no further row may be read. */
+  read(row: readonly Cell[]): boolean {
+    if (this.#readBytes >= MAX_READ_BYTES) return false;
+    for (const cell of row) this.#readBytes += sizeOf(cell);
+    return true;
+  }
+
+  /** Counts what is kept of a row. Returns false when it is too much. */
+  keep(row: readonly (string | null)[]): boolean {
+    for (const text of row) this.#keptChars += text?.length ?? 0;
+    return this.#keptChars <= MAX_KEPT_CHARS;
+  }
+}
+
+/** Returns `kept` as a string of its own: V8 keeps all of a cell in memory for as long as there is a slice of it. */
+function detached<Value extends string | null>(cell: Cell, kept: Value): Value {
+  if (kept === null || typeof cell !== 'string' || kept.length >= cell.length) return kept;
+  return Buffer.from(kept).toString() as Value;
+}
+
+/** Returns about how many bytes a cell takes. */
+function sizeOf(cell: Cell): number {
+  if (typeof cell === 'string') return cell.length;
+  return cell instanceof Uint8Array ? cell.byteLength : 8;
 }
 
 function hasScope({ scopes }: Principal): boolean {
@@ -126,17 +185,20 @@ function hasScope({ scopes }: Principal): boolean {
 }
 
 /** Groups rows of schema, table, column and type by table. */
-function tablesOf(rows: Rows['rows']): Table[] {
+function tablesOf(rows: Rows<string | null>['rows']): Table[] {
   const tables = new Map<
     string,
     { schema: string | null; name: string; columns: Table['columns'][number][] }
   >();
   for (const [schema = null, name, column, type] of rows) {
     const key = `${schema}.${name}`;
-    const shown = schema === null ? null : String(schema);
-    const table = tables.get(key) ?? { schema: shown, name: String(name), columns: [] };
+    const table = tables.get(key) ?? { schema, name: String(name), columns: [] };
     tables.set(key, table);
     table.columns.push({ name: String(column), type: String(type) });
   }
   return [...tables.values()];
+}
+
+function nameOf(cell: Cell): string | null {
+  return cell === null ? null : String(cell).slice(0, MAX_NAME_CHARS);
 }

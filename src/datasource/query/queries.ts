@@ -122,7 +122,8 @@ export class Queries {
       yield* lease.session.query(placed.sql, parameters, options);
       isDone = true;
     } finally {
-      lease.release(isDone && !changesConnection(record.kind, sql));
+      const canReset = lease.session.reset !== undefined;
+      lease.release(isDone && (canReset || !changesConnection(record.kind, sql)));
     }
   }
 }

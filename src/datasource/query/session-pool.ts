@@ -13,12 +13,22 @@ export type OpenSession = (workspaceId: WorkspaceId, record: DatasourceRecord) =
 /** A connection that is reserved for one statement. */
 export interface Lease {
   readonly session: Session;
-  /** Returns the connection to the pool, or closes it unless `reusable`: its statement failed or changed its state. Idempotent. */
+  /**
+   * Returns the connection to the pool, or closes it unless `reusable`: its statement failed, or left something that cannot
+   * be reset. Idempotent.
+   */
   release(reusable: boolean): void;
 }
 
+interface IdleSession {
+  readonly session: Session;
+  readonly timer: NodeJS.Timeout;
+  /** Resolves with whether the session is as it was when it was opened. It does not reject. */
+  readonly isReset: Promise<boolean>;
+}
+
 interface RevisionPool {
-  readonly idle: { readonly session: Session; readonly timer: NodeJS.Timeout }[];
+  readonly idle: IdleSession[];
   readonly waiting: (() => void)[];
   leased: number;
   isVoid: boolean;
@@ -47,6 +57,7 @@ export class SessionPool implements AsyncDisposable {
   readonly #waitMs: number;
   readonly #maxConnections: number;
   readonly #pools = new Map<string, RevisionPool>();
+  readonly #lost = new WeakSet<Session>();
 
   constructor(open: OpenSession, { waitMs = WAIT_MS, workers = 1 }: SessionPoolOptions = {}) {
     this.#open = open;
@@ -65,13 +76,18 @@ export class SessionPool implements AsyncDisposable {
     // The wait has a limit: the caller itself may hold all connections, with results that it does not read.
     while (pool.leased >= this.#maxConnections) await waitForRelease(pool, this.#waitMs, signal);
     pool.leased++;
-    const kept = pool.idle.pop();
-    if (kept !== undefined) {
+    for (let kept = pool.idle.pop(); kept !== undefined; kept = pool.idle.pop()) {
       clearTimeout(kept.timer);
-      return this.#lease(key, pool, kept.session);
+      if (await kept.isReset) return this.#lease(key, pool, kept.session);
     }
     try {
-      return this.#lease(key, pool, await this.#open(workspaceId, record));
+      const session = await this.#open(workspaceId, record);
+      // A database closes idle connections on its own, for instance when it restarts. One in use fails its own statement.
+      void session.lost?.then(() => {
+        this.#lost.add(session);
+        if (pool.idle.some((kept) => kept.session === session)) this.#discard(key, pool, session);
+      });
+      return this.#lease(key, pool, session);
     } catch (error) {
       this.#leave(key, pool);
       throw error;
@@ -97,26 +113,49 @@ export class SessionPool implements AsyncDisposable {
       release: (reusable) => {
         if (released) return;
         released = true;
-        if (reusable && !pool.isVoid) this.#keep(pool, session);
+        if (reusable && !pool.isVoid && !this.#lost.has(session)) this.#keep(key, pool, session);
         else void closed(session);
         this.#leave(key, pool);
       },
     };
   }
 
-  #keep(pool: RevisionPool, session: Session): void {
-    const timer = setTimeout(() => {
-      const at = pool.idle.findIndex((kept) => kept.session === session);
-      if (at !== -1) pool.idle.splice(at, 1);
-      void closed(session);
-    }, IDLE_MS).unref();
-    pool.idle.push({ session, timer });
+  /**
+   * Makes a session available to the next statement, whoever sends it. It is reset now rather than then: a lock would
+   * otherwise be held for as long as the session is idle, and the next statement would wait for the reset.
+   */
+  #keep(key: string, pool: RevisionPool, session: Session): void {
+    const discard = () => this.#discard(key, pool, session);
+    const timer = setTimeout(discard, IDLE_MS).unref();
+    const reset = session.reset?.() ?? Promise.resolve();
+    const isReset = reset.then(
+      () => true,
+      () => {
+        discard();
+        return false;
+      },
+    );
+    pool.idle.push({ session, timer, isReset });
+  }
+
+  /** Closes a session, which no later statement gets. */
+  #discard(key: string, pool: RevisionPool, session: Session): void {
+    const at = pool.idle.findIndex((kept) => kept.session === session);
+    if (at !== -1) for (const { timer } of pool.idle.splice(at, 1)) clearTimeout(timer);
+    this.#forget(key, pool);
+    void closed(session);
   }
 
   #leave(key: string, pool: RevisionPool): void {
     pool.leased--;
     pool.waiting.shift()?.();
-    if (pool.leased === 0 && pool.idle.length === 0) this.#pools.delete(key);
+    this.#forget(key, pool);
+  }
+
+  /** Removes a pool that has no connection left, unless a newer one has its place. */
+  #forget(key: string, pool: RevisionPool): void {
+    const isEmpty = pool.leased === 0 && pool.idle.length === 0;
+    if (isEmpty && this.#pools.get(key) === pool) this.#pools.delete(key);
   }
 
   #empty(key: string, pool: RevisionPool): Promise<void>[] {

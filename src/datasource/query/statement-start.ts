@@ -28,6 +28,14 @@ const READING = new Set([
 ]);
 
 /**
+ * Returns whether the statement begins as one that returns rows. In addition to a read-only transaction, which protects
+ * tables but not files, programs and settings of the server.
+ */
+export function beginsAsReading(sql: string): boolean {
+  return READING.has(statementStart(sql).word);
+}
+
+/**
  * Returns whether the statement, by its words, only returns rows. Some dialects write after a `WITH`, so a statement with
  * `WITH` and a writing word anywhere is rejected.
  */

@@ -90,9 +90,30 @@ for (const sql of [
   });
 }
 
+for (const sql of [
+  "SELECT 1 INTO OUTFILE '/nowhere/troupe'",
+  "SELECT 1 INTO/**/DUMPFILE '/nowhere/troupe'",
+  "SELECT 1 /*!50000INTO*/ /*!50000OUTFILE '/nowhere/troupe'*/",
+  'EXECUTE IMMEDIATE CONCAT("SELECT 1 INTO OUT", "FILE \'/nowhere/troupe\'")',
+  '/*! EXECUTE IMMEDIATE CONCAT(*/ SELECT "SELECT 1 INTO OUT", "FILE \'/nowhere/troupe\'")',
+  'BEGIN NOT ATOMIC EXECUTE IMMEDIATE CONCAT("SELECT 1 INTO OUT", "FILE \'/nowhere/troupe\'"); END',
+  "SET GLOBAL general_log_file = '/nowhere/troupe'",
+]) {
+  test(`in read-only mode this statement is not sent, since it may write a file: ${sql}`, {
+    skip,
+  }, async (t) => {
+    const session = await probeFixture(t).open(connection());
+    await assert.rejects(ask(session, sql), {
+      category: 'query',
+      detail:
+        'Only SELECT, WITH, VALUES, TABLE, SHOW, DESCRIBE and EXPLAIN are allowed here, without INTO OUTFILE or DUMPFILE.',
+    });
+  });
+}
+
 test('read-only mode holds again after a statement has lifted it', { skip }, async (t) => {
   const session = await probeFixture(t).open(connection());
-  await ask(session, 'SET SESSION TRANSACTION READ WRITE');
+  await ask(session, 'SET SESSION TRANSACTION READ WRITE', { readOnly: false });
   await assert.rejects(ask(session, 'CREATE TABLE troupe_x (a int)'), { category: 'query' });
 });
 
@@ -148,6 +169,35 @@ test('a row of the largest size is returned, and one with a byte more is refused
 test('several statements in one query are refused', { skip }, async (t) => {
   const session = await probeFixture(t).open(connection());
   await assert.rejects(ask(session, 'SELECT 1; SELECT 2'), { category: 'query' });
+});
+
+test('a procedure with several results is refused, and one with a single result is not', {
+  skip,
+}, async (t) => {
+  const fixture = probeFixture(t);
+  const owner = await fixture.open(connection());
+  const run = (sql: string) => ask(owner, sql, { readOnly: false });
+  await run('CREATE OR REPLACE PROCEDURE troupe_one() SELECT 1 AS a, 2 AS b');
+  await run("CREATE OR REPLACE PROCEDURE troupe_two() BEGIN SELECT 1 AS a, 2 AS b; SELECT 'x' AS c; END");
+  assert.deepEqual((await run('CALL troupe_one()')).rows, [[1, 2]]);
+  await assert.rejects(ask(await fixture.open(connection()), 'CALL troupe_two()', { readOnly: false }), {
+    category: 'query',
+    detail: 'Statements with several results are not supported.',
+  });
+  await run('DROP PROCEDURE troupe_one');
+  await run('DROP PROCEDURE troupe_two');
+});
+
+test('geometry comes as JSON, also in a statement with parameters', { skip }, async (t) => {
+  const session = await probeFixture(t).open(connection());
+  const sql = "SELECT POINT(1, 2.5) AS p, ST_GeomFromText('LINESTRING(0 0, 1 1)') AS l, POINT(1, null) AS n";
+  const expected = {
+    columns: ['p', 'l', 'n'].map((name) => ({ name, type: 'json' })),
+    rows: [['{"x":1,"y":2.5}', '[{"x":0,"y":0},{"x":1,"y":1}]', null]],
+  };
+  assert.deepEqual(await ask(session, sql), expected);
+  const { rows } = await ask(session, `${sql}, ? AS a`, { parameters: ['x'] });
+  assert.deepEqual(rows, [[...(expected.rows[0] ?? []), 'x']]);
 });
 
 test('a connection that is lost between rows ends the statement', { skip }, async (t) => {

@@ -13,7 +13,7 @@ function cutter(limitBytes = 1000) {
   const messages = new PostgresMessages({
     limitBytes,
     forward: (bytes) => seen.push(`driver ${bytes.toString('latin1')}`),
-    refuse: () => seen.push('refused'),
+    refuse: (why) => seen.push(`refused: ${why}`),
   });
   const takeRows = () => {
     messages.sink = (bytes, count) => seen.push(`${count} rows ${bytes.toString('latin1')}`);
@@ -62,9 +62,9 @@ test('a message of the largest size is accepted, and one with a byte more is rej
     takeRows();
     const row = message('D', 'x'.repeat(bytes - 5));
     messages.push(row.subarray(0, 5));
-    assert.deepEqual(seen, taken ? [] : ['refused']);
+    assert.deepEqual(seen, taken ? [] : ['refused: too_large']);
     messages.push(row.subarray(5));
-    assert.deepEqual(seen, taken ? [`1 rows ${text(row)}`] : ['refused']);
+    assert.deepEqual(seen, taken ? [`1 rows ${text(row)}`] : ['refused: too_large']);
   }
 });
 
@@ -72,5 +72,22 @@ test('a malformed message is rejected, and nothing is forwarded after it', () =>
   const { messages, seen } = cutter();
   messages.push(Buffer.concat([done, Buffer.from([0x44, 0, 0, 0, 3]), done]));
   messages.push(done);
-  assert.deepEqual(seen, [`driver ${text(done)}`, 'refused']);
+  assert.deepEqual(seen, [`driver ${text(done)}`, 'refused: malformed']);
 });
+
+for (const [state, body, isTaken] of [
+  ['ends its last field and itself', 'SERROR\0Mno\0\0', true],
+  ['has no fields', '\0', true],
+  ['is empty', '', false],
+  ['does not end', 'SERROR\0', false],
+  ['does not end its last field', 'SERROR', false],
+] as const) {
+  test(`an error or a notice that ${state} is ${isTaken ? 'forwarded' : 'rejected'}`, () => {
+    for (const letter of ['E', 'N']) {
+      const { messages, seen } = cutter();
+      const report = message(letter, body);
+      messages.push(report);
+      assert.deepEqual(seen, isTaken ? [`driver ${text(report)}`] : ['refused: malformed']);
+    }
+  });
+}

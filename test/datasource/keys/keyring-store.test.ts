@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { KeyringError } from '#src/datasource/keys/keyring.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
-import { putSealed, readSealed } from '#src/datasource/keys/sealed-connections.ts';
-import { keyChecks } from '#storage/datasources.ts';
+import { putSealed, readSealed, removeSealed } from '#src/datasource/keys/sealed-connections.ts';
+import { keyChecks, sealedConnections } from '#storage/datasources.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { openStore } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
+import { damage } from '#test/support/damage.ts';
 
 const connection = { kind: 'postgres', connection_string: 'postgres://h/d', schema: 'public' };
 const place = (n: number) => ({ workspaceId: 'ws', slug: `s${n}`, revision: 1 });
@@ -130,4 +131,30 @@ test('a rotation that was interrupted is completed by the next one', async (t) =
   for (let n = 0; n < 5; n++) assert.deepEqual(readSealed(store, restarted, place(n)), connection);
   await restarted.rotate();
   assert.deepEqual(restarted.states().at(-1), { id: after, active: true, sealed: 5 });
+});
+
+test('a damaged connection holds up no rotation and keeps its key, until it is removed', async (t) => {
+  const { store, path } = await open(t);
+  const first = await KeyringStore.open(store, path);
+  store.write((tx) => {
+    for (const n of [1, 2, 3]) putSealed(tx, first.ring, place(n), connection);
+  });
+  await store.durable();
+  const { box } = store.get(sealedConnections, 'ws', 's2', '1')!;
+  await store[Symbol.asyncDispose]();
+  damage(join(dirname(path), 'store', 'data.mdb'), box);
+
+  const again = await openStore(join(dirname(path), 'store'), assert.fail);
+  t.after(() => again[Symbol.asyncDispose]());
+  const holder = await KeyringStore.open(again, path);
+  const old = holder.ring.active;
+  await holder.add();
+  await holder.rotate();
+  const sealed = () => holder.states().map((key) => key.sealed);
+  assert.deepEqual(sealed(), [1, 2]);
+  await assert.rejects(holder.delete(old), { code: 'key_in_use' });
+  again.write((tx) => removeSealed(tx, place(2)));
+  await holder.rotate();
+  assert.deepEqual(sealed(), [0, 2]);
+  await holder.delete(old);
 });

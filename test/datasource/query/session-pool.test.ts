@@ -49,6 +49,38 @@ test('a connection whose statement succeeded is reused, and any other is closed'
   assert.deepEqual(seen, ['open sales/1#1', 'close sales/1#1', 'open sales/1#2']);
 });
 
+test('a connection is reset before the next statement gets it, and closed when that fails', async () => {
+  const seen: string[] = [];
+  let canReset = true;
+  let opened = 0;
+  const pool = new SessionPool(async () => {
+    const name = `#${++opened}`;
+    seen.push(`open ${name}`);
+    return {
+      probe: async () => {},
+      query: async function* () {},
+      async reset() {
+        await Promise.resolve();
+        if (!canReset) throw new Error('The database cannot do that.');
+        seen.push(`reset ${name}`);
+      },
+      close: async () => void seen.push(`close ${name}`),
+    };
+  });
+  const run = async () => {
+    const lease = await pool.acquire(WORKSPACE, record(), never);
+    seen.push('statement');
+    lease.release(true);
+  };
+  await run();
+  const lease = await pool.acquire(WORKSPACE, record(), never);
+  assert.deepEqual(seen, ['open #1', 'statement', 'reset #1']);
+  canReset = false;
+  lease.release(true);
+  await run();
+  assert.deepEqual(seen.slice(3), ['close #1', 'open #2', 'statement']);
+});
+
 test('concurrent statements have separate connections', async () => {
   const { acquire } = watchedPool();
   const [a, b] = await Promise.all([acquire(), acquire()]);

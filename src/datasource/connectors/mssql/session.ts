@@ -55,6 +55,7 @@ export async function openMssql(driver: unknown, options: MssqlOptions): Promise
   const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
     rowsOf({ driver, connection, route: options.route }, sql, parameters, queryOptions);
   return {
+    lost: new Promise((resolve) => connection.once('end', resolve)),
     async probe(signal) {
       for await (const _ of query('SELECT 1', [], { signal, readOnly: true }));
     },

@@ -5,6 +5,7 @@ import type { EgressRoute } from '../../egress/egress-route.ts';
 import { type TlsMode, type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
 import { DatasourceFailure } from '../../failure.ts';
 import { RowQueue } from '../../query/row-queue.ts';
+import { beginsAsReading } from '../../query/statement-start.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { type Cell, type Column, type ColumnType, integerCell } from '../../rows.ts';
 import type { Session } from '../session.ts';
@@ -20,30 +21,48 @@ export interface MysqlOptions {
   readonly ca_certificate?: string;
 }
 
+/** The character set and the mode that the driver asks for with its login. */
+const SET_AS_CONNECTED =
+  "SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci, sql_mode = CONCAT(@@sql_mode, ',IGNORE_SPACE')";
+
 /** Opens a session. Rejects with errors of the driver and of sockets. */
 export async function openMysql(options: MysqlOptions): Promise<Session> {
   const attempts = tlsAttempts(options.tls, options.route, options.ca_certificate);
-  const { connection, connectAgain } = await withTls(
+  const { connection, lost, connectAgain } = await withTls(
     attempts,
     async (tls) => ({
-      connection: await connected(options, tls),
-      connectAgain: () => connected(options, tls),
+      ...(await connected(options, tls)),
+      connectAgain: async () => (await connected(options, tls)).connection,
     }),
     lacksTls,
   );
   return {
+    lost,
     probe: () => run(connection, 'SELECT 1'),
     query: (sql, parameters, query) =>
       rowsOf({ connection, connectAgain, route: options.route }, sql, parameters, query),
+    async reset() {
+      await new Promise<void>((done, fail) => connection.reset((error) => (error ? fail(error) : done())));
+      // The reset keeps the database of the last USE, and undoes what the driver asked for when it connected.
+      await run(connection, `USE ${driver.escapeId(options.database)}`);
+      await run(connection, SET_AS_CONNECTED);
+    },
     close: () => new Promise((done) => connection.end(() => done())),
   };
+}
+
+interface Connected {
+  readonly connection: Connection;
+  /** Resolves when the socket is closed. */
+  readonly lost: Promise<void>;
 }
 
 function connected(
   { route, user, password, database }: MysqlOptions,
   tls: TlsOptions | false,
-): Promise<Connection> {
+): Promise<Connected> {
   const socket = route.connect();
+  const lost = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   const connection = driver.createConnection({
     host: route.host,
     port: route.port,
@@ -65,7 +84,9 @@ function connected(
   connection.on('error', () => {}); // the running query receives it too
   rejectUnorderedPackets(connection, socket);
   rejectLargeRows(connection, socket);
-  return new Promise((done, fail) => connection.connect((error) => (error ? fail(error) : done(connection))));
+  return new Promise((done, fail) =>
+    connection.connect((error) => (error ? fail(error) : done({ connection, lost }))),
+  );
 }
 
 /** Destroys the socket at a packet out of order. The driver would log a line and go on, for any number of packets. */
@@ -102,6 +123,21 @@ function run(connection: Connection, sql: string): Promise<void> {
   return new Promise((done, fail) => connection.query(sql, (error) => (error ? fail(error) : done())));
 }
 
+const ONLY_READING =
+  'Only SELECT, WITH, VALUES, TABLE, SHOW, DESCRIBE and EXPLAIN are allowed here, without INTO OUTFILE or DUMPFILE.';
+
+/** The server executes what is in such a comment, so the first word outside of it would not be the statement's. */
+const EXECUTED_COMMENT = /\/\*M?!/i;
+/** Found anywhere in the text, because comments and line breaks may stand around the words. */
+const WRITES_FILE = /outfile|dumpfile/i;
+
+/** A read-only transaction does not keep an account with the FILE privilege from writing files on the database's host. */
+function mayRunReadOnly(sql: string): boolean {
+  return beginsAsReading(sql) && !EXECUTED_COMMENT.test(sql) && !WRITES_FILE.test(sql);
+}
+
+const SEVERAL_RESULTS = 'Statements with several results are not supported.';
+
 interface MysqlChannel {
   readonly connection: Connection;
   readonly connectAgain: () => Promise<Connection>;
@@ -114,6 +150,7 @@ async function* rowsOf(
   parameters: readonly Parameter[],
   { signal, readOnly }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
+  if (readOnly && !mayRunReadOnly(sql)) throw new DatasourceFailure('query', undefined, ONLY_READING);
   // The mode of the session counts too: statements such as CREATE end the transaction and would then write.
   await run(connection, `SET SESSION TRANSACTION READ ${readOnly ? 'ONLY' : 'WRITE'}`);
   if (readOnly) await run(connection, 'START TRANSACTION READ ONLY');
@@ -136,7 +173,9 @@ async function* rowsOf(
       parameters.length === 0 ? connection.query(sql) : connection.execute(sql, parameters.map(parameterFor));
     rows = queue;
     query.on('fields', (fields: readonly FieldPacket[] | undefined) => {
-      if (fields !== undefined) queue.columns = fields.map(columnOf);
+      if (fields === undefined) return;
+      if (queue.columns !== undefined) queue.end(new DatasourceFailure('query', undefined, SEVERAL_RESULTS));
+      else queue.columns = fields.map(columnOf);
     });
     query.on('result', (row: unknown) => {
       // A statement that returns no rows emits its summary, which is not a list.
@@ -193,6 +232,9 @@ const COLUMN_TYPES = new Map<number, ColumnType>([
   [Types.TIMESTAMP, 'timestamp'],
   [Types.JSON, 'json'],
   [Types.BIT, 'bytes'],
+  // The driver parses both into numbers and objects, which `cellOf` writes as JSON. Their character set is that of bytes.
+  [Types.GEOMETRY, 'json'],
+  [Types.VECTOR, 'json'],
 ]);
 
 function columnOf({ name, columnType = Types.VAR_STRING, characterSet }: FieldPacket): Column {

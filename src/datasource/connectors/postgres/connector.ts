@@ -53,7 +53,7 @@ export const postgres = defineConnector({
   async open({ connection_string, schema }, { connectTo }) {
     const address = addressIn(connection_string);
     const { openPostgres } = await import('./session.ts');
-    return openPostgres({ ...address, schema, route: await connectTo(address) });
+    return openPostgres({ ...address, schema, canDiscard: true, route: await connectTo(address) });
   },
   placeholder: (position) => `$${position}`,
   classify: classifyPostgres,

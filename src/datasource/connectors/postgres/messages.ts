@@ -12,13 +12,24 @@ export interface MessageOptions {
   readonly forward: (messages: Buffer) => void;
   /** Most bytes of one message. */
   readonly limitBytes: number;
-  /** Called when a message is too large or malformed. No message is forwarded after that. */
-  readonly refuse: () => void;
+  /** Called at a message that is not taken. No message is forwarded after that. */
+  readonly refuse: (why: Refusal) => void;
 }
+
+/**
+ * Why a message is not taken: its size, because it belongs to a COPY, for which the driver's cursor has no methods, or
+ * because the driver cannot parse it or does not expect it.
+ */
+export type Refusal = 'too_large' | 'copy' | 'malformed';
 
 /** A message starts with a letter and a length of four bytes, which does not count the letter. */
 export const HEAD_BYTES = 5;
 const DATA_ROW = 0x44;
+/** `CopyInResponse`, `CopyOutResponse` and `CopyBothResponse`, with which the server begins a COPY. */
+const COPY_RESPONSES: ReadonlySet<number | undefined> = new Set([0x47, 0x48, 0x57]);
+
+/** `ErrorResponse` and `NoticeResponse`. */
+const REPORTS: ReadonlySet<number | undefined> = new Set([0x45, 0x4e]);
 
 /** The splitter of one connection. It buffers at most one incomplete message. */
 export class PostgresMessages {
@@ -41,7 +52,13 @@ export class PostgresMessages {
     this.#heldBytes += chunk.length;
     if (this.#heldBytes < this.#wantedBytes) return;
     const bytes = this.#held.length === 1 ? chunk : Buffer.concat(this.#held, this.#heldBytes);
-    this.#hold(bytes.subarray(this.#giveOut(bytes)));
+    try {
+      this.#hold(bytes.subarray(this.#giveOut(bytes)));
+    } catch {
+      // The driver throws at messages that are too short or that it does not expect. Nobody above the socket would catch it.
+      this.#refused = true;
+      this.#options.refuse('malformed');
+    }
   }
 
   /** Passes on every whole message. Returns where the first incomplete one begins. */
@@ -57,15 +74,21 @@ export class PostgresMessages {
       run = at;
       rows = 0;
     };
+    const refuse = (why: Refusal) => {
+      flush();
+      this.#refused = true;
+      this.#options.refuse(why);
+      return bytes.length;
+    };
     while (bytes.length - at >= HEAD_BYTES) {
       const size = 1 + bytes.readUInt32BE(at + 1);
-      if (size < HEAD_BYTES || size > this.#options.limitBytes) {
-        flush();
-        this.#refused = true;
-        this.#options.refuse();
-        return bytes.length;
-      }
+      if (size < HEAD_BYTES) return refuse('malformed');
+      if (size > this.#options.limitBytes) return refuse('too_large');
+      if (COPY_RESPONSES.has(bytes[at])) return refuse('copy');
       if (bytes.length - at < size) break;
+      const isCutReport =
+        REPORTS.has(bytes[at]) && !isWholeReport(bytes.subarray(at + HEAD_BYTES, at + size));
+      if (isCutReport) return refuse('malformed');
       const isRow = bytes[at] === DATA_ROW && this.sink !== undefined;
       if (isRow !== rows > 0) flush();
       if (isRow) rows++;
@@ -80,4 +103,18 @@ export class PostgresMessages {
     this.#heldBytes = rest.length;
     this.#wantedBytes = rest.length < HEAD_BYTES ? HEAD_BYTES : 1 + rest.readUInt32BE(1);
   }
+}
+
+/**
+ * Returns whether the fields of an error or a notice, each a letter and a text with a zero byte, end with a zero byte. The
+ * driver reads until that byte without looking where the message ends, and would never stop if it does not come.
+ */
+function isWholeReport(body: Buffer): boolean {
+  let at = 0;
+  while (at < body.length && body[at] !== 0) {
+    const end = body.indexOf(0, at + 1);
+    if (end === -1) return false;
+    at = end + 1;
+  }
+  return at < body.length;
 }

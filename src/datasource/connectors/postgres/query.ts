@@ -1,6 +1,8 @@
 /** Runs one statement on a connection to PostgreSQL and yields its rows as they arrive. */
 import type { Client } from 'pg';
 import Cursor from 'pg-cursor';
+import { DatasourceFailure } from '../../failure.ts';
+import { beginsAsReading } from '../../query/statement-start.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { postgresBatch } from './rows.ts';
 import type { PostgresTap } from './tap.ts';
@@ -14,6 +16,9 @@ export interface PostgresChannel {
   readonly cancel: () => void;
 }
 
+/** A read-only transaction does not keep a superuser from COPY TO PROGRAM, also inside of DO, nor from settings. */
+const ONLY_READING = 'Only SELECT, WITH, VALUES, TABLE, SHOW and EXPLAIN are allowed here.';
+
 const FIRST_ROWS = 256;
 const MAX_PORTION_ROWS = 65_536;
 /** About how much is requested from the server at once. Between two portions a statement can end without a cancel. */
@@ -26,6 +31,7 @@ export async function* rowsOf(
   parameters: readonly Parameter[],
   { signal, readOnly, maxRows = Number.POSITIVE_INFINITY }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
+  if (readOnly && !beginsAsReading(sql)) throw new DatasourceFailure('query', undefined, ONLY_READING);
   if (readOnly) await client.query('BEGIN READ ONLY');
   const cursor = new Cursor(sql, parameters.map(parameterFor), { rowMode: 'array', types: PARSERS });
   signal.addEventListener('abort', cancel, { once: true });

@@ -16,18 +16,29 @@ export interface PostgresOptions extends PostgresAddress {
   /** Where names without a schema are looked up. It must exist. */
   readonly schema: string;
   readonly ca?: string;
+  /** Whether the server has DISCARD. Redshift does not. */
+  readonly canDiscard: boolean;
 }
 
 /** Opens a session. Rejects with errors of the driver and of sockets. */
 export async function openPostgres(options: PostgresOptions): Promise<Session> {
-  const { route, tls, ca, schema } = options;
+  const { route, tls, ca, schema, canDiscard } = options;
   const { client, tap } = await withTls(
     tlsAttempts(tls, route, ca),
     (attempt) => connected(options, attempt),
     lacksTls,
   );
-  await client.query(`SET search_path TO ${escapeIdentifier(schema)}, public; SET datestyle TO ISO`);
+  const prepare = () =>
+    client.query(`SET search_path TO ${escapeIdentifier(schema)}, public; SET datestyle TO ISO`);
+  await prepare();
   return {
+    lost: tap.gone,
+    ...(canDiscard && {
+      async reset() {
+        await client.query('DISCARD ALL'); // alone, because it may not be part of a transaction
+        await prepare();
+      },
+    }),
     async probe() {
       const { rowCount } = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
       if (rowCount === 0) throw new DatasourceFailure('database_missing');

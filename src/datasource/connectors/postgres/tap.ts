@@ -4,11 +4,19 @@ import type { Duplex } from 'node:stream';
 import type { Client, Connection } from 'pg';
 import { DatasourceFailure } from '../../failure.ts';
 import { ROW_LIMIT_BYTES } from '../../rows.ts';
-import { PostgresMessages } from './messages.ts';
+import { PostgresMessages, type Refusal } from './messages.ts';
 import type { Field } from './values.ts';
 
 /** Size of a batch of rows. */
 const BATCH_BYTES = 512 * 1024;
+
+const NO_COPY =
+  'COPY TO STDOUT and COPY FROM STDIN are not supported here. Read rows with SELECT and write them with INSERT.';
+
+function failureOf(why: Refusal): DatasourceFailure {
+  if (why === 'copy') return new DatasourceFailure('query', undefined, NO_COPY);
+  return new DatasourceFailure(why === 'too_large' ? 'row_too_large' : 'failed');
+}
 
 /** The tap of one client. */
 export class PostgresTap {
@@ -32,7 +40,7 @@ export class PostgresTap {
     this.#messages = new PostgresMessages({
       forward: (bytes) => driver.emit('data', bytes),
       limitBytes: ROW_LIMIT_BYTES,
-      refuse: () => this.#stream?.destroy(new DatasourceFailure('row_too_large')),
+      refuse: (why) => this.#stream?.destroy(failureOf(why)),
     });
     const connection: Connection = Reflect.get(client, 'connection');
     const attach: unknown = Reflect.get(connection, 'attachListeners');

@@ -58,7 +58,7 @@ export const redshift = defineConnector({
       directTls: false,
       requireChannelBinding: false,
     };
-    return openPostgres({ ...address, schema, route, ...(ca !== undefined && { ca }) });
+    return openPostgres({ ...address, schema, canDiscard: false, route, ...(ca !== undefined && { ca }) });
   },
   placeholder: (position) => `$${position}`,
   classify: classifyPostgres,

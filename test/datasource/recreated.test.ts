@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import test from 'node:test';
+import { AuditTrail } from '#src/audit/audit-trail.ts';
+import type { Principal } from '#src/core/principal.ts';
+import { Datasources } from '#src/datasource/datasources.ts';
+import { DatasourceGrants } from '#src/datasource/grants.ts';
+import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
+import { addWorkspaces, temporaryDirectory, temporaryStore } from '#test/support/temporary-store.ts';
+
+test('a grant that was made in the turn in which its datasource is deleted does not hold for the next one', async (t) => {
+  const { store } = await temporaryStore(t);
+  addWorkspaces(store, 'ws_home');
+  const audit = new AuditTrail(store);
+  const datasources = new Datasources({
+    store,
+    keys: await KeyringStore.open(store, join(temporaryDirectory(t), 'keyring.json')),
+    audit,
+    connections: {
+      parse: () => ({ kind: 'postgres' }),
+      isEmbedded: () => false,
+      probe: () => assert.fail(),
+    },
+    onGone: () => undefined,
+  });
+  const grants = new DatasourceGrants(store, datasources, audit);
+  const principal = { workspaceId: 'ws_home', userId: 'ada', role: 'owner' } as Principal;
+  const actor = { principal, address: '', requestId: '' };
+  const create = () => datasources.create(actor, { slug: 'sales', connection: {}, testConnection: false });
+  await create();
+  grants.add(actor, 'sales', 'role:viewer');
+  datasources.delete(actor, 'sales');
+  await create();
+  await store.durable();
+  assert.deepEqual(grants.list(actor, 'sales'), []);
+});

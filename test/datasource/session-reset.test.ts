@@ -1,0 +1,129 @@
+/** What a statement leaves on a pooled connection, with a real PostgreSQL and a real MariaDB. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Session } from '#src/datasource/connectors/session.ts';
+import { SessionPool } from '#src/datasource/query/session-pool.ts';
+import type { DatasourceRecord } from '#storage/datasources.ts';
+import { type DatabaseServer, mariadbServer, postgresServer } from '#test/support/databases.ts';
+import type { Owner } from './listening.ts';
+import { type Asked, ask, probeFixture } from './probe-fixture.ts';
+
+const RECORD: DatasourceRecord = {
+  id: 'ds_1',
+  slug: 'sales',
+  kind: 'postgres',
+  name: null,
+  revision: 1,
+  embedded: false,
+  createdBy: 'u',
+  createdAt: '',
+  updatedAt: '',
+};
+
+/** Returns a function that runs a statement on the pool's connection and gives the connection back. */
+function pooled(owner: Owner, connection: object, opened: (session: Session) => void = () => {}) {
+  const { open } = probeFixture(owner);
+  const pool = new SessionPool(async () => {
+    const session = await open(connection);
+    opened(session);
+    return session;
+  });
+  owner.after(() => pool[Symbol.asyncDispose]());
+  return async (sql: string, options: Asked = {}) => {
+    const lease = await pool.acquire('ws_1' as WorkspaceId, RECORD, new AbortController().signal);
+    try {
+      return (await ask(lease.session, sql, { readOnly: false, ...options })).rows;
+    } finally {
+      lease.release(true);
+    }
+  };
+}
+
+const postgres = (server: DatabaseServer) => ({
+  kind: 'postgres',
+  connection_string: `postgresql://${server.user}:${encodeURIComponent(server.password || 'unused')}@${server.host}:${server.port}/${server.database}`,
+  schema: 'information_schema',
+});
+
+const mariadb = ({ host, port, user, password, database }: DatabaseServer) => ({
+  kind: 'mariadb',
+  host,
+  port,
+  user,
+  password,
+  database,
+});
+
+const LOCKED = "SELECT count(*)::int FROM pg_locks WHERE locktype = 'advisory' AND objid = 424242";
+
+for (const [what, change, look] of [
+  ['a temporary table', "SELECT 'a' AS a INTO TEMP troupe_left", "SELECT to_regclass('troupe_left')"],
+  [
+    'a setting',
+    `SELECT pg_catalog."set_config"('search_path', 'pg_catalog', false)`,
+    "SELECT current_setting('search_path')",
+  ],
+  ['a date style', 'SET datestyle TO German', "SELECT current_setting('datestyle')"],
+  ['a lock', 'SELECT pg_catalog."pg_advisory_lock"(424242)', LOCKED],
+  [
+    'a prepared statement',
+    'PREPARE troupe_left AS SELECT 1',
+    'SELECT count(*)::int FROM pg_prepared_statements',
+  ],
+] as const) {
+  test(`on PostgreSQL ${what} is gone before the next statement gets the connection`, {
+    skip: postgresServer.skip,
+  }, async (t) => {
+    const run = pooled(t, postgres(postgresServer));
+    const [pid, before] = [await run('SELECT pg_backend_pid()'), await run(look)];
+    await run(change);
+    assert.deepEqual([await run(look), await run('SELECT pg_backend_pid()')], [before, pid]);
+  });
+}
+
+for (const [what, change, look] of [
+  ['a variable', "SELECT @troupe_left := 'a'", 'SELECT @troupe_left'],
+  ['a lock', "SELECT `get_lock`('troupe-left', 0)", "SELECT is_used_lock('troupe-left')"],
+  ['a temporary table', 'CREATE TEMPORARY TABLE troupe_left (a int)', "SHOW TABLES LIKE 'troupe_left'"],
+  ['the database', 'USE information_schema', 'SELECT DATABASE()'],
+  ['a mode', "SET sql_mode = 'ANSI_QUOTES'", 'SELECT @@sql_mode'],
+  ['a character set', 'SET NAMES latin1', 'SELECT @@character_set_client, @@collation_connection'],
+] as const) {
+  test(`on MariaDB ${what} is gone before the next statement gets the connection`, {
+    skip: mariadbServer.skip,
+  }, async (t) => {
+    const run = pooled(t, mariadb(mariadbServer));
+    const [id, before] = [await run('SELECT CONNECTION_ID()'), await run(look)];
+    await run(change);
+    assert.deepEqual([await run(look), await run('SELECT CONNECTION_ID()')], [before, id]);
+  });
+}
+
+for (const [kind, server, connectionTo, id, kill] of [
+  ['PostgreSQL', postgresServer, postgres, 'SELECT pg_backend_pid()', 'SELECT pg_terminate_backend($1)'],
+  ['MariaDB', mariadbServer, mariadb, 'SELECT CONNECTION_ID()', 'KILL ?'],
+] as const) {
+  test(`a connection that ${kind} has closed while it was idle is not handed out`, {
+    skip: server.skip,
+  }, async (t) => {
+    const connection = connectionTo(server);
+    const sessions: Session[] = [];
+    const run = pooled(t, connection, (session) => sessions.push(session));
+    const [[first] = []] = await run(id);
+    const other = await probeFixture(t).open(connection);
+    await ask(other, kill, { parameters: [Number(first)], readOnly: false });
+    await sessions[0]?.lost;
+    const [[second] = []] = await run(id);
+    assert.notEqual(second, first);
+  });
+}
+
+test('on MariaDB a statement with parameters can be sent again after the reset', {
+  skip: mariadbServer.skip,
+}, async (t) => {
+  const run = pooled(t, mariadb(mariadbServer));
+  for (const value of ['a', 'b']) {
+    assert.deepEqual(await run('SELECT ?', { parameters: [value] }), [[value]]);
+  }
+});
