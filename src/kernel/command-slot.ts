@@ -3,14 +3,15 @@
  * each command, and is given the command's seq: `host/interrupts.py` makes sure that it reaches this command and no other,
  * whenever it arrives.
  */
+
+import type { FrameParts } from './frame-sender.ts';
 import { controlFrame, interruptFrame } from './kernel-commands.ts';
-import type { FrameParts } from './kernel-socket.ts';
 import type { BridgeDone } from './messages.ts';
 
 export interface CommandPort {
-  /** Sends a frame once it is made. Later ones wait for it. */
-  readonly send: (frame: FrameParts | Promise<FrameParts>) => void;
-  /** Sends SIGINT to the kernel's process group, after all frames. One of them has announced it. */
+  /** Sends a frame once it is made, and later ones after it. Calls `sent` once the kernel can read the whole frame. */
+  readonly send: (frame: FrameParts | Promise<FrameParts>, sent?: () => void) => void;
+  /** Sends SIGINT to the kernel's process group. */
   readonly signal: () => void;
 }
 
@@ -44,8 +45,8 @@ export class CommandSlot {
     if (this.#inFlight === null) return false;
     if (this.#isInterrupted) return true;
     this.#isInterrupted = true;
-    this.#port.send([interruptFrame(this.#inFlight)]);
-    this.#port.signal();
+    // A signal that overtook its frame would be taken for the notebook's own, and the kernel would wait for another one.
+    this.#port.send([interruptFrame(this.#inFlight)], () => this.#port.signal());
     return true;
   }
 

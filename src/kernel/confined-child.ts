@@ -8,8 +8,10 @@
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
+import type { PeerSignal } from '#src/core/peer-signal.ts';
 import type { ProcessEnd } from './exit-classification.ts';
-import { type FrameParts, type FrameReading, KernelSocket } from './kernel-socket.ts';
+import type { FrameParts } from './frame-sender.ts';
+import { type FrameReading, KernelSocket } from './kernel-socket.ts';
 import type { ChildOrder, Confinement } from './launch-order.ts';
 import type { Zygote } from './zygote-process.ts';
 
@@ -19,6 +21,8 @@ export interface ChildPort {
   readonly zygote: () => Promise<Zygote>;
   /** Returns a path for one socket, not used before. */
   readonly newSocketPath: () => string;
+  /** Signals a process by its connection. */
+  readonly signalPeer: PeerSignal;
 }
 
 /** Starts children of the kernel host. */
@@ -78,6 +82,7 @@ export class ConfinedChild implements Disposable {
   readonly #timers: NodeJS.Timeout[] = [];
   #zygote: Zygote | null = null;
   #process: ProcessEnd | null = null;
+  #hasInit = false;
   #isAccepted = false;
   #isClosed = false;
   #isEnding = false;
@@ -114,14 +119,12 @@ export class ConfinedChild implements Disposable {
     this.#socket.send(...frame);
   }
 
-  /** Sends a frame once it is made, and everything that is sent later after it. Ignored when the child is not connected. */
-  sendMade(frame: FrameParts | Promise<FrameParts>): void {
-    this.#socket.sendMade(frame);
-  }
-
-  /** Calls `act` once all frames were sent that were given before. */
-  whenSent(act: () => void): void {
-    this.#socket.whenSent(act);
+  /**
+   * Sends a frame once it is made, and everything that is sent later after it. Ignored when the child is not connected. `sent` is
+   * called as `FrameSender.send` says.
+   */
+  sendMade(frame: FrameParts | Promise<FrameParts>, sent?: () => void): void {
+    this.#socket.sendMade(frame, sent);
   }
 
   /** Reads nothing more from the child until `resume`. */
@@ -133,9 +136,14 @@ export class ConfinedChild implements Disposable {
     this.#socket.resume();
   }
 
-  /** Sends a signal; SIGINT goes to the child's whole process group. Ignored when the child is gone. */
+  /**
+   * Sends a signal; SIGINT goes to the child's whole process group. Ignored when the child is gone. An init, which does
+   * with a signal what is to be done, gets it at once: the host may be busy, and each process on the way has to wake up.
+   */
   signal(name: 'SIGINT' | 'SIGKILL'): void {
-    this.#zygote?.signal(this.#id, constants.signals[name]);
+    const signal = constants.signals[name];
+    if (this.#hasInit && this.#socket.signalPeer(this.#port.signalPeer, signal)) return;
+    this.#zygote?.signal(this.#id, signal);
   }
 
   /** Kills the child. `ended` follows, within a second whatever happens. */
@@ -152,8 +160,8 @@ export class ConfinedChild implements Disposable {
     if (this.#isGone) return;
     this.#isGone = true;
     for (const timer of this.#timers) clearTimeout(timer);
-    this.#socket.destroy();
     if (this.#process === null) this.signal('SIGKILL');
+    this.#socket.destroy();
   }
 
   async #start(order: () => ChildOrder): Promise<void> {
@@ -167,7 +175,10 @@ export class ConfinedChild implements Disposable {
       this.#id,
       { ...order(), socket_path: path, token: this.#token },
       {
-        forked: (pid) => this.#events.forked?.(pid),
+        forked: (pid, isInit) => {
+          this.#hasInit = isInit;
+          this.#events.forked?.(pid);
+        },
         ended: (end) => this.#onProcessEnded(end),
         refused: (reason) => this.#end({ kind: 'refused', reason }),
         lost: () => this.#end({ kind: 'lost' }),

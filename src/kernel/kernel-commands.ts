@@ -1,7 +1,7 @@
 /** The frames that a kernel understands: marimo's commands with our `seq`, interrupts of commands, results of calls. */
 import { encodeLongFrame, framedParts } from './frame-decoder.ts';
+import type { FrameParts } from './frame-sender.ts';
 import type { KernelLaunch, ScratchpadRequest } from './kernel.ts';
-import type { FrameParts } from './kernel-socket.ts';
 import type { CellConfig } from './messages.ts';
 
 const CONTROL = 1;

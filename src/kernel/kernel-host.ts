@@ -5,6 +5,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { loadPeerSignal, type PeerSignal } from '#src/core/peer-signal.ts';
 import { type ChildEvents, type ChildPort, type ChildStarter, ConfinedChild } from './confined-child.ts';
 import type { ConvertRequest, ConvertResult } from './convert.ts';
 import { convertInChild } from './convert.ts';
@@ -53,6 +54,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
   #marimo: KernelHost['marimo'];
   #confinement: string | undefined;
   #zygote: Zygote | null = null;
+  #signalPeer: PeerSignal = () => false;
   #userConfig: unknown = null;
   #failures = 0;
   #restart: NodeJS.Timeout | null = null;
@@ -62,7 +64,11 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     this.#options = options;
     this.#hostScript = options.hostScript ?? findHostScript();
     this.#sockets = new SocketDirectory(options.runDir);
-    this.#children = { zygote: () => this.#whenUp(), newSocketPath: () => this.newSocketPath() };
+    this.#children = {
+      zygote: () => this.#whenUp(),
+      newSocketPath: () => this.newSocketPath(),
+      signalPeer: (descriptor, signal) => this.#signalPeer(descriptor, signal),
+    };
   }
 
   get state(): KernelHostState {
@@ -92,7 +98,9 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
       if (!existsSync(path)) log.warn({ path }, 'kernels were to have a path that does not exist');
     }
     try {
-      return await this.#boot();
+      const hello = await this.#boot();
+      this.#signalPeer = await loadPeerSignal();
+      return hello;
     } catch (error) {
       this.#enter('down');
       throw error;

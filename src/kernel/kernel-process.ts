@@ -24,7 +24,7 @@ import {
 import { JSON_FRAMES } from './kernel-socket.ts';
 import type { ChildOrder } from './launch-order.ts';
 import type { KernelLimits } from './limits.ts';
-import { decodeMessage } from './message-decoders.ts';
+import { decodeMessage, mayTakeLong } from './message-decoders.ts';
 import type { BridgeDone, KernelMessage } from './messages.ts';
 import type { OomWatch } from './oom-watch.ts';
 import type { KernelLog } from './zygote-process.ts';
@@ -64,6 +64,7 @@ export class KernelProcess implements Kernel {
     openedAt: 0,
   };
   #state: State = 'waiting';
+  #isPaused = false;
   #pid: number | null = null;
   #opened: BridgeDone | null = null;
   #asked: EndFacts['asked'] = null;
@@ -85,11 +86,11 @@ export class KernelProcess implements Kernel {
       ended: (end) => this.#onEnded(end),
     };
     const prepareLarge = sink.prepare?.bind(sink);
-    const reading = prepareLarge === undefined ? JSON_FRAMES : { ...JSON_FRAMES, prepareLarge };
+    const reading = { ...JSON_FRAMES, mayTakeLong, ...(prepareLarge === undefined ? {} : { prepareLarge }) };
     this.#child = new ConfinedChild(port, () => this.#order(), events, reading);
     this.#commands = new CommandSlot({
-      send: (frame) => this.#child.sendMade(frame),
-      signal: () => this.#child.whenSent(() => this.#child.signal('SIGINT')),
+      send: (frame, sent) => this.#child.sendMade(frame, sent),
+      signal: () => this.#child.signal('SIGINT'),
     });
     this.#after(port.launchTimeoutMs, () => {
       if (this.#state !== 'up') this.#refuse('kernel_start_failed', 'The kernel did not start in time.');
@@ -149,10 +150,12 @@ export class KernelProcess implements Kernel {
   }
 
   pause(): void {
-    this.#child.pause();
+    this.#isPaused = true;
+    if (this.#state === 'up') this.#child.pause();
   }
 
   resume(): void {
+    this.#isPaused = false;
     this.#child.resume();
   }
 
@@ -203,6 +206,7 @@ export class KernelProcess implements Kernel {
     if (this.#state !== 'opening' || this.#opened === null || this.#pid === null) return;
     const { startedAt, acceptedAt, greetedAt, openedAt } = this.#times;
     this.#state = 'up';
+    if (this.#isPaused) this.#child.pause();
     const phases = {
       forkMs: acceptedAt - startedAt,
       connectMs: greetedAt - acceptedAt,

@@ -8,8 +8,10 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
+import type { PeerSignal } from '#src/core/peer-signal.ts';
 import { parseBoundedJson, parseLargeBoundedJson } from './bounded-json.ts';
 import { type Frame, FrameDecoder, FrameError } from './frame-decoder.ts';
+import { type FrameParts, FrameSender } from './frame-sender.ts';
 import { isRecord, ShapeError } from './json-shape.ts';
 
 const FRAME_LIMIT_BYTES = 64 * 2 ** 20;
@@ -18,7 +20,7 @@ const FROM_KERNEL = 0;
 const MAX_BYTES_AT_ONCE = 256 * 1024;
 const TURN_MS = 4;
 const LONG_MS = 25;
-/** How many frames are taken between two looks at the clock: at first, and when they turn out to be quick. */
+/** How many frames are handed over together: at first, and at most when they turn out to be quick. */
 const SLICE_FRAMES = 16;
 const SLICE_LIMIT = 512;
 
@@ -43,6 +45,11 @@ export interface FrameReading {
   readonly parseLarge?: (body: Buffer) => Generator<undefined, unknown>;
   /** Prepares what `parseLarge` has returned, in steps as well. The result is disposed of when the value was received. */
   readonly prepareLarge?: (value: unknown) => Generator<undefined, Disposable>;
+  /**
+   * Returns whether a value may take long to handle. Nothing is handed over together with it that came later, so that the
+   * time that it took is known before the next one. Absent: no value takes long.
+   */
+  readonly mayTakeLong?: (value: unknown) => boolean;
   /** The largest frame, in bytes. */
   readonly limitBytes: number;
 }
@@ -53,9 +60,6 @@ export const JSON_FRAMES: FrameReading = {
   limitBytes: FRAME_LIMIT_BYTES,
 };
 
-/** The parts of one frame. */
-export type FrameParts = readonly Uint8Array[];
-
 export class KernelSocket {
   readonly #token: Buffer;
   readonly #events: SocketEvents;
@@ -63,8 +67,7 @@ export class KernelSocket {
   readonly #decoder: FrameDecoder;
   readonly #server: Server;
   #socket: Socket | null = null;
-  /** Frames from the first on that is still being made, and what is to be done between them. */
-  readonly #unsent: (FrameParts | Promise<FrameParts> | (() => void))[] = [];
+  readonly #sender = new FrameSender();
   #greeted = false;
   #paused = false;
   /** What was read and not taken yet. */
@@ -97,40 +100,12 @@ export class KernelSocket {
 
   /** Sends the parts of one frame. Ignored while nobody is connected. */
   send(...frame: FrameParts): void {
-    this.sendMade(frame);
+    this.#sender.send(frame);
   }
 
-  /** Sends a frame once it is made, and everything that is sent later after it. Ignored while nobody is connected. */
-  sendMade(frame: FrameParts | Promise<FrameParts>): void {
-    if (this.#unsent.length === 0 && !(frame instanceof Promise)) this.#write(frame);
-    else if (this.#unsent.push(frame) === 1) void this.#writeUnsent();
-  }
-
-  /** Calls `act` once all frames were sent that were given before. */
-  whenSent(act: () => void): void {
-    if (this.#unsent.length === 0) act();
-    else this.#unsent.push(act);
-  }
-
-  /** Frames are made of plain data, so making one does not fail. */
-  async #writeUnsent(): Promise<void> {
-    for (let next = this.#unsent[0]; next !== undefined; next = this.#unsent[0]) {
-      if (typeof next === 'function') next();
-      else this.#write(next instanceof Promise ? await next : next);
-      void this.#unsent.shift();
-    }
-  }
-
-  #write(frame: FrameParts): void {
-    const socket = this.#socket;
-    if (!socket?.writable) return;
-    if (frame.length === 1) {
-      socket.write(frame[0]!);
-      return;
-    }
-    socket.cork();
-    for (const part of frame) socket.write(part);
-    socket.uncork();
+  /** Sends a frame once it is made, as `FrameSender.send` says. */
+  sendMade(frame: FrameParts | Promise<FrameParts>, sent?: () => void): void {
+    this.#sender.send(frame, sent);
   }
 
   pause(): void {
@@ -141,6 +116,12 @@ export class KernelSocket {
   resume(): void {
     this.#paused = false;
     if (!this.#resting) this.#socket?.resume();
+  }
+
+  /** Signals the process that has connected. Returns false when there is none, or when `send` cannot reach it. */
+  signalPeer(send: PeerSignal, signal: number): boolean {
+    const descriptor = this.#socket === null ? undefined : descriptorOf(this.#socket);
+    return descriptor !== undefined && send(descriptor, signal);
   }
 
   destroy(): void {
@@ -157,6 +138,7 @@ export class KernelSocket {
     }
     this.#server.close(); // also removes the path
     this.#socket = socket;
+    this.#sender.socket = socket;
     socket.on('data', (chunk) => this.#read(chunk));
     socket.on('error', () => {}); // 'close' follows and is handled
     socket.once('close', () => this.#onClose());
@@ -187,11 +169,17 @@ export class KernelSocket {
     this.#rest(ms);
   }
 
+  /** Hands over the next frames: no more than can be parsed in TURN_MS, and at most one that may take long. */
   #takeSlice(frames: Generator<Frame, void>): void {
     const values: unknown[] = [];
+    const endsAt = performance.now() + TURN_MS;
+    const isFull = () =>
+      values.length >= this.#sliceFrames ||
+      (values.length > 0 && this.#reading.mayTakeLong?.(values[values.length - 1]) === true) ||
+      performance.now() > endsAt;
     let wrong: unknown;
     try {
-      while (values.length < this.#sliceFrames) {
+      while (!isFull()) {
         if (this.#parsing === undefined && !this.#beginFrame(frames, values)) break;
         if (this.#parsing === undefined) continue;
         const step = this.#parsing.next();
@@ -276,4 +264,10 @@ export class KernelSocket {
     }
     this.#greeted = true;
   }
+}
+
+/** Node.js has a socket's descriptor only in the handle below it: -1 once it is closed. */
+function descriptorOf(socket: Socket): number | undefined {
+  const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly fd?: number } | null };
+  return handle?.fd === undefined || handle.fd < 0 ? undefined : handle.fd;
 }

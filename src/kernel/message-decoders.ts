@@ -1,3 +1,4 @@
+import { cutText, shortenText } from '#src/core/compact-text.ts';
 import {
   asBoolean,
   asList,
@@ -24,6 +25,11 @@ type Fields = Readonly<Record<string, unknown>>;
 const CHANNELS = ['stdout', 'stderr', 'stdin', 'pdb', 'output', 'marimo-error', 'media'] as const;
 const CELL_STATES = ['idle', 'queued', 'running', 'disabled-transitively'] as const;
 const MAX_TEXT_CHARS = 20_000;
+/** Of why something cannot be shown. */
+const MAX_REASON_CHARS = 500;
+/** The longest name that RFC 6838 allows. */
+const MAX_MIMETYPE_CHARS = 255;
+/** Of the rows of a table, and of the names and types of its columns. */
 const MAX_TABLE_CHARS = 512 * 1024;
 const MAX_TABLE_COLUMNS = 200;
 const VERDICTS = [
@@ -55,8 +61,8 @@ const DECODERS: ReadonlyMap<string, (fields: Fields) => KernelMessage> = new Map
     (f: Fields) => ({
       op: 'bridge-warning',
       cellId: asText(f.cell_id, 'cell_id'),
-      what: asText(f.what, 'what'),
-      reason: asText(f.reason, 'reason'),
+      what: shortenText(asText(f.what, 'what'), MAX_REASON_CHARS),
+      reason: shortenText(asText(f.reason, 'reason'), MAX_REASON_CHARS),
     }),
   ],
   [
@@ -75,6 +81,21 @@ export function decodeMessage(json: unknown): KernelMessage {
   const decode = DECODERS.get(op);
   if (decode !== undefined) return decode(fields);
   return { op: 'other', name: op, fields };
+}
+
+/** Messages that change or save a whole notebook, or have the server do something. A kernel of ours sends few of them. */
+const LONG_OPS: ReadonlySet<unknown> = new Set([
+  'variables',
+  'notebook-document-transaction',
+  'bridge-app-options',
+  'bridge-done',
+  'bridge-judged',
+  'kernel-call',
+]);
+
+/** Returns whether the message in a frame may take long to handle, however short it is. */
+export function mayTakeLong(json: unknown): boolean {
+  return isRecord(json) && LONG_OPS.has(json.op);
 }
 
 function decodeCellOp(fields: Fields): KernelMessage {
@@ -171,11 +192,12 @@ function asConfig(fields: Fields): CellConfig {
 
 function decodeBridgeDone(fields: Fields): KernelMessage {
   const cells = Object.entries(asRecord(fields.cells, 'cells'));
+  const error = orNull(fields.error, asText, 'error');
   return {
     op: 'bridge-done',
     seq: orNull(fields.seq, asNumber, 'seq'),
     type: asText(fields.type, 'type'),
-    error: orNull(fields.error, asText, 'error'),
+    error: error === null ? null : shortenText(error, MAX_TEXT_CHARS),
     interrupted: orNull(fields.interrupted, asBoolean, 'interrupted') ?? false,
     cells: new Map(cells.map(([cellId, verdict]) => [cellId, asVerdict(verdict)])),
   };
@@ -214,10 +236,10 @@ function asCellOutput(value: unknown, where: string): CellOutput {
   const table = orNull(output.table, asOutputTable, 'table');
   return {
     channel: asOneOf(output.channel, CHANNELS, 'channel'),
-    mimetype: asText(output.mimetype, 'mimetype'),
+    mimetype: cutText(asText(output.mimetype, 'mimetype'), 0, MAX_MIMETYPE_CHARS),
     data: asOutputData(output.data),
     timestamp: asNumber(output.timestamp, 'timestamp'),
-    ...(text === null ? {} : { text: text.slice(0, MAX_TEXT_CHARS) }),
+    ...(text === null ? {} : { text: cutText(text, 0, MAX_TEXT_CHARS) }),
     ...(table === null ? {} : { table }),
   };
 }
@@ -235,9 +257,11 @@ function asOutputTable(value: unknown): OutputTable {
       return { name: asText(column.name, 'name'), type: asText(column.type, 'type') };
     },
     'columns',
-  );
+  ).slice(0, MAX_TABLE_COLUMNS);
+  const columnChars = columns.reduce((sum, { name, type }) => sum + name.length + type.length, 0);
+  if (columnChars > MAX_TABLE_CHARS) throw new ShapeError('a table is too large');
   return {
-    columns: columns.slice(0, MAX_TABLE_COLUMNS),
+    columns,
     rows,
     rowCount: asNumber(table.rowCount, 'rowCount'),
     columnCount: asNumber(table.columnCount, 'columnCount'),

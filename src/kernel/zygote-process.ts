@@ -43,7 +43,8 @@ export interface HostHello {
 
 /** Reports on one child: a kernel, a converter or an engine. After `ended`, `refused` or `lost` nothing more comes. */
 export interface ChildListener {
-  forked?(pid: number): void;
+  /** `isInit`: whether the process is the first of its own namespaces, which passes signals on. */
+  forked?(pid: number, isInit: boolean): void;
   ended(end: ProcessEnd): void;
   refused(reason: string): void;
   lost(): void;
@@ -201,7 +202,7 @@ export class ZygoteProcess implements Zygote {
     } else if (report.op === 'pong') {
       this.#heartbeat.answered();
     } else if (report.op === 'forked') {
-      listener?.forked?.(asNumber(report.pid, 'pid'));
+      listener?.forked?.(asNumber(report.pid, 'pid'), asBoolean(report.init, 'init'));
     } else if (report.op === 'exited' && id !== null) {
       this.#listeners.delete(id);
       const words = asText(report.words, 'words');

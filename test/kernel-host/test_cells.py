@@ -1,5 +1,6 @@
 """What the kernel says about cells: which ran, which are stale, which cannot run, and why."""
 
+import textwrap
 import unittest
 
 from support import SCRATCH, Host
@@ -195,6 +196,22 @@ builtins.found = (go, thread)"""
             if message["op"] == "cell-op" and isinstance(message["console"], dict)
         }
         self.assertEqual(printed, {"first": "late\n", "second": "now\n"})
+
+
+    def test_lines_that_threads_print_at_once_all_come_and_keep_their_order(self):
+        code = """
+        import threading
+        def tell(name):
+            for i in range(500): print(f"{name} {i}\\n", end="", flush=i % 3 == 0)
+        others = [threading.Thread(target=tell, args=(name,)) for name in "ab"]
+        for thread in others: thread.start()
+        tell("main")
+        for thread in others: thread.join()
+        """
+        lines = host.open({"a": textwrap.dedent(code)}).run("a").printed.splitlines()
+        for name in ("a", "b", "main"):
+            self.assertEqual([line for line in lines if line.startswith(f"{name} ")], [f"{name} {i}" for i in range(500)])
+        self.assertEqual(len(lines), 1500)
 
 
 class CodeMode(unittest.TestCase):

@@ -9,17 +9,23 @@ function done(seq: number | null, interrupted = false): BridgeDone {
 
 function newSlot() {
   const log: string[] = [];
+  const unsent: (() => void)[] = [];
   const slot = new CommandSlot({
-    send: (frame) => {
+    send: (frame, sent) => {
       if (frame instanceof Promise) throw new Error('A short command is made at once.');
       const bytes = Buffer.concat(frame);
       log.push(
         bytes[4] === 4 ? `interrupt ${bytes.readUInt32LE(5)}` : JSON.parse(bytes.toString('utf8', 5)).type,
       );
+      if (sent !== undefined) unsent.push(sent);
     },
     signal: () => log.push('SIGINT'),
   });
-  return { slot, log };
+  /** The kernel can read all frames. */
+  const deliver = () => {
+    for (const sent of unsent.splice(0)) sent();
+  };
+  return { slot, log, deliver };
 }
 
 test('a second command is a mistake of the caller until the first has ended', () => {
@@ -49,19 +55,23 @@ test('with nothing in flight there is nothing to interrupt', () => {
 });
 
 test('an interrupt says which command it is meant for before its signal, once however often it is asked for', () => {
-  const { slot, log } = newSlot();
+  const { slot, log, deliver } = newSlot();
   slot.settle(done(slot.give('execute-cells', {})));
   slot.give('execute-cells', {});
   assert.deepEqual([slot.interrupt(), slot.interrupt()], [true, true]);
-  assert.deepEqual(log.slice(2), ['interrupt 2', 'SIGINT']);
+  assert.deepEqual(log.slice(2), ['interrupt 2']);
+  deliver();
+  assert.deepEqual(log.slice(3), ['SIGINT']);
 });
 
 test('the command after an interrupted one is sent at once and can be interrupted as well', () => {
-  const { slot, log } = newSlot();
+  const { slot, log, deliver } = newSlot();
   const seq = slot.give('execute-cells', {});
   slot.interrupt();
+  deliver();
   slot.settle(done(seq, true));
   slot.give('edit-cells', {});
   slot.interrupt();
+  deliver();
   assert.deepEqual(log, ['execute-cells', 'interrupt 1', 'SIGINT', 'edit-cells', 'interrupt 2', 'SIGINT']);
 });

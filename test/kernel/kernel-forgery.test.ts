@@ -1,28 +1,8 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
+import { FORGE } from '#test/support/forged-frames.ts';
 import { openKernel, startTestHost, type TestHost } from './kernel-fixture.ts';
-
-/** Notebook code that finds its kernel's own socket and writes what it likes into it. */
-const FORGE = `
-import os, socket, struct, json
-def find():
-    for fd in map(int, os.listdir("/proc/self/fd")):
-        try:
-            found = socket.socket(fileno=os.dup(fd))
-            if found.family == socket.AF_UNIX and found.getpeername():
-                return found
-        except OSError:
-            pass
-kernel_socket = find()
-def forge(raw):
-    kernel_socket.sendall(raw)
-def frame(message, channel=0):
-    body = message if isinstance(message, bytes) else json.dumps(message).encode()
-    return struct.pack("<IB", len(body) + 1, channel) + body
-def done(seq, cells={}):
-    return frame(dict(op="bridge-done", seq=seq, token=None, type="Forged", error=None, interrupted=False, cells=cells))
-`;
 
 let host: TestHost;
 before(async () => {
@@ -118,5 +98,25 @@ test('descriptors that a kernel sends along with its frames are not taken', asyn
   assert.deepEqual((await kernel.run(['a'])).statuses, { a: 'success', b: null });
   assert.deepEqual((await kernel.run(['b'])).statuses, { a: 'success', b: 'success' });
   assert.equal(readdirSync('/proc/self/fd').length, before);
+  kernel.kernel.kill();
+});
+
+test('a change of the document that follows many quick messages is received without what follows it', async () => {
+  const kernel = await openKernel(host, {
+    f: FORGE,
+    g: `change = dict(source="code-mode", changes=[dict(type="set-name", cellId="f", name="n")])
+forge(frame(dict(op="nothing")) * 5000 + frame(dict(op="notebook-document-transaction", transaction=change)) * 20)`,
+  });
+  await kernel.run(['f']);
+  await kernel.run(['g']);
+  const batches = kernel.batches.map((length) => kernel.messages.splice(0, length));
+  const changes = batches.map(
+    (batch) =>
+      batch.filter((m) => m.op === 'notebook-document-transaction' && m.source === 'code-mode').length,
+  );
+  assert.deepEqual(
+    changes.filter((count) => count > 0),
+    Array.from({ length: 20 }, () => 1),
+  );
   kernel.kernel.kill();
 });

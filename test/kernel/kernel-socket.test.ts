@@ -8,12 +8,21 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { encodeFrame, encodeLongFrame } from '#src/kernel/frame-decoder.ts';
 import { ShapeError } from '#src/kernel/json-shape.ts';
-import { KernelSocket } from '#src/kernel/kernel-socket.ts';
+import {
+  type FrameReading,
+  JSON_FRAMES,
+  KernelSocket,
+  type SocketEvents,
+} from '#src/kernel/kernel-socket.ts';
 
 const TOKEN = 'a'.repeat(64);
 const GREETING = encodeFrame(0, { op: 'bridge-ready', token: TOKEN });
 
-async function listen(t: TestContext, refuse = (_value: unknown) => false) {
+async function listen(
+  t: TestContext,
+  refuse = (_value: unknown) => false,
+  reading: FrameReading = JSON_FRAMES,
+) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-socket-'));
   const path = join(folder, 's');
   const events: unknown[] = [];
@@ -21,7 +30,7 @@ async function listen(t: TestContext, refuse = (_value: unknown) => false) {
   const closed = new Promise<void>((resolve) => {
     onClosed = resolve;
   });
-  const socket = new KernelSocket(TOKEN, {
+  const socketEvents: SocketEvents = {
     accepted: () => events.push('accepted'),
     received: (values) => {
       events.push(values);
@@ -33,7 +42,8 @@ async function listen(t: TestContext, refuse = (_value: unknown) => false) {
       events.push('closed');
       onClosed();
     },
-  });
+  };
+  const socket = new KernelSocket(TOKEN, socketEvents, reading);
   t.after(() => {
     socket.destroy();
     rmSync(folder, { recursive: true });
@@ -108,25 +118,109 @@ test('a long frame is parsed between others, in its place, and a broken one ends
   );
 });
 
-test('what is sent or done while a long frame is made comes after it', async (t) => {
+test('of frames that may take long each is handed over without what came later', async (t) => {
+  const mayTakeLong = (value: unknown) => value === 'long';
+  const { path, events, closed } = await listen(t, undefined, { ...JSON_FRAMES, mayTakeLong });
+  const quick = Array.from({ length: 2000 }, () => encodeFrame(0, 'quick'));
+  const long = Array.from({ length: 20 }, () => encodeFrame(0, 'long'));
+  connect(path).end(Buffer.concat([GREETING, ...quick, ...long, ...quick.slice(0, 10)]));
+  await closed;
+  const batches = events.filter((event): event is unknown[] => Array.isArray(event));
+  const counts = batches.map((batch) => batch.filter(mayTakeLong).length).filter((count) => count > 0);
+  assert.deepEqual([batches.flat().length, counts], [1 + 2000 + 20 + 10, long.map(() => 1)]);
+  assert.ok(batches.every((batch) => !batch.slice(0, -1).some(mayTakeLong)));
+  assert.ok(
+    batches.some((batch) => batch.length >= 100),
+    'quick frames are handed over together',
+  );
+});
+
+test('frames that take long to parse are handed over one by one', async (t) => {
+  let [nowMs, parsedBefore] = [0, 0];
+  t.mock.method(performance, 'now', () => nowMs);
+  const parse = (body: Buffer) => {
+    nowMs += parsedBefore++ < 2000 ? 0 : 10;
+    return JSON_FRAMES.parse(body);
+  };
+  const { path, events, closed } = await listen(t, undefined, { ...JSON_FRAMES, parse });
+  const frames = Array.from({ length: 2050 }, (_, n) => encodeFrame(0, n));
+  connect(path).end(Buffer.concat([GREETING, ...frames]));
+  await closed;
+  const batches = events.filter((event): event is unknown[] => Array.isArray(event));
+  assert.equal(batches.flat().length, 2051);
+  assert.deepEqual(
+    batches.slice(-49).map((batch) => batch.length),
+    Array.from({ length: 49 }, () => 1),
+  );
+});
+
+/** A socket with a child that has greeted, and everything that the child reads. */
+async function connectChild(t: TestContext) {
   const { socket, path } = await listen(t);
-  const other = connect(path);
+  const child = connect(path);
   const received: Buffer[] = [];
-  other.on('data', (chunk) => received.push(chunk));
-  other.write(GREETING);
-  await once(other, 'connect');
+  child.on('data', (chunk) => received.push(chunk));
+  child.write(GREETING);
+  await once(child, 'connect');
   await nextTurn();
+  /** Resolves once the child has read all these frames. */
+  const readAll = async (...frames: readonly Uint8Array[]) => {
+    const all = Buffer.concat(frames);
+    while (Buffer.concat(received).length < all.length) await once(child, 'data');
+    assert.ok(Buffer.concat(received).equals(all));
+  };
+  return { socket, child, readAll };
+}
+
+test('what is sent while a long frame is made comes after it', async (t) => {
+  const { socket, readAll } = await connectChild(t);
   const long = encodeLongFrame(1, { text: 'x'.repeat(1_000_000) });
   assert.ok(long instanceof Promise);
-  const done: string[] = [];
-  socket.whenSent(() => done.push('before'));
-  socket.sendMade(long);
-  socket.whenSent(() => done.push('after'));
-  assert.deepEqual(done, ['before']);
-  const last = encodeFrame(1, 'last');
-  socket.send(last);
-  const all = Buffer.concat([...(await long), last]);
-  while (Buffer.concat(received).length < all.length) await once(other, 'data');
-  assert.ok(Buffer.concat(received).equals(all));
-  assert.deepEqual(done, ['before', 'after']);
+  const sent: string[] = [];
+  const [first, last] = [encodeFrame(1, 'first'), encodeFrame(1, 'last')];
+  socket.sendMade([first], () => sent.push('first'));
+  assert.deepEqual(sent, ['first'], 'there was room for it');
+  socket.sendMade(long, () => sent.push('long'));
+  const isSent = new Promise<void>((resolve) => socket.sendMade([last], resolve));
+  assert.deepEqual(sent, ['first']);
+  await readAll(first, ...(await long), last);
+  await isSent;
+  assert.deepEqual(sent, ['first', 'long']);
+});
+
+test('a frame is reported as sent only when the child can read all of it', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] }); // so that nothing is reported because of the time
+  const { socket, child, readAll } = await connectChild(t);
+  child.pause();
+  const [large, last] = [encodeFrame(1, 'x'.repeat(4_000_000)), encodeFrame(1, 'last')];
+  socket.send(large);
+  let isSent = false;
+  const sent = new Promise<void>((resolve) => {
+    socket.sendMade([last], () => {
+      isSent = true;
+      resolve();
+    });
+  });
+  for (let turn = 0; turn < 5; turn++) await nextTurn();
+  assert.equal(isSent, false);
+  child.resume();
+  await Promise.all([sent, readAll(large, last)]);
+});
+
+test('a child that does not read is waited for only so long, and what it was sent is reported once', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { socket, child, readAll } = await connectChild(t);
+  child.pause();
+  const [large, last] = [encodeFrame(1, 'x'.repeat(4_000_000)), encodeFrame(1, 'last')];
+  socket.send(large);
+  let reports = 0;
+  socket.sendMade([last], () => reports++);
+  t.mock.timers.tick(99);
+  assert.equal(reports, 0);
+  t.mock.timers.tick(1);
+  assert.equal(reports, 1);
+  child.resume();
+  await readAll(large, last);
+  for (let turn = 0; turn < 5; turn++) await nextTurn();
+  assert.equal(reports, 1);
 });

@@ -107,6 +107,55 @@ test('a notification without a decoder passes through with its name', () => {
   assert.deepEqual(decodeMessage(fields), { op: 'other', name: 'datasets', fields });
 });
 
+test('names and types of the columns of a table have at most half a million characters, and so have its rows', () => {
+  const limit = 512 * 1024;
+  const output = { channel: 'output', mimetype: 'text/html', data: '', timestamp: 1 };
+  const decode = (names: readonly string[], rows: readonly unknown[][]) => {
+    const columns = names.map((name) => ({ name, type: 'int' }));
+    const table = { columns, rows, rowCount: 1, columnCount: names.length };
+    const message = decodeMessage({ ...CELL_OP, output: { ...output, table } });
+    return message.op === 'cell-op' ? message.output?.table : undefined;
+  };
+  const [name, cell] = ['x'.repeat(limit - 7), 'x'.repeat(limit - 6)];
+  assert.deepEqual(decode([name, 'y'], [])?.columns.length, 2);
+  assert.throws(() => decode([name, 'yz'], []), ShapeError);
+  assert.deepEqual(decode([], [[cell]])?.rows, [[cell]]);
+  assert.throws(() => decode([], [[`${cell}x`]]), ShapeError);
+  const many = Array.from({ length: 300 }, () => 'x'.repeat(3000));
+  assert.throws(() => decode(many, []), ShapeError);
+  assert.equal(
+    decode([...many.slice(0, 170), ...Array.from({ length: 60 }, () => '')], [])?.columns.length,
+    200,
+  );
+});
+
+test('of a MIME type 255 characters are kept', () => {
+  const kept = [255, 256].map((length) => {
+    const output = { channel: 'output', mimetype: 'x'.repeat(length), data: '', timestamp: 1 };
+    const message = decodeMessage({ ...CELL_OP, output });
+    return message.op === 'cell-op' ? message.output?.mimetype.length : undefined;
+  });
+  assert.deepEqual(kept, [255, 255]);
+});
+
+test('why something failed or is not shown is kept up to a length', () => {
+  const errorOf = (error: string) => {
+    const message = decodeMessage({ op: 'bridge-done', seq: 1, type: 'T', error, cells: {} });
+    return message.op === 'bridge-done' ? message.error : undefined;
+  };
+  const [error, reason] = ['x'.repeat(20_000), 'x'.repeat(500)];
+  assert.deepEqual([errorOf(error), errorOf(`${error}x`)], [error, `${error}…`]);
+  assert.deepEqual(
+    decodeMessage({ op: 'bridge-warning', cell_id: 'a', what: reason, reason: `${reason}x` }),
+    {
+      op: 'bridge-warning',
+      cellId: 'a',
+      what: reason,
+      reason: `${reason}…`,
+    },
+  );
+});
+
 test('a known message of another shape is refused', () => {
   const output = { channel: 'output', mimetype: 'text/html', data: '', timestamp: 1 };
   const forged: unknown[] = [

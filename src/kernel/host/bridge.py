@@ -31,6 +31,11 @@ from calls import Calls
 from frames import CALL, COMPLETION, CONTROL, INTERRUPT, UI
 from judge import judge
 from kernel_state import STATE, Asked
+from outbox import MessageTooLarge
+
+MAX_ERROR_CHARS = 2_000
+MAX_SHORTENED_ITEMS = 5  # so that errors of 10,000 cells, as many as a notebook may have, fit in a frame
+MAX_SHORTENED_CHARS = 500
 
 
 def fill_queues(queues, frames, calls):
@@ -64,9 +69,30 @@ def fill_queues(queues, frames, calls):
 
 
 def answer(asked, token, kind, error, interrupted, cells):
-    STATE.outbox.say(
-        op="bridge-done", seq=asked.seq, token=token, type=kind, error=error, interrupted=interrupted, cells=cells
-    )
+    """Sends the end of a command. `cells` are verdicts, see find_verdicts."""
+    done = {"seq": asked.seq, "token": token, "type": kind, "interrupted": interrupted}
+    _say_of_cells("cells", cells, op="bridge-done", error=error and error[:MAX_ERROR_CHARS], **done)
+
+
+def _say_of_cells(member, by_cell, **message):
+    """Sends a message with one entry for each cell. Where that is more than the server takes, errors are shortened: of a
+    variable that a thousand cells define, each of them names all others. A kernel in which notebook code has made more
+    cells than a notebook may have sends no entries."""
+    for shorten in (None, _shorten, lambda _: {}):
+        try:
+            STATE.outbox.say(**message, **{member: shorten(by_cell) if shorten else by_cell})
+            return
+        except MessageTooLarge:
+            continue
+
+
+def _shorten(value):
+    """Returns plain data with only the beginning of each list and text, but with all members of dictionaries."""
+    if isinstance(value, str):
+        return value[:MAX_SHORTENED_CHARS]
+    if isinstance(value, dict):
+        return {name: _shorten(member) for name, member in value.items()}
+    return [_shorten(item) for item in value[:MAX_SHORTENED_ITEMS]] if isinstance(value, (list, tuple)) else value
 
 
 def install():
@@ -105,7 +131,7 @@ def _handle_message(handle):
             _pass_trace_on(asked.traceparent)
         try:
             if asked.judge is not None:
-                STATE.outbox.say(op="bridge-judged", errors=judge(self.graph, request.codes, asked.judge))
+                _say_of_cells("errors", judge(self.graph, request.codes, asked.judge), op="bridge-judged")
                 return
             os.environ.update(asked.environment)
             _prepare(self, request)

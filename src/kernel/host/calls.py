@@ -11,6 +11,10 @@ import itertools
 import queue
 import struct
 
+from troupe import channel
+
+from outbox import MessageTooLarge
+
 IDENT = struct.Struct("<I")
 
 
@@ -23,12 +27,15 @@ class Calls:
         self._waiting = {}
 
     def ask(self, method, **fields) -> memoryview:
-        """Returns the server's answer, as JSON. Blocks until it comes; an interrupt ends the wait at once."""
+        """Returns the server's answer, as JSON. Blocks until it comes; an interrupt ends the wait at once.
+        Raises channel.TooLarge, and asks nothing, when the server would not take the question."""
         ident, answers = next(self._ids) & 0xFFFFFFFF, queue.SimpleQueue()
         self._waiting[ident] = answers
         try:
             self._outbox.say(op="kernel-call", id=ident, method=method, **fields)
             return answers.get()
+        except MessageTooLarge as excess:
+            raise channel.TooLarge(str(excess)) from None
         finally:
             del self._waiting[ident]
 

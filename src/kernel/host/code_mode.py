@@ -9,9 +9,13 @@ from marimo._code_mode._context import AsyncCodeModeContext
 from marimo._code_mode._plan import _MoveOp
 from marimo._messaging.context import HTTP_REQUEST_CTX
 
+from frames import LIMITS, find_excess
 from kernel_state import STATE
 
 APP_OPTIONS = {field.name for field in dataclasses.fields(_AppConfig)}
+MAX_APP_OPTIONS_BYTES = 64 * 1024  # the server saves no more
+# marimo tells the server of a block's changes in one frame, with up to twice as many values, and with code that it formats.
+BLOCK_LIMITS = LIMITS._replace(bytes=LIMITS.bytes // 2, values=LIMITS.values // 4)
 
 
 class BlockResult(dict):
@@ -35,7 +39,7 @@ def install():
 
 def set_app_options(self, **options):
     """Queues options of the notebook's app, as in ctx.set_app_options(width="full"). Raises ValueError for one that
-    marimo does not know."""
+    marimo does not know, and for more than 64 KiB of options."""
     self._require_entered()
     for name, value in options.items():
         if name not in APP_OPTIONS:
@@ -44,6 +48,10 @@ def set_app_options(self, **options):
             msgspec.convert({name: value}, _AppConfig)
         except msgspec.ValidationError as error:
             raise ValueError(f"{value!r} is not a value of the app option {name!r}: {error}") from None
+    together = {**get_app_options(self), **self._app_options, **options}
+    size = len(msgspec.json.encode({"options": together}))
+    if size > MAX_APP_OPTIONS_BYTES:
+        raise ValueError(f"The options would have {size:,} bytes as JSON, and the limit is {MAX_APP_OPTIONS_BYTES:,}.")
     self._app_options.update(options)
 
 
@@ -69,6 +77,10 @@ def _enter(enter):
 
 def _leave(leave):
     async def __aexit__(self, exc_type, *exc_info):
+        if exc_type is None and (excess := _find_excess(self._ops)):
+            refusal = ValueError(f"The changes of this block are too large, and none was made: {excess}.")
+            await leave(self, ValueError, refusal, None)  # discards them
+            raise refusal
         asked, moved = set(self._cells_to_run), [op.cell_id for op in self._ops if isinstance(op, _MoveOp)]
         known = {i: _plain(errors) for i, errors in self._kernel.errors.items() if i not in asked}
         if asked & self._kernel.errors.keys():  # to the server their errors would be old news
@@ -98,6 +110,14 @@ def _leave(leave):
             self.result = AsyncCodeModeContext.result = result
 
     return __aexit__
+
+
+def _find_excess(ops) -> str | None:
+    """Returns what a block has too many of among its changes; None when it can be told to the server."""
+    try:
+        return find_excess(msgspec.json.encode(ops, enc_hook=str), BLOCK_LIMITS)
+    except UnicodeEncodeError:  # text that no UTF-8 can hold: marimo says what is wrong with it
+        return None
 
 
 def _apply_app_options(kernel, options):

@@ -4,7 +4,7 @@
   per batch.
 - marimo makes an object and wakes a thread for each write: here a write joins the last one of its kind.
 - marimo queues without bound when the server does not read: here print() waits, and an interrupt ends that wait.
-- marimo waits for its writer after every cell, two changes of thread: here only when something was printed.
+- marimo waits for its writer after every cell, two changes of thread: here only when much was printed.
 - marimo lets every first line wait 10 ms for a second one: here it goes at once, and what follows within 10 ms of it goes
   together.
 - marimo does not know whose output a plain thread prints: here it is that of the run which started the thread. Workers
@@ -39,6 +39,7 @@ from marimo._messaging.console_output_worker import TIMEOUT_S, ConsoleMsg, _writ
 from marimo._messaging.context import RUN_ID_CTX, execution_id_for
 from marimo._messaging.notification import CellNotification
 from marimo._messaging.notification_utils import broadcast_notification
+from marimo._utils.signals import SigintHandler
 
 import shown_output
 import stdio
@@ -179,14 +180,29 @@ def _write_with_mimetype(write_long, channel):
 
 
 def flush_console(self):
-    """Returns when everything that was printed has reached the socket, or in 5 s: then the server does not read."""
+    """Returns when everything that was printed is on its way to the server, or in 5 s: then the server does not read."""
     if not (self.redirect_console and self.console_msg_queue.unsent_chars and self.buffered_console_thread.is_alive()):
+        return
+    if threading.current_thread() is threading.main_thread() and _send_without_writer(self):
         return
     marker = Marker()
     with self.console_msg_cv._lock:
         self.console_msg_queue.append(marker)
         self.console_msg_cv.notify()
     marker.sent.acquire(timeout=FLUSH_LIMIT_S)
+
+
+def _send_without_writer(stream) -> bool:
+    """Sends what was printed on the main thread, which otherwise waits for the writer's: two changes of thread. Returns False while
+    the writer sends, and when it is so much that the socket may not take it, because an interrupt would have to wait."""
+    messages = stream.console_msg_queue
+    with SigintHandler.defer(), stream.console_msg_cv._lock:
+        if messages.sending_chars or messages.waiting_chars > SHORT_CHARS or any(type(one) is not Printed for one in messages):
+            return False
+        batch, _, _ = messages.take_all()
+        send(batch, stream)
+        messages.sending_chars = 0
+    return True
 
 
 def write_batches(messages, stream, arrived):
@@ -197,21 +213,27 @@ def write_batches(messages, stream, arrived):
             arrived.wait_for(lambda: messages)
             arrived.wait_for(lambda: _is_due(messages), next_batch_at - time.monotonic())
             batch, marker, ends = messages.take_all()
-        next_batch_at = time.monotonic() + TIMEOUT_S
-        for (cell_id, channel, mimetype, run_id, execution_id), parts in batch:
-            if mimetype == TRACEBACK:
-                entry = shown_output.of_traceback(channel, mimetype, "".join(parts))
-                ids = {"cell_id": cell_id, "run_id": run_id, "execution_id": execution_id}
-                broadcast_notification(CellNotification(**ids, console=entry), stream)
-            else:
-                _write_console_output(stream, channel, cell_id, "".join(parts), mimetype, run_id, execution_id)
-        messages.sending_chars = 0  # ours alone
+        if batch:
+            next_batch_at = time.monotonic() + TIMEOUT_S
+        send(batch, stream)
+        messages.sending_chars = 0
         if marker is not None:
             marker.sent.release()
 
 
+def send(batch, stream):
+    for (cell_id, channel, mimetype, run_id, execution_id), parts in batch:
+        if mimetype == TRACEBACK:
+            entry = shown_output.of_traceback(channel, mimetype, "".join(parts))
+            ids = {"cell_id": cell_id, "run_id": run_id, "execution_id": execution_id}
+            broadcast_notification(CellNotification(**ids, console=entry), stream)
+        else:
+            _write_console_output(stream, channel, cell_id, "".join(parts), mimetype, run_id, execution_id)
+
+
 def _is_due(messages):
-    return type(messages[-1]) is not Printed or messages.waiting_chars > BATCH_LIMIT_CHARS
+    """Nothing is left to wait for when the main thread has sent it meanwhile."""
+    return not messages or type(messages[-1]) is not Printed or messages.waiting_chars > BATCH_LIMIT_CHARS
 
 
 def forward_file_descriptor(standard_stream, fd, should_exit):

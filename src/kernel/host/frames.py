@@ -8,12 +8,45 @@ From the kernel: channel 0 for everything.
 """
 
 import io
+import itertools
 import select
 import struct
+from typing import NamedTuple
 
 CONTROL, UI, COMPLETION, INTERRUPT, CALL = 1, 2, 3, 4, 5
 FROM_KERNEL = 0
 HEAD = struct.Struct("<IB")
+DEEPER_OR_HIGHER = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in DEEPER_OR_HIGHER)
+
+
+class Limits(NamedTuple):
+    """What one frame to the server may have: its bytes, its values, and how deeply they are nested."""
+
+    bytes: int
+    values: int
+    depth: int
+
+
+# The server ends a kernel that sends more. It takes 64 MiB of bytes, and as many values and levels as here (bounded-json.ts).
+LIMITS = Limits(bytes=60 << 20, values=1_000_000, depth=64)
+
+
+def find_excess(json: bytes, limits=LIMITS) -> str | None:
+    """Returns what the JSON has too much of, such as "65 levels, and the limit is 64"; None when the server takes it. Counts
+    as the server does: a value is a comma or an opening bracket outside strings."""
+    if len(json) > limits.bytes:
+        return f"{len(json):,} bytes of JSON, and the limit is {limits.bytes:,}"
+    brackets = json.count(b"[") + json.count(b"{")
+    if brackets <= limits.depth and brackets + json.count(b",") <= limits.values:
+        return None  # few enough with those in strings, which is so of nearly every frame
+    between_strings = b"".join(json.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
+    values = sum(between_strings.count(mark) for mark in (b",", b"[", b"{"))
+    if values > limits.values:
+        return f"{values:,} values, and the limit is {limits.values:,}"
+    steps = map(DEEPER_OR_HIGHER.__getitem__, between_strings.translate(None, NOT_BRACKETS))
+    depth = max(itertools.accumulate(steps), default=0)
+    return f"{depth:,} levels, and the limit is {limits.depth:,}" if depth > limits.depth else None
 
 
 def frame(channel: int, body: bytes) -> bytes:

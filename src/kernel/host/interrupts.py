@@ -1,8 +1,8 @@
 """Interrupts of this kernel's work, each meant for one command.
 
-To interrupt a command the server first sends a frame with the command's seq, and then has the zygote send SIGINT to the
-kernel's process group. The frame says what is meant; the signal reaches the children of a cell, and native code that
-looks for signals while it holds the interpreter's lock. Therefore:
+To interrupt a command the server first sends a frame with the command's seq and then, once the frame is in the kernel's
+socket, has SIGINT sent to the kernel's process group. The frame says what is meant; the signal reaches the children of a
+cell, and native code that looks for signals while it holds the interpreter's lock. Therefore:
 
 - An interrupt that comes before its command runs anything is not lost: the first cell ends before its first line.
 - A SIGINT that comes just before the main thread begins to wait, in `time.sleep` for instance, does not end that wait: Python

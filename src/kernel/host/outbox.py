@@ -12,7 +12,7 @@ import time
 import msgspec
 from marimo._utils.signals import SigintHandler
 
-from frames import FROM_KERNEL, frame
+from frames import FROM_KERNEL, LIMITS, find_excess, frame
 
 # The notifications that the server reads, or that answer what it asked. The others (tables of variables, messages of
 # widgets, lists of connections) hold values of notebook code in shapes and sizes of its own, which no reader would look at.
@@ -23,16 +23,20 @@ READ = tuple(
         completion-result
     """.split()
 )
-MAX_FRAME_BYTES = 60 << 20  # the server takes 64 MiB
 GATHERED_LIMIT_BYTES = 1 << 15
 GATHERED_LIMIT_S = 0.002
+
+
+class MessageTooLarge(Exception):
+    """Raised instead of sending a message for which the server would end this kernel. Its text names the limit."""
 
 
 class Outbox:
     """The way to the server. Owned by one kernel process, and safe to use from every thread of it."""
 
-    def __init__(self, sock):
+    def __init__(self, sock, limits=LIMITS):
         self._sock = sock
+        self._limits = limits
         self._lock = threading.Lock()
         self._parts = []
         self._size = 0
@@ -42,7 +46,10 @@ class Outbox:
     def put(self, data, block=True, timeout=None):
         """Takes one encoded notification from marimo, which has deferred interrupts already. Discards what the server
         does not read, or would not take."""
-        if not data.startswith(READ) or len(data) > MAX_FRAME_BYTES:
+        if not data.startswith(READ) or len(data) > self._limits.bytes:
+            return
+        # Every value takes a byte at least, so that small notifications need not be read.
+        if len(data) > self._limits.values and find_excess(data, self._limits):
             return
         with self._lock:
             self._parts.append(frame(FROM_KERNEL, data))
@@ -53,9 +60,13 @@ class Outbox:
     put_nowait = put
 
     def say(self, **message):
-        """Sends one of our own messages at once."""
+        """Sends one of our own messages at once. Raises MessageTooLarge, and sends nothing, when the server would not
+        take it."""
+        json = msgspec.json.encode(message)
+        if excess := find_excess(json, self._limits):
+            raise MessageTooLarge(excess)
         with SigintHandler.defer(), self._lock:  # an interrupt in the middle of a frame would ruin the stream
-            self._parts.append(frame(FROM_KERNEL, msgspec.json.encode(message)))
+            self._parts.append(frame(FROM_KERNEL, json))
             self._send()
 
     def gather(self):

@@ -7,7 +7,7 @@ One JSON document per line:
           {"op":"preloaded","libraries":[…],"threads","pid","ms"}   the next generation has the libraries; forks work since
                                                                  hello. pid: of the process that forks from now on
           {"op":"pong"}                                          as an answer to ping
-          {"op":"forked","id","pid"}   {"op":"refused","id","error"}
+          {"op":"forked","id","pid","init"}   {"op":"refused","id","error"}     init: whether it is the init of its namespaces
           {"op":"exited","id","code","signal","out_of_memory","words"}     words: what it printed before it began to work
 
 It stays single-threaded when it forks, runs no user code, and owns every process it forks: it reports how each one ended, and leaves

@@ -7,14 +7,18 @@ class NoServer(RuntimeError):
     """This code does not run in a notebook of a Troupe server."""
 
 
+class TooLarge(ValueError):
+    """The question has more than the server takes, and was not asked. The text names what there is too much of."""
+
+
 def provide(ask):
-    """`ask(method, **fields)` returns the bytes of a JSON object; called by the kernel."""
+    """`ask(method, **fields)` returns the bytes of a JSON object, or raises TooLarge; called by the kernel."""
     global _ask
     _ask = ask
 
 
 def ask(method, **fields):
-    """The server's answer, as the bytes of a JSON object."""
+    """The server's answer, as the bytes of a JSON object. Raises TooLarge for a question that the server would not take."""
     if _ask is None:
         raise NoServer("datasources can be used in notebooks of a Troupe server only")
     return _ask(method, **fields)

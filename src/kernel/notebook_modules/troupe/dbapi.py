@@ -208,6 +208,9 @@ class Cursor:
     def _ask(self, method, **fields):
         try:
             self._take(_ask(method, cursor=self._remote, **fields))
+        except channel.TooLarge as excess:
+            self._remote = None  # the server was not asked, and has nothing to close
+            raise DataError(f"the statement and its parameters are too large: {excess}") from None
         except BaseException:  # an interrupt, too: the server must not go on for nobody
             self._drop()
             raise

@@ -1,0 +1,176 @@
+"""What a kernel does with messages for which the server would end it."""
+
+import json
+import os
+import sys
+import unittest
+
+import support
+
+sys.path.append(os.path.join(support.ROOT, "src/kernel/notebook_modules"))
+
+from troupe import channel, dbapi  # isort: skip
+
+import bridge
+from calls import Calls
+from frames import HEAD, Limits, find_excess
+from kernel_state import STATE, Asked
+from outbox import MessageTooLarge, Outbox
+
+ENOUGH = Limits(bytes=10_000, values=1_000, depth=64)
+
+
+class AnsweringSocket:
+    """Keeps what is sent over it, as JSON, and answers each call at once."""
+
+    def __init__(self):
+        self.sent = []
+        self.calls = None
+
+    def sendall(self, data):
+        while data:
+            length, _ = HEAD.unpack_from(data)
+            body, data = data[HEAD.size : HEAD.size + length - 1], data[HEAD.size + length - 1 :]
+            message = json.loads(body)
+            self.sent.append(message)
+            if self.calls:
+                self.calls.receive(message["id"].to_bytes(4, "little") + b'{"more":true}')
+
+
+class Bounds(unittest.TestCase):
+    def test_what_strings_contain_is_neither_a_value_nor_a_level(self):
+        for text in (",[{" * 10, '",[', '\\",[', "\\", '\\\\"[,{', "ä,😀["):
+            body = json.dumps([text, text]).encode()
+            self.assertIsNone(find_excess(body, Limits(1_000, values=2, depth=1)), body)
+            self.assertEqual(find_excess(body, Limits(1_000, values=1, depth=1)), "2 values, and the limit is 1")
+
+    def test_each_limit_is_the_last_thing_that_is_taken(self):
+        body = b'{"a":[[1,2],{}]}'  # 4 brackets, 2 commas, 3 levels
+        self.assertIsNone(find_excess(body, Limits(len(body), values=6, depth=3)))
+        for limits, excess in (
+            (Limits(len(body) - 1, 6, 3), "16 bytes of JSON, and the limit is 15"),
+            (Limits(len(body), 5, 3), "6 values, and the limit is 5"),
+            (Limits(len(body), 6, 2), "3 levels, and the limit is 2"),
+        ):
+            self.assertEqual(find_excess(body, limits), excess)
+
+
+class Statements(unittest.TestCase):
+    def setUp(self):
+        self.addCleanup(channel.provide, None)
+
+    def ask_within(self, limits):
+        """Provides notebook code with a server that takes so much, and returns what is sent to it."""
+        sock = AnsweringSocket()
+        sock.calls = Calls(Outbox(sock, limits))
+        channel.provide(sock.calls.ask)
+        return sock.sent
+
+    def test_a_question_at_the_limit_is_asked_and_one_past_it_is_not(self):
+        size = len('{"op":"kernel-call","id":1,"method":"execute","sql":"x"}')
+        for limits, fits, exceeds in (
+            (ENOUGH._replace(bytes=size), "x", "xx"),
+            (ENOUGH._replace(values=7), [1, 2, 3], [1, 2, 3, 4]),
+            (ENOUGH._replace(depth=3), [[1]], [[[1]]]),
+        ):
+            sent = self.ask_within(limits)
+            channel.ask("execute", sql=fits)
+            with self.assertRaises(channel.TooLarge):
+                channel.ask("execute", sql=exceeds)
+            self.assertEqual([call["sql"] for call in sent], [fits])
+
+    def test_a_statement_that_is_too_large_is_a_data_error_and_nothing_of_it_is_sent(self):
+        sent = self.ask_within(ENOUGH)
+        cursor = dbapi.connect("sales").cursor()
+        for sql, parameters, excess in (
+            ("x" * 10_000, (), "bytes of JSON, and the limit is 10,000"),
+            ("insert", [b"x" * 7_600], "bytes of JSON, and the limit is 10,000"),
+            ("insert", range(1_000), "values, and the limit is 1,000"),
+        ):
+            with self.assertRaisesRegex(dbapi.DataError, f"the statement and its parameters are too large: .*{excess}"):
+                cursor.execute(sql, parameters)
+        self.assertEqual(sent, [])
+        cursor.execute("select 1")
+        self.assertEqual([call["sql"] for call in sent], ["select 1"])
+
+
+class Ends(unittest.TestCase):
+    def setUp(self):
+        self.addCleanup(setattr, STATE, "outbox", STATE.outbox)
+
+    def answer(self, cells, error=None):
+        """Returns how a command ends for the server if its cells have these verdicts."""
+        sock = AnsweringSocket()
+        STATE.outbox = Outbox(sock, ENOUGH)
+        bridge.answer(Asked(seq=7), None, "ExecuteCellsCommand", error, False, cells)
+        (done,) = sock.sent
+        self.assertEqual((done["op"], done["seq"]), ("bridge-done", 7))
+        return done
+
+    def test_the_errors_of_a_variable_that_many_cells_define_are_shortened(self):
+        names = [f"c{n}" for n in range(40)]
+        errors = [{"type": "multiple-defs", "name": "x", "cells": names}]
+        self.assertEqual(self.answer({"a": [None, False, errors]})["cells"]["a"][2], errors)
+        cells = self.answer({name: [None, False, errors] for name in names})["cells"]
+        self.assertEqual(list(cells), names)
+        self.assertEqual(cells["c0"], [None, False, [{"type": "multiple-defs", "name": "x", "cells": names[:5]}]])
+
+    def test_a_command_ends_however_many_cells_notebook_code_has_made(self):
+        self.assertEqual(self.answer({f"c{n}": ["success", False, []] for n in range(1_000)})["cells"], {})
+
+    def test_a_command_ends_however_long_its_error_is(self):
+        self.assertTrue(self.answer({"a": [None, False, []]}, "ValueError" + "x" * 20_000)["error"].startswith("ValueErrorx"))
+
+
+class CodeMode(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.host = support.Host()
+        cls.addClassCleanup(cls.host.stop)
+        cls.kernel = cls.host.open({"a": "x = 1"})
+
+    def refuse(self, line):
+        """Returns why a block with this line is refused, and checks that it has changed nothing."""
+        block = f"import marimo._code_mode as cm\nasync with cm.get_context() as ctx:\n    {line}"
+        refused = self.kernel.scratchpad(block)
+        told = {message["op"] for message in refused.messages}
+        self.assertEqual(told & {"notebook-document-transaction", "bridge-app-options"}, set())
+        self.assertEqual(list(refused.cells), ["a"])
+        error = refused.error_of(support.SCRATCH)
+        self.assertEqual(error["exception_type"], "ValueError")
+        return error["msg"]
+
+    def test_a_block_with_more_changes_than_the_server_takes_is_refused_and_changes_nothing(self):
+        self.assertRegex(
+            self.refuse('[ctx.create_cell("") for _ in range(25_000)]'),
+            r"The changes of this block are too large, and none was made: [\d,]+ values, and the limit is 250,000",
+        )
+        self.assertIn(
+            "bytes of JSON, and the limit is 31,457,280", self.refuse('ctx.create_cell("#" * 32_000_000)')
+        )
+
+    def test_app_options_that_the_server_would_not_save_are_refused(self):
+        block = "import marimo._code_mode as cm\nasync with cm.get_context() as ctx:\n    ctx.set_app_options(app_title={})"
+        fits = "x" * (65_536 - len('{"options":{"app_title":""}}'))
+        taken = self.kernel.scratchpad(block.format(repr(fits)))
+        self.assertIn({"app_title": fits}, [message.get("options") for message in taken.messages])
+        self.assertIn("65,537 bytes as JSON, and the limit is 65,536", self.refuse(f"ctx.set_app_options(app_title={fits + 'x'!r})"))
+
+
+class Notifications(unittest.TestCase):
+    def test_one_of_too_many_values_is_discarded_and_the_next_is_sent(self):
+        sock = AnsweringSocket()
+        outbox = Outbox(sock, ENOUGH)
+        for count in (1_100, 1):
+            outbox.put(b'{"op":"variables","variables":%s}' % json.dumps([0] * count, separators=(",", ":")).encode())
+        self.assertEqual([message["variables"] for message in sock.sent], [[0]])
+
+    def test_our_own_message_that_is_too_large_is_not_sent(self):
+        sock = AnsweringSocket()
+        with self.assertRaises(MessageTooLarge):
+            Outbox(sock, ENOUGH).say(op="bridge-asked", cells=["x"] * 1_100)
+        self.assertEqual(sock.sent, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
