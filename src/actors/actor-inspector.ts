@@ -2,6 +2,7 @@
 import type { AnyMachineSnapshot, AnyStateMachine, ContextFrom } from 'xstate';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { ActorSnapshot } from '#storage/actor-snapshots.ts';
+import { unlessDamaged } from '#storage/damaged.ts';
 import type { ActorDefinition, Peek } from './actor-definition.ts';
 import type { ActorId } from './address.ts';
 import { answersOf } from './chart.ts';
@@ -31,13 +32,16 @@ export class ActorInspector<Machine extends AnyStateMachine> {
     this.#actors = actors;
   }
 
-  /** Yields the actors of a workspace that lists read from the store, because they are in memory during shared turns only. */
+  /**
+   * Yields the actors of a workspace that lists read from the store, because they are in memory during shared turns only. Those whose
+   * record is damaged are left out.
+   */
   *passing(workspaceId: WorkspaceId): Generator<Inspectable> {
     const { definition, isPassing } = this.#actors;
     const { openIn, machine, kind } = definition;
     if (!isPassing || openIn === undefined) return;
     for (const id of openIn(workspaceId, MAX_LISTED)) {
-      const stored = this.#actors.stored({ workspaceId, id });
+      const stored = unlessDamaged(() => this.#actors.stored({ workspaceId, id }));
       if (stored === undefined || this.#actors.inMemory({ workspaceId, id }) !== undefined) continue;
       const { value, context, updatedAt, revision } = stored;
       const address = { workspaceId, kind, id };

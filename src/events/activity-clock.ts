@@ -1,4 +1,4 @@
-/** The most that counts between two looks at the clock. */
+/** The time between two readings of the clock counts as this many milliseconds at most. */
 export const MAX_STEP_MS = 25;
 
 /**

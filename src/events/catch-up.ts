@@ -6,8 +6,8 @@
  * skips what is marked as missed; whoever goes on with what it has, after a snapshot that is marked as resumed, takes
  * what is marked and skips the rest.
  *
- * Ids are `<epoch>-<seq>`. The frames of a state have longer ones: `<seq>.<n>` when who has seen only some of the state
- * must get all of it, and `<seq>.0.<n>` when everything before the state was seen.
+ * Ids are `<epoch>-<seq>`. The frames of a state have longer ones: `<seq>.<n>` for a client that has received only a part of the
+ * state and must get all of it again, and `<seq>.0.<n>` when everything before the state was seen.
  */
 import type { ChunkRing } from './chunk-ring.ts';
 import { encodeFrame, type Frameable, frameOf, fromFrame, type LargeFrame, markMissed } from './frame.ts';

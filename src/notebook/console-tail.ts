@@ -1,7 +1,15 @@
+import { compactText, cutText } from '#src/core/compact-text.ts';
 import type { CellOutput } from '#src/kernel/messages.ts';
+import { charsOf } from './held-chars.ts';
 
 /** Bytes (UTF-16 code units, a lower bound) that are kept at each end of a cell's console. */
 export const MAX_CONSOLE_END_CHARS = 32 * 1024;
+/** How many entries are kept at each end: texts that alternate between channels are entries of their own, however short. */
+const MAX_END_ENTRIES = 1000;
+/** What an entry takes in memory in addition to its text: most of it is a MIME type, which may have 255 characters. */
+const ENTRY_CHARS = 256;
+/** Texts are joined to entries of so many characters, so that little has to be copied when the first one is cut. */
+const MIN_JOINED_CHARS = 1024;
 /** How many figures a cell may show among what it prints, and how large they may be together. */
 const MAX_MEDIA = 100;
 const MAX_MEDIA_CHARS = 16 * 2 ** 20;
@@ -35,6 +43,7 @@ export class ConsoleTail {
 
   /** Characters that were left out. */
   get omitted(): number {
+    this.#trim();
     return this.#omitted;
   }
 
@@ -43,9 +52,10 @@ export class ConsoleTail {
     return this.#omittedMedia;
   }
 
-  /** Characters of the figures that are kept. */
-  get mediaSize(): number {
-    return this.#mediaSize;
+  /** What is held counts as so many characters of memory. */
+  get heldChars(): number {
+    const entries = this.#head.length + this.#tailCount;
+    return this.#headSize + this.#tailSize + this.#mediaSize + entries * ENTRY_CHARS;
   }
 
   /** The figures that are kept. */
@@ -53,29 +63,31 @@ export class ConsoleTail {
     return this.entries().filter(isMedia);
   }
 
-  /** `mediaRoom`: how many characters of figures may be added. */
-  add(entry: CellOutput, mediaRoom = Number.POSITIVE_INFINITY): void {
+  /** `room`: how many more characters may be held. What there is no room for is left out. */
+  add(entry: CellOutput, room = Number.POSITIVE_INFINITY): void {
     if (isMedia(entry)) {
-      this.#addMedia(entry, mediaRoom);
+      this.#addMedia(entry, room);
       return;
     }
-    const size = sizeOf(entry);
-    if (this.#headSize + size <= this.#endLimit && this.#tailSize === 0) {
-      append(this.#head, entry);
+    const size = charsOf(entry);
+    if (Math.min(size, 2 * this.#endLimit) + ENTRY_CHARS > room) {
+      this.#omitted += size;
+      return;
+    }
+    const mayGrowHead = this.#mayGrowHead(entry);
+    const headRoom = this.#endLimit - this.#headSize;
+    if (mayGrowHead && size <= headRoom) {
+      append(this.#head, entry, MIN_JOINED_CHARS);
       this.#headSize += size;
-      return;
-    }
-    const room = this.#endLimit - this.#headSize;
-    if (this.#tailSize === 0 && room > 0 && isText(entry)) {
-      append(this.#head, { ...entry, data: entry.data.slice(0, room) });
+    } else if (mayGrowHead && headRoom > 0 && isText(entry)) {
+      append(this.#head, { ...entry, data: cutText(entry.data, 0, headRoom) }, MIN_JOINED_CHARS);
       this.#headSize = this.#endLimit;
-      this.#keepLast({ ...entry, data: entry.data.slice(room) });
-      return;
-    }
-    this.#keepLast(entry);
+      this.#keepLast(this.#endOf(entry, headRoom));
+    } else this.#keepLast(isText(entry) ? this.#endOf(entry, 0) : entry);
   }
 
   entries(): CellOutput[] {
+    this.#trim();
     const all: CellOutput[] = [];
     for (const entry of this.#head) append(all, entry);
     for (const entry of this.#tail.slice(this.#gone)) append(all, entry);
@@ -84,47 +96,70 @@ export class ConsoleTail {
 
   /** Returns the text of the beginning and, after a gap, of the end. */
   ends(): [head: string, tail: string] {
+    this.#trim();
     const text = (entries: readonly CellOutput[]) =>
       entries.map(({ data }) => (typeof data === 'string' ? data : '')).join('');
     return [text(this.#head), text(this.#tail.slice(this.#gone))];
   }
 
+  get #tailCount(): number {
+    return this.#tail.length - this.#gone;
+  }
+
+  #mayGrowHead(entry: CellOutput): boolean {
+    if (this.#tailCount > 0) return false;
+    return this.#head.length < MAX_END_ENTRIES || mayJoin(this.#head.at(-1), entry);
+  }
+
+  /** Returns the text from `start` on. Of what is longer than the tail only the end is kept. */
+  #endOf(entry: TextEntry, start: number): TextEntry {
+    const omitted = Math.max(0, entry.data.length - start - this.#endLimit);
+    this.#omitted += omitted;
+    return start + omitted === 0 ? entry : { ...entry, data: cutText(entry.data, start + omitted) };
+  }
+
   #addMedia(entry: CellOutput, room: number): void {
-    const size = sizeOf(entry);
-    if (this.#mediaCount >= MAX_MEDIA || this.#mediaSize + size > MAX_MEDIA_CHARS || size > room) {
+    const size = charsOf(entry);
+    const isTooLarge = this.#mediaSize + size > MAX_MEDIA_CHARS || size + ENTRY_CHARS > room;
+    if (this.#mediaCount >= MAX_MEDIA || isTooLarge) {
       this.#omittedMedia++;
       return;
     }
     this.#mediaCount++;
     this.#mediaSize += size;
-    if (this.#tailSize === 0) this.#head.push(entry);
+    if (this.#tailCount === 0) this.#head.push(entry);
     else this.#tail.push(entry);
   }
 
   #keepLast(entry: CellOutput): void {
-    this.#tail.push(entry);
-    this.#tailSize += sizeOf(entry);
-    let excess = this.#tailSize - this.#endLimit;
-    while (excess > 0) {
-      const first = this.#tail[this.#gone]!;
-      if (isMedia(first)) {
-        this.#head.push(first);
-        this.#gone++;
-        continue;
-      }
-      const size = sizeOf(first);
-      if (isText(first) && size > excess) {
-        this.#tail[this.#gone] = { ...first, data: first.data.slice(excess) };
-        this.#drop(excess);
-        break;
-      }
-      this.#gone++;
-      excess -= size;
-      this.#drop(size);
-    }
+    append(this.#tail, entry, MIN_JOINED_CHARS, this.#gone);
+    this.#tailSize += charsOf(entry);
+    // A little more is held until somebody looks, so that not every text that is printed makes another copy of the first one.
+    if (this.#tailSize > this.#endLimit + MIN_JOINED_CHARS || this.#tailCount > MAX_END_ENTRIES) this.#trim();
+  }
+
+  #trim(): void {
+    while (this.#tailSize > this.#endLimit || this.#tailCount > MAX_END_ENTRIES) this.#dropFirst();
     if (this.#gone > this.#tail.length / 2) {
       this.#tail = this.#tail.slice(this.#gone);
       this.#gone = 0;
+    }
+  }
+
+  /** Leaves out what is first in the tail, as far as there is too much. A figure goes to the head instead. */
+  #dropFirst(): void {
+    const first = this.#tail[this.#gone]!;
+    const size = charsOf(first);
+    const excess = this.#tailSize - this.#endLimit;
+    if (isMedia(first)) {
+      this.#head.push(first);
+      this.#gone++;
+    } else if (isText(first) && excess > 0 && size > excess) {
+      this.#tail[this.#gone] = { ...first, data: first.data.slice(excess) };
+      this.#drop(excess);
+    } else {
+      this.#gone++;
+      this.#drop(size);
     }
   }
 
@@ -139,19 +174,30 @@ function isMedia(entry: CellOutput): boolean {
   return entry.channel === 'media';
 }
 
-function isText(entry: CellOutput): entry is CellOutput & { data: string } {
-  return entry.mimetype === 'text/plain' && typeof entry.data === 'string';
+type TextEntry = CellOutput & { readonly data: string };
+
+/** Returns whether an entry is printed text and nothing else. */
+function isText(entry: CellOutput): entry is TextEntry {
+  const { mimetype, data, text, table } = entry;
+  return mimetype === 'text/plain' && typeof data === 'string' && text === undefined && table === undefined;
 }
 
-function sizeOf(entry: CellOutput): number {
-  return typeof entry.data === 'string' ? entry.data.length : JSON.stringify(entry.data).length;
+function mayJoin(last: CellOutput | undefined, entry: CellOutput): last is TextEntry {
+  return last !== undefined && last.channel === entry.channel && isText(last) && isText(entry);
 }
 
-function append(list: CellOutput[], entry: CellOutput): void {
-  const last = list[list.length - 1];
-  if (last !== undefined && last.channel === entry.channel && isText(last) && isText(entry)) {
-    list[list.length - 1] = { ...last, data: last.data + entry.data };
-  } else {
-    list.push(entry);
-  }
+/** Appends an entry to the list, or its text to the last entry from `from` on if that has less than `joinedChars`. */
+function append(
+  list: CellOutput[],
+  entry: CellOutput,
+  joinedChars = Number.POSITIVE_INFINITY,
+  from = 0,
+): void {
+  const last = list.length > from ? list[list.length - 1] : undefined;
+  if (mayJoin(last, entry) && isText(entry) && last.data.length < joinedChars) {
+    const { channel, mimetype, timestamp } = last;
+    const joined = last.data + entry.data;
+    const data = joined.length < joinedChars ? joined : compactText(joined);
+    list[list.length - 1] = { channel, mimetype, data, timestamp };
+  } else list.push(entry);
 }

@@ -1,7 +1,9 @@
 import type { ActorId } from '#src/actors/address.ts';
+import { AppError } from '#src/core/errors.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { preparedJson } from '#src/core/json/json-write.ts';
 import { prepareStrings } from '#src/core/json/prepared-strings.ts';
+import type { Log } from '#src/core/log.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { ExecutionRequest } from '#src/wire/run.ts';
@@ -22,7 +24,22 @@ import {
 import type { ErrorHint } from './work/run-recorder.ts';
 import { runWork } from './work/run-work.ts';
 import type { SessionWork } from './work/session-work.ts';
-import { type StructuralErrors, structureWork } from './work/structure-work.ts';
+import { type NotFound, type StructuralErrors, structureWork } from './work/structure-work.ts';
+
+/**
+ * How many milliseconds the kernel may take to check new code. It takes seconds for megabytes; but something that a cell has left
+ * behind, such as a signal handler that does not return, can keep the kernel for ever.
+ */
+const CHECK_LIMIT_MS = 60_000;
+const CHECK_INTERRUPTED =
+  'The kernel has not checked the new code in time: something that a cell has left behind keeps it busy. Close the session to end that.';
+
+/** What an execution needs of the request for it. */
+export interface ExecutionCaller {
+  readonly trace?: TraceContext | undefined;
+  /** Aborts when the client leaves. It is read only when new code is checked, because some requests make it when it is read. */
+  readonly signal?: AbortSignal;
+}
 
 /** A run that a session has taken. */
 export interface SubmittedRun {
@@ -39,6 +56,7 @@ export interface ExecutionsOptions {
   readonly runs: RunRepository;
   /** Says in a run's error which limit of the kernel has ended it, or what the workspace lacks. */
   readonly hint: (workspaceId: WorkspaceId, ...error: Parameters<ErrorHint>) => string;
+  readonly log: Pick<Log, 'error'>;
 }
 
 /** Executions: a request becomes a durable run of the session's kernel. */
@@ -52,20 +70,20 @@ export class Executions {
   /**
    * Submits a run. Throws `not_found`, what the session's state refuses (`session_busy`, `session_not_ready`,
    * `session_not_editable`, …), `unknown_cell`, `duplicate_cell` or `structural_error`; nothing has changed then.
-   * The kernel checks new code first; the session is busy meanwhile.
+   * The kernel checks new code first; the session is busy meanwhile. That is interrupted when the client leaves, and after a minute.
    */
   async submit(
     workspaceId: WorkspaceId,
     sessionId: string,
     sent: ExecutionRequest,
-    parent?: TraceContext,
+    caller: ExecutionCaller = {},
   ): Promise<SubmittedRun> {
     const request = executionOf(sent);
     // The record of the run, the notebook, an event and the kernel all get the code.
     const codes = request.type === 'cells' ? request.cells.flatMap(({ code }) => code ?? []) : [];
     using _prepared = await prepareStrings(codes);
     using _memory = await this.#reserve({ workspaceId, id: sessionId }, request, codes);
-    return await this.#submit(workspaceId, sessionId, request, parent);
+    return await this.#submit(workspaceId, sessionId, request, caller);
   }
 
   /** Reserves memory for the records of a run with long code, and of a large notebook that it changes. */
@@ -81,9 +99,9 @@ export class Executions {
     workspaceId: WorkspaceId,
     sessionId: string,
     request: ExecutionOrder,
-    parent: TraceContext | undefined,
+    caller: ExecutionCaller,
   ): Promise<SubmittedRun> {
-    const { sessions, work, liveNotebooks, runs, store, hint } = this.#options;
+    const { sessions, work, liveNotebooks, runs, store, hint, log } = this.#options;
     const session = await sessions.whenReadable(workspaceId, sessionId, () =>
       sessions.ensureAwake(workspaceId, sessionId),
     );
@@ -94,7 +112,7 @@ export class Executions {
     using _permit = reserving instanceof Promise ? await reserving : reserving;
     if (reserving instanceof Promise) check();
     const live = liveNotebooks.of(session);
-    const cellIds = requestedCells(request, live.view);
+    let cellIds = requestedCells(request, live.view);
     const codes = newCodes(request, live.view);
     const skipsBroken = request.structuralErrors === 'skip';
     // With `skip` the kernel runs what can run, and says of the rest why it cannot.
@@ -102,22 +120,28 @@ export class Executions {
       const errorsOf = (cellId: string) => live.view.get(cellId)?.structural ?? [];
       refuseStructuralErrors(live.view.ancestors(cellIds), errorsOf, labelsOf(live.view));
     } else if (!skipsBroken) {
-      const errors = await work.call<StructuralErrors | null>(
+      const { signal } = caller;
+      const found = await work.call<StructuralErrors | NotFound>(
         session,
-        { kind: 'check', edits },
+        { kind: 'check', edits, limitMs: CHECK_LIMIT_MS, ...(signal && { signal }) },
         (_, resolve) => structureWork({ codes: Object.fromEntries(codes), cellIds, resolve }),
       );
-      if (errors !== null)
-        refuseStructuralErrors(errors.keys(), (cellId) => errors.get(cellId) ?? [], labelsOf(live.view));
-      // The session may have lost its kernel or taken other work meanwhile. From here to the end nothing can come between.
+      if (found === 'interrupted') throw new AppError('session_busy', CHECK_INTERRUPTED);
+      if (found !== 'lost')
+        refuseStructuralErrors(found.keys(), (cellId) => found.get(cellId) ?? [], labelsOf(live.view));
+      // Meanwhile the session may have lost its kernel or taken other work, it may have been closed and opened again, and its code
+      // may have deleted cells. From here to the end nothing can come between.
       check();
-      if (errors === null) return this.#submit(workspaceId, sessionId, request, parent); // it has a kernel again
+      const isAnother = found === 'lost' || liveNotebooks.of(session) !== live;
+      if (isAnother) return this.#submit(workspaceId, sessionId, request, caller);
+      cellIds = requestedCells(request, live.view);
     }
     runs.admission.admit(workspaceId);
     const changes = request.type === 'cells' ? request.cells : [];
     if (edits) live.override(changes);
     const configured = changes.filter(({ config }) => config !== undefined).map(({ cellId }) => cellId);
     const environmentId = sessions.environmentOf(session);
+    const { trace: parent } = caller;
     const runId = runs.begin(workspaceId, sessionId as SessionId, 'notebook', request, environmentId, parent);
     const trace = parent && runs.reader.traceOf(workspaceId, runId);
     const cacheMode = request.cacheMode ?? 'default';
@@ -132,6 +156,7 @@ export class Executions {
       runs,
       store,
       hint: (...error) => hint(workspaceId, ...error),
+      log,
     });
     work.start(session, { kind: 'run', id: runId }, edits, plan);
     return { runId, sessionId, status: 'running' };

@@ -33,6 +33,8 @@ export function kernelDriver(ports: KernelDriverPorts) {
     const live = ports.liveOf(input);
     const rpcHandler = ports.rpcHandlerOf(input, live);
     const startedAt = performance.now();
+    /** Whether the session has given its kernel up, which may say something until it has ended. */
+    let isReleased = false;
 
     /** The session learns only that its kernel could not be driven; the log has the reason. */
     const logging = <T>(act: () => T): T => {
@@ -68,6 +70,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
     const kernel = logging(() =>
       ports.kernels.startKernel(ports.launchOf(input, live), {
         installing: (step) => {
+          if (isReleased) return;
           const wasInstalling = live.startup !== null;
           live.tellStartup(step === null ? null : { phase: 'packages', text: step });
           if (step === null && wasInstalling) report({ type: 'kernel.installed' });
@@ -75,6 +78,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
         },
         ready: ({ phases, done }) =>
           orKill(() => {
+            if (isReleased) return;
             faultPoint('kernel.ready');
             live.takeVerdicts(done);
             const totalMs = roundMs(performance.now() - startedAt);
@@ -83,6 +87,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
         prepare: prepareMessage,
         messages: (batch: readonly KernelMessage[]) =>
           orKill(() => {
+            if (isReleased) return;
             live.apply(batch);
             for (const message of batch) {
               if (message.op === 'bridge-done') advance(message);
@@ -100,7 +105,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
         },
       }),
     );
-    live.attachKernel(kernel);
+    live.attachKernel(kernel, input.mode);
 
     const execute = (command: DriverCommand): void => {
       switch (command.type) {
@@ -120,6 +125,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
       }
     };
     const release = (): void => {
+      isReleased = true;
       rpcHandler[Symbol.dispose]();
       live.detachKernel(kernel);
       kernel.stop();

@@ -3,7 +3,7 @@
  * present kernel. It is made when a session is opened, or first used after a restart. It outlives the session's kernels
  * and ends when the session closes or goes to sleep. Outputs and console text pass through here, never through the chart.
  */
-import type { Work, WorkEnd } from '#machines/notebook-session.ts';
+import type { SessionMode, Work, WorkEnd } from '#machines/notebook-session.ts';
 import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
@@ -46,6 +46,8 @@ export class LiveNotebook {
   readonly #committed: () => Promise<void> | undefined;
   #document: NotebookDocument;
   #kernel: Kernel | undefined;
+  /** Of the session that has the present kernel. */
+  #mode: SessionMode = 'edit';
   #revision = 0;
   #ends: readonly Envelope<'run-status'>[] = [];
   readonly #feed = new CellFeed((event) => this.#publish(event));
@@ -108,8 +110,14 @@ export class LiveNotebook {
     if (startup !== null) this.#publish({ type: 'session.startup', data: startup });
   }
 
-  attachKernel(kernel: Kernel): void {
+  /**
+   * Takes a kernel that has begun to start. When subscribers lag already, it waits for them as any other does. With the mode `run`,
+   * nothing that it says changes the saved notebook.
+   */
+  attachKernel(kernel: Kernel, mode: SessionMode): void {
     this.#kernel = kernel;
+    this.#mode = mode;
+    this.#applyPressure();
   }
 
   /** Called when the kernel is gone or is being stopped: the variables of the notebook are lost. */
@@ -172,10 +180,10 @@ export class LiveNotebook {
         this.#tellVariables();
         return;
       case 'notebook-document-transaction':
-        if (message.source !== 'kernel') this.#edit(message.changes);
+        if (message.source !== 'kernel' && this.#mode === 'edit') this.#edit(message.changes);
         return;
       case 'bridge-app-options':
-        this.#setAppOptions(message.options);
+        if (this.#mode === 'edit') this.#setAppOptions(message.options);
         return;
       case 'bridge-done':
         this.takeVerdicts(message);
@@ -186,7 +194,7 @@ export class LiveNotebook {
 
   takeVerdicts(done: BridgeDone): void {
     this.#tellCells(this.view.applyVerdicts(done));
-    if (this.#document.serialization.valid !== this.#isValid()) this.#saveCells();
+    if (this.#mode === 'edit' && this.#document.serialization.valid !== this.#isValid()) this.#saveCells();
   }
 
   /** Applies the code and settings of an execution request and saves them in this turn's commit. */

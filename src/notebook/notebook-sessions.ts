@@ -163,6 +163,7 @@ export class NotebookSessions {
     const { actors } = this.#options;
     const session = { workspaceId, id: sessionId };
     this.#peek(session);
+    actors.check(session, { type: 'close' }); // before there is a watcher, which a refusal would leave behind
     const closed = new Promise<void>((resolve) => {
       const stop = actors.watch(session, (notice) => {
         if (notice.type !== 'session.closed') return;

@@ -8,8 +8,8 @@ import { OutputContents, textOf } from '#src/runs/output-content.ts';
 import { bundleOf, MAX_INLINE_BYTES } from '#src/runs/run-output.ts';
 import { type BlobScope, blobRecords, releaseBlob, useBlob } from '#storage/blobs.ts';
 import { DamagedRecord } from '#storage/codec.ts';
+import { unlessDamaged } from '#storage/damaged.ts';
 import { type CellOutputRecord, cellOutputRecords, type HeldPart } from '#storage/notebooks.ts';
-import { unlessDamaged } from '#storage/page-builder.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { codeMark } from './cells-json.ts';
@@ -69,7 +69,7 @@ function putOutput(
   contents: OutputContents,
   ...key: OutputKey
 ): void {
-  const before = tx.get(cellOutputRecords, ...key);
+  const before = unlessDamaged(() => tx.get(cellOutputRecords, ...key));
   const held: HeldPart[] = [];
   const [kept = null, ...printed] = [output, ...console].map((entry, index) => {
     if (entry === null) return null;
@@ -87,8 +87,10 @@ function putOutput(
   release(tx, before, key[0], key[1]);
 }
 
+/** Removes what a cell has shown. What a damaged record holds of blobs is not known any more, so those stay. */
 export function removeOutput(tx: Transaction, ...key: OutputKey): void {
-  release(tx, tx.get(cellOutputRecords, ...key), key[0], key[1]);
+  const before = unlessDamaged(() => tx.get(cellOutputRecords, ...key));
+  release(tx, before, key[0], key[1]);
   tx.remove(cellOutputRecords, ...key);
 }
 

@@ -12,6 +12,7 @@ import type {
 } from '#src/kernel/messages.ts';
 import { ConsoleTail } from './console-tail.ts';
 import { configOf, type SavedCell } from './document.ts';
+import { charsOf, charsOfValue, HeldChars, MAX_HELD_CHARS } from './held-chars.ts';
 
 export type ShownStatus = 'idle' | 'queued' | 'running' | 'stale' | 'disabled' | 'error';
 
@@ -31,22 +32,26 @@ export interface ViewCell {
 }
 
 export type VariableGraph = Variables['variables'];
+type Variable = VariableGraph[number];
 
-/** A kernel's process is not trusted: what it can make this server hold for one notebook has bounds. In characters. */
+/** How much code a kernel may add to a notebook. What it may show is limited by `MAX_HELD_CHARS`. */
 const MAX_CODE_CHARS = 16 * 2 ** 20;
-const MAX_OUTPUT_CHARS = 256 * 2 ** 20;
 /** A kernel makes no more cells than a notebook can be worked with: each costs something with every change. */
 const MAX_CELLS = 10_000;
+/** What a variable takes in memory, and each place where a cell is named, in addition to the names. */
+const VARIABLE_CHARS = 100;
+const CELL_NAME_CHARS = 20;
+const LEFT_OUT = `all that a notebook shows may have ${MAX_HELD_CHARS / 2 ** 20} MiB.`;
 
 export class NotebookView {
   /** In document order. */
   #cells = new Map<string, ViewCell>();
   #variables: VariableGraph = [];
+  /** The variables that each cell uses; undefined until somebody asks. */
+  #used: Map<string, Variable[]> | undefined;
   #codeLength = 0;
-  readonly #outputLengths = new Map<string, number>();
-  #outputLength = 0;
-  /** Of the figures that cells have shown among what they print. */
-  #mediaLength = 0;
+  /** By `output` or `errors` and the id of a cell, by the console of a cell, and by `variables`. */
+  readonly #held = new HeldChars();
 
   constructor(cells: readonly SavedCell[]) {
     for (const cell of cells) this.add(cell.cell_id, cell.code, cell.options);
@@ -80,14 +85,17 @@ export class NotebookView {
       structural: [],
     };
     this.#cells.set(id, cell);
+    this.#used = undefined;
     this.#codeLength += code.length;
     return cell;
   }
 
   remove(cellId: string): boolean {
-    this.#codeLength -= this.#cells.get(cellId)?.code.length ?? 0;
-    this.#mediaLength -= this.#cells.get(cellId)?.console.mediaSize ?? 0;
-    this.#noteOutput(cellId, 0);
+    const cell = this.#cells.get(cellId);
+    if (cell === undefined) return false;
+    this.#codeLength -= cell.code.length;
+    this.#held.set(cell.console, 0);
+    for (const what of ['output', 'errors']) this.#held.set(`${what} ${cellId}`, 0);
     return this.#cells.delete(cellId);
   }
 
@@ -107,11 +115,14 @@ export class NotebookView {
     cell.code = code;
     cell.version++;
     cell.structural = [];
+    this.#held.set(`errors ${cell.id}`, 0);
     cell.stale = true;
   }
 
+  /** Sets the variables that the kernel has. There are none when they have too many or too long names to be kept. */
   setVariables(variables: VariableGraph): void {
-    this.#variables = variables;
+    this.#variables = this.#held.admit('variables', charsOfVariables(variables)) ? variables : [];
+    this.#used = undefined;
   }
 
   /** Null members leave what is known; an empty console clears it, entries append. */
@@ -122,7 +133,7 @@ export class NotebookView {
     if (op.staleInputs !== null) cell.stale = op.staleInputs;
     if (op.output !== null) cell.output = this.#admitOutput(op.cellId, op.output);
     if (op.console?.length === 0) {
-      this.#mediaLength -= cell.console.mediaSize;
+      this.#held.set(cell.console, 0);
       cell.console = new ConsoleTail();
     }
     for (const entry of op.console ?? []) this.#addToConsole(cell, entry);
@@ -136,25 +147,20 @@ export class NotebookView {
   }
 
   #addToConsole({ console }: ViewCell, entry: CellOutput): void {
-    const before = console.mediaSize;
-    console.add(entry, MAX_OUTPUT_CHARS - this.#outputLength - this.#mediaLength);
-    this.#mediaLength += console.mediaSize - before;
+    console.add(entry, this.#held.room);
+    this.#held.set(console, console.heldChars);
   }
 
   #admitOutput(cellId: string, output: CellOutput): CellOutput {
-    const length = typeof output.data === 'string' ? output.data.length : JSON.stringify(output.data).length;
-    const others = this.#outputLength - (this.#outputLengths.get(cellId) ?? 0);
-    const isAdmitted = others + this.#mediaLength + length <= MAX_OUTPUT_CHARS;
-    this.#noteOutput(cellId, isAdmitted ? length : 0);
-    if (isAdmitted) return output;
-    const data = `This output was not kept: all outputs of a notebook may have ${MAX_OUTPUT_CHARS / 2 ** 20} MiB.`;
+    if (this.#held.admit(`output ${cellId}`, charsOf(output))) return output;
+    const data = `This output was not kept: ${LEFT_OUT}`;
     return { channel: 'output', mimetype: 'text/plain', data, timestamp: output.timestamp };
   }
 
-  #noteOutput(cellId: string, length: number): void {
-    this.#outputLength += length - (this.#outputLengths.get(cellId) ?? 0);
-    if (length === 0) this.#outputLengths.delete(cellId);
-    else this.#outputLengths.set(cellId, length);
+  #admitErrors(cellId: string, errors: readonly CellError[]): readonly CellError[] {
+    const chars = errors.length === 0 ? 0 : charsOfValue(errors);
+    if (this.#held.admit(`errors ${cellId}`, chars)) return errors;
+    return [{ type: 'errors-left-out', msg: `Its errors were not kept: ${LEFT_OUT}` }];
   }
 
   /** Applies the kernel's verdict on every cell and returns the cells that look different now. */
@@ -166,7 +172,7 @@ export class NotebookView {
       const before = shownStatus(cell);
       const { stale } = cell;
       cell.ended = verdict.status;
-      cell.structural = verdict.errors;
+      cell.structural = this.#admitErrors(cellId, verdict.errors);
       cell.stale = verdict.stale || (isUnfinished(verdict.status) && cell.code.trim() !== '');
       if (cell.activity !== 'disabled-transitively') cell.activity = 'idle';
       if (before !== shownStatus(cell) || stale !== cell.stale) changed.push(cell);
@@ -181,28 +187,54 @@ export class NotebookView {
       cell.stale = true;
       cell.ended = null;
     }
-    this.#variables = [];
+    this.setVariables([]);
   }
 
   /** Cells and everything they depend on, by the variables the kernel knows of, in document order. */
   ancestors(cellIds: Iterable<string>): Set<string> {
-    const parents = new Map<string, Set<string>>();
-    for (const { declaredBy, usedBy } of this.#variables) {
-      for (const user of usedBy) {
-        const known = parents.get(user) ?? new Set();
-        for (const owner of declaredBy) known.add(owner);
-        parents.set(user, known);
-      }
-    }
     const found = new Set<string>();
+    const walked = new Set<Variable>();
     const open = [...cellIds];
     for (let id = open.pop(); id !== undefined; id = open.pop()) {
       if (found.has(id)) continue;
       found.add(id);
-      open.push(...(parents.get(id) ?? []));
+      for (const variable of this.#variablesUsedBy(id)) {
+        if (walked.has(variable)) continue;
+        walked.add(variable);
+        for (const owner of variable.declaredBy) if (this.#cells.has(owner)) open.push(owner);
+      }
     }
     return new Set([...this.#cells.keys()].filter((id) => found.has(id)));
   }
+
+  /**
+   * Returns the variables that a cell uses. Users are never joined with owners: a variable may name any number of both, and
+   * their product would fill the memory of the server.
+   */
+  #variablesUsedBy(cellId: string): readonly Variable[] {
+    if (this.#used === undefined) {
+      this.#used = new Map();
+      for (const variable of this.#variables) {
+        for (const user of variable.usedBy) {
+          if (!this.#cells.has(user)) continue;
+          const known = this.#used.get(user);
+          if (known === undefined) this.#used.set(user, [variable]);
+          else known.push(variable);
+        }
+      }
+    }
+    return this.#used.get(cellId) ?? [];
+  }
+}
+
+function charsOfVariables(variables: VariableGraph): number {
+  const charsOfIds = (ids: readonly string[]) =>
+    ids.reduce((sum, id) => sum + CELL_NAME_CHARS + id.length, 0);
+  return variables.reduce(
+    (sum, { name, declaredBy, usedBy }) =>
+      sum + VARIABLE_CHARS + name.length + charsOfIds(declaredBy) + charsOfIds(usedBy),
+    0,
+  );
 }
 
 /** Its code has not run to its end, whatever the kernel marks: it runs again before whatever depends on it. */

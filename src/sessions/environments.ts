@@ -7,6 +7,7 @@ import { notFound } from '#src/core/errors.ts';
 import { type EnvironmentId, isIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import { actorSnapshots } from '#storage/actor-snapshots.ts';
 import type { Entry } from '#storage/committed-records.ts';
+import { unlessDamaged } from '#storage/damaged.ts';
 import { workspaceExists } from '#storage/identity.ts';
 import { newListedId } from '#storage/listed-ids.ts';
 import { type CreationTimes, checkCursor, idBounds, type PageRequest, pageOf } from '#storage/listing.ts';
@@ -127,7 +128,7 @@ export class Environments {
   }
 
   #isInUse(workspaceId: WorkspaceId, id: string): boolean {
-    const context = this.actors.peek({ workspaceId, id })?.snapshot.context;
+    const context = unlessDamaged(() => this.actors.peek({ workspaceId, id })?.snapshot.context);
     if (context === undefined) return false;
     return context.notebookSessionId !== null || context.agentSessionIds.length > 0;
   }

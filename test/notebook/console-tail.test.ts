@@ -20,8 +20,8 @@ test('figures do not count as text, and stay where they are when text around the
   } as const;
   const tail = tailOf(stdout('h'.repeat(LIMIT)), stdout('m'), figure, stdout('t'.repeat(LIMIT)), figure);
   assert.deepEqual(
-    [tail.entries(), tail.omitted, tail.mediaSize],
-    [[stdout('h'.repeat(LIMIT)), figure, stdout('t'.repeat(LIMIT)), figure], 1, 6 * LIMIT],
+    [tail.entries(), tail.omitted, tail.omittedMedia],
+    [[stdout('h'.repeat(LIMIT)), figure, stdout('t'.repeat(LIMIT)), figure], 1, 0],
   );
 });
 
@@ -84,11 +84,27 @@ test('order is kept when something small follows what was too large for the begi
   assert.deepEqual(tailOf(head, image, stdout('abc')).entries(), [head, image, stdout('abc')]);
 });
 
-test('an object counts as long as its JSON', () => {
+test('a thousand entries are kept at each end, and one more costs the one behind the beginning', () => {
+  for (const text of ['', 'x']) {
+    const alternating = Array.from({ length: 2000 }, (_, n) => (n % 2 ? stderr(text) : stdout(text)));
+    const full = tailOf(...alternating);
+    assert.deepEqual([full.entries(), full.omitted], [alternating, 0]);
+    const beyond = tailOf(...alternating, stdout(text));
+    const kept = [
+      ...alternating.slice(0, 999),
+      stderr(text + text),
+      ...alternating.slice(1002),
+      stdout(text),
+    ];
+    assert.deepEqual([beyond.entries(), beyond.omitted], [kept, text.length]);
+  }
+});
+
+test('an object counts as long as its JSON, and forty characters for each list and object in it', () => {
   const data = { rows: 'r'.repeat(LIMIT) };
   const table: CellOutput = { channel: 'output', mimetype: 'application/json', data, timestamp: 1 };
   const tail = tailOf(table);
-  assert.deepEqual([tail.entries(), tail.omitted], [[], JSON.stringify(data).length]);
+  assert.deepEqual([tail.entries(), tail.omitted], [[], JSON.stringify(data).length + 40]);
 });
 
 test('texts of another type are not joined', () => {

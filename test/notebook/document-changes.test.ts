@@ -3,6 +3,7 @@ import test from 'node:test';
 import type { DocumentChange } from '#src/kernel/messages.ts';
 import { applyTransaction } from '#src/notebook/document-changes.ts';
 import { NotebookView } from '#src/notebook/view.ts';
+import { SeededRandom } from '#test/support/random.ts';
 
 test('a new cell comes before or after its anchor, or last', () => {
   const places: [{ before?: string; after?: string }, string][] = [
@@ -113,6 +114,45 @@ test('the changes of one transaction build on each other', () => {
   );
   assert.deepEqual([orderOf(view), view.get('n')?.code, view.get('c')?.code], ['a n b c', 'x = 3', 'again']);
   assert.deepEqual(changed, { registered: ['n', 'c'], deleted: ['m', 'c'], reordered: true });
+});
+
+test('a transaction of many moves gives the notebook its order once, and none when it moves nothing', (t) => {
+  const ids = Array.from({ length: 100 }, (_, n) => `c${n}`);
+  const view = new NotebookView(ids.map((id) => ({ cell_id: id, code: '', options: {} })));
+  const reorder = t.mock.method(view, 'reorder');
+  const moves = ids.map(
+    (cellId): DocumentChange => ({ type: 'move-cell', cellId, before: 'c50', after: null }),
+  );
+  const orders = ids.map((id): DocumentChange => ({ type: 'reorder-cells', cellIds: [id] }));
+  assert.equal(applyTransaction(view, [...moves, ...orders]).reordered, true);
+  assert.deepEqual(
+    view.cells.map(({ id }) => id),
+    ids.toReversed(),
+  );
+  assert.equal(reorder.mock.callCount(), 1);
+  applyTransaction(view, [{ type: 'set-name', cellId: 'c1', name: 'load' }]);
+  assert.equal(reorder.mock.callCount(), 1);
+});
+
+test('any changes of the order, together or one by one, have the same result', () => {
+  const random = new SeededRandom(4);
+  const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'gone'];
+  const some = () => Array.from({ length: random.below(5) }, () => random.pick(ids));
+  const makers: readonly (() => DocumentChange)[] = [
+    () => ({ type: 'move-cell', cellId: random.pick(ids), before: random.pick(ids), after: null }),
+    () => ({ type: 'move-cell', cellId: random.pick(ids), before: null, after: random.pick(ids) }),
+    () => ({ type: 'reorder-cells', cellIds: some() }),
+    () => ({ type: 'delete-cell', cellId: random.pick(ids) }),
+    () => create(random.pick(ids), random.is(0.5) ? { before: random.pick(ids) } : {}),
+  ];
+  for (let count = 0; count < 1000; count++) {
+    const changes = Array.from({ length: 8 }, () => random.pick(makers)());
+    const together = apply(...changes);
+    const { view } = apply();
+    for (const change of changes) applyTransaction(view, [change]);
+    assert.equal(orderOf(together.view), orderOf(view), JSON.stringify(changes));
+    assert.equal(together.changed.reordered, orderOf(view) !== 'a b c', JSON.stringify(changes));
+  }
 });
 
 const NOTHING = { registered: [], deleted: [], reordered: false };

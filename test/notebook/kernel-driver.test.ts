@@ -74,6 +74,14 @@ test('work that is not cancelled is given its commands one after the other', () 
   assert.deepEqual(log, ['attach', 'begin', 'first', 'apply', 'second', 'apply', 'conclude']);
 });
 
+test('a kernel that was let go of is not listened to any more', () => {
+  const { actor, log, sink } = startDriver([() => 1]);
+  actor.send({ type: 'execute', work: WORK });
+  actor.stop();
+  sink().messages([done({}, { seq: 1 })]);
+  assert.deepEqual(log, ['attach', 'begin', 'detach', 'stop']);
+});
+
 test('a kernel whose words cannot be taken is killed, and the log says why', () => {
   const { log, logged, sink } = startDriver([() => 1], () => {
     throw new Error('no room');

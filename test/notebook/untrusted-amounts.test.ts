@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { applyTransaction } from '#src/notebook/document-changes.ts';
-import { NotebookView } from '#src/notebook/view.ts';
-import { cellOp, output } from './kernel-messages.ts';
+import { charsOfValue, MAX_HELD_CHARS } from '#src/notebook/held-chars.ts';
+import { NotebookView, type ViewCell } from '#src/notebook/view.ts';
+import { cellOp, done, output, stderr, stdout, verdict } from './kernel-messages.ts';
 
 const MIB = 2 ** 20;
 const config = { disabled: false, hideCode: false, expandOutput: false, column: null };
@@ -52,4 +53,93 @@ test('outputs of a notebook are kept up to 256 MiB, and one that is not says so'
   view.applyCellOp(cellOp('c0', { output: output('text/plain', '') }));
   view.applyCellOp(cellOp('c5', { output: output('text/plain', large) }));
   assert.equal(view.get('c5')?.output?.data, large);
+});
+
+/** Returns a notebook of the cells a and b, whose first cell shows so much that there is room for this much more. */
+function viewWithRoom(chars: number): NotebookView {
+  const view = new NotebookView(['a', 'b'].map((cell_id) => ({ cell_id, code: '', options: {} })));
+  view.applyCellOp(cellOp('a', { output: output('text/plain', 'x'.repeat(MAX_HELD_CHARS - chars)) }));
+  return view;
+}
+
+test('what an output is as text and its table count, and so do the objects in it', () => {
+  const data = { list: [[], []] };
+  const table = { columns: [{ name: 'n', type: 't' }], rows: [[1]], rowCount: 1, columnCount: 1 };
+  const shown = { ...output('application/json', data), text: 'x', table };
+  const chars = JSON.stringify(data).length + 4 * 40 + 1 + JSON.stringify(table).length + 5 * 40;
+  for (const [room, isKept] of [
+    [chars, true],
+    [chars - 1, false],
+  ] as const) {
+    const cell = viewWithRoom(room).applyCellOp(cellOp('b', { output: shown }));
+    assert.equal(cell?.output === shown, isKept);
+  }
+});
+
+test('structural errors count as what a notebook shows, until the cell has others', () => {
+  const errors = [{ type: 'cycle', msg: 'x'.repeat(MIB) }];
+  const chars = charsOfValue(errors);
+  const full = viewWithRoom(chars - 1);
+  full.applyVerdicts(done({ b: verdict('marimo-error', false, errors) }));
+  assert.match(String(full.get('b')?.structural[0]?.msg), /^Its errors were not kept: .* 256 MiB\.$/);
+  const view = viewWithRoom(chars);
+  for (let count = 0; count < 3; count++) {
+    view.applyVerdicts(done({ b: verdict('marimo-error', false, errors) }));
+    assert.equal(view.get('b')?.structural, errors);
+  }
+  view.setCode(view.get('b')!, 'x');
+  const shown = view.applyCellOp(cellOp('b', { output: output('text/plain', 'x'.repeat(chars)) }));
+  assert.equal(String(shown?.output?.data).length, chars);
+});
+
+test('a kernel whose variables there is no room for has none', () => {
+  const variables = [{ name: 'x'.repeat(1000), declaredBy: ['a'], usedBy: ['b', 'b'] }];
+  const chars = 100 + 1000 + 3 * (20 + 1);
+  for (const [room, known] of [
+    [chars, variables],
+    [chars - 1, []],
+  ] as const) {
+    const view = viewWithRoom(room);
+    for (let count = 0; count < 3; count++) view.setVariables(variables);
+    assert.deepEqual(view.variables, known);
+  }
+});
+
+test('what cells print counts as what a notebook shows, and each entry as 256 characters more', () => {
+  const three = cellOp('b', { console: [stdout('1'), stderr('2'), stdout('3')] });
+  const printed = ({ console }: ViewCell) => [console.entries().length, console.omitted];
+  const full = viewWithRoom(3 * 257 - 1);
+  assert.deepEqual(printed(full.applyCellOp(three)!), [2, 1]);
+  const view = viewWithRoom(3 * 257);
+  assert.deepEqual(printed(view.applyCellOp(three)!), [3, 0]);
+  assert.deepEqual(printed(view.applyCellOp(cellOp('b', { console: [stdout('4')] }))!), [3, 1]);
+  view.applyCellOp(cellOp('b', { console: [] }));
+  assert.deepEqual(printed(view.applyCellOp(three)!), [3, 0]);
+  view.remove('b');
+  view.add('b', '', {});
+  assert.deepEqual(printed(view.applyCellOp(three)!), [3, 0]);
+});
+
+/** A list that counts how often its items are read. */
+class CountedList extends Array<string> {
+  reads = 0;
+  override *[Symbol.iterator](): ArrayIterator<string> {
+    for (let n = 0; n < this.length; n++) {
+      this.reads++;
+      yield this[n]!;
+    }
+  }
+}
+
+test('the ancestors of cells are found in time that grows with the names that a kernel sends, not with their product', () => {
+  const count = 500;
+  const ids = Array.from({ length: count }, (_, n) => `c${n}`);
+  const view = new NotebookView(ids.map((cell_id) => ({ cell_id, code: '', options: {} })));
+  const declaredBy = CountedList.from([...ids, ...ids.map((id) => `gone ${id}`)]) as CountedList;
+  const usedBy = CountedList.from([...ids, ...ids.map((id) => `gone ${id}`)]) as CountedList;
+  view.setVariables([{ name: 'x', declaredBy, usedBy }]);
+  declaredBy.reads = 0;
+  usedBy.reads = 0;
+  assert.equal(view.ancestors(['c0']).size, count);
+  assert.deepEqual([declaredBy.reads, usedBy.reads], [2 * count, 2 * count]);
 });

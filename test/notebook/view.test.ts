@@ -164,6 +164,14 @@ test('the ancestors of cells are what they use, directly or not, themselves incl
   );
 });
 
+test('a cell that is created after the kernel has named its variables has ancestors', () => {
+  const view = viewOf('a');
+  view.setVariables([{ name: 'x', declaredBy: ['a'], usedBy: ['b'] }]);
+  assert.deepEqual([...view.ancestors(['b'])], []);
+  view.add('b', '', {});
+  assert.deepEqual([...view.ancestors(['b'])], ['a', 'b']);
+});
+
 function viewOf(...ids: string[]): NotebookView {
   return new NotebookView(ids.map((id) => ({ cell_id: id, code: `code of ${id}`, options: {} })));
 }

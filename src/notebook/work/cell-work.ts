@@ -37,7 +37,7 @@ export function cellWork({ runId, trace, cellIds, live, keep, resolve }: CellWor
           traceparent: trace && traceparentOf(trace),
         }),
     ],
-    follow: (message) => recorder.follow(message),
+    follow: (message) => recorder.follow(message, live.view),
     conclude: (done) => recorder.verdict(done, live.view),
     cancelRequested: () => {
       recorder.cancelRequested = true;

@@ -1,9 +1,10 @@
+import { shortenText } from '#src/core/compact-text.ts';
 import type { CellError, CellOp, CellOutput } from '#src/kernel/messages.ts';
 import { unbundle } from '#src/runs/run-output.ts';
 import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
 import type { Store } from '#storage/store.ts';
 import { ConsoleTail } from '../console-tail.ts';
-import { configOf } from '../document.ts';
+import { configOf, isCellId } from '../document.ts';
 import { errorText } from '../error-text.ts';
 import { type LiveNotebook, SCRATCH } from '../live-notebook.ts';
 import { keepOutputs } from '../saved-outputs.ts';
@@ -32,6 +33,13 @@ export interface CodeResult {
 /** How much of each channel is kept at its beginning and at its end. The event stream has all of it. */
 const MAX_PRINTED_END_CHARS = 512 * 1024;
 
+/** How many errors a result has, and how much of each. */
+const MAX_ERRORS = 1000;
+const MAX_ERROR_TYPE_CHARS = 200;
+const MAX_ERROR_CHARS = 64 * 1024;
+/** How many cells are followed: more than a notebook can have, because a block may delete cells and create others. */
+const MAX_FOLLOWED = 20_000;
+
 export interface CodeWorkOptions {
   readonly id: string;
   /** The agent's run that the events belong to; null for a call of the API. */
@@ -56,6 +64,7 @@ export function codeWork({ id, runId, trace, code, live, store, resolve }: CodeW
   const errors: CodeError[] = [];
   const known = new Map(live.view.cells.map((cell) => [cell.id, JSON.stringify(cell.structural)]));
   const ran = new Set<string>();
+  let omittedErrors = 0;
   let output: CellOutput | null = null;
 
   const followCell = (op: CellOp): void => {
@@ -69,7 +78,12 @@ export function codeWork({ id, runId, trace, code, live, store, resolve }: CodeW
     const isScratch = op.cellId === SCRATCH;
     if (op.output.channel === 'marimo-error') {
       if (known.get(op.cellId) === JSON.stringify(op.output.data)) return;
-      errors.push(...describeErrors(op.output, isScratch ? null : op.cellId));
+      // The errors of a cell that the block creates come before the cell does.
+      if (!isScratch && !isCellId(op.cellId)) return;
+      for (const error of describeErrors(op.output, isScratch ? null : op.cellId)) {
+        if (errors.length < MAX_ERRORS) errors.push(error);
+        else omittedErrors++;
+      }
     } else if (isScratch) output = op.output;
   };
   const traceparent = trace && traceparentOf(trace);
@@ -79,8 +93,9 @@ export function codeWork({ id, runId, trace, code, live, store, resolve }: CodeW
     steps: [(kernel) => kernel.scratchpad({ code, runId: id, traceparent, ...documentOf(live) })],
     follow: (message) => {
       if (message.op === 'cell-op') followCell(message);
-      else if (message.op === 'execution' && message.phase === 'running') ran.add(message.cellId);
-      else if (message.op === 'bridge-asked') for (const cellId of message.cells) known.delete(cellId);
+      else if (message.op === 'execution' && message.phase === 'running') {
+        if (live.view.get(message.cellId) !== undefined && ran.size < MAX_FOLLOWED) ran.add(message.cellId);
+      } else if (message.op === 'bridge-asked') for (const cellId of message.cells) known.delete(cellId);
     },
     conclude: (done) => {
       if (done.error !== null)
@@ -90,6 +105,10 @@ export function codeWork({ id, runId, trace, code, live, store, resolve }: CodeW
     cancelRequested: () => undefined,
     ended: ({ failure }) => {
       if (ran.size > 0) keepOutputs(store, live, ran);
+      if (omittedErrors > 0) {
+        const message = `${omittedErrors} more errors were left out.`;
+        errors.push({ type: 'errors_left_out', message, cellId: null });
+      }
       if (failure !== null) errors.push({ type: failure.code, message: failure.message, cellId: null });
       resolve({
         success: errors.length === 0,
@@ -127,7 +146,11 @@ function describeErrors(output: CellOutput, cellId: string | null): CodeError[] 
   // A cell after `mo.stop` is meant not to run, which is not an error.
   return list
     .filter((error) => error.type !== 'ancestor-stopped')
-    .map((error) => ({ type: error.exception_type ?? error.type, message: errorText(error), cellId }));
+    .map((error) => ({
+      type: shortenText(error.exception_type ?? error.type, MAX_ERROR_TYPE_CHARS),
+      message: shortenText(errorText(error), MAX_ERROR_CHARS),
+      cellId,
+    }));
 }
 
 function shownValue(output: CellOutput | null): CodeResult['output'] {

@@ -1,12 +1,14 @@
 /** Follows one execution by the kernel's messages and reports, at its end, how every cell that it touched ended. */
 
 import type { TerminalStatus } from '#machines/run.ts';
+import { shortenText } from '#src/core/compact-text.ts';
 import type { Failure } from '#src/core/errors.ts';
 import type {
   BridgeDone,
   BridgeWarning,
   CellError,
   CellStatus,
+  Execution,
   KernelMessage,
 } from '#src/kernel/messages.ts';
 import {
@@ -46,7 +48,15 @@ const RESULT_OF: Readonly<Record<NonNullable<CellStatus>, CellResultStatus>> = {
 
 /** How many lost outputs are named; a cell can lose one with each `mo.output.append`. */
 const MAX_LOST = 100;
-const MAX_REASON_CHARS = 500;
+/** How many missing packages are named; longer names are none of packages. */
+const MAX_MISSING = 100;
+const MAX_PACKAGE_NAME_CHARS = 200;
+/** How many cells are followed: more than a notebook can have, because a run may delete cells and create others. */
+const MAX_FOLLOWED = 20_000;
+/** Of the message of an error; the output of its cell has all of it. */
+const MAX_MESSAGE_CHARS = 20_000;
+/** Of the error of a cell that others need, in the message of each of those. */
+const MAX_CAUSE_CHARS = 1000;
 const CUT = 'The notebook interrupted itself before all of its cells had run.';
 
 export class RunRecorder {
@@ -56,6 +66,7 @@ export class RunRecorder {
   readonly #planned = new Set<string>();
   readonly #timings = new Map<string, Timing>();
   readonly #missing = new Set<string>();
+  #hasMoreMissing = false;
   readonly #lost: BridgeWarning[] = [];
   #hasVerdicts = false;
   cancelRequested = false;
@@ -71,21 +82,32 @@ export class RunRecorder {
     this.#hint = hint;
   }
 
-  follow(message: KernelMessage): void {
+  /** Takes in a message, after which the view does so. Messages about cells that the view does not have are ignored. */
+  follow(message: KernelMessage, view: NotebookView): void {
     if (message.op === 'execution') {
-      if (message.phase === 'planned') this.#planned.add(message.cellId);
-      if (message.phase === 'running') {
-        this.#timings.set(message.cellId, { startedAt: performance.now(), durationMs: null });
-      }
-      const timing = this.#timings.get(message.cellId);
-      if (message.phase === 'completed' && timing) {
-        timing.durationMs = Math.round((performance.now() - timing.startedAt) * 100) / 100;
-      }
+      if (view.get(message.cellId) !== undefined) this.#followExecution(message);
     } else if (message.op === 'missing-package-alert') {
-      for (const name of message.packages) this.#missing.add(name);
+      for (const name of message.packages) this.#noteMissing(name);
     } else if (message.op === 'bridge-warning') {
-      if (this.#lost.length < MAX_LOST) this.#lost.push(message);
+      const isKnown = view.get(message.cellId) !== undefined;
+      if (isKnown && this.#lost.length < MAX_LOST) this.#lost.push(message);
     }
+  }
+
+  #followExecution({ cellId, phase }: Execution): void {
+    if (phase === 'planned' && this.#planned.size < MAX_FOLLOWED) this.#planned.add(cellId);
+    const timing = this.#timings.get(cellId);
+    if (phase === 'running' && (timing !== undefined || this.#timings.size < MAX_FOLLOWED)) {
+      this.#timings.set(cellId, { startedAt: performance.now(), durationMs: null });
+    } else if (phase === 'completed' && timing) {
+      timing.durationMs = Math.round((performance.now() - timing.startedAt) * 100) / 100;
+    }
+  }
+
+  #noteMissing(name: string): void {
+    if (name.length > MAX_PACKAGE_NAME_CHARS || this.#missing.has(name)) return;
+    if (this.#missing.size < MAX_MISSING) this.#missing.add(name);
+    else this.#hasMoreMissing = true;
   }
 
   /** Returns the ids of the cells whose code began to run. */
@@ -151,11 +173,11 @@ export class RunRecorder {
     for (const { cellId, what, reason } of this.#lost) {
       const cell = view.get(cellId);
       if (cell === undefined) continue;
-      const message = `${what} of the cell ${labelOf(cell)} is not shown, because ${reason.slice(0, MAX_REASON_CHARS)}`;
+      const message = `${what} of the cell ${labelOf(cell)} is not shown, because ${reason}`;
       warnings.push({ type: 'warning', code: 'output_lost', message, cellId });
     }
     if (this.#missing.size > 0) {
-      const message = `Not installed: ${[...this.#missing].join(', ')}.`;
+      const message = `Not installed: ${[...this.#missing].join(', ')}${this.#hasMoreMissing ? ' and more' : ''}.`;
       warnings.push({ type: 'warning', code: 'missing_packages', message });
     }
     const parts = [...results, ...warnings, ...shelf.warningParts(), ...shelf.assetParts()];
@@ -181,7 +203,7 @@ export class RunRecorder {
     for (const id of view.ancestors([cell.id])) {
       const [cause] = structureErrors(view.get(id));
       if (cause === undefined) continue;
-      const msg = `This needs the cell ${label(id)}, which cannot run: ${errorText(cause, label)}`;
+      const msg = `This needs the cell ${label(id)}, which cannot run: ${shortenText(errorText(cause, label), MAX_CAUSE_CHARS)}`;
       return errorOutput([{ type: 'ancestor-prevented', msg, raising_cell: id }], msg);
     }
     return undefined;
@@ -228,9 +250,10 @@ function describe(cell: ViewCell, label: (cellId: string) => string, hint: Error
   const error: CellError | undefined = cell.structural[0] ?? (shown[0] as CellError | undefined);
   if (error === undefined) return `The cell ${labelOf(cell)} failed.`;
   if (cell.structural.length > 0 && error.msg === undefined)
-    return `The cell ${labelOf(cell)} cannot run: ${errorText(error, label)}.`;
+    return `The cell ${labelOf(cell)} cannot run: ${shortenText(errorText(error, label), MAX_MESSAGE_CHARS)}.`;
   const kind = error.exception_type ?? error.type;
-  if (error.msg === undefined) return `The cell ${labelOf(cell)} has an error: ${kind}.`;
-  const [line, more] = [`${kind}: ${error.msg}`, hint(kind, error.msg)];
+  if (error.msg === undefined)
+    return `The cell ${labelOf(cell)} has an error: ${shortenText(kind, MAX_MESSAGE_CHARS)}.`;
+  const [line, more] = [shortenText(`${kind}: ${error.msg}`, MAX_MESSAGE_CHARS), hint(kind, error.msg)];
   return more === '' ? line : `${line} (${more})`;
 }

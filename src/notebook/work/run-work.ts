@@ -1,6 +1,7 @@
 import type { RunId } from '#src/core/ids.ts';
+import type { Log } from '#src/core/log.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
-import { OutputShelf } from '#src/runs/run-output.ts';
+import { OutputShelf, type RunOutput } from '#src/runs/run-output.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
 import type { Store } from '#storage/store.ts';
@@ -25,11 +26,19 @@ export interface RunWorkOptions {
   readonly runs: RunRepository;
   readonly store: Store;
   readonly hint: ErrorHint;
+  readonly log: Pick<Log, 'error'>;
 }
+
+const LOST_OUTPUT: RunOutput = {
+  stored: true,
+  parts: [
+    { type: 'warning', code: 'output_lost', message: 'The output of this run could not be put together.' },
+  ],
+};
 
 /** Returns the work of a durable run of cells. Its end writes the run's record and the last outputs of what ran. */
 export function runWork(options: RunWorkOptions): WorkPlan {
-  const { runId, trace, cellIds, configured, cacheMode, skipsBroken, live, runs, store, hint } = options;
+  const { runId, trace, cellIds, configured, cacheMode, skipsBroken, live, runs, store, hint, log } = options;
   const recorder = new RunRecorder(cellIds, cacheMode !== 'no-store', hint);
   recorder.skipsBroken = skipsBroken;
   recorder.isPreparing = configured.length > 0;
@@ -47,19 +56,28 @@ export function runWork(options: RunWorkOptions): WorkPlan {
       traceparent: trace && traceparentOf(trace),
     });
   };
+  /** A run ends even if a mistake keeps its output from being put together. */
+  const outputOf = () => {
+    try {
+      return recorder.output(live.view, new OutputShelf(!store.isFull));
+    } catch (error) {
+      log.error({ err: error, runId }, 'the output of a run could not be put together');
+      return { output: LOST_OUTPUT, shelf: new OutputShelf(false) };
+    }
+  };
   return {
     runId,
     trace,
     steps: configured.length > 0 ? [configure, execute] : [execute],
-    follow: (message) => recorder.follow(message),
+    follow: (message) => recorder.follow(message, live.view),
     conclude: (done) => recorder.verdict(done, live.view),
     cancelRequested: () => {
       recorder.cancelRequested = true;
     },
     ended({ status, failure }) {
-      const { output, shelf } = recorder.output(live.view, new OutputShelf(!store.isFull));
+      const { output, shelf } = outputOf();
       runs.finish(live.workspaceId, runId, { status, error: failure, output, assets: shelf.assets });
-      if (output.stored) keepOutputs(store, live, recorder.ran, shelf.contents);
+      if (output.stored && output !== LOST_OUTPUT) keepOutputs(store, live, recorder.ran, shelf.contents);
     },
   };
 }

@@ -11,6 +11,8 @@ export interface CallOptions {
   readonly edits: boolean;
   /** When it aborts, the work is interrupted; the call settles once the work has ended. */
   readonly signal?: AbortSignal;
+  /** After so many milliseconds the work is interrupted as well. No limit when absent. */
+  readonly limitMs?: number;
 }
 
 /** Returns the plan of a call. It calls one of `resolve` and `reject` when the work is ended. */
@@ -44,17 +46,20 @@ export class SessionWork {
   /** Gives the session work whose result the caller waits for. Rejects with the refusal, or with what the plan says. */
   async call<Result>(
     session: ActorId,
-    { kind, edits, signal }: CallOptions,
+    { kind, edits, signal, limitMs }: CallOptions,
     planOf: CallPlan<Result>,
   ): Promise<Result> {
     const id = newId<string>('request');
     const interrupt = () => this.cancel(session, id);
+    const limit = limitMs === undefined ? undefined : setTimeout(interrupt, limitMs);
     try {
       return await new Promise<Result>((resolve, reject) => {
         this.start(session, { kind, id }, edits, planOf(id, resolve, reject));
-        signal?.addEventListener('abort', interrupt, { once: true });
+        if (signal?.aborted === true) interrupt();
+        else signal?.addEventListener('abort', interrupt, { once: true });
       });
     } finally {
+      clearTimeout(limit);
       signal?.removeEventListener('abort', interrupt);
     }
   }

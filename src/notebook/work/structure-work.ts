@@ -4,17 +4,20 @@ import type { WorkPlan } from './work-plan.ts';
 /** Structural errors by cell: of the cells that were asked about and of all cells that these depend on. */
 export type StructuralErrors = ReadonlyMap<string, readonly CellError[]>;
 
+/** Why nothing was found: the kernel was lost before it had finished, or the work was interrupted. */
+export type NotFound = 'lost' | 'interrupted';
+
 export interface StructureWorkOptions {
   /** New code of cells, by cell id. */
   readonly codes: Readonly<Record<string, string>>;
   readonly cellIds: readonly string[];
-  /** Called with null when the kernel is lost before it has finished. */
-  readonly resolve: (errors: StructuralErrors | null) => void;
+  readonly resolve: (found: StructuralErrors | NotFound) => void;
 }
 
 /** Returns work that asks the kernel which structural errors other code would bring. The notebook does not change. */
 export function structureWork({ codes, cellIds, resolve }: StructureWorkOptions): WorkPlan {
-  let errors: StructuralErrors | null = null;
+  let errors: StructuralErrors | undefined;
+  let isInterrupted = false;
   return {
     runId: null,
     steps: [(kernel) => kernel.findErrors({ codes, cellIds })],
@@ -25,7 +28,9 @@ export function structureWork({ codes, cellIds, resolve }: StructureWorkOptions)
       errors ??= new Map(); // the kernel could not say; if something is wrong, the run will
       return { status: 'completed', failure: null };
     },
-    cancelRequested: () => undefined,
-    ended: () => resolve(errors),
+    cancelRequested: () => {
+      isInterrupted = true;
+    },
+    ended: () => resolve(isInterrupted ? 'interrupted' : (errors ?? 'lost')),
   };
 }

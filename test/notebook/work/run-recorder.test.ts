@@ -319,7 +319,7 @@ test('what was cut off, what is missing and what is kept apart is said behind th
 test('a run whose output is not to be kept keeps none', () => {
   const recorder = new RunRecorder(['a'], false);
   const view = viewOf();
-  recorder.follow(phase('a', 'running'));
+  recorder.follow(phase('a', 'running'), view);
   view.applyCellOp(cellOp('a', { output: output('text/plain', 'y'.repeat(MAX_INLINE_BYTES + 1)) }));
   const { output: saved, shelf } = recorder.output(view);
   assert.deepEqual([saved, shelf.assets.size], [{ stored: false, parts: [] }, 0]);
@@ -344,7 +344,7 @@ function record(requested: readonly string[], messages: readonly KernelMessage[]
   const recorder = new RunRecorder(requested, true);
   const view = viewOf();
   for (const message of messages) {
-    recorder.follow(message);
+    recorder.follow(message, view);
     if (message.op === 'cell-op') view.applyCellOp(message);
   }
   return { recorder, view };

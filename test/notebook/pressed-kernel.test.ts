@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { createActor } from 'xstate';
+import type { NotebookId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import { SessionStream } from '#src/events/session-stream.ts';
+import type { Kernel } from '#src/kernel/kernel.ts';
+import { kernelDriver } from '#src/notebook/kernel-driver.ts';
+import { LiveNotebook } from '#src/notebook/live-notebook.ts';
+import { text } from '#test/events/recording-sink.ts';
+import { startTestHost } from '#test/kernel/kernel-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
+
+const LIMIT_BYTES = 10_000;
+
+/** An open notebook of one cell, whose session's stream holds more than it may until `release` is called. */
+function openPressed(code: string) {
+  const sessionId = 'nb_1' as SessionId;
+  const stream = new SessionStream({ sessionId, limitBytes: LIMIT_BYTES });
+  const live = new LiveNotebook({
+    workspaceId: 'ws_1' as WorkspaceId,
+    sessionId,
+    saved: {
+      document: {
+        id: 'nb_1' as NotebookId,
+        createdAt: '2026-01-01T00:00:00.000Z',
+        updatedAt: '2026-01-01T00:00:00.000Z',
+        serialization: {
+          version: '1',
+          app: { options: {} },
+          cells: [{ cell_id: 'a', code, options: {} }],
+          valid: true,
+          ui_values: {},
+        },
+        datasourceSlugs: [],
+        variables: {},
+      },
+      outputs: new Map(),
+    },
+    stream,
+    save: (document) => document,
+    committed: () => undefined,
+  });
+  let release = () => {};
+  const committed = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  stream.publish(text('x'.repeat(LIMIT_BYTES)), committed);
+  return { live, release };
+}
+
+test('a kernel that starts while subscribers lag becomes ready, and then waits for them', async () => {
+  await using host = await startTestHost();
+  const mark = join(host.work, 'printed');
+  const code = `print("some text", flush=True)\nopen(${JSON.stringify(mark)}, "w").close()`;
+  const { live, release } = openPressed(code);
+  let [onReady, onDone, onExited] = [() => {}, () => {}, (_error: Error) => {}];
+  let heard = 0;
+  const ready = new Promise<void>((resolve, reject) => {
+    onReady = resolve;
+    onExited = reject;
+  });
+  const done = new Promise<void>((resolve) => {
+    onDone = resolve;
+  });
+  let kernel: Kernel | undefined;
+  const driver = kernelDriver({
+    kernels: {
+      startKernel: (launch, sink) => {
+        kernel = host.host.startKernel(launch, {
+          ...sink,
+          ready: (info) => {
+            sink.ready(info);
+            onReady();
+          },
+          messages: (batch) => {
+            sink.messages(batch);
+            heard += batch.length;
+            if (
+              batch.some((message) => message.op === 'bridge-done' && message.type === 'ExecuteCellsCommand')
+            )
+              onDone();
+          },
+          exited: (exit) => {
+            sink.exited(exit);
+            onExited(new Error(exit.message));
+          },
+        });
+        return kernel;
+      },
+    },
+    rpcHandlerOf: () => ({ call: async () => ['{}'], [Symbol.dispose]: () => undefined }),
+    liveOf: () => live,
+    launchOf: () => ({ id: 'nb_1', cwd: host.work, env: {}, cells: live.launchCells(), appOptions: {} }),
+    log: { error: () => {} },
+  });
+  const actor = createActor(driver, { input: {} as never }).start();
+  await ready;
+  const heardBefore = heard;
+  kernel!.execute({ cellIds: ['a'], codes: [code] });
+  await eventually('the kernel has sent what the cell printed', () => existsSync(mark));
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
+  assert.equal(heard, heardBefore, 'it is not read');
+  release();
+  await done;
+  actor.stop();
+});
