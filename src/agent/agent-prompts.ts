@@ -155,7 +155,7 @@ export class AgentPrompts {
   }
 }
 
-/** Calls that a dead server left open get a result, or no provider would take the history. */
+/** Adds a result, which people see, to each call that a dead server left open. `messagesOf` replaces results that are lost. */
 function mend(conversation: LiveConversation, runId: RunId): void {
   for (const { callId, name } of openCalls(conversation.entries)) {
     const result = { type: 'tool-result', callId, name, status: 'cancelled', output: CUT_OFF } as const;

@@ -1,5 +1,6 @@
 /** Keeps what a model is to read within what it can: the oldest tool outputs are left out first, then whole exchanges. */
 import type { StoredEntry, ToolResultPart } from './entry.ts';
+import { MAX_SHOWN_IMAGES } from './messages.ts';
 
 export interface Compacted {
   readonly entries: readonly StoredEntry[];
@@ -15,8 +16,8 @@ const CHARACTERS_PER_TOKEN = 4;
 const IMAGE_TOKENS = 1_500;
 const ENTRY_TOKENS = 10;
 
-/** About how many tokens an entry takes. */
-export function tokensOf({ entry }: StoredEntry): number {
+/** Returns about how many tokens an entry takes when the model is shown at most `maxImages` of its pictures. */
+export function tokensOf({ entry }: StoredEntry, maxImages = Number.POSITIVE_INFINITY): number {
   let characters = 0;
   let images = 0;
   for (const part of entry.content) {
@@ -26,13 +27,16 @@ export function tokensOf({ entry }: StoredEntry): number {
       images += part.images.length;
     } else characters += part.text.length;
   }
-  return ENTRY_TOKENS + Math.ceil(characters / CHARACTERS_PER_TOKEN) + images * IMAGE_TOKENS;
+  return (
+    ENTRY_TOKENS + Math.ceil(characters / CHARACTERS_PER_TOKEN) + Math.min(images, maxImages) * IMAGE_TOKENS
+  );
 }
 
 /** The entries within `budgetTokens`. The present prompt and the outputs of its last step always stay. */
 export function compact(entries: readonly StoredEntry[], budgetTokens: number): Compacted {
   const kept = [...entries];
-  let total = kept.reduce((sum, entry) => sum + tokensOf(entry), 0);
+  const images = shownImages(entries);
+  let total = kept.reduce((sum, entry, i) => sum + tokensOf(entry, images[i]), 0);
   let outputs = 0;
   const lastAnswer = kept.findLastIndex(({ entry }) => entry.role === 'assistant');
   for (let i = 0; i < lastAnswer && total > budgetTokens; i++) {
@@ -40,7 +44,7 @@ export function compact(entries: readonly StoredEntry[], budgetTokens: number): 
     if (before?.entry.role !== 'tool') continue;
     const after = withoutOutput(before);
     if (after === before) continue;
-    total -= tokensOf(before) - tokensOf(after);
+    total -= tokensOf(before, images[i]) - tokensOf(after);
     kept[i] = after;
     outputs++;
   }
@@ -49,11 +53,25 @@ export function compact(entries: readonly StoredEntry[], budgetTokens: number): 
   while (total > budgetTokens) {
     const next = kept.findIndex(({ entry }, i) => i > first && entry.role === 'user');
     if (next < 0) break;
-    for (const entry of kept.slice(first, next)) total -= tokensOf(entry);
+    for (let i = first; i < next; i++) total -= tokensOf(kept[i]!, images[i]);
     first = next;
     prompts++;
   }
   return { entries: kept.slice(first), outputs, prompts };
+}
+
+/** Returns how many pictures of each entry the model is shown: the last ones of all. */
+function shownImages(entries: readonly StoredEntry[]): number[] {
+  const shown: number[] = [];
+  let left = MAX_SHOWN_IMAGES;
+  for (let i = entries.length - 1; i >= 0; i--) {
+    let images = 0;
+    for (const part of entries[i]!.entry.content)
+      images += part.type === 'tool-result' ? part.images.length : 0;
+    shown[i] = Math.min(images, left);
+    left -= shown[i]!;
+  }
+  return shown;
 }
 
 function withoutOutput(kept: StoredEntry): StoredEntry {

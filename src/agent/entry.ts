@@ -65,18 +65,53 @@ export function callsOf(entry: Entry): ToolCallPart[] {
   return entry.content.filter((part) => part.type === 'tool-call');
 }
 
+/**
+ * The results that follow one answer, by the ids of their calls. Ids repeat: some servers use the same in every answer, and a
+ * few within one, where the first result belongs to the first call.
+ */
+export class ResultsOfAnswer {
+  readonly #results = new Map<string, ToolResultPart[]>();
+
+  /** Finds the results of the answer at `index`: what follows the next answer does not belong to it. */
+  constructor(entries: readonly (Entry | StoredEntry)[], index: number) {
+    for (let i = index + 1; i < entries.length; i++) {
+      const one = entries[i]!;
+      const { role, content } = 'entry' in one ? one.entry : one;
+      if (role === 'assistant') break;
+      for (const part of content) {
+        if (part.type !== 'tool-result') continue;
+        const known = this.#results.get(part.callId);
+        if (known === undefined) this.#results.set(part.callId, [part]);
+        else known.push(part);
+      }
+    }
+  }
+
+  /** Returns the next result of a call with this id; undefined when there is none, or no further one. */
+  take(callId: string): ToolResultPart | undefined {
+    return this.#results.get(callId)?.shift();
+  }
+}
+
+/** Returns a function that returns each id as it is, or with a number when it is empty or was returned before. */
+export function distinctIds(): (id: string) => string {
+  const taken = new Set(['']);
+  let number = 1;
+  return (id) => {
+    let distinct = id;
+    while (taken.has(distinct)) distinct = `${id}_${++number}`;
+    taken.add(distinct);
+    return distinct;
+  };
+}
+
 /** The calls of the last answer that have no result, in their order. */
 export function openCalls(entries: readonly StoredEntry[]): ToolCallPart[] {
   const last = entries.findLastIndex(({ entry }) => entry.role === 'assistant');
   const answer = entries[last];
   if (answer === undefined) return [];
-  const answered = new Set(
-    entries
-      .slice(last + 1)
-      .flatMap(({ entry }) => entry.content)
-      .map((part) => (part.type === 'tool-result' ? part.callId : undefined)),
-  );
-  return callsOf(answer.entry).filter(({ callId }) => !answered.has(callId));
+  const results = new ResultsOfAnswer(entries, last);
+  return callsOf(answer.entry).filter(({ callId }) => results.take(callId) === undefined);
 }
 
 /** Returns an entry as it is stored. A long prompt of it that was prepared (`prepareStrings`) is not encoded again. */

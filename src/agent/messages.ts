@@ -1,13 +1,27 @@
 /**
- * From the entries of a conversation to the messages that the AI SDK sends. Valid for every vendor: each call has one result,
- * the results of a step are one message, and a person never speaks twice in a row.
+ * From the entries of a conversation to the messages that the AI SDK sends. They are valid for every vendor, also when damaged
+ * entries were left out: each call has an id of its own in its answer and one result, the results of a step are one message,
+ * and user and model take turns, beginning with the user.
  */
 import type { LanguageModelV3Message, SharedV3ProviderOptions } from '@ai-sdk/provider';
-import { type ProviderData, type StoredEntry, type ToolResultPart, textOf } from './entry.ts';
+import {
+  distinctIds,
+  type ProviderData,
+  ResultsOfAnswer,
+  type ShownImage,
+  type StoredEntry,
+  type ToolResultPart,
+  textOf,
+} from './entry.ts';
 
 type MessageOf<Role> = Extract<LanguageModelV3Message, { role: Role }>;
 type ToolContent = Extract<MessageOf<'tool'>['content'][number], { type: 'tool-result' }>;
 type AssistantPart = MessageOf<'assistant'>['content'][number];
+
+/** How many pictures of a history are sent, the last ones; they are part of every request. */
+export const MAX_SHOWN_IMAGES = 10;
+/** The most bytes of those. Vendors take requests of some 30 MB, and a third is added on the way there. */
+export const MAX_SHOWN_IMAGE_BYTES = 12 * 1024 * 1024;
 
 export interface MessageOptions {
   /** The model that reads them: what another model's provider signed is of no use to it. */
@@ -16,17 +30,28 @@ export interface MessageOptions {
   readonly image: (runId: string, assetId: string) => Uint8Array | undefined;
 }
 
+/** Pictures that are sent, by the place where their result names them. */
+type ShownImages = ReadonlyMap<ShownImage, Uint8Array>;
+
 export function messagesOf(
   entries: readonly StoredEntry[],
   options: MessageOptions,
 ): LanguageModelV3Message[] {
   const messages: LanguageModelV3Message[] = [];
-  for (const kept of entries) {
-    const message = messageOf(kept, options);
+  const shown = lastImages(entries, options);
+  for (const [i, kept] of entries.entries()) {
     const before = messages.at(-1);
-    if (message?.role === 'tool' && before?.role === 'tool') before.content.push(...message.content);
-    else if (message?.role === 'user' && before?.role === 'user') before.content.push(...message.content);
-    else if (message !== undefined) messages.push(message);
+    if (kept.entry.role === 'user') {
+      const part = { type: 'text' as const, text: textOf(kept.entry) };
+      if (before?.role === 'user') before.content.push(part);
+      else messages.push({ role: 'user', content: [part] });
+    } else if (kept.entry.role === 'assistant') {
+      const { content, results } = answerOf(kept, entries, i, options, shown);
+      if (content.length === 0) continue;
+      if (before?.role !== 'user' && before?.role !== 'tool') messages.push(lostPrompt());
+      messages.push({ role: 'assistant', content });
+      if (results.length > 0) messages.push({ role: 'tool', content: results });
+    }
   }
   for (const message of messages) if (message.role === 'user') message.content = [joined(message.content)];
   const last = messages.at(-1);
@@ -35,15 +60,54 @@ export function messagesOf(
   return messages;
 }
 
-function messageOf(kept: StoredEntry, options: MessageOptions): LanguageModelV3Message | undefined {
-  const { entry } = kept;
-  if (entry.role === 'user') return { role: 'user', content: [{ type: 'text', text: textOf(entry) }] };
-  if (entry.role === 'assistant') {
-    const content = assistantParts(kept, options.modelId);
-    return content.length === 0 ? undefined : { role: 'assistant', content };
+/** Returns the last pictures that are within both limits. */
+function lastImages(entries: readonly StoredEntry[], { seesImages, image }: MessageOptions): ShownImages {
+  const shown = new Map<ShownImage, Uint8Array>();
+  if (!seesImages) return shown;
+  let bytes = 0;
+  for (const { entry } of entries.toReversed()) {
+    for (const part of entry.content.toReversed()) {
+      // The result of a call that failed is sent as text alone.
+      if (part.type !== 'tool-result' || part.status !== 'completed') continue;
+      for (const named of part.images.toReversed()) {
+        if (shown.size === MAX_SHOWN_IMAGES) return shown;
+        const found = image(entry.runId ?? '', named.assetId);
+        if (found === undefined) continue;
+        bytes += found.byteLength;
+        if (bytes > MAX_SHOWN_IMAGE_BYTES) return shown;
+        shown.set(named, found);
+      }
+    }
   }
-  const results = entry.content.filter((part) => part.type === 'tool-result');
-  return { role: 'tool', content: results.map((part) => toolContent(part, entry.runId ?? '', options)) };
+  return shown;
+}
+
+const LOST_RESULT = 'The result of this call is lost.';
+const lostPrompt = (): MessageOf<'user'> => ({
+  role: 'user',
+  content: [{ type: 'text', text: '[The prompt that was here is lost.]' }],
+});
+
+/** Returns the answer at `index`, and the result of each of its calls. Results without a call are in no answer. */
+function answerOf(
+  kept: StoredEntry,
+  entries: readonly StoredEntry[],
+  index: number,
+  options: MessageOptions,
+  shown: ShownImages,
+): { readonly content: AssistantPart[]; readonly results: ToolContent[] } {
+  const found = new ResultsOfAnswer(entries, index);
+  const distinct = distinctIds();
+  const results: ToolContent[] = [];
+  const content = assistantParts(kept, options.modelId).map((part) => {
+    if (part.type !== 'tool-call') return part;
+    const callId = distinct(part.toolCallId);
+    const lost = { type: 'tool-result', name: part.toolName, status: 'failed', output: LOST_RESULT } as const;
+    const result = found.take(part.toolCallId) ?? { ...lost, images: [] };
+    results.push(toolContent({ ...result, callId }, options, shown));
+    return { ...part, toolCallId: callId };
+  });
+  return { content, results };
 }
 
 /** Prompts without an answer between them. */
@@ -72,25 +136,25 @@ function isSigned(data: ProviderData): boolean {
 
 function toolContent(
   { callId, name, status, output, images }: ToolResultPart,
-  runId: string,
-  { seesImages, image }: MessageOptions,
+  { seesImages }: MessageOptions,
+  shown: ShownImages,
 ): ToolContent {
   const text = asData(output);
   const common = { type: 'tool-result', toolCallId: callId, toolName: name } as const;
   if (status !== 'completed') return { ...common, output: { type: 'error-text', value: text } };
-  const shown = images.flatMap(({ assetId, mimetype }) => {
-    const bytes = seesImages ? image(runId, assetId) : undefined;
+  const pictures = images.flatMap((named) => {
+    const bytes = shown.get(named);
     if (bytes === undefined) return [];
-    return [
-      { type: 'image-data' as const, data: Buffer.from(bytes).toString('base64'), mediaType: mimetype },
-    ];
+    const data = Buffer.from(bytes).toString('base64');
+    return [{ type: 'image-data' as const, data, mediaType: named.mimetype }];
   });
-  const unseen = images.length - shown.length;
-  const note = unseen === 0 ? '' : `\n[${unseen} image${unseen === 1 ? '' : 's'} that you cannot see]`;
-  if (shown.length === 0) return { ...common, output: { type: 'text', value: text + note } };
+  const unseen = images.length - pictures.length;
+  const why = seesImages ? 'left out to save room; call the tool again if needed' : 'that you cannot see';
+  const note = unseen === 0 ? '' : `\n[${unseen} image${unseen === 1 ? '' : 's'} ${why}]`;
+  if (pictures.length === 0) return { ...common, output: { type: 'text', value: text + note } };
   return {
     ...common,
-    output: { type: 'content', value: [{ type: 'text', text: text + note }, ...shown] },
+    output: { type: 'content', value: [{ type: 'text', text: text + note }, ...pictures] },
   };
 }
 

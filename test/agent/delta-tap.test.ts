@@ -110,3 +110,37 @@ test('no more than some pages are held back, so that an endless answer is notice
   for (let i = 0; i < 100; i++) passed += tap.push(Buffer.from(chat({ content: 'x'.repeat(1_000) }))).length;
   assert.ok(passed > 70_000, `${passed} characters have passed`);
 });
+
+test('a long event that comes in small pieces is searched once', () => {
+  const { told, tap } = tapped('openai-compatible');
+  const long = 'x'.repeat(3_000_000);
+  const bytes = Buffer.from(chat({ content: long }));
+  const startedAtMs = performance.now();
+  for (let at = 0; at < bytes.length; at += 256) tap.push(bytes.subarray(at, at + 256));
+  // It takes some ten milliseconds. When each piece had the whole event searched again, it took half a minute.
+  assert.ok(performance.now() - startedAtMs < 5_000);
+  assert.deepEqual(told, [['text', long]]);
+});
+
+test('an event of four million characters is read, and of a longer one nothing is held back', () => {
+  const frame = chat({ content: '' }).length - 2;
+  const told = (length: number) => {
+    const { told, tap } = tapped('openai-compatible');
+    const event = chat({ content: 'x'.repeat(length - frame) });
+    const passed = tap.push(Buffer.from(event.slice(0, -2)));
+    const rest = tap.push(Buffer.from('\n\n')) + tap.end();
+    assert.equal(passed + rest, event);
+    return told.length;
+  };
+  assert.equal(told(4 * 1024 * 1024), 1);
+  assert.equal(told(4 * 1024 * 1024 + 1), 0);
+});
+
+test('a character that is cut where a long event is passed on stays whole', () => {
+  const { tap } = tapped('openai-compatible');
+  const event = Buffer.from(`data: ${'x'.repeat(4 * 1024 * 1024)}é\n\n`);
+  const cut = event.length - 3;
+  assert.ok(
+    `${tap.push(event.subarray(0, cut))}${tap.push(event.subarray(cut))}${tap.end()}`.endsWith('xé\n\n'),
+  );
+});

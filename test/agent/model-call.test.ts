@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import test from 'node:test';
 import type { StoredEntry } from '#src/agent/entry.ts';
 import { messagesOf } from '#src/agent/messages.ts';
-import { askModel, type ModelQuestion } from '#src/agent/models/model-call.ts';
+import { askModel } from '#src/agent/models/model-call.ts';
 import type { ModelFailure } from '#src/agent/models/model-failure.ts';
 import type { ProviderName } from '#src/agent/models/model-id.ts';
 import type { AssetId, EntryId, RunId } from '#src/core/ids.ts';
+import { questionTo, startVendor } from '#test/support/model-vendor.ts';
 
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
 
@@ -46,24 +45,6 @@ const HISTORY: readonly StoredEntry[] = [
     { type: 'tool-result', callId: 'c2', name: 'read_output', status: 'failed', output: 'no', images: [] },
   ]),
 ];
-
-type Answering = (body: unknown, response: ServerResponse) => void;
-
-async function startVendor(answer: Answering): Promise<AsyncDisposable & { readonly url: string }> {
-  const server = createServer(async (request, response) => {
-    const parts: Buffer[] = [];
-    for await (const part of request) parts.push(part);
-    answer(JSON.parse(Buffer.concat(parts).toString()), response);
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-}
 
 /** What goes over the wire to a provider for the history above. */
 async function sentTo(provider: ProviderName, modelId: string, seesImages: boolean): Promise<unknown> {
@@ -164,22 +145,6 @@ test('prompts without an answer between them are one message, for servers that w
     [['user', [{ type: 'text', text: 'One.\n\nTwo.\n\nThree.' }]]],
   );
 });
-
-/** A question to a server of chat completions, whose key is not for others. */
-function questionTo(baseUrl: string): ModelQuestion {
-  return {
-    target: { provider: 'openai-compatible', name: 'm', baseUrl, apiKey: 'k' },
-    id: 'openai-compatible/m',
-    system: '',
-    messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello.' }] }],
-    tools: [],
-    maxOutputTokens: undefined,
-    silenceMs: 10_000,
-    signal: new AbortController().signal,
-    onText: () => {},
-    onReasoning: () => {},
-  };
-}
 
 test('a redirect is not followed: what was meant for one server reaches no other', async () => {
   let reached = 0;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { MAX_HTML_CHARS, MAX_HTML_DEPTH } from '#src/agent/tools/html-text.ts';
 import { errorText, shownOutput } from '#src/agent/tools/output-text.ts';
 import { cut } from '#src/agent/tools/tool.ts';
 
@@ -55,6 +56,63 @@ test('a picture within HTML is seen, too', () => {
     text: 'Look:\n[image/png]',
     images: [{ mimetype: 'image/png', bytes }],
   });
+});
+
+const html = (data: string) => shownOutput({ mimetype: 'text/html', data });
+
+test('megabytes of HTML, tables and unfinished tags are read within moments', () => {
+  const table = (rows: string) => `<marimo-table data-data='${rows}'></marimo-table>`;
+  const wide = `{${Array.from({ length: 10_000 }, (_, i) => `"c${i}":1`).join(',')}}`;
+  const startedAtMs = performance.now();
+  for (const data of [
+    '<p>some words here'.repeat(40_000),
+    '<tr><td>a</td><td>b</td></tr>'.repeat(40_000),
+    '<img '.repeat(100_000),
+    `${'<b>'.repeat(30_000)}${'</x>'.repeat(30_000)}`,
+    table(`[${' '.repeat(200_000)}x]`),
+    table(`["${'\\"'.repeat(100_000)}`),
+    table(`[${wide}${',{}'.repeat(30_000)}]`),
+  ]) {
+    html(data);
+  }
+  // It takes some hundred milliseconds. When the work grew with the square of the length, each took seconds.
+  assert.ok(performance.now() - startedAtMs < 5_000);
+});
+
+test('of long HTML the beginning is read, and the text says how much there is', () => {
+  const words = 'x'.repeat(MAX_HTML_CHARS - 7);
+  assert.equal(html(`<p>${words}</p>`).text, words);
+  assert.equal(
+    html(`<p>${words}</p>\n`).text,
+    `${words}\n[only the first ${MAX_HTML_CHARS} of ${MAX_HTML_CHARS + 1} characters of HTML were read]`,
+  );
+});
+
+test('a picture is no part of what is read of long HTML', () => {
+  const bytes = Buffer.alloc(MAX_HTML_CHARS, 1);
+  const picture = `<img src="data:image/png;base64,${bytes.toString('base64')}">`;
+  assert.deepEqual(html(`${picture}<p>below</p>`), {
+    text: 'below\n[image/png]',
+    images: [{ mimetype: 'image/png', bytes }],
+  });
+});
+
+test('of deeply nested HTML the beginning is read', () => {
+  const nested = (depth: number) => html(`<p>a</p>${'<b>'.repeat(depth)}b`).text;
+  assert.equal(nested(MAX_HTML_DEPTH), 'a\nb');
+  assert.equal(
+    nested(MAX_HTML_DEPTH + 1),
+    `a\n[the rest was not read: its elements are nested more than ${MAX_HTML_DEPTH} deep]`,
+  );
+});
+
+test('NaN within a text of a table stays, and as a number is an empty cell', () => {
+  const rows = JSON.stringify([{ a: 'x, NaN, "y"', b: null, c: null }]);
+  const table = rows.replace('null', 'NaN').replace('null', '-Infinity').replaceAll('"', '&quot;');
+  assert.equal(
+    html(`<marimo-table data-data="${table}"></marimo-table>`).text,
+    'a | b | c\nx, NaN, "y" |  |',
+  );
 });
 
 test('errors of a cell are one line each', () => {

@@ -7,6 +7,8 @@ import type { DeltaFormat, Fields, Piece } from './delta-format.ts';
 
 /** The blank line after an event. */
 const BOUNDARY = /\r\n\r\n|\n\n|\r\r/g;
+/** How many characters before a new piece can belong to a boundary that ends in it. */
+const OVERLAP = 3;
 /** How much text is held back at most, so that code that counts the answer's length can still stop it. */
 const MAX_HELD_CHARS = 16 * 1024;
 /** The longest event that is read. A longer one passes unread. */
@@ -25,7 +27,11 @@ export class DeltaTap {
   readonly #format: DeltaFormat;
   readonly #tell: (piece: Piece) => void;
   readonly #decoder = new TextDecoder();
-  #rest = '';
+  /** The event that has not ended yet, in the pieces that it came in. */
+  #unread: string[] = [];
+  #unreadChars = 0;
+  /** The end of the pieces above. */
+  #tail = '';
   #held: Held | undefined;
 
   constructor(format: DeltaFormat, tell: (piece: Piece) => void) {
@@ -35,24 +41,46 @@ export class DeltaTap {
 
   /** Takes bytes of the stream and returns what the SDK gets now. */
   push(bytes: Uint8Array): string {
-    const text = this.#rest + this.#decoder.decode(bytes, { stream: true });
-    let out = '';
-    let from = 0;
+    const piece = this.#decoder.decode(bytes, { stream: true });
+    // Only the new piece is searched: a long event comes in thousands of them.
+    const searched = this.#tail + piece;
     BOUNDARY.lastIndex = 0;
-    for (let found = BOUNDARY.exec(text); found !== null; found = BOUNDARY.exec(text)) {
-      out += this.#take(text.slice(from, found.index));
-      from = BOUNDARY.lastIndex;
+    let found = BOUNDARY.exec(searched);
+    this.#keep(piece);
+    let out = '';
+    if (found !== null) {
+      const text = this.#takeUnread();
+      const skipped = text.length - searched.length;
+      let from = 0;
+      for (; found !== null; found = BOUNDARY.exec(searched)) {
+        out += this.#take(text.slice(from, skipped + found.index));
+        from = skipped + BOUNDARY.lastIndex;
+      }
+      this.#keep(text.slice(from));
     }
-    this.#rest = text.slice(from);
-    if (this.#rest.length > MAX_UNREAD_CHARS) out += this.end();
+    if (this.#unreadChars > MAX_UNREAD_CHARS) out += this.#release() + this.#takeUnread();
     return out;
   }
 
   /** Ends the stream and returns what is left for the SDK. */
   end(): string {
-    const rest = this.#rest + this.#decoder.decode();
-    this.#rest = '';
-    return this.#release() + rest;
+    this.#keep(this.#decoder.decode());
+    return this.#release() + this.#takeUnread();
+  }
+
+  #keep(piece: string): void {
+    if (piece === '') return;
+    this.#unread.push(piece);
+    this.#unreadChars += piece.length;
+    this.#tail = (this.#tail + piece).slice(-OVERLAP);
+  }
+
+  #takeUnread(): string {
+    const text = this.#unread.join('');
+    this.#unread = [];
+    this.#unreadChars = 0;
+    this.#tail = '';
+    return text;
   }
 
   #take(event: string): string {

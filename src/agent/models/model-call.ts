@@ -4,7 +4,7 @@ import type {
   LanguageModelV3StreamPart,
   LanguageModelV3Usage,
 } from '@ai-sdk/provider';
-import type { EntryPart, ProviderData } from '../entry.ts';
+import { distinctIds, type EntryPart, type ProviderData } from '../entry.ts';
 import { DELTA_FORMATS, type PieceKind } from './delta-format.ts';
 import { DeltaTap } from './delta-tap.ts';
 import { IdleTimeout } from './idle-timeout.ts';
@@ -27,6 +27,8 @@ export interface ModelQuestion {
   readonly maxOutputTokens: number | undefined;
   /** Without a byte for so long the call has failed. */
   readonly silenceMs: number;
+  /** `ANSWER_LIMITS` when absent. */
+  readonly limits?: AnswerLimits;
   /** The W3C trace context that is sent to the provider. */
   readonly traceparent?: string | undefined;
   /** Closes the connection to the provider, wherever the call is. */
@@ -51,12 +53,22 @@ export interface ModelAnswer {
   readonly finish: 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other';
 }
 
+/** The most that an answer may have. A call whose answer has more fails with `model_answer_too_long`. */
+export interface AnswerLimits {
+  /** Of text, reasoning and the arguments of calls together. */
+  readonly chars: number;
+  /** Blocks of text or reasoning, and calls. */
+  readonly blocks: number;
+  /** Received in all: events have members around their text, and some have none. */
+  readonly bytes: number;
+}
+
 /** More than any useful answer has: a model that never stops is stopped. */
-const MAX_ANSWER_CHARS = 1024 * 1024;
+export const ANSWER_LIMITS: AnswerLimits = { chars: 1024 * 1024, blocks: 1_000, bytes: 64 * 1024 * 1024 };
 
 /** Rejects with `ModelFailure`, or with the signal's reason. */
 export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
-  const { signal, silenceMs, target, id, system, maxOutputTokens } = question;
+  const { signal, silenceMs, target, id, system, maxOutputTokens, limits = ANSWER_LIMITS } = question;
   signal.throwIfAborted();
   // Leaving the loop over the stream does not close the connection; aborting does.
   const stop = new AbortController();
@@ -67,11 +79,17 @@ export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
     isSilent = true;
     stop.abort();
   });
+  let bytes = 0;
+  const onBytes = (count: number) => {
+    watch.heard();
+    bytes += count;
+    if (bytes > limits.bytes) stop.abort();
+  };
   const deltas = new DeltaDeduplicator(question);
   try {
     const send = fetchThrough({
       dispatcher: target.dispatcher ?? (await sharedDispatcher()),
-      onByte: watch.heard,
+      onBytes,
       traceparent: question.traceparent,
       tap: new DeltaTap(DELTA_FORMATS[target.provider], ({ kind, text }) => deltas.tapped(kind, text)),
     });
@@ -88,9 +106,10 @@ export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
         ? {}
         : { tools: declared(question.tools), toolChoice: { type: 'auto' } }),
     });
-    return await collect(stream, id, deltas);
+    return await collect(stream, id, limits, deltas);
   } catch (error) {
     signal.throwIfAborted();
+    if (bytes > limits.bytes) throw tooLong(id);
     if (isSilent) {
       const message = `${id} said nothing for ${Math.round(silenceMs / 100) / 10} s.`;
       throw new ModelFailure('model_silent', message, undefined);
@@ -100,6 +119,10 @@ export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
     signal.removeEventListener('abort', onAbort);
     stop.abort();
   }
+}
+
+function tooLong(id: string): ModelFailure {
+  return new ModelFailure('model_answer_too_long', `${id} did not come to an end.`, null);
 }
 
 function declared(tools: readonly ToolDeclaration[]) {
@@ -141,25 +164,39 @@ interface Block {
 async function collect(
   stream: AsyncIterable<LanguageModelV3StreamPart>,
   id: string,
+  limits: AnswerLimits,
   deltas: DeltaDeduplicator,
 ): Promise<ModelAnswer> {
   const blocks: Block[] = [];
+  /** Arguments that were counted while they came, by call. Some servers send all of them at once. */
+  const inputChars = new Map<string, number>();
   const open = new Map<string, Block & { part: { type: 'text' | 'reasoning'; text: string } }>();
   const invalid = new Map<string, string>();
+  const distinct = distinctIds();
   let length = 0;
   let end: Pick<ModelAnswer, 'usage' | 'finish'> | undefined;
 
+  const count = (chars: number) => {
+    length += chars;
+    if (length > limits.chars) throw tooLong(id);
+  };
+  const countInput = (callId: string, chars: number) => {
+    if (!inputChars.has(callId) && inputChars.size >= limits.blocks) throw tooLong(id);
+    inputChars.set(callId, (inputChars.get(callId) ?? 0) + chars);
+    count(chars);
+  };
+  const add = (block: Block) => {
+    blocks.push(block);
+    if (blocks.length > limits.blocks) throw tooLong(id);
+  };
   const begin = (type: 'text' | 'reasoning', key: string) => {
     const block = { part: { type, text: '' }, provider: null };
-    blocks.push(block);
+    add(block);
     open.set(`${type} ${key}`, block);
     return block;
   };
   const extend = (type: 'text' | 'reasoning', key: string, text: string, data: unknown) => {
-    length += text.length;
-    if (length > MAX_ANSWER_CHARS) {
-      throw new ModelFailure('model_answer_too_long', `${id} did not come to an end.`, null);
-    }
+    count(text.length);
     const block = open.get(`${type} ${key}`) ?? begin(type, key);
     block.part = { type, text: block.part.text + text };
     block.provider = providerData(data) ?? block.provider;
@@ -187,14 +224,18 @@ async function collect(
       case 'reasoning-end':
         extend('reasoning', part.id, '', part.providerMetadata);
         break;
+      case 'tool-input-start':
+        countInput(part.id, 0);
+        break;
       case 'tool-input-delta':
-        length += part.delta.length;
-        if (length > MAX_ANSWER_CHARS) extend('text', '', '', undefined);
+        countInput(part.id, part.delta.length);
         break;
       case 'tool-call': {
-        const { toolCallId: callId, toolName: name, providerMetadata } = part;
+        const { toolCallId: sentId, toolName: name, providerMetadata } = part;
+        const callId = distinct(sentId);
         const input = inputOf(part.input);
-        blocks.push({
+        countInput(sentId, Math.max(0, part.input.length - (inputChars.get(sentId) ?? 0)));
+        add({
           // What could not be read is kept as text for the person; the model gets a message that says what was wrong.
           part: { type: 'tool-call', callId, name, input: input === undefined ? part.input : input },
           provider: providerData(providerMetadata),

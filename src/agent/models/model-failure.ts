@@ -21,7 +21,8 @@ export interface AskedModel {
   readonly secrets: readonly string[];
 }
 
-const MAX_HINT_MS = 60_000;
+/** A run does not wait longer than this before another attempt, whatever the provider asks for. */
+export const MAX_HINT_MS = 60_000;
 const REPEATED = 300;
 const CONTEXT_WORDS =
   /context[_ ](length|window|size)|prompt is too long|maximum context|too many tokens|exceeds the available context/i;
@@ -67,16 +68,30 @@ function ofCall(error: APICallError, { id, secrets }: AskedModel): ModelFailure 
 }
 
 function rateLimited(hint: number | undefined): ModelFailure {
-  if (hint !== undefined && hint > MAX_HINT_MS) {
-    const minutes = Math.ceil(hint / 60_000);
-    const message = `The model takes no more requests for ${minutes} minute${minutes === 1 ? '' : 's'}.`;
-    return new ModelFailure('model_rate_limited', message, null);
-  }
-  return new ModelFailure('model_rate_limited', 'The model takes no more requests for now.', hint);
+  const message = 'The model takes no more requests';
+  return isTooLong(hint)
+    ? new ModelFailure('model_rate_limited', `${message} for ${minutes(hint)}.`, null)
+    : new ModelFailure('model_rate_limited', `${message} for now.`, hint);
 }
 
 function overloaded(hint?: number): ModelFailure {
-  return new ModelFailure('model_overloaded', 'The model’s server is overloaded or fails.', hint);
+  const message = 'The model’s server is overloaded or fails';
+  return isTooLong(hint)
+    ? new ModelFailure(
+        'model_overloaded',
+        `${message}, and asks to be left alone for ${minutes(hint)}.`,
+        null,
+      )
+    : new ModelFailure('model_overloaded', `${message}.`, hint);
+}
+
+function isTooLong(hint: number | undefined): hint is number {
+  return hint !== undefined && hint > MAX_HINT_MS;
+}
+
+function minutes(ms: number): string {
+  const count = Math.ceil(ms / 60_000);
+  return `${count} minute${count === 1 ? '' : 's'}`;
 }
 
 /** Returns the pause that `retry-after-ms` asks for, or `retry-after` as seconds or as a date. */

@@ -1,4 +1,4 @@
-import { askModel } from './model-call.ts';
+import { type AnswerLimits, askModel } from './model-call.ts';
 import { ModelFailure } from './model-failure.ts';
 import type { Models } from './models.ts';
 
@@ -10,6 +10,8 @@ export interface ModelTestResult {
 }
 
 const DEADLINE_MS = 60_000;
+/** For one word, and what a model thinks before it says that. */
+const LIMITS: AnswerLimits = { chars: 64 * 1024, blocks: 100, bytes: 8 * 1024 * 1024 };
 
 /**
  * Asks a model for one word. Throws what `Models.choose` throws; that the model does not answer is a result. Rejects
@@ -38,6 +40,7 @@ export async function testModel(
       tools: [],
       maxOutputTokens: 64,
       silenceMs: DEADLINE_MS,
+      limits: LIMITS,
       signal,
       onText: () => {},
       onReasoning: () => {},

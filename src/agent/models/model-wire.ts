@@ -6,8 +6,8 @@ import type { Dispatcher } from 'undici';
 
 export interface ModelWireOptions {
   readonly dispatcher: Dispatcher;
-  /** Called for every piece of an answer, before anything else is done with it. */
-  readonly onByte: () => void;
+  /** Called with the bytes of every piece of an answer, before anything else is done with it. */
+  readonly onBytes: (count: number) => void;
   /** Sent as a header. */
   readonly traceparent?: string | undefined;
   /** Takes bytes of an event stream. Returns those that the SDK is to get. */
@@ -85,17 +85,18 @@ class WireRequest implements Dispatcher.DispatchHandlers {
 
   onHeaders(status: number, raw: Buffer[]): boolean {
     if (status < 200) return true;
-    this.#options.onByte();
-    const headers = new Headers();
-    for (let i = 0; i + 1 < raw.length; i += 2) headers.append(String(raw[i]), String(raw[i + 1]));
-    this.#head = { status, headers };
+    this.#options.onBytes(0);
+    const headers = headersOf(raw);
+    // A `Response` has no status above 599, which means as little to us as a failure of the server.
+    this.#head = { status: status > 599 ? 500 : status, headers };
     this.#isTapped = status === 200 && /event-stream/i.test(headers.get('content-type') ?? '');
     return true;
   }
 
   onData(chunk: Buffer): boolean {
     if (this.#isOver) return true;
-    this.#options.onByte();
+    this.#options.onBytes(chunk.length);
+    if (this.#isOver) return true; // the bytes were too many
     if (this.#isTapped) this.#pass(this.#options.tap.push(chunk));
     else this.#passPlain(chunk);
     return true;
@@ -150,4 +151,13 @@ class WireRequest implements Dispatcher.DispatchHandlers {
     this.#isOver = true;
     this.#unheed();
   }
+}
+
+/** Returns the headers as the platform has them: each byte of a value is a character (RFC 9110, 5.5). */
+function headersOf(raw: readonly Buffer[]): Headers {
+  const headers = new Headers();
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    headers.append(raw[i]!.toString('latin1'), raw[i + 1]!.toString('latin1'));
+  }
+  return headers;
 }

@@ -34,8 +34,8 @@ export interface DescribeRequest extends TracedRequest {
 
 export interface QueryAnswer {
   readonly columns: readonly { readonly name: string; readonly type: string }[];
-  readonly rows: readonly (readonly unknown[])[];
-  /** There are more rows than were asked for. */
+  readonly rows: readonly (readonly string[])[];
+  /** Whether there are more rows: than were asked for, or than are read at once. */
   readonly isCut: boolean;
 }
 
@@ -47,6 +47,8 @@ export interface Refused {
 export interface QueryRequest extends TracedRequest {
   readonly sql: string;
   readonly maxRows: number;
+  /** Returns a cell as the model sees it. It is called as rows arrive, so that long cells do not stay in memory. */
+  readonly shorten: (cell: unknown) => string;
 }
 
 /**
@@ -137,10 +139,10 @@ export function datasourceTools({ queries, caller, slugs }: DatasourceToolsOptio
       async run({ slug: asked, sql, maxRows = 100 }, { signal, trace }) {
         const refused = refusal(asked);
         if (refused !== undefined) return refused;
-        const request = { sql, maxRows, signal, trace };
+        const request = { sql, maxRows, shorten: valueText, signal, trace };
         // A database may take its time to stop; the conversation does not wait for it.
         const answer = await untilAborted(queries.query(caller, asked, request), signal);
-        return 'refused' in answer ? failed(answer.refused) : completed(rowsText(answer));
+        return 'refused' in answer ? failed(answer.refused) : completed(rowsText(answer, maxRows));
       },
     }),
   ];
@@ -151,9 +153,10 @@ function tableText({ schema, name, columns }: DescribedTable): string {
   return `${full}(${columns.map((column) => `${column.name} ${column.type}`).join(', ')})`;
 }
 
-function rowsText({ columns, rows, isCut }: QueryAnswer): string {
-  const lines = [columns.map(({ name }) => name), ...rows.map((row) => row.map(valueText))];
-  const note = isCut ? `\n[only the first ${rows.length} rows]` : '';
+function rowsText({ columns, rows, isCut }: QueryAnswer, maxRows: number): string {
+  const lines = [columns.map(({ name }) => name), ...rows];
+  const why = rows.length < maxRows ? ': more is too much to read at once, select less of each' : '';
+  const note = isCut ? `\n[only the first ${rows.length} rows${why}]` : '';
   return `${lines.map((line) => line.join(' | ')).join('\n')}${note}`;
 }
 

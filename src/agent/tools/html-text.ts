@@ -3,6 +3,13 @@ import { createRequire } from 'node:module';
 /** Loaded with the first HTML there is: it is thirty files, which a start need not wait for. */
 const require = createRequire(import.meta.url);
 
+/** How much of a piece of HTML is read. It is parsed on the event loop, which takes some ten milliseconds for as much. */
+export const MAX_HTML_CHARS = 256 * 1024;
+/** The parser looks through all open elements at each end tag, so their number is bounded. */
+export const MAX_HTML_DEPTH = 256;
+/** How much of a table is written out. A model is shown less of it. */
+const MAX_TABLE_CHARS = 64 * 1024;
+
 const BLOCKS = new Set([
   'p',
   'div',
@@ -21,46 +28,106 @@ const BLOCKS = new Set([
 ]);
 const SILENT = new Set(['script', 'style', 'svg', 'head']);
 
-/** Returns the readable part of HTML as plain text: cells of a row with bars between them, marimo's tables as rows. */
-export function htmlText(html: string): string {
+export interface ReadHtml {
+  readonly text: string;
+  /** What the `src` of each `img` says. */
+  readonly pictures: readonly string[];
+}
+
+/**
+ * Returns the readable part of HTML as plain text, with bars between the cells of a row and marimo's tables as rows. Of
+ * long or deeply nested HTML it reads the beginning, and the text says so.
+ */
+export function readHtml(html: string): ReadHtml {
   const { Parser }: typeof import('htmlparser2') = require('htmlparser2');
-  let text = '';
+  const lines = new Lines();
+  const pictures: string[] = [];
   let silent = 0;
+  let depth = 0;
+  let isTooDeep = false;
   const parser = new Parser({
     onopentag(name, attributes) {
+      if (++depth > MAX_HTML_DEPTH) {
+        isTooDeep = true;
+        parser.pause(); // nothing after this tag is parsed
+        return;
+      }
       if (SILENT.has(name)) silent++;
-      if (BLOCKS.has(name) && !text.endsWith('\n')) text += '\n';
-      if (name === 'marimo-table') text += tableText(attributes);
+      if (BLOCKS.has(name)) lines.end();
+      if (name === 'img' && attributes.src !== undefined) pictures.push(attributes.src);
+      if (name === 'marimo-table') lines.add(tableText(attributes));
       else if (attributes['data-initial-value'] !== undefined) {
-        text += ` [${name}: ${attributes['data-initial-value']}]`;
+        lines.add(` [${name}: ${attributes['data-initial-value']}]`);
       }
     },
     ontext(data) {
-      if (silent === 0) text += data;
+      if (silent === 0) lines.add(data);
     },
     onclosetag(name) {
+      depth--;
       if (SILENT.has(name)) silent--;
-      if (name === 'td' || name === 'th') text += ' | ';
-      if (BLOCKS.has(name) && !text.endsWith('\n')) text += '\n';
+      if (name === 'td' || name === 'th') lines.add(' | ');
+      if (BLOCKS.has(name)) lines.end();
     },
   });
-  parser.end(html);
-  return text
-    .split('\n')
-    .map((line) => line.trimEnd())
-    .join('\n')
-    .replace(/\n{3,}/g, '\n\n')
-    .trim();
+  parser.end(html.slice(0, MAX_HTML_CHARS));
+  return { text: [lines.text, noteOf(html.length, isTooDeep)].filter(Boolean).join('\n'), pictures };
 }
 
-/** Rows as marimo embeds them: JSON in a JSON string, or in a data URL. */
+/** Says what was not read. */
+function noteOf(length: number, isTooDeep: boolean): string {
+  if (isTooDeep) return `[the rest was not read: its elements are nested more than ${MAX_HTML_DEPTH} deep]`;
+  if (length <= MAX_HTML_CHARS) return '';
+  return `[only the first ${MAX_HTML_CHARS} of ${length} characters of HTML were read]`;
+}
+
+/**
+ * Text that is put together piece by piece. It knows whether the last piece ended a line: to ask a string that grows
+ * would have it copied each time.
+ */
+class Lines {
+  readonly #pieces: string[] = [];
+  #isEnded = false;
+
+  get text(): string {
+    return this.#pieces
+      .join('')
+      .split('\n')
+      .map((line) => line.trimEnd())
+      .join('\n')
+      .replace(/\n{3,}/g, '\n\n')
+      .trim();
+  }
+
+  add(piece: string): void {
+    if (piece === '') return;
+    this.#pieces.push(piece);
+    this.#isEnded = piece.endsWith('\n');
+  }
+
+  /** Ends the line, unless it is ended already. */
+  end(): void {
+    if (!this.#isEnded) this.add('\n');
+  }
+}
+
+/** Returns the rows as marimo embeds them: JSON in a JSON string, or in a data URL. */
 function tableText(attributes: Readonly<Record<string, string>>): string {
   const rows = rowsOf(attributes['data-data'] ?? '');
   const columns = Object.keys(rows[0] ?? {}).filter((key) => key !== '_marimo_row_id');
-  const lines = [columns, ...rows.map((row) => columns.map((key) => valueText(row[key])))];
+  const lines = [columns.join(' | ')];
+  let length = 0;
+  for (const row of rows) {
+    const line = columns.map((key) => valueText(row[key])).join(' | ');
+    length += line.length + 1;
+    // A first row of many columns makes every other row as wide, however short it is in the JSON.
+    if (length > MAX_TABLE_CHARS) break;
+    lines.push(line);
+  }
+  const shown = lines.length - 1;
   const total = Number(attributes['data-total-rows'] ?? rows.length);
-  const note = total > rows.length ? `\n[${rows.length} of ${total} rows]` : '';
-  return `${lines.map((line) => line.join(' | ')).join('\n')}${note}\n`;
+  const note = total > shown ? `\n[${shown} of ${total} rows]` : '';
+  return `${lines.join('\n')}${note}\n`;
 }
 
 function rowsOf(attribute: string): Readonly<Record<string, unknown>>[] {
@@ -71,13 +138,16 @@ function rowsOf(attribute: string): Readonly<Record<string, unknown>>[] {
   return Array.isArray(rows) ? rows.map((row: unknown) => ({ ...Object(row) })) : [];
 }
 
+/** A string, which may lack its end, or a number that JSON does not have. Each character is looked at once. */
+const STRING_OR_NO_JSON = /"(?:[^"\\]+|\\.)*"?|NaN|-?Infinity/gs;
+
 /** Reads JSON as Python writes it, with NaN and the infinities. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     try {
-      return JSON.parse(text.replace(/(?<=[[:,]\s*)(NaN|-?Infinity)(?=\s*[\],}])/g, 'null'));
+      return JSON.parse(text.replace(STRING_OR_NO_JSON, (found) => (found.startsWith('"') ? found : 'null')));
     } catch {
       return undefined; // not what it was taken for
     }

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import { inSlices } from '#src/core/slices.ts';
 import type {
   CellsResult,
   NotebookCell,
@@ -40,8 +41,7 @@ export function notebookTools({
       schema: Type.Object({}, closed),
       run: async () =>
         completed(
-          (await cells()).map((cell) => cellText(cell, LISTED_CODE, LISTED_OUTPUT)).join('\n\n') ||
-            'The notebook has no cells.',
+          (await cellsText(await cells(), LISTED_CODE, LISTED_OUTPUT)) || 'The notebook has no cells.',
         ),
     }),
     defineTool({
@@ -49,8 +49,8 @@ export function notebookTools({
       description: 'The whole code of some cells, with what they printed and show.',
       schema: Type.Object({ cellIds }, closed),
       run: async ({ cellIds: asked }) =>
-        ofCells(await cells(), asked, (found) =>
-          completed(found.map((cell) => cellText(cell, Number.POSITIVE_INFINITY, READ_OUTPUT)).join('\n\n')),
+        ofCells(await cells(), asked, async (found) =>
+          completed(await cellsText(found, Number.POSITIVE_INFINITY, READ_OUTPUT)),
         ),
     }),
     defineTool({
@@ -132,9 +132,9 @@ function pythonOutcome({ success, output, stdout, stderr, media, errors }: Pytho
   };
 }
 
-function cellsOutcome({ failure, cells }: CellsResult): ToolOutcome {
+async function cellsOutcome({ failure, cells }: CellsResult): Promise<ToolOutcome> {
   const images: ToolImage[] = [];
-  const text = cells.map(({ cellId, status, outputs, console }) => {
+  const text = await mapInSlices(cells, ({ cellId, status, outputs, console }) => {
     const shown = outputsText(outputs);
     const figures = console.filter(({ channel }) => channel === 'media');
     images.push(...figures.flatMap((entry) => shownOutput(entry).images), ...shown.images);
@@ -144,6 +144,28 @@ function cellsOutcome({ failure, cells }: CellsResult): ToolOutcome {
   });
   if (failure !== null) text.push(`${failure.code}: ${failure.message}`);
   return { status: failure === null ? 'completed' : 'failed', text: text.join('\n\n'), images };
+}
+
+async function cellsText(
+  cells: readonly NotebookCell[],
+  codeLimit: number,
+  outputLimit: number,
+): Promise<string> {
+  return (await mapInSlices(cells, (cell) => cellText(cell, codeLimit, outputLimit))).join('\n\n');
+}
+
+/** Returns what `map` makes of each element, and lets others work in between: the HTML of one cell takes some milliseconds. */
+function mapInSlices<T, R>(elements: readonly T[], map: (element: T) => R): Promise<R[]> {
+  return inSlices(
+    (function* () {
+      const mapped: R[] = [];
+      for (const element of elements) {
+        mapped.push(map(element));
+        yield;
+      }
+      return mapped;
+    })(),
+  );
 }
 
 function cellText(cell: NotebookCell, codeLimit: number, outputLimit: number): string {

@@ -1,5 +1,5 @@
 /** Outputs of cells as a model reads them: tables and HTML as text, pictures as pictures. */
-import { htmlText } from './html-text.ts';
+import { readHtml } from './html-text.ts';
 import type { ToolImage } from './tool.ts';
 
 export interface TypedValue {
@@ -16,8 +16,10 @@ const BUNDLE = 'application/vnd.marimo+mimebundle';
 /** What of a bundle says most, in this order. */
 const PREFERRED = ['image/png', 'image/jpeg', 'text/markdown', 'text/plain', 'application/json', 'text/html'];
 const SEEN = /^image\/(png|jpeg|gif|webp)$/;
-/** Pictures that stand in HTML. */
-const EMBEDDED = /<img\b[^>]*?\ssrc\s*=\s*["']?(data:image\/[^"'\s>]+)/gi;
+/** Pictures that stand in HTML as data URLs. */
+const EMBEDDED = /data:image\/[\w.+-]{1,40};base64,[^"'\\\s<>&]*/gi;
+/** What stands for such a picture while the HTML is read. */
+const PLACEHOLDER = /^data:image;(\d{1,9})$/;
 const IMAGE_LIMIT_BYTES = 3 * 1024 * 1024;
 
 export function shownOutput({ mimetype, data }: TypedValue): ShownOutput {
@@ -27,9 +29,19 @@ export function shownOutput({ mimetype, data }: TypedValue): ShownOutput {
   const image = imageOf(mimetype, text);
   if (image !== undefined) return image;
   if (!/html|markdown|marimo\+traceback/.test(mimetype)) return plain(text);
-  const shown = [...text.matchAll(EMBEDDED)].flatMap(([, url = '']) => imageOf('', url) ?? []);
+  return shownHtml(text);
+}
+
+function shownHtml(html: string): ShownOutput {
+  // Pictures are taken out first, because they may be larger than what is read of the HTML.
+  const urls: string[] = [];
+  const read = readHtml(html.replace(EMBEDDED, (url) => `data:image;${urls.push(url) - 1}`));
+  const shown = read.pictures.flatMap((source) => {
+    const url = urls[Number(PLACEHOLDER.exec(source)?.[1])];
+    return url === undefined ? [] : (imageOf('', url) ?? []);
+  });
   return {
-    text: [htmlText(text), ...shown.map((image) => image.text)].filter(Boolean).join('\n'),
+    text: [read.text, ...shown.map(({ text }) => text)].filter(Boolean).join('\n'),
     images: shown.flatMap(({ images }) => images),
   };
 }

@@ -100,3 +100,14 @@ export function cut(text: string, limit = MAX_OUTPUT_CHARS): string {
   const omitted = text.length - limit;
   return `${text.slice(0, head)}\n[… ${omitted} characters left out …]\n${text.slice(-tail)}`;
 }
+
+/** The most pictures of one output. */
+export const MAX_OUTPUT_IMAGES = 10;
+
+/** Returns the outcome as it is stored and shown to the model: without the middle of a long text, or its last pictures. */
+export function shortened(outcome: ToolOutcome): ToolOutcome {
+  const { text, images = [] } = outcome;
+  if (images.length <= MAX_OUTPUT_IMAGES) return { ...outcome, text: cut(text) };
+  const note = `[only the first ${MAX_OUTPUT_IMAGES} of ${images.length} pictures]`;
+  return { ...outcome, text: `${cut(text)}\n${note}`, images: images.slice(0, MAX_OUTPUT_IMAGES) };
+}

@@ -1,7 +1,7 @@
 import type { Log } from '#src/core/log.ts';
 import type { ToolCallPart } from '../entry.ts';
 import type { ToolDeclaration } from '../models/model-call.ts';
-import { cut, failed, type Tool, type ToolCall, type ToolOutcome } from './tool.ts';
+import { failed, shortened, type Tool, type ToolCall, type ToolOutcome } from './tool.ts';
 
 /** The tools of one prompt. Calls that need the notebook to themselves wait for each other. */
 export class Toolbox {
@@ -32,7 +32,7 @@ export class Toolbox {
       const outcome = tool.exclusive
         ? await this.#inLine(() => tool.run(input, call))
         : await tool.run(input, call);
-      return { ...outcome, text: cut(outcome.text) };
+      return shortened(outcome);
     } catch (error) {
       this.#log.error({ err: error, tool: name, callId }, 'a tool failed');
       return failed(`The tool ${name} failed, through a fault of the server.`);

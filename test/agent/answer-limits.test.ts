@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { ANSWER_LIMITS, type AnswerLimits, askModel } from '#src/agent/models/model-call.ts';
+import { testModel } from '#src/agent/models/model-test.ts';
+import type { Models } from '#src/agent/models/models.ts';
+import { questionTo, startVendor } from '#test/support/model-vendor.ts';
+
+const chat = (delta: object, finish: string | null = null) =>
+  `data: ${JSON.stringify({ id: '1', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+const END = `${chat({}, 'stop')}data: [DONE]\n\n`;
+const call = (index: number, input = '{}') =>
+  chat({
+    tool_calls: [{ index, id: `c${index}`, type: 'function', function: { name: 'read', arguments: input } }],
+  });
+const calls = (count: number) => Array.from({ length: count }, (_, index) => call(index)).join('');
+
+/** Asks a server that answers with `body`. Returns how many parts the answer has, or the code of the failure. */
+async function asked(body: string, limits: Partial<AnswerLimits> = {}): Promise<unknown> {
+  await using vendor = await startVendor((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(body);
+  });
+  return await askModel({ ...questionTo(vendor.url), limits: { ...ANSWER_LIMITS, ...limits } }).then(
+    ({ parts }) => parts.length,
+    ({ failure }) => failure.code,
+  );
+}
+
+test('an answer whose stream has too many bytes fails, whatever they say', async () => {
+  const body = `: ${'x'.repeat(100_000)}\n\n${chat({ content: 'Yes.' })}${END}`;
+  assert.equal(await asked(body, { bytes: body.length }), 1);
+  assert.equal(await asked(body, { bytes: body.length - 1 }), 'model_answer_too_long');
+});
+
+test('an answer of a thousand calls is taken, and one more makes it fail', async () => {
+  assert.equal(await asked(calls(ANSWER_LIMITS.blocks) + END), 1_000);
+  assert.equal(await asked(calls(ANSWER_LIMITS.blocks + 1) + END), 'model_answer_too_long');
+});
+
+test('blocks of text count like calls', async () => {
+  const body = `${chat({ reasoning_content: 'Hm.' })}${chat({ content: 'Yes.' })}${calls(1)}${END}`;
+  assert.equal(await asked(body, { blocks: 3 }), 3);
+  assert.equal(await asked(body, { blocks: 2 }), 'model_answer_too_long');
+});
+
+test('text and the arguments of calls have one limit of characters', async () => {
+  const body = `${chat({ content: 'Yes.' })}${call(0, '{"a":1}')}${call(1, '{"b":2}')}${END}`;
+  assert.equal(await asked(body, { chars: 18 }), 3);
+  assert.equal(await asked(body, { chars: 17 }), 'model_answer_too_long');
+});
+
+test('a test of a model ends when the model sends much more than a word', async () => {
+  const answered = async (bytes: number) => {
+    await using vendor = await startVendor((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const rest = chat({ content: 'ready' }) + END;
+      response.end(`: ${'x'.repeat(bytes - rest.length - 4)}\n\n${rest}`);
+    });
+    const { id, target } = questionTo(vendor.url);
+    const models = { choose: () => ({ id, target: async () => target }) } as unknown as Models;
+    const { ok, message } = await testModel(models, 'ws_1', null, new AbortController().signal);
+    return [ok, message];
+  };
+  const most = 8 * 1024 * 1024;
+  assert.deepEqual(await answered(most), [true, 'The model answered.']);
+  assert.deepEqual(await answered(most + 1), [false, 'openai-compatible/m did not come to an end.']);
+});

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { compact } from '#src/agent/compaction.ts';
+import type { EntryPart, StoredEntry } from '#src/agent/entry.ts';
+import { MAX_SHOWN_IMAGE_BYTES, MAX_SHOWN_IMAGES, messagesOf } from '#src/agent/messages.ts';
+import { MAX_OUTPUT_IMAGES, shortened } from '#src/agent/tools/tool.ts';
+import type { AssetId, EntryId } from '#src/core/ids.ts';
+
+const entry = (role: 'user' | 'assistant' | 'tool', part: EntryPart): StoredEntry => ({
+  entry: { id: 'ent_1' as EntryId, role, content: [part], runId: null, createdAt: '' },
+  model: null,
+  provider: [],
+});
+
+/** A prompt, and for each number a call whose result shows that many pictures. */
+const history = (...pictures: number[]) => [
+  entry('user', { type: 'text', text: 'Look.' }),
+  ...pictures.flatMap((count, i) => {
+    const call = { callId: `c${i}`, name: 'read_output' };
+    const images = Array.from({ length: count }, () => ({ mimetype: 'image/png', assetId: 'a' as AssetId }));
+    return [
+      entry('assistant', { type: 'tool-call', ...call, input: {} }),
+      entry('tool', { type: 'tool-result', ...call, status: 'completed', output: 'x', images }),
+    ];
+  }),
+];
+
+/** Returns of each result how many pictures are sent, and what its text says of the others. */
+function sent(entries: readonly StoredEntry[], bytes: number) {
+  const picture = new Uint8Array(bytes);
+  return messagesOf(entries, { modelId: 'm', seesImages: true, image: () => picture }).flatMap((message) => {
+    if (message.role !== 'tool') return [];
+    return message.content.map((part) => {
+      assert.ok(part.type === 'tool-result');
+      const { output } = part;
+      const said = JSON.stringify(output.type === 'content' ? output.value[0] : output);
+      const pictures = output.type === 'content' ? output.value.length - 1 : 0;
+      return [pictures, /\[(\d+) images? left out/.exec(said)?.[1]];
+    });
+  });
+}
+
+test('a model is sent the last ten pictures of a history, and reads how many were left out where', () => {
+  assert.deepEqual(sent(history(5, MAX_SHOWN_IMAGES - 5), 1), [
+    [5, undefined],
+    [5, undefined],
+  ]);
+  assert.deepEqual(sent(history(1, 5, MAX_SHOWN_IMAGES - 4), 1), [
+    [0, '1'],
+    [4, '1'],
+    [6, undefined],
+  ]);
+});
+
+test('a model is sent the last pictures that are within 12 MiB', () => {
+  const third = MAX_SHOWN_IMAGE_BYTES / 3;
+  assert.deepEqual(sent(history(1, 1, 1), third), [
+    [1, undefined],
+    [1, undefined],
+    [1, undefined],
+  ]);
+  assert.deepEqual(sent(history(1, 1, 1), third + 1), [
+    [0, '1'],
+    [1, undefined],
+    [1, undefined],
+  ]);
+});
+
+test('pictures that are not sent do not make older outputs go', () => {
+  const entries = history(...Array.from({ length: 100 }, () => 1));
+  assert.equal(compact(entries, 20_000).outputs, 0);
+  assert.ok(compact(entries, 10_000).outputs > 0);
+});
+
+test('an output of a tool has ten pictures at most, and says how many there were', () => {
+  const outcome = (count: number) => {
+    const images = Array.from({ length: count }, () => ({ mimetype: 'image/png', bytes: new Uint8Array(1) }));
+    const { text, images: kept = [] } = shortened({ status: 'completed', text: 'x', images });
+    return [text, kept.length];
+  };
+  assert.deepEqual(outcome(MAX_OUTPUT_IMAGES), ['x', 10]);
+  assert.deepEqual(outcome(MAX_OUTPUT_IMAGES + 1), ['x\n[only the first 10 of 11 pictures]', 10]);
+});
