@@ -14,7 +14,8 @@ const NAMES_AT_ONCE = 512;
 
 /**
  * Returns a page of the folder that the prefix names. Links, pipes and devices are left out, and so are names that no request
- * can hold. Rejects with `not_found` when there is no such folder, and with the reason of `signal` when it aborts.
+ * can hold. Rejects with `not_found` when there is no such folder. When `signal` aborts, it resolves early with some of the page:
+ * nobody reads it then.
  */
 export async function listFiles(
   files: WorkspaceFiles,
@@ -46,7 +47,7 @@ export async function listFiles(
   }
 }
 
-/** Returns the first `count` of the names that `isWanted`, sorted. */
+/** Returns the first `count` of the names that `isWanted`, sorted; of those that were read until `signal` aborted. */
 async function firstNames(
   folder: Folder,
   count: number,
@@ -58,7 +59,7 @@ async function firstNames(
     names = names.sort((a, b) => (a < b ? -1 : 1)).slice(0, count);
   };
   for await (const { name } of await opendir(folder.place, { bufferSize: NAMES_AT_ONCE })) {
-    signal.throwIfAborted();
+    if (signal.aborted) break;
     if (!isWanted(name)) continue;
     names.push(name);
     if (names.length >= count * 4) keepFirst();

@@ -23,8 +23,11 @@ export interface OpenFile {
   readonly etag: string;
 }
 
-/** Throws to refuse a change. Gets the entity tag of the file, undefined when there is none. */
-export type StateCheck = (etag: string | undefined) => void;
+/**
+ * Throws to refuse a change. Gets the entity tag of the file, which is undefined when there is none, and whether there is anything
+ * at its path: links, pipes and devices have no entity tag.
+ */
+export type StateCheck = (etag: string | undefined, isTaken: boolean) => void;
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 const FILE_MODE = 0o644;
@@ -128,7 +131,7 @@ export class WorkspaceFiles {
       await this.#changes.hold(`${workspaceId}/${path}`, async () => {
         await using folder = await this.folder(workspaceId, names);
         const status = await lstat(folder.at(name), { bigint: true });
-        check(status.isFile() ? fileTag(status) : undefined);
+        check(status.isFile() ? fileTag(status) : undefined, true);
         if (isFolder) await rmdir(folder.at(name));
         else if (status.isDirectory())
           throw notAFile('This is a folder: a slash at its end deletes it, once it is empty.');
@@ -236,7 +239,7 @@ function freedBytes({ blocks, nlink }: BigIntStats): number {
 
 function requireReplaceable(status: BigIntStats | undefined, check: StateCheck): void {
   if (status?.isDirectory() === true) throw notAFile('There is a folder at this path.');
-  check(status?.isFile() === true ? fileTag(status) : undefined);
+  check(status?.isFile() === true ? fileTag(status) : undefined, status !== undefined);
 }
 
 /** Returns what a refusal of the system means for a write: what it needs to find can be missing only when it was taken away. */

@@ -39,11 +39,11 @@ export interface Server extends AsyncDisposable {
   stopListening(): void;
   /** How many event streams are open, and how many requests have no answer yet. */
   load(): { readonly streams: number; readonly requests: number };
-  /** Ends the event streams whose caller and action match, such as those of a revoked token. */
+  /** Ends the event streams whose caller and action match, such as those of a revoked token, and those for which `matches` throws. */
   endStreams(matches: (caller: Caller | undefined, action: string | undefined) => boolean): void;
   /**
-   * Refuses the requests whose caller may no longer make them: `renew` throws why. Those with a deferred reply end now, others
-   * before their handler begins. Handlers that have not begun yet get the caller that `renew` returns.
+   * Refuses the requests whose caller may no longer make them, or cannot be checked: `renew` throws why. Those with a deferred
+   * reply end now, others before their handler begins. Handlers that have not begun yet get the caller that `renew` returns.
    */
   endPending(renew: RenewCaller): void;
   /** Stops listening, waits up to `graceMs` for requests in flight, then ends every connection. Idempotent. */
@@ -126,6 +126,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     }
     app.close();
   };
+  const unchecked = (error: unknown): AppError => {
+    options.log.error({ err: error }, 'a request is refused because its caller could not be checked again');
+    return new AppError('internal', 'The rights of the caller could not be checked again.');
+  };
   const server: Server = {
     host,
     port,
@@ -136,7 +140,15 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       return { streams: context.streams.size, requests };
     },
     endStreams(matches) {
-      for (const stream of context.streams) if (matches(stream.caller, stream.action)) stream.end();
+      for (const stream of context.streams) {
+        try {
+          if (!matches(stream.caller, stream.action)) continue;
+        } catch (error) {
+          // Whether the caller has lost the right is not known, so the stream ends; those after it must be looked at, too.
+          options.log.error({ err: error }, 'a stream ends because its caller could not be checked');
+        }
+        stream.end();
+      }
     },
     endPending(renew) {
       context.callerChanges.note(renew);
@@ -145,8 +157,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         try {
           renew(caller, action);
         } catch (error) {
-          if (!(error instanceof AppError)) throw error;
-          revoke(error);
+          revoke(error instanceof AppError ? error : unchecked(error));
         }
       }
     },

@@ -35,7 +35,7 @@ export async function loadUws(): Promise<Uws> {
   } catch (cause) {
     const { platform, arch, version } = process;
     throw new Error(
-      `uWebSockets.js cannot be loaded on ${platform}-${arch} with Node ${version}: it needs Node 20, 22 or 24 on Linux with glibc 2.27 or newer, macOS or Windows.`,
+      `uWebSockets.js cannot be loaded on ${platform}-${arch} with Node ${version}: it needs Node 20, 22 or 24 on Linux with glibc, and glibc 2.38 or newer for Node 22 and 24.`,
       { cause },
     );
   }

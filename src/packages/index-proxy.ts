@@ -37,8 +37,13 @@ export class IndexProxy implements AsyncDisposable {
     this.port = port;
     this.#index = index;
     this.#admit = admit;
-    server.on('connect', (request, socket: Socket, head) => void this.#tunnel(request, socket, head));
-    server.on('request', (request, response) => void this.#forward(request, response));
+    // Whoever reaches this port may send anything: what it makes fail must not end the server.
+    server.on('connect', (request, socket: Socket, head) => {
+      this.#tunnel(request, socket, head).catch(() => socket.destroy());
+    });
+    server.on('request', (request, response) => {
+      this.#forward(request, response).catch(() => response.destroy());
+    });
   }
 
   static async open(index: string, admit: AdmitTarget): Promise<IndexProxy> {
@@ -67,9 +72,10 @@ export class IndexProxy implements AsyncDisposable {
 
   async #tunnel(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     socket.on('error', () => {});
-    const target = new URL(`http://${request.url ?? ''}`);
-    const port = Number(target.port || (request.url?.endsWith(':80') ? 80 : 443));
-    const upstream = this.#isOurs(request) ? await this.#connect(target.hostname, port) : undefined;
+    const address = `http://${request.url ?? ''}`;
+    const target = this.#isOurs(request) && URL.canParse(address) ? new URL(address) : undefined;
+    const port = Number(target?.port || (address.endsWith(':80') ? 80 : 443));
+    const upstream = target && (await this.#connect(target.hostname, port));
     if (upstream === undefined) {
       socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n');
       return;

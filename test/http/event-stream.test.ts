@@ -229,3 +229,16 @@ test('streams can be ended by their caller, as when a token is revoked', async (
   assert.equal(stream.subscriberCount, 0);
   raw.leave();
 });
+
+test('a caller who cannot be checked loses the stream, and the callers after it are checked', async (t) => {
+  const { connect, server, stream } = await serveStream(t);
+  const readers = [connect(), connect()];
+  for (const raw of readers) await raw.until((sent) => sent.includes('session.replayed'));
+  let checks = 0;
+  server.endStreams(() => {
+    if (++checks === 1) throw new Error('the record of the caller is damaged');
+    return false;
+  });
+  assert.deepEqual([checks, stream.subscriberCount, server.logged.length], [2, 1, 1]);
+  for (const raw of readers) raw.leave();
+});

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { request, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import test, { type TestContext } from 'node:test';
@@ -11,39 +11,8 @@ import { raw } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
 import { landingPageRoute } from '#src/http/routes/landing-page.ts';
+import { HOST, relayTo, sendRaw } from './relay-to.ts';
 import { serve } from './test-server.ts';
-
-const HOST = '127.0.0.1';
-
-async function relayTo(
-  t: TestContext,
-  serve: (req: IncomingMessage, res: ServerResponse) => void,
-  connections = new ConnectionLimit(),
-) {
-  const server = createServer(serve).listen(0, HOST);
-  await once(server, 'listening');
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const address = server.address();
-  assert.ok(typeof address === 'object' && address !== null);
-  const relay = await openHttp10Relay({
-    host: HOST,
-    port: 0,
-    target: () => ({ host: '0.0.0.0', port: address.port }),
-    connections,
-  });
-  t.after(() => relay[Symbol.dispose]());
-  return relay;
-}
-
-/** Everything that comes back until the connection ends. */
-async function sendRaw(port: number, lines: readonly string[]): Promise<string> {
-  const socket = connect(port, HOST);
-  socket.write(lines.join('\r\n'));
-  return text(socket);
-}
 
 test('a request of HTTP/1.0 is answered, and its connection ends with the answer', async (t) => {
   const { port } = await relayTo(t, (req, res) => {

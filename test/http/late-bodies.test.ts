@@ -170,3 +170,21 @@ test('a body that has come whole and is not read yet is not taken for a shorter 
   await eventually('the request is over', () => server.load().requests === 0);
   assert.ok(seen.bytes === 100_000 || seen.errors.length === 1);
 });
+
+test('an upload ends whose caller cannot be checked, and those after it are checked', async (t) => {
+  const { server, seen, begin } = await serveBodies(t);
+  const uploads = [1, 2].map(() => {
+    const { request, answered } = begin('PUT', '/bytes', { ...GOOD, 'content-length': '1000' });
+    request.write('half');
+    return answered;
+  });
+  await eventually('both have begun', () => seen.begun === 2);
+  let checks = 0;
+  server.endPending(() => {
+    if (++checks === 1) throw new Error('the record of the caller is damaged');
+    return revoked();
+  });
+  const ends = await Promise.all(uploads);
+  assert.deepEqual(ends.map(({ status }) => status).sort(), [401, 500]);
+  assert.equal(server.logged.length, 1);
+});

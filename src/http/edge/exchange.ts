@@ -7,13 +7,14 @@
  *       │                      │       ├─▶ deferred ──▶ over
  *       └──────────────────────┘       └─▶ forwarded ─▶ over
  *
+ *   A GET whose handler returns at once goes from `callback` to `over`.
  *   A reply that waits for something stays in `handling`, and its idempotency record is stored before.
  *   Any phase after `callback` becomes `gone` when the client leaves. Work that has begun goes on then, because others
  *   may depend on it; only its answer is dropped.
  *
- * - A reply waits until everything is on disk that it tells of: nobody sees what a crash could undo. This is the only
- *   place that waits for commits.
- * - A GET whose handler returns at once is answered within the callback of uWebSockets.js: no promise, no abort handler.
+ * - A reply waits until everything is on disk that it tells of: nobody sees what a crash could undo
+ *   (`reply-finisher.ts` waits for the commit).
+ * - A GET whose handler returns at once is answered within the callback of uWebSockets.js, without a promise or an abort handler.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -112,7 +113,10 @@ export class HttpExchange {
   #forward({ head, bytes }: ForwardedBody, body: TakenBody): void {
     const request = this.#request;
     const end = {
-      failed: (error: AppError) => this.#sender.send(this.#problem(error)),
+      failed: (error: AppError, endsConnection: boolean) => {
+        if (endsConnection) request.endsConnection = true;
+        this.#refuse(error);
+      },
       here: () => {
         this.#forwarded = undefined;
         request.elsewhere = undefined;
@@ -126,6 +130,7 @@ export class HttpExchange {
       end,
       res: this.#res,
       state: this.#state,
+      limitBytes: this.#prepared.limitBytes,
       forwarding: forwarding!,
       mirrored,
     }).begin();

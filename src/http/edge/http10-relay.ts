@@ -49,6 +49,12 @@ const HOP_BY_HOP = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
+/**
+ * Headers that say where a request ends and to whom it goes. A client must not name them in `Connection` (RFC 9110, section
+ * 7.6.1), and when it does, they are forwarded all the same: without them the server would take the body for another request.
+ */
+const NEVER_LISTED = new Set(['content-length', 'host', 'transfer-encoding']);
+const MAY_HAVE_BODY = new Set(['PATCH', 'POST', 'PUT']);
 /** The address at which to reach a server that listens on every interface. */
 const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
@@ -136,7 +142,7 @@ function relay(inbound: IncomingMessage, answer: ServerResponse, { host, port }:
     port,
     method: inbound.method,
     path: inbound.url,
-    headers: [...endToEnd(inbound.rawHeaders), ...missingHost(inbound)],
+    headers: [...endToEnd(inbound.rawHeaders), ...missingHost(inbound), ...framing(inbound)],
   });
   let isAnswered = false;
   outbound.on('response', (reply) => {
@@ -158,12 +164,23 @@ function missingHost({ headers, socket }: IncomingMessage): string[] {
   return headers.host === undefined ? ['Host', `${socket.localAddress}:${socket.localPort}`] : [];
 }
 
+/**
+ * Returns the header that says where the body ends, unless it is forwarded anyway. Left to itself, Node.js would write the body of a
+ * DELETE or GET without any framing, which the server reads as another request, and a POST without a body as one in no chunks.
+ */
+function framing({ headers, method = '' }: IncomingMessage): string[] {
+  const coding = headers['transfer-encoding'];
+  if (coding !== undefined) return ['Transfer-Encoding', coding];
+  return MAY_HAVE_BODY.has(method) && headers['content-length'] === undefined ? ['Content-Length', '0'] : [];
+}
+
 /** Returns the headers to forward. `raw` alternates names and values, as Node's `rawHeaders`. */
 function endToEnd(raw: readonly string[]): string[] {
   const named = raw.flatMap((text, i) => (i % 2 === 0 ? [[text, raw[i + 1] ?? ''] as const] : []));
   const listed = named
     .filter(([name]) => name.toLowerCase() === 'connection')
-    .flatMap(([, value]) => value.split(',').map((one) => one.trim().toLowerCase()));
+    .flatMap(([, value]) => value.split(',').map((one) => one.trim().toLowerCase()))
+    .filter((name) => !NEVER_LISTED.has(name));
   const dropped = new Set([...HOP_BY_HOP, ...listed]);
   return named.filter(([name]) => !dropped.has(name.toLowerCase())).flat();
 }

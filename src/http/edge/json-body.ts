@@ -12,7 +12,8 @@ import { atOnce } from '#src/core/slices.ts';
 import { invalidRequest } from './violations.ts';
 
 /**
- * Recursive readers come after the parser, and parsing many small values blocks the event loop for seconds. A number with
+ * The depth is limited because later code reads the value recursively, and the number of values because to parse many small ones blocks
+ * the event loop for seconds. A number with
  * more than 308 digits may exceed a double: it would become null when it is written as JSON again.
  */
 const BOUNDS: JsonBounds = {

@@ -121,7 +121,17 @@ export class ReplySender {
       const caller = principal ?? holder;
       const stream = new EventStream(res, { caller, action, home }, this.#context.streams);
       this.#state.enter(STREAMING);
-      stream.start(open);
+      try {
+        stream.start(open);
+      } catch (error) {
+        // The status has been sent. Thrown within a callback of uWebSockets.js, the error would end the server.
+        const { requestId } = this.#request;
+        this.#context.log.error(
+          { err: error, requestId, route: this.#prepared.route.path },
+          'an event stream could not be opened',
+        );
+        stream.end();
+      }
     });
   }
 

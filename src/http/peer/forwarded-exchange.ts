@@ -18,12 +18,11 @@ import type { Forwarding } from '../edge/http-context.ts';
 import { announcesBody } from '../edge/request-head.ts';
 import { EventStream, type OpenStreams } from '../reply/event-stream.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
+import { ForwardedUpload } from './forwarded-upload.ts';
 import { WINDOW_BYTES } from './peer-response.ts';
 
 /** Credit is given for so many bytes at once, so that small events cost no frame each. */
 const CREDIT_BYTES = WINDOW_BYTES / 4;
-/** As uWebSockets.js lets a client send them: more is held only while the other worker takes nothing. */
-const MAX_HELD_BYTES = WINDOW_BYTES;
 
 /** The home of a stream knows its caller, and ends it when he may not follow it any more. */
 const NOBODY = { caller: undefined, action: undefined, home: undefined };
@@ -37,12 +36,15 @@ export interface ForwardedExchangeOptions {
   readonly bytes: Uint8Array;
   readonly res: WireResponse;
   readonly state: ExchangeState;
+  /** How long the body may be. */
+  readonly limitBytes: number;
   readonly forwarding: Forwarding;
   /** The event streams that have gone over to mirrors. */
   readonly mirrored: OpenStreams;
   /** What becomes of a request that was not answered by another worker. */
   readonly end: {
-    failed(error: AppError): void;
+    /** `endsConnection`: a body is on its way that is not read to its end. */
+    failed(error: AppError, endsConnection: boolean): void;
     /** It has to be carried out here after all. */
     here(): void;
   };
@@ -89,10 +91,8 @@ export class ForwardedExchange implements AnswerEvents {
   #unsent: Uint8Array | undefined;
   #isBlocked = false;
   #owedBytes = 0;
-  #bodyCredit = 0;
-  #heldBody: Uint8Array[] = [];
-  #heldBytes = 0;
-  #isBodyPaused = false;
+  /** Of a body that is passed on as it arrives. */
+  #upload: ForwardedUpload | undefined;
 
   constructor(options: ForwardedExchangeOptions) {
     this.#options = options;
@@ -102,7 +102,7 @@ export class ForwardedExchange implements AnswerEvents {
 
   /** Sends the request. A body that is streamed is passed on as it arrives. */
   begin(): void {
-    const { head, bytes, forwarding } = this.#options;
+    const { head, bytes, forwarding, limitBytes } = this.#options;
     this.#state.enter({ name: 'forwarded', exchange: this });
     if (this.#state.phase.name === 'gone') {
       // The client has left while its body was looked at. Nothing was done yet, and nobody would take the answer.
@@ -110,28 +110,21 @@ export class ForwardedExchange implements AnswerEvents {
       this.#state.release();
       return;
     }
-    if (head.isStreamed) this.#streamBody();
+    if (head.isStreamed) this.#upload = new ForwardedUpload(this.#res, limitBytes);
     this.#forwarded = forwarding.forward(head, bytes, this);
-    this.#sendBody();
-  }
-
-  #streamBody(): void {
-    this.#res.onData((chunk, isLast) => {
-      if (chunk.byteLength > 0) this.#hold(new Uint8Array(chunk.slice(0)));
-      if (isLast) this.#hold(new Uint8Array(0));
-      this.#sendBody();
-    });
+    this.#upload?.sendTo(this.#forwarded);
   }
 
   /** The client has left. */
   abandon(): void {
     this.#isGone = true;
-    this.#heldBody = [];
+    this.#upload?.abandon();
     this.#forwarded?.abort();
   }
 
   whole({ status, headers, isEmpty, close }: AnswerHead, body: Buffer): void {
     if (this.#isGone) return;
+    this.#upload?.drop(); // after the answer nobody could let a client go on that was made to wait
     this.#state.conclude();
     this.#res.cork(() => {
       this.#writeHead(status, headers);
@@ -184,14 +177,13 @@ export class ForwardedExchange implements AnswerEvents {
   }
 
   credit(bytes: number): void {
-    this.#bodyCredit += bytes;
-    this.#sendBody();
+    this.#upload?.credit(bytes);
   }
 
   lost(): void {
     if (this.#isGone) return;
     if (this.#hasBegun) this.#res.close();
-    else this.#options.end.failed(workerLost());
+    else this.#fail();
   }
 
   here(): void {
@@ -199,12 +191,19 @@ export class ForwardedExchange implements AnswerEvents {
     const { head, forwarding, end } = this.#options;
     // Of a request with a ticket the caller is not known yet, and of a streamed body the beginning was not looked at.
     if (head.isStreamed || this.#state.home === undefined) {
-      end.failed(workerLost());
+      this.#fail();
       return;
     }
     forwarding.refresh();
     this.#state.enter(HANDLING);
     end.here();
+  }
+
+  /** Answers that nobody knows what became of the request, once no body is on its way any more that the client has to send first. */
+  #fail(): void {
+    const { failed } = this.#options.end;
+    if (this.#upload === undefined) failed(workerLost(), false);
+    else this.#upload.discard((isWhole) => failed(workerLost(), !isWhole));
   }
 
   #writeHead(status: string | undefined, headers: readonly string[]): void {
@@ -257,34 +256,11 @@ export class ForwardedExchange implements AnswerEvents {
     this.#forwarded?.credit(this.#owedBytes);
     this.#owedBytes = 0;
   }
-
-  #hold(bytes: Uint8Array): void {
-    this.#heldBody.push(bytes);
-    this.#heldBytes += bytes.byteLength;
-    if (this.#heldBytes > MAX_HELD_BYTES && !this.#isBodyPaused) {
-      this.#isBodyPaused = true;
-      this.#res.pause();
-    }
-  }
-
-  #sendBody(): void {
-    const forwarded = this.#forwarded;
-    if (forwarded === undefined) return;
-    while (this.#heldBody.length > 0 && this.#bodyCredit > 0) {
-      const bytes = this.#heldBody.shift()!;
-      this.#heldBytes -= bytes.byteLength;
-      this.#bodyCredit -= bytes.byteLength;
-      forwarded.body(bytes);
-    }
-    if (this.#isBodyPaused && this.#heldBytes === 0) {
-      this.#isBodyPaused = false;
-      this.#res.resume();
-    }
-  }
 }
 
-/** The answer when nobody knows what became of a request. With an idempotency key, sending it again is safe. */
+/** The answer when nobody knows what became of a request. */
 function workerLost(): AppError {
-  const detail = 'The part of the server that was to answer has ended. Send the request again.';
+  const detail =
+    'The worker that handled the request has ended, and nobody knows whether the request took effect. A POST is safe to repeat with the Idempotency-Key that it had; without one, read the state first.';
   return new AppError('unavailable', detail, { headers: { 'retry-after': '1' } });
 }

@@ -81,12 +81,14 @@ function names({ opaque }: EntityTag, etag: string): boolean {
 /**
  * Throws `precondition_failed` unless the record is in the state that the headers of a write ask for, and `invalid_request`
  * for a header that is not a list of tags. `tagOf` returns the current tag, which is strong, or undefined when there is no such
- * record; it is called only when there is a condition.
+ * record; it is called only when there is a condition. `isTaken` says whether anything is in the place of the record, also when
+ * that has no tag: `If-None-Match: *` refuses it.
  * Call it after everything that refuses the request whatever its body says: such a refusal goes before a condition.
  */
 export function requireState(
   headers: Readonly<Record<keyof typeof WRITE_CONDITIONS, string>>,
   tagOf: () => string | undefined,
+  isTaken = false,
 ): void {
   const { 'if-match': wanted, 'if-none-match': unwanted } = headers;
   if (wanted === '' && unwanted === '') return;
@@ -98,7 +100,9 @@ export function requireState(
     if (!isCurrent) throw preconditionFailed('If-Match names no tag that is current.', etag);
   }
   if (unwanted !== '') {
-    requireTags('if-none-match', unwanted);
+    const tags = requireTags('if-none-match', unwanted);
+    if (tags === '*' && isTaken && etag === undefined)
+      throw preconditionFailed('If-None-Match is *, and there is something at this path.', etag);
     if (etag !== undefined && isKnown(unwanted, etag))
       throw preconditionFailed('If-None-Match names the current tag.', etag);
   }

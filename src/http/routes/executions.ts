@@ -58,12 +58,7 @@ export function executionRoutes(
       ],
       async handle(request) {
         const { principal, params, body } = request;
-        const submitted = await executions.submit(
-          principal.workspaceId,
-          params.sessionId,
-          body,
-          request.trace,
-        );
+        const submitted = await executions.submit(principal.workspaceId, params.sessionId, body, request);
         const { runId } = submitted;
         return waiting.submitted(request, runId, accepted(submitted, `/api/v3/runs/${runId}`));
       },

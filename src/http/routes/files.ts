@@ -94,8 +94,8 @@ export function fileRoutes(files: WorkspaceFiles, maxFileBytes: number): readonl
         'file_quota_exceeded',
       ],
       async handle({ principal, params: { path }, headers, content }) {
-        const { entry, isNew } = await files.write(principal.workspaceId, path, content, (etag) =>
-          requireState(headers, () => etag),
+        const { entry, isNew } = await files.write(principal.workspaceId, path, content, (etag, isTaken) =>
+          requireState(headers, () => etag, isTaken),
         );
         const location = `/api/v3/files/${path.split('/').map(encodeURIComponent).join('/')}`;
         return tagged(json(isNew ? 201 : 200, entry, isNew ? { location } : {}), entry.etag ?? '');
@@ -114,7 +114,9 @@ export function fileRoutes(files: WorkspaceFiles, maxFileBytes: number): readonl
       responses: { 204: { description: 'The file was deleted.' } },
       errors: ['not_a_file', 'file_inaccessible', 'precondition_failed'],
       async handle({ principal, params, headers }) {
-        await files.delete(principal.workspaceId, params.path, (etag) => requireState(headers, () => etag));
+        await files.delete(principal.workspaceId, params.path, (etag, isTaken) =>
+          requireState(headers, () => etag, isTaken),
+        );
         return noContent();
       },
     }),

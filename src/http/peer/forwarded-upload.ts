@@ -1,0 +1,115 @@
+import type { ForwardedRequest } from '#src/cluster/peers/forwarding.ts';
+import { isDiscarded } from '../edge/request-body.ts';
+import type { WireResponse } from '../wire-exchange.ts';
+import { WINDOW_BYTES } from './peer-response.ts';
+
+/** As uWebSockets.js lets a client send them: more is held only while the other worker takes nothing. */
+const MAX_HELD_BYTES = WINDOW_BYTES;
+
+/**
+ * The body of a request on its way to the worker that carries the request out. Bytes that the other worker has given no credit
+ * for are held here, and the client waits when they are many.
+ */
+export class ForwardedUpload {
+  readonly #res: WireResponse;
+  readonly #limitBytes: number;
+  #forwarded: ForwardedRequest | undefined;
+  #creditBytes = 0;
+  #held: Uint8Array[] = [];
+  #heldBytes = 0;
+  #receivedBytes = 0;
+  #isWhole = false;
+  #isPaused = false;
+  /** Whether nobody will read what is still to come. */
+  #isDropped = false;
+  #onDiscarded: ((isWhole: boolean) => void) | undefined;
+
+  /** Must be called in the callback of the request. */
+  constructor(res: WireResponse, limitBytes: number) {
+    this.#res = res;
+    this.#limitBytes = limitBytes;
+    res.onData((chunk, isLast) => this.#take(chunk, isLast));
+  }
+
+  /** Passes the body on from now on, as far as there is credit. */
+  sendTo(forwarded: ForwardedRequest): void {
+    this.#forwarded = forwarded;
+    this.#send();
+  }
+
+  /** Lets so many more bytes be passed on. */
+  credit(bytes: number): void {
+    this.#creditBytes += bytes;
+    this.#send();
+  }
+
+  /**
+   * Reads and discards the rest of the body, and calls `done` once. Many clients read nothing before they have sent everything:
+   * they would not see an answer that came earlier. `isWhole` is false when the body is so long that it is not read to its end;
+   * the connection has to end with the answer then.
+   */
+  discard(done: (isWhole: boolean) => void): void {
+    this.drop();
+    if (this.#isWhole) done(true);
+    else this.#onDiscarded = done;
+  }
+
+  /** Drops what is held and what is still to come, and lets a client go on that was made to wait. The client must be there. */
+  drop(): void {
+    this.abandon();
+    this.#resume();
+  }
+
+  /** Drops the body: the client has left. */
+  abandon(): void {
+    this.#isDropped = true;
+    this.#onDiscarded = undefined;
+    this.#held = [];
+    this.#heldBytes = 0;
+  }
+
+  #take(chunk: ArrayBuffer, isLast: boolean): void {
+    this.#receivedBytes += chunk.byteLength;
+    this.#isWhole = isLast;
+    if (this.#isDropped) {
+      if (isLast || !isDiscarded(this.#receivedBytes, this.#limitBytes)) this.#endDiscarding();
+      return;
+    }
+    if (chunk.byteLength > 0) this.#hold(new Uint8Array(chunk.slice(0))); // uWebSockets.js reuses the memory of the chunk
+    if (isLast) this.#hold(new Uint8Array(0));
+    this.#send();
+  }
+
+  #endDiscarding(): void {
+    const done = this.#onDiscarded;
+    this.#onDiscarded = undefined;
+    done?.(this.#isWhole);
+  }
+
+  #hold(bytes: Uint8Array): void {
+    this.#held.push(bytes);
+    this.#heldBytes += bytes.byteLength;
+    if (this.#heldBytes > MAX_HELD_BYTES && !this.#isPaused) {
+      this.#isPaused = true;
+      this.#res.pause();
+    }
+  }
+
+  #send(): void {
+    const forwarded = this.#forwarded;
+    if (forwarded === undefined || this.#isDropped) return;
+    while (this.#held.length > 0 && this.#creditBytes > 0) {
+      const bytes = this.#held.shift()!;
+      this.#heldBytes -= bytes.byteLength;
+      this.#creditBytes -= bytes.byteLength;
+      forwarded.body(bytes);
+    }
+    if (this.#heldBytes === 0) this.#resume();
+  }
+
+  #resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#res.resume();
+  }
+}

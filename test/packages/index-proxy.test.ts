@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import test, { type TestContext } from 'node:test';
+import { IndexProxy } from '#src/packages/index-proxy.ts';
+
+/** Sends the lines of one request. Resolves with the first line of the answer. */
+async function answerTo(port: number, ...lines: string[]): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  socket.end(`${[...lines, 'Host: x', 'Connection: close'].join('\r\n')}\r\n\r\n`);
+  const [line = ''] = (await text(socket)).split('\r\n');
+  return line;
+}
+
+async function openProxy(t: TestContext) {
+  const asked: string[] = [];
+  const proxy = await IndexProxy.open('https://index.example/simple', async (host) => {
+    asked.push(host);
+    throw new Error('it may not be reached');
+  });
+  t.after(() => proxy[Symbol.asyncDispose]());
+  const { username, password } = new URL(proxy.url);
+  const key = `Proxy-Authorization: Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  return { proxy, asked, key };
+}
+
+const ODD_TARGETS = ['x:99999', ':0', '[::', 'a b', '%', 'http://x', 'user@'];
+
+test('who does not have the password is refused, whatever they ask for, and nothing is looked up', async (t) => {
+  const { proxy, asked } = await openProxy(t);
+  for (const target of ['index.example:443', ...ODD_TARGETS])
+    assert.match(await answerTo(proxy.port, `CONNECT ${target} HTTP/1.1`), /^HTTP\/1\.1 40[03] /, target);
+  assert.equal(await answerTo(proxy.port, 'GET http://index.example/ HTTP/1.1'), 'HTTP/1.1 403 Forbidden');
+  assert.deepEqual(asked, []);
+});
+
+test('a target that is no address is refused', async (t) => {
+  const { proxy, asked, key } = await openProxy(t);
+  for (const target of ODD_TARGETS)
+    assert.match(
+      await answerTo(proxy.port, `CONNECT ${target} HTTP/1.1`, key),
+      /^HTTP\/1\.1 40[03] /,
+      target,
+    );
+  assert.equal(
+    await answerTo(proxy.port, 'CONNECT index.example:443 HTTP/1.1', key),
+    'HTTP/1.1 403 Forbidden',
+  );
+  assert.ok(asked.includes('index.example'));
+});
