@@ -14,7 +14,7 @@ import { openLocalModel } from './app/open-local-model.ts';
 import { NOTEBOOK, type NotebookPlane, openNotebooks } from './app/open-notebooks.ts';
 import { openOperations } from './app/open-operations.ts';
 import { openPackages } from './app/open-packages.ts';
-import { openPermits } from './app/open-permits.ts';
+import { Permits } from './app/open-permits.ts';
 import { openStorage } from './app/open-storage.ts';
 import { openStreams } from './app/open-streams.ts';
 import { openTracer } from './app/open-tracer.ts';
@@ -69,7 +69,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   let isLeaving = false;
   stack.use(directory);
   const { store, warnings } = await openStorage({ config, directory, log, cluster, onFatal }, stack);
-  const identity = await openIdentity({ ...config, store, cluster, dataDir: directory.root });
+  const identity = await openIdentity({ ...config, store, cluster, log, dataDir: directory.root });
   const tracer = await openTracer({ config, log, metrics }, stack);
   const actors = new ActorRuntime(store, log, metrics, {
     own: cluster.incarnation,
@@ -84,11 +84,10 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const removals = stack.use(
     new Removals(store, (error) => log.error({ err: error }, 'what was deleted could not be removed'), owns),
   );
+  const permits = new Permits(store, cluster);
   const runs: RunRepository = new RunRepository(store, actors, {
     maxInFlight: config.workspaceMaxRuns,
-    permits: openPermits({
-      store,
-      cluster,
+    permits: permits.open({
       topic: 'run-permits',
       limit: config.workspaceMaxRuns,
       what: RUNS_IN_PROGRESS,
@@ -101,7 +100,9 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     settled: cluster.size > 1 ? new SettledRuns(store, cluster) : undefined,
   });
   const runDeletion = new RunDeletion(store, runs, removals);
-  const audit = new AuditTrail(store);
+  const audit = new AuditTrail(store, (error) =>
+    log.error({ err: error }, 'queries of datasources could not be noted in the audit'),
+  );
   const queryAudit = stack.use(new QueryAudit(audit));
   const datasources = stack.use(
     await openDatasources({
@@ -170,7 +171,10 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   const workspaceDeletion = identity.openDeletion(removals, {
     mayBeInUse: (workspaceId) => environments.areInUse(workspaceId),
     isActive: (workspaceId) => actors.isActive(workspaceId) || environments.areInUseNow(workspaceId),
-    forget: (workspaceId) => actors.eraseWorkspace(workspaceId),
+    forget: (workspaceId) => {
+      actors.eraseWorkspace(workspaceId);
+      permits.forget(workspaceId);
+    },
     deleted: (workspaceId) => log.info({ workspaceId }, 'a workspace was deleted'),
     unlink: unlinkSealed,
   });
@@ -228,9 +232,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       connections,
       workers: cluster.size,
       openStreamPermits: (inUse) =>
-        openPermits({
-          store,
-          cluster,
+        permits.open({
           topic: 'stream-permits',
           limit: config.workspaceMaxSubscribers,
           what: OPEN_STREAMS,

@@ -38,6 +38,7 @@ export async function prepareStore({ config, directory, log }: FirstStartOptions
       ...config,
       store: storage.store,
       cluster: ALONE,
+      log,
       dataDir: directory.root,
     });
     await KeyringStore.open(storage.store, config.keyringFile);

@@ -22,6 +22,15 @@ async function main(): Promise<void> {
   const { config } = load();
   const secrets = Object.values(config).filter((value): value is Secret => value instanceof Secret);
   const log = openLog({ level: config.logLevel, secrets, isShared: config.workers > 1 });
+  // Node.js would print the error as it is, with whatever is in it, and the log would not say why the process has ended.
+  process.on('uncaughtException', (error) => {
+    log.fatal(
+      { err: error },
+      'The process ends because of a mistake in it; what it has acknowledged is stored.',
+    );
+    log.flush();
+    process.exit(1);
+  });
   const options: ServeOptions = { config, log, secrets, end: (code) => process.exit(code), fail };
   const isWorker = process.argv[2] === WORKER_ARGUMENT && process.send !== undefined;
   try {

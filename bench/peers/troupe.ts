@@ -81,8 +81,9 @@ class TroupeSession implements Session {
   }
 
   interrupt(): void {
-    this.#ready = this.#feed.until(MARK.ready);
-    void this.#cancel().catch(() => undefined); // a run that does not end fails by its time
+    // The session may be ready before the cancel is answered, and a connection takes one request at a time.
+    const answered = this.#cancel().catch(() => undefined); // a run that does not end fails by its time
+    this.#ready = Promise.all([this.#feed.until(MARK.ready), answered]);
   }
 
   async idle(): Promise<void> {

@@ -22,6 +22,8 @@ const MIN_FRESH_MS = 500;
  * hundred requests may wait for it.
  */
 const MAX_SHARE = 1 / 150;
+/** However long reading takes, as on a busy machine. */
+const MAX_FRESH_MS = 5_000;
 const OTHERS_FOR_MS = 10_000;
 /** Of one kernel: one that has started more is not followed further. */
 const MAX_PROCESSES = 200;
@@ -44,12 +46,17 @@ export class KernelSampler {
     this.#kernels = kernels;
   }
 
+  /** Rejects with the system's error when the processes cannot be read; the next call reads them again. */
   sample(): Promise<KernelSample> {
-    if (this.#running === undefined || performance.now() > this.#freshUntilMs) {
-      this.#freshUntilMs = Number.POSITIVE_INFINITY;
-      this.#running = this.#take();
-    }
-    return this.#running;
+    if (this.#running !== undefined && performance.now() <= this.#freshUntilMs) return this.#running;
+    this.#freshUntilMs = Number.POSITIVE_INFINITY;
+    const running = this.#take();
+    this.#running = running;
+    // While a sample is taken no other begins, so the one that has failed is still the last.
+    running.catch(() => {
+      this.#running = undefined;
+    });
+    return running;
   }
 
   async #take(): Promise<KernelSample> {
@@ -74,10 +81,15 @@ export class KernelSampler {
     });
     this.#firsts = firsts;
     kernels.sort((a, b) => b.memoryBytes - a.memoryBytes);
-    this.#freshUntilMs = beganAtMs + Math.max(MIN_FRESH_MS, table.workedMs / MAX_SHARE);
+    this.#freshUntilMs = beganAtMs + freshForMs(table.workedMs);
     this.latest = { sampledAt: timestamp(), kernels };
     return this.latest;
   }
+}
+
+/** Returns for how many milliseconds a sample is shared that took so many of work. */
+export function freshForMs(workedMs: number): number {
+  return Math.min(Math.max(MIN_FRESH_MS, workedMs / MAX_SHARE), MAX_FRESH_MS);
 }
 
 const NO_PROCESSES: ProcessTable = { processes: new Map(), children: new Map(), workedMs: 0 };

@@ -176,6 +176,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     },
     codeCalls,
     executions: new Executions({
+      log,
       store,
       sessions,
       work,

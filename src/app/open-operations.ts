@@ -18,7 +18,7 @@ import { loadOf, ServerStateReader } from './server-state.ts';
 export interface OperationsOptions {
   readonly config: Config;
   readonly cluster: Cluster;
-  readonly log: Pick<RootLog, 'recent'>;
+  readonly log: Pick<RootLog, 'recent' | 'error'>;
   readonly metrics: ServerMetrics;
   readonly actors: ActorRuntime;
   readonly host: KernelHost;
@@ -66,6 +66,7 @@ export function openOperations(options: OperationsOptions, stack: AsyncDisposabl
       stream: options.stream,
       facts: () => watched.facts(),
       load: async () => loadOf(await cluster.watched()),
+      log,
     }),
   );
   return {

@@ -55,6 +55,9 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
       ? await openSharedStore(directory.storePath, onFatal, prepare)
       : await openStore(directory.storePath, onFatal, undefined, prepare),
   );
+  store.onFailedDecision((error) =>
+    log.error({ err: error }, 'a decision that several workers may take has failed'),
+  );
   if (isShared) {
     const timer = setInterval(() => store.dropDeadReaders(), READERS_EVERY_MS).unref();
     stack.defer(() => clearInterval(timer));

@@ -19,7 +19,7 @@ export interface RetentionOptions {
   readonly owns: (workspaceId: string) => boolean;
   /** Returns whether the workspace was deleted: what is left of it is removed by its home alone. */
   readonly isDeleted: (workspaceId: string) => boolean;
-  /** Called when a sweep fails; the next one tries again. */
+  /** Called when something cannot be deleted; the rest of a sweep goes on, and the next one tries again. */
   readonly onFault: (error: unknown) => void;
   /** Returns milliseconds since 1970. */
   readonly now?: () => number;
@@ -88,11 +88,18 @@ export class Retention implements Disposable {
     }
   }
 
-  /** Takes one step in each turn until there is no more to do, or the workspace is deleted. */
+  /**
+   * Takes one step in each turn until there is no more to do, the workspace is deleted, or a step fails: what keeps one thing of one
+   * workspace from being deleted must not keep everything else.
+   */
   async #repeat(workspaceId: WorkspaceId, step: () => boolean): Promise<void> {
-    while (!this.#isClosed && !this.#options.isDeleted(workspaceId) && step()) {
-      await nextTurn();
-      await this.#options.store.durable();
+    try {
+      while (!this.#isClosed && !this.#options.isDeleted(workspaceId) && step()) {
+        await nextTurn();
+        await this.#options.store.durable();
+      }
+    } catch (error) {
+      this.#options.onFault(error);
     }
   }
 

@@ -2,6 +2,7 @@
  * The load of the server as an event stream. It is measured once for all who follow it, each measurement is encoded once,
  * and while nobody follows nothing is measured.
  */
+import type { Log } from '#src/core/log.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { PublishedStream } from '#src/events/published-stream.ts';
 import type { ServerFacts, ServerLoad, ServerStreamEnvelope } from '#src/wire/server.ts';
@@ -12,6 +13,7 @@ export interface ServerEventsOptions {
   readonly stream: ServerStream;
   readonly facts: () => ServerFacts;
   readonly load: () => Promise<ServerLoad>;
+  readonly log: Pick<Log, 'error'>;
   readonly everyMs?: number;
 }
 
@@ -24,6 +26,8 @@ export class ServerEvents implements Disposable {
   /** Of the measuring that goes on; a new one when somebody follows after nobody did. */
   #watch: AbortController | undefined;
   #sampledAt = '';
+  /** Whether the last measurement failed, so that a fault that lasts is logged once. */
+  #hasFailed = false;
 
   constructor(options: ServerEventsOptions) {
     this.#options = options;
@@ -53,12 +57,28 @@ export class ServerEvents implements Disposable {
     this.#rest();
   }
 
+  /** Measures now and again after each interval, also after a failure, until `gone` aborts. Never rejects. */
   async #measure(gone: AbortSignal): Promise<void> {
-    const data = await this.#options.load();
-    if (gone.aborted) return;
-    if (data.sampledAt !== this.#sampledAt) this.#options.stream.publish({ type: 'server.load', data });
-    this.#sampledAt = data.sampledAt;
+    try {
+      const data = await this.#options.load();
+      if (gone.aborted) return;
+      if (data.sampledAt !== this.#sampledAt) this.#options.stream.publish({ type: 'server.load', data });
+      this.#sampledAt = data.sampledAt;
+      this.#hasFailed = false;
+    } catch (error) {
+      if (gone.aborted) return;
+      this.#reportFailure(error);
+    }
     this.#timer = setTimeout(() => void this.#measure(gone), this.#everyMs).unref();
+  }
+
+  #reportFailure(error: unknown): void {
+    if (!this.#hasFailed)
+      this.#options.log.error(
+        { err: error },
+        'the load of the server could not be measured; its event stream goes on once it can',
+      );
+    this.#hasFailed = true;
   }
 
   #rest(): void {

@@ -48,7 +48,7 @@ export const SERVER_SETTINGS = {
     kind: origins,
     default: 'none',
     description:
-      'Origins whose pages may use the API from a browser (CORS). They need a token like everybody, and may not change datasources and keys, which only pages of this server may.',
+      'Origins whose pages may use the API from a browser (CORS). They need a token like everybody. Pages of other origins cannot change or test datasources, nor set API keys of models and secrets of notebooks.',
   }),
   workers: setting({
     env: 'TROUPE_WORKERS',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import test, { type TestContext } from 'node:test';
-import { type KernelPlace, KernelSampler } from '#src/app/kernel-usage.ts';
+import { freshForMs, type KernelPlace, KernelSampler } from '#src/app/kernel-usage.ts';
 import { eventually } from '#test/support/processes.ts';
 
 /** A shell that has started another process, and ends with the test. */
@@ -44,4 +44,19 @@ test('those who ask at the same time share a sample', async () => {
   const [one, other] = await Promise.all([sampler.sample(), sampler.sample()]);
   assert.equal(one, other);
   assert.equal(await sampler.sample(), one);
+});
+
+test('processes that cannot be read fail one sample, and the next one is taken anew', async () => {
+  let isReadable = false;
+  const sampler = new KernelSampler(() => {
+    if (!isReadable) throw new Error('too many open files');
+    return [];
+  });
+  await assert.rejects(sampler.sample(), { message: 'too many open files' });
+  isReadable = true;
+  assert.deepEqual((await sampler.sample()).kernels, []);
+});
+
+test('a sample is shared for 150 times what it took, but from half a second to five', () => {
+  assert.deepEqual([0, 3, 4, 20, 33, 34, 1000].map(freshForMs), [500, 500, 600, 3000, 4950, 5000, 5000]);
 });

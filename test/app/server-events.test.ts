@@ -9,15 +9,20 @@ import { eventually } from '#test/support/processes.ts';
 
 const EVERY_MS = 2;
 const NO_FACTS = {} as ServerFacts;
+const NO_LOG = { error: () => {} };
+
+const openStream = () =>
+  new PublishedStream<ServerStreamEnvelope>({
+    replayed: { type: 'server.replayed', data: {} },
+    resync: (reason) => ({ type: 'server.resync-required', data: { reason } }),
+  });
 
 test('the load is measured once for all who follow it, and not while nobody does', async () => {
   let measured = 0;
   const events = new ServerEvents({
-    stream: new PublishedStream<ServerStreamEnvelope>({
-      replayed: { type: 'server.replayed', data: {} },
-      resync: (reason) => ({ type: 'server.resync-required', data: { reason } }),
-    }),
+    stream: openStream(),
     facts: () => NO_FACTS,
+    log: NO_LOG,
     load: async () => ({ sampledAt: String(++measured) }) as ServerLoad,
     everyMs: EVERY_MS,
   });
@@ -47,11 +52,9 @@ test('the load is measured once for all who follow it, and not while nobody does
 test('a measurement that others have made already is not sent again', async () => {
   let asked = 0;
   const events = new ServerEvents({
-    stream: new PublishedStream<ServerStreamEnvelope>({
-      replayed: { type: 'server.replayed', data: {} },
-      resync: (reason) => ({ type: 'server.resync-required', data: { reason } }),
-    }),
+    stream: openStream(),
     facts: () => NO_FACTS,
+    log: NO_LOG,
     load: async () => {
       asked++;
       return { sampledAt: 'the same' } as ServerLoad;
@@ -62,6 +65,27 @@ test('a measurement that others have made already is not sent again', async () =
   const subscription = events.follow(sink);
   await eventually('it was asked for several times', () => asked > 3);
   assert.equal(sink.frames.length, 3);
+  subscription.close();
+  events[Symbol.dispose]();
+});
+
+test('a load that cannot be measured is logged once, and measured again', async () => {
+  let asked = 0;
+  const logged: unknown[] = [];
+  const events = new ServerEvents({
+    stream: openStream(),
+    facts: () => NO_FACTS,
+    load: async () => {
+      if (++asked <= 3) throw new Error(`failure ${asked}`);
+      return { sampledAt: String(asked) } as ServerLoad;
+    },
+    log: { error: ({ err }) => logged.push(String(err)) },
+    everyMs: EVERY_MS,
+  });
+  const sink = new RecordingSink();
+  const subscription = events.follow(sink);
+  await eventually('the load is measured', () => sink.text.includes('server.load'));
+  assert.deepEqual(logged, ['Error: failure 1']);
   subscription.close();
   events[Symbol.dispose]();
 });

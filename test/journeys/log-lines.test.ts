@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { startChildServer } from '#test/support/child-server.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
-import { startServer } from '#test/support/server-fixture.ts';
+import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
 test('the log says when a kernel has started, when it has ended, and why', async (t) => {
   const server = await startServer(t);
@@ -21,4 +22,20 @@ test('the log says when a kernel has started, when it has ended, and why', async
   await notebook.close();
   await eventually('its end is logged', () => lines('a kernel has ended').length === 2);
   assert.equal(lines('a kernel has ended')[1]?.cause, 'stopped');
+});
+
+test('an error that nobody caught ends the process with a line in the log', async (t) => {
+  const script =
+    'process.on("SIGUSR2", () => { throw new Error("reached " + process.env.TROUPE_BOOTSTRAP_TOKEN); })';
+  const child = await startChildServer(t, {
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}`,
+  });
+  assert.deepEqual(await child.end('SIGUSR2'), { code: 1, signal: null });
+  const fatal = child.log.filter(({ level }) => level === 'fatal');
+  assert.deepEqual(
+    fatal.map(({ msg }) => msg),
+    ['The process ends because of a mistake in it; what it has acknowledged is stored.'],
+  );
+  assert.match(JSON.stringify(fatal), /reached/);
+  assert.ok(!JSON.stringify(child.log).includes(OWNER.token));
 });
