@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
 import { findBrowser, printPdf } from '#src/cli/run/pdf.ts';
@@ -10,7 +9,9 @@ import { Shell } from './troupe-process.ts';
 
 const shell = new Shell(test);
 const programs = join(shell.cwd, 'programs');
-mkdirSync(programs);
+const temporary = join(shell.cwd, 'temporary');
+for (const folder of [programs, temporary]) mkdirSync(folder);
+process.env.TMPDIR = temporary;
 
 /** Stands in for a browser: its PDF is what it saw of the machine, and whether the page was what it was to print. */
 function standIn(script: string): string {
@@ -51,11 +52,7 @@ test('the browser sees the page and the system, and neither files of ours nor a 
     );
   assert.doesNotMatch(seen, /eth0|wlan|enp/);
   assert.match(seen, /\/usr\/written.*Read-only/);
-  assert.equal(
-    readdirSync(tmpdir()).some((name) => name.startsWith('troupe-pdf-')),
-    false,
-    'nothing is left',
-  );
+  assert.deepEqual(readdirSync(temporary), [], 'nothing is left');
 });
 
 test('a browser that prints nothing fails with a word for it', async () => {
