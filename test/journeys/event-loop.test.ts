@@ -13,8 +13,8 @@ const HEADERS = {
 };
 /** What no request may take of the event loop at once. */
 const MAX_TURN_MS = 20;
-/** A machine is slow when parsing the largest document at once takes more than so many times as long. */
-const PARSE_TURNS = 3;
+/** On a slow machine it may take this share of the time that parsing the largest document at once takes there. */
+const MAX_TURN_OF_PARSING = 0.7;
 /** Now and then a turn has a collection of garbage in it that is not its own, or waits for memory of the machine's host. */
 const ATTEMPTS = 5;
 const BYTES_TOUCHED = 256 * 2 ** 20;
@@ -59,7 +59,7 @@ async with cm.get_context() as ctx:
 /** Returns the limit of this machine as busy as it is now. */
 async function limitMs(): Promise<number> {
   const { longestMs } = await watch.during(async () => void JSON.parse(LARGEST));
-  return Math.max(MAX_TURN_MS, longestMs / PARSE_TURNS);
+  return Math.max(MAX_TURN_MS, longestMs * MAX_TURN_OF_PARSING);
 }
 
 /**
