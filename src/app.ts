@@ -30,9 +30,10 @@ import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
 import { SecretStore } from './datasource/keys/secret-store.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
 import { ConnectionLimit } from './http/edge/connection-limit.ts';
+import { OpenRequests } from './http/edge/open-requests.ts';
 import { IdempotencyStore } from './http/idempotency/idempotency-store.ts';
 import { OPEN_STREAMS } from './http/reply/event-stream.ts';
-import { createServer, type Server } from './http/server.ts';
+import { createServer } from './http/server.ts';
 import { RUNS_IN_PROGRESS } from './runs/run-admission.ts';
 import { RunDeletion } from './runs/run-deletion.ts';
 import { RunRepository } from './runs/run-repository.ts';
@@ -70,6 +71,13 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   stack.use(directory);
   const { store, warnings } = await openStorage({ config, directory, log, cluster, onFatal }, stack);
   const identity = await openIdentity({ ...config, store, cluster, log, dataDir: directory.root });
+  const openRequests = new OpenRequests(log);
+  stack.use(
+    identity.onRevocation((isRevoked) => {
+      openRequests.endStreams((caller, action) => isRevoked(caller, action));
+      openRequests.endPending((caller, action) => identity.authenticator.renew(caller, action));
+    }),
+  );
   const tracer = await openTracer({ config, log, metrics }, stack);
   const actors = new ActorRuntime(store, log, metrics, {
     own: cluster.incarnation,
@@ -206,13 +214,14 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       kernels: () => notebooks.kernels(),
       primaryLog: async () => (await member?.channel.ask('log')) ?? [],
       stream: serverStream,
-      load: () => server.load(),
+      load: () => openRequests.load(),
     },
     stack,
   );
-  const server: Server = stack.use(
+  const server = stack.use(
     await createServer({
       ...serverSettings(config, log),
+      open: openRequests,
       metrics,
       tracer,
       redeemTicket: (ticket, purpose) => identity.tickets.redeem(ticket, purpose),
@@ -263,12 +272,6 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
   );
   port = server.port;
   operations.begin();
-  stack.use(
-    identity.onRevocation((isRevoked) => {
-      server.endStreams((caller, action) => isRevoked(caller, action));
-      server.endPending((caller, action) => identity.authenticator.renew(caller, action));
-    }),
-  );
   return {
     server,
     url: `http://${server.host.includes(':') ? `[${server.host}]` : server.host}:${server.port}`,
@@ -277,7 +280,7 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
     load: () => ({
       sessions: notebooks.workspacesWithKernels().length,
       runs: runs.actors.residents().length,
-      streams: server.load().streams,
+      streams: openRequests.load().streams,
     }),
     stored: () => store.durable(),
     async [Symbol.asyncDispose]() {

@@ -3,21 +3,19 @@
  * in three steps: it stops listening, it answers the requests in flight, it closes every connection.
  */
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
-import type { Home } from '#src/cluster/slots.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
-import type { Caller } from '#src/core/principal.ts';
 import { AdmittedRequest, type PreparedRoute, prepareRoute } from './edge/admission.ts';
 import { AuthThrottle } from './edge/auth-throttle.ts';
-import { CallerChanges, type RenewCaller } from './edge/caller-changes.ts';
 import { createClientAddress } from './edge/client-address.ts';
 import { ConnectionLimit, limitConnections } from './edge/connection-limit.ts';
 import { createAllowedOrigins, preflightHeaders } from './edge/cors.ts';
 import { HttpExchange } from './edge/exchange.ts';
 import type { HttpContext, HttpDependencies } from './edge/http-context.ts';
+import { OpenRequests } from './edge/open-requests.ts';
 import { framingOf, requestIdFor } from './edge/request-head.ts';
 import { RequestLog } from './edge/request-log.ts';
 import { servePeers } from './peer/serve-peers.ts';
-import { OpenStreams } from './reply/event-stream.ts';
+import type { OpenStreams } from './reply/event-stream.ts';
 import { problemReply } from './reply/problem.ts';
 import { type EncodedReply, type ReplyStamp, writeWhole } from './reply/write-reply.ts';
 import type { Method, Route } from './route.ts';
@@ -37,15 +35,8 @@ export interface Server extends AsyncDisposable {
   readonly port: number;
   /** Refuses new connections; open ones go on. Idempotent. */
   stopListening(): void;
-  /** How many event streams are open, and how many requests have no answer yet. */
-  load(): { readonly streams: number; readonly requests: number };
-  /** Ends the event streams whose caller and action match, such as those of a revoked token, and those for which `matches` throws. */
-  endStreams(matches: (caller: Caller | undefined, action: string | undefined) => boolean): void;
-  /**
-   * Refuses the requests whose caller may no longer make them, or cannot be checked: `renew` throws why. Those with a deferred
-   * reply end now, others before their handler begins. Handlers that have not begun yet get the caller that `renew` returns.
-   */
-  endPending(renew: RenewCaller): void;
+  /** What is not over of the requests and streams. */
+  readonly open: OpenRequests;
   /** Stops listening, waits up to `graceMs` for requests in flight, then ends every connection. Idempotent. */
   close(graceMs?: number): Promise<void>;
 }
@@ -64,7 +55,7 @@ const GRACE_CHECK_MS = 5;
 /** Resolves once the server listens. Rejects with an error of one line when it cannot, or when a route is misdeclared. */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const uws = await loadUws();
-  const streams = new OpenStreams();
+  const open = options.open ?? new OpenRequests(options.log);
   const context: HttpContext = {
     auth: options.auth,
     log: options.log,
@@ -79,12 +70,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     metrics: options.metrics,
     tracer: options.tracer,
     publicUrl: options.publicUrl,
-    streams,
-    streamPermits: options.openStreamPermits?.((workspaceId) => streams.of(workspaceId)),
-    mirrored: new OpenStreams(),
-    inFlight: new Set(),
-    pendingAnswers: new Set(),
-    callerChanges: new CallerChanges(),
+    open,
+    streamPermits: options.openStreamPermits?.((workspaceId) => open.streams.of(workspaceId)),
     authThrottle: new AuthThrottle(undefined, options.workers),
     requestLog: options.requestLog ?? RequestLog.silent(),
     clientAddress: createClientAddress(options.trustedProxies ?? []),
@@ -97,7 +84,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const prepared = mount(app, options.routes, context);
   const { host } = options.listen;
   const handleForwarded = servePeers(prepared, context, (req) => stampOf(context, req));
-  const shared = await options.forwarding?.join(handleForwarded, () => busyHomes(context));
+  const shared = await options.forwarding?.join(handleForwarded, () => open.busyHomes());
   const socket = await listenOn(
     app,
     shared === undefined ? options.listen : { host, port: shared, isShared: true },
@@ -116,51 +103,21 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     const end = (streams: OpenStreams) => {
       for (const stream of streams) stream.end();
     };
-    end(context.streams); // other workers wait for those that they relay to their clients
-    const isBusy = () => context.inFlight.size + context.mirrored.size > 0;
+    end(open.streams); // other workers wait for those that they relay to their clients
+    const isBusy = () => open.inFlight.size + open.mirrored.size > 0;
     while (isBusy() && Date.now() < deadline) await later(GRACE_CHECK_MS);
-    end(context.streams);
-    for (const stream of context.mirrored) stream.resync('server_stopping'); // their homes may go on
-    for (const streams of [context.streams, context.mirrored]) {
+    end(open.streams);
+    for (const stream of open.mirrored) stream.resync('server_stopping'); // their homes may go on
+    for (const streams of [open.streams, open.mirrored]) {
       for (const stream of streams.leaving) stream.abandon();
     }
     app.close();
   };
-  const unchecked = (error: unknown): AppError => {
-    options.log.error({ err: error }, 'a request is refused because its caller could not be checked again');
-    return new AppError('internal', 'The rights of the caller could not be checked again.');
-  };
   const server: Server = {
     host,
     port,
+    open,
     stopListening,
-    load() {
-      // Those that other workers carry out are counted there.
-      const requests = [...context.inFlight].filter(({ phase }) => phase.name !== 'forwarded').length;
-      return { streams: context.streams.size, requests };
-    },
-    endStreams(matches) {
-      for (const stream of context.streams) {
-        try {
-          if (!matches(stream.caller, stream.action)) continue;
-        } catch (error) {
-          // Whether the caller has lost the right is not known, so the stream ends; those after it must be looked at, too.
-          options.log.error({ err: error }, 'a stream ends because its caller could not be checked');
-        }
-        stream.end();
-      }
-    },
-    endPending(renew) {
-      context.callerChanges.note(renew);
-      for (const { caller, action, revoke } of context.pendingAnswers) {
-        if (caller === undefined || action === undefined) continue;
-        try {
-          renew(caller, action);
-        } catch (error) {
-          revoke(error instanceof AppError ? error : unchecked(error));
-        }
-      }
-    },
     close(graceMs = DEFAULT_GRACE_MS) {
       closed ??= close(graceMs);
       return closed;
@@ -224,12 +181,6 @@ function handlerOf(prepared: PreparedRoute, context: HttpContext, headOnly: bool
 
 function stampOf({ allowedOrigin }: HttpContext, req: WireRequest): ReplyStamp {
   return { requestId: requestIdFor(req.getHeader('x-request-id')), allowedOrigin: allowedOrigin(req) };
-}
-
-/** Yields what the requests and streams are about that are not over, some of it more than once. */
-function* busyHomes({ inFlight, streams, pendingAnswers }: HttpContext): Generator<Home> {
-  for (const open of [inFlight, streams, pendingAnswers])
-    for (const { home } of open) if (home !== undefined) yield home;
 }
 
 function refuse(context: HttpContext, res: HttpResponse, req: HttpRequest, error: AppError): void {

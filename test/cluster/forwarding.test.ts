@@ -112,14 +112,16 @@ test('an upload whose caller loses access in its home ends, however much of it i
   const response = once(request, 'response');
   request.write(LARGE);
   await eventually('the handler has begun', () => home.begun === 1);
-  servers[1].endPending(() => {
+  servers[1].open.endPending(() => {
     throw new AppError('unauthenticated', 'The token was revoked.');
   });
   const [answer] = (await response) as [http.IncomingMessage];
   assert.equal(answer.statusCode, 401);
   gate.resolve();
   request.destroy();
-  await eventually('nothing is left of it', () => servers.every((server) => server.load().requests === 0));
+  await eventually('nothing is left of it', () =>
+    servers.every((server) => server.open.load().requests === 0),
+  );
   assert.equal((await send(first, '/things/1', { headers })).status, 200);
 });
 
@@ -193,7 +195,7 @@ test('a client that leaves while its large body is looked at is not answered', a
   await eventually('the server knows that the client has left', () => left.callCount() === 1);
   hasLeft = true;
   await others;
-  await eventually('the request is over', () => first.load().requests === 0);
+  await eventually('the request is over', () => first.open.load().requests === 0);
   assert.equal((await send(first, '/things/1', { headers })).status, 200);
 });
 

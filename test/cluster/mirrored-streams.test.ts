@@ -64,7 +64,7 @@ const untilReplayed = (streams: readonly RawStream[]) =>
 async function nothingIsLeft({ servers, peers, home }: Awaited<ReturnType<typeof start>>): Promise<void> {
   await eventually('nobody follows', () => home.subscriberCount === 0);
   await eventually('no stream is mirrored', () => peers[0].mirrorCount === 0);
-  const isIdle = (server: Server) => server.load().streams + server.load().requests === 0;
+  const isIdle = (server: Server) => server.open.load().streams + server.open.load().requests === 0;
   await eventually('no stream is open', () => servers.every(isIdle));
 }
 
@@ -207,11 +207,27 @@ test('streams of a caller who may not follow any more end in every worker', asyn
   const clients = await Promise.all([cluster.follow(0), cluster.follow(0), cluster.follow(1)]);
   await untilReplayed(clients);
   await eventually('they are on the mirror', () => cluster.mirrors[0]?.subscriberCount === 2);
-  cluster.servers[1].endStreams(() => true);
+  cluster.servers[1].open.endStreams(() => true);
   await Promise.all(clients.map(({ ended }) => ended));
   cluster.home.publish(text('secret'));
   assert.ok(clients.every((client) => client.isComplete && !client.text.includes('secret')));
   await nothingIsLeft(cluster);
+});
+
+test('streams of a caller who may not follow any more end also in a worker that does not listen for clients yet', async (t) => {
+  let met = false;
+  await start(t, {
+    beforeListening: async ({ first, open, workspaceIn }) => {
+      const owner = { token: 'good', workspaceId: workspaceIn(1, 's') };
+      const client = await openStream({ baseUrl: `http://127.0.0.1:${first.port}`, owner }, PATH);
+      await client.until('session.replayed');
+      assert.equal(open.load().streams, 1);
+      open.endStreams(() => true);
+      await client.ended;
+      met = true;
+    },
+  });
+  assert.ok(met);
 });
 
 test('the limit of streams counts those that are mirrored, once', async (t) => {
@@ -222,9 +238,9 @@ test('the limit of streams counts those that are mirrored, once', async (t) => {
     const refused = await cluster.follow(worker);
     assert.equal(refused.status, 429);
   }
-  assert.equal(cluster.servers[1].load().streams, 3);
+  assert.equal(cluster.servers[1].open.load().streams, 3);
   clients[0]!.close();
-  await eventually('one has left', () => cluster.servers[1].load().streams === 2);
+  await eventually('one has left', () => cluster.servers[1].open.load().streams === 2);
   const next = await cluster.follow(0);
   assert.equal(next.status, 200);
 });

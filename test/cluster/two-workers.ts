@@ -11,6 +11,7 @@ import type { Auth } from '#src/core/principal.ts';
 import type { Heartbeats } from '#src/events/heartbeats.ts';
 import { MirroredStream } from '#src/events/mirrored-stream.ts';
 import type { Forwarding } from '#src/http/edge/http-context.ts';
+import { OpenRequests } from '#src/http/edge/open-requests.ts';
 import type { Route } from '#src/http/route.ts';
 import { createServer, type Server, type ServerOptions } from '#src/http/server.ts';
 import { auth, principal } from '../http/test-server.ts';
@@ -50,24 +51,36 @@ const ownSlotOf = (workspaceId: string, id?: string) =>
 /** The tickets of a worker name it. */
 const ownerOfTicket = (ticket: string) => Number(ticket.slice('ticket-of-'.length));
 
+/** The second worker as it can be reached by the first one alone. */
+interface Reached extends Pick<TwoWorkers, 'workspaceIn'> {
+  readonly first: Server;
+  /** The requests and streams of the second one. */
+  readonly open: OpenRequests;
+}
+
 interface TwoWorkersOptions extends Partial<ServerOptions> {
   /** Of the streams that are mirrored. */
   readonly limitBytes?: number;
   readonly heartbeats?: Heartbeats;
+  /** Called before the second worker listens for clients. */
+  readonly beforeListening?: (reached: Reached) => Promise<void>;
 }
 
 /** `routesOf` returns the routes of each worker. Both are closed when the test ends. */
 export async function startTwoWorkers(
   t: TestContext,
   routesOf: (worker: number) => readonly Route[],
-  { limitBytes = 1024 * 1024, heartbeats, ...options }: TwoWorkersOptions = {},
+  { limitBytes = 1024 * 1024, heartbeats, beforeListening, ...options }: TwoWorkersOptions = {},
 ): Promise<TwoWorkers> {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-peers-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const mirrors: MirroredStream[] = [];
   const faults: { readonly topic: string; readonly error: unknown }[] = [];
   let table: SlotTable = dealSlots([0, 1]);
-  const start = async (worker: number) => {
+  const workspaceIn: TwoWorkers['workspaceIn'] = (worker, id) => {
+    for (let n = 0; ; n++) if (table.owners[ownSlotOf(`ws_${n}`, id)] === worker) return `ws_${n}`;
+  };
+  const start = async (worker: number, first?: Server) => {
     const membership = {
       worker,
       size: 2,
@@ -83,6 +96,10 @@ export async function startTwoWorkers(
       return mirror;
     });
     const elsewhere = (slot: number) => (peers.ownsSlot(slot) ? undefined : slot);
+    const log = {
+      error: (fields: object, message: string) => t.diagnostic(`${message} ${JSON.stringify(fields)}`),
+    };
+    const open = new OpenRequests(log);
     let busyHomes: () => Iterable<Home> = () => [];
     const forwarding: Forwarding = {
       refresh: () => {},
@@ -92,13 +109,15 @@ export async function startTwoWorkers(
       async join(handle, busy) {
         busyHomes = busy;
         await peers.listen(handle);
+        if (first !== undefined) await beforeListening?.({ first, open, workspaceIn });
         return 0;
       },
     };
     const server = await createServer({
       routes: routesOf(worker),
       auth: everywhere,
-      log: { error: (fields, message) => t.diagnostic(`${message} ${JSON.stringify(fields)}`) },
+      log,
+      open,
       listen: { host: '127.0.0.1', port: 0 },
       forwarding,
       ...options,
@@ -109,16 +128,15 @@ export async function startTwoWorkers(
     });
     return { server, peers, busyHomes: () => [...busyHomes()] };
   };
-  const workers = [await start(0), await start(1)] as const;
+  const first = await start(0);
+  const workers = [first, await start(1, first.server)] as const;
   return {
     servers: [workers[0].server, workers[1].server],
     peers: [workers[0].peers, workers[1].peers],
     folder,
     mirrors,
     faults,
-    workspaceIn(worker, id) {
-      for (let n = 0; ; n++) if (table.owners[ownSlotOf(`ws_${n}`, id)] === worker) return `ws_${n}`;
-    },
+    workspaceIn,
     notebookIn(worker, workspaceId) {
       for (let n = 0; ; n++) if (table.owners[ownSlotOf(workspaceId, `nb_${n}`)] === worker) return `nb_${n}`;
     },

@@ -222,9 +222,9 @@ test('streams can be ended by their caller, as when a token is revoked', async (
   const { connect, server, stream } = await serveStream(t);
   const raw = connect();
   await raw.until((sent) => sent.includes('session.replayed'));
-  server.endStreams((caller) => caller?.userId === 'somebody else');
+  server.open.endStreams((caller) => caller?.userId === 'somebody else');
   assert.equal(stream.subscriberCount, 1);
-  server.endStreams((caller) => caller?.userId === 'ada');
+  server.open.endStreams((caller) => caller?.userId === 'ada');
   await raw.until((sent) => sent.endsWith('\r\n0\r\n\r\n'));
   assert.equal(stream.subscriberCount, 0);
   raw.leave();
@@ -235,7 +235,7 @@ test('a caller who cannot be checked loses the stream, and the callers after it 
   const readers = [connect(), connect()];
   for (const raw of readers) await raw.until((sent) => sent.includes('session.replayed'));
   let checks = 0;
-  server.endStreams(() => {
+  server.open.endStreams(() => {
     if (++checks === 1) throw new Error('the record of the caller is damaged');
     return false;
   });

@@ -87,8 +87,8 @@ test('a body that arrives after its caller has lost access is refused', async (t
   const { server, seen, begin } = await serveBodies(t);
   const { request, answered } = begin('POST', '/things', { ...JSON_BODY, 'content-length': '12' });
   request.write('{"name"');
-  await eventually('the request was admitted', () => server.load().requests === 1);
-  server.endPending(revoked);
+  await eventually('the request was admitted', () => server.open.load().requests === 1);
+  server.open.endPending(revoked);
   request.end(':"x"}');
   const { status, body } = await answered;
   assert.deepEqual([status, body.code, seen.handled], [401, 'unauthenticated', 0]);
@@ -98,8 +98,8 @@ test('a body that arrives after others have lost access is taken', async (t) => 
   const { server, begin } = await serveBodies(t);
   const { request, answered } = begin('POST', '/things', { ...JSON_BODY, 'content-length': '12' });
   request.write('{"name"');
-  await eventually('the request was admitted', () => server.load().requests === 1);
-  server.endPending((caller) => caller);
+  await eventually('the request was admitted', () => server.open.load().requests === 1);
+  server.open.endPending((caller) => caller);
   request.end(':"x"}');
   assert.deepEqual((await answered).body, { handled: 1 });
 });
@@ -121,8 +121,8 @@ test('a body that arrives after the role of its caller was lowered is handled wi
   const request = http.request({ host, port, method: 'POST', path: '/things', headers, agent: false });
   const response = once(request, 'response');
   request.write('{');
-  await eventually('the request was admitted', () => server.load().requests === 1);
-  server.endPending((caller) => ({ ...caller, role: 'viewer' }));
+  await eventually('the request was admitted', () => server.open.load().requests === 1);
+  server.open.endPending((caller) => ({ ...caller, role: 'viewer' }));
   request.end('}');
   const [answer] = (await response) as [http.IncomingMessage];
   assert.deepEqual(await json(answer), { role: 'viewer' });
@@ -133,7 +133,7 @@ test('a request whose caller loses access while it is prepared is refused', asyn
   const { request, answered } = begin('POST', '/prepared', GOOD);
   request.end();
   await eventually('the request is prepared', () => seen.begun === 1);
-  server.endPending(revoked);
+  server.open.endPending(revoked);
   preparing.resolve();
   const { status, body } = await answered;
   assert.deepEqual([status, body.code, seen.handled], [401, 'unauthenticated', 0]);
@@ -145,12 +145,12 @@ test('an upload ends when its caller loses access', async (t) => {
   request.write('half');
   reading.resolve();
   await eventually('some of it was read', () => seen.bytes === 4);
-  server.endPending(revoked);
+  server.open.endPending(revoked);
   const { status, body } = await answered;
   assert.deepEqual([status, body.code], [401, 'unauthenticated']);
   await eventually('its reader hears of it', () => seen.errors.length === 1);
   assert.equal(seen.handled, 0);
-  assert.equal(server.load().requests, 0);
+  assert.equal(server.open.load().requests, 0);
 });
 
 test('a body that has come whole and is not read yet is not taken for a shorter one when the client leaves', async (t) => {
@@ -167,7 +167,7 @@ test('a body that has come whole and is not read yet is not taken for a shorter 
     await answered;
   }
   reading.resolve();
-  await eventually('the request is over', () => server.load().requests === 0);
+  await eventually('the request is over', () => server.open.load().requests === 0);
   assert.ok(seen.bytes === 100_000 || seen.errors.length === 1);
 });
 
@@ -180,7 +180,7 @@ test('an upload ends whose caller cannot be checked, and those after it are chec
   });
   await eventually('both have begun', () => seen.begun === 2);
   let checks = 0;
-  server.endPending(() => {
+  server.open.endPending(() => {
     if (++checks === 1) throw new Error('the record of the caller is damaged');
     return revoked();
   });

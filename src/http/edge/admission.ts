@@ -171,13 +171,13 @@ export function admit(
     request.elsewhere = elsewhereByTicket(context.forwarding, prepared, req);
     if (request.elsewhere !== undefined) return false; // the worker that issued the ticket knows its caller
   }
-  request.changesSeen = context.callerChanges.count;
+  request.changesSeen = context.open.callerChanges.count;
   if (action !== undefined) {
     const principal = callerOf(context, prepared, request, res, req);
     request.principal = principal;
     context.auth.authorize(principal, action);
     if (prepared.isStream && context.streamPermits === undefined)
-      admitStream(context.streams, context.streamsPerWorkspace, principal.workspaceId);
+      admitStream(context.open.streams, context.streamsPerWorkspace, principal.workspaceId);
   }
   if (route.access === 'token') {
     const authorization = req.getHeader('authorization');

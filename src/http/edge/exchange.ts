@@ -60,7 +60,7 @@ export class HttpExchange {
     this.#context = context;
     this.#res = res;
     this.#request = request;
-    this.#state = new ExchangeState(res, request, context.inFlight);
+    this.#state = new ExchangeState(res, request, context.open.inFlight);
     this.#sender = new ReplySender(prepared, context, res, request, this.#state);
     const state = this.#state;
     const problemOf = (error: unknown) => this.#problem(error);
@@ -123,7 +123,7 @@ export class HttpExchange {
         this.#handle(body);
       },
     };
-    const { forwarding, mirrored } = this.#context;
+    const { forwarding, open } = this.#context;
     new ForwardedExchange({
       head: { ...head, slot: request.elsewhere! },
       bytes,
@@ -132,7 +132,7 @@ export class HttpExchange {
       state: this.#state,
       limitBytes: this.#prepared.limitBytes,
       forwarding: forwarding!,
-      mirrored,
+      mirrored: open.mirrored,
     }).begin();
   }
 

@@ -162,7 +162,7 @@ export class HandlerRun {
    */
   #renewCaller(): void {
     const { prepared, context, request } = this.#options;
-    context.callerChanges.renew(request, prepared.action);
+    context.open.callerChanges.renew(request, prepared.action);
   }
 
   /** Returns the reply to an earlier request with the same key; undefined when the request is to be carried out. */

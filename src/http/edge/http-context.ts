@@ -10,14 +10,11 @@ import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { Tracer } from '#src/tracing/tracer.ts';
 import type { WorkspacePermits } from '#storage/workspace-permits.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
-import type { PendingAnswer } from '../reply/deferred-answer.ts';
-import type { OpenStreams } from '../reply/event-stream.ts';
 import type { ErrorLog } from '../reply/problem.ts';
 import type { AuthThrottle } from './auth-throttle.ts';
-import type { CallerChanges } from './caller-changes.ts';
 import type { ClientAddressOf } from './client-address.ts';
 import type { AllowedOriginOf } from './cors.ts';
-import type { ExchangeState } from './exchange-state.ts';
+import type { OpenRequests } from './open-requests.ts';
 import type { RequestLog } from './request-log.ts';
 
 /** Where requests are carried out, in a server of several workers. */
@@ -51,6 +48,8 @@ export interface HttpDependencies {
    * nothing is waiting. The reply to every mutation waits for it.
    */
   readonly durable?: () => Promise<void> | undefined;
+  /** What is not over of the requests and streams; of this server alone when absent. */
+  readonly open?: OpenRequests;
   /** Runs a handler in a shared turn (`Store.decide`); at once when absent. */
   readonly decide?: (decision: () => void) => void;
   /** Runs a read. `uncommitted` resolves once everything the read saw is on disk; the reply to a GET waits for it. */
@@ -116,14 +115,7 @@ export interface HttpContext
   readonly tracer: Tracer | undefined;
   readonly publicUrl: string | undefined;
   readonly forwarding: Forwarding | undefined;
-  readonly streams: OpenStreams;
   readonly streamPermits: StreamPermits | undefined;
-  /** Streams of other workers that are mirrored here: each of them is among the `streams` of its home. */
-  readonly mirrored: OpenStreams;
-  /** One entry for each request that has not been answered yet, and for each that another worker answers until it has. */
-  readonly inFlight: Set<ExchangeState>;
-  readonly pendingAnswers: Set<PendingAnswer>;
-  readonly callerChanges: CallerChanges;
   readonly authThrottle: AuthThrottle;
   readonly clientAddress: ClientAddressOf;
   readonly allowedOrigin: AllowedOriginOf;

@@ -133,7 +133,7 @@ export class ReplyFinisher {
       this.#revoke(error);
     };
     const pending = { caller, action, home, revoke };
-    return whilePending(this.#options.context.pendingAnswers, pending, value);
+    return whilePending(this.#options.context.open.pendingAnswers, pending, value);
   }
 
   /** Ends a deferred or waiting reply whose caller has lost the right to it. The rest is as if the client had left. */

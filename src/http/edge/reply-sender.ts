@@ -119,7 +119,7 @@ export class ReplySender {
       }
       this.#report(200, 0, true);
       const caller = principal ?? holder;
-      const stream = new EventStream(res, { caller, action, home }, this.#context.streams);
+      const stream = new EventStream(res, { caller, action, home }, this.#context.open.streams);
       this.#state.enter(STREAMING);
       try {
         stream.start(open);

@@ -1,0 +1,74 @@
+import type { Home } from '#src/cluster/slots.ts';
+import { AppError } from '#src/core/errors.ts';
+import type { Caller } from '#src/core/principal.ts';
+import type { PendingAnswer } from '../reply/deferred-answer.ts';
+import { OpenStreams } from '../reply/event-stream.ts';
+import type { ErrorLog } from '../reply/problem.ts';
+import { CallerChanges, type RenewCaller } from './caller-changes.ts';
+import type { ExchangeState } from './exchange-state.ts';
+
+/**
+ * The requests and event streams that are not over. It exists before the server does: other workers forward requests here before
+ * this one listens, and their callers can lose their rights from then on.
+ */
+export class OpenRequests {
+  readonly streams = new OpenStreams();
+  /** Streams of other workers that are mirrored here: each of them is among the `streams` of its home. */
+  readonly mirrored = new OpenStreams();
+  /** One entry for each request that has not been answered yet, and for each that another worker answers until it has. */
+  readonly inFlight = new Set<ExchangeState>();
+  readonly pendingAnswers = new Set<PendingAnswer>();
+  readonly callerChanges = new CallerChanges();
+  readonly #log: ErrorLog;
+
+  constructor(log: ErrorLog) {
+    this.#log = log;
+  }
+
+  /** How many event streams are open, and how many requests have no answer yet. */
+  load(): { readonly streams: number; readonly requests: number } {
+    // Those that other workers carry out are counted there.
+    const requests = [...this.inFlight].filter(({ phase }) => phase.name !== 'forwarded').length;
+    return { streams: this.streams.size, requests };
+  }
+
+  /** Yields what the requests and streams are about, some of it more than once. */
+  *busyHomes(): Generator<Home> {
+    for (const open of [this.inFlight, this.streams, this.pendingAnswers])
+      for (const { home } of open) if (home !== undefined) yield home;
+  }
+
+  /** Ends the event streams whose caller and action match, such as those of a revoked token, and those for which `matches` throws. */
+  endStreams(matches: (caller: Caller | undefined, action: string | undefined) => boolean): void {
+    for (const stream of this.streams) {
+      try {
+        if (!matches(stream.caller, stream.action)) continue;
+      } catch (error) {
+        // Whether the caller has lost the right is not known, so the stream ends; those after it must be looked at, too.
+        this.#log.error({ err: error }, 'a stream ends because its caller could not be checked');
+      }
+      stream.end();
+    }
+  }
+
+  /**
+   * Refuses the requests whose caller may no longer make them, or cannot be checked: `renew` throws why. Those with a deferred
+   * reply end now, others before their handler begins. Handlers that have not begun yet get the caller that `renew` returns.
+   */
+  endPending(renew: RenewCaller): void {
+    this.callerChanges.note(renew);
+    for (const { caller, action, revoke } of this.pendingAnswers) {
+      if (caller === undefined || action === undefined) continue;
+      try {
+        renew(caller, action);
+      } catch (error) {
+        revoke(error instanceof AppError ? error : this.#unchecked(error));
+      }
+    }
+  }
+
+  #unchecked(error: unknown): AppError {
+    this.#log.error({ err: error }, 'a request is refused because its caller could not be checked again');
+    return new AppError('internal', 'The rights of the caller could not be checked again.');
+  }
+}
