@@ -2,8 +2,9 @@
 
 import type { CellOutput } from '#src/kernel/messages.ts';
 import type { Envelope, EventData, EventType } from '#src/wire/events.ts';
+import type { VariableGraph } from './dependencies.ts';
 import { configOf } from './document.ts';
-import { type NotebookView, shownStatus, type VariableGraph, type ViewCell } from './view.ts';
+import { type NotebookView, shownStatus, type ViewCell } from './view.ts';
 
 /** An event that does not know its session yet. */
 export type NotebookEvent = {

@@ -2,15 +2,9 @@
  * What is known of an open notebook's cells: the document, and what the kernel has said of each cell. Pure state: it
  * folds the kernel's messages and never asks. It outlives kernels; `kernelLost` says that one is gone.
  */
-import type {
-  BridgeDone,
-  CellError,
-  CellOp,
-  CellOutput,
-  CellStatus,
-  Variables,
-} from '#src/kernel/messages.ts';
+import type { BridgeDone, CellError, CellOp, CellOutput, CellStatus } from '#src/kernel/messages.ts';
 import { ConsoleTail } from './console-tail.ts';
+import { Dependencies, type VariableGraph } from './dependencies.ts';
 import { configOf, type SavedCell } from './document.ts';
 import { charsOf, charsOfValue, HeldChars, MAX_HELD_CHARS } from './held-chars.ts';
 
@@ -31,9 +25,6 @@ export interface ViewCell {
   structural: readonly CellError[];
 }
 
-export type VariableGraph = Variables['variables'];
-type Variable = VariableGraph[number];
-
 /** How much code a kernel may add to a notebook. What it may show is limited by `MAX_HELD_CHARS`. */
 const MAX_CODE_CHARS = 16 * 2 ** 20;
 /** A kernel makes no more cells than a notebook can be worked with: each costs something with every change. */
@@ -47,8 +38,7 @@ export class NotebookView {
   /** In document order. */
   #cells = new Map<string, ViewCell>();
   #variables: VariableGraph = [];
-  /** The variables that each cell uses; undefined until somebody asks. */
-  #used: Map<string, Variable[]> | undefined;
+  #dependencies = this.#dependenciesBy(this.#variables);
   #codeLength = 0;
   /** By `output` or `errors` and the id of a cell, by the console of a cell, and by `variables`. */
   readonly #held = new HeldChars();
@@ -85,7 +75,6 @@ export class NotebookView {
       structural: [],
     };
     this.#cells.set(id, cell);
-    this.#used = undefined;
     this.#codeLength += code.length;
     return cell;
   }
@@ -122,7 +111,7 @@ export class NotebookView {
   /** Sets the variables that the kernel has. There are none when they have too many or too long names to be kept. */
   setVariables(variables: VariableGraph): void {
     this.#variables = this.#held.admit('variables', charsOfVariables(variables)) ? variables : [];
-    this.#used = undefined;
+    this.#dependencies = this.#dependenciesBy(this.#variables);
   }
 
   /** Null members leave what is known; an empty console clears it, entries append. */
@@ -149,6 +138,10 @@ export class NotebookView {
   #addToConsole({ console }: ViewCell, entry: CellOutput): void {
     console.add(entry, this.#held.room);
     this.#held.set(console, console.heldChars);
+  }
+
+  #dependenciesBy(variables: VariableGraph): Dependencies {
+    return new Dependencies(variables, (cellId) => this.#cells.has(cellId));
   }
 
   #admitOutput(cellId: string, output: CellOutput): CellOutput {
@@ -192,38 +185,13 @@ export class NotebookView {
 
   /** Cells and everything they depend on, by the variables the kernel knows of, in document order. */
   ancestors(cellIds: Iterable<string>): Set<string> {
-    const found = new Set<string>();
-    const walked = new Set<Variable>();
-    const open = [...cellIds];
-    for (let id = open.pop(); id !== undefined; id = open.pop()) {
-      if (found.has(id)) continue;
-      found.add(id);
-      for (const variable of this.#variablesUsedBy(id)) {
-        if (walked.has(variable)) continue;
-        walked.add(variable);
-        for (const owner of variable.declaredBy) if (this.#cells.has(owner)) open.push(owner);
-      }
-    }
+    const found = this.#dependencies.ancestors(cellIds);
     return new Set([...this.#cells.keys()].filter((id) => found.has(id)));
   }
 
-  /**
-   * Returns the variables that a cell uses. Users are never joined with owners: a variable may name any number of both, and
-   * their product would fill the memory of the server.
-   */
-  #variablesUsedBy(cellId: string): readonly Variable[] {
-    if (this.#used === undefined) {
-      this.#used = new Map();
-      for (const variable of this.#variables) {
-        for (const user of variable.usedBy) {
-          if (!this.#cells.has(user)) continue;
-          const known = this.#used.get(user);
-          if (known === undefined) this.#used.set(user, [variable]);
-          else known.push(variable);
-        }
-      }
-    }
-    return this.#used.get(cellId) ?? [];
+  /** For each cell that needs one of these, directly or through others: the first of those that it needs. */
+  firstNeeded(cellIds: Iterable<string>): Map<string, string> {
+    return this.#dependencies.firstNeeded(cellIds);
   }
 }
 

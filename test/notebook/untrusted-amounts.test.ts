@@ -3,6 +3,7 @@ import test from 'node:test';
 import { applyTransaction } from '#src/notebook/document-changes.ts';
 import { charsOfValue, MAX_HELD_CHARS } from '#src/notebook/held-chars.ts';
 import { NotebookView, type ViewCell } from '#src/notebook/view.ts';
+import { CountedList } from './counted-list.ts';
 import { cellOp, done, output, stderr, stdout, verdict } from './kernel-messages.ts';
 
 const MIB = 2 ** 20;
@@ -119,17 +120,6 @@ test('what cells print counts as what a notebook shows, and each entry as 256 ch
   view.add('b', '', {});
   assert.deepEqual(printed(view.applyCellOp(three)!), [3, 0]);
 });
-
-/** A list that counts how often its items are read. */
-class CountedList extends Array<string> {
-  reads = 0;
-  override *[Symbol.iterator](): ArrayIterator<string> {
-    for (let n = 0; n < this.length; n++) {
-      this.reads++;
-      yield this[n]!;
-    }
-  }
-}
 
 test('the ancestors of cells are found in time that grows with the names that a kernel sends, not with their product', () => {
   const count = 500;

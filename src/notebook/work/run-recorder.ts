@@ -11,17 +11,11 @@ import type {
   Execution,
   KernelMessage,
 } from '#src/kernel/messages.ts';
-import {
-  type CellResultStatus,
-  type OutputPart,
-  OutputShelf,
-  type RawOutput,
-  type RunOutput,
-} from '#src/runs/run-output.ts';
+import { type CellResultStatus, type OutputPart, OutputShelf, type RunOutput } from '#src/runs/run-output.ts';
 import { labelOf, labelsOf } from '../cell-label.ts';
 import { errorText } from '../error-text.ts';
 import type { NotebookView, ViewCell } from '../view.ts';
-import { OF_ONE_CELL } from './execution-request.ts';
+import { brokenOutputs } from './broken-cells.ts';
 
 /** A run's failure; `cells` are the ones at fault. */
 export interface RunFailure extends Failure {
@@ -55,8 +49,6 @@ const MAX_PACKAGE_NAME_CHARS = 200;
 const MAX_FOLLOWED = 20_000;
 /** Of the message of an error; the output of its cell has all of it. */
 const MAX_MESSAGE_CHARS = 20_000;
-/** Of the error of a cell that others need, in the message of each of those. */
-const MAX_CAUSE_CHARS = 1000;
 const CUT = 'The notebook interrupted itself before all of its cells had run.';
 
 export class RunRecorder {
@@ -146,11 +138,12 @@ export class RunRecorder {
     if (!this.#stored) return { output: { stored: false, parts: [] }, shelf };
     const results: OutputPart[] = [];
     const warnings: OutputPart[] = [];
+    const brokenOutput = this.skipsBroken && !this.isPreparing ? brokenOutputs(view) : () => undefined;
     for (const id of this.#touched(view)) {
       const cell = view.get(id);
       if (cell === undefined) continue;
       const timing = this.#timings.get(id);
-      const broken = this.#brokenOutput(cell, view);
+      const broken = brokenOutput(cell);
       const shown = timing === undefined && cell.output?.channel !== 'marimo-error' ? null : cell.output;
       results.push({
         type: 'cell-result',
@@ -193,22 +186,6 @@ export class RunRecorder {
     return [...new Set([...this.#timings.keys(), ...planned, ...this.#requested])];
   }
 
-  /** Says why a cell could not run that has a structural error, or needs one that has; `undefined` for all others. */
-  #brokenOutput(cell: ViewCell, view: NotebookView): RawOutput | undefined {
-    if (!this.skipsBroken || this.isPreparing || cell.ended === 'success' || cell.ended === 'stopped')
-      return undefined;
-    const label = labelsOf(view);
-    const own = structureErrors(cell);
-    if (own.length > 0) return errorOutput(own, own.map((error) => errorText(error, label)).join('\n'));
-    for (const id of view.ancestors([cell.id])) {
-      const [cause] = structureErrors(view.get(id));
-      if (cause === undefined) continue;
-      const msg = `This needs the cell ${label(id)}, which cannot run: ${shortenText(errorText(cause, label), MAX_CAUSE_CHARS)}`;
-      return errorOutput([{ type: 'ancestor-prevented', msg, raising_cell: id }], msg);
-    }
-    return undefined;
-  }
-
   #resultStatus(cell: ViewCell): CellResultStatus {
     if (this.isPreparing) return 'cancelled';
     if (cell.structural.length > 0) return 'error';
@@ -217,16 +194,6 @@ export class RunRecorder {
     if (timing === undefined) return 'cancelled';
     return this.#hasVerdicts || timing.durationMs === null ? 'interrupted' : shownEnd(cell);
   }
-}
-
-/** Returns the errors that lie in how cells depend on each other. One that does not compile fails by itself. */
-function structureErrors(cell: ViewCell | undefined): readonly CellError[] {
-  return cell?.structural.filter(({ type }) => !OF_ONE_CELL.has(type)) ?? [];
-}
-
-/** Returns the output of a cell that could not run, in the shape in which marimo says so. */
-function errorOutput(data: readonly CellError[], text: string): RawOutput {
-  return { mimetype: 'application/vnd.marimo+error', data, text };
 }
 
 /** Returns how a cell ended that finished before its kernel was lost without giving verdicts. */

@@ -1,0 +1,41 @@
+import { shortenText } from '#src/core/compact-text.ts';
+import type { CellError } from '#src/kernel/messages.ts';
+import type { RawOutput } from '#src/runs/run-output.ts';
+import { labelsOf } from '../cell-label.ts';
+import { errorText } from '../error-text.ts';
+import type { NotebookView, ViewCell } from '../view.ts';
+import { OF_ONE_CELL } from './execution-request.ts';
+
+/** Of the error of a cell that others need, in the message of each of those. */
+const MAX_CAUSE_CHARS = 1000;
+
+/**
+ * Returns a function that says of a cell why it could not run: it has a structural error, or needs a cell that has one. Of all other
+ * cells the function returns undefined. It is good until the view changes.
+ */
+export function brokenOutputs(view: NotebookView): (cell: ViewCell) => RawOutput | undefined {
+  const label = labelsOf(view);
+  const broken = view.cells.filter((cell) => structureErrors(cell).length > 0);
+  const causes = view.firstNeeded(broken.map(({ id }) => id));
+  return (cell) => {
+    if (cell.ended === 'success' || cell.ended === 'stopped') return undefined;
+    const own = structureErrors(cell);
+    if (own.length > 0) return errorOutput(own, own.map((error) => errorText(error, label)).join('\n'));
+    const causeId = causes.get(cell.id);
+    if (causeId === undefined) return undefined;
+    const [cause] = structureErrors(view.get(causeId));
+    const reason = cause === undefined ? '' : shortenText(errorText(cause, label), MAX_CAUSE_CHARS);
+    const msg = `This needs the cell ${label(causeId)}, which cannot run: ${reason}`;
+    return errorOutput([{ type: 'ancestor-prevented', msg, raising_cell: causeId }], msg);
+  };
+}
+
+/** Returns the errors that lie in how cells depend on each other. One that does not compile fails by itself. */
+function structureErrors(cell: ViewCell | undefined): readonly CellError[] {
+  return cell?.structural.filter(({ type }) => !OF_ONE_CELL.has(type)) ?? [];
+}
+
+/** Returns the output of a cell that could not run, in the shape in which marimo says so. */
+function errorOutput(data: readonly CellError[], text: string): RawOutput {
+  return { mimetype: 'application/vnd.marimo+error', data, text };
+}
