@@ -18,9 +18,11 @@ type MessageOf<Role> = Extract<LanguageModelV3Message, { role: Role }>;
 type ToolContent = Extract<MessageOf<'tool'>['content'][number], { type: 'tool-result' }>;
 type AssistantPart = MessageOf<'assistant'>['content'][number];
 
-/** How many pictures of a history are sent, the last ones; they are part of every request. */
+/** The most pictures of a history that are sent, the last ones; they are part of every request. */
 export const MAX_SHOWN_IMAGES = 10;
-/** The most bytes of those. Vendors take requests of some 30 MB, and a third is added on the way there. */
+/** How many of them go when one more would be too many. */
+const IMAGES_AT_ONCE = 5;
+/** The most bytes of pictures that are sent. Vendors take requests of some 30 MB, and a third is added on the way there. */
 export const MAX_SHOWN_IMAGE_BYTES = 12 * 1024 * 1024;
 
 export interface MessageOptions {
@@ -65,21 +67,34 @@ function lastImages(entries: readonly StoredEntry[], { seesImages, image }: Mess
   const shown = new Map<ShownImage, Uint8Array>();
   if (!seesImages) return shown;
   let bytes = 0;
-  for (const { entry } of entries.toReversed()) {
-    for (const part of entry.content.toReversed()) {
-      // The result of a call that failed is sent as text alone.
-      if (part.type !== 'tool-result' || part.status !== 'completed') continue;
-      for (const named of part.images.toReversed()) {
-        if (shown.size === MAX_SHOWN_IMAGES) return shown;
-        const found = image(entry.runId ?? '', named.assetId);
-        if (found === undefined) continue;
-        bytes += found.byteLength;
-        if (bytes > MAX_SHOWN_IMAGE_BYTES) return shown;
-        shown.set(named, found);
-      }
-    }
+  for (const { runId, named } of candidates(entries).toReversed()) {
+    const found = image(runId, named.assetId);
+    if (found === undefined) continue;
+    bytes += found.byteLength;
+    if (bytes > MAX_SHOWN_IMAGE_BYTES) break;
+    shown.set(named, found);
   }
   return shown;
+}
+
+/**
+ * Returns the last pictures, as many as may be sent, in order. Five go at once: providers keep what requests begin with, and with
+ * each picture that goes the beginning is another one. Those of the last result stay.
+ */
+function candidates(entries: readonly StoredEntry[]) {
+  const all: { readonly runId: string; readonly named: ShownImage }[] = [];
+  let lastResult = 0;
+  for (const { entry } of entries) {
+    for (const part of entry.content) {
+      // The result of a call that failed is sent as text alone.
+      if (part.type !== 'tool-result' || part.status !== 'completed' || part.images.length === 0) continue;
+      lastResult = all.length;
+      for (const named of part.images) all.push({ runId: entry.runId ?? '', named });
+    }
+  }
+  const excess = Math.max(0, all.length - MAX_SHOWN_IMAGES);
+  const rounded = Math.ceil(excess / IMAGES_AT_ONCE) * IMAGES_AT_ONCE;
+  return all.slice(Math.max(excess, Math.min(rounded, lastResult)));
 }
 
 const LOST_RESULT = 'The result of this call is lost.';

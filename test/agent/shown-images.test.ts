@@ -40,16 +40,28 @@ function sent(entries: readonly StoredEntry[], bytes: number) {
   });
 }
 
-test('a model is sent the last ten pictures of a history, and reads how many were left out where', () => {
+test('a model is sent ten pictures of a history at most, the last ones, and reads how many were left out where', () => {
   assert.deepEqual(sent(history(5, MAX_SHOWN_IMAGES - 5), 1), [
     [5, undefined],
     [5, undefined],
   ]);
   assert.deepEqual(sent(history(1, 5, MAX_SHOWN_IMAGES - 4), 1), [
     [0, '1'],
-    [4, '1'],
+    [1, '4'],
     [6, undefined],
   ]);
+  assert.deepEqual(sent(history(2, MAX_SHOWN_IMAGES), 1), [
+    [0, '2'],
+    [10, undefined],
+  ]);
+});
+
+test('pictures go five at once, so that requests begin as the ones before did', () => {
+  const firsts = Array.from({ length: 22 }, (_, more) => {
+    const pictures = sent(history(...Array.from({ length: more }, () => 1)), 1);
+    return pictures.filter(([count]) => count === 0).length;
+  });
+  assert.deepEqual(firsts, [...Array(11).fill(0), ...Array(5).fill(5), ...Array(5).fill(10), 15]);
 });
 
 test('a model is sent the last pictures that are within 12 MiB', () => {
