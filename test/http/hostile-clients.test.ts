@@ -115,6 +115,7 @@ test('clients that stop in the middle are sent away, and nobody waits for them',
   const halves = {
     silent: '',
     'half a head': `GET /thing HTTP/1.1\r\nHost: x\r\n`,
+    'a header with an underscore in its name': `GET /thing HTTP/1.1\r\nHost: x\r\n${HEAD}X_Odd: 1\r\n\r\n`,
     'half a body': `POST /things HTTP/1.1\r\nHost: x\r\n${HEAD}Content-Length: 1000\r\n\r\n{`,
     'half a chunk': `POST /things HTTP/1.1\r\nHost: x\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n64\r\n{`,
   };

@@ -40,7 +40,7 @@ test('a body goes on, whether its length is told or not', async (t) => {
   assert.equal(await text(reply), 'POST in pieces');
 });
 
-test('headers arrive as they were sent, but for those of the connection', async (t) => {
+test('headers arrive as they were sent, but for those of the connection and those that the server cannot read', async (t) => {
   const { port } = await relayTo(t, (req, res) => res.end(JSON.stringify(req.headers)));
   const answer = await sendRaw(port, [
     'GET / HTTP/1.0',
@@ -49,6 +49,8 @@ test('headers arrive as they were sent, but for those of the connection', async 
     'X-Forwarded-Proto: https',
     'Connection: close, X-Hop',
     'X-Hop: 1',
+    'X_Odd: 1',
+    'X.Odd: 1',
     'Keep-Alive: 5',
     'Upgrade: other',
     '',

@@ -65,6 +65,12 @@ for (const name of NAMES) {
       await client.files.delete(path);
     });
 
+    await t.test('a header with an underscore in its name does no harm', async () => {
+      const response = await fetch(`${baseUrl}/api/v3/me`, { headers: { ...HEADERS, x_odd: '1' } });
+      await response.text();
+      assert.equal(response.status, 200);
+    });
+
     await t.test('http leads to https', async () => {
       const answer = await fetch(`${plainUrl}/api/v3/me?a=b`, { redirect: 'manual' });
       assert.ok([301, 308].includes(answer.status));

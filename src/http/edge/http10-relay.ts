@@ -54,6 +54,8 @@ const HOP_BY_HOP = new Set([
  * 7.6.1), and when it does, they are forwarded all the same: without them the server would take the body for another request.
  */
 const NEVER_LISTED = new Set(['content-length', 'host', 'transfer-encoding']);
+/** uWebSockets.js waits for the end of a head in which a header has any other name, and gives no answer. */
+const FORWARDABLE_NAME = /^[a-z0-9-]+$/i;
 const MAY_HAVE_BODY = new Set(['PATCH', 'POST', 'PUT']);
 /** The address at which to reach a server that listens on every interface. */
 const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
@@ -182,7 +184,7 @@ function endToEnd(raw: readonly string[]): string[] {
     .flatMap(([, value]) => value.split(',').map((one) => one.trim().toLowerCase()))
     .filter((name) => !NEVER_LISTED.has(name));
   const dropped = new Set([...HOP_BY_HOP, ...listed]);
-  return named.filter(([name]) => !dropped.has(name.toLowerCase())).flat();
+  return named.filter(([name]) => FORWARDABLE_NAME.test(name) && !dropped.has(name.toLowerCase())).flat();
 }
 
 function refuse({ headers, url = '/' }: IncomingMessage, answer: ServerResponse): void {
