@@ -65,8 +65,7 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
     const schema = [...pointer, 'content', range, 'schema'];
     if (mediaType === 'text/event-stream')
       for (const event of eventsOf(String(answer.body))) matches(schema, event, answer);
-    else if (range !== '*/*' && mediaType.endsWith('json') && mediaType !== 'application/x-ipynb+json')
-      matches(schema, answer.body, answer);
+    else if (range !== '*/*' && mediaType.endsWith('json')) matches(schema, answer.body, answer);
     if (mediaType !== 'application/problem+json') return;
     const code = memberOf(answer.body, 'code');
     const codes = memberOf(response, 'x-error-codes');

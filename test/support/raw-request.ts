@@ -52,7 +52,7 @@ export function sendRaw(
         incoming.on('end', () => {
           const text = Buffer.concat(chunks).toString('utf8');
           const contentType = incoming.headers['content-type'] ?? '';
-          const isJson = /^application\/(problem\+)?json/.test(contentType);
+          const isJson = /^application\/([a-z-]+\+)?json/.test(contentType);
           resolve({
             status: incoming.statusCode ?? 0,
             headers: incoming.headers,

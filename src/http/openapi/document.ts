@@ -161,6 +161,7 @@ function mediaTypesFor(contentType: string): readonly string[] {
 
 /** Returns the schema of a response that is a file. */
 function fileSchema(contentType: string): Json {
+  if (contentType.endsWith('+json')) return { type: 'object' };
   return contentType.startsWith('text/') ? { type: 'string' } : { type: 'string', format: 'binary' };
 }
 
