@@ -22,7 +22,7 @@ async function main(): Promise<void> {
   const { config } = load();
   const secrets = Object.values(config).filter((value): value is Secret => value instanceof Secret);
   const log = openLog({ level: config.logLevel, secrets, isShared: config.workers > 1 });
-  // Node.js would print the error as it is, with whatever is in it, and the log would not say why the process has ended.
+  // Node.js would print the error with the secrets in it, and the log would not say why the process has ended.
   process.on('uncaughtException', (error) => {
     log.fatal(
       { err: error },

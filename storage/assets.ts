@@ -42,7 +42,7 @@ export function readAsset(store: Pick<Store, 'get'>, ...key: AssetKey): Asset | 
   return { mimetype, sha256, bytes };
 }
 
-/** Removes an asset. Which blob a damaged record uses is not known any more, so its bytes stay. */
+/** Removes an asset. A damaged record does not say which blob it uses, so that blob stays. */
 export function removeAsset(tx: Transaction, ...key: AssetKey): void {
   const asset = unlessDamaged(() => tx.get(assetRecords, ...key));
   tx.remove(assetRecords, ...key);

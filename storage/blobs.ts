@@ -1,7 +1,8 @@
 /**
- * Bytes that several records of a notebook or conversation may have: stored once, under their hash, as long as a record uses
- * them. A large output is an asset of its run and what its cell shows; often the run before had the same one. Each notebook
- * and conversation has blobs of its own, because the counts of uses are written by its home alone.
+ * Bytes that several records of a notebook or conversation may have: stored once, under their hash, as long as a
+ * record uses them. A large output is an asset of its run and also what its cell shows, and the run before often had
+ * the same output. Each notebook and conversation has blobs of its own, because the counts of uses are written by its
+ * home alone.
  */
 import { defineRecord, encodeBytesRecord } from './codec.ts';
 import { DAMAGED, readOrDamaged } from './damaged.ts';
@@ -50,8 +51,8 @@ export function releaseBlob(tx: Transaction, sha256: string, ...scope: BlobScope
 }
 
 /**
- * Returns how often records use a blob. A count that is damaged is infinite from then on: the bytes stay as long as their notebook
- * or conversation, because others than the one that is removed may use them.
+ * Returns how many records use a blob. A damaged count counts as infinite from then on: other records may still use
+ * the bytes, so they stay as long as their notebook or conversation.
  */
 function usesOf(tx: Transaction, sha256: string, scope: BlobScope): number {
   const uses = readOrDamaged(() => tx.get(blobUses, ...scope, sha256));

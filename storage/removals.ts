@@ -57,8 +57,9 @@ export class Removals implements Disposable {
   #hasFailed = false;
 
   /**
-   * `onFault` is called when a step fails. That removal is tried again once something else is noted, and when the server is started
-   * again; the others go on. Only what is at home here, as `owns` says, is removed: the rest is that of other workers.
+   * `onFault` is called when a step fails. The other removals go on; the failed one is tried again when another
+   * removal is noted, or when the server is started again. `owns` says what is at home here: other workers remove the
+   * rest.
    */
   constructor(
     store: Store,
@@ -120,7 +121,7 @@ export class Removals implements Disposable {
     this.#isWorking = false;
     if (this.#isClosed) return;
     this.#mayBePending = this.#hasFailed;
-    this.#hasToRead = this.#hasFailed; // once something else is noted
+    this.#hasToRead = this.#hasFailed; // the next removal that is noted starts the work again
   }
 
   /** Resolves once what the present turn has written is on disk. */
@@ -150,7 +151,7 @@ export class Removals implements Disposable {
     }
   }
 
-  /** What keeps one thing from being removed must not keep those that were noted after it. */
+  /** Reports a failure and does not throw it, so that the removals after this one go on. */
   async #tryRemoving(removal: Removal): Promise<void> {
     try {
       await this.#remove(removal);
@@ -176,7 +177,7 @@ export class Removals implements Disposable {
     }
   }
 
-  /** Not so when the deletion that noted it has failed. */
+  /** Returns whether the store has the removal. It does not when the deletion that noted it has failed. */
   #isNoted(removal: Removal): boolean {
     return this.#store.has(removalRecords, ...keyOf(removal));
   }

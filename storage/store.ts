@@ -4,12 +4,12 @@
  * One turn, one commit: everything that is written during one turn of the event loop goes into one LMDB transaction,
  * which is flushed to disk before it counts as committed. Reads by key see what this process has written, committed or
  * not, so decisions are made on the latest values; nobody outside may learn of them before `durable()` has resolved.
- * Reads by range see committed values only (`committed-records.ts`), but for `idsUnder`.
+ * Reads by range see committed values only (`committed-records.ts`), except for `idsUnder`.
  *
- * One server owns a data directory (`data-directory.ts`), and of its workers one decides what is written of a notebook or
- * conversation, and one what is written of a workspace itself. So a decision that is made synchronously on the latest values is
- * atomic without LMDB's write lock. What other workers have committed is seen after `refresh`. What several workers may decide at
- * once is decided in a shared turn (`decide`).
+ * One server owns a data directory (`data-directory.ts`), and of its workers one decides what is written of a notebook
+ * or conversation, and one what is written of a workspace itself. So a decision that is made synchronously on the
+ * latest values is atomic without LMDB's write lock. What other workers have committed is seen after `refresh`. What
+ * several workers may decide at once is decided in a shared turn (`decide`).
  */
 import type { RootDatabase } from 'lmdb';
 import { faultPoint } from '#src/core/fault-points.ts';
@@ -104,8 +104,8 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /**
-   * Returns the last parts of all keys under a prefix, of records that are committed or not: for a decision about all of them, such
-   * as a deletion. It looks at everything that is not committed.
+   * Returns what follows `prefix` in the keys of all records under it, committed or not. Use it for a decision about
+   * all of them, such as a deletion, and not often: it looks at everything that is not committed yet.
    */
   idsUnder(kind: RecordKind<unknown>, partition: string, ...prefix: string[]): Set<string> {
     const ids = new Set<string>();
@@ -140,18 +140,19 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /**
-   * Runs `decision` in a turn in which no other process can commit anything: a shared turn. In a store of one process that is
-   * the present turn. In a shared one it is LMDB's write transaction, which costs what any commit costs: the decision runs
-   * later, and reads what all processes have committed. What it writes is in one commit with what the present turn writes. When
-   * it throws, because a record is damaged for instance, that is reported (`onFailedDecision`), and what it wrote before stays: what
-   * others have written in the same commit must not be lost for it.
+   * Runs `decision` in a turn in which no other process can commit anything: a shared turn. In a store of one process
+   * that is the present turn. In a shared one it is LMDB's write transaction, which costs what any commit costs: the
+   * decision runs later, and reads what all processes have committed. What it writes is in one commit with what the
+   * present turn writes. When it throws, for instance because a record is damaged, the error is reported
+   * (`onFailedDecision`) and what it wrote before stays: an abort would lose what others have written in the same
+   * commit.
    */
   decide(decision: () => void): void {
     if (this.mayDecide) this.#attempt(decision);
     else this.openTurn().decisions.push(() => this.#runDecision(decision));
   }
 
-  /** Calls `report` with what a decision of `decide` has thrown. Without it the error is thrown on. */
+  /** Sets who is told when a decision throws (`decide`). Until this is called, the error is thrown on. */
   onFailedDecision(report: (error: unknown) => void): void {
     this.#onFailedDecision = report;
   }

@@ -81,7 +81,7 @@ export class WorkspacePermits {
     await this.#options.store.durable();
   }
 
-  /** Gives up all permits of a workspace that is deleted: nothing begins there any more. */
+  /** Gives up all permits of a workspace that is deleted, in which nothing will begin any more. */
   forget(workspaceId: string): void {
     const account = this.#accounts.get(workspaceId);
     if (account === undefined) return;

@@ -33,8 +33,8 @@ export class ActorInspector<Machine extends AnyStateMachine> {
   }
 
   /**
-   * Yields the actors of a workspace that lists read from the store, because they are in memory during shared turns only. Those whose
-   * record is damaged are left out.
+   * Yields those actors of a workspace that a list has to read from the store, because they are in memory only during
+   * shared turns. Leaves out those whose record is damaged.
    */
   *passing(workspaceId: WorkspaceId): Generator<Inspectable> {
     const { definition, isPassing } = this.#actors;

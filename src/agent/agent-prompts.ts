@@ -155,7 +155,10 @@ export class AgentPrompts {
   }
 }
 
-/** Adds a result, which people see, to each call that a dead server left open. `messagesOf` replaces results that are lost. */
+/**
+ * Adds a result to each call that an ended server left open, so that people see how the call ended. Models do not
+ * depend on it: `messagesOf` adds the results that are missing.
+ */
 function mend(conversation: LiveConversation, runId: RunId): void {
   for (const { callId, name } of openCalls(conversation.entries)) {
     const result = { type: 'tool-result', callId, name, status: 'cancelled', output: CUT_OFF } as const;

@@ -60,7 +60,10 @@ export function compact(entries: readonly StoredEntry[], budgetTokens: number): 
   return { entries: kept.slice(first), outputs, prompts };
 }
 
-/** Returns how many pictures of each entry the model is shown: the last ones of all. */
+/**
+ * Returns, for each entry, how many of its pictures the model is shown. Only the last pictures of the whole
+ * conversation are shown.
+ */
 function shownImages(entries: readonly StoredEntry[]): number[] {
   const shown: number[] = [];
   let left = MAX_SHOWN_IMAGES;

@@ -66,13 +66,14 @@ export function callsOf(entry: Entry): ToolCallPart[] {
 }
 
 /**
- * The results that follow one answer, by the ids of their calls. Ids repeat: some servers use the same in every answer, and a
- * few within one, where the first result belongs to the first call.
+ * The results of the calls of one answer. A call id is not unique: some model servers use the same ids in every
+ * answer, and a few use an id twice within one answer. The first result with an id then belongs to the first call with
+ * it.
  */
 export class ResultsOfAnswer {
   readonly #results = new Map<string, ToolResultPart[]>();
 
-  /** Finds the results of the answer at `index`: what follows the next answer does not belong to it. */
+  /** Collects the results between the answer at `index` and the next answer. */
   constructor(entries: readonly (Entry | StoredEntry)[], index: number) {
     for (let i = index + 1; i < entries.length; i++) {
       const one = entries[i]!;
@@ -87,13 +88,16 @@ export class ResultsOfAnswer {
     }
   }
 
-  /** Returns the next result of a call with this id; undefined when there is none, or no further one. */
+  /** Returns the result of the next call with this id; undefined when none is left. */
   take(callId: string): ToolResultPart | undefined {
     return this.#results.get(callId)?.shift();
   }
 }
 
-/** Returns a function that returns each id as it is, or with a number when it is empty or was returned before. */
+/**
+ * Returns a function that makes ids unique: it returns an id as it is, or with a number appended when the id is empty
+ * or was returned before.
+ */
 export function distinctIds(): (id: string) => string {
   const taken = new Set(['']);
   let number = 1;

@@ -1,7 +1,7 @@
 /**
- * From the entries of a conversation to the messages that the AI SDK sends. They are valid for every vendor, also when damaged
- * entries were left out: each call has an id of its own in its answer and one result, the results of a step are one message,
- * and user and model take turns, beginning with the user.
+ * Converts the entries of a conversation to the messages that the AI SDK sends. The messages are valid for every
+ * vendor, even when damaged entries were left out: within an answer each call has a unique id, each call has exactly
+ * one result, the results of an answer are one message, and user and model take turns, beginning with the user.
  */
 import type { LanguageModelV3Message, SharedV3ProviderOptions } from '@ai-sdk/provider';
 import {
@@ -18,11 +18,11 @@ type MessageOf<Role> = Extract<LanguageModelV3Message, { role: Role }>;
 type ToolContent = Extract<MessageOf<'tool'>['content'][number], { type: 'tool-result' }>;
 type AssistantPart = MessageOf<'assistant'>['content'][number];
 
-/** The most pictures of a history that are sent, the last ones; they are part of every request. */
+/** The most pictures of a conversation that are sent. The last ones are chosen; all of them are part of every request. */
 export const MAX_SHOWN_IMAGES = 10;
-/** How many of them go when one more would be too many. */
+/** How many of them are left out at a time. */
 const IMAGES_AT_ONCE = 5;
-/** The most bytes of pictures that are sent. Vendors take requests of some 30 MB, and a third is added on the way there. */
+/** The most bytes of these pictures together. Vendors accept requests of some 30 MB, and base64 adds a third to each picture. */
 export const MAX_SHOWN_IMAGE_BYTES = 12 * 1024 * 1024;
 
 export interface MessageOptions {
@@ -32,7 +32,7 @@ export interface MessageOptions {
   readonly image: (runId: string, assetId: string) => Uint8Array | undefined;
 }
 
-/** Pictures that are sent, by the place where their result names them. */
+/** The bytes of the pictures that are sent, by the member of a result that names the picture. */
 type ShownImages = ReadonlyMap<ShownImage, Uint8Array>;
 
 export function messagesOf(
@@ -62,7 +62,7 @@ export function messagesOf(
   return messages;
 }
 
-/** Returns the last pictures that are within both limits. */
+/** Returns the last pictures of the conversation, as many as both limits allow. */
 function lastImages(entries: readonly StoredEntry[], { seesImages, image }: MessageOptions): ShownImages {
   const shown = new Map<ShownImage, Uint8Array>();
   if (!seesImages) return shown;
@@ -78,15 +78,15 @@ function lastImages(entries: readonly StoredEntry[], { seesImages, image }: Mess
 }
 
 /**
- * Returns the last pictures, as many as may be sent, in order. Five go at once: providers keep what requests begin with, and with
- * each picture that goes the beginning is another one. Those of the last result stay.
+ * Returns the last pictures, as many as may be sent, in order. Five are left out at a time, because a provider's cache serves a
+ * request as far as it is the same as an earlier one, and leaving out a picture changes it. The pictures of the last result stay.
  */
 function candidates(entries: readonly StoredEntry[]) {
   const all: { readonly runId: string; readonly named: ShownImage }[] = [];
   let lastResult = 0;
   for (const { entry } of entries) {
     for (const part of entry.content) {
-      // The result of a call that failed is sent as text alone.
+      // The result of a failed call is sent without its pictures.
       if (part.type !== 'tool-result' || part.status !== 'completed' || part.images.length === 0) continue;
       lastResult = all.length;
       for (const named of part.images) all.push({ runId: entry.runId ?? '', named });
@@ -103,7 +103,7 @@ const lostPrompt = (): MessageOf<'user'> => ({
   content: [{ type: 'text', text: '[The prompt that was here is lost.]' }],
 });
 
-/** Returns the answer at `index`, and the result of each of its calls. Results without a call are in no answer. */
+/** Returns the answer at `index` and one result for each of its calls. A result that belongs to no call is left out. */
 function answerOf(
   kept: StoredEntry,
   entries: readonly StoredEntry[],

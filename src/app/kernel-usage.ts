@@ -22,7 +22,7 @@ const MIN_FRESH_MS = 500;
  * hundred requests may wait for it.
  */
 const MAX_SHARE = 1 / 150;
-/** However long reading takes, as on a busy machine. */
+/** The longest time for which a sample is shared, even when reading takes long, as it does on a busy machine. */
 const MAX_FRESH_MS = 5_000;
 const OTHERS_FOR_MS = 10_000;
 /** Of one kernel: one that has started more is not followed further. */
@@ -52,7 +52,7 @@ export class KernelSampler {
     this.#freshUntilMs = Number.POSITIVE_INFINITY;
     const running = this.#take();
     this.#running = running;
-    // While a sample is taken no other begins, so the one that has failed is still the last.
+    // No other sample begins while this one is taken, so `#running` is still this one.
     running.catch(() => {
       this.#running = undefined;
     });
@@ -87,7 +87,7 @@ export class KernelSampler {
   }
 }
 
-/** Returns for how many milliseconds a sample is shared that took so many of work. */
+/** Returns for how many milliseconds a sample is shared that took `workedMs` to read. */
 export function freshForMs(workedMs: number): number {
   return Math.min(Math.max(MIN_FRESH_MS, workedMs / MAX_SHARE), MAX_FRESH_MS);
 }

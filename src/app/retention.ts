@@ -19,7 +19,9 @@ export interface RetentionOptions {
   readonly owns: (workspaceId: string) => boolean;
   /** Returns whether the workspace was deleted: what is left of it is removed by its home alone. */
   readonly isDeleted: (workspaceId: string) => boolean;
-  /** Called when something cannot be deleted; the rest of a sweep goes on, and the next one tries again. */
+  /**
+   * Called when something cannot be deleted. The sweep goes on with everything else, and the next sweep tries again.
+   */
   readonly onFault: (error: unknown) => void;
   /** Returns milliseconds since 1970. */
   readonly now?: () => number;
@@ -89,8 +91,8 @@ export class Retention implements Disposable {
   }
 
   /**
-   * Takes one step in each turn until there is no more to do, the workspace is deleted, or a step fails: what keeps one thing of one
-   * workspace from being deleted must not keep everything else.
+   * Takes one step in each turn until there is nothing left to do, the workspace is deleted, or a step fails. A
+   * failure is reported and not thrown, so that the sweep goes on with everything else.
    */
   async #repeat(workspaceId: WorkspaceId, step: () => boolean): Promise<void> {
     try {

@@ -144,7 +144,7 @@ export class AuditTrail {
   #put(kind: RecordKind<AuditRecord>, most: number, entries: readonly NewEntry[]): void {
     this.#store.write((tx) => {
       for (const { workspaceId, record } of entries) {
-        // Nobody would remove an entry of a workspace that was deleted since.
+        // The workspace may have been deleted meanwhile; nobody would ever remove an entry of it then.
         if (!workspaceExists(this.#store, workspaceId)) continue;
         tx.put(kind, record, workspaceId, this.#newId(workspaceId));
         this.#trim(tx, kind, most, workspaceId);

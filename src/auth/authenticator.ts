@@ -72,15 +72,15 @@ export class Authenticator implements Auth {
     return this.#isValidNow(tokenId) ? this.#memberNow(workspaceId, userId)?.role : undefined;
   }
 
-  /** A token whose record is damaged is not valid: nobody can say when it expires. */
+  /** A token whose record is damaged is not valid, because nothing says when it expires. */
   #isValidNow(tokenId: TokenId): boolean {
     const token = unlessDamaged(() => this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId));
     return token !== undefined && expiryOf(token) > this.#identity.nowMs();
   }
 
   /**
-   * Returns a test of whether callers could still come in now and do an action, which those whose record is damaged cannot. It
-   * looks each caller up once, so use it at once.
+   * Returns a function that returns whether a caller would be admitted now and may do an action. A caller whose record
+   * is damaged is not admitted. The function looks up each caller only once, so use it at once and do not keep it.
    */
   createRevalidator(): (caller: Caller | undefined, action?: string) => boolean {
     const known = new Map<Principal, Role | undefined>();
@@ -167,8 +167,8 @@ export class Authenticator implements Auth {
   }
 
   /**
-   * Returns what `#member` does, and undefined when the record of the member is damaged: nobody can say what they may do, and those
-   * who are looked at after them must be.
+   * Returns what `#member` returns, but undefined when the member's record is damaged: nothing says what they may do
+   * then, and an error would keep the callers after them from being checked.
    */
   #memberNow(workspaceId: string, userId: string): MemberRecord | undefined {
     return unlessDamaged(() => this.#member(workspaceId, userId));

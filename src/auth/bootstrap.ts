@@ -51,7 +51,7 @@ interface Credentials {
 export async function bootstrap(options: BootstrapOptions): Promise<Bootstrapped> {
   const { identity, dataDir, token, workspaceId } = options;
   const { store } = identity;
-  // Asked by their keys alone: a server whose record of its first start is damaged has been started before all the same.
+  // Only the keys are looked up: a server whose bootstrap record is damaged has been started before as well.
   if (store.has(bootstrapRecord, SYSTEM)) {
     const isKnown = token === undefined || store.has(tokenHashes, SYSTEM, tokenHash(token.reveal()));
     return { kind: 'existing', ignored: !isKnown };

@@ -2,8 +2,8 @@
 const MAX_WAIT_MS = 60_000;
 
 /**
- * Calls `act` when one of the moments has come that it was told of. There is a timer only while one of them lies ahead, and
- * it never holds the process up. What `act` throws goes to `onFault`: thrown from a timer it would end the process.
+ * Calls `act` at each of the moments that were added. It has a timer only while one of them lies ahead, which does not
+ * keep the process alive. Errors of `act` go to `onFault`, because an error thrown in a timer would end the process.
  */
 export class ExpiryAlarm implements Disposable {
   readonly #act: () => void;

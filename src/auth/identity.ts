@@ -56,13 +56,14 @@ export class Identity {
   write<T>(decide: (tx: Transaction) => T extends Promise<unknown> ? never : T) {
     const result = this.store.write(decide);
     this.announce('identity-changed', null);
-    if (!this.#noteChange()) this.#hold(() => Promise.reject(notCarriedOut()));
+    if (!this.#noteChange()) this.#holdDurable(() => Promise.reject(notCarriedOut()));
     return result;
   }
 
   /**
-   * Returns a promise that resolves once all that this turn has written is on disk and, if that changes identity, every
-   * worker acts by it. It rejects with `unavailable` when one of them cannot. Undefined when nothing is waiting.
+   * Returns a promise that resolves once all that this turn has written is on disk and, if that changes identity,
+   * every worker has acted on the change. It rejects with `unavailable` when a worker could not. Returns undefined
+   * when nothing is waiting.
    */
   durable(): Promise<void> | undefined {
     const committed = this.store.durable();
@@ -72,23 +73,29 @@ export class Identity {
     return committed === undefined ? announcing : Promise.all([committed, announcing]).then(() => undefined);
   }
 
-  /** Has every other worker act once what this turn has written is on disk. `durable` waits until they have. */
+  /**
+   * Makes every other worker act on the topic once what this turn has written is on disk. `durable` waits until they
+   * have.
+   */
   announce(topic: Topic, payload: unknown): void {
     if (this.#cluster.size === 1) return;
-    this.#hold(async () => {
+    this.#holdDurable(async () => {
       const hasActed = await this.#cluster.haveOthersAct(topic, payload);
       if (!hasActed) throw notCarriedOut();
     });
   }
 
-  /** Has `durable` wait for `act`, which is called once what this turn has written is on disk and earlier ones are over. */
-  #hold(act: () => Promise<void>): void {
+  /**
+   * Makes `durable` wait for `act`, which is called once what this turn has written is on disk and the announcement
+   * before it has ended.
+   */
+  #holdDurable(act: () => Promise<void>): void {
     const committed = this.store.durable();
     const before = this.#announcing;
     const announcing: Promise<void> = this.#actAfter(before, committed, act).finally(() => {
       if (this.#announcing === announcing) this.#announcing = undefined;
     });
-    announcing.catch(() => undefined); // the store and the listeners report what fails
+    announcing.catch(() => undefined); // the store and the listeners have reported it
     this.#announcing = announcing;
   }
 
@@ -97,15 +104,18 @@ export class Identity {
     committed: Promise<void> | undefined,
     act: () => Promise<void>,
   ): Promise<void> {
-    // One that has failed must not keep this one from being announced.
+    // A failure of the announcement before must not prevent this one.
     const [earlier] = await Promise.allSettled([before]);
     await committed;
     await act();
-    // A request whose change was the earlier one may wait for this promise alone.
+    // The request that made the change before may be waiting for this promise only, and has to learn of the failure.
     if (earlier.status === 'rejected') throw earlier.reason;
   }
 
-  /** Calls `listener` after every write, also of other workers: what an earlier caller has open may have to end. */
+  /**
+   * Calls `listener` after every write of this worker or another one, so that it can end what callers have open and
+   * may no longer use.
+   */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }

@@ -112,7 +112,8 @@ export class Members {
    * `checkState` throws.
    */
   remove(workspaceId: WorkspaceId, userId: string, checkState: StateCheck = () => {}): void {
-    // Also one that was made a moment ago: it would hold again for somebody who becomes a member again.
+    // These include tokens that are not committed yet. A token that stayed would be valid again once the user is a
+    // member again.
     const bound = this.#identity.store.idsUnder(workspaceTokens, workspaceId);
     this.#identity.write((tx) => {
       const current = tx.get(memberRecords, workspaceId, userId);

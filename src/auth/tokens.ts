@@ -159,8 +159,9 @@ export function putToken(tx: Transaction, { id, ...token }: AccessToken, secret:
 }
 
 /**
- * Deletes a token and its indexes, if it exists and `applies` to it. One whose record is damaged is deleted in any case: it lets
- * nobody in, and nobody can say whose it is. `boundTo` is the workspace in whose index it was found.
+ * Deletes a token and its index entries, if it exists and `applies` returns true for it. A token with a damaged record
+ * is deleted in any case: it admits nobody, and nothing says whose it is. `boundTo` is the workspace in whose index
+ * the token was found.
  */
 export function removeToken(
   tx: Transaction,

@@ -1,6 +1,6 @@
 /**
- * What the parts of a server know of the cluster that they run in: whether something is at home in this worker, and how the
- * other workers are asked. It is passed to them as this interface; a server of one process passes `ALONE`.
+ * The cluster as the parts of a server see it: whether something is at home in this worker, and how to ask the other
+ * workers. A server of one process has `ALONE`.
  */
 
 export interface Cluster {
@@ -30,15 +30,18 @@ export interface Cluster {
    */
   askOthers(topic: Topic, payload: unknown, withinMs?: number): Promise<readonly unknown[]>;
   /**
-   * Has every other worker act, and resolves once those that live have done so, with whether all of them could. One that ends
-   * meanwhile has nothing left to act on.
+   * Makes every other worker act, and resolves once all have done so or failed, with whether none has failed. A worker
+   * that ends meanwhile has not failed, because it has nothing left to act on.
    */
   haveOthersAct(topic: Topic, payload: unknown): Promise<boolean>;
   /** Asks one other worker, and resolves with its answer, or with undefined when it has none, or ends before it has. */
   ask(worker: number, topic: Topic, payload: unknown): Promise<unknown>;
   /** Calls `listener` when other workers have joined this one, and when they have ended. */
   onWorkersChanged(listener: (change: WorkersChange) => void): void;
-  /** Declares how this worker answers what another one asks: with nothing when the handler throws. One handler for each topic. */
+  /**
+   * Sets the handler that answers the questions of other workers on a topic; each topic has one. When it throws, `ask`
+   * and `askOthers` get no answer, and `haveOthersAct` resolves with false.
+   */
   onAsked(topic: Topic, answer: (payload: unknown) => unknown): void;
 }
 

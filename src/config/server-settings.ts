@@ -48,7 +48,7 @@ export const SERVER_SETTINGS = {
     kind: origins,
     default: 'none',
     description:
-      'Origins whose pages may use the API from a browser (CORS). They need a token like everybody. Pages of other origins cannot change or test datasources, nor set API keys of models and secrets of notebooks.',
+      'Other origins whose pages may use the API from a browser (CORS). Their requests need an access token, too. These pages cannot change or test datasources, nor set API keys of models and secrets of notebooks: only pages of this server can.',
   }),
   workers: setting({
     env: 'TROUPE_WORKERS',

@@ -1,19 +1,22 @@
-/** Texts that hold nothing else in memory, for those that are kept of what somebody has sent. */
+/**
+ * Copies texts that are kept for long, so that a short text does not keep the long one in memory that it was cut from.
+ */
 
 /**
- * Returns the text in a piece of its own. V8 makes of a slice a view of the whole text, which stays in memory as long as the
- * slice does, and of a text that was joined from pieces a tree of them.
+ * Returns a copy of the text that is one piece and shares no memory with other texts. To V8 a slice is a view of the
+ * whole text, which stays in memory as long as the slice does, and a text that was joined from pieces is a tree of
+ * them.
  */
 export function compactText(text: string): string {
   return JSON.parse(JSON.stringify(text));
 }
 
-/** Returns what `text.slice(start, end)` returns, in a piece of its own. */
+/** Returns what `text.slice(start, end)` returns, as a text that does not keep the whole in memory. */
 export function cutText(text: string, start: number, end = text.length): string {
   return start === 0 && end >= text.length ? text : compactText(text.slice(start, end));
 }
 
-/** Returns the text, or its beginning and an ellipsis when it has more than so many characters. */
+/** Returns the text, or its beginning and an ellipsis when it has more than `maxChars` characters. */
 export function shortenText(text: string, maxChars: number): string {
   return text.length <= maxChars ? text : `${cutText(text, 0, maxChars)}…`;
 }

@@ -8,13 +8,13 @@ const SYS_PIDFD_SEND_SIGNAL = 424;
 const INT_BYTES = 4;
 
 /**
- * Signals the process that has connected the unix socket with this descriptor. Returns false when that process is gone,
- * when the system refuses it, or when it cannot do this. Unlike a pid, a socket never leads to another process that got the number of
- * one that has ended.
+ * Signals the process that connected to the unix socket with this descriptor. Returns false when that process is gone,
+ * or when the system refuses the signal or lacks these calls. A socket always leads to the process that connected,
+ * whereas a pid may belong to another process by now.
  */
 export type PeerSignal = (descriptor: number, signal: number) => boolean;
 
-/** Returns the function; on a machine without these calls, one that always returns false. */
+/** Resolves with the function; on a system without these calls, with one that always returns false. */
 export async function loadPeerSignal(): Promise<PeerSignal> {
   if (process.platform !== 'linux') return () => false;
   try {

@@ -175,7 +175,7 @@ export class Datasources {
     const record = this.readable(principal, slug);
     checkState(record);
     const { revision } = record;
-    // One that stayed would hold for the next datasource with this slug.
+    // A grant that stayed would hold for the next datasource with this slug.
     const grants = store.idsUnder(datasourceGrants, workspaceId, slug);
     store.write((tx) => {
       tx.remove(datasourceRecords, workspaceId, slug);

@@ -13,9 +13,9 @@ import type { WorkspaceFiles } from './workspace-files.ts';
 const NAMES_AT_ONCE = 512;
 
 /**
- * Returns a page of the folder that the prefix names. Links, pipes and devices are left out, and so are names that no request
- * can hold. Rejects with `not_found` when there is no such folder. When `signal` aborts, it resolves early with some of the page:
- * nobody reads it then.
+ * Returns a page of the folder that the prefix names. Links, pipes and devices are left out, and so are names that no
+ * request can hold. Rejects with `not_found` when there is no such folder. When `signal` aborts, it resolves early
+ * with a part of the page, which nobody will read.
  */
 export async function listFiles(
   files: WorkspaceFiles,
@@ -47,7 +47,10 @@ export async function listFiles(
   }
 }
 
-/** Returns the first `count` of the names that `isWanted`, sorted; of those that were read until `signal` aborted. */
+/**
+ * Returns the first `count` of the names for which `isWanted` returns true, sorted. When `signal` aborts, these are
+ * the first of the names that were read so far.
+ */
 async function firstNames(
   folder: Folder,
   count: number,

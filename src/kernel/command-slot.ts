@@ -9,7 +9,9 @@ import { controlFrame, interruptFrame } from './kernel-commands.ts';
 import type { BridgeDone } from './messages.ts';
 
 export interface CommandPort {
-  /** Sends a frame once it is made, and later ones after it. Calls `sent` once the kernel can read the whole frame. */
+  /**
+   * Sends a frame once it is made, and later frames after it. Calls `sent` once the kernel can read the whole frame.
+   */
   readonly send: (frame: FrameParts | Promise<FrameParts>, sent?: () => void) => void;
   /** Sends SIGINT to the kernel's process group. */
   readonly signal: () => void;
@@ -45,7 +47,8 @@ export class CommandSlot {
     if (this.#inFlight === null) return false;
     if (this.#isInterrupted) return true;
     this.#isInterrupted = true;
-    // A signal that overtook its frame would be taken for the notebook's own, and the kernel would wait for another one.
+    // The kernel would take a signal that comes before its frame for one of the notebook's own, and wait for another
+    // one.
     this.#port.send([interruptFrame(this.#inFlight)], () => this.#port.signal());
     return true;
   }

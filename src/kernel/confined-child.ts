@@ -137,8 +137,9 @@ export class ConfinedChild implements Disposable {
   }
 
   /**
-   * Sends a signal; SIGINT goes to the child's whole process group. Ignored when the child is gone. An init, which does
-   * with a signal what is to be done, gets it at once: the host may be busy, and each process on the way has to wake up.
+   * Sends a signal; SIGINT goes to the child's whole process group. Ignored when the child is gone. A child that has
+   * an init gets the signal through its socket and not through the host: the host may be busy, and each process on the
+   * way has to wake up.
    */
   signal(name: 'SIGINT' | 'SIGKILL'): void {
     const signal = constants.signals[name];

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 /** The parts of one frame. */
 export type FrameParts = readonly Uint8Array[];
 
-/** How long a frame is waited for that the other side has no room for yet. */
+/** The longest time for which `sent` is delayed while the socket has no room for the whole frame. */
 const MAX_UNSENT_MS = 100;
 
 interface UnsentFrame {
@@ -15,20 +15,20 @@ interface UnsentFrame {
 export class FrameSender {
   /** Undefined until the child has connected. */
   socket: Socket | undefined;
-  /** Frames from the first on that is still being made. */
+  /** The first frame that is still being made, and all frames after it. */
   readonly #unsent: UnsentFrame[] = [];
 
   /**
-   * Sends a frame once it is made, and everything that is sent later after it. Ignored while nobody is connected. Calls `sent`
-   * once the system has taken the whole frame, at once if there is room for it. A child that does not read is waited for only
-   * so long.
+   * Sends a frame once it is made, and everything that is sent later after it. Ignored while nobody is connected.
+   * Calls `sent` once the system has taken the whole frame, which is at once if there is room for it, and after
+   * `MAX_UNSENT_MS` even if the child does not read.
    */
   send(frame: FrameParts | Promise<FrameParts>, sent?: () => void): void {
     if (this.#unsent.length === 0 && !(frame instanceof Promise)) this.#write(frame, sent);
     else if (this.#unsent.push({ frame, sent }) === 1) void this.#writeUnsent();
   }
 
-  /** Frames are made of plain data, so making one does not fail. */
+  /** Frames are made of plain data, so that making one does not fail. */
   async #writeUnsent(): Promise<void> {
     for (let next = this.#unsent[0]; next !== undefined; next = this.#unsent[0]) {
       const { frame, sent } = next;

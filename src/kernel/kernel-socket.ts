@@ -46,8 +46,8 @@ export interface FrameReading {
   /** Prepares what `parseLarge` has returned, in steps as well. The result is disposed of when the value was received. */
   readonly prepareLarge?: (value: unknown) => Generator<undefined, Disposable>;
   /**
-   * Returns whether a value may take long to handle. Nothing is handed over together with it that came later, so that the
-   * time that it took is known before the next one. Absent: no value takes long.
+   * Returns whether a value may take long to handle. It is then the last value of those that are handed over together,
+   * so that the time it took is known before the next ones. Absent when no value takes long.
    */
   readonly mayTakeLong?: (value: unknown) => boolean;
   /** The largest frame, in bytes. */
@@ -266,7 +266,10 @@ export class KernelSocket {
   }
 }
 
-/** Node.js has a socket's descriptor only in the handle below it: -1 once it is closed. */
+/**
+ * Returns the descriptor of a socket, or undefined when it is closed. Node.js has it only in the socket's inner
+ * handle.
+ */
 function descriptorOf(socket: Socket): number | undefined {
   const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly fd?: number } | null };
   return handle?.fd === undefined || handle.fd < 0 ? undefined : handle.fd;

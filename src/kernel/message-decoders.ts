@@ -25,7 +25,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const CHANNELS = ['stdout', 'stderr', 'stdin', 'pdb', 'output', 'marimo-error', 'media'] as const;
 const CELL_STATES = ['idle', 'queued', 'running', 'disabled-transitively'] as const;
 const MAX_TEXT_CHARS = 20_000;
-/** Of why something cannot be shown. */
+/** Of the text that names an output, and of the reason why it cannot be shown. */
 const MAX_REASON_CHARS = 500;
 /** The longest name that RFC 6838 allows. */
 const MAX_MIMETYPE_CHARS = 255;
@@ -83,7 +83,10 @@ export function decodeMessage(json: unknown): KernelMessage {
   return { op: 'other', name: op, fields };
 }
 
-/** Messages that change or save a whole notebook, or have the server do something. A kernel of ours sends few of them. */
+/**
+ * Messages that change or save a whole notebook, or make the server do something. A kernel that works as it should
+ * sends few of them.
+ */
 const LONG_OPS: ReadonlySet<unknown> = new Set([
   'variables',
   'notebook-document-transaction',

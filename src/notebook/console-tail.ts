@@ -8,7 +8,10 @@ export const MAX_CONSOLE_END_CHARS = 32 * 1024;
 const MAX_END_ENTRIES = 1000;
 /** What an entry takes in memory in addition to its text: most of it is a MIME type, which may have 255 characters. */
 const ENTRY_CHARS = 256;
-/** Texts are joined to entries of so many characters, so that little has to be copied when the first one is cut. */
+/**
+ * A text is joined to the last entry until that has so many characters. Larger entries would be costly to cut, because
+ * cutting copies.
+ */
 const MIN_JOINED_CHARS = 1024;
 /** How many figures a cell may show among what it prints, and how large they may be together. */
 const MAX_MEDIA = 100;
@@ -52,7 +55,7 @@ export class ConsoleTail {
     return this.#omittedMedia;
   }
 
-  /** What is held counts as so many characters of memory. */
+  /** How many characters of memory everything that is held counts as. */
   get heldChars(): number {
     const entries = this.#head.length + this.#tailCount;
     return this.#headSize + this.#tailSize + this.#mediaSize + entries * ENTRY_CHARS;
@@ -63,7 +66,7 @@ export class ConsoleTail {
     return this.entries().filter(isMedia);
   }
 
-  /** `room`: how many more characters may be held. What there is no room for is left out. */
+  /** `room`: how many more characters may be held. An entry for which there is no room is left out. */
   add(entry: CellOutput, room = Number.POSITIVE_INFINITY): void {
     if (isMedia(entry)) {
       this.#addMedia(entry, room);
@@ -111,7 +114,9 @@ export class ConsoleTail {
     return this.#head.length < MAX_END_ENTRIES || mayJoin(this.#head.at(-1), entry);
   }
 
-  /** Returns the text from `start` on. Of what is longer than the tail only the end is kept. */
+  /**
+   * Returns the entry with its text from `start` on; of a text that is longer than the tail may be, with its end only.
+   */
   #endOf(entry: TextEntry, start: number): TextEntry {
     const omitted = Math.max(0, entry.data.length - start - this.#endLimit);
     this.#omitted += omitted;
@@ -134,7 +139,8 @@ export class ConsoleTail {
   #keepLast(entry: CellOutput): void {
     append(this.#tail, entry, MIN_JOINED_CHARS, this.#gone);
     this.#tailSize += charsOf(entry);
-    // A little more is held until somebody looks, so that not every text that is printed makes another copy of the first one.
+    // Trimming copies the first entry, so it is not done for every text that is printed: a little more than the limit
+    // is held until then.
     if (this.#tailSize > this.#endLimit + MIN_JOINED_CHARS || this.#tailCount > MAX_END_ENTRIES) this.#trim();
   }
 
@@ -146,7 +152,10 @@ export class ConsoleTail {
     }
   }
 
-  /** Leaves out what is first in the tail, as far as there is too much. A figure goes to the head instead. */
+  /**
+   * Drops the first entry of the tail, or as much of its text as there is too much. A figure moves to the head
+   * instead.
+   */
   #dropFirst(): void {
     const first = this.#tail[this.#gone]!;
     const size = charsOf(first);
@@ -186,7 +195,10 @@ function mayJoin(last: CellOutput | undefined, entry: CellOutput): last is TextE
   return last !== undefined && last.channel === entry.channel && isText(last) && isText(entry);
 }
 
-/** Appends an entry to the list, or its text to the last entry from `from` on if that has less than `joinedChars`. */
+/**
+ * Appends an entry to the list. If its text can be joined to the last entry, and that has less than `joinedChars`, it
+ * is joined. Entries before the index `from` are dropped ones, to which nothing is joined.
+ */
 function append(
   list: CellOutput[],
   entry: CellOutput,

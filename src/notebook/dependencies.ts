@@ -4,8 +4,9 @@ export type VariableGraph = Variables['variables'];
 type Variable = VariableGraph[number];
 
 /**
- * Which cells need which, by the variables that the kernel knows of. Users are never joined with owners: a variable may name any
- * number of both, and their product would fill the memory of the server. Each search looks at every variable once at most.
+ * Which cells need which, by the variables that the kernel knows of. No pairs of a cell that uses a variable and one that declares
+ * it are stored: a variable may name any number of both, and all pairs would fill the memory of the server. Each search looks at
+ * every variable once at most.
  */
 export class Dependencies {
   readonly #variables: VariableGraph;

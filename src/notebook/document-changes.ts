@@ -19,32 +19,32 @@ export interface AppliedChanges {
 export function applyTransaction(view: NotebookView, changes: readonly DocumentChange[]): AppliedChanges {
   const registered = new Map<string, ViewCell>();
   const deleted: string[] = [];
-  const arranged = new ArrangedCells(view);
+  const order = new CellOrder(view);
   for (const change of changes) {
     if (change.type === 'reorder-cells') {
-      arranged.moveToFront(change.cellIds);
+      order.moveToFront(change.cellIds);
       continue;
     }
     if (change.type === 'create-cell') {
       const isFree = view.get(change.cellId) === undefined && view.hasRoomFor(change.code.length, true);
       if (!isFree || !isCellId(change.cellId) || change.name.length > MAX_NAME_CHARS) continue;
       const options = withConfig({}, { ...change.config, name: change.name });
-      arranged.append(change.cellId);
+      order.append(change.cellId);
       registered.set(change.cellId, view.add(change.cellId, change.code, options));
-      arranged.place(change.cellId, change);
+      order.place(change.cellId, change);
       continue;
     }
     const cell = view.get(change.cellId);
     if (cell === undefined) continue;
     switch (change.type) {
       case 'delete-cell':
-        arranged.remove(change.cellId);
+        order.remove(change.cellId);
         view.remove(change.cellId);
         registered.delete(change.cellId);
         deleted.push(change.cellId);
         break;
       case 'move-cell':
-        arranged.place(change.cellId, change);
+        order.place(change.cellId, change);
         break;
       case 'set-code':
         if (!view.hasRoomFor(change.code.length - cell.code.length, false)) break;
@@ -62,7 +62,7 @@ export function applyTransaction(view: NotebookView, changes: readonly DocumentC
         break;
     }
   }
-  return { registered: [...registered.values()], deleted, reordered: arranged.apply() };
+  return { registered: [...registered.values()], deleted, reordered: order.apply() };
 }
 
 /** A cell between its neighbours. */
@@ -73,15 +73,15 @@ interface Link {
 }
 
 /**
- * The order of a view's cells while a transaction changes it: a ring of links, so that a move takes as long in a notebook of
- * ten thousand cells as in one of ten. The view gets the order once, with `apply`. Nothing is made for a transaction that
- * leaves the order alone.
+ * The order of a view's cells while a transaction changes it. It is a ring of links, so that a move takes as long in a
+ * notebook of ten thousand cells as in one of ten. `apply` gives the view the new order, once. The ring is not made
+ * for a transaction that leaves the order alone.
  */
-class ArrangedCells {
+class CellOrder {
   readonly #view: NotebookView;
   #before: readonly string[] | undefined;
   readonly #links = new Map<string, Link>();
-  /** Before the first cell and after the last one. */
+  /** The link that is before the first cell and after the last one. */
   readonly #ends: Link;
 
   constructor(view: NotebookView) {
@@ -107,7 +107,7 @@ class ArrangedCells {
     this.#links.delete(id);
   }
 
-  /** Puts a cell next to another one. It stays where it is when there is no other. */
+  /** Puts a cell before or after another one. Without that other cell it stays where it is. */
   place(
     id: string,
     { before, after }: { readonly before: string | null; readonly after: string | null },
@@ -134,7 +134,7 @@ class ArrangedCells {
     }
   }
 
-  /** Gives the view the order, and returns whether it has another one than before the transaction, or other cells. */
+  /** Gives the view the order. Returns whether the order or the cells differ from those before the transaction. */
   apply(): boolean {
     if (this.#before === undefined) return false;
     const order: string[] = [];

@@ -24,7 +24,7 @@ import {
 import type { ErrorHint } from './work/run-recorder.ts';
 import { runWork } from './work/run-work.ts';
 import type { SessionWork } from './work/session-work.ts';
-import { type NotFound, type StructuralErrors, structureWork } from './work/structure-work.ts';
+import { type StructuralErrors, structureWork, type UnfinishedCheck } from './work/structure-work.ts';
 
 /**
  * How many milliseconds the kernel may take to check new code. It takes seconds for megabytes; but something that a cell has left
@@ -34,10 +34,13 @@ const CHECK_LIMIT_MS = 60_000;
 const CHECK_INTERRUPTED =
   'The kernel has not checked the new code in time: something that a cell has left behind keeps it busy. Close the session to end that.';
 
-/** What an execution needs of the request for it. */
-export interface ExecutionCaller {
+/** What an execution needs from the request that submits it. */
+export interface ExecutionContext {
   readonly trace?: TraceContext | undefined;
-  /** Aborts when the client leaves. It is read only when new code is checked, because some requests make it when it is read. */
+  /**
+   * Aborts when the client leaves. Read it only when it is needed, because a request makes its signal when that is
+   * read.
+   */
   readonly signal?: AbortSignal;
 }
 
@@ -69,21 +72,22 @@ export class Executions {
 
   /**
    * Submits a run. Throws `not_found`, what the session's state refuses (`session_busy`, `session_not_ready`,
-   * `session_not_editable`, …), `unknown_cell`, `duplicate_cell` or `structural_error`; nothing has changed then.
-   * The kernel checks new code first; the session is busy meanwhile. That is interrupted when the client leaves, and after a minute.
+   * `session_not_editable`, …), `unknown_cell`, `duplicate_cell` or `structural_error`; nothing has changed then. The
+   * kernel checks new code first; the session is busy meanwhile. The check is interrupted when the client leaves, and
+   * after a minute.
    */
   async submit(
     workspaceId: WorkspaceId,
     sessionId: string,
     sent: ExecutionRequest,
-    caller: ExecutionCaller = {},
+    context: ExecutionContext = {},
   ): Promise<SubmittedRun> {
     const request = executionOf(sent);
     // The record of the run, the notebook, an event and the kernel all get the code.
     const codes = request.type === 'cells' ? request.cells.flatMap(({ code }) => code ?? []) : [];
     using _prepared = await prepareStrings(codes);
     using _memory = await this.#reserve({ workspaceId, id: sessionId }, request, codes);
-    return await this.#submit(workspaceId, sessionId, request, caller);
+    return await this.#submit(workspaceId, sessionId, request, context);
   }
 
   /** Reserves memory for the records of a run with long code, and of a large notebook that it changes. */
@@ -99,7 +103,7 @@ export class Executions {
     workspaceId: WorkspaceId,
     sessionId: string,
     request: ExecutionOrder,
-    caller: ExecutionCaller,
+    context: ExecutionContext,
   ): Promise<SubmittedRun> {
     const { sessions, work, liveNotebooks, runs, store, hint, log } = this.#options;
     const session = await sessions.whenReadable(workspaceId, sessionId, () =>
@@ -120,8 +124,8 @@ export class Executions {
       const errorsOf = (cellId: string) => live.view.get(cellId)?.structural ?? [];
       refuseStructuralErrors(live.view.ancestors(cellIds), errorsOf, labelsOf(live.view));
     } else if (!skipsBroken) {
-      const { signal } = caller;
-      const found = await work.call<StructuralErrors | NotFound>(
+      const { signal } = context;
+      const found = await work.call<StructuralErrors | UnfinishedCheck>(
         session,
         { kind: 'check', edits, limitMs: CHECK_LIMIT_MS, ...(signal && { signal }) },
         (_, resolve) => structureWork({ codes: Object.fromEntries(codes), cellIds, resolve }),
@@ -132,8 +136,8 @@ export class Executions {
       // Meanwhile the session may have lost its kernel or taken other work, it may have been closed and opened again, and its code
       // may have deleted cells. From here to the end nothing can come between.
       check();
-      const isAnother = found === 'lost' || liveNotebooks.of(session) !== live;
-      if (isAnother) return this.#submit(workspaceId, sessionId, request, caller);
+      const hasChanged = found === 'lost' || liveNotebooks.of(session) !== live;
+      if (hasChanged) return this.#submit(workspaceId, sessionId, request, context);
       cellIds = requestedCells(request, live.view);
     }
     runs.admission.admit(workspaceId);
@@ -141,7 +145,7 @@ export class Executions {
     if (edits) live.override(changes);
     const configured = changes.filter(({ config }) => config !== undefined).map(({ cellId }) => cellId);
     const environmentId = sessions.environmentOf(session);
-    const { trace: parent } = caller;
+    const { trace: parent } = context;
     const runId = runs.begin(workspaceId, sessionId as SessionId, 'notebook', request, environmentId, parent);
     const trace = parent && runs.reader.traceOf(workspaceId, runId);
     const cacheMode = request.cacheMode ?? 'default';

@@ -1,4 +1,7 @@
-/** What a kernel can make this server hold for one notebook, in characters. Its process is not trusted, so that has a limit. */
+/**
+ * Limits what a kernel can make this server hold for one notebook, because the kernel's process is not trusted. The
+ * unit is characters.
+ */
 import type { CellOutput } from '#src/kernel/messages.ts';
 
 /** All outputs, consoles, errors and variables of a notebook together. */
@@ -6,7 +9,7 @@ export const MAX_HELD_CHARS = 256 * 2 ** 20;
 /** What an object or a list takes in memory at least, however short its JSON is. */
 const CHARS_PER_OBJECT = 40;
 
-/** Counts what is held under each key: a text, or the object that holds it. */
+/** Counts how much is held under each key. A key is a text, or the object that holds the characters. */
 export class HeldChars {
   readonly #chars = new Map<string | object, number>();
   #total = 0;
@@ -23,7 +26,10 @@ export class HeldChars {
     else this.#chars.set(key, chars);
   }
 
-  /** Returns whether `key` may hold so much in the place of what it held before, and notes it then; else it holds nothing. */
+  /**
+   * Notes what `key` holds now, and returns true, if there is room for it. Otherwise `key` holds nothing, and it
+   * returns false.
+   */
   admit(key: string, chars: number): boolean {
     this.set(key, 0);
     if (chars > this.room) return false;
@@ -32,12 +38,15 @@ export class HeldChars {
   }
 }
 
-/** Returns what an output counts as: its data, what it is as text, and its table. */
+/** Returns how many characters an output counts as: those of its data, of its text form and of its table. */
 export function charsOf({ data, text, table }: CellOutput): number {
   return charsOfValue(data) + (text?.length ?? 0) + (table === undefined ? 0 : charsOfValue(table));
 }
 
-/** Returns what a value of JSON counts as: a string its length, others the length of their JSON and what their objects take. */
+/**
+ * Returns how many characters a JSON value counts as: a string as many as it has, any other value those of its JSON
+ * and some for each object and list in it.
+ */
 export function charsOfValue(value: unknown): number {
   if (typeof value === 'string') return value.length;
   const json = JSON.stringify(value);

@@ -33,7 +33,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
     const live = ports.liveOf(input);
     const rpcHandler = ports.rpcHandlerOf(input, live);
     const startedAt = performance.now();
-    /** Whether the session has given its kernel up, which may say something until it has ended. */
+    /** Whether the session has given up its kernel, which may still send messages until its process has ended. */
     let isReleased = false;
 
     /** The session learns only that its kernel could not be driven; the log has the reason. */

@@ -46,7 +46,7 @@ export class LiveNotebook {
   readonly #committed: () => Promise<void> | undefined;
   #document: NotebookDocument;
   #kernel: Kernel | undefined;
-  /** Of the session that has the present kernel. */
+  /** The mode of the session that has the present kernel. */
   #mode: SessionMode = 'edit';
   #revision = 0;
   #ends: readonly Envelope<'run-status'>[] = [];
@@ -111,8 +111,8 @@ export class LiveNotebook {
   }
 
   /**
-   * Takes a kernel that has begun to start. When subscribers lag already, it waits for them as any other does. With the mode `run`,
-   * nothing that it says changes the saved notebook.
+   * Takes a kernel that has begun to start. If subscribers lag already, it waits for them. In the mode `run`, nothing
+   * that the kernel says changes the saved notebook.
    */
   attachKernel(kernel: Kernel, mode: SessionMode): void {
     this.#kernel = kernel;

@@ -87,7 +87,7 @@ function putOutput(
   release(tx, before, key[0], key[1]);
 }
 
-/** Removes what a cell has shown. What a damaged record holds of blobs is not known any more, so those stay. */
+/** Removes what a cell has shown. A damaged record does not say which blobs it uses, so those stay. */
 export function removeOutput(tx: Transaction, ...key: OutputKey): void {
   const before = unlessDamaged(() => tx.get(cellOutputRecords, ...key));
   release(tx, before, key[0], key[1]);

@@ -27,11 +27,17 @@ export interface ViewCell {
 
 /** How much code a kernel may add to a notebook. What it may show is limited by `MAX_HELD_CHARS`. */
 const MAX_CODE_CHARS = 16 * 2 ** 20;
-/** A kernel makes no more cells than a notebook can be worked with: each costs something with every change. */
+/**
+ * The most cells that a kernel may make. With more, a notebook cannot be worked with, because each cell costs
+ * something with every change.
+ */
 const MAX_CELLS = 10_000;
-/** What a variable takes in memory, and each place where a cell is named, in addition to the names. */
+/**
+ * What a variable takes in memory, and each mention of a cell by its id, in addition to the text of the name or the
+ * id.
+ */
 const VARIABLE_CHARS = 100;
-const CELL_NAME_CHARS = 20;
+const CELL_MENTION_CHARS = 20;
 const LEFT_OUT = `all that a notebook shows may have ${MAX_HELD_CHARS / 2 ** 20} MiB.`;
 
 export class NotebookView {
@@ -40,7 +46,7 @@ export class NotebookView {
   #variables: VariableGraph = [];
   #dependencies = this.#dependenciesBy(this.#variables);
   #codeLength = 0;
-  /** By `output` or `errors` and the id of a cell, by the console of a cell, and by `variables`. */
+  /** The keys are `output <cell id>`, `errors <cell id>`, the console object of a cell, and `variables`. */
   readonly #held = new HeldChars();
 
   constructor(cells: readonly SavedCell[]) {
@@ -108,7 +114,7 @@ export class NotebookView {
     cell.stale = true;
   }
 
-  /** Sets the variables that the kernel has. There are none when they have too many or too long names to be kept. */
+  /** Sets the variables that the kernel has. None are kept when they and their names take too much memory. */
   setVariables(variables: VariableGraph): void {
     this.#variables = this.#held.admit('variables', charsOfVariables(variables)) ? variables : [];
     this.#dependencies = this.#dependenciesBy(this.#variables);
@@ -197,7 +203,7 @@ export class NotebookView {
 
 function charsOfVariables(variables: VariableGraph): number {
   const charsOfIds = (ids: readonly string[]) =>
-    ids.reduce((sum, id) => sum + CELL_NAME_CHARS + id.length, 0);
+    ids.reduce((sum, id) => sum + CELL_MENTION_CHARS + id.length, 0);
   return variables.reduce(
     (sum, { name, declaredBy, usedBy }) =>
       sum + VARIABLE_CHARS + name.length + charsOfIds(declaredBy) + charsOfIds(usedBy),

@@ -37,7 +37,7 @@ export class IndexProxy implements AsyncDisposable {
     this.port = port;
     this.#index = index;
     this.#admit = admit;
-    // Whoever reaches this port may send anything: what it makes fail must not end the server.
+    // Anybody who reaches this port may send anything, so a failure here must not end the server.
     server.on('connect', (request, socket: Socket, head) => {
       this.#tunnel(request, socket, head).catch(() => socket.destroy());
     });

@@ -102,7 +102,7 @@ export class RunDeletion {
   }
 
   #trim(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
-    // Nobody can read the output of a damaged record either.
+    // A damaged record is left alone, because nobody can read its output anyway.
     const record = unlessDamaged(() => tx.get(runRecords, workspaceId, runId));
     const changed = record && trimmed(record);
     if (changed === undefined) return;
@@ -154,7 +154,10 @@ export class RunDeletion {
   }
 }
 
-/** Returns whose run it is by its record, for one whose entry in the index is damaged; undefined when the record is, too. */
+/**
+ * Returns to which session a run belongs, as its record says. It is needed when the run's entry in the index is
+ * damaged. Undefined when the record is damaged or missing, too.
+ */
 function placeIn(tx: Transaction, workspaceId: WorkspaceId, runId: string): RunPlace | undefined {
   const record = unlessDamaged(() => tx.get(runRecords, workspaceId, runId));
   return record && { kind: record.kind ?? 'notebook', sessionId: record.sessionId };

@@ -67,14 +67,14 @@ export function noteStatus(tx: Transaction, workspaceId: WorkspaceId, runId: str
   tx.put(runIndex, { ...entry, status }, workspaceId, runId);
 }
 
-/** Whose run it is. */
+/** The session that a run belongs to. */
 export type RunPlace = Pick<RunIndexEntry, 'kind' | 'sessionId'>;
 
 const STATUSES: readonly RunStatus[] = ['running', 'completed', 'failed', 'cancelled'];
 
 /**
- * Removes a run from every list. Where its entry is damaged it stays in that of its environment, whose readers pass it over, and
- * `placeOf` says of which session it is.
+ * Removes a run from every list. `placeOf` is called when the run's entry in the index is damaged, and returns to
+ * which session the run belongs. The run then stays in the list of its environment, whose readers skip it.
  */
 export function removeFromIndex(
   tx: Transaction,
@@ -102,8 +102,9 @@ export function removeFromIndex(
 }
 
 /**
- * Returns what yields the runs after an id that may match the query, in its order; the value is undefined for one that does
- * not match, or whose entry is damaged. With a `horizon` only runs with smaller ids. Throws `invalid_cursor`.
+ * Returns a function that yields the runs after an id that may match the query, in its order; the value is undefined
+ * for a run that does not match, or whose entry is damaged. With a `horizon` only runs with smaller ids. Throws
+ * `invalid_cursor`.
  */
 export function runFinder(
   store: Store,

@@ -105,8 +105,8 @@ export class RunReader {
   }
 
   /**
-   * Returns whether a run has not ended; one that an earlier server process left behind has. Of a run whose record is damaged the
-   * index says so, and one whose actor is damaged is carried out by nobody.
+   * Returns whether a run is in progress. A run that an earlier server process left behind is not, nor is one whose
+   * actor is damaged. For a run whose record is damaged, the index says whether it has ended.
    */
   isInProgress(workspaceId: WorkspaceId, runId: string): boolean {
     const record = readOrDamaged(() => this.#store.get(runRecords, workspaceId, runId));

@@ -81,7 +81,8 @@ export class RunRetention {
 
   /** Deletes some outputs of a session, up to its first run that is in progress, whose output is yet to come. Returns how many. */
   #deleteOutputsOf(kind: RunKind, workspaceId: WorkspaceId, sessionId: string, ms: number): number {
-    // Without it the session is gone through from its first run on, which changes nothing in those that were done.
+    // If this mark is damaged, the runs are read from the first one again; those whose outputs were deleted do not
+    // change.
     const after = unlessDamaged(() => this.#store.get(trimmedRuns, workspaceId, kind, sessionId));
     const page = this.#olderThan(ms, after);
     const ids = [...this.#store.list(listOf(kind), workspaceId, [sessionId], page)].map(({ id }) => id);

@@ -51,7 +51,7 @@ export const KernelListSchema = Type.Object(
     sampledAt: Type.String({
       format: 'date-time',
       description:
-        'When use was read. All who ask share a sample for half a second, with many processes for up to five.',
+        'When the use was measured. All requests share a measurement for half a second; with many processes, for up to five seconds.',
     }),
     memoryLimitBytes: limit('What one kernel may use; null: no limit.'),
     items: Type.Array(KernelUsageSchema, { description: 'The one with the most memory first.' }),

@@ -7,7 +7,7 @@ import type { DeltaFormat, Fields, Piece } from './delta-format.ts';
 
 /** The blank line after an event. */
 const BOUNDARY = /\r\n\r\n|\n\n|\r\r/g;
-/** How many characters before a new piece can belong to a boundary that ends in it. */
+/** A boundary that ends in a new piece begins at most this many characters before the piece. */
 const OVERLAP = 3;
 /** How much text is held back at most, so that code that counts the answer's length can still stop it. */
 const MAX_HELD_CHARS = 16 * 1024;
@@ -27,10 +27,10 @@ export class DeltaTap {
   readonly #format: DeltaFormat;
   readonly #tell: (piece: Piece) => void;
   readonly #decoder = new TextDecoder();
-  /** The event that has not ended yet, in the pieces that it came in. */
+  /** The pieces that have arrived of an event that has not ended yet. */
   #unread: string[] = [];
   #unreadChars = 0;
-  /** The end of the pieces above. */
+  /** The last characters of these pieces, in which a boundary may have begun. */
   #tail = '';
   #held: Held | undefined;
 
@@ -42,7 +42,7 @@ export class DeltaTap {
   /** Takes bytes of the stream and returns what the SDK gets now. */
   push(bytes: Uint8Array): string {
     const piece = this.#decoder.decode(bytes, { stream: true });
-    // Only the new piece is searched: a long event comes in thousands of them.
+    // Only the new piece is searched and not the whole event, because a long event arrives in thousands of pieces.
     const searched = this.#tail + piece;
     BOUNDARY.lastIndex = 0;
     let found = BOUNDARY.exec(searched);

@@ -55,15 +55,18 @@ export interface ModelAnswer {
 
 /** The most that an answer may have. A call whose answer has more fails with `model_answer_too_long`. */
 export interface AnswerLimits {
-  /** Of text, reasoning and the arguments of calls together. */
+  /** Characters of text, reasoning and the arguments of calls together. */
   readonly chars: number;
-  /** Blocks of text or reasoning, and calls. */
+  /** Blocks of text, blocks of reasoning and calls together. */
   readonly blocks: number;
-  /** Received in all: events have members around their text, and some have none. */
+  /**
+   * All bytes that are received. `chars` alone is no limit, because events have other members than text, and some have
+   * no text.
+   */
   readonly bytes: number;
 }
 
-/** More than any useful answer has: a model that never stops is stopped. */
+/** No useful answer has more. A model that never stops is stopped here. */
 export const ANSWER_LIMITS: AnswerLimits = { chars: 1024 * 1024, blocks: 1_000, bytes: 64 * 1024 * 1024 };
 
 /** Rejects with `ModelFailure`, or with the signal's reason. */
@@ -168,7 +171,10 @@ async function collect(
   deltas: DeltaDeduplicator,
 ): Promise<ModelAnswer> {
   const blocks: Block[] = [];
-  /** Arguments that were counted while they came, by call. Some servers send all of them at once. */
+  /**
+   * How many characters of a call's arguments were counted as they arrived, by the call's id. Some servers send them
+   * only with the whole call.
+   */
   const inputChars = new Map<string, number>();
   const open = new Map<string, Block & { part: { type: 'text' | 'reasoning'; text: string } }>();
   const invalid = new Map<string, string>();

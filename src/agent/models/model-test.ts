@@ -10,7 +10,7 @@ export interface ModelTestResult {
 }
 
 const DEADLINE_MS = 60_000;
-/** For one word, and what a model thinks before it says that. */
+/** Enough for one word and the reasoning before it. */
 const LIMITS: AnswerLimits = { chars: 64 * 1024, blocks: 100, bytes: 8 * 1024 * 1024 };
 
 /**

@@ -87,7 +87,7 @@ class WireRequest implements Dispatcher.DispatchHandlers {
     if (status < 200) return true;
     this.#options.onBytes(0);
     const headers = headersOf(raw);
-    // A `Response` has no status above 599, which means as little to us as a failure of the server.
+    // `Response` throws at a status above 599. Such a status is handled as a failure of the provider's server.
     this.#head = { status: status > 599 ? 500 : status, headers };
     this.#isTapped = status === 200 && /event-stream/i.test(headers.get('content-type') ?? '');
     return true;
@@ -96,7 +96,7 @@ class WireRequest implements Dispatcher.DispatchHandlers {
   onData(chunk: Buffer): boolean {
     if (this.#isOver) return true;
     this.#options.onBytes(chunk.length);
-    if (this.#isOver) return true; // the bytes were too many
+    if (this.#isOver) return true; // `onBytes` has aborted the call
     if (this.#isTapped) this.#pass(this.#options.tap.push(chunk));
     else this.#passPlain(chunk);
     return true;
@@ -153,7 +153,7 @@ class WireRequest implements Dispatcher.DispatchHandlers {
   }
 }
 
-/** Returns the headers as the platform has them: each byte of a value is a character (RFC 9110, 5.5). */
+/** Returns the headers with each byte of a value as one character, as `fetch` does (RFC 9110, section 5.5). */
 function headersOf(raw: readonly Buffer[]): Headers {
   const headers = new Headers();
   for (let i = 0; i + 1 < raw.length; i += 2) {

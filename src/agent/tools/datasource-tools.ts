@@ -35,7 +35,7 @@ export interface DescribeRequest extends TracedRequest {
 export interface QueryAnswer {
   readonly columns: readonly { readonly name: string; readonly type: string }[];
   readonly rows: readonly (readonly string[])[];
-  /** Whether there are more rows: than were asked for, or than are read at once. */
+  /** Whether rows were left out: there were more than `maxRows`, or more than are read for one result. */
   readonly isCut: boolean;
 }
 

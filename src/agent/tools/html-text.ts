@@ -3,11 +3,11 @@ import { createRequire } from 'node:module';
 /** Loaded with the first HTML there is: it is thirty files, which a start need not wait for. */
 const require = createRequire(import.meta.url);
 
-/** How much of a piece of HTML is read. It is parsed on the event loop, which takes some ten milliseconds for as much. */
+/** How much of an output's HTML is read. Parsing as much as this blocks the event loop for some ten milliseconds. */
 export const MAX_HTML_CHARS = 256 * 1024;
 /** The parser looks through all open elements at each end tag, so their number is bounded. */
 export const MAX_HTML_DEPTH = 256;
-/** How much of a table is written out. A model is shown less of it. */
+/** How much text is made of a table. A model is shown less. */
 const MAX_TABLE_CHARS = 64 * 1024;
 
 const BLOCKS = new Set([
@@ -30,7 +30,7 @@ const SILENT = new Set(['script', 'style', 'svg', 'head']);
 
 export interface ReadHtml {
   readonly text: string;
-  /** What the `src` of each `img` says. */
+  /** The `src` of each `img`. */
   readonly pictures: readonly string[];
 }
 
@@ -74,7 +74,7 @@ export function readHtml(html: string): ReadHtml {
   return { text: [lines.text, noteOf(html.length, isTooDeep)].filter(Boolean).join('\n'), pictures };
 }
 
-/** Says what was not read. */
+/** Returns a note that says what was not read; empty when everything was. */
 function noteOf(length: number, isTooDeep: boolean): string {
   if (isTooDeep) return `[the rest was not read: its elements are nested more than ${MAX_HTML_DEPTH} deep]`;
   if (length <= MAX_HTML_CHARS) return '';
@@ -82,8 +82,8 @@ function noteOf(length: number, isTooDeep: boolean): string {
 }
 
 /**
- * Text that is put together piece by piece. It knows whether the last piece ended a line: to ask a string that grows
- * would have it copied each time.
+ * A text that is put together piece by piece. It remembers whether the last piece ended a line, because calling
+ * `endsWith` on the growing text would copy the whole text each time.
  */
 class Lines {
   readonly #pieces: string[] = [];
@@ -120,7 +120,7 @@ function tableText(attributes: Readonly<Record<string, string>>): string {
   for (const row of rows) {
     const line = columns.map((key) => valueText(row[key])).join(' | ');
     length += line.length + 1;
-    // A first row of many columns makes every other row as wide, however short it is in the JSON.
+    // Every row gets all columns of the first one, so a row that is short in the JSON can be long here.
     if (length > MAX_TABLE_CHARS) break;
     lines.push(line);
   }
@@ -138,8 +138,11 @@ function rowsOf(attribute: string): Readonly<Record<string, unknown>>[] {
   return Array.isArray(rows) ? rows.map((row: unknown) => ({ ...Object(row) })) : [];
 }
 
-/** A string, which may lack its end, or a number that JSON does not have. Each character is looked at once. */
-const STRING_OR_NO_JSON = /"(?:[^"\\]+|\\.)*"?|NaN|-?Infinity/gs;
+/**
+ * Matches strings, so that what looks like a number in a string is left alone, and the numbers that JSON does not
+ * have. A string may lack its end, so that no character is read twice.
+ */
+const STRING_OR_NON_JSON_NUMBER = /"(?:[^"\\]+|\\.)*"?|NaN|-?Infinity/gs;
 
 /** Reads JSON as Python writes it, with NaN and the infinities. */
 function jsonOf(text: string): unknown {
@@ -147,7 +150,9 @@ function jsonOf(text: string): unknown {
     return JSON.parse(text);
   } catch {
     try {
-      return JSON.parse(text.replace(STRING_OR_NO_JSON, (found) => (found.startsWith('"') ? found : 'null')));
+      return JSON.parse(
+        text.replace(STRING_OR_NON_JSON_NUMBER, (found) => (found.startsWith('"') ? found : 'null')),
+      );
     } catch {
       return undefined; // not what it was taken for
     }

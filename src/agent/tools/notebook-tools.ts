@@ -154,7 +154,7 @@ async function cellsText(
   return (await mapInSlices(cells, (cell) => cellText(cell, codeLimit, outputLimit))).join('\n\n');
 }
 
-/** Returns what `map` makes of each element, and lets others work in between: the HTML of one cell takes some milliseconds. */
+/** Maps the elements, and lets others use the event loop in between: the HTML of one cell takes some milliseconds. */
 function mapInSlices<T, R>(elements: readonly T[], map: (element: T) => R): Promise<R[]> {
   return inSlices(
     (function* () {

@@ -16,9 +16,9 @@ const BUNDLE = 'application/vnd.marimo+mimebundle';
 /** What of a bundle says most, in this order. */
 const PREFERRED = ['image/png', 'image/jpeg', 'text/markdown', 'text/plain', 'application/json', 'text/html'];
 const SEEN = /^image\/(png|jpeg|gif|webp)$/;
-/** Pictures that stand in HTML as data URLs. */
+/** Pictures within HTML, as data URLs. */
 const EMBEDDED = /data:image\/[\w.+-]{1,40};base64,[^"'\\\s<>&]*/gi;
-/** What stands for such a picture while the HTML is read. */
+/** What replaces such a picture while the HTML is read; the number says which picture it was. */
 const PLACEHOLDER = /^data:image;(\d{1,9})$/;
 const IMAGE_LIMIT_BYTES = 3 * 1024 * 1024;
 

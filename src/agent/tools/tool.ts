@@ -104,7 +104,10 @@ export function cut(text: string, limit = MAX_OUTPUT_CHARS): string {
 /** The most pictures of one output. */
 export const MAX_OUTPUT_IMAGES = 10;
 
-/** Returns the outcome as it is stored and shown to the model: without the middle of a long text, or its last pictures. */
+/**
+ * Returns the outcome as it is stored and shown to the model: without the middle of a long text, and with its first
+ * pictures only.
+ */
 export function shortened(outcome: ToolOutcome): ToolOutcome {
   const { text, images = [] } = outcome;
   if (images.length <= MAX_OUTPUT_IMAGES) return { ...outcome, text: cut(text) };

@@ -13,13 +13,13 @@ export interface PeerServerOptions {
   /** Returns the number of the table by which a slot is not at home here; undefined when it is. */
   readonly misplaced: (slot: number) => number | undefined;
   readonly handle: ForwardedHandler;
-  /** Answers a question. The worker that asks learns that it threw, and not what. */
+  /** Answers a question. When it throws, the worker that asked learns only that it failed. */
   readonly answer: (topic: string, payload: unknown) => unknown;
   /** Called with what `answer` throws. */
   readonly onFault: (topic: string, error: unknown) => void;
 }
 
-/** What comes of a question to another worker. */
+/** The answer to a question to another worker. */
 export interface PeerAnswer {
   readonly value?: unknown;
   readonly hasFailed?: boolean;

@@ -44,7 +44,7 @@ export class Peers implements Cluster, Disposable {
   #server: PeerServer | undefined;
   #makeMirror: MirrorMaker | undefined;
 
-  /** `onFault` is called when this worker cannot answer a question of another one. */
+  /** `onFault` is called with what a handler throws when it answers a question of another worker. */
   constructor(membership: Membership, onFault: (topic: string, error: unknown) => void = () => undefined) {
     this.#membership = membership;
     this.#onFault = onFault;
@@ -187,7 +187,7 @@ export class Peers implements Cluster, Disposable {
     return Promise.all(others.map((worker) => this.#ask(worker, question, withinMs)));
   }
 
-  /** Resolves with an answer without members when the worker ends, or takes too long. */
+  /** Resolves with an empty answer when the worker ends or takes too long. */
   #ask(worker: number, question: Buffer, withinMs: number | undefined): Promise<PeerAnswer> {
     const client = this.#client(worker);
     return new Promise((resolve) => {

@@ -1,4 +1,7 @@
-/** Decides how long after its end a worker is replaced, and gives up after five in a minute that ended before they served. */
+/**
+ * Decides how long after its end a worker is replaced. Gives up when five workers have ended within a minute before
+ * they served.
+ */
 
 const PAUSES_MS = [0, 250, 1000, 2500, 5000];
 /** A worker that lived this long was sound: its end counts as the first one again. */
@@ -15,7 +18,10 @@ export class Restarts {
     this.#now = now;
   }
 
-  /** Notes that a worker has ended. Returns after how long another is to be started; undefined when it would not start either. */
+  /**
+   * Notes that a worker has ended. Returns after how many milliseconds another is to be started; undefined when it
+   * would probably not start either.
+   */
   next({
     livedMs,
     hasServed,

@@ -1,6 +1,6 @@
 /**
- * What a worker has of its primary: who it is, which workers there are, and where everything is at home. The
- * primary is at the other end of the channel that Node.js makes between the two (`primary-link.ts`).
+ * What a worker learns from its primary: which worker it is, which workers there are, and where everything is at home.
+ * The two are connected by the channel that Node.js makes between a process and its child (`primary-link.ts`).
  */
 import type { PrimaryAnswers, Question } from '../messages.ts';
 import type { SlotTable } from '../slots.ts';

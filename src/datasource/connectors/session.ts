@@ -13,15 +13,19 @@ export interface Target {
 
 /** One open connection. It runs one query at a time. */
 export interface Session {
-  /** Resolves when the connection is lost. Absent where each request may connect anew. */
+  /**
+   * Resolves when the connection is lost. Absent where a request opens a new connection if it has to, as with
+   * databases that are reached by HTTP.
+   */
   readonly lost?: Promise<void>;
   /** Resolves when the database answers and everything that the connection names exists. */
   probe(signal: AbortSignal): Promise<void>;
   /** Runs one statement. Its positional parameters are written as the connector's `placeholder` returns them. */
   query(sql: string, parameters: readonly Parameter[], options: QueryOptions): AsyncIterable<RowBatch>;
   /**
-   * Returns the connection to the state in which it was opened: settings, locks, temporary tables, user and database. Rejects
-   * when the database cannot do that. Absent where statements leave nothing, or where nothing could remove it.
+   * Returns the connection to the state in which it was opened: settings, locks, temporary tables, user and database.
+   * Rejects when the database cannot do that. Absent where statements leave nothing behind, and where the database has
+   * no way to remove what they leave.
    */
   reset?(): Promise<void>;
   /** Closes the connection. Idempotent; resolves or rejects within a short time, whatever the database does. */

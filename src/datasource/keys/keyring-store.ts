@@ -133,7 +133,7 @@ export class KeyringStore implements KeyringSource {
   }
 
   async #rotate(): Promise<void> {
-    await this.#store.durable(); // what was sealed a moment ago is then listed
+    await this.#store.durable(); // `listSealedBy` lists only what is committed
     await this.#sealOwnAgain();
     if (this.#cluster.size > 1) await this.#haveOthersSealAgain();
     this.#store.write((tx) => {

@@ -18,7 +18,10 @@ export function putSealed(tx: Transaction, ring: Keyring, place: SealedPlace, co
   tx.put(sealedBy, null, SYSTEM, sealed.keyId, ...keyOf(place));
 }
 
-/** Removes a sealed connection, if there is one. Of a damaged one the entry in the index stays: `reseal` removes it. */
+/**
+ * Removes a sealed connection, if there is one. A damaged one does not say which key sealed it, so its entry in the
+ * index stays until `reseal` removes that.
+ */
 export function removeSealed(tx: Transaction, place: SealedPlace): void {
   const sealed = readOrDamaged(() => tx.get(sealedConnections, ...keyOf(place)));
   if (sealed === undefined) return;
@@ -33,8 +36,9 @@ export function unlinkSealed(tx: Transaction, [workspaceId, name, slug = '', rev
 }
 
 /**
- * Seals a connection that the index has under a key with the active key, unless that has happened. One that was removed leaves the
- * index. One that is damaged stays as it is: its key is needed when it is restored from a backup.
+ * Seals a connection with the active key, unless it is already. `keyId` is the key under which the index lists the
+ * connection. Of one that was removed, the entry in the index is removed. A damaged one stays as it is, because its
+ * key is needed when it is restored from a backup.
  */
 export function reseal(tx: Transaction, ring: Keyring, keyId: string, place: SealedPlace): void {
   const sealed = readOrDamaged(() => tx.get(sealedConnections, ...keyOf(place)));
@@ -63,7 +67,7 @@ export function listSealedBy(
   return [...store.listKeys(sealedBy, SYSTEM, [keyId], limit, beyond)].map(placeOf);
 }
 
-/** Returns whether a connection is there that can be sealed again. */
+/** Returns whether the connection exists and can be sealed again, which a damaged one cannot. */
 export function canReseal(store: Pick<Store, 'get'>, place: SealedPlace): boolean {
   return unlessDamaged(() => store.get(sealedConnections, ...keyOf(place))) !== undefined;
 }

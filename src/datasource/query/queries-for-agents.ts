@@ -111,9 +111,10 @@ export class QueriesForAgents {
   }
 
   /**
-   * Runs a statement that must not write, and returns at most `maxRows` rows of shortened cells. It returns fewer when they
-   * are more than `MAX_KEPT_CHARS`, or when more than `MAX_READ_BYTES` of cells were read. Throws `not_found`; returns
-   * `refused`, with a text for the model, when the scope is missing or the statement fails.
+   * Runs a statement that must not write, and returns at most `maxRows` rows of shortened cells. It returns fewer when
+   * their cells would have more than `MAX_KEPT_CHARS` together, or when more than `MAX_READ_BYTES` of cells were read.
+   * Throws `not_found`; returns `refused`, with a text for the model, when the scope is missing or the statement
+   * fails.
    */
   async query<Value extends string | null>(
     caller: Principal,
@@ -134,7 +135,7 @@ export class QueriesForAgents {
         columns = batch.columns;
         for (const row of batch.rows) {
           isCut = rows.length === maxRows;
-          if (isCut) break; // the statement ends by itself here, so that its connection can be used again
+          if (isCut) break; // the outer loop goes on: the statement ends by itself, and its connection can be used again
           // Cells are shortened at once: a row may have 16 MiB, and only what is kept of it may stay in memory.
           const kept = budget.read(row) ? row.map((cell) => detached(cell, shorten(cell))) : undefined;
           if (kept === undefined || !budget.keep(kept)) return { columns, rows, isCut: true };
@@ -149,7 +150,7 @@ export class QueriesForAgents {
   }
 }
 
-/** Counts what one result takes. */
+/** Counts what is read and kept for one result. */
 class ReadBudget {
   #readBytes = 0;
   #keptChars = 0;

@@ -14,8 +14,8 @@ export type OpenSession = (workspaceId: WorkspaceId, record: DatasourceRecord) =
 export interface Lease {
   readonly session: Session;
   /**
-   * Returns the connection to the pool, or closes it unless `reusable`: its statement failed, or left something that cannot
-   * be reset. Idempotent.
+   * Returns the connection to the pool if it is `reusable`, and closes it otherwise: its statement failed, or left
+   * something that cannot be reset. Idempotent.
    */
   release(reusable: boolean): void;
 }
@@ -82,7 +82,8 @@ export class SessionPool implements AsyncDisposable {
     }
     try {
       const session = await this.#open(workspaceId, record);
-      // A database closes idle connections on its own, for instance when it restarts. One in use fails its own statement.
+      // A database closes idle connections on its own, for instance when it restarts. When one in use is closed, its
+      // statement fails.
       void session.lost?.then(() => {
         this.#lost.add(session);
         if (pool.idle.some((kept) => kept.session === session)) this.#discard(key, pool, session);
@@ -121,8 +122,9 @@ export class SessionPool implements AsyncDisposable {
   }
 
   /**
-   * Makes a session available to the next statement, whoever sends it. It is reset now rather than then: a lock would
-   * otherwise be held for as long as the session is idle, and the next statement would wait for the reset.
+   * Makes a session available to the next statement of any caller. The session is reset now and not before that
+   * statement: a lock would otherwise be held for as long as the session is idle, and the statement would wait for the
+   * reset.
    */
   #keep(key: string, pool: RevisionPool, session: Session): void {
     const discard = () => this.#discard(key, pool, session);
@@ -138,7 +140,7 @@ export class SessionPool implements AsyncDisposable {
     pool.idle.push({ session, timer, isReset });
   }
 
-  /** Closes a session, which no later statement gets. */
+  /** Takes a session out of the pool and closes it. */
   #discard(key: string, pool: RevisionPool, session: Session): void {
     const at = pool.idle.findIndex((kept) => kept.session === session);
     if (at !== -1) for (const { timer } of pool.idle.splice(at, 1)) clearTimeout(timer);
@@ -152,7 +154,7 @@ export class SessionPool implements AsyncDisposable {
     this.#forget(key, pool);
   }
 
-  /** Removes a pool that has no connection left, unless a newer one has its place. */
+  /** Removes a pool that has no connection left, unless a newer pool has taken its place. */
   #forget(key: string, pool: RevisionPool): void {
     const isEmpty = pool.leased === 0 && pool.idle.length === 0;
     if (isEmpty && this.#pools.get(key) === pool) this.#pools.delete(key);

@@ -1,6 +1,7 @@
 /**
- * Judges by the words of a statement what it does to its connection, apart from the rows that it returns. Words are not
- * certain: names can be quoted, and functions can be called by other functions. Sessions that can be reset do not rely on them.
+ * Judges by the words of a statement what it does to its connection, apart from the rows that it returns. The words
+ * prove nothing, because names can be quoted and functions can call other functions. Sessions that can be reset do not
+ * rely on them.
  */
 import { statementStart } from './statement-start.ts';
 

@@ -28,8 +28,9 @@ const READING = new Set([
 ]);
 
 /**
- * Returns whether the statement begins as one that returns rows. In addition to a read-only transaction, which protects
- * tables but not files, programs and settings of the server.
+ * Returns whether the statement begins with a word of statements that only return rows. This is required in addition
+ * to a read-only transaction, which protects the tables, but not the files, programs and settings of the database
+ * server.
  */
 export function beginsAsReading(sql: string): boolean {
   return READING.has(statementStart(sql).word);

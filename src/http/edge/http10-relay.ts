@@ -167,8 +167,9 @@ function missingHost({ headers, socket }: IncomingMessage): string[] {
 }
 
 /**
- * Returns the header that says where the body ends, unless it is forwarded anyway. Left to itself, Node.js would write the body of a
- * DELETE or GET without any framing, which the server reads as another request, and a POST without a body as one in no chunks.
+ * Returns the header that says where the body ends, unless it is forwarded anyway. Without that header Node.js would
+ * write the body of a DELETE or GET without any framing, so that the server would read it as another request, and it
+ * would give a POST without a body a chunked one.
  */
 function framing({ headers, method = '' }: IncomingMessage): string[] {
   const coding = headers['transfer-encoding'];

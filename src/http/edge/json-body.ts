@@ -12,9 +12,9 @@ import { atOnce } from '#src/core/slices.ts';
 import { invalidRequest } from './violations.ts';
 
 /**
- * The depth is limited because later code reads the value recursively, and the number of values because to parse many small ones blocks
- * the event loop for seconds. A number with
- * more than 308 digits may exceed a double: it would become null when it is written as JSON again.
+ * The depth is limited because later code reads the value recursively, and the number of values because parsing many
+ * small ones blocks the event loop for seconds. A number with more than 308 digits may exceed a double: it would
+ * become null when it is written as JSON again.
  */
 const BOUNDS: JsonBounds = {
   maxDepth: 128,

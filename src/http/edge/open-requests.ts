@@ -44,7 +44,8 @@ export class OpenRequests {
       try {
         if (!matches(stream.caller, stream.action)) continue;
       } catch (error) {
-        // Whether the caller has lost the right is not known, so the stream ends; those after it must be looked at, too.
+        // Nobody knows whether the caller still has the right, so the stream ends. The error must not keep the streams after it
+        // from being checked.
         this.#log.error({ err: error }, 'a stream ends because its caller could not be checked');
       }
       stream.end();

@@ -124,7 +124,8 @@ export class ReplySender {
       try {
         stream.start(open);
       } catch (error) {
-        // The status has been sent. Thrown within a callback of uWebSockets.js, the error would end the server.
+        // The status has been sent, so that the stream can only end. Thrown on within a callback of uWebSockets.js,
+        // the error would end the server.
         const { requestId } = this.#request;
         this.#context.log.error(
           { err: error, requestId, route: this.#prepared.route.path },

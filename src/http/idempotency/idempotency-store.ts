@@ -134,7 +134,8 @@ export class IdempotencyStore implements Idempotency, Disposable {
     for (const [time = '', workspaceId = '', digest = ''] of due) {
       if (this.#cluster?.owns(workspaceId) === false) continue;
       for (const kind of [idempotencyClaims, idempotencyRecords]) {
-        // The key may have been used again since then; the newer record has an expiry of its own. One that is damaged is of no use.
+        // The key may have been used again meanwhile; the newer record has an expiry of its own and stays. A damaged
+        // record is of no use.
         const record = unlessDamaged(() =>
           tx.get<{ readonly expiresAtMs: number }>(kind, workspaceId, digest),
         );

@@ -24,7 +24,10 @@ import { WINDOW_BYTES } from './peer-response.ts';
 /** Credit is given for so many bytes at once, so that small events cost no frame each. */
 const CREDIT_BYTES = WINDOW_BYTES / 4;
 
-/** The home of a stream knows its caller, and ends it when he may not follow it any more. */
+/**
+ * The worker in which a stream is at home knows the caller, and ends the stream when the caller may not follow it any
+ * more.
+ */
 const NOBODY = { caller: undefined, action: undefined, home: undefined };
 
 /** The head of a request whose home may not be known yet. */
@@ -36,14 +39,17 @@ export interface ForwardedExchangeOptions {
   readonly bytes: Uint8Array;
   readonly res: WireResponse;
   readonly state: ExchangeState;
-  /** How long the body may be. */
+  /** The most bytes that the body may have. */
   readonly limitBytes: number;
   readonly forwarding: Forwarding;
   /** The event streams that have gone over to mirrors. */
   readonly mirrored: OpenStreams;
   /** What becomes of a request that was not answered by another worker. */
   readonly end: {
-    /** `endsConnection`: a body is on its way that is not read to its end. */
+    /**
+     * `endsConnection`: the connection has to end with the answer, because the client sends a body that is not read to
+     * its end.
+     */
     failed(error: AppError, endsConnection: boolean): void;
     /** It has to be carried out here after all. */
     here(): void;
@@ -91,7 +97,7 @@ export class ForwardedExchange implements AnswerEvents {
   #unsent: Uint8Array | undefined;
   #isBlocked = false;
   #owedBytes = 0;
-  /** Of a body that is passed on as it arrives. */
+  /** The body, if it is passed on as it arrives. */
   #upload: ForwardedUpload | undefined;
 
   constructor(options: ForwardedExchangeOptions) {
@@ -124,7 +130,7 @@ export class ForwardedExchange implements AnswerEvents {
 
   whole({ status, headers, isEmpty, close }: AnswerHead, body: Buffer): void {
     if (this.#isGone) return;
-    this.#upload?.drop(); // after the answer nobody could let a client go on that was made to wait
+    this.#upload?.drop(); // a client that was paused can be resumed only before the answer
     this.#state.conclude();
     this.#res.cork(() => {
       this.#writeHead(status, headers);
@@ -199,7 +205,10 @@ export class ForwardedExchange implements AnswerEvents {
     end.here();
   }
 
-  /** Answers that nobody knows what became of the request, once no body is on its way any more that the client has to send first. */
+  /**
+   * Answers that nobody knows what became of the request. A client that is sending a body gets the answer after the
+   * body.
+   */
   #fail(): void {
     const { failed } = this.#options.end;
     if (this.#upload === undefined) failed(workerLost(), false);

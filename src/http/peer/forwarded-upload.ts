@@ -3,12 +3,12 @@ import { isDiscarded } from '../edge/request-body.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import { WINDOW_BYTES } from './peer-response.ts';
 
-/** As uWebSockets.js lets a client send them: more is held only while the other worker takes nothing. */
+/** When more bytes than these are held, the client is paused. */
 const MAX_HELD_BYTES = WINDOW_BYTES;
 
 /**
- * The body of a request on its way to the worker that carries the request out. Bytes that the other worker has given no credit
- * for are held here, and the client waits when they are many.
+ * The body of a request on its way to the worker that carries the request out. It holds the bytes for which that
+ * worker has given no credit yet, and pauses the client when they are too many.
  */
 export class ForwardedUpload {
   readonly #res: WireResponse;
@@ -44,9 +44,9 @@ export class ForwardedUpload {
   }
 
   /**
-   * Reads and discards the rest of the body, and calls `done` once. Many clients read nothing before they have sent everything:
-   * they would not see an answer that came earlier. `isWhole` is false when the body is so long that it is not read to its end;
-   * the connection has to end with the answer then.
+   * Reads and discards the rest of the body, and then calls `done`. Many clients read nothing before they have sent
+   * everything: they would not see an earlier answer. `isWhole` is false when the body is too long to be read to its
+   * end; the connection has to end with the answer then.
    */
   discard(done: (isWhole: boolean) => void): void {
     this.drop();
@@ -54,13 +54,16 @@ export class ForwardedUpload {
     else this.#onDiscarded = done;
   }
 
-  /** Drops what is held and what is still to come, and lets a client go on that was made to wait. The client must be there. */
+  /**
+   * Drops the bytes that are held and all that follow, and resumes the client if it was paused. Not to be called after
+   * the client has left.
+   */
   drop(): void {
     this.abandon();
     this.#resume();
   }
 
-  /** Drops the body: the client has left. */
+  /** Drops the body without resuming the client, which has left. */
   abandon(): void {
     this.#isDropped = true;
     this.#onDiscarded = undefined;

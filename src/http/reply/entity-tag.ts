@@ -79,11 +79,11 @@ function names({ opaque }: EntityTag, etag: string): boolean {
 }
 
 /**
- * Throws `precondition_failed` unless the record is in the state that the headers of a write ask for, and `invalid_request`
- * for a header that is not a list of tags. `tagOf` returns the current tag, which is strong, or undefined when there is no such
- * record; it is called only when there is a condition. `isTaken` says whether anything is in the place of the record, also when
- * that has no tag: `If-None-Match: *` refuses it.
- * Call it after everything that refuses the request whatever its body says: such a refusal goes before a condition.
+ * Throws `precondition_failed` unless the record is in the state that the headers of a write ask for, and
+ * `invalid_request` for a header that is not a list of tags. `tagOf` returns the current tag, which is strong, or
+ * undefined when there is no such record; it is called only when there is a condition. `isTaken` says whether there is
+ * anything in the place of the record, even something that has no tag: `If-None-Match: *` refuses that. Call it after
+ * everything that refuses the request whatever its body says: such a refusal goes before a condition.
  */
 export function requireState(
   headers: Readonly<Record<keyof typeof WRITE_CONDITIONS, string>>,

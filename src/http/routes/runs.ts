@@ -15,8 +15,8 @@ import type { RunCancellation } from './run-cancellation.ts';
 import type { GuardRun, RunWaiting } from './run-waiting.ts';
 
 /**
- * Returns a function that finds the home of a run, which is that of its session. It returns undefined for a run that is not known: the
- * request is answered here then, because another worker might still see a run that was just deleted.
+ * Returns a function that finds the home of a run, which is that of its session. The function returns undefined for an
+ * unknown run: the request is then answered here, because another worker might still see a run that was just deleted.
  */
 export function homeOfRun(reader: Pick<RunReader, 'homeOf'>) {
   return ({ principal, params }: RunRequest): RequestHome => {

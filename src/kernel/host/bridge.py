@@ -75,9 +75,9 @@ def answer(asked, token, kind, error, interrupted, cells):
 
 
 def _say_of_cells(member, by_cell, **message):
-    """Sends a message with one entry for each cell. Where that is more than the server takes, errors are shortened: of a
-    variable that a thousand cells define, each of them names all others. A kernel in which notebook code has made more
-    cells than a notebook may have sends no entries."""
+    """Sends a message with one entry for each cell. If it would be larger than the server takes, the errors in it are
+    shortened: when a thousand cells define one variable, the error of each cell names all others. If that is not
+    enough, because notebook code has made more cells than a notebook may have, the message has no entries."""
     for shorten in (None, _shorten, lambda _: {}):
         try:
             STATE.outbox.say(**message, **{member: shorten(by_cell) if shorten else by_cell})

@@ -14,7 +14,8 @@ from kernel_state import STATE
 
 APP_OPTIONS = {field.name for field in dataclasses.fields(_AppConfig)}
 MAX_APP_OPTIONS_BYTES = 64 * 1024  # the server saves no more
-# marimo tells the server of a block's changes in one frame, with up to twice as many values, and with code that it formats.
+# marimo sends the changes of a block in one frame, which has up to twice as many values as the changes, and code that
+# marimo has formatted.
 BLOCK_LIMITS = LIMITS._replace(bytes=LIMITS.bytes // 2, values=LIMITS.values // 4)
 
 
@@ -113,7 +114,7 @@ def _leave(leave):
 
 
 def _find_excess(ops) -> str | None:
-    """Returns what a block has too many of among its changes; None when it can be told to the server."""
+    """Returns which limit the changes of a block exceed; None when they can be sent to the server."""
     try:
         return find_excess(msgspec.json.encode(ops, enc_hook=str), BLOCK_LIMITS)
     except UnicodeEncodeError:  # text that no UTF-8 can hold: marimo says what is wrong with it

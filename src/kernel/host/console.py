@@ -193,8 +193,9 @@ def flush_console(self):
 
 
 def _send_without_writer(stream) -> bool:
-    """Sends what was printed on the main thread, which otherwise waits for the writer's: two changes of thread. Returns False while
-    the writer sends, and when it is so much that the socket may not take it, because an interrupt would have to wait."""
+    """Sends what was printed, without the writer's thread: to wait for that takes two changes of thread. Called on the
+    main thread. Returns False and sends nothing while the writer sends, and when the socket may not take all of it at
+    once, because an interrupt would have to wait then."""
     messages = stream.console_msg_queue
     with SigintHandler.defer(), stream.console_msg_cv._lock:
         if messages.sending_chars or messages.waiting_chars > SHORT_CHARS or any(type(one) is not Printed for one in messages):
@@ -232,7 +233,8 @@ def send(batch, stream):
 
 
 def _is_due(messages):
-    """Nothing is left to wait for when the main thread has sent it meanwhile."""
+    """Returns whether the writer need not wait for more. When there are no messages, the main thread has sent them
+    meanwhile."""
     return not messages or type(messages[-1]) is not Printed or messages.waiting_chars > BATCH_LIMIT_CHARS
 
 

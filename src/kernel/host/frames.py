@@ -16,8 +16,8 @@ from typing import NamedTuple
 CONTROL, UI, COMPLETION, INTERRUPT, CALL = 1, 2, 3, 4, 5
 FROM_KERNEL = 0
 HEAD = struct.Struct("<IB")
-DEEPER_OR_HIGHER = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
-NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in DEEPER_OR_HIGHER)
+DEPTH_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in DEPTH_STEPS)
 
 
 class Limits(NamedTuple):
@@ -28,23 +28,24 @@ class Limits(NamedTuple):
     depth: int
 
 
-# The server ends a kernel that sends more. It takes 64 MiB of bytes, and as many values and levels as here (bounded-json.ts).
+# The server ends a kernel that sends a larger frame. Its own limits are 64 MiB, and as many values and levels as here
+# (bounded-json.ts).
 LIMITS = Limits(bytes=60 << 20, values=1_000_000, depth=64)
 
 
 def find_excess(json: bytes, limits=LIMITS) -> str | None:
-    """Returns what the JSON has too much of, such as "65 levels, and the limit is 64"; None when the server takes it. Counts
-    as the server does: a value is a comma or an opening bracket outside strings."""
+    """Returns what the JSON has too much of, such as "65 levels, and the limit is 64"; None when the server takes it.
+    Counts as the server does: each comma and each opening bracket outside strings is one value."""
     if len(json) > limits.bytes:
         return f"{len(json):,} bytes of JSON, and the limit is {limits.bytes:,}"
     brackets = json.count(b"[") + json.count(b"{")
     if brackets <= limits.depth and brackets + json.count(b",") <= limits.values:
-        return None  # few enough with those in strings, which is so of nearly every frame
+        return None  # even with those in strings, as in nearly every frame
     between_strings = b"".join(json.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
     values = sum(between_strings.count(mark) for mark in (b",", b"[", b"{"))
     if values > limits.values:
         return f"{values:,} values, and the limit is {limits.values:,}"
-    steps = map(DEEPER_OR_HIGHER.__getitem__, between_strings.translate(None, NOT_BRACKETS))
+    steps = map(DEPTH_STEPS.__getitem__, between_strings.translate(None, NOT_BRACKETS))
     depth = max(itertools.accumulate(steps), default=0)
     return f"{depth:,} levels, and the limit is {limits.depth:,}" if depth > limits.depth else None
 

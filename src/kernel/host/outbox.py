@@ -48,7 +48,7 @@ class Outbox:
         does not read, or would not take."""
         if not data.startswith(READ) or len(data) > self._limits.bytes:
             return
-        # Every value takes a byte at least, so that small notifications need not be read.
+        # A value takes at least one byte, so a notification with fewer bytes than there may be values is not counted.
         if len(data) > self._limits.values and find_excess(data, self._limits):
             return
         with self._lock:

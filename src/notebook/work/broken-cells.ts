@@ -6,7 +6,7 @@ import { errorText } from '../error-text.ts';
 import type { NotebookView, ViewCell } from '../view.ts';
 import { OF_ONE_CELL } from './execution-request.ts';
 
-/** Of the error of a cell that others need, in the message of each of those. */
+/** Of the error of a cell, where it is quoted in the messages of the cells that depend on it. */
 const MAX_CAUSE_CHARS = 1000;
 
 /**

@@ -42,12 +42,12 @@ const RESULT_OF: Readonly<Record<NonNullable<CellStatus>, CellResultStatus>> = {
 
 /** How many lost outputs are named; a cell can lose one with each `mo.output.append`. */
 const MAX_LOST = 100;
-/** How many missing packages are named; longer names are none of packages. */
+/** How many missing packages are named, and how long their names may be: no package has a longer name. */
 const MAX_MISSING = 100;
 const MAX_PACKAGE_NAME_CHARS = 200;
 /** How many cells are followed: more than a notebook can have, because a run may delete cells and create others. */
 const MAX_FOLLOWED = 20_000;
-/** Of the message of an error; the output of its cell has all of it. */
+/** Of the message of an error. The output of its cell has the whole message. */
 const MAX_MESSAGE_CHARS = 20_000;
 const CUT = 'The notebook interrupted itself before all of its cells had run.';
 
@@ -74,7 +74,10 @@ export class RunRecorder {
     this.#hint = hint;
   }
 
-  /** Takes in a message, after which the view does so. Messages about cells that the view does not have are ignored. */
+  /**
+   * Records what a message says. To be called before the view applies the message. Messages about cells that the view
+   * does not have are ignored.
+   */
   follow(message: KernelMessage, view: NotebookView): void {
     if (message.op === 'execution') {
       if (view.get(message.cellId) !== undefined) this.#followExecution(message);

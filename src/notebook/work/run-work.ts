@@ -56,7 +56,7 @@ export function runWork(options: RunWorkOptions): WorkPlan {
       traceparent: trace && traceparentOf(trace),
     });
   };
-  /** A run ends even if a mistake keeps its output from being put together. */
+  /** Returns the output of the run. An error is logged and not thrown, because the run has to end in any case. */
   const outputOf = () => {
     try {
       return recorder.output(live.view, new OutputShelf(!store.isFull));

@@ -11,7 +11,7 @@ export interface CallOptions {
   readonly edits: boolean;
   /** When it aborts, the work is interrupted; the call settles once the work has ended. */
   readonly signal?: AbortSignal;
-  /** After so many milliseconds the work is interrupted as well. No limit when absent. */
+  /** The work is interrupted after so many milliseconds, too. No limit when absent. */
   readonly limitMs?: number;
 }
 

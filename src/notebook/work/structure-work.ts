@@ -4,14 +4,14 @@ import type { WorkPlan } from './work-plan.ts';
 /** Structural errors by cell: of the cells that were asked about and of all cells that these depend on. */
 export type StructuralErrors = ReadonlyMap<string, readonly CellError[]>;
 
-/** Why nothing was found: the kernel was lost before it had finished, or the work was interrupted. */
-export type NotFound = 'lost' | 'interrupted';
+/** Why there is no result: the kernel was lost before it had finished, or the work was interrupted. */
+export type UnfinishedCheck = 'lost' | 'interrupted';
 
 export interface StructureWorkOptions {
   /** New code of cells, by cell id. */
   readonly codes: Readonly<Record<string, string>>;
   readonly cellIds: readonly string[];
-  readonly resolve: (found: StructuralErrors | NotFound) => void;
+  readonly resolve: (found: StructuralErrors | UnfinishedCheck) => void;
 }
 
 /** Returns work that asks the kernel which structural errors other code would bring. The notebook does not change. */

@@ -21,7 +21,7 @@ export interface MysqlOptions {
   readonly ca_certificate?: string;
 }
 
-/** The character set and the mode that the driver asks for with its login. */
+/** The character set and the SQL mode that the driver asks for when it connects. */
 const SET_AS_CONNECTED =
   "SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci, sql_mode = CONCAT(@@sql_mode, ',IGNORE_SPACE')";
 
@@ -126,9 +126,12 @@ function run(connection: Connection, sql: string): Promise<void> {
 const ONLY_READING =
   'Only SELECT, WITH, VALUES, TABLE, SHOW, DESCRIBE and EXPLAIN are allowed here, without INTO OUTFILE or DUMPFILE.';
 
-/** The server executes what is in such a comment, so the first word outside of it would not be the statement's. */
+/**
+ * The server executes the text in such a comment, so the first word outside the comment need not be the statement's
+ * first word.
+ */
 const EXECUTED_COMMENT = /\/\*M?!/i;
-/** Found anywhere in the text, because comments and line breaks may stand around the words. */
+/** Searched for in the whole text, because comments and line breaks may stand around the words. */
 const WRITES_FILE = /outfile|dumpfile/i;
 
 /** A read-only transaction does not keep an account with the FILE privilege from writing files on the database's host. */
@@ -232,7 +235,8 @@ const COLUMN_TYPES = new Map<number, ColumnType>([
   [Types.TIMESTAMP, 'timestamp'],
   [Types.JSON, 'json'],
   [Types.BIT, 'bytes'],
-  // The driver parses both into numbers and objects, which `cellOf` writes as JSON. Their character set is that of bytes.
+  // The driver parses both into numbers and objects, which `cellOf` writes as JSON. Without an entry here they would
+  // be bytes, because that is their character set.
   [Types.GEOMETRY, 'json'],
   [Types.VECTOR, 'json'],
 ]);

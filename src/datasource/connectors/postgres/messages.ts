@@ -12,13 +12,13 @@ export interface MessageOptions {
   readonly forward: (messages: Buffer) => void;
   /** Most bytes of one message. */
   readonly limitBytes: number;
-  /** Called at a message that is not taken. No message is forwarded after that. */
+  /** Called when a message is refused. No message is forwarded after that. */
   readonly refuse: (why: Refusal) => void;
 }
 
 /**
- * Why a message is not taken: its size, because it belongs to a COPY, for which the driver's cursor has no methods, or
- * because the driver cannot parse it or does not expect it.
+ * Why a message is refused: it is too large, it begins a COPY, for which the driver's cursor has no methods, or the
+ * driver cannot parse it or does not expect it.
  */
 export type Refusal = 'too_large' | 'copy' | 'malformed';
 
@@ -55,7 +55,8 @@ export class PostgresMessages {
     try {
       this.#hold(bytes.subarray(this.#giveOut(bytes)));
     } catch {
-      // The driver throws at messages that are too short or that it does not expect. Nobody above the socket would catch it.
+      // The driver throws when a message is too short or unexpected. The error would leave the socket's event and end
+      // the process.
       this.#refused = true;
       this.#options.refuse('malformed');
     }
@@ -106,8 +107,9 @@ export class PostgresMessages {
 }
 
 /**
- * Returns whether the fields of an error or a notice, each a letter and a text with a zero byte, end with a zero byte. The
- * driver reads until that byte without looking where the message ends, and would never stop if it does not come.
+ * Returns whether the body of an error or a notice is whole. It consists of fields, each a letter and a
+ * zero-terminated text, and one more zero byte. The driver looks for that last byte without regard to the end of the
+ * message, and without the byte it would never stop.
  */
 function isWholeReport(body: Buffer): boolean {
   let at = 0;

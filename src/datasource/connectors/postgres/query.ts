@@ -16,7 +16,9 @@ export interface PostgresChannel {
   readonly cancel: () => void;
 }
 
-/** A read-only transaction does not keep a superuser from COPY TO PROGRAM, also inside of DO, nor from settings. */
+/**
+ * A read-only transaction does not keep a superuser from COPY TO PROGRAM, also within DO, nor from changing settings.
+ */
 const ONLY_READING = 'Only SELECT, WITH, VALUES, TABLE, SHOW and EXPLAIN are allowed here.';
 
 const FIRST_ROWS = 256;

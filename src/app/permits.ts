@@ -15,7 +15,7 @@ export interface PermitsOptions {
   readonly inUse: (workspaceId: string) => number;
 }
 
-/** Opens the permits of each limit. */
+/** Opens the permits of each limit, and gives them up for workspaces that are deleted. */
 export class Permits {
   readonly #store: Store;
   readonly #cluster: Cluster;
@@ -47,7 +47,7 @@ export class Permits {
     return permits;
   }
 
-  /** Gives up those of a workspace that is deleted. */
+  /** Gives up all permits of a workspace that is deleted. */
   forget(workspaceId: string): void {
     for (const permits of this.#opened) permits.forget(workspaceId);
   }
