@@ -1,4 +1,5 @@
 /** Datasources for agents: which there are, their tables, and the rows of statements that only read. */
+import { compactText } from '#src/core/compact-text.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
@@ -169,10 +170,10 @@ class ReadBudget {
   }
 }
 
-/** Returns `kept` as a string of its own: V8 keeps all of a cell in memory for as long as there is a slice of it. */
+/** Returns `kept` as a text that does not keep the whole cell in memory. Half of a character at its end is replaced. */
 function detached<Value extends string | null>(cell: Cell, kept: Value): Value {
   if (kept === null || typeof cell !== 'string' || kept.length >= cell.length) return kept;
-  return Buffer.from(kept).toString() as Value;
+  return compactText(kept.toWellFormed()) as Value;
 }
 
 /** Returns about how many bytes a cell takes. */
