@@ -5,7 +5,8 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Session } from '#src/datasource/connectors/session.ts';
 import { SessionPool } from '#src/datasource/query/session-pool.ts';
 import type { DatasourceRecord } from '#storage/datasources.ts';
-import { type DatabaseServer, mariadbServer, postgresServer } from '#test/support/databases.ts';
+import { mariadbServer, postgresServer } from '#test/support/databases.ts';
+import { mariadbConnection, postgresConnection } from './connections.ts';
 import type { Owner } from './listening.ts';
 import { type Asked, ask, probeFixture } from './probe-fixture.ts';
 
@@ -40,81 +41,66 @@ function pooled(owner: Owner, connection: object, opened: (session: Session) => 
   };
 }
 
-const postgres = (server: DatabaseServer) => ({
-  kind: 'postgres',
-  connection_string: `postgresql://${server.user}:${encodeURIComponent(server.password || 'unused')}@${server.host}:${server.port}/${server.database}`,
-  schema: 'information_schema',
-});
-
-const mariadb = ({ host, port, user, password, database }: DatabaseServer) => ({
-  kind: 'mariadb',
-  host,
-  port,
-  user,
-  password,
-  database,
-});
-
 const LOCKED = "SELECT count(*)::int FROM pg_locks WHERE locktype = 'advisory' AND objid = 424242";
 
-for (const [what, change, look] of [
-  ['a temporary table', "SELECT 'a' AS a INTO TEMP troupe_left", "SELECT to_regclass('troupe_left')"],
-  [
-    'a setting',
-    `SELECT pg_catalog."set_config"('search_path', 'pg_catalog', false)`,
-    "SELECT current_setting('search_path')",
-  ],
-  ['a date style', 'SET datestyle TO German', "SELECT current_setting('datestyle')"],
-  ['a lock', 'SELECT pg_catalog."pg_advisory_lock"(424242)', LOCKED],
-  [
-    'a prepared statement',
-    'PREPARE troupe_left AS SELECT 1',
-    'SELECT count(*)::int FROM pg_prepared_statements',
-  ],
-] as const) {
-  test(`on PostgreSQL ${what} is gone before the next statement gets the connection`, {
+const DATABASES = [
+  {
+    name: 'PostgreSQL',
     skip: postgresServer.skip,
-  }, async (t) => {
-    const run = pooled(t, postgres(postgresServer));
-    const [pid, before] = [await run('SELECT pg_backend_pid()'), await run(look)];
-    await run(change);
-    assert.deepEqual([await run(look), await run('SELECT pg_backend_pid()')], [before, pid]);
-  });
-}
-
-for (const [what, change, look] of [
-  ['a variable', "SELECT @troupe_left := 'a'", 'SELECT @troupe_left'],
-  ['a lock', "SELECT `get_lock`('troupe-left', 0)", "SELECT is_used_lock('troupe-left')"],
-  ['a temporary table', 'CREATE TEMPORARY TABLE troupe_left (a int)', "SHOW TABLES LIKE 'troupe_left'"],
-  ['the database', 'USE information_schema', 'SELECT DATABASE()'],
-  ['a mode', "SET sql_mode = 'ANSI_QUOTES'", 'SELECT @@sql_mode'],
-  ['a character set', 'SET NAMES latin1', 'SELECT @@character_set_client, @@collation_connection'],
-] as const) {
-  test(`on MariaDB ${what} is gone before the next statement gets the connection`, {
+    connection: postgresConnection({ schema: 'information_schema' }),
+    ownId: 'SELECT pg_backend_pid()',
+    kill: 'SELECT pg_terminate_backend($1)',
+    changes: [
+      ['a temporary table', "SELECT 'a' AS a INTO TEMP troupe_left", "SELECT to_regclass('troupe_left')"],
+      [
+        'a setting',
+        `SELECT pg_catalog."set_config"('search_path', 'pg_catalog', false)`,
+        "SELECT current_setting('search_path')",
+      ],
+      ['a date style', 'SET datestyle TO German', "SELECT current_setting('datestyle')"],
+      ['a lock', 'SELECT pg_catalog."pg_advisory_lock"(424242)', LOCKED],
+      [
+        'a prepared statement',
+        'PREPARE troupe_left AS SELECT 1',
+        'SELECT count(*)::int FROM pg_prepared_statements',
+      ],
+    ],
+  },
+  {
+    name: 'MariaDB',
     skip: mariadbServer.skip,
-  }, async (t) => {
-    const run = pooled(t, mariadb(mariadbServer));
-    const [id, before] = [await run('SELECT CONNECTION_ID()'), await run(look)];
-    await run(change);
-    assert.deepEqual([await run(look), await run('SELECT CONNECTION_ID()')], [before, id]);
-  });
-}
+    connection: mariadbConnection(),
+    ownId: 'SELECT CONNECTION_ID()',
+    kill: 'KILL ?',
+    changes: [
+      ['a variable', "SELECT @troupe_left := 'a'", 'SELECT @troupe_left'],
+      ['a lock', "SELECT `get_lock`('troupe-left', 0)", "SELECT is_used_lock('troupe-left')"],
+      ['a temporary table', 'CREATE TEMPORARY TABLE troupe_left (a int)', "SHOW TABLES LIKE 'troupe_left'"],
+      ['the database', 'USE information_schema', 'SELECT DATABASE()'],
+      ['a mode', "SET sql_mode = 'ANSI_QUOTES'", 'SELECT @@sql_mode'],
+      ['a character set', 'SET NAMES latin1', 'SELECT @@character_set_client, @@collation_connection'],
+    ],
+  },
+] as const;
 
-for (const [kind, server, connectionTo, id, kill] of [
-  ['PostgreSQL', postgresServer, postgres, 'SELECT pg_backend_pid()', 'SELECT pg_terminate_backend($1)'],
-  ['MariaDB', mariadbServer, mariadb, 'SELECT CONNECTION_ID()', 'KILL ?'],
-] as const) {
-  test(`a connection that ${kind} has closed while it was idle is not handed out`, {
-    skip: server.skip,
-  }, async (t) => {
-    const connection = connectionTo(server);
+for (const { name, skip, connection, ownId, kill, changes } of DATABASES) {
+  for (const [what, change, look] of changes) {
+    test(`on ${name} ${what} is gone before the next statement gets the connection`, { skip }, async (t) => {
+      const run = pooled(t, connection);
+      const [id, before] = [await run(ownId), await run(look)];
+      await run(change);
+      assert.deepEqual([await run(look), await run(ownId)], [before, id]);
+    });
+  }
+
+  test(`a connection that ${name} has closed while it was idle is not handed out`, { skip }, async (t) => {
     const sessions: Session[] = [];
     const run = pooled(t, connection, (session) => sessions.push(session));
-    const [[first] = []] = await run(id);
+    const [[first] = []] = await run(ownId);
     const other = await probeFixture(t).open(connection);
     await ask(other, kill, { parameters: [Number(first)], readOnly: false });
     await sessions[0]?.lost;
-    const [[second] = []] = await run(id);
+    const [[second] = []] = await run(ownId);
     assert.notEqual(second, first);
   });
 }
@@ -122,7 +108,7 @@ for (const [kind, server, connectionTo, id, kill] of [
 test('on MariaDB a statement with parameters can be sent again after the reset', {
   skip: mariadbServer.skip,
 }, async (t) => {
-  const run = pooled(t, mariadb(mariadbServer));
+  const run = pooled(t, mariadbConnection());
   for (const value of ['a', 'b']) {
     assert.deepEqual(await run('SELECT ?', { parameters: [value] }), [[value]]);
   }

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Client } from 'pg';
-import { postgresServer as postgres } from '#test/support/databases.ts';
+import { postgresConnection } from '#test/datasource/connections.ts';
+import { postgresServer } from '#test/support/databases.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
-const { skip } = postgres;
+const { skip } = postgresServer;
 const server = await startServer(test);
-const credentials = `${postgres.user}:${encodeURIComponent(postgres.password)}`;
-const connection_string = `postgresql://${credentials}@${postgres.host}:${postgres.port}/${postgres.database}`;
+const connection = postgresConnection();
 await server.request('POST', '/api/v3/datasources', {
-  body: { slug: 'sales', connection: { kind: 'postgres', connection_string, schema: 'public' } },
+  body: { slug: 'sales', connection },
 });
 const IMPORTS =
   'import json, marimo as mo, pandas, warnings\nfrom troupe import datasource\nwarnings.simplefilter("ignore")';
@@ -141,7 +141,7 @@ print(c.execute("select current_setting('application_name')").fetchall())`;
 });
 
 test('cancelling a run ends its statement in the database', { skip }, async (t) => {
-  const watcher = new Client({ connectionString: connection_string });
+  const watcher = new Client({ connectionString: connection.connection_string });
   await watcher.connect();
   t.after(() => watcher.end());
   const count = async () => {

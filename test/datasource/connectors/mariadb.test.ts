@@ -2,15 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FAILURES } from '#src/datasource/failure.ts';
-import { mariadbServer as server } from '#test/support/databases.ts';
+import { mariadbServer } from '#test/support/databases.ts';
+import { mariadbConnection } from '../connections.ts';
 import { ask, probeFixture } from '../probe-fixture.ts';
 
-const { skip } = server;
-
-function connection(overrides: object = {}) {
-  const { host, port, database, user, password } = server;
-  return { kind: 'mariadb', host, port, database, user, password, ...overrides };
-}
+const { skip } = mariadbServer;
 
 const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, message: string]>> = {
   'a mariadb connection works': [{}, true, 'The connection works.'],
@@ -28,12 +24,12 @@ const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, 
 
 for (const [sentence, [overrides, ok, message]] of Object.entries(PROBES)) {
   test(sentence, { skip }, async (t) => {
-    assert.deepEqual(await probeFixture(t).probe(connection(overrides)), { ok, message });
+    assert.deepEqual(await probeFixture(t).probe(mariadbConnection(overrides)), { ok, message });
   });
 }
 
 test('values of every common type are returned unchanged', { skip }, async (t) => {
-  const session = await probeFixture(t).open(connection());
+  const session = await probeFixture(t).open(mariadbConnection());
   const sql = `SELECT 1 AS i, 9007199254740993 AS l, CAST(1.5 AS DOUBLE) AS f, 1.10 AS d, 'é' AS t, x'00ff' AS y,
     DATE '2024-02-29' AS a, TIME '12:00:00' AS m, TIMESTAMP '2024-01-02 03:04:05' AS s, CAST(null AS CHAR) AS z`;
   const [columns, row] = [
@@ -59,7 +55,7 @@ test('values of every common type are returned unchanged', { skip }, async (t) =
 });
 
 test('parameters are sent separately from the statement', { skip }, async (t) => {
-  const session = await probeFixture(t).open(connection());
+  const session = await probeFixture(t).open(mariadbConnection());
   const parameters = ["'; DROP TABLE x -- \\", 1.5, 9007199254740993n, null, new Uint8Array([1, 0])];
   assert.deepEqual((await ask(session, 'SELECT ?, ?, CAST(? AS INTEGER), ?, ?', { parameters })).rows, [
     [parameters[0], 1.5, 9007199254740993n, null, parameters[4]],
@@ -67,7 +63,7 @@ test('parameters are sent separately from the statement', { skip }, async (t) =>
 });
 
 test('many rows come in batches, and never more than were asked for', { skip }, async (t) => {
-  const session = await probeFixture(t).open(connection());
+  const session = await probeFixture(t).open(mariadbConnection());
   const all = await ask(session, 'SELECT seq FROM seq_1_to_50000');
   assert.deepEqual([all.rows.length, all.rows.at(-1)], [50_000, [50_000]]);
   assert.equal((await ask(session, 'SELECT seq FROM seq_1_to_5000000', { maxRows: 1500 })).rows.length, 1500);
@@ -84,7 +80,7 @@ for (const sql of [
   "LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE troupe_x",
 ]) {
   test(`in read-only mode the server refuses ${sql}`, { skip }, async (t) => {
-    const session = await probeFixture(t).open(connection());
+    const session = await probeFixture(t).open(mariadbConnection());
     await assert.rejects(ask(session, sql), { category: 'query' });
     assert.deepEqual((await ask(session, 'SELECT 1 AS one')).rows, [[1]]);
   });
@@ -102,7 +98,7 @@ for (const sql of [
   test(`in read-only mode this statement is not sent, since it may write a file: ${sql}`, {
     skip,
   }, async (t) => {
-    const session = await probeFixture(t).open(connection());
+    const session = await probeFixture(t).open(mariadbConnection());
     await assert.rejects(ask(session, sql), {
       category: 'query',
       detail:
@@ -112,14 +108,14 @@ for (const sql of [
 }
 
 test('read-only mode holds again after a statement has lifted it', { skip }, async (t) => {
-  const session = await probeFixture(t).open(connection());
+  const session = await probeFixture(t).open(mariadbConnection());
   await ask(session, 'SET SESSION TRANSACTION READ WRITE', { readOnly: false });
   await assert.rejects(ask(session, 'CREATE TABLE troupe_x (a int)'), { category: 'query' });
 });
 
 test('a cancelled query ends in the server, and the session can be used again', { skip }, async (t) => {
   const fixture = probeFixture(t);
-  const [session, other] = [await fixture.open(connection()), await fixture.open(connection())];
+  const [session, other] = [await fixture.open(mariadbConnection()), await fixture.open(mariadbConnection())];
   const [[id] = []] = (await ask(session, 'SELECT CONNECTION_ID()')).rows;
   const stop = new AbortController();
   const sleeping = ask(session, 'SELECT SLEEP(60)', { signal: stop.signal });
@@ -132,7 +128,7 @@ test('a cancelled query ends in the server, and the session can be used again', 
 });
 
 test('rows of any size come in batches of a bounded size', { skip }, async (t) => {
-  const session = await probeFixture(t).open(connection());
+  const session = await probeFixture(t).open(mariadbConnection());
   const signal = new AbortController().signal;
   const sizes: number[] = [];
   for await (const { rows } of session.query("SELECT REPEAT('x', 100000) FROM seq_1_to_200", [], {
@@ -155,19 +151,19 @@ test('a row of the largest size is returned, and one with a byte more is refused
   const fixture = probeFixture(t);
   const most = 0xffffff - 1 - 2 * LENGTH_BYTES;
   const halves = (bytes: number) => `SELECT REPEAT('x', 8000000), REPEAT('y', ${bytes - 8_000_000})`;
-  const { rows } = await ask(await fixture.open(connection()), halves(most));
+  const { rows } = await ask(await fixture.open(mariadbConnection()), halves(most));
   assert.deepEqual(
     rows.map((row) => row.map((cell) => String(cell).length)),
     [[8_000_000, most - 8_000_000]],
   );
-  await assert.rejects(ask(await fixture.open(connection()), halves(most + 1)), {
+  await assert.rejects(ask(await fixture.open(mariadbConnection()), halves(most + 1)), {
     category: 'row_too_large',
     message: FAILURES.row_too_large,
   });
 });
 
 test('several statements in one query are refused', { skip }, async (t) => {
-  const session = await probeFixture(t).open(connection());
+  const session = await probeFixture(t).open(mariadbConnection());
   await assert.rejects(ask(session, 'SELECT 1; SELECT 2'), { category: 'query' });
 });
 
@@ -175,21 +171,24 @@ test('a procedure with several results is refused, and one with a single result 
   skip,
 }, async (t) => {
   const fixture = probeFixture(t);
-  const owner = await fixture.open(connection());
+  const owner = await fixture.open(mariadbConnection());
   const run = (sql: string) => ask(owner, sql, { readOnly: false });
   await run('CREATE OR REPLACE PROCEDURE troupe_one() SELECT 1 AS a, 2 AS b');
   await run("CREATE OR REPLACE PROCEDURE troupe_two() BEGIN SELECT 1 AS a, 2 AS b; SELECT 'x' AS c; END");
   assert.deepEqual((await run('CALL troupe_one()')).rows, [[1, 2]]);
-  await assert.rejects(ask(await fixture.open(connection()), 'CALL troupe_two()', { readOnly: false }), {
-    category: 'query',
-    detail: 'Statements with several results are not supported.',
-  });
+  await assert.rejects(
+    ask(await fixture.open(mariadbConnection()), 'CALL troupe_two()', { readOnly: false }),
+    {
+      category: 'query',
+      detail: 'Statements with several results are not supported.',
+    },
+  );
   await run('DROP PROCEDURE troupe_one');
   await run('DROP PROCEDURE troupe_two');
 });
 
 test('geometry comes as JSON, also in a statement with parameters', { skip }, async (t) => {
-  const session = await probeFixture(t).open(connection());
+  const session = await probeFixture(t).open(mariadbConnection());
   const sql = "SELECT POINT(1, 2.5) AS p, ST_GeomFromText('LINESTRING(0 0, 1 1)') AS l, POINT(1, null) AS n";
   const expected = {
     columns: ['p', 'l', 'n'].map((name) => ({ name, type: 'json' })),
@@ -202,7 +201,7 @@ test('geometry comes as JSON, also in a statement with parameters', { skip }, as
 
 test('a connection that is lost between rows ends the statement', { skip }, async (t) => {
   const fixture = probeFixture(t);
-  const [session, other] = [await fixture.open(connection()), await fixture.open(connection())];
+  const [session, other] = [await fixture.open(mariadbConnection()), await fixture.open(mariadbConnection())];
   const [[id] = []] = (await ask(session, 'SELECT CONNECTION_ID()')).rows;
   const signal = new AbortController().signal;
   const sql = "SELECT REPEAT('x', 100000) FROM seq_1_to_10000";

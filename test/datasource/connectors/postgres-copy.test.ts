@@ -2,17 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { postgresServer as server } from '#test/support/databases.ts';
+import { redshiftConnection } from '../connections.ts';
 import { ask, probeFixture } from '../probe-fixture.ts';
 
-const connection = {
-  kind: 'redshift',
-  host: server.host,
-  port: server.port,
-  database: server.database,
-  user: server.user,
-  password: server.password,
-  schema: 'public',
-};
+const connection = redshiftConnection();
 
 for (const sql of ['COPY (SELECT 1) TO STDOUT', 'COPY troupe_copied FROM STDIN']) {
   test(`${sql} is refused with a sentence`, { skip: server.skip }, async (t) => {

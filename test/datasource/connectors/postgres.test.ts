@@ -7,64 +7,40 @@ import { FAILURES } from '#src/datasource/failure.ts';
 import { ROW_LIMIT_BYTES } from '#src/datasource/rows.ts';
 import { postgresServer as server } from '#test/support/databases.ts';
 import { TEST_CERTIFICATE, TEST_KEY } from '#test/support/test-certificate.ts';
+import { postgresConnection, redshiftConnection } from '../connections.ts';
 import { listeningWith, type Owner } from '../listening.ts';
 import { ask, probeFixture } from '../probe-fixture.ts';
 
 const { skip } = server;
 const WORKS = { ok: true, message: 'The connection works.' };
 
-interface Parts {
-  readonly database?: string;
-  readonly user?: string;
-  readonly query?: string;
-  readonly schema?: string;
-}
-
-function postgres({
-  database = server.database,
-  user = server.user,
-  query = '',
-  schema = 'public',
-}: Parts = {}) {
-  const credentials = `${user}:${encodeURIComponent(server.password || 'unused')}`;
-  const connection_string = `postgresql://${credentials}@${server.host}:${server.port}/${database}${query}`;
-  return { kind: 'postgres', connection_string, schema };
-}
-
-const redshift = {
-  kind: 'redshift',
-  host: server.host,
-  port: server.port,
-  database: server.database,
-  user: server.user,
-  password: server.password,
-  schema: 'public',
-};
-
 const PROBES: Readonly<
   Record<string, readonly [connection: object, result: { ok: boolean; message: string }]>
 > = {
-  'a postgres connection works': [postgres(), WORKS],
-  'a redshift connection works': [redshift, WORKS],
-  'a connection works without TLS if it disables TLS': [postgres({ query: '?sslmode=disable' }), WORKS],
+  'a postgres connection works': [postgresConnection(), WORKS],
+  'a redshift connection works': [redshiftConnection(), WORKS],
+  'a connection works without TLS if it disables TLS': [
+    postgresConnection({ query: '?sslmode=disable' }),
+    WORKS,
+  ],
   'a missing database is reported': [
-    postgres({ database: 'no_such' }),
+    postgresConnection({ database: 'no_such' }),
     { ok: false, message: FAILURES.database_missing },
   ],
   'a missing schema is reported': [
-    postgres({ schema: 'no "such" \'schema' }),
+    postgresConnection({ schema: 'no "such" \'schema' }),
     { ok: false, message: FAILURES.database_missing },
   ],
   'an unknown user is rejected': [
-    postgres({ user: 'no_such_user' }),
+    postgresConnection({ user: 'no_such_user' }),
     { ok: false, message: FAILURES.authentication },
   ],
   'TLS that the server lacks is not given up': [
-    postgres({ query: '?sslmode=require' }),
+    postgresConnection({ query: '?sslmode=require' }),
     { ok: false, message: FAILURES.tls },
   ],
   'a connection that needs verified TLS fails if the server has no TLS': [
-    { ...redshift, tls: 'verify-full' },
+    redshiftConnection({ tls: 'verify-full' }),
     { ok: false, message: FAILURES.tls },
   ],
 };
@@ -76,7 +52,7 @@ for (const [sentence, [connection, result]] of Object.entries(PROBES)) {
 }
 
 test('values of every common type are returned unchanged', { skip }, async (t) => {
-  const session = await probeFixture(t).open(postgres());
+  const session = await probeFixture(t).open(postgresConnection());
   const sql = `SELECT true AS b, 1::int2 AS i, 9007199254740993 AS l, 1.5::float8 AS f, 'NaN'::float8 AS n, 1.10::numeric AS d,
     'é' AS t, '\\x00ff'::bytea AS y, date '2024-02-29' AS a, time '12:00' AS m, timestamp '2024-01-02 03:04:05.678901' AS s,
     '{"k": 1}'::jsonb AS j, '5b4d2f8e-0b2a-4f0e-9a55-1c1f5b0a7d3e'::uuid AS u, null::int AS z, '{1,2}'::int[] AS r`;
@@ -121,7 +97,7 @@ test('values of every common type are returned unchanged', { skip }, async (t) =
 });
 
 test('parameters are sent separately from the statement', { skip }, async (t) => {
-  const session = await probeFixture(t).open(postgres());
+  const session = await probeFixture(t).open(postgresConnection());
   const parameters = ["'; DROP TABLE x --", 5, 7n, true, null, new Uint8Array([1, 0])];
   const sql = 'SELECT $1::text, $2::int, $3::bigint, $4::bool, $5::text, $6::bytea';
   assert.deepEqual((await ask(session, sql, { parameters })).rows, [
@@ -130,12 +106,12 @@ test('parameters are sent separately from the statement', { skip }, async (t) =>
 });
 
 test('names without a schema are looked up in the schema of the connection', { skip }, async (t) => {
-  const session = await probeFixture(t).open(postgres({ schema: 'information_schema' }));
+  const session = await probeFixture(t).open(postgresConnection({ schema: 'information_schema' }));
   assert.deepEqual((await ask(session, 'SELECT count(*) FROM sql_features WHERE false')).rows, [[0]]);
 });
 
 test('many rows come in batches, and never more than were asked for', { skip }, async (t) => {
-  const session = await probeFixture(t).open(postgres());
+  const session = await probeFixture(t).open(postgresConnection());
   const sql = 'SELECT i FROM generate_series(1, 100000) AS i';
   const all = await ask(session, sql);
   assert.deepEqual([all.rows.length, all.rows.at(-1)], [100_000, [100_000]]);
@@ -146,7 +122,7 @@ test('many rows come in batches, and never more than were asked for', { skip }, 
 test('a SELECT without rows still has its columns, and a statement that returns nothing has none', {
   skip,
 }, async (t) => {
-  const session = await probeFixture(t).open(postgres());
+  const session = await probeFixture(t).open(postgresConnection());
   assert.deepEqual(await ask(session, 'SELECT 1 AS one WHERE false'), {
     columns: [{ name: 'one', type: 'integer' }],
     rows: [],
@@ -163,14 +139,14 @@ for (const sql of [
   'DELETE FROM pg_class',
 ]) {
   test(`in read-only mode the server refuses ${sql}`, { skip }, async (t) => {
-    const session = await probeFixture(t).open(postgres());
+    const session = await probeFixture(t).open(postgresConnection());
     await assert.rejects(ask(session, sql), { category: 'query' });
     assert.deepEqual((await ask(session, 'SELECT 1 AS one')).rows, [[1]]);
   });
 }
 
 test("the server's message about a statement is passed on, without the password", { skip }, async (t) => {
-  const connection = postgres();
+  const connection = postgresConnection();
   const secret = decodeURIComponent(new URL(connection.connection_string).password);
   const session = await probeFixture(t).open(connection);
   await assert.rejects(ask(session, `SELECT "${secret}"`), {
@@ -183,7 +159,10 @@ test("the server's message about a statement is passed on, without the password"
 
 test('a cancelled query ends in the server, and the session can be used again', { skip }, async (t) => {
   const fixture = probeFixture(t);
-  const [session, other] = [await fixture.open(postgres()), await fixture.open(postgres())];
+  const [session, other] = [
+    await fixture.open(postgresConnection()),
+    await fixture.open(postgresConnection()),
+  ];
   const [[pid] = []] = (await ask(session, 'SELECT pg_backend_pid()')).rows;
   const stop = new AbortController();
   const sleeping = ask(session, 'SELECT pg_sleep(60)', { signal: stop.signal });
@@ -197,7 +176,10 @@ test('a cancelled query ends in the server, and the session can be used again', 
 
 test('a session that the server ends reports the failure and can be closed', { skip }, async (t) => {
   const fixture = probeFixture(t);
-  const [session, other] = [await fixture.open(postgres()), await fixture.open(postgres())];
+  const [session, other] = [
+    await fixture.open(postgresConnection()),
+    await fixture.open(postgresConnection()),
+  ];
   const [[pid] = []] = (await ask(session, 'SELECT pg_backend_pid()')).rows;
   await ask(other, 'SELECT pg_terminate_backend($1)', { parameters: [Number(pid)], readOnly: false });
   await assert.rejects(ask(session, 'SELECT 1'), (error: Error) => {
@@ -208,7 +190,7 @@ test('a session that the server ends reports the failure and can be closed', { s
 });
 
 test('rows are held back while nobody reads them, and all arrive in the end', { skip }, async (t) => {
-  const session = await probeFixture(t).open(postgres());
+  const session = await probeFixture(t).open(postgresConnection());
   const signal = new AbortController().signal;
   const wanted = 20_000;
   const sql = `SELECT n, repeat('x', 1000) FROM generate_series(1, ${wanted}) n`;
@@ -224,7 +206,7 @@ test('rows are held back while nobody reads them, and all arrive in the end', { 
 });
 
 test('a statement that is abandoned early ends, and the session can be used again', { skip }, async (t) => {
-  const session = await probeFixture(t).open(postgres());
+  const session = await probeFixture(t).open(postgresConnection());
   const signal = new AbortController().signal;
   const sql = "SELECT repeat('x', 100000) FROM generate_series(1, 200)";
   for await (const _ of session.query(sql, [], { signal, readOnly: true })) break;
@@ -237,9 +219,9 @@ const ROW_HEAD_BYTES = 11;
 test('a row of the largest size is returned, and one with a byte more is refused', { skip }, async (t) => {
   const fixture = probeFixture(t);
   const most = ROW_LIMIT_BYTES - ROW_HEAD_BYTES;
-  const { rows } = await ask(await fixture.open(postgres()), `SELECT repeat('x', ${most})`);
+  const { rows } = await ask(await fixture.open(postgresConnection()), `SELECT repeat('x', ${most})`);
   assert.equal(String(rows[0]?.[0]).length, most);
-  await assert.rejects(ask(await fixture.open(postgres()), `SELECT 1, repeat('x', ${most + 1})`), {
+  await assert.rejects(ask(await fixture.open(postgresConnection()), `SELECT 1, repeat('x', ${most + 1})`), {
     category: 'row_too_large',
     message: FAILURES.row_too_large,
   });
@@ -247,7 +229,10 @@ test('a row of the largest size is returned, and one with a byte more is refused
 
 test('a connection that is lost between rows ends the statement', { skip }, async (t) => {
   const fixture = probeFixture(t);
-  const [session, other] = [await fixture.open(postgres()), await fixture.open(postgres())];
+  const [session, other] = [
+    await fixture.open(postgresConnection()),
+    await fixture.open(postgresConnection()),
+  ];
   const [[pid] = []] = (await ask(session, 'SELECT pg_backend_pid()')).rows;
   const signal = new AbortController().signal;
   const sql = "SELECT repeat('x', 1000000) FROM generate_series(1, 1000)";
@@ -260,7 +245,7 @@ test('a connection that is lost between rows ends the statement', { skip }, asyn
 });
 
 test('several statements in one query are refused', { skip }, async (t) => {
-  const session = await probeFixture(t).open(postgres());
+  const session = await probeFixture(t).open(postgresConnection());
   await assert.rejects(ask(session, 'SELECT 1; SELECT 2'), {
     category: 'query',
     detail: 'cannot insert multiple commands into a prepared statement',
@@ -283,9 +268,8 @@ function overTls(owner: Owner): Promise<number> {
 
 test('over TLS the same rows arrive', { skip }, async (t) => {
   const port = await overTls(t);
-  const credentials = `${server.user}:${encodeURIComponent(server.password || 'unused')}`;
-  const connection_string = `postgresql://${credentials}@127.0.0.1:${port}/${server.database}?sslmode=require`;
-  const session = await probeFixture(t).open({ kind: 'postgres', connection_string, schema: 'public' });
+  const connection = postgresConnection({ host: '127.0.0.1', port, query: '?sslmode=require' });
+  const session = await probeFixture(t).open(connection);
   const sql = "SELECT n, repeat('x', 1000) FROM generate_series(1, 5000) n";
   const { rows } = await ask(session, sql);
   assert.deepEqual([rows.length, rows.at(-1)], [5000, [5000, 'x'.repeat(1000)]]);
