@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ServerEvents } from '#src/app/server-events.ts';
 import { PublishedStream } from '#src/events/published-stream.ts';
 import type { ServerFacts, ServerLoad, ServerStreamEnvelope } from '#src/wire/server.ts';
@@ -17,7 +17,8 @@ const openStream = () =>
     resync: (reason) => ({ type: 'server.resync-required', data: { reason } }),
   });
 
-test('the load is measured once for all who follow it, and not while nobody does', async () => {
+test('the load is measured once for all who follow it, and not while nobody does', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
   let measured = 0;
   const events = new ServerEvents({
     stream: openStream(),
@@ -26,25 +27,33 @@ test('the load is measured once for all who follow it, and not while nobody does
     load: async () => ({ sampledAt: String(++measured) }) as ServerLoad,
     everyMs: EVERY_MS,
   });
+  const pass = async (intervals: number) => {
+    for (let passed = 0; passed < intervals; passed++) {
+      t.mock.timers.tick(EVERY_MS);
+      await nextTurn();
+    }
+  };
+  await pass(3);
   assert.equal(measured, 0);
   const sinks = Array.from({ length: 10 }, () => new RecordingSink());
   const subscriptions = sinks.map((sink) => events.follow(sink));
-  await eventually('everybody has got three loads', () =>
-    sinks.every(({ frames }) => frames.length >= 2 + 3),
-  );
-  const loads = sinks.map(({ frames }) => frames.filter(({ event }) => String(event.type) === 'server.load'));
-  assert.ok(
-    loads.every((own) => own.length <= measured),
-    `${measured} measurements`,
-  );
-  assert.deepEqual(loads[0], loads[9]);
+  await nextTurn();
+  await pass(2);
+  assert.equal(measured, 3);
+  for (const { frames } of sinks) {
+    const loads = frames.filter(({ event }) => String(event.type) === 'server.load');
+    assert.deepEqual(
+      loads.map(({ event }) => Object(event.data).sampledAt),
+      ['1', '2', '3'],
+    );
+  }
   for (const subscription of subscriptions) subscription.close();
-  const before = measured;
-  await setTimeout(20 * EVERY_MS);
-  assert.equal(measured, before);
+  await pass(3);
+  assert.equal(measured, 3);
   const late = new RecordingSink();
   const again = events.follow(late);
-  await eventually('the load is measured again', () => late.text.includes('server.load'));
+  await nextTurn();
+  assert.ok(late.text.includes('server.load'));
   again.close();
   events[Symbol.dispose]();
 });
