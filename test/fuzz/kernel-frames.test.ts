@@ -2,15 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { NotebookId, SessionId, WorkspaceId } from '#src/core/ids.ts';
 import { Heartbeats } from '#src/events/heartbeats.ts';
-import { SessionStream } from '#src/events/session-stream.ts';
 import { parseBoundedJson } from '#src/kernel/bounded-json.ts';
 import { encodeFrame, FrameDecoder, FrameError } from '#src/kernel/frame-decoder.ts';
 import { ShapeError } from '#src/kernel/json-shape.ts';
 import { decodeMessage } from '#src/kernel/message-decoders.ts';
 import type { KernelMessage } from '#src/kernel/messages.ts';
-import { LiveNotebook } from '#src/notebook/live-notebook.ts';
+import { openUnsavedNotebook } from '#test/notebook/unsaved-notebook.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import { mutated, odd } from './odd-values.ts';
 
@@ -88,36 +86,15 @@ function refusedBy(error: unknown): boolean {
   return error instanceof ShapeError || error instanceof FrameError;
 }
 
-/** Returns an open notebook of three cells, without a kernel and without storage. */
-function openNotebook(heartbeats: Heartbeats): LiveNotebook {
-  const sessionId = 'nb_1' as SessionId;
-  const cells = ['a', 'b', 'c'].map((cell_id) => ({ cell_id, code: '1', options: {} }));
-  return new LiveNotebook({
-    workspaceId: 'ws_1' as WorkspaceId,
-    sessionId,
-    saved: {
-      document: {
-        id: 'nb_1' as NotebookId,
-        createdAt: '2026-01-01T00:00:00.000Z',
-        updatedAt: '2026-01-01T00:00:00.000Z',
-        serialization: { version: '1', app: { options: {} }, cells, valid: true, ui_values: {} },
-        datasourceSlugs: [],
-        variables: {},
-      },
-      outputs: new Map(),
-    },
-    stream: new SessionStream({ sessionId, limitBytes: 1 << 20, heartbeats }),
-    save: (document) => document,
-    committed: () => undefined,
-  });
-}
+const CODES = { a: '1', b: '1', c: '1' };
 
 test(`${FRAMES} forged messages of seed ${SEED} are accepted or rejected, and harm no notebook`, (t) => {
   const random = new SeededRandom(SEED);
   using heartbeats = new Heartbeats(60_000);
-  let [live, taken] = [openNotebook(heartbeats), 0];
+  const open = () => openUnsavedNotebook(CODES, { limitBytes: 1 << 20, heartbeats }).live;
+  let [live, taken] = [open(), 0];
   for (let count = 0; count < FRAMES; count++) {
-    if (count % 500 === 0) live = openNotebook(heartbeats);
+    if (count % 500 === 0) live = open();
     const forged = mutated(random, random.pick(MESSAGES), random.pick([0, 0.02, 0.1, 0.4]));
     let message: KernelMessage;
     try {

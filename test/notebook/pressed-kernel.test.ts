@@ -4,45 +4,18 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createActor } from 'xstate';
-import type { NotebookId, SessionId, WorkspaceId } from '#src/core/ids.ts';
-import { SessionStream } from '#src/events/session-stream.ts';
 import type { Kernel } from '#src/kernel/kernel.ts';
 import { kernelDriver } from '#src/notebook/kernel-driver.ts';
-import { LiveNotebook } from '#src/notebook/live-notebook.ts';
 import { text } from '#test/events/recording-sink.ts';
 import { startTestHost } from '#test/kernel/kernel-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
+import { openUnsavedNotebook } from './unsaved-notebook.ts';
 
 const LIMIT_BYTES = 10_000;
 
-/** An open notebook of one cell, whose session's stream holds more than it may until `release` is called. */
+/** Returns an open notebook of one cell, whose session's stream holds more than it may until `release` is called. */
 function openPressed(code: string) {
-  const sessionId = 'nb_1' as SessionId;
-  const stream = new SessionStream({ sessionId, limitBytes: LIMIT_BYTES });
-  const live = new LiveNotebook({
-    workspaceId: 'ws_1' as WorkspaceId,
-    sessionId,
-    saved: {
-      document: {
-        id: 'nb_1' as NotebookId,
-        createdAt: '2026-01-01T00:00:00.000Z',
-        updatedAt: '2026-01-01T00:00:00.000Z',
-        serialization: {
-          version: '1',
-          app: { options: {} },
-          cells: [{ cell_id: 'a', code, options: {} }],
-          valid: true,
-          ui_values: {},
-        },
-        datasourceSlugs: [],
-        variables: {},
-      },
-      outputs: new Map(),
-    },
-    stream,
-    save: (document) => document,
-    committed: () => undefined,
-  });
+  const { live, stream } = openUnsavedNotebook({ a: code }, { limitBytes: LIMIT_BYTES });
   let release = () => {};
   const committed = new Promise<void>((resolve) => {
     release = resolve;
