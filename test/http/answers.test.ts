@@ -1,43 +1,24 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import Type from 'typebox';
 import { AppError } from '#src/core/errors.ts';
-import {
-  accepted,
-  created,
-  encodedJson,
-  json,
-  noContent,
-  ok,
-  type Reply,
-  raw,
-} from '#src/http/reply/reply.ts';
-import { defineRoute, type Method } from '#src/http/route.ts';
-import { deferred, GOOD, JSON_BODY, principal, RawConnection, send, serve } from './test-server.ts';
-
-const docs = { summary: 's', tags: ['Things'], responses: { 200: { description: 'd' } } } as const;
-const Body = Type.Object({ name: Type.String() }, { additionalProperties: false });
-
-const route = (handle: () => Reply | Promise<Reply>, method: Method = 'GET', path = '/thing') =>
-  defineRoute({
-    ...docs,
-    method,
-    path,
-    operationId: `${method}${path}`,
-    access: { action: 'thing.use' },
-    handle,
-  });
+import { accepted, created, encodedJson, json, noContent, ok, raw } from '#src/http/reply/reply.ts';
+import { deferred, GOOD, send, serve } from './test-server.ts';
+import { thingRoute } from './thing-routes.ts';
 
 test('every kind of reply arrives as it was made', async (t) => {
   const server = await serve(t, [
-    route(() => ok({ a: 'ä' }), 'GET', '/ok'),
-    route(() => created({ id: 1 }, '/things/1'), 'POST', '/created'),
-    route(() => accepted({ id: 1 }, '/runs/1'), 'POST', '/accepted'),
-    route(() => noContent(), 'DELETE', '/none'),
-    route(() => json(400, { ok: false }), 'GET', '/failed'),
-    route(() => encodedJson(Buffer.from('{"stored":1}')), 'GET', '/stored'),
-    route(() => raw('text/x-python', 'print(1)', { 'content-disposition': 'attachment' }), 'GET', '/file'),
-    route(async () => ok({ late: true }), 'GET', '/late'),
+    thingRoute(() => ok({ a: 'ä' }), 'GET', '/ok'),
+    thingRoute(() => created({ id: 1 }, '/things/1'), 'POST', '/created'),
+    thingRoute(() => accepted({ id: 1 }, '/runs/1'), 'POST', '/accepted'),
+    thingRoute(() => noContent(), 'DELETE', '/none'),
+    thingRoute(() => json(400, { ok: false }), 'GET', '/failed'),
+    thingRoute(() => encodedJson(Buffer.from('{"stored":1}')), 'GET', '/stored'),
+    thingRoute(
+      () => raw('text/x-python', 'print(1)', { 'content-disposition': 'attachment' }),
+      'GET',
+      '/file',
+    ),
+    thingRoute(async () => ok({ late: true }), 'GET', '/late'),
   ]);
   const shown = async (path: string, method = 'GET') => {
     const { status, headers, text } = await send(server, path, { method });
@@ -54,7 +35,7 @@ test('every kind of reply arrives as it was made', async (t) => {
 });
 
 test('every answer has a request id: the one that was sent if it is sane, else a new one', async (t) => {
-  const server = await serve(t, [route(() => ok({}))]);
+  const server = await serve(t, [thingRoute(() => ok({}))]);
   const idOf = async (sent: string | undefined, path = '/thing') => {
     const { headers } = await send(server, path, {
       headers: { ...GOOD, ...(sent === undefined ? {} : { 'x-request-id': sent }) },
@@ -75,8 +56,8 @@ test('every answer has a request id: the one that was sent if it is sane, else a
 
 test('no answer may be cached, framed, sniffed or read by other origins, unless its route says so', async (t) => {
   const server = await serve(t, [
-    route(() => ok({})),
-    route(
+    thingRoute(() => ok({})),
+    thingRoute(
       () => raw('image/png', 'x', { 'cache-control': 'private, max-age=31536000, immutable' }),
       'GET',
       '/asset',
@@ -100,7 +81,7 @@ test('no answer may be cached, framed, sniffed or read by other origins, unless 
 });
 
 test('a header cannot be broken out of', async (t) => {
-  const server = await serve(t, [route(() => created({}, '/x\r\nset-cookie: a=b'), 'POST')]);
+  const server = await serve(t, [thingRoute(() => created({}, '/x\r\nset-cookie: a=b'), 'POST')]);
   const { headers } = await send(server, '/thing', { method: 'POST' });
   assert.deepEqual([headers.location, headers['set-cookie']], ['/x%0D%0Aset-cookie:%20a=b', undefined]);
 });
@@ -108,15 +89,15 @@ test('a header cannot be broken out of', async (t) => {
 test('a bug is a 500 that names the request and nothing else, and is logged with the same id', async (t) => {
   const bug = new Error('password=hunter2');
   const server = await serve(t, [
-    route(() => Promise.reject(bug)),
-    route(
+    thingRoute(() => Promise.reject(bug)),
+    thingRoute(
       () => {
         throw bug;
       },
       'GET',
       '/sync',
     ),
-    route(() => ok({ value: 1n }), 'POST', '/unencodable'),
+    thingRoute(() => ok({ value: 1n }), 'POST', '/unencodable'),
   ]);
   const requests = [
     ['GET', '/thing'],
@@ -140,7 +121,7 @@ test('a bug is a 500 that names the request and nothing else, and is logged with
 
 test('an error of the catalogue shows its members and headers', async (t) => {
   const server = await serve(t, [
-    route(() => {
+    thingRoute(() => {
       throw new AppError('structural_error', 'Two cells define x.', {
         members: { cells: ['a', 'b'] },
         headers: { 'x-extra': '1' },
@@ -169,7 +150,7 @@ test('an answer to a mutation waits for its commit, one to a GET does not', asyn
   const flushed = deferred();
   let handled = 0;
   const handle = () => ok({ handled: ++handled });
-  const server = await serve(t, [route(handle, 'PATCH'), route(handle, 'GET')], {
+  const server = await serve(t, [thingRoute(handle, 'PATCH'), thingRoute(handle, 'GET')], {
     durable: () => flushed.promise,
   });
   let answered = false;
@@ -185,146 +166,8 @@ test('an answer to a mutation waits for its commit, one to a GET does not', asyn
 });
 
 test('a commit that fails is a 500', async (t) => {
-  const server = await serve(t, [route(() => ok({}), 'PUT')], {
+  const server = await serve(t, [thingRoute(() => ok({}), 'PUT')], {
     durable: () => Promise.reject(new Error('disk full')),
   });
   assert.equal((await send(server, '/thing', { method: 'PUT' })).code, 'internal');
-});
-
-test('a handler sees a copy of the request, and its caller', async (t) => {
-  const server = await serve(t, [
-    defineRoute({
-      ...docs,
-      method: 'POST',
-      path: '/things/:thingId/parts/:partId',
-      operationId: 'x',
-      access: { action: 'thing.use' },
-      headers: { 'service-session-id': 'The session.', 'if-match': 'A version.' },
-      body: Body,
-      async handle(exchange) {
-        await Promise.resolve();
-        const { params, headers, body, query, requestId } = exchange;
-        return ok({
-          params,
-          headers,
-          body,
-          query: query ?? null,
-          requestId,
-          caller: exchange.principal.userId,
-        });
-      },
-    }),
-  ]);
-  const headers = { ...JSON_BODY, 'service-session-id': 'nb_1', 'x-request-id': 'r', 'x-other': 'unseen' };
-  const answer = await send(server, '/things/a/parts/b', { method: 'POST', headers, body: '{"name":"n"}' });
-  assert.deepEqual(answer.json, {
-    params: { thingId: 'a', partId: 'b' },
-    headers: { 'service-session-id': 'nb_1', 'if-match': '' },
-    body: { name: 'n' },
-    query: {},
-    requestId: 'r',
-    caller: principal.userId,
-  });
-});
-
-test('a client that leaves aborts the signal, and the late answer is dropped', async (t) => {
-  const entered = deferred();
-  const aborted = deferred<boolean>();
-  const server = await serve(t, [
-    defineRoute({
-      ...docs,
-      method: 'GET',
-      path: '/slow',
-      operationId: 'slow',
-      access: 'public',
-      async handle({ signal }) {
-        entered.resolve();
-        await new Promise((resolve) => signal.addEventListener('abort', resolve));
-        aborted.resolve(signal.aborted);
-        return ok({});
-      },
-    }),
-    route(() => ok({})),
-  ]);
-  const raw = new RawConnection(server);
-  raw.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\n');
-  await entered.promise;
-  raw.leave();
-  assert.equal(await aborted.promise, true);
-  assert.equal((await send(server, '/thing')).status, 200);
-});
-
-test('a client that leaves within its body reaches no handler', async (t) => {
-  let handled = 0;
-  const server = await serve(t, [
-    defineRoute({
-      ...docs,
-      method: 'POST',
-      path: '/things',
-      operationId: 'c',
-      access: 'public',
-      body: Body,
-      handle: () => ok({ handled: ++handled }),
-    }),
-  ]);
-  const raw = new RawConnection(server);
-  raw.write(
-    'POST /things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n',
-  );
-  await raw.until((text) => text.includes('100 Continue'));
-  raw.write('{"name"');
-  raw.leave();
-  await raw.closed;
-  const answer = await send(server, '/things', { method: 'POST', headers: JSON_BODY, body: '{"name":"n"}' });
-  assert.deepEqual(answer.json, { handled: 1 });
-});
-
-test('a body may come in many pieces', async (t) => {
-  const server = await serve(t, [
-    defineRoute({
-      ...docs,
-      method: 'POST',
-      path: '/things',
-      operationId: 'c',
-      access: 'public',
-      body: Body,
-      handle: ({ body }) => ok(body),
-    }),
-  ]);
-  const name = 'ä'.repeat(300_000);
-  const answer = await send(server, '/things', {
-    method: 'POST',
-    headers: JSON_BODY,
-    body: JSON.stringify({ name }),
-  });
-  assert.deepEqual(answer.json, { name });
-  const raw = new RawConnection(server);
-  raw.write(
-    'POST /things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
-  );
-  for (const piece of ['4\r\n{"na\r\n', '4\r\nme":\r\n', '4\r\n"n"}\r\n', '0\r\n\r\n']) raw.write(piece);
-  await raw.until((text) => text.endsWith('{"name":"n"}'));
-  raw.leave();
-});
-
-test('requests on one connection are answered in their order', async (t) => {
-  const server = await serve(t, [
-    route(() => ok({ n: 1 }), 'GET', '/a'),
-    route(() => noContent(), 'DELETE', '/b'),
-  ]);
-  const raw = new RawConnection(server);
-  const head = Object.entries(GOOD).map(([name, value]) => `${name}: ${value}\r\n`);
-  const request = (method: string, path: string) =>
-    `${method} ${path} HTTP/1.1\r\nHost: x\r\n${head.join('')}\r\n`;
-  raw.write(
-    request('HEAD', '/a') +
-      request('GET', '/a') +
-      request('DELETE', '/b') +
-      request('POST', '/a') +
-      request('GET', '/a'),
-  );
-  await raw.until((text) => text.split('{"n":1}').length === 3);
-  const statuses = [...raw.text.matchAll(/HTTP\/1\.1 (\d+)/g)].map((match) => match[1]);
-  assert.deepEqual(statuses, ['200', '200', '204', '405', '200']);
-  raw.leave();
 });

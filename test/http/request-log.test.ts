@@ -5,8 +5,8 @@ import { RequestLog } from '#src/http/edge/request-log.ts';
 import { ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { type Answer, GOOD, JSON_BODY, send, serve } from './test-server.ts';
+import { docs } from './thing-routes.ts';
 
-const docs = { summary: 's', tags: [], responses: { 200: { description: 'd' } } } as const;
 const access = { action: 'thing.use' } as const;
 
 /** Resolves after that time has passed on the clock that requests are measured with. */

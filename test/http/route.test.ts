@@ -4,11 +4,10 @@ import Type from 'typebox';
 import type { Principal } from '#src/core/principal.ts';
 import { ok } from '#src/http/reply/reply.ts';
 import { defineRoute, paramNamesOf } from '#src/http/route.ts';
+import { docs } from './thing-routes.ts';
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const holds = <T extends true>(fact?: T) => fact;
-
-const docs = { summary: 's', tags: [], responses: { 200: { description: 'd' } } } as const;
 
 test('the types of an exchange follow from the declaration', () => {
   defineRoute({

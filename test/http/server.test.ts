@@ -6,8 +6,8 @@ import { healthRoutes } from '#src/http/routes/health.ts';
 import { createServer } from '#src/http/server.ts';
 import type { Readiness } from '#src/wire/operations.ts';
 import { auth, deferred, RawConnection, send, serve } from './test-server.ts';
+import { docs } from './thing-routes.ts';
 
-const docs = { summary: 's', tags: [], responses: { 200: { description: 'd' } } } as const;
 const log = { error: () => {} };
 const listen = { host: '127.0.0.1', port: 0 };
 

@@ -1,12 +1,16 @@
 import Type from 'typebox';
-import { created, ok } from '#src/http/reply/reply.ts';
-import { defineRoute } from '#src/http/route.ts';
+import { created, ok, type Reply } from '#src/http/reply/reply.ts';
+import { defineRoute, type Method } from '#src/http/route.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
 import { mapOf } from '#src/wire/shape.ts';
 
 /** What a route needs besides its own: documentation, and a right that everybody has. */
 export const docs = { summary: 's', tags: ['Things'], responses: { 200: { description: 'd' } } } as const;
 export const use = { action: 'thing.use' } as const;
+
+/** Returns a route that gives every caller what `handle` returns. */
+export const thingRoute = (handle: () => Reply | Promise<Reply>, method: Method = 'GET', path = '/thing') =>
+  defineRoute({ ...docs, method, path, operationId: `${method}${path}`, access: use, handle });
 
 const Thing = Type.Object(
   {
