@@ -29,6 +29,7 @@ const JOURNEYS_OF_WORKERS = [
   ...['actor-events', 'agents', 'audit', 'cancel', 'conditions', 'control', 'counted-work', 'environments'],
   ...[
     'event-tickets',
+    'execution-requests',
     'executions',
     'file-quota',
     'files',
@@ -40,7 +41,7 @@ const JOURNEYS_OF_WORKERS = [
     'notebook-secrets',
   ],
   ...['notebook-sessions', 'notebooks', 'object-access', 'observing', 'reconnect', 'revocation', 'runs'],
-  ...['waiting', 'workspace-deletion'],
+  ...['structural-errors', 'waiting', 'workspace-deletion'],
 ].map((name) => `dist/test/journeys/${name}.test.js`);
 /**
  * Tests that compare processor time with a limit run alone: beside others, whose work fills the caches of the processor and takes

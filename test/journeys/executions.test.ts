@@ -1,51 +1,14 @@
+/** What an execution runs, in which order, and what its run says of it. */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import test from 'node:test';
-import type { CacheMode, SubmittedRun } from '#src/wire/run.ts';
+import type { CacheMode } from '#src/wire/run.ts';
 import { cellsOf, openNotebook, printed, results, statuses } from '#test/support/notebook-fixture.ts';
-import { problemOf, refusalOf, tally } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
+import { traced, traceOf } from './traced-cells.ts';
 
 const server = await startServer(test);
-const { executions, notebooks, notebookSessions: sessions, executionEnvironments } = server.client;
-
-/** Code that leaves a letter in a file each time it runs, so that what ran, and in which order, can be read. */
-function traced(file: string, cellId: string, code = ''): string {
-  return `open('${file}', 'a').write('${cellId}')\n${code}`;
-}
-
-function trace(file: string): string {
-  return readFileSync(join(server.filesDir, file), 'utf8');
-}
-
-test('an accepted execution returns 202 with its run, which is running or has ended', async () => {
-  const notebook = await openNotebook(server, { a: 'x = 1', b: 'x + 1' });
-  const { status, headers, body } = await server.request(
-    'POST',
-    `/api/v3/notebook-sessions/${notebook.id}/executions`,
-    { body: { type: 'all' } },
-  );
-  const { runId, ...rest } = body as SubmittedRun;
-  assert.equal(status, 202);
-  assert.match(runId, /^run_[0-9a-z]{26}$/);
-  assert.equal(headers.location, `/api/v3/runs/${runId}`);
-  assert.deepEqual(rest, { sessionId: notebook.id, status: 'running' });
-  const run = await server.client.waitForRun(runId);
-  assert.deepEqual([run.status, run.error], ['completed', null]);
-  assert.deepEqual(
-    results(run).map(({ cellId, status, outputs }) => ({ cellId, status, outputs })),
-    [
-      { cellId: 'a', status: 'success', outputs: [] },
-      {
-        cellId: 'b',
-        status: 'success',
-        outputs: [{ mimetype: 'text/html', data: "<pre class='text-xs'>2</pre>", text: '2' }],
-      },
-    ],
-  );
-  await notebook.close();
-});
+const { notebooks } = server.client;
+const trace = traceOf(server);
 
 test('executing a cell first runs its stale ancestors, each once, and nothing else', async () => {
   const file = 'diamond';
@@ -235,201 +198,11 @@ test('an ancestor that failed runs again together with its dependents', async ()
   await notebook.close();
 });
 
-test('two cells that define one name are refused until one is corrected', async () => {
-  const notebook = await openNotebook(server, { a: 'x = 1', b: 'x = 2', c: 'x + 1', d: 'y = 1' });
-  const twice = [
-    { cellId: 'a', errors: [{ type: 'multiple-defs', message: 'x is also defined in b' }] },
-    { cellId: 'b', errors: [{ type: 'multiple-defs', message: 'x is also defined in a' }] },
-  ];
-  for (const request of [['a'], ['c'], []]) {
-    const { status, code, body } = await problemOf(notebook.submit(request));
-    assert.deepEqual([status, code], [409, 'structural_error'], request.join());
-    const expected = request[0] === 'a' ? twice.slice(0, 1) : twice;
-    assert.deepEqual((body as { cells: unknown }).cells, expected, request.join());
-  }
-  assert.deepEqual((await notebook.record()).cells[0]?.status, 'error');
-  assert.equal((await notebook.run(['d'])).status, 'completed');
-  assert.equal((await executions.list(notebook.id)).items.length, 1, 'a refused request leaves no run');
-  const corrected = await notebook.run({ type: 'cells', cells: [{ cellId: 'b', code: 'z = 2' }] });
-  assert.equal(corrected.status, 'completed');
-  assert.deepEqual(statuses(await notebook.run(['c'])), { a: 'success', c: 'success' });
-  await notebook.close();
-});
-
-test('cells that depend on each other in a cycle are refused until one is corrected', async () => {
-  const notebook = await openNotebook(server, { a: 'x = y', b: 'y = x', c: 'z = 1' });
-  const message = 'the cells depend on each other in a cycle (a → b by x; b → a by y)';
-  const { code, body } = await problemOf(notebook.submit(['a']));
-  assert.equal(code, 'structural_error');
-  assert.deepEqual((body as { cells: unknown }).cells, [
-    { cellId: 'a', errors: [{ type: 'cycle', message }] },
-    { cellId: 'b', errors: [{ type: 'cycle', message }] },
-  ]);
-  const corrected = await notebook.run({ type: 'cells', cells: [{ cellId: 'b', code: 'y = 1' }] });
-  assert.equal(corrected.status, 'completed');
-  assert.equal((await notebook.run(['a'])).status, 'completed');
-  await notebook.close();
-});
-
-test('code that would cause a structural error is refused, and none of it is saved', async () => {
-  const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = 2' });
-  const bad = { type: 'cells', cells: [{ cellId: 'b', code: 'x = 2' }] } as const;
-  assert.equal(await refusalOf(notebook.submit(bad)), '409 structural_error');
-  assert.deepEqual(await notebooks.get(notebook.id), notebook.notebook);
-  assert.equal((await notebook.run(['b'])).status, 'completed');
-  await notebook.close();
-});
-
-test('a cell that does not parse fails its run at that cell', async () => {
-  const notebook = await openNotebook(server, { a: 'x = = 1', b: 'y = 1' });
-  assert.equal(notebook.notebook.serialization.valid, false);
-  const run = await notebook.run(['a']);
-  assert.deepEqual([run.status, run.error?.code, run.error?.cells], ['failed', 'cell_failed', ['a']]);
-  assert.deepEqual(statuses(run), { a: 'error' });
-  assert.equal((await notebook.run(['b'])).status, 'completed');
-  await notebook.close();
-});
-
-test('new code that does not compile fails the run at its cell, whatever the compiler objects to', async () => {
-  const notebook = await openNotebook(server, { a: '1', b: 'y = 1' });
-  const reasons = {
-    'from math import *': 'import-star: ',
-    'x = "\0"': 'syntax: line 1\nSyntaxError: source code string cannot contain null bytes',
-    [`${'-'.repeat(5_000)}1`]: 'syntax: line 1\nSyntaxError: the code is nested too deeply',
-  };
-  for (const [code, reason] of Object.entries(reasons)) {
-    for (const cell of [{ cellId: 'a', code }, { cellId: 'a' }]) {
-      const run = await notebook.run({ type: 'cells', cells: [cell] });
-      assert.deepEqual(
-        [run.status, run.error?.code, statuses(run)],
-        ['failed', 'cell_failed', { a: 'error' }],
-      );
-      assert.equal(run.error?.message.slice(0, reason.length), reason);
-    }
-  }
-  assert.equal((await notebook.run(['b'])).status, 'completed');
-  await notebook.close();
-});
-
 test('a cell that asks for input fails at once, because nobody can answer', async () => {
   const notebook = await openNotebook(server, { a: 'input("name? ")', b: '1' });
   const run = await notebook.run(['a']);
   assert.equal(run.error?.message, 'EOFError: nobody can answer input() or a debugger here');
   assert.equal((await notebook.run(['b'])).status, 'completed');
-  await notebook.close();
-});
-
-test('an unknown cell, an empty list and a cell named twice are refused', async () => {
-  const notebook = await openNotebook(server, { a: '1' });
-  const unknown = await problemOf(
-    notebook.submit({ type: 'cells', cells: [{ cellId: 'a' }, { cellId: 'zz' }] }),
-  );
-  assert.deepEqual([unknown.status, unknown.code], [400, 'unknown_cell']);
-  assert.deepEqual(unknown.errors, [{ path: '/cells/1/cellId', message: 'there is no cell "zz"' }]);
-  assert.equal(await refusalOf(notebook.submit({ type: 'cells', cells: [] })), '400 invalid_request');
-  assert.equal(await refusalOf(notebook.submit(['a', 'a'])), '400 duplicate_cell');
-  assert.deepEqual((await executions.list(notebook.id)).items, []);
-  await notebook.close();
-});
-
-test('while a session is busy another execution is refused, and the two never overlap', async () => {
-  const notebook = await openNotebook(server, {
-    a: "import time\nwhile not __import__('os').path.exists('go'): time.sleep(0.005)",
-    b: "open('go', 'w')",
-  });
-  const events = await notebook.events();
-  const runId = await notebook.submit(['a']);
-  await events.until(
-    ({ type, data }) => type === 'cell-op' && data.cellId === 'a' && data.status === 'running',
-  );
-  assert.equal(await refusalOf(notebook.submit(['b'])), '409 session_busy');
-  assert.equal(
-    await refusalOf(notebook.submit({ type: 'cells', cells: [{ cellId: 'b', code: '2' }] })),
-    '409 session_busy',
-  );
-  const { status, currentRunId } = await notebook.record();
-  assert.deepEqual([status, currentRunId], ['busy', runId]);
-  await server.client.runs.cancel(runId);
-  assert.equal((await server.client.waitForRun(runId)).status, 'cancelled');
-  assert.equal((await notebook.record()).currentRunId, null);
-  assert.deepEqual(events.dataOf('notebook.saved'), []);
-  await events[Symbol.asyncDispose]();
-  await notebook.close();
-});
-
-test('of fifty executions at once one is accepted', async () => {
-  const wait = "import os, time\nwhile not os.path.exists('all-fifty-are-answered'): time.sleep(0.005)";
-  const notebook = await openNotebook(server, { a: traced('fifty', 'a', wait) });
-  const calls = Array.from({ length: 50 }, () => notebook.submit(['a']));
-  assert.deepEqual(await tally(calls), { ok: 1, '409 session_busy': 49 });
-  writeFileSync(join(server.filesDir, 'all-fifty-are-answered'), '');
-  const { items } = await executions.list(notebook.id);
-  assert.equal(items.length, 1);
-  await server.client.waitForRun(items[0]!.id);
-  assert.equal(trace('fifty'), 'a');
-  await notebook.close();
-});
-
-test('a session that is still starting accepts no execution', async () => {
-  const { id: notebookId } = await notebooks.create({ serialization: { cells: cellsOf({ a: '1' }) } });
-  const { environmentId } = await executionEnvironments.create();
-  const { sessionId } = await sessions.open({ notebookId, environmentId });
-  assert.equal(await refusalOf(executions.submit(sessionId, { type: 'all' })), '409 session_not_ready');
-  await sessions.waitUntilReady(sessionId);
-  const { runId } = await executions.submit(sessionId, { type: 'all' });
-  assert.equal((await server.client.waitForRun(runId)).status, 'completed');
-  await sessions.close(sessionId);
-});
-
-test('a session in run mode runs cells but refuses to change them', async () => {
-  const notebook = await openNotebook(server, { a: 'x = 1' }, { mode: 'run' });
-  const withCode = { type: 'cells', cells: [{ cellId: 'a', code: 'x = 2' }] } as const;
-  const withConfig = { type: 'cells', cells: [{ cellId: 'a', config: { hideCode: true } }] } as const;
-  assert.equal(await refusalOf(notebook.submit(withCode)), '409 session_not_editable');
-  assert.equal(await refusalOf(notebook.submit(withConfig)), '409 session_not_editable');
-  assert.equal((await notebook.run(['a'])).status, 'completed');
-  assert.deepEqual(await notebooks.get(notebook.id), notebook.notebook);
-  await notebook.close();
-});
-
-test('a malformed execution is refused with the place of the mistake', async () => {
-  const notebook = await openNotebook(server, { a: '1' });
-  const bodies: [unknown, string][] = [
-    [{}, '/type'],
-    [{ type: 'some' }, '/type'],
-    [{ type: 'all', cells: [{ cellId: 'a' }] }, '/cells'],
-    [{ type: 'all', cacheMode: 'never' }, '/cacheMode'],
-    [{ type: 'cells' }, '/cells'],
-    [{ type: 'cells', cells: ['a'] }, '/cells/0'],
-    [{ type: 'cells', cells: [{ cellId: 1 }] }, '/cells/0/cellId'],
-    [{ type: 'cells', cells: [{ cellId: 'a', code: 1 }] }, '/cells/0/code'],
-    [{ type: 'cells', cells: [{ cellId: 'a', source: '1' }] }, '/cells/0/source'],
-    [{ type: 'cells', cells: [{ cellId: 'a', config: { name: 'not a name' } }] }, '/cells/0/config/name'],
-    [{ type: 'cells', cells: [{ cellId: 'a', config: { column: -1 } }] }, '/cells/0/config/column'],
-    [{ type: 'cells', cells: [{ cellId: 'a', config: { disabled: 'yes' } }] }, '/cells/0/config/disabled'],
-    [{ type: 'cells', cells: [{ cellId: 'a', config: { colour: 1 } }] }, '/cells/0/config/colour'],
-  ];
-  for (const [body, path] of bodies) {
-    const answer = await server.request('POST', `/api/v3/notebook-sessions/${notebook.id}/executions`, {
-      body,
-    });
-    const { code, errors } = answer.body as { code: string; errors: { path: string }[] };
-    assert.deepEqual([answer.status, code], [400, 'invalid_request'], JSON.stringify(body));
-    assert.ok(
-      errors.some((error) => error.path === path),
-      `${JSON.stringify(body)}: ${JSON.stringify(errors)}`,
-    );
-  }
-  await notebook.close();
-});
-
-test('an execution that is sent twice with one Idempotency-Key runs once', async () => {
-  const notebook = await openNotebook(server, { a: traced('key', 'a') });
-  const request = { type: 'all' } as const;
-  const first = await executions.submit(notebook.id, request, { idempotencyKey: 'k1' });
-  await server.client.waitForRun(first.runId);
-  assert.deepEqual(await executions.submit(notebook.id, request, { idempotencyKey: 'k1' }), first);
-  assert.equal(trace('key'), 'a');
   await notebook.close();
 });
 

@@ -1,11 +1,12 @@
-/** Notebooks in which several cells define a name, or cells depend on each other in a cycle. */
+/** Cells that cannot run: several define one name, they depend on each other in a cycle, or their code does not compile. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { openNotebook, results, statuses } from '#test/support/notebook-fixture.ts';
-import { problemOf } from '#test/support/refusal.ts';
+import { problemOf, refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
 const server = await startServer(test);
+const { executions, notebooks } = server.client;
 
 const CELLS = {
   first: 'x = 1',
@@ -62,4 +63,80 @@ test('new code that brings a double definition is run with skip, and cells that 
   const run = await notebook.run({ type: 'cells', cells, structuralErrors: 'skip' });
   assert.deepEqual(statuses(run), { b: 'error', c: 'success' });
   assert.equal(text(run, 'b'), 'x is also defined in a');
+});
+
+test('two cells that define one name are refused until one is corrected', async () => {
+  const notebook = await openNotebook(server, { a: 'x = 1', b: 'x = 2', c: 'x + 1', d: 'y = 1' });
+  const twice = [
+    { cellId: 'a', errors: [{ type: 'multiple-defs', message: 'x is also defined in b' }] },
+    { cellId: 'b', errors: [{ type: 'multiple-defs', message: 'x is also defined in a' }] },
+  ];
+  for (const request of [['a'], ['c'], []]) {
+    const { status, code, body } = await problemOf(notebook.submit(request));
+    assert.deepEqual([status, code], [409, 'structural_error'], request.join());
+    const expected = request[0] === 'a' ? twice.slice(0, 1) : twice;
+    assert.deepEqual((body as { cells: unknown }).cells, expected, request.join());
+  }
+  assert.deepEqual((await notebook.record()).cells[0]?.status, 'error');
+  assert.equal((await notebook.run(['d'])).status, 'completed');
+  assert.equal((await executions.list(notebook.id)).items.length, 1, 'a refused request leaves no run');
+  const corrected = await notebook.run({ type: 'cells', cells: [{ cellId: 'b', code: 'z = 2' }] });
+  assert.equal(corrected.status, 'completed');
+  assert.deepEqual(statuses(await notebook.run(['c'])), { a: 'success', c: 'success' });
+  await notebook.close();
+});
+
+test('cells that depend on each other in a cycle are refused until one is corrected', async () => {
+  const notebook = await openNotebook(server, { a: 'x = y', b: 'y = x', c: 'z = 1' });
+  const message = 'the cells depend on each other in a cycle (a → b by x; b → a by y)';
+  const { code, body } = await problemOf(notebook.submit(['a']));
+  assert.equal(code, 'structural_error');
+  assert.deepEqual((body as { cells: unknown }).cells, [
+    { cellId: 'a', errors: [{ type: 'cycle', message }] },
+    { cellId: 'b', errors: [{ type: 'cycle', message }] },
+  ]);
+  const corrected = await notebook.run({ type: 'cells', cells: [{ cellId: 'b', code: 'y = 1' }] });
+  assert.equal(corrected.status, 'completed');
+  assert.equal((await notebook.run(['a'])).status, 'completed');
+  await notebook.close();
+});
+
+test('code that would cause a structural error is refused, and none of it is saved', async () => {
+  const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = 2' });
+  const bad = { type: 'cells', cells: [{ cellId: 'b', code: 'x = 2' }] } as const;
+  assert.equal(await refusalOf(notebook.submit(bad)), '409 structural_error');
+  assert.deepEqual(await notebooks.get(notebook.id), notebook.notebook);
+  assert.equal((await notebook.run(['b'])).status, 'completed');
+  await notebook.close();
+});
+
+test('a cell that does not parse fails its run at that cell', async () => {
+  const notebook = await openNotebook(server, { a: 'x = = 1', b: 'y = 1' });
+  assert.equal(notebook.notebook.serialization.valid, false);
+  const run = await notebook.run(['a']);
+  assert.deepEqual([run.status, run.error?.code, run.error?.cells], ['failed', 'cell_failed', ['a']]);
+  assert.deepEqual(statuses(run), { a: 'error' });
+  assert.equal((await notebook.run(['b'])).status, 'completed');
+  await notebook.close();
+});
+
+test('new code that does not compile fails the run at its cell, whatever the compiler objects to', async () => {
+  const notebook = await openNotebook(server, { a: '1', b: 'y = 1' });
+  const reasons = {
+    'from math import *': 'import-star: ',
+    'x = "\0"': 'syntax: line 1\nSyntaxError: source code string cannot contain null bytes',
+    [`${'-'.repeat(5_000)}1`]: 'syntax: line 1\nSyntaxError: the code is nested too deeply',
+  };
+  for (const [code, reason] of Object.entries(reasons)) {
+    for (const cell of [{ cellId: 'a', code }, { cellId: 'a' }]) {
+      const run = await notebook.run({ type: 'cells', cells: [cell] });
+      assert.deepEqual(
+        [run.status, run.error?.code, statuses(run)],
+        ['failed', 'cell_failed', { a: 'error' }],
+      );
+      assert.equal(run.error?.message.slice(0, reason.length), reason);
+    }
+  }
+  assert.equal((await notebook.run(['b'])).status, 'completed');
+  await notebook.close();
 });
