@@ -1,4 +1,7 @@
-/** What a stream sends to another process for the subscribers there. That they follow as those here do, session-stream.test.ts says. */
+/**
+ * What a stream sends to another process for the subscribers there. That these follow as those here do is tested by the
+ * rules of `stream-rules.ts`.
+ */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Subscription } from '#src/events/event-sink.ts';
