@@ -25,24 +25,15 @@ const CLIENT_TESTS = ['generated-clients', 'stream-clients'].map(
  * The others do when somebody sets TROUPE_TEST_WORKERS. Races between workers (`test/cluster/races`) and their deaths
  * (`test/faults`) have several in any case.
  */
-const JOURNEYS_OF_WORKERS = [
-  ...['actor-events', 'agents', 'audit', 'cancel', 'conditions', 'control', 'counted-work', 'environments'],
-  ...[
-    'event-tickets',
-    'execution-requests',
-    'executions',
-    'file-quota',
-    'files',
-    'finding',
-    'idempotency',
-    'idempotency-callers',
-    'inspection',
-    'metrics',
-    'notebook-secrets',
-  ],
-  ...['notebook-sessions', 'notebooks', 'object-access', 'observing', 'reconnect', 'revocation', 'runs'],
-  ...['structural-errors', 'waiting', 'workspace-deletion'],
-].map((name) => `dist/test/journeys/${name}.test.js`);
+const JOURNEYS_OF_WORKERS = `
+  actor-events agents agents-notebooks audit cancel conditions control counted-work environments event-tickets
+  execution-requests executions file-quota files finding idempotency idempotency-callers inspection metrics
+  notebook-secrets notebook-session-ends notebook-sessions notebooks object-access observing reconnect revocation
+  runs structural-errors waiting workspace-deletion
+`
+  .trim()
+  .split(/\s+/)
+  .map((name) => `dist/test/journeys/${name}.test.js`);
 /**
  * Tests that compare processor time with a limit run alone: beside others, whose work fills the caches of the processor and takes
  * its memory's bandwidth, the same work takes up to twice as much.
