@@ -16,6 +16,7 @@ import { CellFeed } from './cell-feed.ts';
 import { savedAgain } from './cells-json.ts';
 import { type CellConfig, configOf, type NotebookDocument, withConfig } from './document.ts';
 import { applyTransaction } from './document-changes.ts';
+import { PausableKernel } from './pausable-kernel.ts';
 import { type SavedState, savedView } from './saved-view.ts';
 import type { NotebookView, ViewCell } from './view.ts';
 import { WorkSlot } from './work/work-slot.ts';
@@ -45,16 +46,13 @@ export class LiveNotebook {
   readonly #save: (document: NotebookDocument) => NotebookDocument;
   readonly #committed: () => Promise<void> | undefined;
   #document: NotebookDocument;
-  #kernel: Kernel | undefined;
+  readonly #kernel: PausableKernel;
   /** The mode of the session that has the present kernel. */
   #mode: SessionMode = 'edit';
   #revision = 0;
   #ends: readonly Envelope<'run-status'>[] = [];
   readonly #feed = new CellFeed((event) => this.#publish(event));
   #toldVariables = '[]';
-  readonly #ignorePressure: () => void;
-  #isPressed = false;
-  #mayPause = true;
   #usedAtMs = performance.now();
   #startup: Startup | null = null;
 
@@ -66,14 +64,11 @@ export class LiveNotebook {
     this.#committed = options.committed;
     this.#document = options.saved.document;
     this.view = savedView(options.saved);
-    this.#ignorePressure = this.stream.onPressure((isPressed) => {
-      this.#isPressed = isPressed;
-      this.#applyPressure();
-    });
+    this.#kernel = new PausableKernel(this.stream);
   }
 
   [Symbol.dispose](): void {
-    this.#ignorePressure();
+    this.#kernel[Symbol.dispose]();
   }
 
   get document(): NotebookDocument {
@@ -84,7 +79,7 @@ export class LiveNotebook {
     return this.#revision;
   }
   get kernel(): Kernel | undefined {
-    return this.#kernel;
+    return this.#kernel.present;
   }
 
   /** Resolves when what was saved so far is on disk; `undefined` when it is. */
@@ -110,20 +105,16 @@ export class LiveNotebook {
     if (startup !== null) this.#publish({ type: 'session.startup', data: startup });
   }
 
-  /**
-   * Takes a kernel that has begun to start. If subscribers lag already, it waits for them. In the mode `run`, nothing
-   * that the kernel says changes the saved notebook.
-   */
+  /** Takes a kernel that has begun to start. In the mode `run`, nothing that it says changes the saved notebook. */
   attachKernel(kernel: Kernel, mode: SessionMode): void {
-    this.#kernel = kernel;
     this.#mode = mode;
-    this.#applyPressure();
+    this.#kernel.attach(kernel);
   }
 
   /** Called when the kernel is gone or is being stopped: the variables of the notebook are lost. */
   detachKernel(kernel: Kernel): void {
-    if (this.#kernel !== kernel) return;
-    this.#kernel = undefined;
+    if (this.#kernel.present !== kernel) return;
+    this.#kernel.detach();
     this.#startup = null;
     this.work.leave();
     this.#rest();
@@ -141,20 +132,12 @@ export class LiveNotebook {
   /** The kernel has nothing to do any more, and may be paused again. */
   #rest(): void {
     this.touch();
-    if (this.#mayPause) return;
-    this.#mayPause = true;
-    this.#applyPressure();
+    this.#kernel.allowPause();
   }
 
   /** Stops pausing the kernel until its work ends: an interrupt does not reach a kernel that waits for its reader. */
   letKernelSpeak(): void {
-    this.#mayPause = false;
-    this.#kernel?.resume();
-  }
-
-  #applyPressure(): void {
-    if (this.#isPressed && this.#mayPause) this.#kernel?.pause();
-    else this.#kernel?.resume();
+    this.#kernel.preventPause();
   }
 
   /** Applies the kernel's messages to the view and publishes events. */
