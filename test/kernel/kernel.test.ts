@@ -1,14 +1,8 @@
+/** What a kernel does with what it is asked. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { eventually } from '#test/support/processes.ts';
-import {
-  descendantsOf,
-  isAlive,
-  openKernel,
-  startTestHost,
-  type TestHost,
-  TestKernel,
-} from './kernel-fixture.ts';
+import { openKernel, startTestHost, type TestHost, TestKernel } from './kernel-fixture.ts';
 
 let host: TestHost;
 before(async () => {
@@ -133,88 +127,6 @@ test('a command while another is in flight is a mistake of the caller', async ()
   await assert.rejects(run, /killed/);
 });
 
-test('a killed kernel is reported once, soon, with all its processes gone', async () => {
-  const kernel = await openKernel(host, {
-    a: 'import subprocess\nsubprocess.Popen(["sleep", "600"], start_new_session=True)\nprint("go")\nwhile True: pass',
-  });
-  const { pid } = await kernel.ready;
-  const printed = kernel.printed('go');
-  kernel.run(['a']).catch(() => {});
-  await printed;
-  const processes = [pid, ...descendantsOf(pid)];
-  assert.ok(processes.length >= 2);
-  const killedAt = performance.now();
-  kernel.kernel.kill();
-  const exit = await kernel.exited;
-  assert.ok(performance.now() - killedAt < 500);
-  assert.deepEqual(exit, {
-    cause: 'kernel_killed',
-    code: null,
-    signal: 'SIGKILL',
-    message: 'The server killed the kernel.',
-  });
-  await eventually('the kernel and its child are gone', () => !processes.some(isAlive));
-  kernel.kernel.kill();
-  kernel.kernel.stop();
-  assert.equal(kernel.exits.length, 1);
-});
-
-for (const [code, expected] of [
-  ['import os\nos._exit(3)', { cause: 'kernel_exited', code: 3, signal: null }],
-  ['import os\nos.kill(os.getpid(), 9)', { cause: 'kernel_killed', code: null, signal: 'SIGKILL' }],
-  ['import ctypes\nctypes.string_at(0)', { cause: 'kernel_killed', code: null, signal: 'SIGSEGV' }],
-] as const) {
-  test(`a cell with ${code.split('\n')[1]} ends its kernel as ${expected.cause}`, async () => {
-    const kernel = await openKernel(host, { a: `print("last words")\n${code}` });
-    await assert.rejects(kernel.run(['a']), /the kernel ended/);
-    const { cause, code: exitCode, signal } = await kernel.exited;
-    assert.deepEqual({ cause, code: exitCode, signal }, expected);
-  });
-}
-
-test('a stopped kernel ends in good order', async () => {
-  const kernel = await openKernel(host, { a: 'x = 1' });
-  kernel.kernel.stop();
-  const exit = await kernel.exited;
-  assert.deepEqual(exit, { cause: 'stopped', code: 0, signal: null, message: 'The kernel was stopped.' });
-});
-
-test('a stop of a busy kernel interrupts it first, and one that does not listen is killed', async () => {
-  const [polite, deaf] = [
-    await openKernel(host, { a: 'import time\nprint("go")\nwhile True: time.sleep(1)' }),
-    await openKernel(host, {
-      a: 'import time\nwhile True:\n    try:\n        print("go")\n        time.sleep(600)\n    except BaseException: pass',
-    }),
-  ];
-  const started = [polite, deaf].map((kernel) => kernel.printed('go'));
-  for (const kernel of [polite, deaf]) kernel.run(['a']).catch(() => {});
-  await Promise.all(started);
-  polite.kernel.stop();
-  deaf.kernel.stop();
-  const exits = await Promise.all([polite.exited, deaf.exited]);
-  assert.deepEqual(
-    exits.map(({ cause, signal }) => [cause, signal]),
-    [
-      ['stopped', null],
-      ['stopped', 'SIGKILL'],
-    ],
-  );
-});
-
-test('a kernel that is killed before it is ready says so and nothing else', async () => {
-  const kernel = new TestKernel(host, { a: '1' });
-  kernel.kernel.kill();
-  assert.equal(kernel.exits.length, 0);
-  assert.equal((await kernel.exited).cause, 'kernel_killed');
-  await assert.rejects(kernel.ready);
-});
-
-test('a kernel whose directory does not exist does not start', async () => {
-  const kernel = new TestKernel({ ...host, work: '/nonexistent' }, { a: '1' });
-  const { cause, code } = await kernel.exited;
-  assert.deepEqual([cause, code], ['kernel_start_failed', 70]);
-});
-
 test('a kernel has the variables it is given and none of the server', async () => {
   process.env.SERVER_SECRET = 'hidden';
   const kernel = await openKernel(
@@ -246,30 +158,6 @@ test('too much memory is an error of the cell, and the kernel lives on', async (
   const kernel = await openKernel(limited, { a: 'b = bytearray(2 << 30)', c: '1' });
   const { statuses } = await kernel.run(['a', 'c']);
   assert.deepEqual(statuses, { a: 'exception', c: 'success' });
-});
-
-test('why a kernel did not start is in the log in full, and in its end without paths', async () => {
-  const logged: object[] = [];
-  const log = { info: () => {}, warn: (details: object) => logged.push(details), error: () => {} };
-  await using logging = await startTestHost({ log });
-  const kernel = new TestKernel({ ...logging, work: '/nonexistent' }, { a: '1' });
-  const { message } = await kernel.exited;
-  assert.equal(
-    message,
-    'The kernel did not start: its process exited with code 70 (FileNotFoundError: No such file or directory).',
-  );
-  assert.match(JSON.stringify(logged), /Traceback .*kernel_process\.py.*FileNotFoundError.*\/nonexistent/);
-});
-
-test('a kernel that works logs nothing when it ends, whatever it prints', async () => {
-  const logged: object[] = [];
-  const log = { info: () => {}, warn: (details: object) => logged.push(details), error: () => {} };
-  await using logging = await startTestHost({ log });
-  const code = 'import os\nos.write(2, b"x" * 9000)\nos._exit(70)';
-  const kernel = await openKernel(logging, { a: code });
-  void kernel.run(['a']).catch(() => {});
-  assert.equal((await kernel.exited).message, 'The kernel ended: its process exited with code 70.');
-  assert.deepEqual(logged, []);
 });
 
 test('10 MiB that are printed arrive complete and in order, quickly', async () => {
