@@ -1,5 +1,5 @@
 /** Sends the client's requests: one request in, a decoded response or a typed error out. It does not retry. */
-import { ApiError, ConnectionError } from './api-error.ts';
+import { ApiError, ConnectionError, unexpectedResponse } from './api-error.ts';
 
 /** A value that is shown only when it is asked for. */
 interface Revealable {
@@ -84,14 +84,14 @@ export class Connection {
   async json<T>(request: OutgoingRequest): Promise<T> {
     const response = await this.open(request);
     const text = await this.#read(request, () => response.text());
-    return (text === '' ? undefined : JSON.parse(text)) as T;
+    return (text === '' ? undefined : this.#decoded(request, response, text)) as T;
   }
 
   /** Resolves with the decoded body and its entity tag. */
   async tagged<T>(request: OutgoingRequest): Promise<Tagged<T>> {
     const response = await this.open(request);
     const text = await this.#read(request, () => response.text());
-    const value = response.status === 304 ? undefined : (JSON.parse(text) as T);
+    const value = response.status === 304 ? undefined : (this.#decoded(request, response, text) as T);
     return { etag: response.headers.get('etag') ?? '', value };
   }
 
@@ -121,11 +121,25 @@ export class Connection {
         // A stream is sent while it is read: `duplex` is the standard's word for that.
         ...(content === undefined ? {} : { body: sendable(content), duplex: 'half' }),
         ...(signal === undefined ? {} : { signal }),
+        // A redirect would turn a POST into a GET, or send a body that may be a credential to another server.
+        redirect: 'manual',
       }),
     );
     if (response.ok || response.status === 304) return response;
+    if (isRedirect(response)) {
+      await response.body?.cancel();
+      throw unexpectedResponse(response, url, redirectionOf(response));
+    }
     const text = await this.#read(request, () => response.text());
     throw new ApiError(response.status, response.headers, parsed(text));
+  }
+
+  #decoded({ path }: OutgoingRequest, response: Response, text: string): unknown {
+    try {
+      return JSON.parse(text);
+    } catch {
+      throw unexpectedResponse(response, this.baseUrl + path, 'is not JSON');
+    }
   }
 
   async #read<T>({ path, signal }: OutgoingRequest, step: () => Promise<T>): Promise<T> {
@@ -152,6 +166,16 @@ function sendable(content: Uint8Array | ReadableStream<Uint8Array>) {
 
 function isUnshared(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
   return bytes.buffer instanceof ArrayBuffer;
+}
+
+/** Browsers hide the status of a redirect that is not followed. */
+function isRedirect({ status, type }: Response): boolean {
+  return type === 'opaqueredirect' || (status >= 300 && status < 400);
+}
+
+function redirectionOf({ headers }: Response): string {
+  const location = headers.get('location');
+  return `redirects${location === null ? '' : ` to ${location}`}, which is not followed`;
 }
 
 function queryOf(query: OutgoingRequest['query'] = {}): string {
