@@ -11,7 +11,7 @@
 import type { ActorStreamEvent } from '#src/wire/actor.ts';
 import type { StreamEvent } from '#src/wire/events.ts';
 import type { ServerStreamEvent } from '#src/wire/server.ts';
-import { ApiError, ConnectionError } from './api-error.ts';
+import { ApiError, ConnectionError, unexpectedResponse } from './api-error.ts';
 import type { Connection, RequestOptions } from './connection.ts';
 import { EventParser } from './event-parser.ts';
 
@@ -49,16 +49,18 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
 ): AsyncGenerator<Event, void, undefined> {
   const { signal, giveUpAfterMs = GIVE_UP_AFTER_MS } = options;
   let { lastEventId } = options;
-  let aliveAt: number | undefined;
+  let hasBegun = false;
+  /** Since when no connection has said anything; undefined while one does. */
+  let lostAt: number | undefined;
   let pauseMs = 0;
   for (;;) {
     let leastPauseMs = 0;
     /** Whether what is not marked as missed tells a state that the reader has. */
     let isContinuing = false;
     const subscription = new Subscription(connection, path, { ...options, lastEventId });
+    let failure: unknown = new ConnectionError(connection.baseUrl + path, 'the stream ends without an event');
     try {
       for await (const { id, event } of subscription.events()) {
-        aliveAt = performance.now();
         pauseMs = 0;
         lastEventId = id;
         if (isSnapshot(event) && 'resumed' in event && event.resumed === true) isContinuing = true;
@@ -74,11 +76,15 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
       if (subscription.isClosed) return;
     } catch (error) {
       signal?.throwIfAborted();
-      if (aliveAt === undefined || !isTransient(error)) throw error;
+      if ((!hasBegun && !subscription.hasBegun) || !isTransient(error)) throw error;
       if (error instanceof ApiError) leastPauseMs = (error.retryAfter ?? 0) * 1000;
-      if (performance.now() + leastPauseMs - aliveAt > giveUpAfterMs) throw error;
+      failure = error;
     }
-    aliveAt ??= performance.now();
+    hasBegun = true;
+    // It is only now that the connection is known to be lost: before, it may have been quiet for hours, but for heartbeats.
+    if (subscription.hasBegun) lostAt = undefined;
+    lostAt ??= performance.now();
+    if (performance.now() + leastPauseMs - lostAt > giveUpAfterMs) throw failure;
     pauseMs = Math.min(Math.max(pauseMs * 2, MIN_PAUSE_MS), MAX_PAUSE_MS);
     // The pause is randomised, so that a thousand clients of a restarted server do not reconnect at once.
     await pause(Math.max(leastPauseMs, pauseMs * (0.75 + Math.random() / 2)), signal);
@@ -133,6 +139,10 @@ function endsConnection({ type }: AnyStreamEvent): boolean {
   );
 }
 
+function isEventStream({ headers }: Response): boolean {
+  return /^text\/event-stream *(;|$)/i.test(headers.get('content-type') ?? '');
+}
+
 /** Returns whether another attempt may succeed. */
 function isTransient(error: unknown): boolean {
   if (error instanceof ApiError) return error.status >= 500 || error.status === 429 || error.status === 408;
@@ -146,6 +156,8 @@ class Subscription {
   readonly #options: FollowOptions;
   /** Whether the server has said that the session is closed, instead of opening a stream. */
   isClosed = false;
+  /** Whether the server has sent anything of the stream, be it a heartbeat. */
+  hasBegun = false;
 
   constructor(connection: Connection, path: string, options: FollowOptions) {
     this.#connection = connection;
@@ -177,10 +189,15 @@ class Subscription {
       });
       this.isClosed = response.status === 204;
       if (response.body === null) return;
+      if (!isEventStream(response)) {
+        await response.body.cancel();
+        throw unexpectedResponse(response, this.#connection.baseUrl + this.#path, 'is not an event stream');
+      }
       const parser = new EventParser();
       for await (const bytes of piecesOf(response.body)) {
         // While the caller works on an event, heartbeats wait unread in the socket, so silence proves nothing.
         isReading = false;
+        this.hasBegun = true;
         for (const { lastEventId: id, data } of parser.push(bytes)) {
           yield { id, event: JSON.parse(data) as AnyStreamEvent };
         }

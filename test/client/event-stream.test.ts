@@ -157,6 +157,42 @@ test('a server that stays away is given up', async (t) => {
   await assert.rejects(typesOf(client.followEvents('/e', options)), ConnectionError);
 });
 
+test('a stream that was quiet for longer than a lost one is waited for is continued after it is lost', async (t) => {
+  const { client, ids } = await serve(
+    t,
+    stream(frame('1', 'a'), (response) => {
+      let beats = 0;
+      const heartbeat = setInterval(() => {
+        if (++beats < 20) response.write(': heartbeat\n\n');
+        else response.destroy();
+      }, 20);
+      response.once('close', () => clearInterval(heartbeat));
+    }),
+    problem(503),
+    CLOSED,
+  );
+  const options: FollowOptions = { giveUpAfterMs: 200 };
+  assert.deepEqual(await typesOf(client.followEvents('/e', options)), ['a', 'session.closed']);
+  assert.deepEqual(ids, [undefined, '1', '1']);
+});
+
+test('a server whose streams end without an event is given up', async (t) => {
+  const { client } = await serve(t, stream(''));
+  await assert.rejects(typesOf(client.followEvents('/e', { giveUpAfterMs: 200 })), ConnectionError);
+});
+
+test('a page in place of a stream is refused', async (t) => {
+  const { client, ids } = await serve(t, (response) => {
+    response.writeHead(200, { 'content-type': 'text/html' });
+    response.end('<p>Welcome');
+  });
+  await assert.rejects(typesOf(client.followEvents('/e')), {
+    name: 'ApiError',
+    code: 'unexpected_response',
+  });
+  assert.equal(ids.length, 1);
+});
+
 test('what is refused is thrown, on the first connection and on a later one', async (t) => {
   const first = await serve(t, problem(404));
   await assert.rejects(typesOf(first.client.followEvents('/e')), { status: 404, code: 'unavailable' });
