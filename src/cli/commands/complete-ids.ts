@@ -25,6 +25,9 @@ export const ID_KINDS: Readonly<Record<string, ListIds>> = {
     (await client.agentSessions.list({ ...NEWEST, signal })).items.map(({ sessionId }) => sessionId),
 };
 
+/** Shells expand what completion offers them, commands in it included, so nothing else is printed for them. */
+const PLAIN_ID = /^\w[\w.-]*$/;
+
 /** The command that the completion scripts call. */
 export const COMPLETE_IDS = 'complete-ids';
 
@@ -36,6 +39,7 @@ export const completeIds: CommandGroup = (program, { terminal, connect }) => {
     .addArgument(new Argument('<kind>').choices(Object.keys(ID_KINDS)))
     .action(async (kind: string, _, command) => {
       const ids = await ID_KINDS[kind]?.(connect(command), AbortSignal.timeout(TIMEOUT_MS));
-      terminal.out((ids ?? []).map((id) => `${id}\n`).join(''));
+      const plain = (ids ?? []).filter((id) => PLAIN_ID.test(id));
+      terminal.out(plain.map((id) => `${id}\n`).join(''));
     });
 };

@@ -76,11 +76,14 @@ export async function fetchFile(
   }
 }
 
-/** Throws unless the path stays below the folder in which it is put: whoever runs the server must not choose a place here. */
-export function checkFetched(path: string): void {
+/**
+ * Throws unless the path lies in the folder of the workspace that was asked for, and stays below the folder in which it is put:
+ * whoever runs the server must not choose a place here.
+ */
+export function checkFetched(path: string, folder: string): void {
   const isPlain = path
     .split('/')
     .every((part) => part !== '' && part !== '.' && part !== '..' && !part.includes(sep));
-  if (!isPlain)
+  if (!isPlain || !path.startsWith(folder))
     throw new CommandFailure(`The server names a file that cannot be one: ${JSON.stringify(path)}.`);
 }

@@ -76,7 +76,10 @@ export async function filesNamed(
     }
     const matches = isGlob(path) && !path.endsWith('/') ? globMatcher(path) : () => true;
     const folder = path.endsWith('/') ? path : folderOfGlob(path);
-    for await (const entry of client.files.walk(folder, options)) if (matches(entry.path)) found.push(entry);
+    for await (const entry of client.files.walk(folder, options)) {
+      checkFetched(entry.path, folder);
+      if (matches(entry.path)) found.push(entry);
+    }
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 404)) throw error;
   }
@@ -92,7 +95,7 @@ export async function fetchAll(
 ): Promise<FetchedFile[]> {
   const fetched: FetchedFile[] = [];
   for (const entry of entries) {
-    checkFetched(entry.path);
+    checkFetched(entry.path, '');
     fetched.push(await fetchFile(client, entry, join(directory, entry.path), options));
   }
   return fetched;

@@ -40,7 +40,8 @@ export function runScreen(options: RunShowOptions): { screen: RunScreen; files: 
       showOptions(terminal, (file) => {
         const what = describe(file.mimetype);
         if (directory === undefined) return `[${what}, ${file.bytes.length} bytes; --output-dir saves it]`;
-        files ??= new OutputFiles(directory.replace('{run}', runId()), cwd);
+        // The server chooses the id, and must not choose a place here with it.
+        files ??= new OutputFiles(directory.replace('{run}', runId().replace(/\W/g, '_')), cwd);
         return `${what} saved: ${style.cyan(files.keep(cellId, label, file))}`;
       }),
     asset: (assetId) => client.runs.asset(runId(), assetId),
