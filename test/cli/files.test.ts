@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -179,6 +180,31 @@ test('running a file again updates the notebook that it made; with --rm it is an
   assert.match((await client.notebooks.get(ids[0] ?? '')).serialization.cells[0]?.code ?? '', /x = 2/);
   await shell.troupe(['run', '--rm', 'again.py']);
   assert.deepEqual(await idsTitled('again'), ids);
+});
+
+test('with --rm the notebook goes again when the run does not come about', async () => {
+  write('early.py', marimoFile({ a: 'x = 1' }));
+  for (const wrong of [
+    ['--with', 'nothing'],
+    ['--cells', 'nothing'],
+  ])
+    assert.equal((await shell.troupe(['run', '--rm', 'early.py', ...wrong])).exitCode, 2);
+  assert.deepEqual(await idsTitled('early'), []);
+});
+
+test('a report that cannot be made does not lose the rest of what a run has brought', async () => {
+  write('lasting.py', marimoFile({ a: 'open("lasting.csv", "w").write("n")' }));
+  write('browser/chromium', '#!/bin/sh\nexit 1\n');
+  chmodSync(local('browser/chromium'), 0o755);
+  const env = { PATH: `${local('browser')}:${process.env.PATH}` };
+  const args = ['-o', 'new/a.pdf', '-o', 'new/b.html', '--fetch', 'lasting.csv'];
+  const { exitCode, err } = await shell.troupe(['run', 'lasting.py', ...args], { env });
+  assert.equal(exitCode, 1);
+  assert.match(err, /^troupe: The PDF was not made/m);
+  assert.deepEqual([existsSync(local('new/b.html')), existsSync(local('lasting.csv'))], [true, true]);
+  const early = await shell.troupe(['run', 'lasting.py', '-o', 'browser/chromium/a.html']);
+  assert.equal(early.exitCode, 2);
+  assert.equal(early.out, '');
 });
 
 test('while a session is open on the notebook of a file, running the file makes another one', async () => {

@@ -113,7 +113,8 @@ export const run: CommandGroup = (program, { terminal, input, cwd, passedOn, env
           });
           if (wantsJson(cmd)) printJson(terminal, finished);
           const ended = exitCodeOfRun(finished.run);
-          const exitCode = ended === EXIT.ok && finished.missing.length > 0 ? EXIT.failed : ended;
+          const isLacking = finished.missing.length > 0 || finished.failures.length > 0;
+          const exitCode = ended === EXIT.ok && isLacking ? EXIT.failed : ended;
           if (exitCode !== EXIT.ok) throw new CommandEnd(exitCode);
         } finally {
           interruption[Symbol.dispose]();

@@ -102,8 +102,11 @@ export function findBrowser(path = ''): string {
   );
 }
 
-/** Returns the page as PDF. Rejects with `CommandFailure` when it cannot be printed, or the browser cannot be shut in here. */
-export async function printPdf(browser: string, page: string): Promise<Uint8Array> {
+/**
+ * Returns the page as PDF. Rejects with `CommandFailure` when it cannot be printed, the browser cannot be shut in here, or `signal`
+ * aborts.
+ */
+export async function printPdf(browser: string, page: string, signal?: AbortSignal): Promise<Uint8Array> {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-pdf-'));
   try {
     mkdirSync(join(folder, 'root'));
@@ -118,6 +121,7 @@ export async function printPdf(browser: string, page: string): Promise<Uint8Arra
       },
       timeout: TIMEOUT_MS,
       killSignal: 'SIGKILL',
+      ...(signal === undefined ? {} : { signal }),
     });
     return readFileSync(join(folder, 'page/report.pdf'));
   } catch (error) {

@@ -1,6 +1,6 @@
 /** The executed notebook as a file to hand on. */
-import { writeFileSync } from 'node:fs';
-import { extname, resolve } from 'node:path';
+import { accessSync, constants, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, extname, resolve } from 'node:path';
 import { Option } from 'commander';
 import type { Client } from '#src/client/client.ts';
 import type { Notebook } from '#src/wire/notebook.ts';
@@ -32,6 +32,7 @@ export interface ReportRequest {
   readonly frontEnd: FrontEnd | undefined;
   readonly notebook: Notebook;
   readonly run: Run;
+  readonly signal: AbortSignal;
 }
 
 /** Returns the option of commands that write HTML. */
@@ -42,23 +43,37 @@ export function frontEndOption(): Option {
   ).choices(FRONT_ENDS);
 }
 
-/** Throws `CommandFailure` when there is no such format, or this machine cannot make it. */
-export function checkReport(name: string, searchPath: string | undefined): void {
+/**
+ * Makes the folder of a report. Throws `CommandFailure` when there is no such format, this machine cannot make it, or the file cannot
+ * be written: that must be known before a run that may take hours.
+ */
+export function checkReport(name: string, cwd: string, searchPath: string | undefined): void {
   if (formatOf(name) === 'pdf') findBrowser(searchPath);
+  const path = resolve(cwd, name);
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    const present = statSync(path, { throwIfNoEntry: false });
+    if (present?.isDirectory() === true) throw new Error('it is a folder');
+    accessSync(present === undefined ? dirname(path) : path, constants.W_OK);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CommandFailure(`${name} cannot be written: ${why}.`, EXIT.usage);
+  }
 }
 
 /** Writes the notebook as the run has left it. Resolves with the path and the size of the file. */
 export async function writeReport(request: ReportRequest): Promise<WrittenReport> {
-  const { client, cwd, report, frontEnd = 'none', notebook, run } = request;
+  const { client, cwd, report, frontEnd = 'none', notebook, run, signal } = request;
   const format = formatOf(report);
   const path = resolve(cwd, report);
   let bytes: Uint8Array;
   if (format === 'pdf' || (format === 'html' && frontEnd === 'none')) {
-    const asset = async (assetId: string) => (await client.runs.asset(run.id, assetId)).bytes;
+    const asset = async (assetId: string) => (await client.runs.asset(run.id, assetId, { signal })).bytes;
     const page = await staticPage(notebook, run, asset);
-    bytes = format === 'pdf' ? await printPdf(findBrowser(request.searchPath), page) : Buffer.from(page);
+    bytes =
+      format === 'pdf' ? await printPdf(findBrowser(request.searchPath), page, signal) : Buffer.from(page);
   } else {
-    const options = format === 'html' && frontEnd !== 'none' ? { frontEnd } : {};
+    const options = format === 'html' && frontEnd !== 'none' ? { frontEnd, signal } : { signal };
     bytes = (await client.notebooks.export(notebook.id, format, options)).bytes;
   }
   writeFileSync(path, bytes);

@@ -8,7 +8,6 @@ import { durationText } from '../show/duration.ts';
 import type { KeptFile } from '../show/output-files.ts';
 import type { Terminal } from '../terminal.ts';
 import { requestFor } from './cell-selection.ts';
-import type { FetchedFile } from './file-transfer.ts';
 import { followRun } from './follow-run.ts';
 import type { Interruption } from './interruption.ts';
 import { LiveLine } from './live-line.ts';
@@ -16,12 +15,13 @@ import { type LiveSession, openLiveSession } from './live-session.ts';
 import { readNotebookFile } from './notebook-file.ts';
 import { titleOfFile } from './notebook-title.ts';
 import { pushForRun } from './push-notebook.ts';
-import { checkReport, type FrontEnd, type WrittenReport, writeReport } from './report.ts';
-import { bringBack, type RunFiles, takeAlong } from './run-files.ts';
+import { checkReport } from './report.ts';
+import { takeAlong } from './run-files.ts';
+import { type ResultOptions, type RunResults, writeResults } from './run-results.ts';
 import { outputDirectory, runScreen } from './run-show.ts';
 
 /** The options of the command. */
-export interface RunNotebookOptions extends RunFiles {
+export interface RunNotebookOptions extends ResultOptions {
   readonly terminal: Terminal;
   readonly interruption: Interruption;
   /** Show only the progress, and only on a terminal. */
@@ -39,112 +39,118 @@ export interface RunNotebookOptions extends RunFiles {
   /** Delete an imported notebook at the end. */
   readonly remove: boolean;
   readonly outputDir: string | undefined;
-  /** Files to write the executed notebook to. */
-  readonly reports: readonly string[];
-  /** Where programs are looked for, as in `PATH`. */
-  readonly searchPath: string | undefined;
-  /** Where an HTML file has its front end. */
-  readonly frontEnd: FrontEnd | undefined;
 }
 
 /** What came of the command. */
-export interface FinishedRun {
+export interface FinishedRun extends RunResults {
   readonly notebookId: string;
   readonly run: Run;
   readonly files: readonly KeptFile[];
-  readonly fetched: readonly FetchedFile[];
-  /** What was to be brought back and is not there. */
-  readonly missing: readonly string[];
-  readonly reports: readonly WrittenReport[];
 }
 
 /** Returns the ended run, whether it succeeded or not, after closing everything that was opened for it. */
 export async function runNotebook(options: RunNotebookOptions): Promise<FinishedRun> {
-  const { client, terminal, cwd, interruption, keep } = options;
-  let activity = () => 'reading the notebook';
-  const line = new LiveLine(terminal, () => activity());
-  const shown = options.quiet ? muted(line.terminal) : line.terminal;
+  const { client, interruption, keep } = options;
+  const progress: Progress = { activity: () => 'reading the notebook' };
+  using line = new LiveLine(options.terminal, () => progress.activity());
+  for (const report of options.reports) checkReport(report, options.cwd, options.searchPath);
+  const found = await findNotebook(options);
   try {
-    for (const report of options.reports) checkReport(report, options.searchPath);
-    const { notebook, isImported, how } = await findNotebook(options);
-    const request = await orElse(
-      () =>
-        requestFor(notebook, options.cells, {
-          cacheMode: options.cacheMode,
-          structuralErrors: options.strict ? 'refuse' : 'skip',
-        }),
-      // The notebook has never run, so nobody needs the imported copy.
-      async () => (isImported ? client.notebooks.delete(notebook.id) : undefined),
-    );
-    if (how !== undefined) shown.err(`${how}\n`);
-    activity = () => 'storing files';
-    await takeAlong(options, notebook, shown, interruption.stop);
-    activity = () => 'starting the kernel';
-    const live = await openLiveSession({
-      client,
-      notebookId: notebook.id,
-      arguments: options.arguments,
-      interruption,
-      waitsFor(text) {
-        shown.err(`${text}\n`);
-        activity = () => text;
-      },
-    });
-    shown.err(`${openedText(live)}\n`);
-
-    let runId = '';
-    const directory = outputDirectory(cwd, options.outputDir, '{run}');
-    const { screen, files } = runScreen({ terminal: shown, client, cwd, directory, runId: () => runId });
-    const cancel = () => {
-      line.terminal.err(`\ncancelling ${runId}; press Ctrl-C again to leave at once\n`);
-      activity = () => 'cancelling';
-      client.runs.cancel(runId, { signal: interruption.leave }).catch(() => {}); // the run may have ended
-    };
-    const submit = async () => {
-      interruption.stop.throwIfAborted();
-      const submitted = await client.executions.submit(notebook.id, request, { signal: interruption.leave });
-      runId = submitted.runId;
-      interruption.instead = cancel;
-      return runId;
-    };
-    activity = () => screen.activity;
-    try {
-      const take = screen.take.bind(screen);
-      const run = await followRun({
-        client,
-        sessionId: notebook.id,
-        run: submit,
-        take,
-        signal: interruption.leave,
-      });
-      interruption.instead = undefined;
-      await screen.finish(run);
-      const reports = [];
-      for (const report of options.reports) {
-        const written = await writeReport({ ...options, report, notebook, run });
-        shown.err(`wrote ${written.path} (${written.bytes} bytes)\n`);
-        reports.push(written);
-      }
-      const { files: fetched, missing } = await bringBack(options, run, shown, interruption.leave);
-      for (const path of missing) line.terminal.err(`troupe: the notebook has not written ${path}\n`);
-      return { notebookId: notebook.id, run, files: files(), fetched, missing, reports };
-    } finally {
-      activity = () => 'closing the session';
-      if (interruption.leave.aborted || keep) {
-        if (live.isNew) line.terminal.err(`the session stays open: SERVICE_SESSION_ID=${notebook.id}\n`);
-      } else {
-        await live.close(interruption.leave);
-        if (isImported && options.remove) await client.notebooks.delete(notebook.id);
-      }
-    }
+    return await runFound(options, found, line.terminal, progress);
   } finally {
-    line[Symbol.dispose]();
+    if (found.isImported && options.remove && !keep && !interruption.leave.aborted)
+      await client.notebooks.delete(found.notebook.id);
   }
 }
 
-async function findNotebook(
+/** What is going on, for the line that is redrawn. */
+interface Progress {
+  activity: () => string;
+}
+
+async function runFound(
   options: RunNotebookOptions,
-): Promise<{ notebook: Notebook; isImported: boolean; how?: string }> {
+  { notebook, isImported, how }: FoundNotebook,
+  terminal: Terminal,
+  progress: Progress,
+): Promise<FinishedRun> {
+  const { client, cwd, interruption, keep } = options;
+  const shown = options.quiet ? muted(terminal) : terminal;
+  const request = await orElse(
+    () =>
+      requestFor(notebook, options.cells, {
+        cacheMode: options.cacheMode,
+        structuralErrors: options.strict ? 'refuse' : 'skip',
+      }),
+    // The notebook has never run, so nobody needs the imported copy.
+    async () => (isImported && !options.remove ? client.notebooks.delete(notebook.id) : undefined),
+  );
+  if (how !== undefined) shown.err(`${how}\n`);
+  progress.activity = () => 'storing files';
+  await takeAlong(options, notebook, shown, interruption.stop);
+  progress.activity = () => 'starting the kernel';
+  const live = await openLiveSession({
+    client,
+    notebookId: notebook.id,
+    arguments: options.arguments,
+    interruption,
+    waitsFor(text) {
+      shown.err(`${text}\n`);
+      progress.activity = () => text;
+    },
+  });
+  shown.err(`${openedText(live)}\n`);
+
+  let runId = '';
+  const directory = outputDirectory(cwd, options.outputDir, '{run}');
+  const { screen, files } = runScreen({ terminal: shown, client, cwd, directory, runId: () => runId });
+  const cancel = () => {
+    terminal.err(`\ncancelling ${runId}; press Ctrl-C again to leave at once\n`);
+    progress.activity = () => 'cancelling';
+    client.runs.cancel(runId, { signal: interruption.leave }).catch(() => {}); // the run may have ended
+  };
+  const submit = async () => {
+    interruption.stop.throwIfAborted();
+    const submitted = await client.executions.submit(notebook.id, request, { signal: interruption.leave });
+    runId = submitted.runId;
+    interruption.instead = cancel;
+    return runId;
+  };
+  progress.activity = () => screen.activity;
+  try {
+    const take = screen.take.bind(screen);
+    const run = await followRun({
+      client,
+      sessionId: notebook.id,
+      run: submit,
+      take,
+      signal: interruption.leave,
+    });
+    interruption.instead = undefined;
+    await screen.finish(run);
+    progress.activity = () => 'writing what came of it';
+    // Who has cancelled the run still gets what it has written; the next Ctrl-C gives that up.
+    const signal = interruption.stop.aborted ? interruption.leave : interruption.stop;
+    const results = await writeResults(options, notebook, run, { shown, warnings: terminal }, signal);
+    return { notebookId: notebook.id, run, files: files(), ...results };
+  } finally {
+    progress.activity = () => 'closing the session';
+    if (interruption.leave.aborted || keep) {
+      if (live.isNew) terminal.err(`the session stays open: SERVICE_SESSION_ID=${notebook.id}\n`);
+    } else await live.close(interruption.leave);
+  }
+}
+
+/** The notebook to run. */
+interface FoundNotebook {
+  readonly notebook: Notebook;
+  /** Whether this command has made it. */
+  readonly isImported: boolean;
+  /** What was done to get it, for people. */
+  readonly how?: string;
+}
+
+async function findNotebook(options: RunNotebookOptions): Promise<FoundNotebook> {
   const { client, cwd, interruption, file, notebookId } = options;
   if (file !== undefined && notebookId !== undefined) {
     throw new CommandFailure('Give a file or --notebook, not both.', EXIT.usage);

@@ -1,0 +1,70 @@
+/** What `troupe run` writes once the run has ended, whether it succeeded or not. */
+import type { Notebook } from '#src/wire/notebook.ts';
+import type { Run } from '#src/wire/run.ts';
+import type { Terminal } from '../terminal.ts';
+import type { FetchedFile } from './file-transfer.ts';
+import { type FrontEnd, type WrittenReport, writeReport } from './report.ts';
+import { bringBack, type RunFiles } from './run-files.ts';
+
+/** What to write, and how. */
+export interface ResultOptions extends RunFiles {
+  /** Files to write the executed notebook to. */
+  readonly reports: readonly string[];
+  /** Where programs are looked for, as in `PATH`. */
+  readonly searchPath: string | undefined;
+  /** Where an HTML file has its front end. */
+  readonly frontEnd: FrontEnd | undefined;
+}
+
+/** What came of it. */
+export interface RunResults {
+  readonly fetched: readonly FetchedFile[];
+  /** What was to be brought back and is not there. */
+  readonly missing: readonly string[];
+  readonly reports: readonly WrittenReport[];
+  /** Why something could not be written. */
+  readonly failures: readonly string[];
+}
+
+/** Where progress and warnings are written. */
+interface Terminals {
+  readonly shown: Terminal;
+  readonly warnings: Terminal;
+}
+
+/**
+ * Writes the reports and brings the files back. A failure is reported and does not stop the rest, since the run may have taken
+ * hours. Throws only when `signal` aborts.
+ */
+export async function writeResults(
+  options: ResultOptions,
+  notebook: Notebook,
+  run: Run,
+  { shown, warnings }: Terminals,
+  signal: AbortSignal,
+): Promise<RunResults> {
+  const failures: string[] = [];
+  const attempt = async <T>(step: () => Promise<T>): Promise<T | undefined> => {
+    signal.throwIfAborted();
+    try {
+      return await step();
+    } catch (error) {
+      signal.throwIfAborted();
+      const message = error instanceof Error ? error.message : String(error);
+      warnings.err(`troupe: ${message}\n`);
+      failures.push(message);
+      return undefined;
+    }
+  };
+  const reports: WrittenReport[] = [];
+  for (const report of options.reports) {
+    const written = await attempt(() => writeReport({ ...options, report, notebook, run, signal }));
+    if (written === undefined) continue;
+    shown.err(`wrote ${written.path} (${written.bytes} bytes)\n`);
+    reports.push(written);
+  }
+  const { files: fetched = [], missing = [] } =
+    (await attempt(() => bringBack(options, run, shown, signal))) ?? {};
+  for (const path of missing) warnings.err(`troupe: the notebook has not written ${path}\n`);
+  return { fetched, missing, reports, failures };
+}
