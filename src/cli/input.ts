@@ -8,7 +8,10 @@ export interface Input {
   lines(ask: () => void): AsyncIterable<string>;
   /** Whether standard input is a terminal. */
   readonly isTerminal: boolean;
-  /** Calls `listener` on Ctrl-C and SIGTERM, instead of ending the process, until the result is disposed of. */
+  /**
+   * Calls `listener` on Ctrl-C and SIGTERM, and once when the terminal or the reader of the output has gone away, instead of ending
+   * the process, until the result is disposed of.
+   */
   onInterrupt(listener: () => void): Disposable;
   /**
    * Calls `listener` with each key that is typed, without showing it, until the result is disposed of; Ctrl-C is a key
@@ -17,9 +20,24 @@ export interface Input {
   onKey?(listener: (key: string) => void): Disposable;
 }
 
+/** The input of this process. */
+export interface ProcessInput extends Input {
+  /** Interrupts the command because nobody reads its output any more. Returns whether it is being ended in an orderly way. */
+  hangUp(): boolean;
+}
+
 /** Returns the input of this process. */
-export function processInput(): Input {
+export function processInput(): ProcessInput {
+  const listeners = new Set<() => void>();
+  let hasHungUp = false;
+  const hangUp = () => {
+    // A shell and its terminal send a signal each, and both streams fail: together they are one interruption.
+    if (!hasHungUp) for (const listener of listeners) listener();
+    hasHungUp = true;
+    return listeners.size > 0;
+  };
   return {
+    hangUp,
     async read() {
       const parts: Buffer[] = [];
       for await (const part of process.stdin) parts.push(Buffer.from(part));
@@ -36,8 +54,14 @@ export function processInput(): Input {
     isTerminal: process.stdin.isTTY === true,
     ...(process.stdin.isTTY === true && { onKey }),
     onInterrupt(listener) {
-      process.on('SIGINT', listener).on('SIGTERM', listener);
-      return { [Symbol.dispose]: () => void process.off('SIGINT', listener).off('SIGTERM', listener) };
+      process.on('SIGINT', listener).on('SIGTERM', listener).on('SIGHUP', hangUp);
+      listeners.add(listener);
+      return {
+        [Symbol.dispose]() {
+          listeners.delete(listener);
+          process.off('SIGINT', listener).off('SIGTERM', listener).off('SIGHUP', hangUp);
+        },
+      };
     },
   };
 }

@@ -9,9 +9,10 @@ export const ended = main();
 
 async function main(): Promise<void> {
   const env = processEnvironment();
+  const input = processInput();
   process.exitCode = await runProgram(process.argv.slice(2), {
-    terminal: processDevice(),
-    input: processInput(),
+    terminal: processDevice(input.hangUp),
+    input,
     screen: processScreen(env.TERM),
     env,
     cwd: process.cwd(),

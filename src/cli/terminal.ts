@@ -1,3 +1,4 @@
+import { EXIT } from './exit-code.ts';
 import { FoldedText, PrintedText, safeJson, safeText } from './safe-text.ts';
 import { table } from './table.ts';
 
@@ -118,19 +119,37 @@ export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${safeJson(JSON.stringify(value, null, 2))}\n`);
 }
 
-/** The streams of this process. A reader that goes away, such as `head`, ends it quietly. */
-export function processDevice(): TerminalDevice {
+/** What a stream says whose reader has gone away, such as `head` or a terminal. */
+const GONE: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EIO']);
+
+/**
+ * The streams of this process. What cannot be written is dropped: `hangUp` is called then, and the process ends unless that returns
+ * that the command is being ended in an orderly way. It ends quietly if only a reader has gone away.
+ */
+export function processDevice(hangUp: () => boolean): TerminalDevice {
   const { stdout, stderr } = process;
+  const failed = new Set<NodeJS.WriteStream>();
   for (const stream of [stdout, stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
-      process.exit();
+      if (failed.has(stream)) return;
+      failed.add(stream);
+      const isGone = GONE.has(error.code);
+      if (!isGone && !failed.has(stderr))
+        stderr.write(`troupe: The output cannot be written: ${error.message}.\n`);
+      if (!hangUp()) process.exit(isGone ? undefined : EXIT.failed);
     });
   }
+  const write = (stream: NodeJS.WriteStream) => (text: string) => {
+    if (!failed.has(stream)) stream.write(text);
+  };
   return {
-    out: (text) => void stdout.write(text),
-    err: (text) => void stderr.write(text),
-    bytes: (piece) => new Promise((resolve) => stdout.write(piece, () => resolve())),
+    out: write(stdout),
+    err: write(stderr),
+    bytes: (piece) =>
+      new Promise((resolve) => {
+        if (failed.has(stdout)) resolve();
+        else stdout.write(piece, () => resolve());
+      }),
     color: stdout.isTTY === true && stdout.hasColors(),
     columns: stdout.isTTY === true ? stdout.columns : undefined,
     live: stderr.isTTY === true && stderr.hasColors(),

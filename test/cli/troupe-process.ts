@@ -75,6 +75,16 @@ export class TroupeProcess {
     this.#child.kill('SIGINT');
   }
 
+  /** Does what the end of its terminal does. */
+  hangUp(): void {
+    this.#child.kill('SIGHUP');
+  }
+
+  /** Does what a reader such as `head` does once it has enough. */
+  stopReading(): void {
+    this.#child.stdout?.destroy();
+  }
+
   kill(): void {
     this.#child.kill('SIGKILL');
   }

@@ -114,6 +114,7 @@ async function runFound(
     const submitted = await client.executions.submit(notebook.id, request, { signal: interruption.leave });
     runId = submitted.runId;
     interruption.instead = cancel;
+    if (interruption.stop.aborted) cancel(); // Ctrl-C was pressed during the submission
     return runId;
   };
   progress.activity = () => screen.activity;
