@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { canBeToken, NO_TOKEN } from '#src/client/connection.ts';
 import { readServiceAccess } from '#src/config/service-access.ts';
 import { type Config, loadConfig } from '#src/config.ts';
 import { Secret } from '#src/core/secret.ts';
@@ -28,12 +29,27 @@ export interface AccessRequest {
 }
 
 /** Returns the access. Throws `CommandFailure` that says what to set, or `ConfigError`. */
-export function resolveAccess({
-  env,
-  cwd,
-  workspaceId: asked,
-  needsWorkspace = true,
-}: AccessRequest): Access {
+export function resolveAccess(request: AccessRequest): Access {
+  const access = findAccess(request);
+  checkUrl(access.baseUrl);
+  if (!canBeToken(access.accessToken.reveal()))
+    throw new CommandFailure(`${NO_TOKEN} Look at SERVICE_ACCESS_TOKEN.`, EXIT.settings);
+  return access;
+}
+
+/** Throws `CommandFailure` for what is no URL of a server. It does not show the URL, which may hold a password. */
+function checkUrl(baseUrl: string): void {
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw new CommandFailure('SERVICE_BASE_URL must be a URL such as http://127.0.0.1:8787.', EXIT.settings);
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
+    throw new CommandFailure(
+      'SERVICE_BASE_URL must have no user, password, query or fragment: only scheme, host, port and path.',
+      EXIT.settings,
+    );
+}
+
+function findAccess({ env, cwd, workspaceId: asked, needsWorkspace = true }: AccessRequest): Access {
   const given = readServiceAccess(env);
   const givenWorkspace = asked ?? given.workspaceId;
   if (given.baseUrl !== undefined && given.accessToken !== undefined && givenWorkspace !== undefined) {

@@ -67,9 +67,11 @@ export class Connection {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #fetch: typeof fetch;
 
+  /** Throws `TypeError` for an access token that cannot be one. */
   constructor({ baseUrl, accessToken, workspaceId, fetch: send = fetch }: ClientOptions) {
     this.baseUrl = baseUrl.replace(/\/+$/, '');
     const token = typeof accessToken === 'object' ? accessToken.reveal() : accessToken;
+    if (token !== undefined && !canBeToken(token)) throw new TypeError(NO_TOKEN);
     this.#headers = {
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...(workspaceId === undefined ? {} : { 'service-workspace-id': workspaceId }),
@@ -150,6 +152,17 @@ export class Connection {
       throw new ConnectionError(this.baseUrl + path, error);
     }
   }
+}
+
+/** What is wrong with a token that cannot be one. */
+export const NO_TOKEN = 'The access token has characters that no token has, such as a space or a line break.';
+
+/**
+ * Returns whether a header can carry the token, of which `fetch` removes white space around it. For one that it cannot carry, `fetch`
+ * throws an error that shows all of it.
+ */
+export function canBeToken(token: string): boolean {
+  return /^[\x21-\x7e]*$/.test(token.trim());
 }
 
 /** Returns a path whose inserted parts are percent-encoded. */

@@ -108,6 +108,30 @@ test('a server that does not answer has its own exit code', async () => {
   assert.match(err, /^troupe: No answer from http:\/\/127\.0\.0\.1:1\//);
 });
 
+test('a token or an address that cannot be one is a wrong setting, and is not shown', async () => {
+  const right = {
+    SERVICE_BASE_URL: 'http://127.0.0.1:1',
+    SERVICE_ACCESS_TOKEN: 'x',
+    SERVICE_WORKSPACE_ID: 'w',
+  };
+  const wrong = [
+    { SERVICE_ACCESS_TOKEN: 'secret\nsecret' },
+    { SERVICE_ACCESS_TOKEN: 'secret”' },
+    { SERVICE_BASE_URL: 'http://ada:secret@127.0.0.1:1' },
+    { SERVICE_BASE_URL: 'http://127.0.0.1:1/?key=secret' },
+    { SERVICE_BASE_URL: '127.0.0.1:1' },
+    { SERVICE_BASE_URL: 'localhost:1' },
+  ];
+  for (const setting of wrong) {
+    const { exitCode, out, err } = await troupe(['notebooks', 'list'], { env: { ...right, ...setting } });
+    assert.deepEqual([exitCode, out], [4, ''], JSON.stringify(setting));
+    assert.match(err, new RegExp(Object.keys(setting)[0] ?? ''));
+    assert.doesNotMatch(err, /secret/);
+  }
+  const padded = await troupe(['notebooks', 'list'], { env: { ...right, SERVICE_ACCESS_TOKEN: 'x\r\n' } });
+  assert.equal(padded.exitCode, 3, 'white space around a token is left out');
+});
+
 test('config shows values and their sources, and hides the secrets', async (t) => {
   const cwd = workingDirectory(t);
   const env = { TROUPE_PORT: '9000', OPENAI_API_KEY: 'sk-0123456789' };

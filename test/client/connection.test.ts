@@ -51,3 +51,11 @@ test('a page in place of JSON is refused, and the error says where it comes from
     message: `The answer of ${baseUrl}/api/v3/notebooks is not JSON. Is the base URL that of a Troupe server?`,
   });
 });
+
+test('a token that no header can carry is refused without being shown', () => {
+  for (const accessToken of ['secret\nsecret', 'secret”'])
+    assert.throws(() => createClient({ baseUrl: 'http://127.0.0.1:1', accessToken }), {
+      name: 'TypeError',
+      message: 'The access token has characters that no token has, such as a space or a line break.',
+    });
+});
