@@ -1,9 +1,10 @@
 /**
- * An executed notebook as one HTML file that needs nothing else and runs nothing: its policy forbids scripts and requests, so
- * it is safe to open whatever the notebook printed.
+ * An executed notebook as one HTML file that needs nothing else and runs nothing: its policy forbids scripts and requests, and what
+ * outputs could do in spite of it is left out of them, so it is safe to open whatever the notebook printed.
  */
 import type { Notebook } from '#src/wire/notebook.ts';
 import type { CellResult, Run } from '#src/wire/run.ts';
+import { safeHtml } from './safe-html.ts';
 
 type Output = CellResult['outputs'][number] | CellResult['console'][number];
 
@@ -69,7 +70,7 @@ async function outputHtml(output: Output, asset: (assetId: string) => Promise<Ui
     return `<pre class="error">${escaped(errorText(content))}</pre>`;
   const isMarkup = mimetype === 'text/html' || mimetype === 'text/markdown';
   // Elements of marimo's own show nothing without its front end: their text does.
-  if (isMarkup && typeof content === 'string' && !/<marimo-(?!tex)/.test(content)) return content;
+  if (isMarkup && typeof content === 'string' && !/<marimo-(?!tex)/.test(content)) return safeHtml(content);
   const channel = 'channel' in output && output.channel === 'stderr' ? ' class="stderr"' : '';
   const plain =
     mimetype === 'text/plain' && typeof content === 'string' ? content : (text ?? textOf(content));

@@ -1,0 +1,54 @@
+/**
+ * HTML of an output as a part of a page. The policy of the page forbids scripts and requests; what it cannot forbid is left out here:
+ * whatever leads the reader elsewhere by itself, and markup that is not closed, which would take what follows in the page into itself.
+ */
+import { DomUtils, parseDocument } from 'htmlparser2';
+
+type Node = ReturnType<typeof parseDocument>['children'][number];
+
+/** Elements that load or lead elsewhere, and those whose content browsers read in a way of its own. Their content goes with them. */
+const LEFT_OUT = new Set(
+  'applet base embed frame frameset iframe link meta noembed noframes noscript object plaintext script template textarea title xmp'.split(
+    ' ',
+  ),
+);
+/** Elements that a page has once: their content is taken in their place. */
+const UNWRAPPED = new Set(['html', 'head', 'body']);
+/** Elements in each other beyond which nothing is read, since each takes some of the stack. */
+const MAX_DEPTH = 200;
+
+/** Returns the HTML without what is left out, with every element closed. */
+export function safeHtml(html: string): string {
+  return keptOf(parseDocument(html).children, 0)
+    .map((node) => DomUtils.getOuterHTML(node, { encodeEntities: 'utf8', selfClosingTags: false }))
+    .join('');
+}
+
+function keptOf(nodes: readonly Node[], depth: number): Node[] {
+  if (depth > MAX_DEPTH) return [];
+  return nodes.flatMap((node): Node[] => {
+    if (DomUtils.isText(node)) return [node];
+    // Comments, too: one that is not closed hides the rest of the page.
+    if (!DomUtils.isTag(node) || LEFT_OUT.has(node.name)) return [];
+    const children = keptOf(node.children, depth + 1);
+    if (UNWRAPPED.has(node.name) || !/^[a-z][\w-]*$/.test(node.name)) return children;
+    node.children = children;
+    for (const [name, value] of Object.entries(node.attribs))
+      if (!isKept(name, value)) delete node.attribs[name];
+    if (node.name === 'style') for (const text of children) escapeMarkup(text);
+    return [node];
+  });
+}
+
+function isKept(name: string, value: string): boolean {
+  return (
+    /^[a-z_][\w:.-]*$/i.test(name) &&
+    !/^on/i.test(name) &&
+    !/^javascript:/i.test(value.replace(/[\s\p{Cc}]/gu, ''))
+  );
+}
+
+/** Within a drawing, browsers read the content of `style` as markup. In CSS an escaped `<` means the same. */
+function escapeMarkup(text: Node): void {
+  if (DomUtils.isText(text)) text.data = text.data.replaceAll('<', '\\3c ');
+}
