@@ -92,17 +92,20 @@ export interface Surroundings {
 
 /** Runs one command line, without the names of node and of the program. Returns the exit code; never rejects. */
 export async function runProgram(args: readonly string[], surroundings: Surroundings): Promise<ExitCode> {
+  const passedOn = passedOnOf(args);
+  const json = args.slice(0, args.length - passedOn.length).includes('--json');
   try {
-    await createProgram(surroundings, passedOnOf(args)).parseAsync(args, { from: 'user' });
+    await createProgram(surroundings, passedOn, json).parseAsync(args, { from: 'user' });
     return EXIT.ok;
   } catch (error) {
-    return report(error, terminalOn(surroundings.terminal), args.includes('--json'));
+    return report(error, terminalOn(surroundings.terminal), json);
   }
 }
 
 function createProgram(
   { terminal: device, input, screen, env, cwd }: Surroundings,
   passedOn: readonly string[],
+  json: boolean,
 ): Command {
   const terminal = terminalOn(device);
   const program = new Command('troupe')
@@ -115,7 +118,7 @@ function createProgram(
     .exitOverride()
     .showSuggestionAfterError()
     .showHelpAfterError('  Add --help to see commands and options.')
-    .configureOutput({ writeOut: terminal.out, writeErr: terminal.err });
+    .configureOutput({ writeOut: terminal.out, writeErr: json ? () => {} : terminal.err });
   const context: CliContext = {
     terminal,
     input,
@@ -140,15 +143,14 @@ function passedOnOf(args: readonly string[]): readonly string[] {
 }
 
 function report(error: unknown, terminal: Terminal, json: boolean): ExitCode {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage; // commander has shown it
   if (error instanceof CommandEnd) return error.exitCode; // the command has shown its outcome
   const exitCode = exitCodeOf(error);
-  const message = error instanceof Error ? error.message : String(error);
-  const details =
-    error instanceof ApiError ? { code: error.code, status: error.status, requestId: error.requestId } : {};
+  if (exitCode === EXIT.ok) return exitCode;
+  const message = messageOf(error);
   if (json) {
-    printJson({ ...terminal, out: terminal.err }, { error: { message, ...details } });
-  } else {
+    printJson({ ...terminal, out: terminal.err }, { error: { message, ...detailsOf(error) } });
+  } else if (!(error instanceof CommanderError)) {
+    // Mistakes in the command line have been shown.
     terminal.err(`troupe: ${message}\n`);
     if (error instanceof ConnectionError)
       terminal.err('  Is `troupe serve` running there? `troupe doctor` can tell more.\n');
@@ -161,6 +163,20 @@ function report(error: unknown, terminal: Terminal, json: boolean): ExitCode {
   return exitCode;
 }
 
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof CommanderError)) return error.message;
+  if (error.code === 'commander.help') return 'Name a command: troupe help lists them.';
+  return error.message.replace(/^error: /, '');
+}
+
+/** Returns what is known of an error in addition to its message. */
+function detailsOf(error: unknown): object {
+  if (!(error instanceof ApiError)) return {};
+  const { code, status, requestId, errors } = error;
+  return { code, status, requestId, ...(errors.length === 0 ? {} : { errors }) };
+}
+
 /** Returns the code, the place and the request id of an error, for looking it up in the documentation and in the log. */
 function placeOf({ code, requestId, body }: ApiError): string {
   const { instance } = { instance: undefined, ...Object(body) };
@@ -169,6 +185,8 @@ function placeOf({ code, requestId, body }: ApiError): string {
 }
 
 function exitCodeOf(error: unknown): ExitCode {
+  // The help and the version are errors of commander, too.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof CommandFailure) return error.exitCode;
   if (error instanceof ConfigError) return EXIT.settings;
   if (error instanceof ConnectionError) return EXIT.unreachable;

@@ -127,6 +127,16 @@ test('an environment in use is not closed', async () => {
   assert.equal(await text(['environments', 'close', environmentId]), `${environmentId} is closed.`);
 });
 
+test('with --json a refusal says what is wrong in which place of the request', async () => {
+  const refused = await troupe(['notebooks', 'create', '-', '--json'], { input: '{"title": 5}' });
+  assert.equal(refused.exitCode, 1);
+  const { error } = JSON.parse(refused.err);
+  assert.deepEqual(
+    [error.code, error.status, error.errors],
+    ['invalid_request', 400, [{ path: '/title', message: 'must be string or must be null' }]],
+  );
+});
+
 test('when opening a session fails, the environment that was created for it is closed', async () => {
   const { exitCode, out, err } = await troupe(['sessions', 'open', 'nb_unknown']);
   assert.deepEqual([exitCode, out], [1, '']);

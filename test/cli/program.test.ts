@@ -71,6 +71,20 @@ test('an unknown word is a usage error with a suggestion', async () => {
   assert.equal((await troupe(['completion', 'csh'])).exitCode, 2);
 });
 
+test('with --json every mistake in the command line is JSON, and what follows -- is none of it', async () => {
+  const messageOf = async (...args: string[]) => {
+    const { exitCode, out, err } = await troupe(args);
+    assert.deepEqual([exitCode, out], [2, ''], args.join(' '));
+    return JSON.parse(err).error.message;
+  };
+  assert.match(await messageOf('tokken', 'list', '--json'), /^unknown command 'tokken'/);
+  assert.equal(await messageOf('run', 'a.py', '--bogus', '--json'), "unknown option '--bogus'");
+  assert.match(await messageOf('--json', 'files', 'put'), /^missing required argument/);
+  assert.equal(await messageOf('--json'), 'Name a command: troupe help lists them.');
+  const { err } = await troupe(['run', 'a.py', 'b.py', '--', '--json']);
+  assert.match(err, /^troupe: /);
+});
+
 test('the version is that of the package', async () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   assert.deepEqual(await troupe(['--version']), { exitCode: 0, out: `${version}\n`, err: '' });

@@ -61,11 +61,13 @@ export const models: CommandGroup = (program, { terminal, connect, wantsJson, in
     .description(
       'install llama.cpp (some 100 MB), which serves a GGUF file on this machine (see TROUPE_LOCAL_MODEL)',
     )
-    .action(async () => {
+    .action(async (_, command) => {
       // Set-up is plain JavaScript and not part of the build.
       const setUp = pathToFileURL(join(PACKAGE_ROOT, 'src/setup/local-model.mjs'));
       const { addLocalModel } = (await import(setUp.href)) as { addLocalModel: () => Promise<string> };
-      terminal.out(`${await addLocalModel()}\n`);
+      const message = await addLocalModel();
+      if (wantsJson(command)) printJson(terminal, { message });
+      else terminal.out(`${message}\n`);
     });
   examples(addLocal, ['troupe models add-local']);
 
