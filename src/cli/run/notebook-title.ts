@@ -7,14 +7,15 @@ const MAX_TITLE_CHARACTERS = 200;
 export function titleOfFile(name: string, { format, content }: NotebookFile): string {
   const own =
     format === 'py'
-      ? /\bApp\([^)]*?\bapp_title\s*=\s*(["'])((?:(?!\1)[^\\\n])*)\1/.exec(content)?.[2]
+      ? /\bApp\([^)]{0,2000}?\bapp_title\s*=\s*(["'])((?:(?!\1)[^\\\n])*)\1/.exec(content)?.[2]
       : format === 'md'
-        ? /^---\n(?:(?!---\n).*\n)*?title:[ \t]*(.+)\n/.exec(content)?.[1]
+        ? /^---\r?\n(?:(?!---\r?\n)[^\n]*\n)*?title:[ \t]*([^\r\n]+)/.exec(content)?.[1]
         : undefined;
   const title = (own ?? basename(name, extname(name))).replace(/^(["'])(.*)\1$/, '$2');
   const plain = title
     .replace(/[\p{Cc}\p{Surrogate}]/gu, ' ')
     .trim()
-    .slice(0, MAX_TITLE_CHARACTERS);
+    .slice(0, MAX_TITLE_CHARACTERS)
+    .replace(/\p{Surrogate}$/u, ''); // half of a character that was cut
   return plain === '' ? 'notebook' : plain;
 }

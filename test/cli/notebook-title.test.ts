@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { titleOfFile } from '#src/cli/run/notebook-title.ts';
+
+test('a title is that of the file, whichever line ends it has, or else its name', () => {
+  const app = (title: string) => `import marimo\n\napp = marimo.App(width="full", app_title=${title})\n`;
+  const titles = [
+    titleOfFile('a.py', { format: 'py', content: app('"Sales"') }),
+    titleOfFile('a.py', { format: 'py', content: 'x = 1' }),
+    titleOfFile('a.md', { format: 'md', content: '---\nwidth: full\ntitle: "Sales"\n---\n' }),
+    titleOfFile('a.md', { format: 'md', content: '---\r\nwidth: full\r\ntitle: Sales\r\n---\r\n' }),
+    titleOfFile('a.md', { format: 'md', content: '---\nwidth: full\n---\ntitle: Sales\n' }),
+  ];
+  assert.deepEqual(titles, ['Sales', 'a', 'Sales', 'Sales', 'a']);
+});
+
+test('a long title is cut between characters', () => {
+  const content = `App(app_title="${'a'.repeat(199)}😀b")`;
+  assert.equal(titleOfFile('x.py', { format: 'py', content }), 'a'.repeat(199));
+});
+
+test('the time to find a title grows with the length of the file', () => {
+  const timeOf = (count: number) => {
+    const content = 'App('.repeat(count);
+    const begin = performance.now();
+    assert.equal(titleOfFile('x.py', { format: 'py', content }), 'x');
+    return performance.now() - begin;
+  };
+  timeOf(1000);
+  const short = timeOf(20_000);
+  assert.ok(timeOf(160_000) < 24 * Math.max(short, 1), 'eight times as long took more than 24 times as much');
+});
