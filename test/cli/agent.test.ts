@@ -81,6 +81,18 @@ test('a chat answers each line', async () => {
   assert.deepEqual([exitCode, out], [0, 'One.\nTwo.\n']);
 });
 
+test('when opening a conversation fails, the environment that was created for it is closed', async () => {
+  const openOnes = async () =>
+    (await server.client.executionEnvironments.list({ status: 'open' })).items.length;
+  const before = await openOnes();
+  for (const wrong of [
+    ['--model', 'unknown'],
+    ['--datasource', 'Not a slug'],
+  ])
+    assert.equal((await cli(['agent', 'new', ...wrong])).exitCode, 1);
+  assert.equal(await openOnes(), before);
+});
+
 test('providers are listed, get keys from standard input, and are tested', async () => {
   assert.match((await cli(['models', 'list'])).out, /anthropic +no +- +anthropic\/…/);
   assert.equal(

@@ -174,12 +174,18 @@ async function openConversation(client: Client, options: NewOptions) {
     ...(model === undefined ? {} : { model }),
     ...(instructions === undefined ? {} : { instructions }),
   };
-  return client.agentSessions.open({
-    environmentId,
-    config,
-    ...(notebook === undefined ? {} : { notebookSessionId: notebook }),
-    ...(datasource === undefined ? {} : { context: { datasourceSlugs: datasource } }),
-  });
+  try {
+    return await client.agentSessions.open({
+      environmentId,
+      config,
+      ...(notebook === undefined ? {} : { notebookSessionId: notebook }),
+      ...(datasource === undefined ? {} : { context: { datasourceSlugs: datasource } }),
+    });
+  } catch (error) {
+    const isNew = options.environment === undefined && notebook === undefined;
+    if (isNew) await client.executionEnvironments.close(environmentId);
+    throw error;
+  }
 }
 
 /** Sends one prompt and shows its answer. With `json`, every event is printed as a line, and the run as the last one. */
