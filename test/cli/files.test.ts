@@ -192,6 +192,14 @@ test('with --rm the notebook goes again when the run does not come about', async
   assert.deepEqual(await idsTitled('early'), []);
 });
 
+test('a file whose name is as long as a name can be is copied here', async () => {
+  const name = `${'n'.repeat(251)}.csv`;
+  await client.files.put(name, Buffer.from('n'));
+  await shell.text(['files', 'get', name]);
+  assert.equal(readFileSync(local(name), 'utf8'), 'n');
+  await client.files.delete(name);
+});
+
 test('a report that cannot be made does not lose the rest of what a run has brought', async () => {
   write('lasting.py', marimoFile({ a: 'open("lasting.csv", "w").write("n")' }));
   write('browser/chromium', '#!/bin/sh\nexit 1\n');

@@ -1,7 +1,8 @@
 /** Copies of single files and folders between this machine and the workspace, piece by piece. Links are not sent. */
+import { randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { lstat, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
@@ -64,7 +65,8 @@ export async function fetchFile(
 ): Promise<FetchedFile> {
   const { body } = await client.files.open(path, options);
   await mkdir(dirname(target), { recursive: true });
-  const part = join(dirname(target), `.${basename(target)}.${process.pid}.part`);
+  // Its name does not contain that of the file, which may be as long as a name can be.
+  const part = join(dirname(target), `.troupe-${randomUUID()}.part`);
   try {
     const file = createWriteStream(part);
     await pipeline(body === null ? [] : Readable.fromWeb(body as NodeReadableStream), file);
