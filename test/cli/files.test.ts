@@ -170,6 +170,19 @@ test('a run takes data and modules along, and brings back what the notebook wrot
   assert.match(readFileSync(local('report.md'), 'utf8'), /summing\.total/);
 });
 
+test('--with-imports takes a package along without its hidden files, such as those with credentials', async () => {
+  write('app/pack/__init__.py', 'VALUE = 1');
+  write('app/pack/words.txt', 'data');
+  write('app/pack/.env', 'TOKEN=secret');
+  write('app/pack/.cache/token', 'secret');
+  write('app/imports.py', marimoFile({ a: 'import pack\npack.VALUE' }));
+  const { exitCode, err } = await shell.troupe(['run', 'app/imports.py', '--with-imports']);
+  assert.equal(exitCode, 0, err);
+  const stored = [];
+  for await (const { path } of client.files.walk('pack/')) if (!path.endsWith('.pyc')) stored.push(path);
+  assert.deepEqual(stored, ['pack/__init__.py', 'pack/words.txt']);
+});
+
 test('running a file again updates the notebook that it made; with --rm it is another one that goes again', async () => {
   write('again.py', marimoFile({ a: 'x = 1' }));
   assert.match((await shell.troupe(['run', 'again.py'])).err, /imported again\.py as nb_/);

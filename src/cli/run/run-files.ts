@@ -1,11 +1,12 @@
 /** The files that `troupe run` takes along and brings back. */
-import { dirname, relative, resolve } from 'node:path';
+import { statSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import type { Client } from '#src/client/client.ts';
 import type { FileEntry } from '#src/wire/files.ts';
 import type { Notebook } from '#src/wire/notebook.ts';
 import type { Run } from '#src/wire/run.ts';
 import type { Terminal } from '../terminal.ts';
-import type { FetchedFile } from './file-transfer.ts';
+import { type FetchedFile, filesIn } from './file-transfer.ts';
 import { localImports } from './local-imports.ts';
 import { fetchAll, filesNamed, sendAs, sendNamed } from './named-files.ts';
 
@@ -37,8 +38,25 @@ export async function takeAlong(
   const folder = file === undefined ? cwd : dirname(resolve(cwd, file));
   const code = notebook.serialization.cells.map((cell) => cell.code).join('\n');
   // The modules go where the notebook's imports look for them: into the folder of the workspace.
-  for (const path of localImports(code, folder))
-    tell(path, await sendAs(client, folder, path, path, { signal }));
+  for (const path of localImports(code, folder)) tell(path, await sendModule(client, folder, path, signal));
+}
+
+/** Stores a module, or a package without its hidden files: nobody imports them, and a `.env` among them may hold credentials. */
+async function sendModule(
+  client: Client,
+  folder: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<FileEntry[]> {
+  const source = join(folder, path);
+  if (!statSync(source).isDirectory()) return sendAs(client, folder, path, path, { signal });
+  const stored: FileEntry[] = [];
+  for await (const name of filesIn(source)) {
+    if (name.split('/').some((part) => part.startsWith('.'))) continue;
+    const file = `${path}/${name}`;
+    stored.push(...(await sendAs(client, folder, file, file, { signal })));
+  }
+  return stored;
 }
 
 /** File systems count time in steps of some milliseconds, and a file may be written as soon as its run has begun. */
