@@ -144,7 +144,7 @@ function isEventStream({ headers }: Response): boolean {
 }
 
 /** Returns whether another attempt may succeed. */
-function isTransient(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   if (error instanceof ApiError) return error.status >= 500 || error.status === 429 || error.status === 408;
   return error instanceof ConnectionError;
 }

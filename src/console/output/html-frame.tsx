@@ -1,7 +1,7 @@
 /** HTML of an output, in a frame that has no origin and can run and reach nothing. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import { BASE_URL } from '../state/session.ts';
+import { BASE_URL } from '../state/server.ts';
 
 const MIN_PX = 24;
 const MAX_PX = 900;

@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { Empty, Loading } from '../parts/empty.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { go, here, linkTo, place } from '../state/route.ts';
+import { isUnreachable } from '../state/server.ts';
 import { session } from '../state/session.ts';
 import type { ViewProps } from '../view-props.ts';
 import { KeyHelp, useKeys } from './keys.tsx';
@@ -29,6 +30,11 @@ export function Shell() {
       <TopBar />
       <Navigation />
       <main id="content">
+        {isUnreachable.value && (
+          <p class="notice unreachable" role="status">
+            The server does not answer. What is shown may be old; the console goes on by itself.
+          </p>
+        )}
         <CurrentView />
       </main>
       <KeyHelp />

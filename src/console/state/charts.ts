@@ -1,5 +1,5 @@
 /** The pictures of the statecharts, as the build has laid them out. They are loaded with the first actor. */
-import { BASE_URL } from './session.ts';
+import { BASE_URL } from './server.ts';
 
 export interface PlacedState {
   readonly id: string;

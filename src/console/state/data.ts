@@ -3,7 +3,9 @@ import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Client } from '#src/client/client.ts';
 import { changesOf, isTold } from './changes.ts';
+import { persistently } from './persistently.ts';
 import { place } from './route.ts';
+import { comebacks } from './server.ts';
 import { session } from './session.ts';
 import { isVisible } from './visible.ts';
 import { useWorkspaceEvents } from './workspace-events.ts';
@@ -41,7 +43,8 @@ export function useRenewal({
 }: Renewal): readonly [changes: number, everyMs: number | undefined] {
   useWorkspaceEvents(useClient(), follows !== undefined);
   const isUntold = follows !== undefined && isTold.value === false;
-  return [follows === undefined ? 0 : changesOf(follows), isUntold ? UNTOLD_EVERY_MS : everyMs];
+  const changes = follows === undefined ? 0 : changesOf(follows);
+  return [changes + comebacks.value, isUntold ? UNTOLD_EVERY_MS : everyMs];
 }
 
 /** Calls `onChange` when the number is another one than the last time. */
@@ -113,9 +116,12 @@ export function useData<T>(
   };
 }
 
-/** Calls `follow` while the component is shown and somebody looks. Its signal aborts when one of both ends. */
+/**
+ * Calls `follow` while the component is shown and somebody looks. Its signal aborts when one of both ends. It is called again
+ * after an error that may pass; `isAgain` says so.
+ */
 export function useWhileSeen(
-  follow: (signal: AbortSignal) => Promise<void>,
+  follow: (signal: AbortSignal, isAgain: boolean) => Promise<void>,
   inputs: readonly unknown[],
 ): void {
   const latest = useRef(follow);
@@ -126,7 +132,7 @@ export function useWhileSeen(
     void key.value;
     if (!isVisible.value) return;
     const gone = new AbortController();
-    latest.current(gone.signal).catch(() => {});
+    persistently((isAgain) => latest.current(gone.signal, isAgain), gone.signal).catch(() => {});
     return () => gone.abort();
   });
 }

@@ -38,11 +38,11 @@ export function useNotebook(id: string): {
   const error = useSignal<unknown>(undefined);
   useWhileSeen(
     async (signal) => {
-      error.value = undefined;
       let present = NOTHING;
       let isScheduled = false;
       try {
         for await (const event of client.notebookSessions.follow(id, { signal, observe: true })) {
+          error.value = undefined;
           present = after(present, event);
           if (isScheduled) continue;
           isScheduled = true;
@@ -53,9 +53,13 @@ export function useNotebook(id: string): {
           });
         }
         // A session that was closed before has no stream; its notebook is still there.
-        if (present === NOTHING) notebook.value = savedNotebook(await client.notebooks.get(id, { signal }));
+        if (present === NOTHING) {
+          notebook.value = savedNotebook(await client.notebooks.get(id, { signal }));
+          error.value = undefined;
+        }
       } catch (reason) {
         if (!signal.aborted) error.value = reason;
+        throw reason;
       }
     },
     [id],

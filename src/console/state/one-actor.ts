@@ -22,10 +22,10 @@ export function useChangesOf(kind: string, id: string, onChange: () => void): vo
   const latest = useRef(onChange);
   latest.current = onChange;
   useWhileSeen(
-    async (gone) => {
+    async (gone, isAgain) => {
       let timer: ReturnType<typeof setTimeout> | undefined;
       gone.addEventListener('abort', () => clearTimeout(timer));
-      let isFirst = true;
+      let isFirst = !isAgain;
       try {
         for await (const event of client.followActors({ kind, id, signal: gone })) {
           if (event.type === 'actors.replayed' || event.type === 'actors.resync-required') continue;

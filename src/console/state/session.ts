@@ -6,6 +6,7 @@ import { signal } from '@preact/signals';
 import { ApiError } from '#src/client/api-error.ts';
 import { type Client, createClient } from '#src/client/client.ts';
 import type { OwnAccount, OwnWorkspace } from '#src/wire/identity.ts';
+import { BASE_URL, request } from './server.ts';
 
 export interface Session {
   readonly account: OwnAccount;
@@ -14,9 +15,6 @@ export interface Session {
 }
 
 const KEY = 'troupe.token';
-
-/** The address of the server: the console may be below a path of a proxy. */
-export const BASE_URL = location.origin + location.pathname.replace(/\/console\/?$/, '');
 
 /** Undefined until somebody has signed in. */
 export const session = signal<Session | undefined>(undefined);
@@ -61,7 +59,7 @@ export function signOut(because?: string): void {
 /** Ends the session when the server no longer knows its token. */
 function watchedFetch(token: string): typeof fetch {
   return async (input, init) => {
-    const response = await fetch(input, init);
+    const response = await request(input, init);
     const isCurrent =
       session.peek() !== undefined && new Headers(init?.headers).get('authorization') === `Bearer ${token}`;
     if (response.status === 401 && isCurrent)

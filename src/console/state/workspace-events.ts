@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
 import { counts, isTold, noteChanges, noteGap, noteRefusal } from './changes.ts';
+import { persistently } from './persistently.ts';
 import { place } from './route.ts';
 import { isVisible } from './visible.ts';
 
@@ -24,7 +25,8 @@ export function useWorkspaceEvents(client: Client, isNeeded: boolean): void {
     if (followed?.workspaceId !== workspaceId) {
       followed?.gone.abort();
       followed = { workspaceId, gone: new AbortController() };
-      void follow(client, workspaceId, followed.gone.signal);
+      const { signal } = followed.gone;
+      persistently((isAgain) => follow(client, workspaceId, signal, isAgain), signal).catch(() => {});
     }
     return () => {
       users--;
@@ -37,10 +39,15 @@ export function useWorkspaceEvents(client: Client, isNeeded: boolean): void {
   }, [isNeeded, isSeen, workspaceId]);
 }
 
-async function follow(client: Client, workspaceId: string, gone: AbortSignal): Promise<void> {
-  counts.value = undefined;
+async function follow(
+  client: Client,
+  workspaceId: string,
+  gone: AbortSignal,
+  isAgain: boolean,
+): Promise<void> {
+  if (!isAgain) counts.value = undefined;
   const noteKinds = spaced(gone, noteChanges);
-  let isFirst = true;
+  let isFirst = !isAgain;
   try {
     for await (const event of client.followActors({ moves: false, signal: gone })) {
       if (event.type === 'actors.snapshot') {
@@ -58,6 +65,7 @@ async function follow(client: Client, workspaceId: string, gone: AbortSignal): P
     }
   } catch (error) {
     if (!gone.aborted && error instanceof ApiError && error.status === 403) isTold.value = false;
+    throw error;
   }
 }
 

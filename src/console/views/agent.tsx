@@ -81,11 +81,11 @@ function useConversation(id: string) {
   };
   useWhileSeen(
     async (signal) => {
-      error.value = undefined;
       try {
         let isOpen = false;
         for await (const event of client.agentSessions.follow(id, { signal, observe: true })) {
           isOpen = true;
+          error.value = undefined;
           switch (event.type) {
             case 'session.snapshot':
               session.value = event.data;
@@ -114,10 +114,12 @@ function useConversation(id: string) {
         if (isOpen) return;
         // A conversation that is closed has no stream.
         const closed = await client.agentSessions.get(id, { signal });
+        error.value = undefined;
         session.value = closed;
         entries.value = closed.entries;
       } catch (reason) {
         if (!signal.aborted) error.value = reason;
+        throw reason;
       }
     },
     [id],

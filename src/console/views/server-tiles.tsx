@@ -94,6 +94,7 @@ function useServerLoad(): Watched {
       }
     } catch (error) {
       if (error instanceof ApiError && error.status === 403) watched.value = { samples: [], isRefused: true };
+      throw error;
     }
   }, []);
   return watched.value;

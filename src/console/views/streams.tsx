@@ -7,7 +7,7 @@ import { ViewHead } from '../parts/view-head.tsx';
 import { clock, count } from '../parts/words.ts';
 import { useClient, useWhileSeen } from '../state/data.ts';
 import { go, here, place } from '../state/route.ts';
-import { BASE_URL } from '../state/session.ts';
+import { BASE_URL } from '../state/server.ts';
 import type { ViewProps } from '../view-props.ts';
 
 /** How many events are kept. */
@@ -32,7 +32,6 @@ export function Streams({ rest: [id] }: ViewProps) {
   useWhileSeen(
     async (signal) => {
       if (isPaused) return;
-      error.value = undefined;
       let number = events.peek().at(-1)?.number ?? 0;
       let fresh: Told[] = [];
       const show = () => {
@@ -45,11 +44,13 @@ export function Streams({ rest: [id] }: ViewProps) {
           : client.notebookSessions.follow(id, { signal, observe: true });
       try {
         for await (const { type, time, data } of source) {
+          error.value = undefined;
           if (fresh.length === 0) requestAnimationFrame(show);
           fresh.push({ number: ++number, time, type, text: JSON.stringify(data) });
         }
       } catch (reason) {
         if (!signal.aborted) error.value = reason;
+        throw reason;
       }
     },
     [id, isPaused],

@@ -1,0 +1,23 @@
+import { isTransient } from '#src/client/event-stream.ts';
+
+const PAUSE_MS = 3_000;
+
+/**
+ * Calls `follow` until it ends, again after each error that may pass, such as a server that restarts. The client itself gives up
+ * when the first connection fails, and a minute after it has lost one. Rejects with any other error, and when `signal` aborts.
+ */
+export async function persistently(
+  follow: (isAgain: boolean) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let isAgain = false; ; isAgain = true) {
+    try {
+      return await follow(isAgain);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isTransient(error)) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    signal.throwIfAborted();
+  }
+}

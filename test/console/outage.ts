@@ -1,0 +1,56 @@
+import type { TestContext } from 'node:test';
+import type { Page } from 'playwright-core';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
+import type { Stage } from './stage.ts';
+
+const OUTAGE_S = 120;
+
+/** What the console does while the server does not answer, and afterwards. */
+export async function outage(t: TestContext, { server, browser }: Stage): Promise<void> {
+  const { client } = server;
+  const notebook = await openNotebook(server, { loop: 'while True: pass' }, { title: 'Survivor' });
+  const open = async (hash: string) => {
+    const prepare = (opened: Page) => opened.clock.install();
+    const { page } = await browser.signIn(server, hash, { prepare });
+    return page;
+  };
+  const state = (page: Page) => page.getByRole('heading', { level: 1 }).locator('..');
+  const notice = (page: Page) => page.getByRole('status').filter({ hasText: 'The server does not answer' });
+
+  for (const [view, shown] of [
+    ['overview', (page: Page) => page.locator('.tile').filter({ hasText: 'Notebook sessions' })],
+    ['actors', (page: Page) => page.getByRole('row').filter({ hasText: /live\.(ready|busy)/ })],
+    ['sessions', (page: Page) => page.getByRole('row').filter({ hasText: 'Survivor' })],
+    [`sessions/${notebook.id}`, state],
+    [`actors/notebook-session/${notebook.id}`, state],
+  ] as const) {
+    await t.test(
+      `after two minutes without the server, ${view.replace(/nb_.*/, '…')} is live again`,
+      async () => {
+        const page = await open(`#/ws_home/${view}`);
+        await shown(page).first().getByText('ready').first().waitFor();
+        await page.route(/\/(api\/|healthz)/, (route) => route.abort());
+        for (let seconds = 0; seconds < OUTAGE_S; seconds += 5) await page.clock.runFor(5_000);
+        await eventually('it says so', async () => {
+          await page.clock.runFor(1_000);
+          return notice(page).isVisible();
+        });
+        const run = await notebook.submit([]);
+        await page.unrouteAll();
+        await eventually('it shows what happens', async () => {
+          await page.clock.runFor(1_000);
+          return shown(page).first().getByText('busy').first().isVisible();
+        });
+        await notice(page).waitFor({ state: 'detached' });
+        await client.runs.cancel(run);
+        await eventually('it follows', async () => {
+          await page.clock.runFor(1_000);
+          return shown(page).first().getByText('ready').first().isVisible();
+        });
+        await page.close();
+      },
+    );
+  }
+  await notebook.close();
+}
