@@ -115,6 +115,21 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     await page.getByText('cells-registered').first().waitFor();
   });
 
+  await t.test('a stream keeps the beginning of an event that is large', async () => {
+    const large = await openNotebook(server, {
+      large: "import marimo as mo\nmo.Html('<p>' + 'x' * 1_000_000)",
+    });
+    await open(`streams/${large.id}`);
+    await page.getByText('session.snapshot').waitFor();
+    await large.run([]);
+    await page.getByText('characters in all').waitFor();
+    const lengths = await page
+      .locator('.events li')
+      .evaluateAll((events) => events.map(({ textContent }) => textContent?.length ?? 0));
+    assert.ok(Math.max(...lengths) < 3_000, lengths.join());
+    await large.close();
+  });
+
   await t.test('files, people, tokens, keys and the audit are lists', async () => {
     const seen: readonly (readonly [string, string])[] = [
       ['files', 'notes.txt'],

@@ -12,6 +12,8 @@ import type { ViewProps } from '../view-props.ts';
 
 /** How many events are kept. */
 const MAX_EVENTS = 500;
+/** How much of an event is kept: one of an output may have megabytes, and nobody reads more than its beginning here. */
+const MAX_EVENT_CHARS = 2_000;
 
 interface Told {
   readonly number: number;
@@ -46,7 +48,7 @@ export function Streams({ rest: [id] }: ViewProps) {
         for await (const { type, time, data } of source) {
           error.value = undefined;
           if (fresh.length === 0) requestAnimationFrame(show);
-          fresh.push({ number: ++number, time, type, text: JSON.stringify(data) });
+          fresh.push({ number: ++number, time, type, text: beginningOf(JSON.stringify(data)) });
         }
       } catch (reason) {
         if (!signal.aborted) error.value = reason;
@@ -72,7 +74,8 @@ export function Streams({ rest: [id] }: ViewProps) {
         }
       >
         <p class="lead">
-          The last {count(MAX_EVENTS)} events. Looking wakes nothing and keeps nothing awake.
+          The last {count(MAX_EVENTS)} events, of large ones the beginning. Looking wakes nothing and keeps
+          nothing awake.
         </p>
         <div class="filters">
           <form
@@ -121,4 +124,11 @@ export function Streams({ rest: [id] }: ViewProps) {
       </ol>
     </section>
   );
+}
+
+function beginningOf(text: string): string {
+  if (text.length <= MAX_EVENT_CHARS) return text;
+  // The beginning alone would be a view of the whole text, which the browser would keep in memory.
+  const beginning: string = JSON.parse(JSON.stringify(text.slice(0, MAX_EVENT_CHARS)));
+  return `${beginning} … ${count(text.length)} characters in all`;
 }
