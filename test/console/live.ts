@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import type { TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
@@ -164,6 +165,25 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
     await field.focus();
     await page.keyboard.press('Control+v');
     assert.equal(await field.inputValue(), `troupe sessions events ${notebook.id}`);
+  });
+
+  await t.test('a command that is copied runs nothing that stands in the link to the page', async () => {
+    const id = "x'; echo owned\n$(echo owned)`echo owned`";
+    await open(`streams/${encodeURIComponent(id).replaceAll("'", '%27')}`);
+    await page.getByRole('heading', { level: 1, name: 'Stream of x' }).waitFor();
+    for (const [label, program] of [
+      ['Copy as curl', 'curl'],
+      ['Copy as troupe', 'troupe'],
+    ] as const) {
+      const command = (await page.getByRole('button', { name: label }).getAttribute('title')) ?? '';
+      const script = `${program}() { printf '%s\\0' "$@"; }\n${command}`;
+      const words = execFileSync('/bin/sh', ['-c', script], { encoding: 'utf8', env: {} }).split('\0');
+      assert.equal(words.length, command.startsWith('curl') ? 7 : 4, command);
+      assert.ok(
+        words.some((word) => decodeURIComponent(word).includes(id)),
+        command,
+      );
+    }
   });
 
   await t.test('a session that is closed still shows its notebook', async () => {

@@ -64,6 +64,11 @@ export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
+/** Returns the text as one word of a command, whatever stands in it: ids come from links, which anybody may have made. */
+export function shellWord(text: string): string {
+  return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 /** `good` works, `busy` does something, `warn` is on its way, `bad` has failed, `calm` sleeps, `over` has ended. */
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'calm' | 'over';
 

@@ -4,7 +4,7 @@ import { Empty } from '../parts/empty.tsx';
 import { SwitchFilter, TextFilter } from '../parts/filter.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
-import { clock, count } from '../parts/words.ts';
+import { clock, count, shellWord } from '../parts/words.ts';
 import { useClient, useWhileSeen } from '../state/data.ts';
 import { go, here, place } from '../state/route.ts';
 import { BASE_URL } from '../state/server.ts';
@@ -28,8 +28,9 @@ export function Streams({ rest: [id] }: ViewProps) {
   const events = useSignal<readonly Told[]>([]);
   const error = useSignal<unknown>(undefined);
   const { q = '', paused = '' } = place.value.filters;
-  const path =
-    id === undefined ? '/api/v3/actors/events' : `/api/v3/notebook-sessions/${encodeURIComponent(id)}/events`;
+  const url = `${BASE_URL}/api/v3/${
+    id === undefined ? 'actors/events' : `notebook-sessions/${encodeURIComponent(id)}/events?observe=true`
+  }`;
   const isPaused = paused === 'true';
   useWhileSeen(
     async (signal) => {
@@ -67,9 +68,11 @@ export function Streams({ rest: [id] }: ViewProps) {
           <>
             <Copy
               label="Copy as curl"
-              text={`curl -N -H "Authorization: Bearer $TOKEN" -H "Service-Workspace-Id: ${place.value.workspaceId}" '${BASE_URL}${path}${id === undefined ? '' : '?observe=true'}'`}
+              text={`curl -N -H "Authorization: Bearer $TOKEN" -H ${shellWord(`Service-Workspace-Id: ${place.value.workspaceId}`)} ${shellWord(url)}`}
             />
-            {id !== undefined && <Copy label="Copy as troupe" text={`troupe sessions events ${id}`} />}
+            {id !== undefined && (
+              <Copy label="Copy as troupe" text={`troupe sessions events ${shellWord(id)}`} />
+            )}
           </>
         }
       >
