@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
 import type { Stage } from './stage.ts';
 
 export async function login(t: TestContext, { server, browser }: Stage): Promise<void> {
@@ -49,6 +50,32 @@ export async function login(t: TestContext, { server, browser }: Stage): Promise
     await page.reload();
     await page.getByLabel('Access token').waitFor();
     await page.close();
+  });
+
+  await t.test('the next user of a tab sees nothing of what only the one before may see', async () => {
+    const busy = await openNotebook(server, { loop: 'while True: pass' });
+    const run = await busy.submit([]);
+    await server.client.members.create({ userId: 'reader', role: 'viewer' });
+    const { token } = await server.client.accessTokens.create({
+      name: 'reader',
+      userId: 'reader',
+      scopes: ['workspaceRuntime:connect'],
+    });
+    const { page, complaints } = await browser.signIn(server);
+    await page.getByRole('heading', { name: 'Notebook sessions' }).waitFor();
+    await assert.rejects(busy.submit([]));
+    const refusals = page.locator('.card').filter({ hasText: 'Refused since you look' });
+    await refusals.getByText('The session is busy').waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Access token').fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Only owners of the workspace see what its actors do.').waitFor();
+    await refusals.getByText('Nothing was refused').waitFor();
+    assert.equal(await page.getByRole('heading', { name: 'Notebook sessions' }).count(), 0);
+    assert.deepEqual(complaints, []);
+    await server.client.runs.cancel(run);
+    await server.client.waitForRun(run);
+    await Promise.all([busy.close(), page.close()]);
   });
 
   await t.test('a session ends, with the reason, when its token does', async () => {

@@ -5,6 +5,7 @@
 import { signal } from '@preact/signals';
 import type { ActorPage } from '#src/wire/actor.ts';
 import { place } from './route.ts';
+import { onSignOut } from './session.ts';
 
 export interface Refusal {
   readonly key: string;
@@ -33,6 +34,12 @@ const gaps = signal(0);
 /** By workspace, the last first. */
 const refused = signal<Readonly<Record<string, readonly Refusal[]>>>({});
 let refusalCount = 0;
+
+onSignOut(() => {
+  counts.value = undefined;
+  isTold.value = undefined;
+  refused.value = {};
+});
 
 /** Returns a number that grows when actors of these kinds have changed, or may have. */
 export function changesOf(kinds: readonly string[]): number {

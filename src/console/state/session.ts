@@ -18,6 +18,14 @@ const KEY = 'troupe.token';
 
 /** Undefined until somebody has signed in. */
 export const session = signal<Session | undefined>(undefined);
+/** What else is to be forgotten when the user signs out: what was shown may be more than the next one may see. */
+const forgetters: (() => void)[] = [];
+
+/** Calls `forget` whenever the user signs out. */
+export function onSignOut(forget: () => void): void {
+  forgetters.push(forget);
+}
+
 /** Why the last session ended, for the page on which the next one begins. */
 export const endedBecause = signal<string | undefined>(undefined);
 
@@ -54,6 +62,7 @@ export function signOut(because?: string): void {
   sessionStorage.removeItem(KEY);
   endedBecause.value = because;
   session.value = undefined;
+  for (const forget of forgetters) forget();
 }
 
 /** Ends the session when the server no longer knows its token. */

@@ -3,6 +3,7 @@ import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { useClient } from './data.ts';
 import { place } from './route.ts';
+import { onSignOut } from './session.ts';
 import { isVisible } from './visible.ts';
 
 const MAX_TITLES = 100;
@@ -15,6 +16,11 @@ const MAX_AGE_MS = 60_000;
 const titles = signal<Readonly<Record<string, ReadonlyMap<string, string>>>>({});
 /** By workspace. */
 const askedAtMs = new Map<string, number>();
+
+onSignOut(() => {
+  titles.value = {};
+  askedAtMs.clear();
+});
 
 /** Whether actors of a kind may have a title. */
 export function isSession(kind: string): boolean {

@@ -5,6 +5,7 @@ import type { Client } from '#src/client/client.ts';
 import { counts, isTold, noteChanges, noteGap, noteRefusal } from './changes.ts';
 import { persistently } from './persistently.ts';
 import { place } from './route.ts';
+import { onSignOut } from './session.ts';
 import { isVisible } from './visible.ts';
 
 /** What changes lead to, such as loading a list again, happens at most this often. */
@@ -14,6 +15,12 @@ const LINGER_MS = 200;
 
 let users = 0;
 let followed: { readonly workspaceId: string; readonly gone: AbortController } | undefined;
+
+// The next user must not go on with the stream of the last one.
+onSignOut(() => {
+  followed?.gone.abort();
+  followed = undefined;
+});
 
 /** Follows the workspace while the component is shown and somebody looks; not at all unless `isNeeded`. */
 export function useWorkspaceEvents(client: Client, isNeeded: boolean): void {
