@@ -118,6 +118,27 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
     },
   );
 
+  await t.test(
+    'what is printed piece by piece is one text, and a bar of progress replaces itself',
+    async () => {
+      const printing = await openNotebook(server, {
+        dots: "import time\nfor _ in range(5):\n    print('.', end='', flush=True)\n    time.sleep(0.1)\nprint('done')",
+        bar: "import sys\nfor _part in range(5):\n    sys.stderr.write(f'\\r{_part * 25} % of it')\n    time.sleep(0.1)",
+      });
+      const texts = (cell: string) =>
+        page.getByRole('article').filter({ hasText: cell }).locator('.printed pre').allTextContents();
+      await open(`sessions/${printing.id}`);
+      await page.getByRole('article', { name: 'Cell bar' }).waitFor();
+      const run = await printing.run([]);
+      await page.getByRole('article', { name: 'Cell bar' }).getByText('100 % of it').waitFor();
+      assert.deepEqual(await texts('dots'), ['.....done\n']);
+      assert.deepEqual(await texts('bar'), ['100 % of it']);
+      await open(`runs/${run.id}`);
+      await page.getByText('100 % of it', { exact: true }).waitFor();
+      await printing.close();
+    },
+  );
+
   await t.test('a prompt is cancelled where it is read', async () => {
     const { sessionId } = await client.agentSessions.open({ environmentId });
     model.script((exchange) => exchange.text('Endless'));

@@ -29,5 +29,13 @@ export function Console(props: {
 const ESCAPES = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
 
 function plain({ data, text }: ConsoleEntry): string {
-  return (typeof data === 'string' ? data : (text ?? '')).replace(ESCAPES, '');
+  const printed = typeof data === 'string' ? data : (text ?? '');
+  return printed.replace(ESCAPES, '').split('\n').map(asInTerminal).join('\n');
+}
+
+/** Returns what a terminal shows of a line: what follows a carriage return replaces what stood there, as bars of progress do. */
+function asInTerminal(line: string): string {
+  let end = line.length;
+  while (line[end - 1] === '\r') end--;
+  return end === 0 ? '' : line.slice(line.lastIndexOf('\r', end - 1) + 1, end);
 }

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { NotebookStreamEvent, StreamedOutput } from '#src/wire/events.ts';
 import type { Notebook } from '#src/wire/notebook.ts';
 import { useClient, useWhileSeen } from './data.ts';
+import { withPrinted } from './printed.ts';
 
 export interface LiveCell {
   readonly cellId: string;
@@ -25,8 +26,6 @@ export interface LiveNotebook {
 }
 
 const NOTHING: LiveNotebook = { order: [], cells: new Map(), runId: null, failure: null };
-/** More of what a cell printed is not kept: the end is what matters while it runs. */
-const MAX_PRINTED = 500;
 
 /** Returns the notebook as it is now, for as long as the component is shown. */
 export function useNotebook(id: string): {
@@ -102,7 +101,7 @@ function after(before: LiveNotebook, event: NotebookStreamEvent): LiveNotebook {
         ...(stale !== undefined && { isStale: stale }),
         ...(output !== undefined && { output }),
         ...(printed !== undefined && {
-          printed: printed.length === 0 ? [] : appended(cell.printed, printed),
+          printed: printed.length === 0 ? [] : withPrinted(cell.printed, printed),
         }),
         runId: event.runId ?? cell.runId,
       });
@@ -113,7 +112,7 @@ function after(before: LiveNotebook, event: NotebookStreamEvent): LiveNotebook {
       if (cell === undefined) return before;
       return withCell(before, {
         ...cell,
-        printed: appended(cell.printed, [{ channel, mimetype: 'text/plain', data: text }]),
+        printed: withPrinted(cell.printed, [{ channel, mimetype: 'text/plain', data: text }]),
       });
     }
     case 'run-status':
@@ -138,11 +137,4 @@ function blank(cellId: string): LiveCell {
 
 function withCell(notebook: LiveNotebook, cell: LiveCell): LiveNotebook {
   return { ...notebook, cells: new Map(notebook.cells).set(cell.cellId, cell) };
-}
-
-function appended(
-  before: readonly StreamedOutput[],
-  more: readonly StreamedOutput[],
-): readonly StreamedOutput[] {
-  return [...before, ...more].slice(-MAX_PRINTED);
 }

@@ -1,0 +1,44 @@
+/** What a cell has printed since somebody looks. Its end is kept, because that is what matters while the cell runs. */
+import type { StreamedOutput } from '#src/wire/events.ts';
+
+const MAX_ENTRIES = 500;
+/** Of one text. The server keeps as much of it. */
+const MAX_TEXT_CHARS = 64 * 1024;
+/** Of all entries: figures may be large. */
+const MAX_CHARS = 16 * 2 ** 20;
+
+/** Returns what was printed before and what has come since. Texts of one channel that follow each other are one text. */
+export function withPrinted(
+  before: readonly StreamedOutput[],
+  more: readonly StreamedOutput[],
+): readonly StreamedOutput[] {
+  const entries = [...before];
+  for (const entry of more) {
+    const last = entries.at(-1);
+    const isMore = last !== undefined && last.channel === entry.channel && isText(last) && isText(entry);
+    if (isMore) entries.pop();
+    const text = isText(entry) ? (isMore ? last.data + entry.data : entry.data) : undefined;
+    entries.push(text === undefined ? entry : { ...entry, data: text.slice(-MAX_TEXT_CHARS) });
+  }
+  return lastOf(entries);
+}
+
+/** Returns the last entries that are within the limits, at least one. */
+function lastOf(entries: readonly StreamedOutput[]): readonly StreamedOutput[] {
+  let chars = 0;
+  let first = entries.length;
+  while (first > 0 && entries.length - first < MAX_ENTRIES) {
+    chars += charsOf(entries[first - 1]!);
+    if (chars > MAX_CHARS && first < entries.length) break;
+    first--;
+  }
+  return entries.slice(first);
+}
+
+function isText(entry: StreamedOutput): entry is StreamedOutput & { readonly data: string } {
+  return entry.mimetype === 'text/plain' && typeof entry.data === 'string';
+}
+
+function charsOf({ data }: StreamedOutput): number {
+  return typeof data === 'string' ? data.length : (JSON.stringify(data)?.length ?? 0);
+}
