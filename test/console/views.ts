@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
 import type { Stage } from './stage.ts';
 
 export async function views(t: TestContext, { server, browser }: Stage): Promise<void> {
@@ -128,6 +129,20 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
       .evaluateAll((events) => events.map(({ textContent }) => textContent?.length ?? 0));
     assert.ok(Math.max(...lengths) < 3_000, lengths.join());
     await large.close();
+  });
+
+  await t.test('the frame of an output becomes smaller when its HTML does', async () => {
+    const html =
+      "class Page:\n    def _mime_(self): return 'text/html', f'<div style=\"height: {size}px\">x</div>'\nPage()";
+    const resized = await openNotebook(server, { size: 'size = 600', html });
+    await open(`sessions/${resized.id}`);
+    await page.getByRole('article', { name: 'Cell html' }).waitFor();
+    await resized.run([]);
+    const frame = page.locator('iframe');
+    await eventually('it is tall', async () => (await frame.boundingBox())?.height === 608);
+    await resized.run({ type: 'cells', cells: [{ cellId: 'size', code: 'size = 60' }, { cellId: 'html' }] });
+    await eventually('it is small', async () => (await frame.boundingBox())?.height === 68);
+    await resized.close();
   });
 
   await t.test('files, people, tokens, keys and the audit are lists', async () => {

@@ -19,6 +19,7 @@ addEventListener('click', (event) => {
 });
 
 new ResizeObserver(() => {
-  parentPage.postMessage({ height: document.documentElement.scrollHeight }, '*');
+  // Of the body: the page itself is never less tall than its frame, which could then only grow.
+  parentPage.postMessage({ height: document.body.scrollHeight }, '*');
 }).observe(document.body);
 parentPage.postMessage({ ready: true }, '*');
