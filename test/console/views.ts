@@ -131,6 +131,18 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     await large.close();
   });
 
+  await t.test('the id of a session that is being typed stays while events come', async () => {
+    await open('streams');
+    const field = page.getByLabel('Id of a session', { exact: true });
+    await field.fill(hog.id);
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await hog.run(['table']);
+    await page.locator('.events li').first().waitFor();
+    assert.equal(await field.inputValue(), hog.id);
+    await field.press('Enter');
+    await page.getByRole('heading', { level: 1, name: `Stream of ${hog.id}` }).waitFor();
+  });
+
   await t.test('the frame of an output becomes smaller when its HTML does', async () => {
     const html =
       "class Page:\n    def _mime_(self): return 'text/html', f'<div style=\"height: {size}px\">x</div>'\nPage()";

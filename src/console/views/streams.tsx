@@ -91,7 +91,8 @@ export function Streams({ rest: [id] }: ViewProps) {
             <input
               name="session"
               type="text"
-              value={id ?? ''}
+              // Not `value`: each event that comes would take away what is typed.
+              defaultValue={id ?? ''}
               placeholder="Id of a session"
               aria-label="Id of a session"
             />
