@@ -52,6 +52,31 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     assert.match((await rows.first().textContent()) ?? '', /^[2-9]\d\d MiB.*The hog/);
   });
 
+  await t.test('a command that is refused in a list says all of the reason', async () => {
+    const row = page.getByRole('row').filter({ hasText: 'The loop' });
+    await row.getByRole('button', { name: 'Hibernate' }).click();
+    await row.getByRole('button', { name: 'Hibernate' }).click();
+    const problem = page.getByRole('alert').filter({ hasText: 'session_busy' });
+    await problem.waitFor();
+    const [text, room] = await problem.evaluate((element) => [element.scrollWidth, element.clientWidth]);
+    assert.equal(text, room);
+  });
+
+  await t.test('the overview says what could not be loaded, and why', async () => {
+    const { page: partial } = await browser.signIn(server, '#/ws_home/files');
+    await partial.route(/\/api\/v3\/(runs|kernels)/, (route) =>
+      route.fulfill({ status: 500, json: { title: 'The server made an error', code: 'internal_error' } }),
+    );
+    await partial.evaluate("location.hash = '#/ws_home/overview'");
+    for (const title of ['Running longest', 'Kernels with most memory', 'Failed lately'])
+      await partial
+        .locator('.card')
+        .filter({ hasText: title })
+        .getByText('The server made an error')
+        .waitFor();
+    await partial.close();
+  });
+
   await t.test('a notebook shows what its cells print while they run', async () => {
     await open('sessions');
     await page.getByRole('link', { name: 'The loop' }).click();

@@ -2,6 +2,7 @@ import { ActorLink } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Bar } from '../parts/bar.tsx';
 import { Empty, Loading } from '../parts/empty.tsx';
+import { Problem } from '../parts/problem.tsx';
 import { Age } from '../parts/time.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
 import { bytes, clock, count, counted } from '../parts/words.ts';
@@ -52,8 +53,8 @@ export function Overview() {
       </div>
       <div class="columns even">
         <RunningRuns />
-        <LargestKernels />
-        <Refusals />
+        {isTold.value !== false && <LargestKernels />}
+        {isTold.value !== false && <Refusals />}
         <FailedRuns />
       </div>
       <ServerTiles />
@@ -80,6 +81,7 @@ function RunningRuns() {
       <h2>
         <a href={here(['runs'], { status: 'running', order: 'asc' })}>Running longest</a>
       </h2>
+      {runs.error !== undefined && <Problem error={runs.error} retry={runs.reload} />}
       {runs.value?.items.length === 0 && <p class="faint">No run is in flight.</p>}
       <ul class="list">
         {runs.value?.items.map(({ id, createdAt, stale, sessionId }) => (
@@ -96,7 +98,7 @@ function RunningRuns() {
 }
 
 function LargestKernels() {
-  const { items, value } = useKernels({ limit: MAX_LISTED });
+  const { items, value, error, reload } = useKernels({ limit: MAX_LISTED });
   const largest = items ?? [];
   const titleOf = useTitles(largest.map(({ sessionId }) => sessionId));
   const limit = value?.memoryLimitBytes ?? largest[0]?.memoryBytes ?? 1;
@@ -105,6 +107,7 @@ function LargestKernels() {
       <h2>
         <a href={here(['kernels'])}>Kernels with most memory</a>
       </h2>
+      {error !== undefined && <Problem error={error} retry={reload} />}
       {items?.length === 0 && <p class="faint">No kernel runs.</p>}
       <ul class="list meters">
         {largest.map(({ sessionId, memoryBytes, cpu }) => (
@@ -166,6 +169,7 @@ function FailedRuns() {
       <h2>
         <a href={here(['runs'], { status: 'failed' })}>Failed lately</a>
       </h2>
+      {runs.error !== undefined && <Problem error={runs.error} retry={runs.reload} />}
       {runs.value?.items.length === 0 && <p class="faint">No run has failed.</p>}
       <ul class="list">
         {runs.value?.items.map(({ id, error, finishedAt }) => (
