@@ -52,5 +52,22 @@ export async function outage(t: TestContext, { server, browser }: Stage): Promis
       },
     );
   }
+
+  await t.test('a view and a chart that could not be loaded can be loaded again', async () => {
+    const { page } = await browser.signIn(server, '#/ws_home/files');
+    await page.getByRole('heading', { level: 1, name: 'Files' }).waitFor();
+    await page.route(/\/console\/(charts|audit)-/, (route) => route.abort());
+    await page.evaluate("location.hash = '#/ws_home/audit'");
+    await page.getByText('This view could not be loaded').waitFor();
+    await page.getByRole('button', { name: 'Load the page again' }).waitFor();
+    await page.evaluate(`location.hash = '#/ws_home/actors/notebook-session/${notebook.id}'`);
+    const problem = page.getByRole('alert').filter({ hasText: 'The server does not answer' });
+    await problem.waitFor();
+    await page.unrouteAll();
+    await problem.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('img', { name: 'The statechart' }).waitFor();
+    await page.close();
+  });
+
   await notebook.close();
 }

@@ -2,9 +2,8 @@ import { useSignal, useSignalEffect } from '@preact/signals';
 import type { ComponentType } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Empty, Loading } from '../parts/empty.tsx';
-import { Problem } from '../parts/problem.tsx';
 import { go, here, linkTo, place } from '../state/route.ts';
-import { isUnreachable } from '../state/server.ts';
+import { comebacks, isUnreachable } from '../state/server.ts';
 import { session } from '../state/session.ts';
 import type { ViewProps } from '../view-props.ts';
 import { KeyHelp, useKeys } from './keys.tsx';
@@ -50,20 +49,20 @@ function skipToContent(): void {
 function CurrentView() {
   const { workspaceId, view: name, rest } = place.value;
   const loaded = useSignal<Readonly<Record<string, ComponentType<ViewProps>>>>({});
-  const error = useSignal<unknown>(undefined);
+  const hasFailed = useSignal(false);
   const view = VIEWS.find((one) => one.name === name);
   useEffect(() => {
     if (view === undefined || loaded.peek()[view.name] !== undefined) return;
-    error.value = undefined;
+    hasFailed.value = false;
     view.load().then(
       (component) => {
         loaded.value = { ...loaded.peek(), [view.name]: component };
       },
-      (reason) => {
-        error.value = reason;
+      () => {
+        hasFailed.value = true;
       },
     );
-  }, [view]);
+  }, [view, comebacks.value]);
   const workspaces = session.value?.workspaces ?? [];
   if (workspaces.length === 0)
     return <Empty title="This token opens no workspace">Ask an owner to add you to theirs.</Empty>;
@@ -81,8 +80,17 @@ function CurrentView() {
         <a href={here(['overview'])}>Go to the overview</a>
       </Empty>
     );
-  if (error.value !== undefined) return <Problem error={error.value} retry={() => location.reload()} />;
   const Component = loaded.value[view.name];
+  if (Component === undefined && hasFailed.value)
+    return (
+      <Empty title="This view could not be loaded">
+        The server is away, or was upgraded since this page was loaded. Load the page again; you may have to
+        sign in again.{' '}
+        <button type="button" onClick={() => location.reload()}>
+          Load the page again
+        </button>
+      </Empty>
+    );
   return Component === undefined ? (
     <Loading />
   ) : (

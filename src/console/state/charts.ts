@@ -1,4 +1,5 @@
 /** The pictures of the statecharts, as the build has laid them out. They are loaded with the first actor. */
+import { ApiError, ConnectionError } from '#src/client/api-error.ts';
 import { BASE_URL } from './server.ts';
 
 export interface PlacedState {
@@ -35,8 +36,25 @@ export interface Picture {
 
 let loaded: Promise<Readonly<Record<string, Picture>>> | undefined;
 
-/** Resolves with the picture of a machine, or undefined when there is none. */
+/**
+ * Resolves with the picture of a machine, or undefined when there is none. Rejects with `ConnectionError` or `ApiError`; the
+ * next call then tries again.
+ */
 export async function pictureOf(machine: string): Promise<Picture | undefined> {
-  loaded ??= fetch(`${BASE_URL}/console/${CHART_PICTURES}`).then((response) => response.json());
-  return (await loaded)[machine];
+  loaded ??= load();
+  try {
+    return (await loaded)[machine];
+  } catch (error) {
+    loaded = undefined;
+    throw error;
+  }
+}
+
+async function load(): Promise<Readonly<Record<string, Picture>>> {
+  const url = `${BASE_URL}/console/${CHART_PICTURES}`;
+  const response = await fetch(url).catch((error) => {
+    throw new ConnectionError(url, error);
+  });
+  if (!response.ok) throw new ApiError(response.status, response.headers, await response.text());
+  return response.json();
 }

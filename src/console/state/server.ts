@@ -1,4 +1,4 @@
-/** The server: its address, and whether it answers. While it does not, it is asked at intervals, so that the console goes on by itself. */
+/** The server: its address, and whether it answers. While it does not, it is asked until it does. */
 import { effect, signal } from '@preact/signals';
 import { isVisible } from './visible.ts';
 
@@ -9,31 +9,32 @@ const ASK_EVERY_MS = 3_000;
 /** What a proxy answers in place of a server that is away. */
 const PROXY_STATUSES: readonly number[] = [502, 504];
 
-/** Whether the last request got no answer from the server. */
+/** Whether a request got no answer from the server, and the server has not been found again since. */
 export const isUnreachable = signal(false);
-/** How often the server has answered again after it did not. What is shown is loaded again then. */
+/** How often the server has come back. What is shown is loaded again then. */
 export const comebacks = signal(0);
 
 /** Sends a request, and notes whether the server answers. */
 export async function request(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
   try {
     const response = await fetch(input, init);
-    note(!PROXY_STATUSES.includes(response.status));
+    if (PROXY_STATUSES.includes(response.status)) isUnreachable.value = true;
     return response;
   } catch (error) {
     // A view that goes away aborts its requests, which says nothing about the server.
-    if (!(error instanceof DOMException && error.name === 'AbortError')) note(false);
+    if (!(error instanceof DOMException && error.name === 'AbortError')) isUnreachable.value = true;
     throw error;
   }
 }
 
-function note(hasAnswered: boolean): void {
-  if (hasAnswered && isUnreachable.peek()) comebacks.value++;
-  isUnreachable.value = !hasAnswered;
-}
-
+// Only this ends it: if every answer did, one request that always fails would have everything loaded again and again.
 effect(() => {
   if (!isUnreachable.value || !isVisible.value) return;
-  const timer = setInterval(() => request(`${BASE_URL}/healthz`).catch(() => {}), ASK_EVERY_MS);
+  const timer = setInterval(async () => {
+    const response = await fetch(`${BASE_URL}/healthz`).catch(() => undefined);
+    if (response?.ok !== true || !isUnreachable.peek()) return;
+    isUnreachable.value = false;
+    comebacks.value++;
+  }, ASK_EVERY_MS);
   return () => clearInterval(timer);
 });
