@@ -69,5 +69,21 @@ export async function outage(t: TestContext, { server, browser }: Stage): Promis
     await page.close();
   });
 
+  await t.test('how long something has lasted is right on a machine whose clock is wrong', async () => {
+    const run = await notebook.submit([]);
+    for (const wrongByMs of [-3_600_000, 3_600_000]) {
+      const { page } = await browser.signIn(server, `#/ws_home/runs/${run}`, {
+        prepare: (opened) => opened.clock.install({ time: Date.now() + wrongByMs }),
+      });
+      const age = page.locator('.lead time');
+      await eventually('it is some seconds', async () =>
+        /^[1-9]\d? s$/.test((await age.textContent()) ?? ''),
+      );
+      await page.close();
+    }
+    await client.runs.cancel(run);
+    await client.waitForRun(run);
+  });
+
   await notebook.close();
 }

@@ -1,6 +1,6 @@
-/** The server: its address, and whether it answers. While it does not, it is asked until it does. */
+/** The server: its address, its clock, and whether it answers. While it does not, it is asked until it does. */
 import { effect, signal } from '@preact/signals';
-import { isVisible } from './visible.ts';
+import { isVisible, noteServerTime } from './visible.ts';
 
 /** The address of the server: the console may be below a path of a proxy. */
 export const BASE_URL = location.origin + location.pathname.replace(/\/console\/?$/, '');
@@ -14,11 +14,14 @@ export const isUnreachable = signal(false);
 /** How often the server has come back. What is shown is loaded again then. */
 export const comebacks = signal(0);
 
-/** Sends a request, and notes whether the server answers. */
+/** Sends a request, and notes whether the server answers, and what time it is there. */
 export async function request(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
   try {
     const response = await fetch(input, init);
     if (PROXY_STATUSES.includes(response.status)) isUnreachable.value = true;
+    const date = Date.parse(response.headers.get('date') ?? '');
+    // An answer that was kept has the time at which it was made.
+    if (response.headers.get('cache-control') === 'no-store' && !Number.isNaN(date)) noteServerTime(date);
     return response;
   } catch (error) {
     // A view that goes away aborts its requests, which says nothing about the server.

@@ -1,4 +1,4 @@
-/** Whether somebody can see the page. Nothing is requested or followed while nobody can. */
+/** Whether somebody can see the page, and what time it is. Nothing is requested or followed while nobody can see it. */
 import { signal } from '@preact/signals';
 
 export const isVisible = signal(document.visibilityState === 'visible');
@@ -7,9 +7,22 @@ document.addEventListener('visibilitychange', () => {
   isVisible.value = document.visibilityState === 'visible';
 });
 
-/** The time, once a second while somebody looks. */
+/** The time of the server, once a second while somebody looks. */
 export const now = signal(Date.now());
 
+/** Below that, the difference may be the time that an answer was under way. */
+const MIN_DIFFERENCE_MS = 5_000;
+/** How much the clock of the server is ahead of that of this machine. */
+let aheadMs = 0;
+
+/** Takes the time that the server has just given. */
+export function noteServerTime(serverMs: number): void {
+  const differenceMs = serverMs - Date.now();
+  const before = aheadMs;
+  aheadMs = Math.abs(differenceMs) < MIN_DIFFERENCE_MS ? 0 : differenceMs;
+  if (Math.abs(aheadMs - before) >= MIN_DIFFERENCE_MS) now.value = Date.now() + aheadMs;
+}
+
 setInterval(() => {
-  if (isVisible.peek()) now.value = Date.now();
+  if (isVisible.peek()) now.value = Date.now() + aheadMs;
 }, 1000);
