@@ -1,7 +1,9 @@
+import { Loading } from './parts/empty.tsx';
 import { Login } from './shell/login.tsx';
 import { Shell } from './shell/shell.tsx';
-import { session } from './state/session.ts';
+import { isResuming, session } from './state/session.ts';
 
 export function App() {
-  return session.value === undefined ? <Login /> : <Shell />;
+  if (session.value !== undefined) return <Shell />;
+  return isResuming.value ? <Loading /> : <Login />;
 }

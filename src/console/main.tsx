@@ -13,5 +13,5 @@ import { resume } from './state/session.ts';
 
 const root = document.getElementById('console');
 if (root === null) throw new Error('The page has no place for the console.');
-await resume();
+void resume();
 render(<App />, root);

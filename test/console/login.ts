@@ -18,6 +18,23 @@ export async function login(t: TestContext, { server, browser }: Stage): Promise
     await page.close();
   });
 
+  await t.test(
+    'a token with a character that it cannot have is not sent, and the page says why',
+    async () => {
+      const { page, complaints } = await browser.open(server);
+      const field = page.getByLabel('Access token');
+      await field.fill(`\u200b${server.owner.token}`);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      assert.equal(await field.evaluate((input) => input.matches(':invalid')), true);
+      assert.match((await field.getAttribute('title')) ?? '', /copy it again/);
+      await field.fill(` ${server.owner.token} `);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+      assert.deepEqual(complaints, []);
+      await page.close();
+    },
+  );
+
   await t.test('a token opens the workspace, and signing out forgets it', async () => {
     const { page, complaints } = await browser.signIn(server);
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
@@ -41,7 +58,17 @@ export async function login(t: TestContext, { server, browser }: Stage): Promise
     await page.getByLabel('Stay signed in').check();
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    let answerNow = () => {};
+    const mayAnswer = new Promise<void>((resolve) => {
+      answerNow = resolve;
+    });
+    await page.route('**/api/v3/me', async (route) => {
+      await mayAnswer;
+      await route.continue();
+    });
     await page.reload();
+    await page.getByText('Loading …').waitFor();
+    answerNow();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     const other = await browser.open(server);
     await other.page.getByLabel('Access token').waitFor();

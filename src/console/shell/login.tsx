@@ -37,6 +37,8 @@ export function Login() {
             name="token"
             type="password"
             required
+            pattern="\s*[!-~]+\s*"
+            title="Letters, digits and signs of ASCII. If it looks like that, it holds something invisible: copy it again."
             autocomplete="off"
             autocapitalize="off"
             spellcheck={false}

@@ -26,6 +26,8 @@ export function onSignOut(forget: () => void): void {
   forgetters.push(forget);
 }
 
+/** Whether the server is being asked whether the token of this tab is still good. */
+export const isResuming = signal(false);
 /** Why the last session ended, for the page on which the next one begins. */
 export const endedBecause = signal<string | undefined>(undefined);
 
@@ -50,12 +52,14 @@ export async function signIn(token: string, options: { readonly remember: boolea
 export async function resume(): Promise<void> {
   const token = sessionStorage.getItem(KEY);
   if (token === null) return;
+  isResuming.value = true;
   try {
     await signIn(token, { remember: true });
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) sessionStorage.removeItem(KEY);
     endedBecause.value = error instanceof Error ? error.message : String(error);
   }
+  isResuming.value = false;
 }
 
 export function signOut(because?: string): void {
