@@ -60,7 +60,14 @@ export async function files(t: TestContext, server: TestServer): Promise<void> {
   });
 
   await t.test('only what the build has made is served', async () => {
-    for (const name of ['files.json', '..%2Fserver%2Fmain.js', 'main.tsx', 'constructor', '%00'])
+    for (const name of [
+      'files.json',
+      'index.html',
+      '..%2Fserver%2Fmain.js',
+      'main.tsx',
+      'constructor',
+      '%00',
+    ])
       assert.equal((await fetch(`${server.baseUrl}/console/${name}`)).status, 404, name);
   });
 

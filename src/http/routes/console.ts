@@ -1,3 +1,4 @@
+import { notFound } from '#src/core/errors.ts';
 import type { ConsoleFile, ConsoleFiles } from '../console-files.ts';
 import { isKnown, READ_CONDITION } from '../reply/entity-tag.ts';
 import { type BytesReply, type EmptyReply, raw } from '../reply/reply.ts';
@@ -18,6 +19,7 @@ const PAGE_POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
+const PAGE = 'index.html';
 const PAGE_HEADERS = {
   'cache-control': 'no-cache',
   'content-security-policy': PAGE_POLICY,
@@ -45,7 +47,7 @@ export function consoleRoutes(files: ConsoleFiles): readonly Route[] {
         200: { description: 'The page.', contentType: 'text/html' },
         304: { description: 'The browser already has this page.' },
       },
-      handle: async ({ headers }) => answer(await files.read('index.html'), PAGE_HEADERS, headers),
+      handle: async ({ headers }) => answer(await files.read(PAGE), PAGE_HEADERS, headers),
     }),
     defineRoute({
       ...common,
@@ -58,6 +60,8 @@ export function consoleRoutes(files: ConsoleFiles): readonly Route[] {
         304: { description: 'The browser already has this file.' },
       },
       handle: async ({ params, headers }) => {
+        // The page has its own path, with its own policy; its name stays when its content changes.
+        if (params.file === PAGE) throw notFound();
         const file = await files.read(params.file);
         return answer(file, { ...FILE_HEADERS, ...framePolicy(file) }, headers);
       },
