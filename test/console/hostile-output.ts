@@ -56,6 +56,9 @@ export async function hostileOutput(t: TestContext, { server, browser }: Stage):
     await frame.getByText('click me').waitFor();
     await frame.locator('#link').click();
     await frame.locator('#away').click();
+    const tabs = browser.context.pages().length;
+    await frame.locator('#away').click({ button: 'middle' });
+    await frame.locator('#away').click({ modifiers: ['ControlOrMeta'] });
     assert.equal(
       await frame.locator('script, iframe, form, meta, link').count(),
       1,
@@ -64,6 +67,7 @@ export async function hostileOutput(t: TestContext, { server, browser }: Stage):
     await page.getByText('<img src=x onerror="hit(13)"> red').waitFor();
     await page.getByText('<script>hit(16)</script>').first().waitFor();
     await page.locator('img.output').first().waitFor();
+    assert.equal(browser.context.pages().length, tabs, 'no link opens a tab');
   });
 
   await t.test('so does the run', async () => {

@@ -13,10 +13,11 @@ addEventListener('message', ({ source, data }: MessageEvent<unknown>) => {
   document.body.replaceChildren(...shown.querySelectorAll('style'), ...shown.body.childNodes);
 });
 
-// A link would replace this page, and nothing that it leads to may be shown here.
-addEventListener('click', (event) => {
-  if (event.target instanceof Element && event.target.closest('a, area') !== null) event.preventDefault();
-});
+// A link would replace this page, and nothing that it leads to may be shown here. The middle button would open a tab.
+for (const type of ['click', 'auxclick'])
+  addEventListener(type, (event) => {
+    if (event.target instanceof Element && event.target.closest('a, area') !== null) event.preventDefault();
+  });
 
 new ResizeObserver(() => {
   // Of the body: the page itself is never less tall than its frame, which could then only grow.
