@@ -62,6 +62,19 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     assert.equal(text, room);
   });
 
+  await t.test('the keyboard stays where it is when a command asks, and when it was refused', async () => {
+    const row = page.getByRole('row').filter({ hasText: 'The loop' });
+    await page.getByRole('button', { name: 'Hide' }).click();
+    await row.getByRole('button', { name: 'Hibernate' }).focus();
+    await page.keyboard.press('Enter');
+    await row.getByRole('group', { name: 'Its variables are lost.' }).waitFor();
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'No');
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').filter({ hasText: 'session_busy' }).waitFor();
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Hibernate');
+  });
+
   await t.test('the overview says what could not be loaded, and why', async () => {
     const { page: partial } = await browser.signIn(server, '#/ws_home/files');
     await partial.route(/\/api\/v3\/(runs|kernels)/, (route) =>

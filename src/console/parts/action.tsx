@@ -1,5 +1,6 @@
 /** A button that changes something: it asks once more when that cannot be undone, and shows why it was refused. */
 import { useSignal } from '@preact/signals';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Problem } from './problem.tsx';
 
 interface ActionProps {
@@ -14,6 +15,14 @@ interface ActionProps {
 export function Action({ label, run, confirm, onDone, isDanger = false }: ActionProps) {
   const state = useSignal<'ready' | 'asking' | 'busy'>('ready');
   const error = useSignal<unknown>(undefined);
+  const button = useRef<HTMLButtonElement>(null);
+  const hasFocus = useRef(false);
+  const isAsking = state.value === 'asking';
+  // The button that was pressed is gone then, and the focus with it. The one that does no harm gets it.
+  useLayoutEffect(() => {
+    if (hasFocus.current) button.current?.focus();
+    hasFocus.current = isAsking;
+  }, [isAsking]);
   const perform = async () => {
     state.value = 'busy';
     error.value = undefined;
@@ -27,7 +36,7 @@ export function Action({ label, run, confirm, onDone, isDanger = false }: Action
   };
   return (
     <div class="action">
-      {state.value === 'asking' ? (
+      {isAsking ? (
         <fieldset>
           <legend>{confirm}</legend>
           <button type="button" class="danger" onClick={perform}>
@@ -35,6 +44,7 @@ export function Action({ label, run, confirm, onDone, isDanger = false }: Action
           </button>
           <button
             type="button"
+            ref={button}
             class="quiet"
             onClick={() => {
               state.value = 'ready';
@@ -46,11 +56,17 @@ export function Action({ label, run, confirm, onDone, isDanger = false }: Action
       ) : (
         <button
           type="button"
+          ref={button}
           class={isDanger ? 'danger' : ''}
-          disabled={state.value === 'busy'}
+          // Not `disabled`, which would take away the focus.
+          aria-disabled={state.value === 'busy'}
           onClick={() => {
+            if (state.value === 'busy') return;
             if (confirm === undefined) void perform();
-            else state.value = 'asking';
+            else {
+              hasFocus.current = true;
+              state.value = 'asking';
+            }
           }}
         >
           {state.value === 'busy' ? `${label} …` : label}
