@@ -3,6 +3,7 @@ import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
 import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { actors } from './actors.ts';
+import { busyActor } from './busy-actor.ts';
 import { files } from './files.ts';
 import { hostileOutput } from './hostile-output.ts';
 import { live } from './live.ts';
@@ -31,5 +32,6 @@ test('the console in a browser', { skip: withoutBrowser }, async (t) => {
   await t.test('while the server is away', (part) => outage(part, stage));
   await t.test('hostile output', (part) => hostileOutput(part, stage));
   await t.test('on a phone', (part) => narrow(part, stage));
+  await t.test('an actor that moves all the time', (part) => busyActor(part, stage));
   await t.test('10,000 actors', (part) => manyActors(part, stage));
 });

@@ -135,7 +135,8 @@ function moved(actor: Actor, event: ActorMove | undefined): Actor | undefined {
   if (event.type === 'actor.left')
     return event.data.presence === 'deleted' ? undefined : { ...actor, path: event.data.state };
   const { to, since, revision, links, events } = event.data;
-  const lastEvents = [...actor.lastEvents, ...events.map((type) => ({ type, at: since }))];
+  // Only the last one is shown: a list of all would grow as long as somebody looks.
+  const lastEvents = [...actor.lastEvents, ...events.map((type) => ({ type, at: since }))].slice(-1);
   return { ...actor, path: to, since, revision, links, lastEvents };
 }
 
