@@ -207,6 +207,20 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
     }
   });
 
+  await t.test('what did not happen today has its date', async () => {
+    const { page: tomorrow } = await browser.signIn(
+      server,
+      `#/ws_home/actors/notebook-session/${notebook.id}`,
+      {
+        prepare: (opened) => opened.clock.install({ time: Date.now() + 24 * 3600 * 1000 }),
+      },
+    );
+    const times = tomorrow.locator('.trail time');
+    await times.first().waitFor();
+    assert.match((await times.first().textContent()) ?? '', /^\d{1,2} \w+ \d{4}, \d\d:\d\d:\d\d$/);
+    await tomorrow.close();
+  });
+
   await t.test('a session that is closed still shows its notebook', async () => {
     await notebook.close();
     await open(`sessions/${notebook.id}`);

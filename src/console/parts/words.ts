@@ -49,9 +49,11 @@ export function counted(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 
-/** Returns a time as the user's clock shows it. */
+/** Returns a time as the user's clock shows it, with the date unless that is today. */
 export function clock(timestamp: string): string {
-  return new Date(timestamp).toLocaleTimeString('en-GB');
+  const time = new Date(timestamp);
+  const isToday = time.toDateString() === new Date().toDateString();
+  return isToday ? time.toLocaleTimeString('en-GB') : dateTime(timestamp);
 }
 
 /** Returns date and time. */
