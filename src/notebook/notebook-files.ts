@@ -4,6 +4,7 @@
  */
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { WorkspaceId } from '#src/core/ids.ts';
+import { Semaphore } from '#src/core/semaphore.ts';
 import { inSlices } from '#src/core/slices.ts';
 import { encodeUtf8 } from '#src/core/utf8.ts';
 import type { ConversionFailure, ConvertRequest, ConvertResult } from '#src/kernel/convert.ts';
@@ -12,7 +13,6 @@ import { type NotebookDocument, titleOf } from './document.ts';
 import { resultsOf } from './file-results.ts';
 import { fileStem } from './file-stem.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
-import { Semaphore } from './semaphore.ts';
 
 export type ReadableFormat = 'py' | 'ipynb' | 'md';
 export type WritableFormat = ReadableFormat | 'html';

@@ -14,6 +14,13 @@ interface KernelStarter {
   startKernel(launch: KernelLaunch, sink: KernelSink): Kernel;
 }
 
+/** A kernel that is not needed any more once `signal` aborts. */
+interface WantedKernel {
+  readonly launch: KernelLaunch;
+  readonly sink: KernelSink;
+  readonly signal: AbortSignal;
+}
+
 export interface KernelsWithPackagesOptions {
   readonly host: KernelStarter;
   /** Resolves with a host that has only marimo loaded. */
@@ -35,21 +42,23 @@ export class KernelsWithPackages implements KernelStarter {
     const { script = '', requirements: workspace = [] } = launch;
     const asksForNone = workspace.length === 0 && !script.includes('# /// script');
     if (sets === undefined || asksForNone) return host.startKernel(launch, sink);
-    return new WaitingKernel(launch.id, sink, (own) => this.#start(launch, own, sets, { script, workspace }));
+    return new WaitingKernel(launch.id, sink, (own, signal) =>
+      this.#start({ launch, sink: own, signal }, sets, { script, workspace }),
+    );
   }
 
   async #start(
-    launch: KernelLaunch,
-    sink: KernelSink,
+    { launch, sink, signal }: WantedKernel,
     sets: PackageSets,
     wishes: PackageWishes,
   ): Promise<Kernel> {
     const { host, plainHost, log } = this.#options;
     const startedAt = performance.now();
-    const set = await sets.obtain(wishes, (text) => {
+    const tell = (text: string) => {
       log.info({ sessionId: launch.id }, text);
       sink.installing?.(text);
-    });
+    };
+    const set = await sets.obtain(wishes, tell, signal);
     sink.installing?.(null);
     if (set === null) return host.startKernel(launch, sink);
     try {

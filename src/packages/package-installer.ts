@@ -11,6 +11,7 @@ import { asList, asRecord, asText, isRecord } from '#src/kernel/json-shape.ts';
 import { bareConfinement } from '#src/kernel/launch-order.ts';
 import type { IndexProxy } from './index-proxy.ts';
 import { PackageFailure } from './package-failure.ts';
+import { abandoned, type Progress } from './shared-installation.ts';
 
 /** What a notebook asks for. */
 export interface PackageWishes {
@@ -49,8 +50,6 @@ export interface PackageInstallerOptions {
   readonly openProxy: () => Promise<IndexProxy>;
 }
 
-type Progress = (text: string) => void;
-
 const QUESTION = 1;
 const PLAN_TIMEOUT_MS = 30_000;
 const INSTALL_TIMEOUT_MS = 15 * 60_000;
@@ -77,8 +76,16 @@ export class PackageInstaller {
     };
   }
 
-  /** Installs into `folder/site`; the folder exists and is empty. Rejects with a `PackageFailure`. */
-  async install(requirements: readonly string[], folder: string, progress: Progress): Promise<Installation> {
+  /**
+   * Installs into `folder/site`; the folder exists and is empty. Rejects with a `PackageFailure`, also when `signal` aborts; the
+   * installer is killed then.
+   */
+  async install(
+    requirements: readonly string[],
+    folder: string,
+    progress: Progress,
+    signal: AbortSignal,
+  ): Promise<Installation> {
     const { python, index, openProxy } = this.#options;
     const uv = [dirname(python), ...SYSTEM_FOLDERS].map((one) => join(one, 'uv')).find(existsSync);
     if (uv === undefined)
@@ -89,7 +96,11 @@ export class PackageInstaller {
     // A link may lie where the child sees nothing.
     const question = { step: 'install', requirements, folder, uv: realpathSync(uv), index, proxy: proxy.url };
     try {
-      const answer = await this.#ask(question, INSTALL_TIMEOUT_MS, progress, { folder, port: proxy.port });
+      const answer = await this.#ask(question, INSTALL_TIMEOUT_MS, progress, {
+        folder,
+        port: proxy.port,
+        signal,
+      });
       return {
         packages: asList(answer.packages, asPair, 'packages'),
         replaces: answer.replaces === true,
@@ -103,22 +114,30 @@ export class PackageInstaller {
     question: Readonly<Record<string, unknown>>,
     timeoutMs: number,
     progress: Progress = () => {},
-    writes?: { readonly folder: string; readonly port: number },
+    installation?: { readonly folder: string; readonly port: number; readonly signal: AbortSignal },
   ): Promise<Readonly<Record<string, unknown>>> {
+    const signal = installation?.signal;
     return new Promise((resolve, reject) => {
       const end = (act: () => void) => {
         clearTimeout(timeout);
+        signal?.removeEventListener('abort', abandon);
         child[Symbol.dispose]();
         act();
       };
-      const fail = (reason: string, isPassing = false) =>
-        end(() => reject(new PackageFailure(reason, isPassing)));
-      const timeout = setTimeout(() => fail('Installing the packages took too long.'), timeoutMs);
+      // The answer comes with the end of the child, so that nothing writes the folder any more.
+      let cutOff: PackageFailure | undefined;
+      const cut = (failure: PackageFailure) => {
+        cutOff = failure;
+        child.kill();
+      };
+      const abandon = () => cut(abandoned());
+      const tooLong = () => cut(new PackageFailure('Installing the packages took too long.'));
+      const timeout = setTimeout(tooLong, timeoutMs);
       const child = this.#options.host.startChild(
         (confinement) => {
           const bare = bareConfinement(confinement, { processes: MAX_PROCESSES });
-          if (bare === null || writes === undefined) return { op: 'install', confine: bare };
-          const { folder, port } = writes;
+          if (bare === null || installation === undefined) return { op: 'install', confine: bare };
+          const { folder, port } = installation;
           // Not the user of kernels: nothing that is installed runs here, and the folder stays the server's.
           const more = { write: [folder], network: 'open', tcp_ports: [port], uid: null };
           return { op: 'install', confine: { ...bare, ...more } };
@@ -131,12 +150,14 @@ export class PackageInstaller {
               else if (message.op === 'install-progress') progress(asText(message.text, 'text'));
               else if (message.op !== 'install-done') continue;
               else if (message.ok === true) end(() => resolve(message));
-              else fail(asText(message.error, 'error'));
+              else end(() => reject(new PackageFailure(asText(message.error, 'error'))));
             }
           },
-          ended: (childEnd) => fail(describeEnd(childEnd), true),
+          ended: (childEnd) => end(() => reject(cutOff ?? new PackageFailure(describeEnd(childEnd), true))),
         },
       );
+      if (signal?.aborted) abandon();
+      else signal?.addEventListener('abort', abandon);
     });
   }
 }

@@ -16,11 +16,14 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { lstat, readdir, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '#src/core/log.ts';
+import { Semaphore } from '#src/core/semaphore.ts';
+import { installWithin, type Room, sizeOf } from './folder-size.ts';
 import { PackageFailure } from './package-failure.ts';
 import type { Installation, PackageInstaller, PackagePlan, PackageWishes } from './package-installer.ts';
+import { abandoned, type Progress, SharedInstallation } from './shared-installation.ts';
 
 /** A set, which stays until it is released. */
 export interface PackageSet extends Disposable {
@@ -29,16 +32,6 @@ export interface PackageSet extends Disposable {
   /** Whether some of them are other versions of what the server's own environment has. */
   readonly replaces: boolean;
   readonly packages: Installation['packages'];
-}
-
-type Progress = (text: string) => void;
-
-/** A set that is being made. */
-interface Making {
-  readonly made: Promise<Manifest>;
-  readonly listeners: Set<Progress>;
-  /** What is being done now. */
-  text: string;
 }
 
 export interface PackageSetsOptions {
@@ -70,11 +63,15 @@ const UNFINISHED = '.making-';
 /** A list that could not be installed is not tried again for so long, so that a session which tries to start again waits for nobody. */
 const RETRY_AFTER_MS = 60_000;
 const MAX_PLANS = 1000;
+/** How many sets are made at once. Each keeps uv and its threads, and fills the disk. */
+const MADE_AT_ONCE = 3;
 
 export class PackageSets implements Disposable {
   readonly #options: PackageSetsOptions;
   readonly #plans = new Map<string, Promise<PackagePlan>>();
-  readonly #making = new Map<string, Making>();
+  readonly #making = new Map<string, SharedInstallation<Manifest>>();
+  /** Those who wait for a place take neither a process nor the disk. */
+  readonly #places = new Semaphore(MADE_AT_ONCE, Number.POSITIVE_INFINITY);
   readonly #failures = new Map<string, { readonly error: PackageFailure; readonly until: number }>();
   readonly #users = new Map<string, number>();
   #isDisposed = false;
@@ -96,9 +93,14 @@ export class PackageSets implements Disposable {
 
   /**
    * Resolves with the packages that a notebook needs in addition to the server's own environment; null when it needs none.
-   * Rejects with a `PackageFailure`. `progress` hears what is being done, and what is not as the notebook asks for.
+   * Rejects with a `PackageFailure`. `progress` hears what is being done, and what is not as the notebook asks for. When `signal`
+   * aborts, nobody waits any more: an installation for which nobody else waits is broken off.
    */
-  async obtain(wishes: PackageWishes, progress: Progress): Promise<PackageSet | null> {
+  async obtain(
+    wishes: PackageWishes,
+    progress: Progress,
+    signal: AbortSignal = new AbortController().signal,
+  ): Promise<PackageSet | null> {
     const { requirements, key, workspace, notes } = await this.plan(wishes);
     for (const note of notes) progress(note);
     if (requirements.length === 0) return null;
@@ -112,7 +114,7 @@ export class PackageSets implements Disposable {
       else this.#users.delete(key);
     };
     try {
-      const { replaces, packages } = await this.#made(key, requirements, progress);
+      const { replaces, packages } = await this.#made(key, requirements, progress, signal);
       return { path: join(this.#folder(key), 'site'), replaces, packages, [Symbol.dispose]: release };
     } catch (error) {
       release();
@@ -139,39 +141,59 @@ export class PackageSets implements Disposable {
     return plan;
   }
 
-  #made(key: string, requirements: readonly string[], progress: Progress): Promise<Manifest> {
+  async #made(
+    key: string,
+    requirements: readonly string[],
+    progress: Progress,
+    signal: AbortSignal,
+  ): Promise<Manifest> {
     const underWay = this.#making.get(key);
-    if (underWay !== undefined) {
-      underWay.listeners.add(progress);
-      progress(underWay.text);
-      return underWay.made;
-    }
+    if (underWay !== undefined && !underWay.isAbandoned) return underWay.wait(progress, signal);
     const known = this.#read(key);
-    if (known !== undefined) return Promise.resolve(known);
+    if (known !== undefined) return known;
     const failed = this.#failures.get(key);
-    if (failed !== undefined && failed.until > performance.now()) return Promise.reject(failed.error);
-    const listeners = new Set([progress]);
-    const tell = (text: string) => {
-      making.text = text;
-      for (const listener of listeners) listener(text);
-    };
-    const made = this.#make(key, requirements, tell).finally(() => this.#making.delete(key));
-    const making: Making = { made, listeners, text: 'preparing' };
+    if (failed !== undefined && failed.until > performance.now()) throw failed.error;
+    const making = new SharedInstallation((tell, left) => this.#makeInTurn(key, requirements, tell, left));
     this.#making.set(key, making);
-    made.catch((error: unknown) => {
+    try {
+      return await making.wait(progress, signal);
+    } catch (error) {
       if (error instanceof PackageFailure && !error.isPassing)
         this.#failures.set(key, { error, until: performance.now() + RETRY_AFTER_MS });
-    });
-    return made;
+      throw error;
+    }
   }
 
-  async #make(key: string, requirements: readonly string[], progress: Progress): Promise<Manifest> {
+  async #makeInTurn(
+    key: string,
+    requirements: readonly string[],
+    progress: Progress,
+    left: AbortSignal,
+  ): Promise<Manifest> {
+    if (this.#making.size >= MADE_AT_ONCE) progress('waiting for other installations');
+    try {
+      return await this.#places.pass(() => this.#make(key, requirements, progress, left));
+    } finally {
+      // Another one may have been begun since everybody left this one.
+      if (!left.aborted || this.#making.get(key)?.isAbandoned) this.#making.delete(key);
+    }
+  }
+
+  async #make(
+    key: string,
+    requirements: readonly string[],
+    progress: Progress,
+    left: AbortSignal,
+  ): Promise<Manifest> {
+    if (left.aborted) throw abandoned();
     const { installer, log } = this.#options;
     // A name of its own: what a crash left may still be being removed.
     const folder = mkdtempSync(this.#unfinished('new-'));
     const startedAt = performance.now();
     try {
-      const installed = await installer.install(requirements, folder, progress);
+      const installed = await installWithin(await this.#room(), folder, left, (signal) =>
+        installer.install(requirements, folder, progress, signal),
+      );
       const bytes = await sizeOf(folder);
       const manifest = { requirements, ...installed, bytes };
       writeFileSync(join(folder, MANIFEST), JSON.stringify(manifest), { flush: true });
@@ -184,20 +206,29 @@ export class PackageSets implements Disposable {
     } catch (error) {
       // Gigabytes take a while, for which a server that stops should not wait: the next one removes them.
       if (!this.#isDisposed) await rm(folder, { recursive: true, force: true });
-      log.warn({ err: error }, 'packages could not be installed');
+      if (left.aborted) log.info({}, 'an installation was broken off, because nobody waits for it any more');
+      else log.warn({ err: error }, 'packages could not be installed');
       throw error instanceof PackageFailure
         ? error
         : new PackageFailure('The packages could not be installed; the log of the server says why.');
     }
   }
 
-  /** Gives a set its name. Returns false when another worker has made it meanwhile. */
+  /** Resolves with how large a new set may be: what is left by the sets that sessions use, here and in other workers. */
+  async #room(): Promise<Room> {
+    const { maxBytes, others } = this.#options;
+    const keys = new Set([...this.#users.keys(), ...((await others?.inUse()) ?? [])]);
+    const usedBytes = [...keys].reduce((sum, key) => sum + this.#bytesOf(key), 0);
+    return { bytes: maxBytes === 0 ? Number.POSITIVE_INFINITY : maxBytes - usedBytes, ofBytes: maxBytes };
+  }
+
+  /** Gives a set its name. Returns false when there is such a set already. */
   #publish(folder: string, key: string): boolean {
     try {
       renameSync(folder, this.#folder(key));
       return true;
     } catch (error) {
-      if (this.#options.others === undefined || this.#read(key) === undefined) throw error;
+      if (this.#read(key) === undefined) throw error;
       return false;
     }
   }
@@ -266,11 +297,4 @@ function makerOf(name: string): string {
 /** Returns the part of the workspace in what a notebook asks for, as a sentence. */
 function shareOf(workspace: PackagePlan['workspace']): string {
   return `(The workspace asks for ${workspace.map(([, one]) => one).join(', ')}: see \`troupe packages list\`.)`;
-}
-
-async function sizeOf(folder: string): Promise<number> {
-  let bytes = 0;
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
-    if (entry.isFile()) bytes += (await lstat(join(entry.parentPath, entry.name))).size;
-  return bytes;
 }

@@ -6,21 +6,26 @@ export class WaitingKernel implements Kernel {
   readonly id: string;
   readonly #sink: KernelSink;
   #kernel: Kernel | undefined;
+  readonly #over = new AbortController();
   #isPaused = false;
-  #isOver = false;
 
-  /** `start` resolves with the kernel, which reports to the sink that it is given. */
-  constructor(id: string, sink: KernelSink, start: (sink: KernelSink) => Promise<Kernel>) {
+  /** `start` resolves with the kernel, which reports to the sink that it is given. When its signal aborts, none is needed. */
+  constructor(
+    id: string,
+    sink: KernelSink,
+    start: (sink: KernelSink, signal: AbortSignal) => Promise<Kernel>,
+  ) {
     this.id = id;
     this.#sink = sink;
-    start({
+    const own: KernelSink = {
       installing: (step) => {
         if (!this.#isOver) sink.installing?.(step);
       },
       ready: (info) => sink.ready(info),
       messages: (batch) => sink.messages(batch),
       exited: (exit) => this.#end(exit),
-    }).then(
+    };
+    start(own, this.#over.signal).then(
       (kernel) => {
         this.#kernel = kernel;
         if (this.#isOver) kernel.kill();
@@ -32,6 +37,10 @@ export class WaitingKernel implements Kernel {
         this.#end({ cause: 'kernel_start_failed', code: null, signal: null, message });
       },
     );
+  }
+
+  get #isOver(): boolean {
+    return this.#over.signal.aborted;
   }
 
   get pid(): number | null {
@@ -91,7 +100,7 @@ export class WaitingKernel implements Kernel {
 
   #end(exit: Parameters<KernelSink['exited']>[0]): void {
     if (this.#isOver) return;
-    this.#isOver = true;
+    this.#over.abort();
     this.#sink.exited(exit);
   }
 }

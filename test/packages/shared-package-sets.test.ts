@@ -51,11 +51,23 @@ test('a set that another worker uses stays, and goes once it does not', async (t
   const root = temporaryDirectory(t);
   const first = setsOf(root, 1);
   const used = await first.obtain(wish('old'), ignore);
-  const second = setsOf(root, 2, 1500, () => first.inUse());
+  const second = setsOf(root, 2, 2500, () => first.inUse());
   const made = await second.obtain(wish('new'), ignore);
   assert.deepEqual(readdirSync(root).sort(), ['key-of-new', 'key-of-old']);
   used![Symbol.dispose]();
   made![Symbol.dispose]();
+  await second.obtain(wish('newer'), ignore);
+  assert.deepEqual(readdirSync(root).sort(), ['key-of-new', 'key-of-newer']);
+});
+
+test('packages that do not fit beside those that sessions use are refused, and nothing of them stays', async (t) => {
+  const root = temporaryDirectory(t);
+  const first = setsOf(root, 1);
+  const used = await first.obtain(wish('old'), ignore);
+  const second = setsOf(root, 2, 1500, () => first.inUse());
+  await assert.rejects(second.obtain(wish('new'), ignore), /take more than.*TROUPE_PACKAGES_MAX_MB/);
+  assert.deepEqual(readdirSync(root), ['key-of-old']);
+  used![Symbol.dispose]();
   await second.obtain(wish('newer'), ignore);
   assert.deepEqual(readdirSync(root), ['key-of-newer']);
 });

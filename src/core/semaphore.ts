@@ -1,4 +1,4 @@
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from './errors.ts';
 
 /** Runs at most `width` pieces of work at once. At most `queueLimit` others wait, in their order; more are rejected. */
 export class Semaphore {

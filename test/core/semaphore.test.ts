@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Semaphore } from '#src/notebook/semaphore.ts';
+import { Semaphore } from '#src/core/semaphore.ts';
 
 interface Piece {
   readonly name: string;
