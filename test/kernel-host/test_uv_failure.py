@@ -13,3 +13,7 @@ class Explanations(unittest.TestCase):
 
     def test_a_failure_without_words_has_its_exit_code(self):
         self.assertEqual(explain(" × \n", 2), "uv ended with the exit code 2.")
+
+    def test_a_full_disk_is_named_without_the_path_of_the_file(self):
+        said = "error: failed to write to file `/data/packages/.making-1/cache/a.bin`: No space left on device (os error 28)"
+        self.assertEqual(explain(said, 2), "The disk of the server is full, so the packages cannot be installed.")

@@ -104,6 +104,23 @@ test('sessions that ask for the same packages at the same time wait for one inst
   assert.equal(setsIn(packages).length, before + 1);
 });
 
+test('script metadata that cannot be understood are refused with the reason', async () => {
+  const opened = async (metadata: string) => {
+    const content = `# /// script\n# ${metadata}\n# ///\nimport marimo\napp = marimo.App()\n\n@app.cell\ndef _():\n    1\n    return\n`;
+    const { id } = await server.client.notebooks.import({ format: 'py', content });
+    const { environmentId } = await server.client.executionEnvironments.create();
+    await server.client.notebookSessions.open({ notebookId: id, environmentId });
+    const { error } = await server.client.notebookSessions.waitUntilReady(id);
+    await server.client.notebookSessions.close(id);
+    return error?.message ?? '';
+  };
+  assert.match(
+    await opened('requires-python = [">=3.11"]'),
+    /requires-python of the notebook must be a text/,
+  );
+  assert.match(await opened(`a = ${'['.repeat(20_000)}`), /nested too deeply/);
+});
+
 test('a notebook whose packages are here already needs no index', async () => {
   const before = setsIn(packages).length;
   await run(server, ['marimo', 'pandas', 'numpy>=1'], 'import pandas');

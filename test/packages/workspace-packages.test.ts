@@ -98,6 +98,17 @@ test('what is not a requirement, names an address or cannot be installed is refu
   assert.match(installation?.error ?? '', /no-such-package/);
 });
 
+test('a marker that cannot be evaluated is refused by name', async () => {
+  const refused = await problemOf(client.packages.add(["greeting; os_name ~= 'posix'"]));
+  assert.equal(refused.code, 'invalid_request');
+  assert.match(refused.detail ?? '', /The marker of .*greeting; os_name ~= .*cannot be evaluated/);
+});
+
+test('of several lines for one package the one for this system counts, wherever it stands', async () => {
+  await client.packages.add(["greeting==1.0; os_name == 'posix'", "greeting==2.0; os_name == 'nt'"]);
+  assert.equal(await run(GREET), 'hello\n');
+});
+
 test('a request has at most 50 requirements of 300 characters, and a workspace 100 packages', async () => {
   // Packages that no machine needs, which the index is not asked for.
   const some = (from: number, count: number) =>

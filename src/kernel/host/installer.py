@@ -25,6 +25,7 @@ import sys
 import tomllib
 
 import msgspec
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
@@ -76,7 +77,11 @@ def plan(question) -> dict:
     if len(metadata["dependencies"]) > MAX_REQUIREMENTS:
         raise Refused(f"A notebook may require at most {MAX_REQUIREMENTS} packages.")
     own = [parse(text) for text in metadata["dependencies"]]
-    shared = {canonicalize_name(one.name): one for one in map(parse, question["workspace"])}
+    shared = {}
+    for one in map(parse, question["workspace"]):
+        name = canonicalize_name(one.name)
+        if name not in shared or applies(one):  # files of requirements have one line for each Python or system
+            shared[name] = one
     workspace = [[name, str(one)] for name, one in shared.items()]
     if "marimo" in shared:
         raise Refused("marimo is a part of the server: its version cannot be chosen.")
@@ -84,7 +89,7 @@ def plan(question) -> dict:
         shared.pop(canonicalize_name(one.name), None)
     for requirement in [*own, *shared.values()]:
         name = canonicalize_name(requirement.name)
-        if requirement.marker is not None and not requirement.marker.evaluate():
+        if not applies(requirement):
             continue
         if name == "marimo":
             if not requirement.specifier.contains(have["marimo"], prereleases=True):
@@ -117,12 +122,16 @@ def read_script(text) -> dict:
         metadata = tomllib.loads("\n".join(lines))
     except tomllib.TOMLDecodeError as error:
         raise Refused(f"The script metadata of the notebook are not TOML: {error}.") from None
+    except RecursionError:
+        raise Refused("The script metadata of the notebook are nested too deeply.") from None
     dependencies, python = metadata.get("dependencies", []), metadata.get("requires-python")
     if not isinstance(dependencies, list) or not all(isinstance(one, str) for one in dependencies):
         raise Refused("The dependencies in the script metadata of the notebook must be a list of texts.")
+    if not isinstance(python, str | None):
+        raise Refused("requires-python of the notebook must be a text.")
     try:
         return {"dependencies": dependencies, "requires-python": SpecifierSet(python) if python else None}
-    except (InvalidSpecifier, TypeError):
+    except InvalidSpecifier:
         raise Refused(f"requires-python of the notebook is not a version specifier: {python!r}.") from None
 
 
@@ -134,6 +143,14 @@ def parse(text) -> Requirement:
     if requirement.url:
         raise Refused(f"{text!r} names an address. Packages come from the index of this server only.")
     return requirement
+
+
+def applies(requirement) -> bool:
+    """Returns whether the requirement is one on this Python and system."""
+    try:
+        return requirement.marker is None or requirement.marker.evaluate()
+    except (UndefinedComparison, UndefinedEnvironmentName) as error:
+        raise Refused(f"The marker of {str(requirement)!r} cannot be evaluated: {error}") from None
 
 
 def find_installed() -> dict:
@@ -212,7 +229,8 @@ class Uv:
         command = [self.path, *args, "--python", sys.executable, "--only-binary", ":all:", "--quiet", "--color", "never"]
         done = subprocess.run(command, env=self.env, capture_output=True, stdin=subprocess.DEVNULL, cwd=self.env["HOME"])
         if done.returncode != 0:
-            raise Refused(explain(done.stderr.decode("utf-8", "replace"), done.returncode))
+            said = done.stderr.decode("utf-8", "replace").replace(f"{self.env['HOME']}/", "")
+            raise Refused(explain(said, done.returncode))
 
 
 def write_lines(path, lines):

@@ -5,9 +5,13 @@ import re
 DECORATION = re.compile(r"[│╰─▶×├]+|^error:")
 ADDRESS = re.compile(r"(https?://)(?:[^/\s@]*@)?([^\s?`'\")]*)(?:\?[^\s`'\")]*)?")
 
+DISK_FULL = "No space left on device"
+
 
 def explain(text, code) -> str:
     """Returns it on one line, without its decoration. An index may name files with a password, or with a signature in the
     query: addresses lose both."""
+    if DISK_FULL in text:
+        return "The disk of the server is full, so the packages cannot be installed."
     words = re.sub(r"\s+", " ", DECORATION.sub(" ", ADDRESS.sub(r"\1\2", text))).strip()
     return words or f"uv ended with the exit code {code}."
