@@ -101,6 +101,28 @@ class Converting(unittest.TestCase):
             self.assertTrue(text in page, text)
         self.assertFalse("cdn.jsdelivr.net" in page)
 
+    def test_py_keeps_strings_with_characters_that_only_look_like_the_end_of_a_line(self):
+        code = 'x = "a\x0cb\u2028c\x85d"\nif x:\n    y = "\x1c"'
+        cells = [{"cell_id": "a", "code": code, "options": {}}]
+        back = self.read("py", self.write("py", serialization={**SAMPLE, "cells": cells}))["serialization"]
+        self.assertEqual([cell["code"] for cell in back["cells"]], [code])
+        parts = self.read("py", f"# %%\n{code}\n# %%\nz = 1\n")["serialization"]
+        self.assertEqual([cell["code"] for cell in parts["cells"]], [code, "z = 1"])
+
+    def test_a_notebook_with_code_that_marimo_would_drop_is_refused_with_its_line(self):
+        head = "import marimo\n\napp = marimo.App()\n\n"
+        cell = "@app.cell\ndef _():\n    x = 1\n    return\n\n"
+        guard = 'if __name__ == "__main__":\n    app.run()\n'
+        setup = "with app.setup:\n    import os\n\n"
+        self.assertTrue(self.read("py", head + setup + cell + "# a comment\n\n" + cell + guard)["ok"])
+        for line, content in (
+            (10, head + cell + "def helper():\n    return 42\n\n" + cell + guard),
+            (10, head + cell + setup + guard),
+            (1, "import os\n" + head + cell + guard),
+            (13, head + cell + guard + "\nprint('end')\n"),
+        ):
+            self.assert_broken("py", content, f"line {line}:", "outside of cells", "Move it into a cell")
+
     def test_a_plain_script_becomes_one_cell_and_a_marked_one_several(self):
         plain = self.read("py", "import os\nprint(os.name)\n")["serialization"]
         self.assertEqual([cell["code"] for cell in plain["cells"]], ["import os\nprint(os.name)"])

@@ -14,13 +14,14 @@ import marimo
 SUPPORTED = ("0.25.2",)
 PRIVATE = {
     "marimo": "_loggers._LOGGERS",
-    "marimo._ast": "codegen._format_arg codegen._extract_header_comments",
+    "marimo._ast": "codegen._format_arg codegen._extract_header_comments codegen.indent_text codegen.INDENT",
     "marimo._ast.app": "InternalApp",
     "marimo._ast.app_config": "_AppConfig",
     "marimo._ast.cell": "CellConfig CellImpl.imported_namespaces CellImpl.markdown",
     "marimo._ast.cell_id": "CellIdGenerator.create_cell_id",
     "marimo._ast.compiler": "compile_cell",
     "marimo._ast.load": "load_notebook_ir",
+    "marimo._ast.parse": "split_source_lines",
     "marimo._code_mode": "_context.compile_cell",
     "marimo._code_mode._context": """
         AsyncCodeModeContext.__aenter__ AsyncCodeModeContext.__aexit__ AsyncCodeModeContext._require_entered""",

@@ -5,10 +5,13 @@ import ast
 import json
 import re
 
+from marimo._ast.parse import split_source_lines
+
 from notebook_ir import from_ir
 
 CELL_MARK = re.compile(r"^# ?%%(.*)$")
 MARIMO_IMPORT = re.compile(r"^import marimo as mo\b", re.MULTILINE)
+RUN_GUARD = "__name__ == '__main__'"
 FRONT_MATTER = re.compile(r"---\r?\n(.*?)\r?\n---\s*(\r?\n|$)", re.DOTALL)
 
 
@@ -28,7 +31,7 @@ def read_py(content) -> dict:
     from marimo._convert.converters import MarimoConvert
 
     try:
-        ast.parse(content)
+        module = ast.parse(content)
     except SyntaxError as error:
         if error.lineno is not None:
             raise UnreadableNotebook(f"line {error.lineno}, column {error.offset}: {error.msg}") from error
@@ -38,7 +41,19 @@ def read_py(content) -> dict:
     ir = MarimoConvert.from_py(content).to_ir()
     if not (ir.valid and ir.cells):
         return _read_cells(split_script(content))
+    if line := find_lost_line(module, ir.violations):
+        raise UnreadableNotebook(
+            f"line {line}: marimo drops what stands outside of cells, and a setup cell that is not the first. Move it into a cell"
+        )
     return from_ir(ir)
+
+
+def find_lost_line(module, violations):
+    """Returns the first line of a marimo notebook that marimo would leave out without a word; None when there is none."""
+    lost = [one.lineno for one in violations if one.description.startswith("Unexpected statement")]
+    guards = [at for at, node in enumerate(module.body) if isinstance(node, ast.If) and ast.unparse(node.test) == RUN_GUARD]
+    after = module.body[guards[0] + 1 :] if guards else []
+    return min([*lost, *(node.lineno for node in after)], default=None)
 
 
 def find_null_line(content) -> int:
@@ -55,7 +70,7 @@ def split_script(content) -> list:
         if text:
             cells.append({"cell_type": kind, "source": text, "metadata": {}})
 
-    for line in content.splitlines():
+    for line in split_source_lines(content):
         if mark := CELL_MARK.match(line):
             end_cell()
             lines, kind = [], "markdown" if "[markdown]" in mark[1] or "[md]" in mark[1] else "code"

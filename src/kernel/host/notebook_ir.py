@@ -13,6 +13,7 @@ import json
 import keyword
 
 from marimo._ast import codegen
+from marimo._ast.parse import split_source_lines
 from marimo._schemas.serialization import AppInstantiation, CellDef, Header, NotebookSerializationV1, SetupCell
 
 DEFAULTS = {"hide_code": False, "disabled": False, "column": None, "expand_output": False}
@@ -114,15 +115,21 @@ def _parses(code):
     return True
 
 
-def _quote_options():
-    """marimo puts the text of an option between quotes as it is; a quote in it would end it, and the rest be code."""
+def _mend_codegen():
+    """marimo puts the text of an option between quotes as it is; a quote in it would end it, and the rest be code. And it indents
+    code also behind characters that only str.splitlines() takes for the end of a line, which changes strings that hold them."""
     codegen._format_arg = lambda value: json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+    codegen.indent_text = _indent
+
+
+def _indent(text):
+    return "\n".join(codegen.INDENT + line if line.strip() else line for line in split_source_lines(text))
 
 
 def write_py(notebook) -> str:
     from marimo._convert.converters import MarimoConvert
 
-    _quote_options()
+    _mend_codegen()
     return MarimoConvert.from_ir(to_ir(notebook)).to_py()
 
 
@@ -159,7 +166,7 @@ def write_html(notebook, results, title, asset_url) -> str:
         def _inline_virtual_files(self, session_snapshot):
             return session_snapshot, set()
 
-    _quote_options()
+    _mend_codegen()
     app, view = _app_and_view(notebook, results)
     for name in FILE_OPTIONS:
         setattr(app.config, name, None)
