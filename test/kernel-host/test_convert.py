@@ -123,6 +123,25 @@ class Converting(unittest.TestCase):
         ):
             self.assert_broken("py", content, f"line {line}:", "outside of cells", "Move it into a cell")
 
+    def test_raw_cells_of_a_jupyter_notebook_are_shown_and_not_run(self):
+        raw = {"cell_type": "raw", "source": ["---\n", "title: a ``` b"], "metadata": {}}
+        back = self.read("ipynb", json.dumps({"cells": [raw]}))["serialization"]
+        self.assertTrue(back["valid"])
+        self.assertIn("````text\n---\ntitle: a ``` b\n````", back["cells"][-1]["code"])
+
+    def test_images_that_are_attached_to_markdown_of_a_jupyter_notebook_are_kept(self):
+        attachments = {"a b.png": {"image/png": "iVBO\nRw0="}, "c.txt": {"text/plain": "c"}, "d.png": "no bundle"}
+        source = "![a](attachment:a%20b.png) ![c](attachment:c.txt) ![d](attachment:d.png) ![e](attachment:e.png)"
+        cell = {"cell_type": "markdown", "source": source, "metadata": {}, "attachments": attachments}
+        back = self.read("ipynb", json.dumps({"cells": [cell]}))["serialization"]
+        kept = source.replace("attachment:a%20b.png", "data:image/png;base64,iVBORw0=")
+        self.assertIn(kept, back["cells"][-1]["code"])
+
+    def test_a_byte_order_mark_is_not_part_of_a_file(self):
+        for format, content in (("py", "x = 1"), ("ipynb", '{"cells": []}'), ("md", "---\ntitle: T\n---\n\nText")):
+            self.assertTrue(self.read(format, "\ufeff" + content)["ok"], format)
+        self.assertEqual(self.read("md", "\ufeff---\ntitle: T\n---\n\nText")["serialization"]["app"]["options"], {"app_title": "T"})
+
     def test_a_plain_script_becomes_one_cell_and_a_marked_one_several(self):
         plain = self.read("py", "import os\nprint(os.name)\n")["serialization"]
         self.assertEqual([cell["code"] for cell in plain["cells"]], ["import os\nprint(os.name)"])

@@ -7,6 +7,7 @@ import re
 
 from marimo._ast.parse import split_source_lines
 
+from jupyter_cells import without_raw_and_attachments
 from notebook_ir import from_ir
 
 CELL_MARK = re.compile(r"^# ?%%(.*)$")
@@ -23,7 +24,8 @@ def read_notebook(content, format) -> dict:
     """Returns our serialization of the file's text. Raises UnreadableNotebook when it is not what its format says."""
     if not isinstance(content, str):
         raise UnreadableNotebook("the content is not text")
-    return {"py": read_py, "ipynb": read_ipynb, "md": read_md}[format](content)
+    text = content.removeprefix("\ufeff")  # as programs of Windows write it
+    return {"py": read_py, "ipynb": read_ipynb, "md": read_md}[format](text)
 
 
 def read_py(content) -> dict:
@@ -100,7 +102,7 @@ def read_ipynb(content) -> dict:
         raise UnreadableNotebook("its metadata is not an object")
     if language := _find_other_language(metadata):
         raise UnreadableNotebook(f"it is a notebook in {language}, and only Python can be run")
-    return _read_cells(cells, metadata)
+    return _read_cells([without_raw_and_attachments(cell) for cell in cells], metadata)
 
 
 def _find_other_language(metadata):
