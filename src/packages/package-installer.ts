@@ -55,6 +55,8 @@ const PLAN_TIMEOUT_MS = 30_000;
 const INSTALL_TIMEOUT_MS = 15 * 60_000;
 /** uv has some threads for each processor. */
 const MAX_PROCESSES = 512;
+/** A resolution of hundreds of packages takes a quarter of it; pages of an index and metadata in an archive may have any size. */
+const MEMORY_BYTES = 2 * 2 ** 30;
 const SYSTEM_FOLDERS = ['/usr/local/bin', '/usr/bin'];
 
 export class PackageInstaller {
@@ -136,11 +138,12 @@ export class PackageInstaller {
       const child = this.#options.host.startChild(
         (confinement) => {
           const bare = bareConfinement(confinement, { processes: MAX_PROCESSES });
-          if (bare === null || installation === undefined) return { op: 'install', confine: bare };
+          const order = { op: 'install', memory: MEMORY_BYTES };
+          if (bare === null || installation === undefined) return { ...order, confine: bare };
           const { folder, port } = installation;
           // Not the user of kernels: nothing that is installed runs here, and the folder stays the server's.
           const more = { write: [folder], network: 'open', tcp_ports: [port], uid: null };
-          return { op: 'install', confine: { ...bare, ...more } };
+          return { ...order, confine: { ...bare, ...more } };
         },
         {
           received: (values) => {
@@ -153,7 +156,7 @@ export class PackageInstaller {
               else end(() => reject(new PackageFailure(asText(message.error, 'error'))));
             }
           },
-          ended: (childEnd) => end(() => reject(cutOff ?? new PackageFailure(describeEnd(childEnd), true))),
+          ended: (childEnd) => end(() => reject(cutOff ?? failureOf(childEnd))),
         },
       );
       if (signal?.aborted) abandon();
@@ -165,6 +168,14 @@ export class PackageInstaller {
 function asPair(value: unknown): [string, string] {
   const [first, second] = asList(value, asText, 'a pair');
   return [first ?? '', second ?? ''];
+}
+
+function failureOf(end: ChildEnd): PackageFailure {
+  if (end.kind === 'ended' && end.process?.outOfMemory === true)
+    return new PackageFailure(
+      'Installing the packages takes more memory than there is for it. Ask for fewer packages.',
+    );
+  return new PackageFailure(describeEnd(end), true);
 }
 
 function describeEnd(end: ChildEnd): string {

@@ -40,6 +40,7 @@ SCRIPT = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 MAX_REQUIREMENTS = 500
 MAX_ERROR_CHARS = 4000
 MAX_NAMED = 8
+CONCURRENT_INSTALLS = "8"  # otherwise one for each processor, with a Python each to compile
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 
 
@@ -221,6 +222,7 @@ class Uv:
             "UV_DEFAULT_INDEX": question["index"],
             "UV_HTTP_TIMEOUT": "60",
             "UV_HTTP_RETRIES": "1",
+            "UV_CONCURRENT_INSTALLS": CONCURRENT_INSTALLS,
             **{name: proxy for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy")},
             **({"SSL_CERT_FILE": CERTIFICATES} if os.path.exists(CERTIFICATES) else {}),
         }

@@ -1,6 +1,7 @@
 """What uv says of a failure, as it is told to people."""
 
 import re
+import signal
 
 DECORATION = re.compile(r"[│╰─▶×├]+|^error:")
 ADDRESS = re.compile(r"(https?://)(?:[^/\s@]*@)?([^\s?`'\")]*)(?:\?[^\s`'\")]*)?")
@@ -13,5 +14,7 @@ def explain(text, code) -> str:
     query: addresses lose both."""
     if DISK_FULL in text:
         return "The disk of the server is full, so the packages cannot be installed."
+    if code == -signal.SIGKILL:  # by the limit of memory: the server ends the installer, and uv with it
+        return "Installing the packages takes more memory than there is for it. Ask for fewer packages."
     words = re.sub(r"\s+", " ", DECORATION.sub(" ", ADDRESS.sub(r"\1\2", text))).strip()
     return words or f"uv ended with the exit code {code}."
