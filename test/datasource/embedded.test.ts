@@ -155,6 +155,32 @@ test('every data file is a table, and one that is broken does not take the other
   assert.deepEqual((await ask(session, 'SELECT * FROM packed')).rows, [[1, 'x']]);
 });
 
+test('a statement on a data file that cannot be read is told why the file is no table', async () => {
+  const session = await shared.open({ kind: 'files', path: 'data' });
+  await assert.rejects(ask(session, 'SELECT * FROM Broken'), {
+    category: 'query',
+    detail:
+      /^The file broken\.parquet is no table, because it cannot be read: .*too small to be a Parquet file/,
+  });
+});
+
+test('data files whose names differ in their endings or capitals only are tables of their own', async (t) => {
+  const { open, at } = workspace(t);
+  mkdirSync(at('alike', 'more'), { recursive: true });
+  const files = ['A.tsv', 'a.csv', 'a.csv.gz', 'a.json', 'more/a.csv'];
+  for (const name of files) {
+    const text = name.endsWith('.json') ? `[{"file": "${name}"}]` : `file\n${name}\n`;
+    writeFileSync(at('alike', name), name.endsWith('.gz') ? gzipSync(text) : text);
+  }
+  const session = await open({ kind: 'files', path: 'alike' });
+  const views = ['A', 'a.csv', 'a.csv.gz', 'a.json', 'more/a'];
+  const found = await Promise.all(views.map((view) => ask(session, `SELECT file FROM "${view}"`)));
+  assert.deepEqual(
+    found.map(({ rows }) => rows),
+    files.map((name) => [[name]]),
+  );
+});
+
 const REFUSED: readonly (readonly [kind: string, path: string, sql: string])[] = [
   ['sqlite', 'shop.sqlite', "ATTACH 'other.sqlite' AS other"],
   ['sqlite', 'shop.sqlite', "/* x */ ; -- y\n ATTACH 'other.sqlite' AS other"],

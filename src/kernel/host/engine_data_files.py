@@ -1,5 +1,6 @@
 """The data files of a folder, each opened once and held open, so that what is read is what was judged."""
 
+import itertools
 import os
 import re
 import stat
@@ -20,7 +21,7 @@ class DataFile:
 
     def __init__(self, descriptor, view, name):
         self.descriptor = descriptor
-        self.view = view  # name without endings; with its folders where the bare name is taken
+        self.view = view  # see `view_name`
         self.name = name
 
     @property
@@ -102,8 +103,10 @@ def find_reader(name):
 
 
 def view_name(path, taken) -> str:
+    """Returns the shortest name that no other file has: without folders and endings, without endings, the whole path. DuckDB
+    does not tell capitals from small letters."""
     stem = re.sub(r"(\.[a-z]+)(\.gz)?$", "", path, flags=re.I)
-    bare = stem.rpartition("/")[2]
-    view = stem if bare.lower() in taken else bare
+    names = itertools.chain((stem.rpartition("/")[2], stem, path), (f"{path} {number}" for number in itertools.count(2)))
+    view = next(name for name in names if name.lower() not in taken)
     taken.add(view.lower())
     return view

@@ -7,6 +7,7 @@ database file by its path, and without one it can write nothing.
 
 import contextlib
 import os
+import re
 import stat
 
 import duckdb
@@ -35,6 +36,7 @@ READABLE_PRAGMAS = {
     "show_tables_expanded", "storage_info", "table_info", "user_agent", "version",
 }  # fmt: skip
 MAX_DESCRIPTORS = 256
+NO_TABLE = re.compile(r"Table with name (.+?) does not exist")
 SELECT, EXPLAIN, PRAGMA = duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.PRAGMA
 
 
@@ -45,6 +47,7 @@ class DuckdbEngine:
         self.workspace, self.path, self.is_files = workspace, path, is_files
         self.ahead = self.connection = self.portions = None
         self.held = []  # what is to be closed with the connection
+        self.unreadable = {}  # why a data file is no table, by the name that the table would have
 
     def open(self):
         """Opens the database to see whether that works. Raises EngineFailure."""
@@ -111,13 +114,16 @@ class DuckdbEngine:
             raise EngineFailure("file_unusable")
         paths = ", ".join(quoted(file.path) for file in files)
         self.connection.execute(f"SET allowed_paths = [{paths}]; {NOTHING_ELSE}; {LOCKED}")
+        self.unreadable = {}
         for file in files:
             try:
                 self.connection.execute(f"CREATE VIEW {named(file.view)} AS SELECT * FROM {file.reader(quoted(file.path))}")
-            except duckdb.Error:
+            except duckdb.Error as error:
                 # one file that is not what its name says must not take the others away
                 if place.name is not None:
                     raise EngineFailure("file_unusable") from None
+                said = str(error).split("\n")[0].replace(os.path.realpath(file.path), file.name).replace(file.path, file.name)
+                self.unreadable[file.view.lower()] = f"The file {file.name} is no table, because it cannot be read: {said}"
 
     def _start(self, sql, parameters):
         statements = self.connection.extract_statements(sql)
@@ -182,7 +188,9 @@ class DuckdbEngine:
             raise
         except (duckdb.Error, RuntimeError, ValueError, TypeError, OverflowError) as error:
             # not where in the text: it is not quite the text that was given
-            raise refuse(str(error).split("\n\nLINE ")[0]) from None
+            said = str(error).split("\n\nLINE ")[0]
+            missing = NO_TABLE.search(said)
+            raise refuse(self.unreadable.get(missing[1].lower(), said) if missing else said) from None
 
 
 def refuse_log_elsewhere(place):
