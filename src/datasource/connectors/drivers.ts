@@ -12,17 +12,34 @@ export type DriverLoader = (name: OptionalDriver) => Promise<unknown>;
 /** Imports drivers that are installed together with the server. */
 export const installedDrivers: DriverLoader = (name) => import(name);
 
-/** Returns the driver. Throws `driver_missing`, with the command that installs it, when it is missing. */
-export async function loadDriver(load: DriverLoader, name: OptionalDriver): Promise<unknown> {
+/**
+ * Returns the driver. Throws `driver_missing`, with the command that installs it, when it is missing or `isKnown` does not
+ * recognise it, as when another version is installed.
+ */
+export async function loadDriver<T>(
+  load: DriverLoader,
+  name: OptionalDriver,
+  isKnown: (driver: unknown) => driver is T,
+): Promise<T> {
+  const driver = await loaded(load, name);
+  if (isKnown(driver)) return driver;
+  throw missing('installed on the server in another version than it was written for.', name);
+}
+
+async function loaded(load: DriverLoader, name: OptionalDriver): Promise<unknown> {
   try {
     return await load(name);
   } catch (error) {
     if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND' && codeOf(error) !== 'MODULE_NOT_FOUND')
       throw new DatasourceFailure('failed');
-    const command = `npm install --no-save ${name}@${OPTIONAL_DRIVERS[name]}`;
-    throw new DatasourceFailure(
-      'driver_missing',
-      `The driver for this kind of database is not installed on the server. Install it there with: ${command}`,
-    );
+    throw missing('not installed on the server.', name);
   }
+}
+
+function missing(what: string, name: OptionalDriver): DatasourceFailure {
+  const command = `npm install --no-save ${name}@${OPTIONAL_DRIVERS[name]}`;
+  return new DatasourceFailure(
+    'driver_missing',
+    `The driver for this kind of database is ${what} Install it there with: ${command}`,
+  );
 }

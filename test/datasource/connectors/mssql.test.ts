@@ -11,7 +11,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type DriverLoader, installedDrivers, OPTIONAL_DRIVERS } from '#src/datasource/connectors/drivers.ts';
 import { FAILURES } from '#src/datasource/failure.ts';
-import type { Owner } from '../listening.ts';
+import { listeningWith, type Owner } from '../listening.ts';
 import { ask, probeFixture } from '../probe-fixture.ts';
 import { RPC, tdsStandIn } from './tds-stand-in.ts';
 
@@ -59,10 +59,26 @@ test('the reason why a driver cannot be loaded is not revealed', async (t) => {
   assert.deepEqual(await fixture.probe(connection), { ok: false, message: FAILURES.failed });
 });
 
+test('a driver of another version is named, with the command that installs the right one', async (t) => {
+  const fixture = probeFixture(t, {
+    drivers: async () => ({ Connection: class {}, Request: class {}, TYPES: {} }),
+  });
+  const { connection } = await mssql(t);
+  assert.deepEqual(await fixture.probe(connection), {
+    ok: false,
+    message: `The driver for this kind of database is installed on the server in another version than it was written for. Install it there with: npm install --no-save tedious@${OPTIONAL_DRIVERS.tedious}`,
+  });
+});
+
 const PROBES: Readonly<Record<string, readonly [overrides: object, ok: boolean, message: string]>> = {
   'a mssql connection works': [{}, true, 'The connection works.'],
   'a connection works without TLS if it disables TLS': [{ tls: 'disable' }, true, 'The connection works.'],
   'an unknown user is rejected': [{ user: 'none' }, false, FAILURES.authentication],
+  'a server whose answer to the login cannot be read ends the probe at once': [
+    { user: 'unreadable', tls: 'disable' },
+    false,
+    FAILURES.failed,
+  ],
   'a missing database is reported': [{ database: 'none' }, false, FAILURES.database_missing],
 };
 
@@ -78,6 +94,25 @@ for (const tls of ['require', 'verify-full']) {
     const { connection, fixture, logins } = await mssql(t, { tls });
     assert.deepEqual(await fixture.probe(connection), { ok: false, message: FAILURES.tls });
     assert.deepEqual(logins, []);
+  });
+}
+
+test('a server that closes its side of a connection ends this connection only', { skip }, async (t) => {
+  const port = await listeningWith(t, (socket) => socket.end());
+  const fixture = probeFixture(t, { drivers });
+  const connection = { kind: 'mssql', host: '127.0.0.1', port, database: 'a', user: 'a', password: 'a' };
+  for (const tls of ['require', 'disable']) {
+    assert.deepEqual(await fixture.probe({ ...connection, tls }), {
+      ok: false,
+      message: FAILURES.unreachable,
+    });
+  }
+});
+
+for (const sql of ['SELECT unreadable', 'SELECT never']) {
+  test(`when the result of ${sql} cannot be read, only the statement fails`, { skip }, async (t) => {
+    const { connection, fixture } = await mssql(t);
+    await assert.rejects(ask(await fixture.open(connection), sql), { category: 'failed' });
   });
 }
 

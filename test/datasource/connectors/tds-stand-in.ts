@@ -73,7 +73,11 @@ function packet(body: Buffer): Buffer {
 /** The version, then the statement that encryption is not supported. */
 const PRELOGIN_WITHOUT_TLS = Buffer.from([0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 255, 16, 0, 0, 0, 0, 0, 2]);
 
+/** What no token of the protocol begins with. */
+const UNREADABLE = Buffer.from([0, 0, 0, 0]);
+
 function loginAnswer(login: string): Buffer {
+  if (login.includes('unreadable')) return UNREADABLE;
   if (!login.includes('analyst') && !login.includes('redirected'))
     return failed(18456, 'Login failed for user.');
   if (!login.includes('sales')) return failed(4060, 'Cannot open database.');
@@ -96,6 +100,8 @@ function routing(host: string, port: number): Buffer {
 function queryAnswer(...readings: readonly string[]): Buffer | undefined {
   const has = (sql: string) => readings.some((one) => one.includes(sql));
   if (has('SELECT forever')) return undefined;
+  if (has('SELECT unreadable')) return UNREADABLE;
+  if (has('SELECT never')) return Buffer.concat([columns([moment('at')]), row([NEVER]), done(0x10, 1)]);
   if (has('SELECT wrong')) return failed(102, 'Wrong near secret-password.');
   if (has('SELECT 1')) return Buffer.concat([columns([integer('one')]), row([intCell(1)]), done(0x10, 1)]);
   return Buffer.concat([
@@ -130,6 +136,13 @@ function columns(described: readonly Buffer[]): Buffer {
 function integer(name: string): Buffer {
   return Buffer.concat([Buffer.alloc(4), uint16(1), Buffer.from([0x26, 4]), text(name)]);
 }
+
+function moment(name: string): Buffer {
+  return Buffer.concat([Buffer.alloc(4), uint16(1), Buffer.from([0x6f, 8]), text(name)]);
+}
+
+/** A day some five million years from now, which JavaScript cannot hold. */
+const NEVER = Buffer.from([8, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0]);
 
 function varchar(name: string): Buffer {
   const collation = Buffer.from([9, 4, 208, 0, 52]);

@@ -5,6 +5,7 @@ import { defineConnector } from '../connector.ts';
 import { loadDriver } from '../drivers.ts';
 import { checkCertificate } from '../http/address.ts';
 import { Host, nameMember, Password, portMember, User } from '../members.ts';
+import { isTedious } from './driver.ts';
 import { classifyMssql, explainMssql, openMssql } from './session.ts';
 
 /** The connector of Microsoft SQL Server. */
@@ -42,7 +43,7 @@ export const mssql = defineConnector({
   check: ({ ca_certificate }) => checkCertificate(ca_certificate),
   target: ({ host, port }) => ({ host, port }),
   open: async (connection, { connectTo, drivers }) => {
-    const driver = await loadDriver(drivers, 'tedious');
+    const driver = await loadDriver(drivers, 'tedious', isTedious);
     return openMssql(driver, { ...connection, connectTo, route: await connectTo(connection) });
   },
   maxBytesBetweenBatches: ROW_AND_BATCH_BYTES,

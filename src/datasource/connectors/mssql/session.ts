@@ -1,5 +1,4 @@
-/** Sessions with SQL Server. The driver is installed on demand, so the parts of it that are used are declared here. */
-import type { EventEmitter } from 'node:events';
+/** Sessions with SQL Server. */
 import type { Socket } from 'node:net';
 import { parseHost } from '#src/core/ip-address.ts';
 import type { EgressRoute } from '../../egress/egress-route.ts';
@@ -10,6 +9,7 @@ import { isReading } from '../../query/statement-start.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { explainRemote, RemoteError, refuseWriting } from '../http/client.ts';
 import type { Session, Target } from '../session.ts';
+import { endOnUnreadable, type TdsConnection, type TdsRequest, type Tedious } from './driver.ts';
 import { cellOf, columnOf, type TdsColumn, typeFor } from './values.ts';
 
 /** A server and an account on it. */
@@ -24,29 +24,8 @@ export interface MssqlOptions {
   readonly ca_certificate?: string;
 }
 
-interface TdsRequest extends EventEmitter {
-  addParameter(name: string, type: unknown, value: unknown): void;
-  pause(): void;
-  resume(): void;
-}
-
-interface TdsConnection extends EventEmitter {
-  connect(done: (error?: Error) => void): void;
-  execSql(request: TdsRequest): void;
-  cancel(): boolean;
-  close(): void;
-}
-
-/** The used part of the package `tedious`. */
-export interface Tedious {
-  readonly Connection: new (config: object) => TdsConnection;
-  readonly Request: new (sql: string, done: (error?: Error | null) => void) => TdsRequest;
-  readonly TYPES: Readonly<Record<string, unknown>>;
-}
-
 /** Opens a session with the loaded driver. Rejects with errors of the driver and of sockets. */
-export async function openMssql(driver: unknown, options: MssqlOptions): Promise<Session> {
-  if (!isTedious(driver)) throw new DatasourceFailure('failed');
+export async function openMssql(driver: Tedious, options: MssqlOptions): Promise<Session> {
   const connection = await withTls(
     tlsAttempts(options.tls, options.route, options.ca_certificate),
     (tls) => connected(driver, options, tls),
@@ -70,21 +49,18 @@ const MAX_TIMER_MS = 2_147_483_647;
 /** The server offers no TLS, but the connection needs it. */
 class NoTls extends Error {}
 
-function isTedious(driver: unknown): driver is Tedious {
-  const names = ['Connection', 'Request', 'TYPES'];
-  return typeof driver === 'object' && driver !== null && names.every((name) => name in driver);
-}
-
 function connected(
   { Connection }: Tedious,
   { route, connectTo, user, password, database, ca_certificate: ca }: MssqlOptions,
   tls: TlsOptions | false,
 ): Promise<TdsConnection> {
+  let current: Socket | undefined;
   const connector = async ({ host, port }: Target): Promise<Socket> => {
     const named = parseHost(host);
     const isSame = port === route.port && hostText(named) === route.host;
     const socket = await untilConnected((isSame ? route : await connectTo({ host, port })).connect());
     if (tls !== false) refusePlainLogin(socket);
+    current = socket;
     return socket;
   };
   const connection = new Connection({
@@ -110,6 +86,11 @@ function connected(
     category = LOGIN_CATEGORIES.get(number) ?? category;
   });
   return new Promise((done, fail) => {
+    endOnUnreadable(connection, () => {
+      const failure = new DatasourceFailure('failed');
+      fail(failure);
+      current?.destroy(failure);
+    });
     connection.connect((error) => {
       if (!error) done(connection);
       else fail(category === undefined ? error : new DatasourceFailure(category));
@@ -127,6 +108,7 @@ const LOGIN_PACKET = 0x10;
 function refusePlainLogin(socket: Socket): void {
   const write = socket.write.bind(socket);
   Object.defineProperty(socket, 'write', {
+    writable: true, // Node.js replaces it when the server closes its side
     value: (chunk: Uint8Array, ...rest: []) => {
       if (chunk[0] !== LOGIN_PACKET) return write(chunk, ...rest);
       socket.destroy(new NoTls());
