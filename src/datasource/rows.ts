@@ -64,8 +64,12 @@ export const ROW_AND_BATCH_BYTES = ROW_LIMIT_BYTES + 2 * 1024 * 1024;
 
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** Returns the integer as a number if that is exact, else as a bigint. */
+/** No database has longer integers, and to read one of megabytes takes seconds. */
+const MAX_INTEGER_CHARS = 1000;
+
+/** Returns the integer as a number if that is exact, else as a bigint. Throws a `RangeError` for an endless one. */
 export function integerCell(value: bigint | string | number): number | bigint {
+  if (typeof value === 'string' && value.length > MAX_INTEGER_CHARS) throw new RangeError('Too many digits.');
   const exact = BigInt(value);
   return exact <= MAX_SAFE && exact >= -MAX_SAFE ? Number(exact) : exact;
 }

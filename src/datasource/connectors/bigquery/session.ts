@@ -8,6 +8,7 @@ import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { listOf, memberOf, textOf } from '../http/answer-members.ts';
 import { callHttp, categoryOfStatus, RemoteError, refuseWriting } from '../http/client.ts';
+import { inBatches } from '../http/page-batches.ts';
 import type { Session } from '../session.ts';
 import { type AccessTokens, accessTokens } from './tokens.ts';
 import { cellsOf, columnOf, parameterOf } from './values.ts';
@@ -78,15 +79,16 @@ async function* rowsOf(
   try {
     let pageToken: string | undefined;
     for (let batches = 0; ; ) {
-      const page = pageToken === undefined ? '' : `&pageToken=${encodeURIComponent(pageToken)}`;
-      const query = `timeoutMs=${WAIT_MS}&maxResults=${PAGE_ROWS}&formatOptions.useInt64Timestamp=true${where}${page}`;
+      const after = pageToken === undefined ? '' : `&pageToken=${encodeURIComponent(pageToken)}`;
+      const query = `timeoutMs=${WAIT_MS}&maxResults=${PAGE_ROWS}&formatOptions.useInt64Timestamp=true${where}${after}`;
       const body = await call(api, 'GET', `/queries/${id}?${query}`, signal);
       if (memberOf(body, 'jobComplete') !== true) continue;
       isRunning = false;
       const fields = listOf(body, 'schema', 'fields');
       if (fields.length === 0) return;
-      const rows = listOf(body, 'rows').map((row) => cellsOf(row, fields));
-      if (rows.length > 0 || batches === 0) yield { columns: fields.map(columnOf), rows };
+      const page = listOf(body, 'rows');
+      if (page.length > 0 || batches === 0)
+        yield* inBatches(fields.map(columnOf), page, (row) => cellsOf(row, fields));
       batches++;
       pageToken = textOf(body, 'pageToken');
       if (pageToken === undefined || pageToken === '') return;

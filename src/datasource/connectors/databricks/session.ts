@@ -11,6 +11,7 @@ import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { targetOf } from '../http/address.ts';
 import { listOf, memberOf, textOf } from '../http/answer-members.ts';
 import { callHttp, categoryOfStatus, RemoteError, refuseWriting } from '../http/client.ts';
+import { inBatches } from '../http/page-batches.ts';
 import type { Session, Target } from '../session.ts';
 import { cellsOf, columnOf, parameterOf } from './values.ts';
 
@@ -85,7 +86,7 @@ async function* rowsOf(
     for (let batches = 0; ; batches++) {
       const [link] = listOf(result, 'external_links');
       const rows = link === undefined ? [] : await fetchLinked(options, link, signal);
-      if (rows.length > 0 || batches === 0) yield { columns, rows: rows.map((row) => cellsOf(row, columns)) };
+      if (rows.length > 0 || batches === 0) yield* inBatches(columns, rows, (row) => cellsOf(row, columns));
       const next = memberOf(link, 'next_chunk_index');
       if (typeof next !== 'number') return;
       result = await call(options, 'GET', `${path}/result/chunks/${next}`, signal);

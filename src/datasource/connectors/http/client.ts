@@ -9,6 +9,7 @@ import { parseHost } from '#src/core/ip-address.ts';
 import type { EgressRoute } from '../../egress/egress-route.ts';
 import type { TlsOptions } from '../../egress/tls-mode.ts';
 import { codeOf, DatasourceFailure } from '../../failure.ts';
+import { type PageOptions, parsePage } from './page-json.ts';
 
 interface Wanted {
   readonly host?: string | null;
@@ -36,7 +37,7 @@ function leadsTo(route: EgressRoute, { host, port }: Wanted): boolean {
 }
 
 /** One HTTP request. */
-export interface HttpCall {
+export interface HttpCall extends PageOptions {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Its scheme, host and port are those of the route. */
   readonly url: URL;
@@ -53,13 +54,14 @@ export interface HttpAnswer {
   readonly body: unknown;
 }
 
+/** Most bytes of a response, also when it is unzipped. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const unzip = promisify(gunzip);
 
 /** Sends one request and returns the response; redirects are not followed. Rejects with socket errors and on abort. */
 export async function callHttp(
   agent: PlainAgent | TlsAgent,
-  { method, url, headers, body, signal }: HttpCall,
+  { method, url, headers, body, signal, ...page }: HttpCall,
 ): Promise<HttpAnswer> {
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const { status, answerHeaders, bytes } = await new Promise<{
@@ -91,22 +93,14 @@ export async function callHttp(
   });
   const isZipped = answerHeaders['content-encoding'] === 'gzip';
   const text = isZipped ? await unzipped(bytes) : bytes;
-  return { status, headers: answerHeaders, body: parseJson(text.toString('utf8')) };
+  return { status, headers: answerHeaders, body: await parsePage(text, page) };
 }
 
 async function unzipped(bytes: Buffer): Promise<Buffer> {
   try {
-    return await unzip(bytes, { maxOutputLength: 4 * MAX_BODY_BYTES });
+    return await unzip(bytes, { maxOutputLength: MAX_BODY_BYTES });
   } catch (error) {
     throw codeOf(error) === 'ERR_BUFFER_TOO_LARGE' ? new DatasourceFailure('too_much') : error;
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

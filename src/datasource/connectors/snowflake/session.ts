@@ -12,6 +12,7 @@ import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { listOf, memberOf, textOf } from '../http/answer-members.ts';
 import { callHttp, categoryOfStatus, type HttpAnswer, RemoteError, refuseWriting } from '../http/client.ts';
 import { signToken } from '../http/json-web-token.ts';
+import { inBatches } from '../http/page-batches.ts';
 import type { Session } from '../session.ts';
 import { cellsOf, columnOf } from './values.ts';
 
@@ -97,7 +98,7 @@ async function* rowsOf(
     const partitions = Math.max(1, listOf(meta, 'partitionInfo').length);
     for (let at = 0; at < partitions; at++) {
       if (at > 0) answer = await call(options, 'GET', `${path}?partition=${at}`, signal);
-      yield { columns, rows: listOf(answer.body, 'data').map((row) => cellsOf(row, types)) };
+      yield* inBatches(columns, listOf(answer.body, 'data'), (row) => cellsOf(row, types));
     }
   } finally {
     if (isRunning) await cancel(options, path);

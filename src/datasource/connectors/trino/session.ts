@@ -17,6 +17,7 @@ import {
   RemoteError,
   refuseWriting,
 } from '../http/client.ts';
+import { inBatches } from '../http/page-batches.ts';
 import type { Session } from '../session.ts';
 import { cellsOf, columnsOf, literal } from './values.ts';
 
@@ -86,9 +87,9 @@ async function* rowsOf(
       const message = textOf(body, 'error', 'message');
       if (message !== undefined) throw new RemoteError(textOf(body, 'error', 'errorName') ?? '', message);
       const columns = columnsOf(body);
-      const rows = listOf(body, 'data').map((row) => cellsOf(row, columns));
-      if (rows.length > 0 || (next === undefined && batches === 0 && columns.length > 0)) {
-        yield { columns, rows };
+      const page = listOf(body, 'data');
+      if (page.length > 0 || (next === undefined && batches === 0 && columns.length > 0)) {
+        yield* inBatches(columns, page, (row) => cellsOf(row, columns));
         batches++;
       }
       if (next === undefined) return;
@@ -118,6 +119,7 @@ async function call(options: TrinoOptions, { path, headers, ...rest }: TrinoCall
   const credentials = Buffer.from(`${user}:${password ?? ''}`).toString('base64');
   const request = {
     ...rest,
+    marksLongIntegers: true,
     url: new URL(path, origin),
     headers: {
       'x-trino-user': user,

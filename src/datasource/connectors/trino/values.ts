@@ -2,6 +2,7 @@
 
 import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
 import { listOf, textOf } from '../http/answer-members.ts';
+import { jsonWithLongIntegers, withoutMark } from '../http/long-integers.ts';
 
 /** Returns the columns that a response describes. */
 export function columnsOf(body: unknown): Column[] {
@@ -44,14 +45,15 @@ export function cellsOf(row: unknown, columns: readonly Column[]): Cell[] {
   return columns.map(({ type }, at) => cellOf(values[at], type));
 }
 
-function cellOf(value: unknown, type: ColumnType): Cell {
+function cellOf(marked: unknown, type: ColumnType): Cell {
+  const value = withoutMark(marked);
   if (value === null || value === undefined) return null;
   if (type === 'integer' && (typeof value === 'number' || typeof value === 'string'))
     return integerCell(value);
   if (type === 'float') return Number(value);
   if (type === 'bytes') return new Uint8Array(Buffer.from(String(value), 'base64'));
   if (typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number') return value;
-  return JSON.stringify(value);
+  return jsonWithLongIntegers(value);
 }
 
 /** Returns a parameter as an SQL literal. */

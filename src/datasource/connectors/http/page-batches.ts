@@ -1,0 +1,16 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Cell, Column, RowBatch } from '../../rows.ts';
+
+const BATCH_ROWS = 1000;
+
+/** Yields the rows of one page, which may have megabytes, in batches of which each takes little time. Yields one at least. */
+export async function* inBatches(
+  columns: readonly Column[],
+  page: readonly unknown[],
+  cellsOf: (row: unknown) => Cell[],
+): AsyncGenerator<RowBatch> {
+  for (let at = 0; at === 0 || at < page.length; at += BATCH_ROWS) {
+    if (at > 0) await nextTurn();
+    yield { columns, rows: page.slice(at, at + BATCH_ROWS).map(cellsOf) };
+  }
+}

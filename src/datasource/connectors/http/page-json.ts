@@ -1,0 +1,39 @@
+/**
+ * Parses what data warehouses send, which nobody has checked: some hundred kilobytes of compressed `[],[],…` would otherwise
+ * become gigabytes of heap. Large pages are parsed in slices of the event loop.
+ */
+import { parseJson } from '#src/core/json/json-parse.ts';
+import { type JsonBounds, JsonScan, MAX_PIECE_BYTES } from '#src/core/json/json-scan.ts';
+import { atOnce, inSlices } from '#src/core/slices.ts';
+import { DatasourceFailure } from '../../failure.ts';
+import { markLongIntegers } from './long-integers.ts';
+
+const BOUNDS: JsonBounds = {
+  maxDepth: 128,
+  maxValues: 8_000_000,
+  maxDigits: 1000,
+  mayHaveLargeNames: true,
+};
+
+export interface PageOptions {
+  /** Whether integers that a double cannot hold are marked, as `markLongIntegers` does it. */
+  readonly marksLongIntegers?: boolean;
+}
+
+/** Returns the value of the JSON, or `undefined` when it is not JSON. Rejects with `too_much` for too many values. */
+export function parsePage(json: Buffer, options: PageOptions): Promise<unknown> {
+  const steps = parsing(json, options);
+  return json.length > MAX_PIECE_BYTES ? inSlices(steps) : Promise.resolve().then(() => atOnce(steps));
+}
+
+function* parsing(received: Buffer, { marksLongIntegers }: PageOptions): Generator<undefined, unknown> {
+  const json = marksLongIntegers === true ? yield* markLongIntegers(received) : received;
+  const scan = new JsonScan(json, BOUNDS);
+  while (!scan.advance()) yield;
+  if (scan.excess !== undefined) throw new DatasourceFailure('too_much');
+  try {
+    return yield* parseJson(json, scan);
+  } catch {
+    return undefined;
+  }
+}

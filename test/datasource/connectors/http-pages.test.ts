@@ -1,0 +1,71 @@
+/** Pages of results that come over HTTP, as hostile and as exact servers send them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { httpStandIn } from '../http-stand-in.ts';
+import type { Owner } from '../listening.ts';
+import { ask, probeFixture } from '../probe-fixture.ts';
+
+/** Returns a session with a Trino that answers every statement with this text. */
+async function answering(owner: Owner, text: string | Buffer) {
+  const answer = () => ({
+    headers: Buffer.isBuffer(text) ? { 'content-encoding': 'gzip' } : {},
+    body: text,
+  });
+  const { port } = await httpStandIn(owner, answer, false);
+  const connection = { kind: 'trino', catalog: 'c', schema: 's', user: 'u', url: `http://127.0.0.1:${port}` };
+  return probeFixture(owner).open(connection);
+}
+
+const page = (columns: readonly (readonly [string, string])[], rows: string) =>
+  `{"id":"q","columns":${JSON.stringify(columns.map(([name, type]) => ({ name, type })))},"data":${rows}}`;
+
+test('a page that unpacks to more than 64 MiB is refused', async (t) => {
+  const session = await answering(t, gzipSync(Buffer.alloc(65 * 1024 * 1024, ' ')));
+  await assert.rejects(ask(session, 'SELECT 1'), { category: 'too_much' });
+});
+
+test('a page of millions of empty lists is refused before it is parsed', async (t) => {
+  const lists = page([['a', 'integer']], `[${'[],'.repeat(5_000_000)}[]]`);
+  const session = await answering(t, gzipSync(lists, { level: 1 }));
+  const before = process.memoryUsage().heapUsed;
+  await assert.rejects(ask(session, 'SELECT 1'), { category: 'too_much' });
+  assert(process.memoryUsage().heapUsed - before < 50_000_000);
+});
+
+test('an integer of millions of digits is refused', async (t) => {
+  const session = await answering(t, page([['a', 'bigint']], `[["${'9'.repeat(5_000_000)}"]]`));
+  await assert.rejects(ask(session, 'SELECT 1'), { category: 'failed' });
+});
+
+test('integers of Trino beyond 2⁵³ are exact, in lists and maps as well', async (t) => {
+  const columns = [
+    ['a', 'bigint'],
+    ['b', 'array(bigint)'],
+    ['c', 'map(varchar,bigint)'],
+    ['d', 'varchar'],
+    ['e', 'double'],
+    ['f', 'bigint'],
+  ] as const;
+  const row = String.raw`[9007199254740993,[-9223372036854775808],{"k \" 12345678901234567890":9223372036854775807},"9007199254740993",12345678901234567000,12]`;
+  const session = await answering(t, page(columns, `[${row}]`));
+  assert.deepEqual((await ask(session, 'SELECT 1')).rows, [
+    [
+      9007199254740993n,
+      '[-9223372036854775808]',
+      String.raw`{"k \" 12345678901234567890":9223372036854775807}`,
+      '9007199254740993',
+      12345678901234567000,
+      12,
+    ],
+  ]);
+});
+
+test('the rows of a large page come in batches', async (t) => {
+  const rows = Array.from({ length: 2500 }, (_, at) => [at]);
+  const session = await answering(t, page([['a', 'integer']], JSON.stringify(rows)));
+  const sizes: number[] = [];
+  const options = { signal: new AbortController().signal, readOnly: true };
+  for await (const batch of session.query('SELECT 1', [], options)) sizes.push(batch.rows.length);
+  assert.deepEqual(sizes, [1000, 1000, 500]);
+});
