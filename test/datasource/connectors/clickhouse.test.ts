@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { FAILURES } from '#src/datasource/failure.ts';
 import { TEST_CERTIFICATE } from '#test/support/test-certificate.ts';
 import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
@@ -37,6 +38,8 @@ const ROW = [
   null,
 ];
 
+const LINES = '["a"]\n["UInt8"]\n[1]\n';
+
 function answer({ path, headers, body }: StandInRequest): StandInAnswer | undefined {
   const { searchParams } = new URL(path, 'http://x');
   const failed = (status: number, code: number, name: string) => ({
@@ -48,6 +51,16 @@ function answer({ path, headers, body }: StandInRequest): StandInAnswer | undefi
   if (headers.authorization !== expected) return failed(403, 516, 'AUTHENTICATION_FAILED');
   if (searchParams.get('database') !== 'sales') return failed(404, 81, 'UNKNOWN_DATABASE');
   if (body.startsWith('SELECT sleep')) return undefined;
+  if (body.startsWith('SELECT packed')) {
+    const status = body.startsWith('SELECT packed error') ? 500 : 200;
+    return { status, headers: { 'content-encoding': 'gzip' }, body: gzipSync(LINES) };
+  }
+  if (body.startsWith('SELECT throwIf'))
+    return {
+      body: `${LINES}Code: 395. DB::Exception: The value is non-zero. (THROW_IF) (version 24.8.1.1)\n`,
+    };
+  if (body.startsWith('SELECT cut')) return { body: `${LINES}[2` };
+  if (body.startsWith('SELECT long error')) return { status: 500, body: endless() };
   if (body.startsWith('SELECT endless')) return { body: endless() };
   if (body.startsWith('SELEC ')) return failed(400, 62, 'SYNTAX_ERROR');
   if (!body.startsWith('SELECT') && searchParams.get('readonly') === '2') return failed(500, 164, 'READONLY');
@@ -137,11 +150,58 @@ test("the server's message about a statement is passed on, without the password"
   await assert.rejects(ask(session, 'DROP TABLE x'), { category: 'query' });
 });
 
-test('a cancelled query ends', async (t) => {
+for (const readOnly of [true, false]) {
+  test(`a cancelled query ends in the server as well, ${readOnly ? 'for agents' : 'for notebooks'}`, async (t) => {
+    const { connection, requests } = await clickhouse(t);
+    const session = await probeFixture(t).open(connection);
+    await askAndCancel(session, 'SELECT sleep(60)', () => requests.length > 0, { readOnly });
+    const id = new URL(requests[0]?.path ?? '', 'http://x').searchParams.get('query_id');
+    assert.deepEqual(
+      requests.slice(1).map(({ body }) => body),
+      [`KILL QUERY WHERE query_id = '${id}'`],
+    );
+  });
+}
+
+test('what a statement that writes answers is read and dropped', async (t) => {
   const { connection, requests } = await clickhouse(t);
   const session = await probeFixture(t).open(connection);
-  await askAndCancel(session, 'SELECT sleep(60)', () => requests.length > 0);
+  assert.deepEqual(await ask(session, 'CHECK TABLE x', { readOnly: false }), { columns: [], rows: [] });
+  assert.deepEqual(
+    requests.map(({ body }) => body),
+    ['CHECK TABLE x'],
+  );
 });
+
+test('a query that ends by itself is not killed', async (t) => {
+  const { connection, requests } = await clickhouse(t);
+  const session = await probeFixture(t).open(connection);
+  await ask(session, 'SELECT 1');
+  await assert.rejects(ask(session, 'SELEC 1', { readOnly: false }));
+  assert.equal(requests.length, 2);
+});
+
+test('a packed answer, which was not asked for, is not unpacked', async (t) => {
+  const { connection } = await clickhouse(t);
+  const session = await probeFixture(t).open(connection);
+  for (const sql of ['SELECT packed', 'SELECT packed error'])
+    await assert.rejects(ask(session, sql), { category: 'failed' });
+});
+
+for (const [what, sql, expected] of [
+  [
+    'an error in the place of a row is passed on',
+    'SELECT throwIf',
+    { category: 'query', detail: /is non-zero/ },
+  ],
+  ['a result that is cut off in a row fails', 'SELECT cut', { category: 'failed' }],
+  ['an error without an end fails', 'SELECT long error', { category: 'failed' }],
+] as const) {
+  test(what, async (t) => {
+    const session = await probeFixture(t).open((await clickhouse(t)).connection);
+    await assert.rejects(ask(session, sql), expected);
+  });
+}
 
 test('a row without an end is cut off at the limit', async (t) => {
   const { connection } = await clickhouse(t);

@@ -1,10 +1,20 @@
 /** Sessions with ClickHouse over its HTTP interface, through the vendor's driver. */
+import { randomUUID } from 'node:crypto';
 import type { Agent } from 'node:http';
-import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import { Readable } from 'node:stream';
+import {
+  type ClickHouseClient,
+  ClickHouseLogLevel,
+  createClient,
+  drainStream,
+  parseError,
+  ResultSet,
+} from '@clickhouse/client';
 import { isReading } from '../../query/statement-start.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { type Cell, type Column, type ColumnType, integerCell } from '../../rows.ts';
 import type { Session } from '../session.ts';
+import { AS_IT_IS, endingWithNewline, errorIn } from './answer.ts';
 
 /** A server, reached through `agent`, and an account on it. */
 export interface ClickhouseOptions {
@@ -58,31 +68,56 @@ function sessionOf(client: ClickHouseClient): Session {
   };
 }
 
+const FORMAT = 'JSONCompactEachRowWithNamesAndTypes';
+
 async function* rowsOf(
   client: ClickHouseClient,
   sql: string,
   parameters: readonly Parameter[],
   { signal, readOnly }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
-  const request = {
-    query: sql.replace(/;\s*$/, ''),
-    abort_signal: signal,
-    query_params: Object.fromEntries(parameters.map((value, at) => [`p${at + 1}`, value])),
-    // 2 forbids writing but allows other settings to be set; this one cannot be changed back.
-    ...(readOnly && { clickhouse_settings: { readonly: '2' } }),
-  };
-  if (!readOnly && !isReading(sql)) {
-    await client.command(request);
-    return;
+  const id = randomUUID();
+  const hasRows = readOnly || isReading(sql);
+  let isRunning = true;
+  try {
+    const answer = await client.exec({
+      query: sql.replace(/;\s*$/, '') + (hasRows ? `\nFORMAT ${FORMAT}` : ''),
+      query_id: id,
+      abort_signal: signal,
+      query_params: Object.fromEntries(parameters.map((value, at) => [`p${at + 1}`, value])),
+      // 2 forbids writing but allows other settings to be set; this one cannot be changed back.
+      ...(readOnly && { clickhouse_settings: { readonly: '2' } }),
+      ...AS_IT_IS,
+    });
+    const error = await errorIn(answer);
+    if (error !== undefined) {
+      isRunning = false;
+      throw error;
+    }
+    if (hasRows) {
+      const stream = Readable.from(endingWithNewline(answer.stream));
+      yield* batchesOf(new ResultSet(stream, FORMAT, id, () => {}, answer.response_headers));
+    } else await drainStream(answer.stream);
+    isRunning = false;
+  } finally {
+    if (isRunning) await kill(client, id);
   }
-  const result = await client.query({ ...request, format: 'JSONCompactEachRowWithNamesAndTypes' });
+}
+
+/** The server goes on with a statement whose client has left, unless its user may only read. */
+async function kill(client: ClickHouseClient, id: string): Promise<void> {
+  const abort_signal = AbortSignal.timeout(1000);
+  await client.command({ query: `KILL QUERY WHERE query_id = '${id}'`, abort_signal }).catch(() => {}); // it ends by itself later
+}
+
+async function* batchesOf(result: ResultSet<typeof FORMAT>): AsyncGenerator<RowBatch> {
   let names: readonly string[] | undefined;
   let columns: readonly Column[] | undefined;
   let batches = 0;
   for await (const lines of result.stream<unknown[]>()) {
     const rows: Cell[][] = [];
     for (const line of lines) {
-      const values: unknown[] = line.json();
+      const values = valuesOf(line);
       if (names === undefined) names = values.map(String);
       else if (columns === undefined) columns = columnsOf(names, values);
       else rows.push(cellsOf(values, columns));
@@ -90,6 +125,15 @@ async function* rowsOf(
     if (columns === undefined || (rows.length === 0 && batches > 0)) continue;
     yield { columns, rows };
     batches++;
+  }
+}
+
+/** Returns the values of a line. Throws the server's error, which older servers write in the place of a row. */
+function valuesOf(line: { readonly text: string; json(): unknown[] }): readonly unknown[] {
+  try {
+    return line.json();
+  } catch {
+    throw parseError(line.text);
   }
 }
 

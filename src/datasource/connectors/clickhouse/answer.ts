@@ -1,0 +1,54 @@
+/** What ClickHouse answers, before anything is read of it. */
+import type { Readable } from 'node:stream';
+import { parseError } from '@clickhouse/client';
+import { DatasourceFailure } from '../../failure.ts';
+
+/**
+ * The driver unpacks whatever says that it is packed, and reads errors to their end: a few megabytes would become gigabytes. So
+ * it hands out answers as they come.
+ */
+export const AS_IT_IS = { decompress_response_stream: false, ignore_error_response: true } as const;
+
+interface Answer {
+  readonly stream: Readable;
+  readonly http_status_code?: number | undefined;
+  readonly response_headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+const MAX_ERROR_BYTES = 256 * 1024;
+const NEWLINE = 0x0a;
+
+/** Returns the error that was answered, or `undefined` when it is a result. Throws for a packed answer, which nobody asked for. */
+export async function errorIn({
+  stream,
+  http_status_code,
+  response_headers,
+}: Answer): Promise<Error | undefined> {
+  if (response_headers['content-encoding'] !== undefined) {
+    stream.destroy();
+    throw new DatasourceFailure('failed');
+  }
+  const isResult = http_status_code === 200 && response_headers['x-clickhouse-exception-code'] === undefined;
+  return isResult ? undefined : parseError(await beginningOf(stream));
+}
+
+/** Yields the bytes of a stream, with a newline at the end: the driver ignores a line that is cut off. */
+export async function* endingWithNewline(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let last: number | undefined;
+  for await (const chunk of stream) {
+    last = chunk.at(-1) ?? last;
+    yield chunk;
+  }
+  if (last !== undefined && last !== NEWLINE) yield Buffer.from([NEWLINE]);
+}
+
+async function beginningOf(stream: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of stream) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > MAX_ERROR_BYTES) break;
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
