@@ -6,7 +6,7 @@ import type { Session } from '#src/datasource/connectors/session.ts';
 import { SessionPool } from '#src/datasource/query/session-pool.ts';
 import type { DatasourceRecord } from '#storage/datasources.ts';
 import { mariadbServer, postgresServer } from '#test/support/databases.ts';
-import { mariadbConnection, postgresConnection } from './connections.ts';
+import { mariadbConnection, postgresConnection, redshiftConnection } from './connections.ts';
 import type { Owner } from './listening.ts';
 import { type Asked, ask, probeFixture } from './probe-fixture.ts';
 
@@ -102,6 +102,25 @@ for (const { name, skip, connection, ownId, kill, changes } of DATABASES) {
     await sessions[0]?.lost;
     const [[second] = []] = await run(ownId);
     assert.notEqual(second, first);
+  });
+}
+
+for (const [what, change, look, before] of [
+  ['a temporary table', "SELECT 'forged' AS a INTO TEMP tables", 'SELECT count(a) FROM tables', undefined],
+  [
+    'a setting',
+    `SELECT pg_catalog."set_config"('search_path', 'forged', false)`,
+    "SELECT current_setting('search_path') <> 'forged'",
+    [[true]],
+  ],
+] as const) {
+  test(`where nothing can be reset, as on Redshift, ${what} does not reach the next statement`, {
+    skip: postgresServer.skip,
+  }, async (t) => {
+    const run = pooled(t, redshiftConnection({ schema: 'information_schema' }));
+    await run(change);
+    if (before === undefined) await assert.rejects(run(look), { category: 'query' });
+    else assert.deepEqual(await run(look), before);
   });
 }
 

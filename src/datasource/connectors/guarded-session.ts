@@ -55,6 +55,7 @@ export async function openGuarded(
   const reset = session.reset?.bind(session);
   return {
     ...(session.lost && { lost: session.lost }),
+    ...(session.isSingleUse && { isSingleUse: true }),
     ...(reset && {
       async reset() {
         const by = AbortSignal.timeout(RESET_MS);

@@ -23,11 +23,12 @@ export interface Session {
   /** Runs one statement. Its positional parameters are written as the connector's `placeholder` returns them. */
   query(sql: string, parameters: readonly Parameter[], options: QueryOptions): AsyncIterable<RowBatch>;
   /**
-   * Returns the connection to the state in which it was opened: settings, locks, temporary tables, user and database.
-   * Rejects when the database cannot do that. Absent where statements leave nothing behind, and where the database has
-   * no way to remove what they leave.
+   * Returns the connection to the state in which it was opened: settings, locks, temporary tables, user and database. Rejects
+   * when the database cannot do that. Absent where statements leave nothing.
    */
   reset?(): Promise<void>;
+  /** Set where nothing could remove what a statement leaves on the connection, so that it may not get a second one. */
+  readonly isSingleUse?: boolean;
   /** Closes the connection. Idempotent; resolves or rejects within a short time, whatever the database does. */
   close(): Promise<void>;
 }

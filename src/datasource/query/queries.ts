@@ -12,7 +12,7 @@ import { DatasourceFailure } from '../failure.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
 import { placeParameters } from './placeholders.ts';
 import type { SessionPool } from './session-pool.ts';
-import { changesConnection, controlsTransaction } from './statement-effects.ts';
+import { controlsTransaction } from './transactions.ts';
 
 const NO_TRANSACTIONS =
   'Every statement is committed on its own: transactions of several statements are not supported.';
@@ -122,8 +122,7 @@ export class Queries {
       yield* lease.session.query(placed.sql, parameters, options);
       isDone = true;
     } finally {
-      const canReset = lease.session.reset !== undefined;
-      lease.release(isDone && (canReset || !changesConnection(record.kind, sql)));
+      lease.release(isDone);
     }
   }
 }

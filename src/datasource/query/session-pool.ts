@@ -14,8 +14,8 @@ export type OpenSession = (workspaceId: WorkspaceId, record: DatasourceRecord) =
 export interface Lease {
   readonly session: Session;
   /**
-   * Returns the connection to the pool if it is `reusable`, and closes it otherwise: its statement failed, or left
-   * something that cannot be reset. Idempotent.
+   * Returns the connection to the pool if it is `reusable` and can be reset, and closes it otherwise. It is not reusable when its
+   * statement has failed. Idempotent.
    */
   release(reusable: boolean): void;
 }
@@ -114,7 +114,8 @@ export class SessionPool implements AsyncDisposable {
       release: (reusable) => {
         if (released) return;
         released = true;
-        if (reusable && !pool.isVoid && !this.#lost.has(session)) this.#keep(key, pool, session);
+        if (reusable && session.isSingleUse !== true && !pool.isVoid && !this.#lost.has(session))
+          this.#keep(key, pool, session);
         else void closed(session);
         this.#leave(key, pool);
       },

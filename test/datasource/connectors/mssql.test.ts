@@ -13,7 +13,7 @@ import { type DriverLoader, installedDrivers, OPTIONAL_DRIVERS } from '#src/data
 import { FAILURES } from '#src/datasource/failure.ts';
 import { listeningWith, type Owner } from '../listening.ts';
 import { ask, probeFixture } from '../probe-fixture.ts';
-import { RPC, tdsStandIn } from './tds-stand-in.ts';
+import { BATCH, RPC, tdsStandIn } from './tds-stand-in.ts';
 
 const elsewhere = process.env.TROUPE_TEST_DRIVERS;
 const drivers: DriverLoader =
@@ -31,7 +31,7 @@ const skip =
   `the driver is not installed: npm install --no-save tedious@${OPTIONAL_DRIVERS.tedious}`;
 
 async function mssql(owner: Owner, overrides: object = {}) {
-  const { port, logins, types } = await tdsStandIn(owner);
+  const { port, logins, types, resets } = await tdsStandIn(owner);
   const connection = {
     kind: 'mssql',
     host: '127.0.0.1',
@@ -41,7 +41,7 @@ async function mssql(owner: Owner, overrides: object = {}) {
     password: 'secret-password',
     ...overrides,
   };
-  return { connection, logins, types, fixture: probeFixture(owner, { drivers }) };
+  return { connection, logins, types, resets, fixture: probeFixture(owner, { drivers }) };
 }
 
 test('a missing driver is named, with the command that installs it', async (t) => {
@@ -149,6 +149,15 @@ for (const sql of ['DROP TABLE x', 'SELECT 1 DROP TABLE x', 'SELECT 1 INTO x', "
     await assert.rejects(ask(await fixture.open(connection), sql), { category: 'query', detail });
   });
 }
+
+test('the server resets a connection before another statement gets it', { skip }, async (t) => {
+  const { connection, fixture, types, resets } = await mssql(t);
+  const session = await fixture.open(connection);
+  await ask(session, "SELECT 1 EXEC sp_set_session_context 'tenant', 2", { readOnly: false });
+  await session.reset?.();
+  await ask(session, 'SELECT 1');
+  assert.deepEqual([types.slice(-3), resets], [[RPC, BATCH, RPC], [BATCH]]);
+});
 
 test('a cancelled query ends, and the session can be used again', { skip }, async (t) => {
   const { connection, fixture, types } = await mssql(t);

@@ -9,13 +9,17 @@ export interface TdsStandIn {
   readonly logins: readonly Buffer[];
   /** The types of all messages so far. */
   readonly types: readonly number[];
+  /** The types of the messages before which the server has to reset the connection. */
+  readonly resets: readonly number[];
 }
 
 const PRELOGIN = 0x12;
 const LOGIN = 0x10;
-const BATCH = 0x01;
+/** The type of a message that runs statements without parameters. */
+export const BATCH = 0x01;
 /** The type of a message that runs a statement with parameters. */
 export const RPC = 0x03;
+const RESET_CONNECTION = 0x08;
 const ATTENTION = 0x06;
 const REPLY = 0x04;
 
@@ -23,8 +27,10 @@ const REPLY = 0x04;
 export async function tdsStandIn(owner: Owner): Promise<TdsStandIn> {
   const logins: Buffer[] = [];
   const types: number[] = [];
-  const answer = (type: number, body: Buffer): Buffer | undefined => {
+  const resets: number[] = [];
+  const answer = (type: number, status: number, body: Buffer): Buffer | undefined => {
     types.push(type);
+    if ((status & RESET_CONNECTION) !== 0) resets.push(type);
     switch (type) {
       case PRELOGIN:
         return PRELOGIN_WITHOUT_TLS;
@@ -40,10 +46,13 @@ export async function tdsStandIn(owner: Owner): Promise<TdsStandIn> {
     }
   };
   const port = await listeningWith(owner, (socket) => serve(socket, answer));
-  return { port, logins, types };
+  return { port, logins, types, resets };
 }
 
-function serve(socket: Socket, answer: (type: number, body: Buffer) => Buffer | undefined): void {
+function serve(
+  socket: Socket,
+  answer: (type: number, status: number, body: Buffer) => Buffer | undefined,
+): void {
   let pending = Buffer.alloc(0);
   let message: Buffer[] = [];
   socket.on('data', (chunk) => {
@@ -53,7 +62,7 @@ function serve(socket: Socket, answer: (type: number, body: Buffer) => Buffer | 
       message.push(pending.subarray(8, pending.readUInt16BE(2)));
       pending = pending.subarray(pending.readUInt16BE(2));
       if ((status & 1) === 0) continue;
-      const body = answer(type, Buffer.concat(message));
+      const body = answer(type, status, Buffer.concat(message));
       message = [];
       if (body !== undefined) {
         // The request without an answer ends first.

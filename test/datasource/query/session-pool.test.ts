@@ -49,6 +49,19 @@ test('a connection whose statement succeeded is reused, and any other is closed'
   assert.deepEqual(seen, ['open sales/1#1', 'close sales/1#1', 'open sales/1#2']);
 });
 
+test('a connection that cannot be reset gets no second statement', async () => {
+  let closed = 0;
+  const session: Session = {
+    isSingleUse: true,
+    probe: async () => {},
+    query: async function* () {},
+    close: async () => void closed++,
+  };
+  const pool = new SessionPool(async () => session);
+  (await pool.acquire(WORKSPACE, record(), never)).release(true);
+  assert.equal(closed, 1);
+});
+
 test('a connection is reset before the next statement gets it, and closed when that fails', async () => {
   const seen: string[] = [];
   let canReset = true;

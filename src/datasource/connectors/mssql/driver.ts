@@ -13,6 +13,8 @@ export interface TdsConnection extends EventEmitter {
   connect(done: (error?: Error) => void): void;
   execSql(request: TdsRequest): void;
   cancel(): boolean;
+  /** Makes the server reset the connection, with the request that sends the usual settings. */
+  reset(done: (error?: Error | null) => void): void;
   close(): void;
   /** Private in the driver. */
   createTokenStreamParser(

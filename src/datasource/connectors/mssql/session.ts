@@ -39,6 +39,10 @@ export async function openMssql(driver: Tedious, options: MssqlOptions): Promise
       for await (const _ of query('SELECT 1', [], { signal, readOnly: true }));
     },
     query,
+    reset: () =>
+      new Promise((done, fail) => {
+        connection.reset((error) => (error ? fail(error) : done()));
+      }),
     close: async () => connection.close(),
   };
 }

@@ -33,12 +33,14 @@ export async function openPostgres(options: PostgresOptions): Promise<Session> {
   await prepare();
   return {
     lost: tap.gone,
-    ...(canDiscard && {
-      async reset() {
-        await client.query('DISCARD ALL'); // alone, because it may not be part of a transaction
-        await prepare();
-      },
-    }),
+    ...(canDiscard
+      ? {
+          async reset() {
+            await client.query('DISCARD ALL'); // alone, because it may not be part of a transaction
+            await prepare();
+          },
+        }
+      : { isSingleUse: true }),
     async probe() {
       const { rowCount } = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
       if (rowCount === 0) throw new DatasourceFailure('database_missing');
