@@ -37,13 +37,13 @@ export function beginsAsReading(sql: string): boolean {
 }
 
 /**
- * Returns whether the statement, by its words, only returns rows. Some dialects write after a `WITH`, so a statement with
- * `WITH` and a writing word anywhere is rejected.
+ * Returns whether the statement, by its words, only returns rows. Some dialects write after a `WITH`, or call a
+ * procedure that it defines, so a statement with `WITH` and such a word anywhere is rejected.
  */
 export function isReading(sql: string): boolean {
   const { word, rest } = statementStart(sql);
   if (word === 'EXPLAIN') return !/\bANALY[SZ]E\b/i.test(rest);
-  if (word === 'WITH') return !/\b(INSERT|MERGE|UPDATE|DELETE)\b/i.test(rest);
+  if (word === 'WITH') return !/\b(INSERT|MERGE|UPDATE|DELETE|PROCEDURE)\b/i.test(rest);
   return READING.has(word);
 }
 

@@ -200,3 +200,16 @@ test('a cancelled query is cancelled in the server', async (t) => {
     ['POST', '/api/v2/statements/forever/cancel'],
   );
 });
+
+test('one text is one statement, and for agents no chain of them, whatever the account is set to', async (t) => {
+  const { connection, requests } = await snowflake(t);
+  const session = await probeFixture(t).open(connection);
+  await assert.rejects(ask(session, 'SELECT 1 ->> DROP TABLE a'), {
+    detail: 'Only statements that read are allowed here.',
+  });
+  await ask(session, 'SELECT CURRENT_SCHEMA()');
+  assert.deepEqual(
+    requests.filter(({ method }) => method === 'POST').map(({ body }) => JSON.parse(body).parameters),
+    [{ MULTI_STATEMENT_COUNT: '1' }],
+  );
+});

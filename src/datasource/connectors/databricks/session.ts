@@ -6,7 +6,7 @@
 import type { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
-import { isReading } from '../../query/statement-start.ts';
+import { onlyReads } from '../../query/read-only.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { targetOf } from '../http/address.ts';
 import { listOf, memberOf, textOf } from '../http/answer-members.ts';
@@ -58,7 +58,7 @@ async function* rowsOf(
   parameters: readonly Parameter[],
   { signal, readOnly }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
-  if (readOnly && !isReading(sql)) throw refuseWriting();
+  if (readOnly && !onlyReads(sql)) throw refuseWriting();
   const { warehouseId, catalog, schema } = options;
   const request = {
     warehouse_id: warehouseId,

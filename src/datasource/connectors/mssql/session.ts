@@ -4,8 +4,8 @@ import { parseHost } from '#src/core/ip-address.ts';
 import type { EgressRoute } from '../../egress/egress-route.ts';
 import { type TlsMode, type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
 import { categoryOfSocketError, codeOf, DatasourceFailure, type FailureCategory } from '../../failure.ts';
+import { onlyReads } from '../../query/read-only.ts';
 import { RowQueue } from '../../query/row-queue.ts';
-import { isReading } from '../../query/statement-start.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { explainRemote, RemoteError, refuseWriting } from '../http/client.ts';
 import type { Session, Target } from '../session.ts';
@@ -166,7 +166,13 @@ export function explainMssql(error: unknown): string | undefined {
 
 /** T-SQL needs no separator between statements, so a read-only statement must not contain these words anywhere. */
 const WRITING =
-  /\b(ALTER|BACKUP|BULK|COMMIT|CREATE|DBCC|DELETE|DENY|DROP|EXEC|EXECUTE|GRANT|INSERT|INTO|KILL|MERGE|OPENQUERY|OPENROWSET|RECONFIGURE|RESTORE|REVOKE|ROLLBACK|SHUTDOWN|TRUNCATE|UPDATE|UPDATETEXT|USE|WRITETEXT)\b/i;
+  /\b(ADD|ALTER|BACKUP|BULK|CHECKPOINT|COMMIT|CONVERSATION|CREATE|DBCC|DELETE|DENY|DROP|EXEC|EXECUTE|GRANT|INSERT|INTO|KILL|MERGE|OPENDATASOURCE|OPENQUERY|OPENROWSET|RAISERROR|RECEIVE|RECONFIGURE|RENAME|RESTORE|REVERT|REVOKE|ROLLBACK|SAVE|SET|SETUSER|SHUTDOWN|TRAN|TRANSACTION|TRIGGER|TRUNCATE|UPDATE|UPDATETEXT|USE|WAITFOR|WRITETEXT)\b/i;
+/** `NEXT VALUE FOR` takes a number from a sequence. There can be comments between the words. */
+const SEQUENCE = [/\bNEXT\b/i, /\bVALUE\b/i, /\bFOR\b/i];
+
+function writes(sql: string): boolean {
+  return WRITING.test(sql) || SEQUENCE.every((word) => word.test(sql));
+}
 
 interface MssqlChannel {
   readonly driver: Tedious;
@@ -180,7 +186,7 @@ async function* rowsOf(
   parameters: readonly Parameter[],
   { signal, readOnly }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
-  if (readOnly && (!isReading(sql) || WRITING.test(sql))) throw refuseWriting();
+  if (readOnly && !onlyReads(sql, writes)) throw refuseWriting();
   signal.throwIfAborted();
   const request = new Request(sql, (error) => results.end(error ?? undefined));
   const results = resultOf(request, route);

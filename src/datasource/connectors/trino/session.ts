@@ -6,7 +6,7 @@
 import type { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
-import { isReading } from '../../query/statement-start.ts';
+import { onlyReads } from '../../query/read-only.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { listOf, textOf } from '../http/answer-members.ts';
 import {
@@ -70,7 +70,7 @@ async function* rowsOf(
     parameters.length === 0 ? sql : `EXECUTE statement USING ${parameters.map(literal).join(', ')}`;
   const prepared =
     parameters.length === 0 ? {} : { 'x-trino-prepared-statement': `statement=${encodeURIComponent(sql)}` };
-  if (readOnly && !isReading(sql)) throw refuseWriting();
+  if (readOnly && !onlyReads(sql)) throw refuseWriting();
   let answer = await call(options, {
     method: 'POST',
     path: '/v1/statement',
