@@ -39,7 +39,7 @@ export class RowQueue {
 
   /** Adds a row. Pauses the driver when a batch is full. */
   push(row: Cell[]): void {
-    if (this.#isLeft) return;
+    if (this.#isLeft || this.ended) return;
     this.#rows.push(row);
     if (!this.#isFull()) return;
     this.#source.pause();

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type DriverLoader, installedDrivers, OPTIONAL_DRIVERS } from '#src/datasource/connectors/drivers.ts';
+import { cellOf } from '#src/datasource/connectors/mssql/values.ts';
 import { FAILURES } from '#src/datasource/failure.ts';
 import { listeningWith, type Owner } from '../listening.ts';
 import { ask, probeFixture } from '../probe-fixture.ts';
@@ -134,6 +135,23 @@ test('values are returned unchanged', { skip }, async (t) => {
       [8, null],
     ],
   });
+});
+
+test('a decimal is exact, or refused with what to do', { skip }, async (t) => {
+  const { connection, fixture } = await mssql(t);
+  const { rows } = await ask(await fixture.open(connection), 'SELECT decimal of 15');
+  assert.deepEqual(rows, [['123456789.012345']]);
+  await assert.rejects(ask(await fixture.open(connection), 'SELECT decimal of 16'), {
+    category: 'query',
+    detail:
+      'The column "amount" has a decimal of more than 15 digits, which the driver of SQL Server rounds. Cast it to varchar, or to float.',
+  });
+});
+
+test('of a time the last tenth of a microsecond is cut off, and never carried', () => {
+  const last = Object.assign(new Date('9999-12-31T23:59:59.999Z'), { nanosecondsDelta: 0.0009999 });
+  const column = { colName: 'until', scale: 7, type: { name: 'DateTime2' } };
+  assert.equal(cellOf(last, column), '9999-12-31 23:59:59.999999');
 });
 
 test("the server's message about a statement is passed on, without the password", { skip }, async (t) => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { cellsOf } from '#src/datasource/connectors/snowflake/values.ts';
 import { FAILURES } from '#src/datasource/failure.ts';
 import { TEST_CERTIFICATE } from '#test/support/test-certificate.ts';
 import { httpStandIn, type StandInAnswer, type StandInRequest } from '../http-stand-in.ts';
@@ -212,4 +213,14 @@ test('one text is one statement, and for agents no chain of them, whatever the a
     requests.filter(({ method }) => method === 'POST').map(({ body }) => JSON.parse(body).parameters),
     [{ MULTI_STATEMENT_COUNT: '1' }],
   );
+});
+
+test('what is not a number of REAL stays what it is', () => {
+  const described = ['inf', '-inf', 'NaN', '1.5e300'].map(() => ({ type: 'real' }));
+  assert.deepEqual(cellsOf(['inf', '-inf', 'NaN', '1.5e300'], described), [
+    Number.POSITIVE_INFINITY,
+    Number.NEGATIVE_INFINITY,
+    Number.NaN,
+    1.5e300,
+  ]);
 });

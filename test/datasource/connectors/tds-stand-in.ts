@@ -111,6 +111,10 @@ function queryAnswer(...readings: readonly string[]): Buffer | undefined {
   if (has('SELECT forever')) return undefined;
   if (has('SELECT unreadable')) return UNREADABLE;
   if (has('SELECT never')) return Buffer.concat([columns([moment('at')]), row([NEVER]), done(0x10, 1)]);
+  if (has('SELECT decimal')) {
+    const digits = has('SELECT decimal of 16') ? 1_234_567_890_123_456n : 123_456_789_012_345n;
+    return Buffer.concat([columns([decimal('amount')]), row([decimalCell(digits)]), done(0x10, 1)]);
+  }
   if (has('SELECT wrong')) return failed(102, 'Wrong near secret-password.');
   if (has('SELECT 1')) return Buffer.concat([columns([integer('one')]), row([intCell(1)]), done(0x10, 1)]);
   return Buffer.concat([
@@ -148,6 +152,18 @@ function integer(name: string): Buffer {
 
 function moment(name: string): Buffer {
   return Buffer.concat([Buffer.alloc(4), uint16(1), Buffer.from([0x6f, 8]), text(name)]);
+}
+
+/** A decimal of up to 18 digits, of which 6 are behind the point. */
+function decimal(name: string): Buffer {
+  return Buffer.concat([Buffer.alloc(4), uint16(1), Buffer.from([0x6a, 9, 18, 6]), text(name)]);
+}
+
+function decimalCell(digits: bigint): Buffer {
+  const value = Buffer.alloc(10);
+  value.set([9, 1]); // its length, and that it is positive
+  value.writeBigUInt64LE(digits, 2);
+  return value;
 }
 
 /** A day some five million years from now, which JavaScript cannot hold. */

@@ -225,7 +225,11 @@ function resultOf(request: TdsRequest, route: EgressRoute): RowQueue {
     queue.columns = columns.map(columnOf);
   });
   request.on('row', (cells: readonly { readonly value: unknown; readonly metadata: TdsColumn }[]) => {
-    queue.push(cells.map(({ value, metadata }) => cellOf(value, metadata)));
+    try {
+      queue.push(cells.map(({ value, metadata }) => cellOf(value, metadata)));
+    } catch (error) {
+      queue.end(error instanceof Error ? error : new DatasourceFailure('failed'));
+    }
   });
   return queue;
 }

@@ -1,5 +1,7 @@
 /** Values of SQL Server as its driver returns them. */
+
 import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
+import { RemoteError } from '../http/client.ts';
 
 /** The driver's description of a column. */
 export interface TdsColumn {
@@ -52,17 +54,29 @@ export function columnOf({ colName, type }: TdsColumn): Column {
 }
 
 /** Returns the cell for a value of the driver. */
-export function cellOf(value: unknown, { type, scale }: TdsColumn): Cell {
+export function cellOf(value: unknown, { type, scale, colName }: TdsColumn): Cell {
   if (value === null || value === undefined) return null;
   const kind = TYPES[type.name] ?? 'other';
   if (value instanceof Uint8Array) return new Uint8Array(value);
   if (value instanceof Date) return timeText(value, kind);
   if (typeof value === 'number') {
-    // The driver returns decimals as floats. The scale restores the digits, up to 15.
-    return kind === 'decimal' ? value.toFixed(Math.min(scale ?? 4, 15)) : value;
+    return kind === 'decimal' ? decimalText(value, scale ?? MONEY_SCALE, colName) : value;
   }
   if (typeof value === 'string') return kind === 'integer' ? integerCell(value) : value;
   return typeof value === 'boolean' || typeof value === 'bigint' ? value : String(value);
+}
+
+const MONEY_SCALE = 4;
+/** A double holds so many digits. */
+const MAX_EXACT = 1e15;
+
+/** Returns the digits of a decimal, which the driver returns as a float. Throws where they are lost. */
+function decimalText(value: number, scale: number, name: string): string {
+  if (Math.abs(value) * 10 ** scale < MAX_EXACT) return value.toFixed(scale);
+  throw new RemoteError(
+    'INEXACT',
+    `The column ${JSON.stringify(name)} has a decimal of more than 15 digits, which the driver of SQL Server rounds. Cast it to varchar, or to float.`,
+  );
 }
 
 function timeText(value: Date, kind: ColumnType): string {
@@ -73,10 +87,11 @@ function timeText(value: Date, kind: ColumnType): string {
   return `${date} ${time}${kind === 'timestamptz' ? '+00:00' : ''}`;
 }
 
-/** Returns the microseconds, which the driver stores, in seconds, in a member of the date. */
+/** Returns the microseconds, which the driver stores, in seconds, in a member of the date. What is smaller is cut off. */
 function beyondMilliseconds(value: Date): string {
   const delta = 'nanosecondsDelta' in value ? value.nanosecondsDelta : 0;
-  const micros = typeof delta === 'number' ? Math.round(delta * 1e6) : 0;
+  const ticks = typeof delta === 'number' ? Math.round(delta * 1e7) : 0;
+  const micros = Math.floor(ticks / 10);
   return micros > 0 ? String(micros).padStart(3, '0') : '';
 }
 

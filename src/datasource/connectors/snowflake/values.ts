@@ -47,7 +47,7 @@ const DAY_MS = 86_400_000;
 
 function cellOf(value: string, native: string, type: ColumnType): Cell {
   if (type === 'integer') return integerCell(value);
-  if (type === 'float') return Number(value);
+  if (type === 'float') return Number(value.replace(/^(-?)inf$/i, '$1Infinity'));
   if (type === 'boolean') return value === 'true' || value === '1';
   if (type === 'bytes') return new Uint8Array(Buffer.from(value, 'hex'));
   if (type === 'date') return new Date(Number(value) * DAY_MS).toISOString().slice(0, 10);
