@@ -86,8 +86,7 @@ function copierOf(path: string) {
   };
 }
 
-/** Returns the ids of the keys that the store needs. */
+/** Returns the ids of the keys that the store needs, also of those whose check is damaged. */
 function keyIdsOf(store: StoreReader): string[] {
-  const { POSITIVE_INFINITY: all } = Number;
-  return [...store.list(keyChecks, SYSTEM, [], { limit: all })].map(({ id }) => id);
+  return [...store.listKeys(keyChecks, SYSTEM, [], Number.POSITIVE_INFINITY)].map(([id = '']) => id);
 }

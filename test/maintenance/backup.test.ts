@@ -24,9 +24,12 @@ import { readManifest } from '#src/maintenance/manifest.ts';
 import { restore } from '#src/maintenance/restore.ts';
 import { verify } from '#src/maintenance/verify.ts';
 import { defineRecord } from '#storage/codec.ts';
+import { keyChecks } from '#storage/datasources.ts';
+import { SYSTEM } from '#storage/keys.ts';
 import { openStore } from '#storage/open-store.ts';
 import { Shell } from '#test/cli/troupe-process.ts';
 import { startChildServer } from '#test/support/child-server.ts';
+import { damage } from '#test/support/damage.ts';
 import { sealedPlace, sealedText } from '#test/support/sealed.ts';
 import { OWNER } from '#test/support/server-fixture.ts';
 import { rememberingLog, temporaryDirectory } from '#test/support/temporary-store.ts';
@@ -182,6 +185,8 @@ test('a keyring opens the backups of before its rotations, and a backup names on
   const old = await backUp({ dataDir, to: join(dataDir, '..', 'old') });
   const second = await keys.add();
   await keys.rotate();
+  // A backup needs a key whose check is damaged all the same.
+  damage(join(dataDir, 'store', 'data.mdb'), store.get(keyChecks, SYSTEM, second)!.box);
   const recent = await backUp({ dataDir, to: join(dataDir, '..', 'recent') });
   await store[Symbol.asyncDispose]();
   assert.deepEqual([old.keyIds, recent.keyIds], [[first], [second]]);

@@ -10,6 +10,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ALONE, type Cluster } from '#src/cluster/cluster.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
+import { unlessDamaged } from '#storage/damaged.ts';
 import { keyChecks } from '#storage/datasources.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
@@ -26,7 +27,7 @@ import {
   writeKeyring,
 } from './keyring.ts';
 import { createKeyCheck, matchesKeyCheck } from './keyring-check.ts';
-import { canReseal, homeOfSealed, listSealedBy, reseal } from './sealed-connections.ts';
+import { canReseal, homeOfSealed, listSealedBy, opensSealedBy, reseal } from './sealed-connections.ts';
 
 /** A key of the keyring, without the key itself. */
 export interface KeyState {
@@ -41,11 +42,21 @@ const BATCH = 100;
 /** How often the workers are asked to seal again: a workspace may move from one that has done so to one that has as well. */
 const MAX_ROUNDS = 5;
 
-/** Throws `KeyringError` unless the keyring has every key that the store needs. */
-export function requireFittingKeyring(store: Pick<Store, 'list'>, path: string, ring: Keyring): void {
-  for (const { id, value } of store.list(keyChecks, SYSTEM, [], { limit: Number.POSITIVE_INFINITY })) {
+/**
+ * Throws `KeyringError` unless the keyring has every key that the store needs. Where the check of a key is damaged, what the key
+ * seals takes its place.
+ */
+export function requireFittingKeyring(
+  store: Pick<Store, 'get' | 'listKeys'>,
+  path: string,
+  ring: Keyring,
+): void {
+  for (const [id = ''] of store.listKeys(keyChecks, SYSTEM, [], Number.POSITIVE_INFINITY)) {
     const key = ring.keys.get(id);
-    if (key !== undefined && matchesKeyCheck(key, value)) continue;
+    const check = unlessDamaged(() => store.get(keyChecks, SYSTEM, id));
+    const fits = (candidate: Uint8Array) =>
+      check === undefined ? opensSealedBy(store, ring, id) : matchesKeyCheck(candidate, check);
+    if (key !== undefined && fits(key)) continue;
     const why = key === undefined ? `it lacks the key ${id}` : `its key ${id} is another one`;
     throw new KeyringError(
       `The keyring ${path} does not fit this data directory: ${why}.`,
@@ -216,7 +227,7 @@ export class KeyringStore implements KeyringSource {
     this.#store.write((tx) => {
       for (const [id, key] of this.#ring.keys) {
         const isNeeded = id === this.#ring.active || listSealedBy(this.#store, id, 1).length > 0;
-        if (isNeeded && tx.get(keyChecks, SYSTEM, id) === undefined)
+        if (isNeeded && unlessDamaged(() => tx.get(keyChecks, SYSTEM, id)) === undefined)
           tx.put(keyChecks, createKeyCheck(key), SYSTEM, id);
       }
     });

@@ -1,14 +1,20 @@
 /** Sealed connections in the store, and the index of which key sealed which. Both are always written together. */
 
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
-import { sealedBy, sealedConnections } from '#storage/datasources.ts';
+import { type SealedConnection, sealedBy, sealedConnections } from '#storage/datasources.ts';
 import { workspaceRecords } from '#storage/identity.ts';
 import { type Key, SYSTEM } from '#storage/keys.ts';
 import { notebookOfSealed } from '#storage/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { Connection } from '../connectors/connection-schema.ts';
-import { openConnection, resealConnection, type SealedPlace, sealConnection } from './connection-cipher.ts';
+import {
+  openConnection,
+  resealConnection,
+  type SealedPlace,
+  sealConnection,
+  UnsealError,
+} from './connection-cipher.ts';
 import type { Keyring, KeyringSource } from './keyring.ts';
 
 /** Seals the connection with the active key and stores it. */
@@ -56,9 +62,28 @@ export function readSealed(store: Store, keys: KeyringSource, place: SealedPlace
   return openConnection(keys.ringWith(sealed.keyId), place, sealed);
 }
 
+/** Returns whether the key opens the first connection that it seals and that is not damaged. One that seals none does. */
+export function opensSealedBy(store: Pick<Store, 'get' | 'listKeys'>, ring: Keyring, keyId: string): boolean {
+  for (const place of listSealedBy(store, keyId, Number.MAX_SAFE_INTEGER)) {
+    const sealed = unlessDamaged(() => store.get(sealedConnections, ...keyOf(place)));
+    if (sealed?.keyId === keyId) return opens(ring, place, sealed);
+  }
+  return true;
+}
+
+function opens(ring: Keyring, place: SealedPlace, sealed: SealedConnection): boolean {
+  try {
+    openConnection(ring, place, sealed);
+    return true;
+  } catch (error) {
+    if (error instanceof UnsealError) return false;
+    throw error;
+  }
+}
+
 /** Returns the first `limit` connections that this key seals, or the first of those after another one. */
 export function listSealedBy(
-  store: Store,
+  store: Pick<Store, 'listKeys'>,
   keyId: string,
   limit: number,
   after?: SealedPlace,

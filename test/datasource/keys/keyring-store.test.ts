@@ -61,6 +61,37 @@ test('a key whose value was changed under the same id is rejected', async (t) =>
   await assert.rejects(KeyringStore.open(store, path), KeyringError);
 });
 
+test('a keyring opens a store in which the check of its key is damaged, and the check is made anew', async (t) => {
+  const { store, path } = await open(t);
+  const holder = await KeyringStore.open(store, path);
+  const id = holder.ring.active;
+  store.write((tx) => putSealed(tx, holder.ring, place(1), connection));
+  await store.durable();
+  damage(join(dirname(path), 'store', 'data.mdb'), store.get(keyChecks, SYSTEM, id)!.box);
+  store.refresh();
+  assert.throws(() => store.get(keyChecks, SYSTEM, id), /is damaged/);
+  const again = await KeyringStore.open(store, path);
+  assert.deepEqual(readSealed(store, again, place(1)), connection);
+  assert.ok(store.get(keyChecks, SYSTEM, id));
+});
+
+test('where the check of a key is damaged, a key under its id that opens nothing is rejected', async (t) => {
+  const { store, path } = await open(t);
+  const holder = await KeyringStore.open(store, path);
+  const id = holder.ring.active;
+  store.write((tx) => putSealed(tx, holder.ring, place(1), connection));
+  await store.durable();
+  damage(join(dirname(path), 'store', 'data.mdb'), store.get(keyChecks, SYSTEM, id)!.box);
+  const content = JSON.parse(readFileSync(path, 'utf8'));
+  content.keys[id] = Buffer.alloc(32, 7).toString('base64');
+  writeFileSync(path, JSON.stringify(content));
+  await assert.rejects(KeyringStore.open(store, path), /its key key_\w+ is another one/);
+  content.keys = { key_other: content.keys[id] };
+  content.active = 'key_other';
+  writeFileSync(path, JSON.stringify(content));
+  await assert.rejects(KeyringStore.open(store, path), /it lacks the key key_/);
+});
+
 for (const [what, text] of [
   ['invalid JSON', '{'],
   ['no keys', '{"active":"a","keys":{}}'],
