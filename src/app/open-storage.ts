@@ -31,7 +31,7 @@ export interface StorageOptions {
 
 export interface Storage {
   readonly store: Store;
-  /** Returns what an operator should know of the disk; empty while all is well. Another worker may have filled it just now. */
+  /** Returns what an operator should know of the disk and of backups; empty while all is well. Another worker may have filled it just now. */
   readonly warnings: () => readonly string[];
 }
 
@@ -74,8 +74,9 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
     log.error({ key: text, problem }, 'a stored record is damaged: restore it from a backup');
   });
   stack.defer(() => room?.[Symbol.dispose]());
+  let schedule: BackupSchedule | undefined;
   if (config.backupDir !== undefined) {
-    const schedule = new BackupSchedule({
+    schedule = new BackupSchedule({
       directory: config.backupDir,
       everyMs: config.backupEveryH * HOUR_MS,
       keep: config.backupKeep,
@@ -91,6 +92,7 @@ export async function openStorage(options: StorageOptions, stack: AsyncDisposabl
     warnings: () => [
       ...slowCommitOf(store),
       ...(room === undefined ? [] : warningsOf(directory.root, isShared ? room.look() : room.state)),
+      ...(schedule?.warnings ?? []),
       ...(damaged.size === 0 ? [] : [`${damaged.size} stored records are damaged: run troupe verify.`]),
     ],
   };

@@ -24,6 +24,7 @@ export class BackupSchedule implements AsyncDisposable {
   readonly #options: BackupScheduleOptions;
   readonly #timer: NodeJS.Timeout;
   #running: Promise<void> | undefined;
+  #hasFailed = false;
 
   constructor(options: BackupScheduleOptions) {
     this.#options = options;
@@ -40,24 +41,34 @@ export class BackupSchedule implements AsyncDisposable {
     return this.#running;
   }
 
+  /** Returns what an operator should know; empty while backups are made. */
+  get warnings(): readonly string[] {
+    return this.#hasFailed ? ['The latest backup could not be made: look into the log.'] : [];
+  }
+
   async #backUpWhenDue(): Promise<void> {
     const { directory, everyMs, keep, dataDir, copyStore, log } = this.#options;
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       await this.#removeDrafts();
-      const names = await this.#names();
-      const newest = names.at(-1);
-      if (newest !== undefined && Date.now() - timeOf(newest) < everyMs) return;
+      const newest = (await this.#names()).at(-1);
+      if (newest !== undefined && !isAhead(newest) && Date.now() - timeOf(newest) < everyMs) {
+        this.#hasFailed = false;
+        return;
+      }
       const startedAt = performance.now();
       const name = `troupe-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
-      const { store, files } = await backUp({ dataDir, to: join(directory, name), copyStore });
+      const { store, files, skipped } = await backUp({ dataDir, to: join(directory, name), copyStore });
       const ms = Math.round(performance.now() - startedAt);
-      log.info({ backup: name, storeBytes: store.bytes, files: files.length, ms }, 'a backup was made');
+      const count = { files: files.length, leftOut: skipped.length };
+      log.info({ backup: name, storeBytes: store.bytes, ...count, ms }, 'a backup was made');
+      this.#hasFailed = false;
       for (const old of (await this.#names()).slice(0, -keep)) {
         await rm(join(directory, old), { recursive: true, force: true });
         log.info({ backup: old }, 'an old backup was deleted');
       }
     } catch (error) {
+      this.#hasFailed = true;
       log.error({ err: error }, 'a backup could not be made');
     }
   }
@@ -69,15 +80,21 @@ export class BackupSchedule implements AsyncDisposable {
       if (DRAFT.test(name)) await rm(join(directory, name), { recursive: true, force: true });
   }
 
-  /** Oldest first. */
+  /** Oldest first. What was made while the clock was ahead comes before the rest: it must not outlive all that is made now. */
   async #names(): Promise<string[]> {
-    return (await readdir(this.#options.directory)).filter((name) => NAME.test(name)).sort();
+    const names = (await readdir(this.#options.directory)).filter((name) => NAME.test(name)).sort();
+    return [...names.filter(isAhead), ...names.filter((name) => !isAhead(name))];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer);
     await this.#running;
   }
+}
+
+/** Returns whether the backup was made by a clock that was ahead of the clock of now. */
+function isAhead(name: string): boolean {
+  return timeOf(name) > Date.now();
 }
 
 function timeOf(name: string): number {

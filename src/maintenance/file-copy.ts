@@ -9,6 +9,11 @@ import { join } from 'node:path';
 import { errorNameOf } from '#src/core/system-error.ts';
 
 const CHUNK_BYTES = 256 * 1024;
+const ZEROS = Buffer.alloc(CHUNK_BYTES);
+/** Longer paths are left out: with the directory of a backup, or of a restored tree, the system would not take them. */
+const MAX_PATH_BYTES = 3072;
+/** Deeper folders are left out, because each level takes a file descriptor. */
+const MAX_DEPTH = 256;
 
 /** One file or link of the copy, as the manifest lists it. `path` is relative to the copied tree. */
 export interface CopiedFile {
@@ -17,6 +22,8 @@ export interface CopiedFile {
   readonly sha256: string;
   /** The permissions of the owner that matter: whether it can be executed. */
   readonly executable: boolean;
+  /** When it was written last, in milliseconds since 1970. Backups of earlier releases lack it. */
+  readonly modifiedMs?: number;
 }
 
 export interface CopiedLink {
@@ -27,13 +34,18 @@ export interface CopiedLink {
 export interface CopiedTree {
   readonly files: CopiedFile[];
   readonly links: CopiedLink[];
-  /** Sockets, pipes, devices, and what vanished or could not be read while it was copied. */
+  /** Every folder, because notebooks also need those that are empty. A folder comes before what is in it. */
+  readonly folders: string[];
+  /**
+   * Sockets, pipes, devices, what vanished or could not be read while it was copied, names that are not UTF-8, and what lies too
+   * deep.
+   */
   readonly skipped: string[];
 }
 
 /** Copies the directory `from` to `to`, which is created. Resolves with what was copied; `to` is on disk then. */
 export async function copyTree(from: string, to: string): Promise<CopiedTree> {
-  const tree: CopiedTree = { files: [], links: [], skipped: [] };
+  const tree: CopiedTree = { files: [], links: [], folders: [], skipped: [] };
   await mkdir(to, { recursive: true, mode: 0o700 });
   const root = await openDirectory(from);
   if (root === undefined) return tree;
@@ -52,11 +64,13 @@ async function copyDirectory(
   const inside = `/proc/self/fd/${opened.fd}`;
   for (const entry of await readdir(inside, { withFileTypes: true })) {
     const [source, target, shown] = [join(inside, entry.name), join(to, entry.name), join(path, entry.name)];
-    if (entry.isDirectory()) {
+    if (!isCopied(entry.name, shown)) tree.skipped.push(shown);
+    else if (entry.isDirectory()) {
       const child = await openDirectory(source);
       if (child === undefined) tree.skipped.push(shown);
       else {
         await mkdir(target, { mode: 0o700 });
+        tree.folders.push(shown);
         await copyDirectory(child, target, shown, tree);
       }
     } else if (entry.isSymbolicLink()) {
@@ -68,6 +82,12 @@ async function copyDirectory(
       }
     } else if (!entry.isFile() || !(await copyFile(source, target, shown, tree))) tree.skipped.push(shown);
   }
+}
+
+function isCopied(name: string, path: string): boolean {
+  // Node.js puts this character in the place of what is not UTF-8, and two such names can become the same.
+  if (name.includes('\ufffd')) return false;
+  return Buffer.byteLength(path) <= MAX_PATH_BYTES && path.split('/').length <= MAX_DEPTH;
 }
 
 async function openDirectory(path: string): Promise<FileHandle | undefined> {
@@ -82,23 +102,58 @@ async function copyFile(source: string, target: string, shown: string, tree: Cop
   const stat = await from.stat();
   if (!stat.isFile()) return false;
   const executable = (stat.mode & 0o100) !== 0;
-  await using to = await open(target, 'wx', executable ? 0o700 : 0o600);
-  const { bytes, sha256 } = await pour(from, to);
-  await to.sync();
-  tree.files.push({ path: shown, bytes, sha256, executable });
+  // A file that grows is copied as far as it went: a writer who does not stop must not keep the copy from ending.
+  const written = await writeCopy(from, target, { executable, maxBytes: stat.size });
+  tree.files.push({ path: shown, ...written, executable, modifiedMs: stat.mtimeMs });
   return true;
 }
 
-async function pour(from: FileHandle, to?: FileHandle): Promise<{ bytes: number; sha256: string }> {
+/** Copies a file that nobody writes to `target`, which must not exist. Resolves with its size and SHA-256 once it is on disk. */
+export async function copyStill(
+  source: string,
+  target: string,
+  executable: boolean,
+): Promise<{ bytes: number; sha256: string }> {
+  await using from = await open(source, constants.O_RDONLY | constants.O_NOFOLLOW);
+  return await writeCopy(from, target, { executable });
+}
+
+async function writeCopy(
+  from: FileHandle,
+  target: string,
+  { executable, maxBytes }: { readonly executable: boolean; readonly maxBytes?: number },
+): Promise<{ bytes: number; sha256: string }> {
+  await using to = await open(target, 'wx', executable ? 0o700 : 0o600);
+  const written = await pour(from, maxBytes, (part, at) => writeAll(to, part, at));
+  await to.truncate(written.bytes); // what was not written at its end is a hole
+  await to.sync();
+  return written;
+}
+
+/** Zeros become a hole, so that a file which is larger than what it takes of the disk stays so. */
+async function writeAll(to: FileHandle, part: Buffer, at: number): Promise<void> {
+  if (part.equals(ZEROS.subarray(0, part.length))) return;
+  // A single write may take only a part, without an error, when there is no room for all of it.
+  for (let done = 0; done < part.length; ) {
+    const { bytesWritten } = await to.write(part, done, part.length - done, at + done);
+    done += bytesWritten;
+  }
+}
+
+async function pour(
+  from: FileHandle,
+  maxBytes = Number.POSITIVE_INFINITY,
+  take: (part: Buffer, at: number) => Promise<void> = async () => undefined,
+): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash('sha256');
   const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
   let bytes = 0;
   for (;;) {
-    const { bytesRead } = await from.read(chunk, 0, CHUNK_BYTES, bytes);
+    const { bytesRead } = await from.read(chunk, 0, Math.min(CHUNK_BYTES, maxBytes - bytes), bytes);
     if (bytesRead === 0) return { bytes, sha256: hash.digest('hex') };
     const part = chunk.subarray(0, bytesRead);
     hash.update(part);
-    await to?.write(part, 0, bytesRead, bytes);
+    await take(part, bytes);
     bytes += bytesRead;
   }
 }

@@ -16,6 +16,7 @@ export interface Manifest {
   /** Below `workspaces`. */
   readonly files: readonly CopiedFile[];
   readonly links: readonly CopiedLink[];
+  readonly folders: readonly string[];
   readonly skipped: readonly string[];
 }
 
@@ -36,15 +37,18 @@ export function readManifest(directory: string): Manifest {
       `${directory} is no complete backup of this release.`,
       'Name the directory that troupe backup has made, or use the release that made it.',
     );
-  return content;
+  return { ...content, folders: content.folders ?? [] };
 }
 
-function isManifest(content: unknown): content is Manifest {
-  const { kind, version, files, links, keyIds } = { ...emptyManifest, ...Object(content) };
-  return kind === 'troupe-backup' && version === 1 && [files, links, keyIds].every(Array.isArray);
+/** A manifest as it is in a backup: earlier releases wrote none of the folders. */
+type StoredManifest = Omit<Manifest, 'folders'> & { readonly folders?: readonly string[] };
+
+function isManifest(content: unknown): content is StoredManifest {
+  const { kind, version, files, links, keyIds, folders } = { ...emptyManifest, ...Object(content) };
+  return kind === 'troupe-backup' && version === 1 && [files, links, keyIds, folders].every(Array.isArray);
 }
 
-const emptyManifest = { kind: '', version: 0, files: null, links: null, keyIds: null };
+const emptyManifest = { kind: '', version: 0, files: null, links: null, keyIds: null, folders: [] };
 
 /** Yields what differs from the manifest, in words. Reads every file. */
 export async function* differencesFrom(manifest: Manifest, directory: string): AsyncGenerator<string> {

@@ -1,10 +1,10 @@
 /** Restores a backup into a data directory that has no store. */
-import { constants, existsSync, readdirSync, statSync } from 'node:fs';
-import { chmod, copyFile, lchown, mkdir, rename, rm, symlink } from 'node:fs/promises';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { chmod, copyFile, lchown, mkdir, rename, rm, symlink, utimes } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { DataDirectory } from '#storage/data-directory.ts';
-import { checksumOf, flush } from './file-copy.ts';
+import { checksumOf, copyStill, flush } from './file-copy.ts';
 import { differencesFrom, type Manifest, readManifest } from './manifest.ts';
 
 export interface RestoreOptions {
@@ -66,13 +66,14 @@ async function fill(manifest: Manifest, from: string, directory: DataDirectory, 
       made.add(folder);
     }
   };
-  for (const { path, executable } of manifest.files) {
+  for (const folder of manifest.folders) await makeParent(join(placeOf(folder), 'entry'));
+  for (const { path, executable, modifiedMs, sha256 } of manifest.files) {
     const place = placeOf(path);
     await makeParent(place);
-    await copyFile(join(from, place), join(root, place), constants.COPYFILE_EXCL);
-    await chmod(join(root, place), executable ? 0o700 : 0o600);
+    const written = await copyStill(join(from, place), join(root, place), executable);
+    requireSame(written.sha256, sha256, join(root, place));
+    if (modifiedMs !== undefined) await utimes(join(root, place), modifiedMs / 1000, modifiedMs / 1000);
     await give(join(root, place));
-    await flush(join(root, place));
   }
   // Links come after all files, so that none of them is on the way to one.
   for (const { path, target } of manifest.links) {
@@ -85,17 +86,18 @@ async function fill(manifest: Manifest, from: string, directory: DataDirectory, 
   const draft = join(storePath, 'data.restoring');
   await rm(draft, { force: true });
   await copyFile(join(from, 'store', 'data.mdb'), draft);
-  const { sha256 } = await checksumOf(draft);
-  if (sha256 !== manifest.store.sha256)
-    throw new OperatorError(
-      `The store was not written to ${storePath} as it is in the backup.`,
-      'Check the disk.',
-    );
+  requireSame((await checksumOf(draft)).sha256, manifest.store.sha256, storePath);
   await chmod(draft, 0o600);
   await give(draft);
   await flush(draft);
   await rename(draft, join(storePath, 'data.mdb'));
   await flush(storePath);
+}
+
+/** Throws when what was written to `path` is not what the backup has. */
+function requireSame(written: string, expected: string, path: string): void {
+  if (written !== expected)
+    throw new OperatorError(`${path} was not written as it is in the backup.`, 'Check the disk.');
 }
 
 /** Root gives what it restores to the owner of the data directory. */

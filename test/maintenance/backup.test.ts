@@ -250,6 +250,44 @@ test('a manifest that names files elsewhere is refused', async (t) => {
   await assert.rejects(restore({ from: to, dataDir: join(dataDir, '..', 'other') }), /outside of the backup/);
 });
 
+test('a clock that was ahead keeps no backup from being made, and none that is newer is deleted for it', async (t) => {
+  const dataDir = await filledDirectory(t);
+  const directory = join(dataDir, '..', 'backups');
+  const [past, ahead] = ['troupe-2026-01-01T00-00-00Z', 'troupe-2099-01-01T00-00-00Z'];
+  for (const name of [past, ahead]) mkdirSync(join(directory, name), { recursive: true });
+  const { log } = rememberingLog();
+  const schedule = new BackupSchedule({
+    directory,
+    everyMs: 3_600_000,
+    keep: 2,
+    dataDir,
+    copyStore: (to) => Promise.resolve(cpSync(join(dataDir, 'store'), to, { recursive: true })),
+    log,
+  });
+  t.after(() => schedule[Symbol.asyncDispose]());
+  await schedule.look();
+  const names = readdirSync(directory).sort();
+  assert.equal(names.length, 2);
+  assert.equal(names[0], past);
+  assert.equal(readManifest(join(directory, names[1]!)).files.length, 2);
+});
+
+test('an operator is warned while backups cannot be made, and not any more once they can', async (t) => {
+  const dataDir = await filledDirectory(t);
+  const directory = join(dataDir, '..', 'backups');
+  writeFileSync(directory, 'a file in the place of the directory');
+  const { log } = rememberingLog();
+  const copyStore = (to: string) => Promise.resolve(cpSync(join(dataDir, 'store'), to, { recursive: true }));
+  const schedule = new BackupSchedule({ directory, everyMs: 3_600_000, keep: 2, dataDir, copyStore, log });
+  t.after(() => schedule[Symbol.asyncDispose]());
+  await schedule.look();
+  assert.deepEqual(schedule.warnings, ['The latest backup could not be made: look into the log.']);
+  rmSync(directory);
+  await schedule.look();
+  assert.deepEqual(schedule.warnings, []);
+  assert.equal(readdirSync(directory).length, 1);
+});
+
 test('a server makes backups at its interval and keeps the newest ones', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
