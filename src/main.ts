@@ -18,6 +18,8 @@ export const ended = main();
 async function main(): Promise<void> {
   // Files of this process are readable by its user only, whatever umask it was started with.
   process.umask(0o077);
+  // Lines for people are lost when the disk of their file is full or nobody reads their pipe. The server goes on.
+  process.stderr.on('error', () => {});
   showSourcePlaces();
   const { config } = load();
   const secrets = Object.values(config).filter((value): value is Secret => value instanceof Secret);

@@ -3,9 +3,10 @@
  * claim on the data directory and the Python process from which every kernel is forked. Every module that this file
  * imports delays that process.
  */
-import { resolve } from 'node:path';
+import { rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { DataDirectory } from '#storage/data-directory.ts';
-import { requireExpectedStore } from '#storage/store-place.ts';
+import { DATA_FILE, isUnfinished, requireExpectedStore } from '#storage/store-place.ts';
 import { CONFIG_FILE } from './config/file.ts';
 import type { Config } from './config.ts';
 import type { Log } from './core/log.ts';
@@ -75,6 +76,7 @@ export async function openPrerequisites(
 /** Claims the data directory for this process. Rejects as `openPrerequisites` does. */
 export function claimDirectory(config: Config): Promise<DataDirectory> {
   return DataDirectory.claim(config.dataDir, (root) => {
+    if (isUnfinished(root, config.keyringFile)) rmSync(join(root, 'store', DATA_FILE));
     if (!config.newStore) requireExpectedStore(root, config.keyringFile);
   });
 }

@@ -7,7 +7,7 @@ import { defineRecord } from './codec.ts';
 import { type Key, SYSTEM } from './keys.ts';
 import { CURRENT_FORMAT, type StoreFormat } from './migrations.ts';
 import { Store } from './store.ts';
-import { DATA_FILE, LOCK_FILE, requireSoundFile } from './store-place.ts';
+import { DATA_FILE, LOCK_FILE, requireRoomForFiles, requireSoundFile } from './store-place.ts';
 
 const formatRecord = defineRecord<{ readonly version: number }>('format', 1);
 
@@ -103,6 +103,7 @@ function openForReading(path: string): RootDatabase<Buffer, Key> {
 }
 
 function openDatabase(path: string, readOnly: boolean): RootDatabase<Buffer, Key> {
+  requireRoomForFiles(path);
   try {
     return open<Buffer, Key>({
       path,

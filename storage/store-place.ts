@@ -1,5 +1,5 @@
 /** Where the store lies in a data directory, and what can be wrong with it before it is opened. */
-import { existsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { errorNameOf } from '#src/core/system-error.ts';
@@ -10,6 +10,11 @@ export const DATA_FILE = 'data.mdb';
 /** The table of LMDB's readers, beside it. */
 export const LOCK_FILE = 'lock.mdb';
 
+/** The two pages with which every store begins. */
+const HEAD_BYTES = 2 * 4096;
+/** More than LMDB needs for the first pages of a store and for its table of readers. */
+const NEW_FILES_BYTES = 256 * 1024;
+
 const RESTORE = 'Restore it from a backup (troupe restore).';
 
 /**
@@ -19,12 +24,51 @@ const RESTORE = 'Restore it from a backup (troupe restore).';
 export function requireExpectedStore(root: string, keyringFile: string): void {
   const store = join(root, 'store');
   if (existsSync(join(store, DATA_FILE))) return;
-  const witness = [join(root, 'bootstrap.json'), keyringFile].find((path) => existsSync(path));
+  const witness = witnessOf(root, keyringFile);
   if (witness === undefined) return;
   throw new OperatorError(
     `There is no store at ${store}, although ${witness} exists.`,
     'If a volume is not mounted, mount it; if the store was lost, restore it (troupe restore). To begin with an empty store, set TROUPE_NEW_STORE=true for one start.',
   );
+}
+
+/** Returns what only a store that was used has beside it; undefined when there is nothing of it. */
+function witnessOf(root: string, keyringFile: string): string | undefined {
+  return [join(root, 'bootstrap.json'), keyringFile].find((path) => existsSync(path));
+}
+
+/**
+ * Returns whether a first start has begun to make the store and was killed, or found the disk full. Nothing was ever in such a
+ * store. `root` is the data directory.
+ */
+export function isUnfinished(root: string, keyringFile: string): boolean {
+  const file = statSync(join(root, 'store', DATA_FILE), { throwIfNoEntry: false });
+  if (file === undefined || !file.isFile() || file.size >= HEAD_BYTES) return false;
+  return witnessOf(root, keyringFile) === undefined;
+}
+
+/**
+ * Throws `OperatorError` when LMDB would make a file at `path` (the directory of a store) on a full disk. It writes to its files
+ * through memory, and a page for which there is no room ends the process (SIGBUS).
+ */
+export function requireRoomForFiles(path: string): void {
+  if ([DATA_FILE, LOCK_FILE].every((name) => existsSync(join(path, name))) || !isWritable(path)) return;
+  const { bavail, bsize } = statfsSync(path);
+  if (bavail * bsize >= NEW_FILES_BYTES) return;
+  throw new OperatorError(
+    `The store at ${path} cannot be opened: the disk is full.`,
+    'Free some disk space.',
+  );
+}
+
+/** Where nothing can be written LMDB makes no file. */
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**

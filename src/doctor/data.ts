@@ -10,7 +10,7 @@ import { DataDirectory } from '#storage/data-directory.ts';
 import { keyChecks } from '#storage/datasources.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { openStoreReader, type StoreReader } from '#storage/open-store.ts';
-import { DATA_FILE, requireExpectedStore } from '#storage/store-place.ts';
+import { DATA_FILE, isUnfinished, requireExpectedStore } from '#storage/store-place.ts';
 import { type Finding, messageOf, ok, problem, warning } from './finding.ts';
 
 const MIB = 1024 * 1024;
@@ -42,7 +42,7 @@ export async function checkDataDirectory(path: string): Promise<Finding[]> {
 /** Checks that the store and the keyring can be used, and that they belong together. A server may be using them. */
 export async function checkStoreAndKeyring({ dataDir, keyringFile, newStore }: Config): Promise<Finding[]> {
   const path = join(dataDir, 'store');
-  if (!existsSync(join(path, DATA_FILE))) {
+  if (!existsSync(join(path, DATA_FILE)) || isUnfinished(dataDir, keyringFile)) {
     const keyring = existsSync(keyringFile)
       ? () => describeKeyring(keyringFile)
       : () => ok('keyring', `${keyringFile} will be created when it is needed`);
