@@ -3,7 +3,7 @@
  * back to the disk. No server may run. The compacted copy is read before it takes the place of the store.
  */
 import { statSync } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { chown, mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
 import { DataDirectory } from '#storage/data-directory.ts';
@@ -25,12 +25,14 @@ export async function compact(dataDir: string): Promise<Compacted> {
   const { storePath } = directory;
   const draft = join(directory.root, 'store-compacting');
   const file = join(storePath, 'data.mdb');
-  const bytesBefore = statSync(file).size;
+  const { size: bytesBefore, uid, gid } = statSync(file);
   try {
     await rm(draft, { recursive: true, force: true });
     await mkdir(draft, { mode: 0o700 });
     const records = await copyChecked(storePath, draft);
     const copy = join(draft, 'data.mdb');
+    // Made by root, it must not keep the server's user out.
+    if (uid !== statSync(copy).uid) await chown(copy, uid, gid);
     await flush(copy);
     await rename(copy, file);
     await rm(join(storePath, 'lock.mdb'), { force: true }); // LMDB's table of readers is of the file that is gone
