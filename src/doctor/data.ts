@@ -24,7 +24,15 @@ export async function checkDataDirectory(path: string): Promise<Finding[]> {
     const advice = `Make ${parent} writable, or set TROUPE_DATA_DIR.`;
     return [problem(name, `${path} cannot be created: ${parent} is not writable`, advice)];
   }
-  const { mode } = statSync(path);
+  const { mode, uid } = statSync(path);
+  if (isClosed(path))
+    return [
+      problem(
+        name,
+        `${path} belongs to the user ${uid}, and cannot be looked into by this one`,
+        'Run this command as the user that runs the server (runuser -u USER -- troupe doctor).',
+      ),
+    ];
   const shown = `${path}, mode ${(mode & 0o777).toString(8)}`;
   const rights = !isWritable(path)
     ? problem(name, `${shown}, is not writable`, `Make ${path} writable for the user that runs the server.`)
@@ -39,8 +47,12 @@ export async function checkDataDirectory(path: string): Promise<Finding[]> {
   return [rights, ok(lock, isHeld ? 'held by a running server' : 'free')];
 }
 
-/** Checks that the store and the keyring can be used, and that they belong together. A server may be using them. */
+/**
+ * Checks that the store and the keyring can be used, and that they belong together. A server may be using them. Returns nothing
+ * where this user cannot see them.
+ */
 export async function checkStoreAndKeyring({ dataDir, keyringFile, newStore }: Config): Promise<Finding[]> {
+  if (isClosed(dataDir)) return [];
   const path = join(dataDir, 'store');
   if (!existsSync(join(path, DATA_FILE)) || isUnfinished(dataDir, keyringFile)) {
     const keyring = existsSync(keyringFile)
@@ -114,6 +126,12 @@ export async function checkPort({ host, port, dataDir }: Config): Promise<Findin
   if (port === 0) return ok('port', 'the system chooses a free one at each start');
   const code = await probeListening(host, port);
   if (code === undefined) return ok('port', `${shown} is free`);
+  if (code === 'EADDRINUSE' && isClosed(dataDir))
+    return warning(
+      'port',
+      `${shown} is in use, and this user cannot see whether by the server`,
+      'Run this command as the user that runs the server.',
+    );
   if (code === 'EADDRINUSE' && existsSync(dataDir) && (await DataDirectory.isClaimed(dataDir)))
     return ok('port', `${shown} is in use, as is the data directory: the server is running`);
   const { why, advice } = explainListening(code, { host, port }, 'TROUPE_PORT');
@@ -121,8 +139,17 @@ export async function checkPort({ host, port, dataDir }: Config): Promise<Findin
 }
 
 function isWritable(path: string): boolean {
+  return allows(path, constants.W_OK | constants.X_OK);
+}
+
+/** Returns whether there is a directory which this user cannot look into: everything in it seems to be missing. */
+function isClosed(path: string): boolean {
+  return existsSync(path) && !allows(path, constants.R_OK | constants.X_OK);
+}
+
+function allows(path: string, access: number): boolean {
   try {
-    accessSync(path, constants.W_OK | constants.X_OK);
+    accessSync(path, access);
     return true;
   } catch {
     return false;

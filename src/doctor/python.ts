@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '#src/config.ts';
+import { systemFailure } from '#src/core/operator-error.ts';
 import { KernelHost } from '#src/kernel/kernel-host.ts';
 import { type Finding, messageOf, ok, problem, warning } from './finding.ts';
 
@@ -10,7 +11,13 @@ const UPGRADE =
 
 /** Starts the kernel host as the server would, and returns findings about Python, marimo and confinement. */
 export async function checkPython(config: Config): Promise<Finding[]> {
-  const runDir = mkdtempSync(join(tmpdir(), 'troupe-doctor-'));
+  let runDir: string;
+  try {
+    runDir = mkdtempSync(join(tmpdir(), 'troupe-doctor-'));
+  } catch (error) {
+    const { problem: detail } = systemFailure(`There can be no temporary files in ${tmpdir()}`, error);
+    return [problem('Python', detail, 'Make that directory writable, or set TMPDIR to one that is.')];
+  }
   const silent = { info: () => {}, warn: () => {}, error: () => {} };
   const { python, kernelConfinement: confinement, kernelNetwork, kernelUid } = config;
   const host = new KernelHost({

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -7,7 +8,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { startScriptedModel } from '#test/support/scripted-model.ts';
 import { startServer } from '#test/support/server-fixture.ts';
-import { Shell } from './troupe-process.ts';
+import { MAIN, Shell } from './troupe-process.ts';
 
 const server = await startServer(test);
 
@@ -162,6 +163,39 @@ test('the doctor opens the store and the keyring, changes neither, and says what
     await examine('store'),
     /^problem: There is no store at .* set TROUPE_NEW_STORE=true for one start/,
   );
+});
+
+test('the doctor does not call missing or free what its user cannot see', async (t) => {
+  if (process.getuid?.() !== 0) return t.skip('only root can start a command as another user');
+  const { port } = new URL(server.baseUrl);
+  const { stdout } = spawnSync(process.execPath, [MAIN, 'doctor', '--json'], {
+    cwd: '/',
+    env: { PATH: process.env.PATH ?? '', TROUPE_DATA_DIR: server.dataDir, TROUPE_PORT: port },
+    uid: 65_534,
+    gid: 65_534,
+    encoding: 'utf8',
+  });
+  const report: Report = JSON.parse(stdout);
+  const directory = find(report, 'data directory');
+  assert.equal(directory.status, 'problem');
+  assert.match(directory.detail, /^\/.* belongs to the user 0, and cannot be looked into by this one$/);
+  assert.match(String(directory.advice), /^Run this command as the user that runs the server/);
+  const checks = report.findings.map(({ check }) => check);
+  for (const check of ['data directory lock', 'store', 'keyring'])
+    assert.equal(checks.includes(check), false, check);
+  assert.match(find(report, 'port').detail, /is in use, and this user cannot see whether by the server$/);
+});
+
+test('the doctor says that there can be no temporary files, and goes on', async () => {
+  const shell = new Shell(test);
+  const env = { TROUPE_DATA_DIR: join(shell.cwd, 'data'), TROUPE_PORT: '0', TMPDIR: '/nowhere' };
+  const { exitCode, out } = await shell.troupe(['doctor', '--json'], { env });
+  const report: Report = JSON.parse(out);
+  assert.equal(exitCode, 1);
+  const { detail, advice } = find(report, 'Python');
+  assert.match(detail, /^There can be no temporary files in \/nowhere: it does not exist \(ENOENT\)\.$/);
+  assert.match(String(advice), /set TMPDIR to one that is\.$/);
+  assert.equal(find(report, 'data directory').status, 'ok');
 });
 
 test('the doctor reports a token that the server does not know', async () => {
