@@ -121,7 +121,7 @@ export class StoreRoom implements CommitRoom, Disposable {
 
   /** Called after each commit. */
   committed(): void {
-    if (performance.now() - this.#lookedAt >= MIN_LOOK_MS) this.look();
+    if (this.#state.stalled || performance.now() - this.#lookedAt >= MIN_LOOK_MS) this.look();
   }
 
   /**
@@ -132,6 +132,7 @@ export class StoreRoom implements CommitRoom, Disposable {
     if (this.#isTight || this.#neededFor(bytes) > this.#surelyBytes) this.look();
     if (this.#neededFor(bytes) <= this.#surelyBytes) {
       this.#surelyBytes -= bytes;
+      this.#isStalled = false;
       return undefined;
     }
     if (this.#isClosed) throw new OperatorError('The disk is full.', 'Free some disk space.');
@@ -157,7 +158,10 @@ export class StoreRoom implements CommitRoom, Disposable {
     return bytes + (this.#workers - 1) * Math.max(bytes, othersBytes);
   }
 
-  /** Resolves after a while, or when the room is closed. Until then the level is `full`. */
+  /**
+   * Resolves after a while, or when the room is closed. The level is `full` until a commit has its space: each try that fails
+   * is not a change.
+   */
   async #wait(): Promise<void> {
     this.#isStalled = true;
     this.look();
@@ -168,7 +172,6 @@ export class StoreRoom implements CommitRoom, Disposable {
         resolve();
       };
     });
-    this.#isStalled = false;
   }
 
   /** Finds out how much room there is now. */

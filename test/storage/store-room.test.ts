@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
+import { setTimeout as nextTry } from 'node:timers/promises';
 import { defineRecord } from '#storage/codec.ts';
 import { isDiskFull } from '#storage/commit-failure.ts';
 import { openStore } from '#storage/open-store.ts';
@@ -105,6 +106,23 @@ test('a commit that does not fit waits for space, and none of those after it ove
   t.after(() => again[Symbol.asyncDispose]());
   assert.equal(Buffer.from(again.get(things, 'ws_1', 'large')!).toString(), 'newer');
   assert.equal(again.get(things, 'ws_1', 'small')!.byteLength, 100);
+});
+
+test('a commit that waits for space is one change, however often it tries', {
+  skip: noSmallDisk,
+}, async (t) => {
+  const { disk, room, states, put, until } = await open(t, 1);
+  const everything = fillDisk(disk);
+  const large = put('large', 4 * MIB);
+  await until(({ stalled }) => stalled);
+  const tries = t.mock.method(room, 'claim');
+  const before = states.length;
+  while (tries.mock.callCount() < 4) await nextTry(50);
+  const changes = states.slice(before);
+  rmSync(everything);
+  await large;
+  await until(({ level, stalled }) => level === 'ample' && !stalled);
+  assert.deepEqual(changes, []);
 });
 
 test('deletions make room within the store, so writes are accepted again although the disk stays full', {
