@@ -23,7 +23,8 @@ function moveAllTheTime(moves: number, events: number): void {
   const counts = [{ kind: 'run', state: 'running.active', count: 1 }];
   const types = Array.from({ length: events }, () => 'run.moved');
   const askServer = globalThis.fetch;
-  const answer = (body: string | ReadableStream<Uint8Array>) => new Response(body, { headers: { 'content-type': 'application/json' } });
+  const answer = (body: string | ReadableStream<Uint8Array>) =>
+    new Response(body, { headers: { 'content-type': 'application/json' } });
   const stream = () =>
     new ReadableStream<Uint8Array>({
       async start(sink) {
