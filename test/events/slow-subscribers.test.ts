@@ -1,12 +1,19 @@
 /** When a subscriber that lags is cut off, and when it makes the producer wait. */
 import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
 import { RecordingSink, snapshot, text } from './recording-sink.ts';
 import { commit, delivered, rule, subscribe } from './stream-rules.ts';
 
-rule('a stalled subscriber is cut off at the limit and the others are not disturbed', async (open, t) => {
+/** Stops timers and the clock of `performance.now()`. Returns the clock, to be set by the test. */
+function stopClock(t: TestContext): { nowMs: number } {
+  const clock = { nowMs: 0 };
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  let nowMs = 0;
-  t.mock.method(performance, 'now', () => nowMs);
+  t.mock.method(performance, 'now', () => clock.nowMs);
+  return clock;
+}
+
+rule('a stalled subscriber is cut off at the limit and the others are not disturbed', async (open, t) => {
+  const clock = stopClock(t);
   const stream = open(10_000);
   const stalled = subscribe(stream);
   const healthy = subscribe(stream);
@@ -14,7 +21,7 @@ rule('a stalled subscriber is cut off at the limit and the others are not distur
   stream.publish(text('first'));
   await delivered();
   for (let i = 0; i < 8; i++) {
-    nowMs += 25;
+    clock.nowMs += 25;
     stream.publish(text('x'.repeat(1000)));
     await delivered();
   }
@@ -35,9 +42,7 @@ rule('a stalled subscriber is cut off at the limit and the others are not distur
 });
 
 rule('a moving subscriber that lags pauses the producer and loses nothing', async (open, t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  let nowMs = 0;
-  t.mock.method(performance, 'now', () => nowMs);
+  const clock = stopClock(t);
   const stream = open(10_000);
   const told: boolean[] = [];
   stream.onPressure((paused) => told.push(paused));
@@ -50,7 +55,7 @@ rule('a moving subscriber that lags pauses the producer and loses nothing', asyn
       stream.publish({ ...text(`w${i}`), runId: 'x'.repeat(2000) });
       await delivered();
     } else {
-      nowMs += 50;
+      clock.nowMs += 50;
       sink.open = i % 3 === 0;
       subscription.writable();
     }
@@ -63,9 +68,7 @@ rule('a moving subscriber that lags pauses the producer and loses nothing', asyn
 });
 
 rule('a stalled subscriber does not hold the producer', async (open, t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  let nowMs = 0;
-  t.mock.method(performance, 'now', () => nowMs);
+  const clock = stopClock(t);
   const stream = open(10_000);
   const told: boolean[] = [];
   stream.onPressure((paused) => told.push(paused));
@@ -77,7 +80,7 @@ rule('a stalled subscriber does not hold the producer', async (open, t) => {
   }
   assert.deepEqual(told, [true]);
   for (let i = 0; i < 4; i++) {
-    nowMs += 25;
+    clock.nowMs += 25;
     t.mock.timers.tick(25);
   }
   assert.deepEqual(told, [true, false]);
@@ -85,14 +88,12 @@ rule('a stalled subscriber does not hold the producer', async (open, t) => {
 });
 
 rule('time in which the server stood still makes no subscriber look stalled', async (open, t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  let nowMs = 0;
-  t.mock.method(performance, 'now', () => nowMs);
+  const clock = stopClock(t);
   const stream = open(10_000);
   const { sink, subscription } = subscribe(stream);
   sink.open = false;
   for (let i = 0; i < 3; i++) {
-    nowMs += 5000; // what was printed meanwhile comes before the connection is seen to be writable
+    clock.nowMs += 5000; // what was printed meanwhile comes before the connection is seen to be writable
     for (let n = 0; n < 15; n++) stream.publish(text('x'.repeat(1000)));
     t.mock.timers.tick(5000);
     await delivered();

@@ -11,10 +11,6 @@ const server = await startServer(test);
 const { client } = server;
 const { executionEnvironments: environments, notebookSessions: sessions, notebooks, executions } = client;
 
-async function newNotebook(codes: Record<string, string> = { a: '1' }): Promise<string> {
-  return (await notebooks.create({ serialization: { cells: cellsOf(codes) } })).id;
-}
-
 async function newEnvironment(): Promise<string> {
   return (await environments.create()).environmentId;
 }
@@ -121,7 +117,8 @@ test('a session whose kernels die one after another fails, says why, and can be 
 });
 
 test('a session that is closed while it starts becomes closed, and its environment becomes vacant', async () => {
-  const [notebookId, environmentId] = [await newNotebook(), await newEnvironment()];
+  const { id: notebookId } = await notebooks.create({ serialization: { cells: cellsOf({ a: '1' }) } });
+  const environmentId = await newEnvironment();
   await sessions.open({ notebookId, environmentId });
   assert.equal((await sessions.close(notebookId)).status, 'closed');
   assert.equal((await environments.get(environmentId)).notebookSessionId, null);
