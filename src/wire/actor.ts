@@ -3,6 +3,7 @@ import Type from 'typebox';
 import {
   closed,
   type EnvelopeOf,
+  type EventsOf,
   eventUnion,
   LastEventId,
   mapOf,
@@ -238,7 +239,7 @@ const ACTOR_EVENTS = {
   ),
 } as const;
 
-type ActorEvents = { readonly [T in keyof typeof ACTOR_EVENTS]: Wire<(typeof ACTOR_EVENTS)[T]> };
+type ActorEvents = EventsOf<typeof ACTOR_EVENTS>;
 
 /** An event about actors as it is published. */
 export type ActorStreamEnvelope = EnvelopeOf<ActorEvents>;

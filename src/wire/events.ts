@@ -13,6 +13,7 @@ import {
 } from './session.ts';
 import {
   closed,
+  type EventsOf,
   inPascalCase,
   nullable,
   oneOf,
@@ -141,10 +142,8 @@ const AGENT_EVENTS = {
 } as const;
 
 /** The data of each event, as the client gets it. */
-export type NotebookEvents = {
-  readonly [T in keyof typeof NOTEBOOK_EVENTS]: Wire<(typeof NOTEBOOK_EVENTS)[T]>;
-};
-export type AgentEvents = { readonly [T in keyof typeof AGENT_EVENTS]: Wire<(typeof AGENT_EVENTS)[T]> };
+export type NotebookEvents = EventsOf<typeof NOTEBOOK_EVENTS>;
+export type AgentEvents = EventsOf<typeof AGENT_EVENTS>;
 
 /** The data of each event, as the server sends it: what is stored in the form in which it is served has looser types. */
 type ServedEvents = Omit<

@@ -4,6 +4,7 @@ import { ActorCountSchema } from './actor.ts';
 import {
   closed,
   type EnvelopeOf,
+  type EventsOf,
   eventUnion,
   nullable,
   ResyncReasonSchema,
@@ -186,7 +187,7 @@ const SERVER_EVENTS = {
   'server.resync-required': Type.Object({ reason: ResyncReasonSchema }, closed),
 } as const;
 
-type ServerEvents = { readonly [T in keyof typeof SERVER_EVENTS]: Wire<(typeof SERVER_EVENTS)[T]> };
+type ServerEvents = EventsOf<typeof SERVER_EVENTS>;
 
 /** An event about the server as it is published. */
 export type ServerStreamEnvelope = EnvelopeOf<ServerEvents>;

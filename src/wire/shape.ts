@@ -79,6 +79,11 @@ export const LastEventId = Type.String({
   description: 'The same as the header `Last-Event-ID`, which takes precedence.',
 });
 
+/** The data of events by type, from their schemas by type. */
+export type EventsOf<Schemas extends Readonly<Record<string, TSchema>>> = {
+  readonly [T in keyof Schemas]: Wire<Schemas[T]>;
+};
+
 /** The events of a stream as they are published, by their types; the stream adds the time. */
 export type EnvelopeOf<Events> = {
   readonly [Type in keyof Events]: {

@@ -9,7 +9,7 @@ import {
 } from '#src/wire/agent.ts';
 import { AgentStreamEventSchema } from '#src/wire/events.ts';
 import { OrderedPageQuery, SessionRunsQuery } from '#src/wire/finding.ts';
-import { AgentRunSchema, PromptRequestSchema, SubmittedRunSchema, WaitQuery } from '#src/wire/run.ts';
+import { AgentRunSchema, PromptRequestSchema, WaitQuery } from '#src/wire/run.ts';
 import { pageSchema } from '#src/wire/shape.ts';
 import {
   contentTag,
@@ -30,7 +30,7 @@ import {
   streamRequestOf,
   streamResponses,
 } from './event-streams.ts';
-import type { RunWaiting } from './run-waiting.ts';
+import { type RunWaiting, submittedResponses } from './run-waiting.ts';
 
 const tags = ['Agent sessions'];
 
@@ -178,18 +178,7 @@ export function agentSessionRoutes(
       access: { action: 'agent.prompt' },
       body: PromptRequestSchema,
       query: WaitQuery,
-      responses: {
-        200: {
-          description: 'The run, which has ended within `wait` seconds.',
-          schema: AgentRunSchema,
-          headers: ETAG_HEADER,
-        },
-        202: {
-          description: 'The run was stored and has started.',
-          schema: SubmittedRunSchema,
-          headers: { location: 'The path of the run.' },
-        },
-      },
+      responses: submittedResponses(AgentRunSchema),
       errors: [
         'session_busy',
         'session_closed',

@@ -2,12 +2,11 @@ import type { Executions } from '#src/notebook/executions.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { SessionRunsQuery } from '#src/wire/finding.ts';
-import { ExecutionRequestSchema, NotebookRunSchema, SubmittedRunSchema, WaitQuery } from '#src/wire/run.ts';
+import { ExecutionRequestSchema, NotebookRunSchema, WaitQuery } from '#src/wire/run.ts';
 import { pageSchema } from '#src/wire/shape.ts';
-import { ETAG_HEADER } from '../reply/entity-tag.ts';
 import { accepted, encodedJson } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-import type { RunWaiting } from './run-waiting.ts';
+import { type RunWaiting, submittedResponses } from './run-waiting.ts';
 
 /** Executions of cells. */
 export function executionRoutes(
@@ -32,18 +31,7 @@ export function executionRoutes(
       bodyLimitBytes: 16 * 1024 * 1024,
       body: ExecutionRequestSchema,
       query: WaitQuery,
-      responses: {
-        200: {
-          description: 'The run, which has ended within `wait` seconds.',
-          schema: NotebookRunSchema,
-          headers: ETAG_HEADER,
-        },
-        202: {
-          description: 'The run was stored and has started.',
-          schema: SubmittedRunSchema,
-          headers: { location: 'The path of the run.' },
-        },
-      },
+      responses: submittedResponses(NotebookRunSchema),
       errors: [
         'unknown_cell',
         'duplicate_cell',

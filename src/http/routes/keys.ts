@@ -6,6 +6,9 @@ import { EmptyBodySchema } from '#src/wire/shape.ts';
 import { noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
+const COMMON = { tags: ['Operations'], access: { action: 'keys.manage' }, home: 'server' } as const;
+const NO_BODY = { body: EmptyBodySchema, optionalBody: true } as const;
+
 /** The keyring. It belongs to the server, not to a workspace, so tokens that are bound to a workspace cannot manage it. */
 export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) => boolean): readonly Route[] {
   const requireUnbound = (principal: Principal): void => {
@@ -21,9 +24,7 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
       path: '/api/v3/keys',
       operationId: 'listKeys',
       summary: 'List the keys of the keyring, without their values',
-      tags: ['Operations'],
-      access: { action: 'keys.manage' },
-      home: 'server',
+      ...COMMON,
       responses: { 200: { description: 'The keys.', schema: KeyListSchema } },
       handle({ principal }) {
         requireUnbound(principal);
@@ -36,11 +37,8 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
       operationId: 'addKey',
       summary: 'Add a key, which encrypts new connections',
       description: 'Existing connections stay encrypted with the earlier keys until a rotation.',
-      tags: ['Operations'],
-      access: { action: 'keys.manage' },
-      home: 'server',
-      body: EmptyBodySchema,
-      optionalBody: true,
+      ...COMMON,
+      ...NO_BODY,
       checkAccess: ({ principal }) => requireUnbound(principal),
       responses: { 200: { description: 'The keys after the change.', schema: KeyListSchema } },
       async handle({ principal }) {
@@ -57,11 +55,8 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
       description:
         'Returns when all connections are encrypted with the new key. The earlier keys stay, because backups that were made ' +
         'before need them, until they are deleted. After a crash, call it again to finish.',
-      tags: ['Operations'],
-      access: { action: 'keys.manage' },
-      home: 'server',
-      body: EmptyBodySchema,
-      optionalBody: true,
+      ...COMMON,
+      ...NO_BODY,
       checkAccess: ({ principal }) => requireUnbound(principal),
       responses: { 200: { description: 'The keys after the change.', schema: KeyListSchema } },
       async handle({ principal }) {
@@ -77,9 +72,7 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
       operationId: 'deleteKey',
       summary: 'Delete a key that encrypts nothing any more',
       description: 'Backups whose `manifest.json` names the key can then not be opened with this keyring.',
-      tags: ['Operations'],
-      access: { action: 'keys.manage' },
-      home: 'server',
+      ...COMMON,
       responses: { 204: { description: 'The key was deleted.' } },
       errors: ['key_in_use'],
       async handle({ principal, params }) {
