@@ -50,6 +50,15 @@ test('HTML that is not closed does not take what follows in the page into itself
     assert.equal(safeHtml(html), safe);
 });
 
+test('a page within the page is shut in when it is here, and left out when it is elsewhere', () => {
+  const inner = '<meta http-equiv="refresh" content="0;url=https://evil.example/"><b>static</b>';
+  const frame = `<iframe src="https://evil.example" height="40" sandbox="allow-top-navigation" srcdoc="${inner.replaceAll('"', '&quot;')}">`;
+  assert.equal(
+    safeHtml(`${frame}<p>not shown</p></iframe><iframe src="https://evil.example"></iframe>x`),
+    `<iframe sandbox srcdoc="${inner.replaceAll('"', '&quot;')}" height="40"></iframe>x`,
+  );
+});
+
 test('HTML that is nested without end is cut off', () => {
   assert.ok(safeHtml('<div>'.repeat(100_000)).length < 10_000);
 });

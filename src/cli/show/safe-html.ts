@@ -5,10 +5,11 @@
 import { DomUtils, parseDocument } from 'htmlparser2';
 
 type Node = ReturnType<typeof parseDocument>['children'][number];
+type Tag = Extract<Node, { attribs: object }>;
 
 /** Elements that load or lead elsewhere, and those whose content browsers read in a way of its own. Their content goes with them. */
 const LEFT_OUT = new Set(
-  'applet base embed frame frameset iframe link meta noembed noframes noscript object plaintext script template textarea title xmp'.split(
+  'applet base embed frame frameset link meta noembed noframes noscript object plaintext script template textarea title xmp'.split(
     ' ',
   ),
 );
@@ -30,6 +31,7 @@ function keptOf(nodes: readonly Node[], depth: number): Node[] {
     if (DomUtils.isText(node)) return [node];
     // Comments, too: one that is not closed hides the rest of the page.
     if (!DomUtils.isTag(node) || LEFT_OUT.has(node.name)) return [];
+    if (node.name === 'iframe') return framed(node);
     const children = keptOf(node.children, depth + 1);
     if (UNWRAPPED.has(node.name) || !/^[a-z][\w-]*$/.test(node.name)) return children;
     node.children = children;
@@ -38,6 +40,20 @@ function keptOf(nodes: readonly Node[], depth: number): Node[] {
     if (node.name === 'style') for (const text of children) escapeMarkup(text);
     return [node];
   });
+}
+
+/** A page within the page is kept when it is here and not elsewhere: shut in, without scripts, redirects and ways out. */
+function framed(frame: Tag): Node[] {
+  const { srcdoc, width, height } = frame.attribs;
+  if (srcdoc === undefined) return [];
+  frame.attribs = {
+    sandbox: '',
+    srcdoc,
+    ...(width === undefined ? {} : { width }),
+    ...(height === undefined ? {} : { height }),
+  };
+  frame.children = [];
+  return [frame];
 }
 
 function isKept(name: string, value: string): boolean {
