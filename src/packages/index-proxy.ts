@@ -26,6 +26,7 @@ export class IndexProxy implements AsyncDisposable {
   readonly #index: string;
   readonly #routes = new Set<IndexRoute>();
   #refusal: string | undefined;
+  #isClosed = false;
 
   private constructor(
     server: ReturnType<typeof createServer>,
@@ -65,6 +66,7 @@ export class IndexProxy implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
     for (const route of this.#routes) route[Symbol.dispose]();
     this.#server.closeAllConnections();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
@@ -80,8 +82,10 @@ export class IndexProxy implements AsyncDisposable {
       socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n');
       return;
     }
-    socket.on('close', () => upstream.destroy());
+    const end = () => upstream.destroy();
+    socket.on('close', end);
     upstream.on('close', () => socket.destroy());
+    if (socket.destroyed) end(); // while the way was found
     upstream.write(head);
     socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
     upstream.pipe(socket).pipe(upstream);
@@ -106,6 +110,8 @@ export class IndexProxy implements AsyncDisposable {
       answer.pipe(response);
     });
     outgoing.on('error', () => response.destroy());
+    response.on('close', () => upstream.destroy());
+    if (response.destroyed) upstream.destroy(); // while the way was found
     request.pipe(outgoing);
   }
 
@@ -113,6 +119,10 @@ export class IndexProxy implements AsyncDisposable {
     const plain = host.replace(/^\[|\]$/g, '');
     try {
       const route = await this.#admit(plain, port, AbortSignal.timeout(ADMIT_TIMEOUT_MS));
+      if (this.#isClosed) {
+        route[Symbol.dispose]();
+        return undefined;
+      }
       this.#routes.add(route);
       const socket = route.connect();
       await once(socket, 'connect');

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { connect } from 'node:net';
+import { EventEmitter, once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import test, { type TestContext } from 'node:test';
 import { IndexProxy } from '#src/packages/index-proxy.ts';
@@ -47,4 +48,34 @@ test('a target that is no address is refused', async (t) => {
     'HTTP/1.1 403 Forbidden',
   );
   assert.ok(asked.includes('index.example'));
+});
+
+test('a connection to the index that comes about after its client has gone is closed', async (t) => {
+  const index = createServer().listen(0, '127.0.0.1');
+  await once(index, 'listening');
+  t.after(() => void index.close());
+  const { port } = index.address() as AddressInfo;
+  const gate = new EventEmitter();
+  const proxy = await IndexProxy.open('https://index.example/simple', async () => {
+    const admitted = once(gate, 'admitted');
+    gate.emit('asked');
+    await admitted;
+    return { connect: () => connect(port, '127.0.0.1'), [Symbol.dispose]() {} };
+  });
+  const { username, password } = new URL(proxy.url);
+  for (const line of ['CONNECT index.example:443 HTTP/1.1', 'GET http://index.example/ HTTP/1.1']) {
+    const asked = once(gate, 'asked');
+    const client = connect(proxy.port, '127.0.0.1');
+    const key = Buffer.from(`${username}:${password}`).toString('base64');
+    client.write(`${line}\r\nHost: x\r\nProxy-Authorization: Basic ${key}\r\n\r\n`);
+    await asked;
+    client.destroy();
+    await once(client, 'close');
+    const reached = once(index, 'connection');
+    gate.emit('admitted');
+    const [connection] = await reached;
+    connection.resume();
+    await once(connection, 'close', { signal: AbortSignal.timeout(5000) });
+  }
+  await proxy[Symbol.asyncDispose]();
 });
