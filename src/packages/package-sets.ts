@@ -104,6 +104,7 @@ export class PackageSets implements Disposable {
     const { requirements, key, workspace, notes } = await this.plan(wishes);
     for (const note of notes) progress(note);
     if (requirements.length === 0) return null;
+    if (signal.aborted) throw abandoned();
     this.#users.set(key, (this.#users.get(key) ?? 0) + 1);
     let isReleased = false;
     const release = () => {
@@ -197,8 +198,7 @@ export class PackageSets implements Disposable {
       const bytes = await sizeOf(folder);
       const manifest = { requirements, ...installed, bytes };
       writeFileSync(join(folder, MANIFEST), JSON.stringify(manifest), { flush: true });
-      const isNew = this.#publish(folder, key);
-      if (!isNew) await rm(folder, { recursive: true, force: true });
+      if (!this.#publish(folder, key)) await rm(folder, { recursive: true, force: true });
       const durationMs = Math.round(performance.now() - startedAt);
       log.info({ packages: installed.packages.length, bytes, durationMs }, 'packages were installed');
       await this.#removeUnused(key);
@@ -249,8 +249,8 @@ export class PackageSets implements Disposable {
   async #removeUnused(newest: string): Promise<void> {
     const { root, maxBytes, log, others } = this.#options;
     if (maxBytes === 0) return;
-    const sets = (await readdir(root)).filter((name) => !name.startsWith('.'));
-    const found = sets.map((key) => ({ key, bytes: this.#bytesOf(key), usedAt: this.#usedAt(key) }));
+    const keys = (await readdir(root)).filter((name) => !name.startsWith('.'));
+    const found = keys.map((key) => ({ key, bytes: this.#bytesOf(key), usedAt: this.#usedAt(key) }));
     let total = found.reduce((sum, { bytes }) => sum + bytes, 0);
     if (total <= maxBytes) return;
     const usedElsewhere = (await others?.inUse()) ?? new Set();

@@ -51,6 +51,13 @@ test('an installation goes on until the last session that waits for it has left'
   assert.deepEqual([names(), readdirSync(root)], [['a'], ['a']]);
 });
 
+test('a session that has left before it is known what it lacks begins no installation', async (t) => {
+  const root = temporaryDirectory(t);
+  const { sets, names } = heldSets(root);
+  await assert.rejects(sets.obtain(wish('a'), ignore, AbortSignal.abort()), /Nobody waits/);
+  assert.deepEqual([names(), readdirSync(root)], [[], []]);
+});
+
 test('packages that are wanted again while their installation is being broken off are installed anew', async (t) => {
   const root = temporaryDirectory(t);
   const { sets, names, release } = heldSets(root);
