@@ -54,8 +54,8 @@ export async function outage(t: TestContext, { server, browser }: Stage): Promis
   }
 
   await t.test('a view and a chart that could not be loaded can be loaded again', async () => {
-    const { page } = await browser.signIn(server, '#/ws_home/files');
-    await page.getByRole('heading', { level: 1, name: 'Files' }).waitFor();
+    const { page } = await browser.signIn(server, '#/ws_home/people');
+    await page.getByRole('heading', { level: 1, name: 'People' }).waitFor();
     await page.route(/\/console\/(charts|audit)-/, (route) => route.abort());
     await page.evaluate("location.hash = '#/ws_home/audit'");
     await page.getByText('This view could not be loaded').waitFor();

@@ -76,7 +76,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
   });
 
   await t.test('the overview says what could not be loaded, and why', async () => {
-    const { page: partial } = await browser.signIn(server, '#/ws_home/files');
+    const { page: partial } = await browser.signIn(server, '#/ws_home/audit');
     await partial.route(/\/api\/v3\/(runs|kernels)/, (route) =>
       route.fulfill({ status: 500, json: { title: 'The server made an error', code: 'internal_error' } }),
     );
