@@ -134,6 +134,20 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     await page.getByText('ZeroDivisionError: division by zero').first().waitFor();
   });
 
+  await t.test('lists and tuples are shown as Python writes them', async () => {
+    const lists = await openNotebook(server, {
+      numbers: "[2**80, float('nan')]",
+      tuple: "import marimo as mo\n(mo.md('# A'), 3)",
+    });
+    const run = await lists.run([]);
+    for (const path of [`runs/${run.id}`, `sessions/${lists.id}`]) {
+      await open(path);
+      await page.getByText('[1208925819614629174706176, nan]', { exact: true }).waitFor();
+      await page.getByText('(_md(), 3)', { exact: true }).waitFor();
+    }
+    await lists.close();
+  });
+
   await t.test('many runs are cancelled at once', async () => {
     const again = await Promise.all(
       [loop, hog].map((notebook) => notebook.submit(notebook === loop ? [] : ['hog'])),

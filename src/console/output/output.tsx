@@ -30,7 +30,7 @@ export function Output({ output, runId }: OutputProps) {
   if (mimetype === 'text/html' || (mimetype === 'text/markdown' && /^\s*</.test(textOf(data))))
     return <Html html={textOf(data)} text={text} />;
   if (/error|traceback/.test(mimetype)) return <pre class="output error">{text ?? textOf(data)}</pre>;
-  if (mimetype === 'application/json') return <pre class="output">{indented(data)}</pre>;
+  if (mimetype === 'application/json') return <pre class="output">{text ?? indented(data)}</pre>;
   return <pre class="output">{text ?? textOf(data)}</pre>;
 }
 
