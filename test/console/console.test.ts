@@ -10,7 +10,6 @@ import { live } from './live.ts';
 import { login } from './login.ts';
 import { manyActors } from './many-actors.ts';
 import { narrow } from './narrow.ts';
-import { outage } from './outage.ts';
 import { views } from './views.ts';
 
 const owner = { after };
@@ -29,7 +28,6 @@ test('the console in a browser', { skip: withoutBrowser }, async (t) => {
   await t.test('its views', (part) => views(part, stage));
   await t.test('actors', (part) => actors(part, stage));
   await t.test('what it follows and what it asks for', (part) => live(part, stage));
-  await t.test('while the server is away', (part) => outage(part, stage));
   await t.test('hostile output', (part) => hostileOutput(part, stage));
   await t.test('on a phone', (part) => narrow(part, stage));
   await t.test('an actor that moves all the time', (part) => busyActor(part, stage));

@@ -34,7 +34,7 @@ export async function request(...[input, init]: Parameters<typeof fetch>): Promi
 effect(() => {
   if (!isUnreachable.value || !isVisible.value) return;
   const timer = setInterval(async () => {
-    const response = await fetch(`${BASE_URL}/healthz`).catch(() => undefined);
+    const response = await fetch(`${BASE_URL}/healthz`, { method: 'HEAD' }).catch(() => undefined);
     if (response?.ok !== true || !isUnreachable.peek()) return;
     isUnreachable.value = false;
     comebacks.value++;

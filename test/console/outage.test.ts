@@ -1,13 +1,17 @@
-import type { TestContext } from 'node:test';
+import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
-import type { Stage } from './stage.ts';
+import { startServer } from '#test/support/server-fixture.ts';
 
 const OUTAGE_S = 120;
 
-/** What the console does while the server does not answer, and afterwards. */
-export async function outage(t: TestContext, { server, browser }: Stage): Promise<void> {
+const owner = { after };
+
+test('the console while the server does not answer, and afterwards', { skip: withoutBrowser }, async (t) => {
+  const server = await startServer(owner);
+  const browser = await openBrowser(owner);
   const { client } = server;
   const notebook = await openNotebook(server, { loop: 'while True: pass' }, { title: 'Survivor' });
   const open = async (hash: string) => {
@@ -20,7 +24,11 @@ export async function outage(t: TestContext, { server, browser }: Stage): Promis
 
   for (const [view, shown] of [
     ['overview', (page: Page) => page.locator('.tile').filter({ hasText: 'Notebook sessions' })],
-    ['actors', (page: Page) => page.getByRole('row').filter({ hasText: /live\.(ready|busy)/ })],
+    [
+      'actors',
+      (page: Page) =>
+        page.getByRole('row').filter({ hasText: notebook.id }).filter({ hasText: 'notebook-session' }),
+    ],
     ['sessions', (page: Page) => page.getByRole('row').filter({ hasText: 'Survivor' })],
     [`sessions/${notebook.id}`, state],
     [`actors/notebook-session/${notebook.id}`, state],
@@ -86,4 +94,4 @@ export async function outage(t: TestContext, { server, browser }: Stage): Promis
   });
 
   await notebook.close();
-}
+});
