@@ -141,6 +141,15 @@ test('DuckDB gives values as they are, and takes parameters', async () => {
   ]);
 });
 
+for (const kind of ['sqlite', 'duckdb']) {
+  test(`infinity reaches ${kind} as infinity`, async () => {
+    const session = await shared.open({ kind, path: `shop.${kind}` });
+    const parameters = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    const { rows } = await ask(session, 'SELECT ? > 1e300, ? < -1e300', { parameters });
+    assert.deepEqual(rows, [kind === 'sqlite' ? [1, 1] : [true, true]]);
+  });
+}
+
 test('every data file is a table, and one that is broken does not take the others away', async () => {
   const session = await shared.open({ kind: 'files', path: 'data' });
   assert.deepEqual((await ask(session, 'SHOW TABLES')).rows, [['packed'], ['people'], ['sales']]);

@@ -70,6 +70,23 @@ test('a wrong number of parameters raises ProgrammingError', async () => {
   assert.equal((await query('c.execute("select n from numbers", [1])')).error, 'ProgrammingError');
 });
 
+test('a parameter that is infinite, or is not a time, reaches the database as what it is', async () => {
+  const { printed } = await query(
+    [
+      'import numpy, pandas',
+      'given = [float("inf"), -numpy.inf, pandas.NaT, numpy.datetime64("2026-01-02T03:04:05.000000006", "ns")]',
+      'print(c.execute("select ? > 1e300, ? < -1e300, ?, ?", given).fetchall())',
+    ].join('\n    '),
+  );
+  assert.deepEqual(printed, ["[(1, 1, None, '2026-01-02 03:04:05')]"]);
+});
+
+for (const given of ['{"n": 3}', '"3"', '{3}', 'b"3"']) {
+  test(`parameters that are not a list, such as ${given}, raise ProgrammingError`, async () => {
+    assert.equal((await query(`c.execute("select ?", ${given})`)).error, 'ProgrammingError');
+  });
+}
+
 test('many rows arrive complete and in order, and can be made into a DataFrame', async () => {
   const { printed } = await query(
     [

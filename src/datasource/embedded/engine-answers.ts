@@ -28,6 +28,7 @@ export function rowsOf(answer: unknown, columns: readonly Column[]): PackedRows 
 export function parameterFields(parameters: readonly Parameter[]): unknown[] {
   return parameters.map((one) => {
     if (typeof one === 'bigint') return { integer: one.toString() };
+    if (typeof one === 'number' && !Number.isFinite(one)) return { float: String(one) };
     return one instanceof Uint8Array ? { bytes: Buffer.from(one).toString('base64') } : one;
   });
 }

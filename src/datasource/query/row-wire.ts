@@ -27,13 +27,22 @@ function plainCell(cell: Cell): unknown {
   return cell instanceof Uint8Array ? Buffer.from(cell).toString('base64') : cell;
 }
 
+/** Floats that JSON does not have. */
+const NOT_FINITE: ReadonlySet<string> = new Set(['NaN', 'Infinity', '-Infinity']);
+
 /** Returns the parameters that a kernel sent. Throws `DatasourceFailure` when they are not a list of known values. */
 export function parseParameters(value: unknown): Parameter[] {
   if (!Array.isArray(value)) throw invalidParameters();
   return value.map((one: unknown) => {
     if (one === null || typeof one === 'boolean' || typeof one === 'number' || typeof one === 'string')
       return one;
-    const { integer, bytes } = { integer: undefined, bytes: undefined, ...Object(one) };
+    const { integer, bytes, float } = {
+      integer: undefined,
+      bytes: undefined,
+      float: undefined,
+      ...Object(one),
+    };
+    if (typeof float === 'string' && NOT_FINITE.has(float)) return Number(float);
     if (typeof integer === 'string' && /^-?\d{1,1000}$/.test(integer)) return BigInt(integer);
     if (typeof bytes === 'string') return new Uint8Array(Buffer.from(bytes, 'base64'));
     throw invalidParameters();

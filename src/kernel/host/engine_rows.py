@@ -8,7 +8,7 @@ JSON has no value for large integers, infinities and bytes: they are text (digit
 Which it is follows from the type of the column. Where it does not, because SQLite keeps any value in any column, the
 marks say so: a JSON array of [row, column, "integer" | "float" | "bytes" | "text"].
 
-Parameters come as JSON values, with {"integer": digits} and {"bytes": base64} for the same reason.
+Parameters come as JSON values, with {"integer": digits}, {"bytes": base64} and {"float": "NaN"} for the same reason.
 """
 
 import base64
@@ -157,6 +157,8 @@ def read_parameters(parameters) -> list:
 def read_parameter(value):
     if not isinstance(value, dict):
         return value
+    if "float" in value:
+        return float(value["float"])
     return int(value["integer"]) if "integer" in value else base64.b64decode(value["bytes"])
 
 

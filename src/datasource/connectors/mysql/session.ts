@@ -211,6 +211,8 @@ async function killQuery({ threadId }: Connection, connectAgain: () => Promise<C
 
 function parameterFor(parameter: Parameter): string | number | boolean | null | Buffer {
   if (parameter instanceof Uint8Array) return Buffer.from(parameter);
+  if (typeof parameter === 'number' && !Number.isFinite(parameter))
+    throw new DatasourceFailure('query', undefined, 'This database has neither infinity nor NaN.');
   return typeof parameter === 'bigint' ? String(parameter) : parameter;
 }
 

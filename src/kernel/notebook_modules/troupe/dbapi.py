@@ -1,5 +1,6 @@
 """DB-API 2.0 (PEP 249) over the server's datasources. Parameters are written `?`. Every statement commits itself."""
 
+import collections.abc
 import itertools
 
 import msgspec
@@ -90,6 +91,15 @@ def _ask(method, **fields):
     return answer
 
 
+def _sequence(parameters):
+    """The parameters of a statement. Of a mapping the names would be sent, and of a text its characters."""
+    if parameters is None:
+        return ()
+    if isinstance(parameters, (collections.abc.Mapping, collections.abc.Set, str, bytes)):
+        raise ProgrammingError("parameters are a list or tuple of values, and the statement marks them with ?")
+    return parameters
+
+
 class Connection:
     """Holds no credentials and no socket: only the slug of a datasource."""
 
@@ -155,7 +165,7 @@ class Cursor:
         self._drop()
         while _forgotten:
             _ask("close", cursor=_forgotten.pop())
-        given = [write_parameter(value) for value in (parameters or ())]
+        given = [write_parameter(value) for value in _sequence(parameters)]
         self._remote = next(_names)
         self._ask("execute", slug=self.connection.slug, sql=operation, parameters=given)
         return self

@@ -4,6 +4,7 @@ import base64
 import datetime
 import decimal
 import json
+import math
 import uuid
 from typing import Any
 
@@ -75,16 +76,31 @@ def _read(reader, value):
         return value
 
 
+def _not_finite(value):
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def _is_not_a_time(value):
+    """Whether this is the NaT of pandas, which is a datetime and equals nothing."""
+    return isinstance(value, datetime.date) and value != value
+
+
 def write_parameter(value):
     """A parameter as it travels; TypeError for what no database takes."""
-    if value is None or isinstance(value, (bool, float, str)):
+    if value is None or isinstance(value, (bool, str)):
         return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": _not_finite(value)}
     if isinstance(value, int):
         return value if -(2**53) < value < 2**53 else {"integer": str(value)}
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"bytes": base64.b64encode(bytes(value)).decode()}
     if isinstance(value, (datetime.date, datetime.time, decimal.Decimal, uuid.UUID)):
-        return str(value)
+        return None if _is_not_a_time(value) else str(value)
+    if getattr(getattr(value, "dtype", None), "kind", None) == "M":  # of numpy: nanoseconds would become an integer
+        return write_parameter(value.astype("datetime64[us]").item())
     if hasattr(value, "item"):  # a scalar of numpy
         return write_parameter(value.item())
     raise TypeError(f"a parameter cannot be {type(value).__name__}")
