@@ -7,7 +7,7 @@ import type { Agent } from 'node:http';
 import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { listOf, memberOf, textOf } from '../http/answer-members.ts';
-import { callHttp, categoryOfStatus, RemoteError, refuseWriting } from '../http/client.ts';
+import { callHttp, categoryOfStatus, RemoteError, refuseWriting, untilAnswered } from '../http/client.ts';
 import { inBatches } from '../http/page-batches.ts';
 import type { Session } from '../session.ts';
 import { type AccessTokens, accessTokens } from './tokens.ts';
@@ -71,12 +71,13 @@ async function* rowsOf(
     const plan = await insertJob(api, { query: sql, parameters, dryRun: true }, signal);
     if (textOf(plan, 'statistics', 'query', 'statementType') !== 'SELECT') throw refuseWriting();
   }
-  const job = await insertJob(api, { query: sql, parameters, dryRun: false }, signal);
+  const job = await insertJob(api, { query: sql, parameters, dryRun: false }, untilAnswered(signal));
   const id = encodeURIComponent(textOf(job, 'jobReference', 'jobId') ?? '');
   const location = textOf(job, 'jobReference', 'location') ?? api.location;
   const where = location === undefined ? '' : `&location=${encodeURIComponent(location)}`;
   let isRunning = true;
   try {
+    signal.throwIfAborted();
     let pageToken: string | undefined;
     for (let batches = 0; ; ) {
       const after = pageToken === undefined ? '' : `&pageToken=${encodeURIComponent(pageToken)}`;

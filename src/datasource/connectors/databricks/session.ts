@@ -10,7 +10,7 @@ import { onlyReads } from '../../query/read-only.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { targetOf } from '../http/address.ts';
 import { listOf, memberOf, textOf } from '../http/answer-members.ts';
-import { callHttp, categoryOfStatus, RemoteError, refuseWriting } from '../http/client.ts';
+import { callHttp, categoryOfStatus, RemoteError, refuseWriting, untilAnswered } from '../http/client.ts';
 import { inBatches } from '../http/page-batches.ts';
 import type { Session, Target } from '../session.ts';
 import { cellsOf, columnOf, parameterOf } from './values.ts';
@@ -70,10 +70,11 @@ async function* rowsOf(
     format: 'JSON_ARRAY',
     wait_timeout: '0s', // the answer comes at once, with the id that a cancel needs
   };
-  let body = await call(options, 'POST', '/api/2.0/sql/statements', signal, request);
+  let body = await call(options, 'POST', '/api/2.0/sql/statements', untilAnswered(signal), request);
   const path = `/api/2.0/sql/statements/${encodeURIComponent(textOf(body, 'statement_id') ?? '')}`;
   let isRunning = true;
   try {
+    signal.throwIfAborted();
     for (let wait = 50; RUNNING.has(textOf(body, 'status', 'state') ?? ''); wait = Math.min(wait * 2, 2000)) {
       await delay(wait, undefined, { signal });
       body = await call(options, 'GET', path, signal);

@@ -104,6 +104,15 @@ async function unzipped(bytes: Buffer): Promise<Buffer> {
   }
 }
 
+/**
+ * Returns the signal of a request that begins a statement. It does not abort: nobody would learn what there is to cancel. Instead
+ * the statement is cancelled once it is answered, or the guard cuts its sockets off. Throws when `signal` has aborted before.
+ */
+export function untilAnswered(signal: AbortSignal): AbortSignal {
+  signal.throwIfAborted();
+  return new AbortController().signal;
+}
+
 /** A statement that was rejected, by the server or before it was sent, with the message for the user. */
 export class RemoteError extends Error {
   /** The server's code for the error, which `classify` reads. */

@@ -10,7 +10,14 @@ import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import { onlyReads } from '../../query/read-only.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { listOf, memberOf, textOf } from '../http/answer-members.ts';
-import { callHttp, categoryOfStatus, type HttpAnswer, RemoteError, refuseWriting } from '../http/client.ts';
+import {
+  callHttp,
+  categoryOfStatus,
+  type HttpAnswer,
+  RemoteError,
+  refuseWriting,
+  untilAnswered,
+} from '../http/client.ts';
 import { signToken } from '../http/json-web-token.ts';
 import { inBatches } from '../http/page-batches.ts';
 import type { Session } from '../session.ts';
@@ -88,13 +95,14 @@ async function* rowsOf(
     options,
     'POST',
     `/api/v2/statements?async=true&requestId=${randomUUID()}`,
-    signal,
+    untilAnswered(signal),
     body,
   );
   const handle = encodeURIComponent(textOf(submitted.body, 'statementHandle') ?? '');
   const path = `/api/v2/statements/${handle}`;
   let isRunning = true;
   try {
+    signal.throwIfAborted();
     let answer = submitted;
     for (let wait = FIRST_WAIT_MS; answer.status === SUBMITTED; wait = Math.min(wait * 2, MAX_WAIT_MS)) {
       await delay(wait, undefined, { signal });

@@ -16,6 +16,7 @@ import {
   type HttpCall,
   RemoteError,
   refuseWriting,
+  untilAnswered,
 } from '../http/client.ts';
 import { inBatches } from '../http/page-batches.ts';
 import type { Session } from '../session.ts';
@@ -76,7 +77,7 @@ async function* rowsOf(
     path: '/v1/statement',
     body: statement,
     headers: prepared,
-    signal,
+    signal: untilAnswered(signal),
   });
   let next: string | undefined;
   let batches = 0;
@@ -84,6 +85,7 @@ async function* rowsOf(
     for (;;) {
       const { body } = answer;
       next = textOf(body, 'nextUri');
+      signal.throwIfAborted();
       const message = textOf(body, 'error', 'message');
       if (message !== undefined) throw new RemoteError(textOf(body, 'error', 'errorName') ?? '', message);
       const columns = columnsOf(body);
