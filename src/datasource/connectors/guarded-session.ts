@@ -20,6 +20,8 @@ export interface Guarded {
   readonly maxBytesBetweenBatches?: number;
 }
 
+/** Most characters of what a database says about a statement. */
+const MAX_MESSAGE_CHARS = 10_000;
 const CLOSE_MS = 1000;
 const CANCEL_MS = 2000;
 const RESET_MS = 2000;
@@ -85,7 +87,7 @@ export async function openGuarded(
         const known = failure(error, options.signal, 'cancelled');
         const said = known.category === 'failed' ? guarded.explain?.(error) : undefined;
         if (said === undefined) throw known;
-        throw new DatasourceFailure('query', undefined, withoutSecrets(said, guarded.secrets));
+        throw new DatasourceFailure('query', undefined, shortened(withoutSecrets(said, guarded.secrets)));
       } finally {
         stop();
       }
@@ -157,6 +159,11 @@ function endingAfterAbort(signal: AbortSignal, end: () => void): () => void {
     signal.removeEventListener('abort', abort);
     clearTimeout(grace);
   };
+}
+
+/** Returns the beginning of a text that is too long to be a message. */
+function shortened(text: string): string {
+  return text.length > MAX_MESSAGE_CHARS ? `${text.slice(0, MAX_MESSAGE_CHARS)}…` : text;
 }
 
 function withoutSecrets(text: string, secrets: readonly string[]): string {
