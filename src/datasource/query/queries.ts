@@ -17,6 +17,9 @@ import { controlsTransaction } from './transactions.ts';
 const NO_TRANSACTIONS =
   'Every statement is committed on its own: transactions of several statements are not supported.';
 
+const CHANGED_MEANWHILE =
+  'The datasource was changed while the statement waited for a connection. Run it again.';
+
 /** The member of the workspace who runs a statement, and by what. Their right to read is checked for each statement. */
 export type Reader = Pick<Principal, 'workspaceId' | 'userId' | 'role'> & {
   readonly origin: QueryOrigin;
@@ -119,10 +122,20 @@ export class Queries {
     const lease = await this.#pool.acquire(reader.workspaceId, record, options.signal);
     let isDone = false;
     try {
+      this.#refuseOutdated(reader, record);
       yield* lease.session.query(placed.sql, parameters, options);
       isDone = true;
     } finally {
       lease.release(isDone);
     }
+  }
+
+  /** Throws when what was true before a statement waited for its connection is not true any more. */
+  #refuseOutdated(reader: Reader, { id, slug, revision }: DatasourceRecord): void {
+    this.#store.refreshShared();
+    const now = this.#store.get(datasourceRecords, reader.workspaceId, slug);
+    if (now === undefined || !mayRead(this.#store, reader, now)) throw notFound();
+    if (now.id !== id || now.revision !== revision)
+      throw new DatasourceFailure('query', undefined, CHANGED_MEANWHILE);
   }
 }

@@ -1,0 +1,77 @@
+/** Statements that wait for a connection, which can take half a minute, while somebody changes who may read the datasource. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { AuditTrail } from '#src/audit/audit-trail.ts';
+import { QueryAudit } from '#src/audit/query-audit.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import { Queries, type Reader } from '#src/datasource/query/queries.ts';
+import { SessionPool } from '#src/datasource/query/session-pool.ts';
+import { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/datasources.ts';
+import type { Store } from '#storage/store.ts';
+import { temporaryStore } from '#test/support/temporary-store.ts';
+
+const WORKSPACE = 'ws_1' as WorkspaceId;
+const RECORD: DatasourceRecord = {
+  id: 'ds_1',
+  slug: 'sales',
+  kind: 'postgres',
+  name: null,
+  revision: 1,
+  embedded: false,
+  createdBy: 'ann',
+  createdAt: '',
+  updatedAt: '',
+};
+
+/** Runs a statement of a member to whom the datasource is granted, and makes a change while its connection is being opened. */
+async function changedMeanwhile(t: TestContext, change: (store: Store) => void) {
+  const { store } = await temporaryStore(t);
+  store.write((tx) => {
+    tx.put(datasourceRecords, RECORD, WORKSPACE, 'sales');
+    tx.put(datasourceGrants, { grantedBy: 'ann', createdAt: '' }, WORKSPACE, 'sales', 'user:bob');
+  });
+  let statements = 0;
+  const pool = new SessionPool(async () => {
+    change(store);
+    return {
+      probe: async () => {},
+      query: async function* () {
+        statements++;
+        yield* [];
+      },
+      close: async () => {},
+    };
+  });
+  t.after(() => pool[Symbol.asyncDispose]());
+  const audit = new QueryAudit(new AuditTrail(store));
+  t.after(() => audit[Symbol.dispose]());
+  const queries = new Queries(store, pool, audit, new ServerMetrics());
+  const origin = { by: 'notebook', sessionId: null, tokenId: null } as const;
+  const reader = { workspaceId: WORKSPACE, userId: 'bob', role: 'viewer', origin } as Reader;
+  const options = { signal: new AbortController().signal, readOnly: false };
+  const ended = queries.run(reader, 'sales', 'DELETE FROM sales', [], options).next();
+  return { ended, statements: () => statements };
+}
+
+test('a statement whose member loses the grant while it waits is not sent', async (t) => {
+  const { ended, statements } = await changedMeanwhile(t, (store) =>
+    store.write((tx) => tx.remove(datasourceGrants, WORKSPACE, 'sales', 'user:bob')),
+  );
+  await assert.rejects(ended, { code: 'not_found' });
+  assert.equal(statements(), 0);
+});
+
+test('a statement is not sent over a connection that was replaced while it waited', async (t) => {
+  const { ended, statements } = await changedMeanwhile(t, (store) =>
+    store.write((tx) => tx.put(datasourceRecords, { ...RECORD, revision: 2 }, WORKSPACE, 'sales')),
+  );
+  await assert.rejects(ended, { category: 'query', detail: /was changed.*Run it again/ });
+  assert.equal(statements(), 0);
+});
+
+test('a statement is sent when nothing changes while it waits', async (t) => {
+  const { ended, statements } = await changedMeanwhile(t, () => {});
+  await ended;
+  assert.equal(statements(), 1);
+});
