@@ -19,6 +19,7 @@ const MAX_QUEUED = 2_048;
 const MAX_BATCH = 512;
 const SEND_EVERY_MS = 1_000;
 const TIMEOUT_MS = 5_000;
+/** How long a server that stops waits for the receiver, in total. */
 const LAST_TIMEOUT_MS = 1_500;
 
 export class OtlpExporter implements SpanSink, AsyncDisposable {
@@ -28,6 +29,7 @@ export class OtlpExporter implements SpanSink, AsyncDisposable {
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
   #isWorking = true;
+  readonly #closing = new AbortController();
 
   constructor(options: OtlpExporterOptions) {
     this.#options = options;
@@ -46,22 +48,24 @@ export class OtlpExporter implements SpanSink, AsyncDisposable {
 
   /** Sends what is left, for a short time only. */
   async [Symbol.asyncDispose](): Promise<void> {
-    clearTimeout(this.#timer);
+    const timer = setTimeout(() => this.#closing.abort(), LAST_TIMEOUT_MS);
     await this.#sending;
-    if (this.#queue.length > 0) await this.#sendBatch(this.#queue.splice(0, MAX_QUEUED), LAST_TIMEOUT_MS);
+    clearTimeout(this.#timer);
+    if (this.#queue.length > 0) await this.#sendBatch(this.#queue.splice(0, MAX_QUEUED));
+    clearTimeout(timer);
   }
 
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#sending !== undefined || this.#queue.length === 0) return;
-    this.#sending = this.#sendBatch(this.#queue.splice(0, MAX_BATCH), TIMEOUT_MS).finally(() => {
+    this.#sending = this.#sendBatch(this.#queue.splice(0, MAX_BATCH)).finally(() => {
       this.#sending = undefined;
       if (this.#queue.length > 0) this.#timer ??= setTimeout(() => this.#flush(), SEND_EVERY_MS).unref();
     });
   }
 
-  async #sendBatch(spans: readonly SpanRecord[], timeoutMs: number): Promise<void> {
+  async #sendBatch(spans: readonly SpanRecord[]): Promise<void> {
     const { send = fetch, version, onDrop } = this.#options;
     try {
       const response = await send(this.#url, {
@@ -69,7 +73,7 @@ export class OtlpExporter implements SpanSink, AsyncDisposable {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(exportRequest(spans, version)),
         redirect: 'error',
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), this.#closing.signal]),
       });
       await response.body?.cancel();
       if (response.ok) return this.#note(true, '');

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import test from 'node:test';
 import { OtlpExporter } from '#src/tracing/otlp-exporter.ts';
 import { Tracer } from '#src/tracing/tracer.ts';
@@ -88,6 +91,32 @@ test('a receiver that refuses or is gone costs only the spans, which are counted
     [1, 'refused'],
   ]);
   assert.deepEqual(changes, [false, false]);
+});
+
+test('a receiver that takes requests and does not reply holds up the end of a server for a moment only', async (t) => {
+  const hanging = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(hanging, 'listening');
+  t.after(() => hanging.close().closeAllConnections());
+  const { port } = hanging.address() as AddressInfo;
+  let dropped = 0;
+  const exporter = new OtlpExporter({
+    url: `http://127.0.0.1:${port}`,
+    version: '1',
+    onDrop(count) {
+      dropped += count;
+    },
+    onChange: () => {},
+  });
+  const tracer = new Tracer(exporter, 1);
+  const asked = once(hanging, 'request');
+  for (let count = 0; count < 512; count++) tracer.start('span')?.end();
+  await asked; // a whole batch is under way
+  tracer.start('one more')?.end();
+  const startedAt = performance.now();
+  await exporter[Symbol.asyncDispose]();
+  const ms = performance.now() - startedAt;
+  assert.ok(ms < 3_000, `${ms} ms`); // a batch alone may take five seconds
+  assert.equal(dropped, 513);
 });
 
 test('without a trace of the client the share decides, and nothing is begun at zero', () => {
