@@ -64,6 +64,8 @@ const TOP_UP_BELOW = 0.75;
 const RECOVERED = 1.25;
 /** When the disk has no room for a whole reserve, a half of it is tried, and so on down to this. */
 const MIN_RESERVE_BYTES = 1024 * 1024;
+/** The share of the disk that a reserve has at most. One that is larger than the disk would leave nothing of it to others. */
+const MAX_SHARE = 0.5;
 /** What others may take of the free space during a commit, where no space can be set aside. */
 const MARGIN_BYTES = 8 * 1024 * 1024;
 /** With less free space than so many reserves, workers look before every commit. */
@@ -102,7 +104,9 @@ export class StoreRoom implements CommitRoom, Disposable {
   }
 
   /** Sets the reserve aside and resolves once it is known how much room there is. */
-  static async open(options: StoreRoomOptions): Promise<StoreRoom> {
+  static async open(given: StoreRoomOptions): Promise<StoreRoom> {
+    const { blocks, bsize } = statfsSync(given.path);
+    const options = { ...given, reserveBytes: Math.min(given.reserveBytes, blocks * bsize * MAX_SHARE) };
     const preallocate = options.reserveBytes > 0 ? await loadPreallocate() : undefined;
     const room = new StoreRoom(options, preallocate);
     await room.#topUp(0);

@@ -76,7 +76,7 @@ export const SERVER_SETTINGS = {
     default: '64',
     unit: 'MiB',
     description:
-      'Disk space that is set aside for the store. When the disk is full, new work is refused and this is left for the ends of runs, cancellations and deletions.',
+      'Disk space that is set aside for the store, at most half of the disk. When the disk is full, new work is refused and this is left for the ends of runs, cancellations and deletions.',
   }),
   diskWarnMb: setting({
     env: 'TROUPE_DISK_WARN_MB',

@@ -86,6 +86,14 @@ test('a full disk leaves the store its reserve, and nothing new is accepted unti
   assert.equal(store.isFull, false);
 });
 
+test('a reserve that is larger than the disk takes half of it', { skip: noSmallDisk }, async (t) => {
+  const { room, put } = await open(t, 1024 * 1024);
+  const { level, freeBytes, reservedBytes } = room.look();
+  assert.equal(level, 'ample');
+  assert.ok(reservedBytes > 10 * MIB && freeBytes > 10 * MIB, `${reservedBytes} and ${freeBytes} bytes`);
+  await put('t', 100_000);
+});
+
 test('a commit that does not fit waits for space, and none of those after it overtakes it', {
   skip: noSmallDisk,
 }, async (t) => {
