@@ -188,7 +188,8 @@ class Subscription {
         signal: both,
       });
       this.isClosed = response.status === 204;
-      if (response.body === null) return;
+      // In Chromium a 204 has an empty body.
+      if (this.isClosed || response.body === null) return;
       if (!isEventStream(response)) {
         await response.body.cancel();
         throw unexpectedResponse(response, this.#connection.baseUrl + this.#path, 'is not an event stream');

@@ -53,7 +53,11 @@ test('a run whose output nobody reads any more is cancelled, and its session clo
 
 test('output that cannot be written is an error of one line', async () => {
   const command = `'${process.execPath}' '${MAIN}' config > /dev/full; echo $?`;
-  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', command], { cwd: shell.cwd });
+  const { PATH } = process.env;
+  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', command], {
+    cwd: shell.cwd,
+    env: { PATH },
+  });
   assert.equal(stdout, '1\n');
   assert.equal(stderr, 'troupe: The output cannot be written: ENOSPC: no space left on device, write.\n');
 });

@@ -23,8 +23,8 @@ function moveAllTheTime(moves: number, events: number): void {
   const counts = [{ kind: 'run', state: 'running.active', count: 1 }];
   const types = Array.from({ length: events }, () => 'run.moved');
   const askServer = globalThis.fetch;
-  const answer = (body: string | ReadableStream<Uint8Array>) =>
-    new Response(body, { headers: { 'content-type': 'application/json' } });
+  const answer = (body: string | ReadableStream<Uint8Array>, type = 'application/json') =>
+    new Response(body, { headers: { 'content-type': type } });
   const stream = () =>
     new ReadableStream<Uint8Array>({
       async start(sink) {
@@ -42,7 +42,7 @@ function moveAllTheTime(moves: number, events: number): void {
     });
   globalThis.fetch = async (input, init) => {
     const { pathname } = new URL(String(input));
-    if (pathname === '/api/v3/actors/events') return answer(stream());
+    if (pathname === '/api/v3/actors/events') return answer(stream(), 'text/event-stream');
     if (pathname !== '/api/v3/actors') return askServer(input, init);
     return answer(JSON.stringify({ items: [actor], nextCursor: null, counts }));
   };
