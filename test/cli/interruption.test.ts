@@ -54,7 +54,7 @@ test('a run whose output nobody reads any more is cancelled, and its session clo
 test('output that cannot be written is an error of one line', async () => {
   const command = `'${process.execPath}' '${MAIN}' config > /dev/full; echo $?`;
   const { PATH } = process.env;
-  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', command], {
+  const { stdout, stderr } = await promisify(execFile)('sh', ['-c', command], {
     cwd: shell.cwd,
     env: { PATH },
   });
