@@ -56,6 +56,8 @@ function roleOf(pid: number, name: string): string {
   if (command.split('\0').includes('--worker')) return 'worker';
   if (command.includes('local_model.py')) return 'local model';
   if (command.includes('engine-main')) return 'engine';
+  // What uv has forked is named after one of its threads until it becomes another program.
+  if (command.split('\0', 1)[0]?.endsWith('/uv')) return 'uv';
   return name.replace(/^troupe-/, '');
 }
 
