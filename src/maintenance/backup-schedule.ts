@@ -80,7 +80,10 @@ export class BackupSchedule implements AsyncDisposable {
       if (DRAFT.test(name)) await rm(join(directory, name), { recursive: true, force: true });
   }
 
-  /** Oldest first. What was made while the clock was ahead comes before the rest: it must not outlive all that is made now. */
+  /**
+   * Returns the names, oldest first. Backups that were made while the clock was ahead come before the others, because otherwise they
+   * would be kept as the newest ones.
+   */
   async #names(): Promise<string[]> {
     const names = (await readdir(this.#options.directory)).filter((name) => NAME.test(name)).sort();
     return [...names.filter(isAhead), ...names.filter((name) => !isAhead(name))];

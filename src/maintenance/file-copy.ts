@@ -85,7 +85,7 @@ async function copyDirectory(
 }
 
 function isCopied(name: string, path: string): boolean {
-  // Node.js puts this character in the place of what is not UTF-8, and two such names can become the same.
+  // Node.js replaces bytes that are not UTF-8 with this character, so two such names can become the same.
   if (name.includes('\ufffd')) return false;
   return Buffer.byteLength(path) <= MAX_PATH_BYTES && path.split('/').length <= MAX_DEPTH;
 }

@@ -85,7 +85,7 @@ export class IndexProxy implements AsyncDisposable {
     const end = () => upstream.destroy();
     socket.on('close', end);
     upstream.on('close', () => socket.destroy());
-    if (socket.destroyed) end(); // while the way was found
+    if (socket.destroyed) end(); // the client has left while the connection was being opened
     upstream.write(head);
     socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
     upstream.pipe(socket).pipe(upstream);
@@ -111,7 +111,7 @@ export class IndexProxy implements AsyncDisposable {
     });
     outgoing.on('error', () => response.destroy());
     response.on('close', () => upstream.destroy());
-    if (response.destroyed) upstream.destroy(); // while the way was found
+    if (response.destroyed) upstream.destroy(); // the client has left while the connection was being opened
     request.pipe(outgoing);
   }
 

@@ -2,7 +2,7 @@
 import { untilAborted } from '#src/core/until-aborted.ts';
 import { PackageFailure } from './package-failure.ts';
 
-/** Hears what is being done, in words for people. */
+/** Called with what is being done now, in words for people. */
 export type Progress = (text: string) => void;
 
 export class SharedInstallation<T> {

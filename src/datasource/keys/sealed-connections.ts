@@ -43,8 +43,8 @@ export function unlinkSealed(tx: Transaction, [workspaceId, name, slug = '', rev
 
 /**
  * Seals a connection with the active key, unless it is already. `keyId` is the key under which the index lists the
- * connection. Of one that was removed, the entry in the index is removed. A damaged one stays as it is, because its
- * key is needed when it is restored from a backup.
+ * connection. If the connection was removed, this removes its entry in the index. A damaged connection stays as it is,
+ * because its key is needed when it is restored from a backup.
  */
 export function reseal(tx: Transaction, ring: Keyring, keyId: string, place: SealedPlace): void {
   const sealed = readOrDamaged(() => tx.get(sealedConnections, ...keyOf(place)));

@@ -66,7 +66,7 @@ export function classifySnowflake(error: unknown): FailureCategory | undefined {
   return CATEGORIES[error.reason] ?? (error.reason.startsWith('3903') ? 'authentication' : undefined);
 }
 
-/** The operator that chains statements of any kind, which Snowflake takes for one. */
+/** Returns whether `->>` may join several statements of any kind: Snowflake counts them as one statement. */
 const isChain = (sql: string) => sql.includes('->>');
 const SUBMITTED = 202;
 const FIRST_WAIT_MS = 50;
