@@ -3,8 +3,8 @@ import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFil
 import { dirname } from 'node:path';
 
 /**
- * Replaces a file atomically; only its owner can read it. It is on disk when this returns. When it throws, the file is what
- * it was, and nothing else is left behind.
+ * Replaces a file atomically; only its owner can read it. The new content is on disk when this returns. When this throws, the
+ * file is unchanged and no temporary file remains.
  */
 export function writePrivateFile(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

@@ -140,9 +140,9 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /**
-   * Runs `decision` in a turn in which no other process can commit anything: a shared turn. In a store of one process
-   * that is the present turn. In a shared one it is LMDB's write transaction, which costs what any commit costs: the
-   * decision runs later, and reads what all processes have committed. What it writes is in one commit with what the
+   * Runs `decision` in a turn in which no other process can commit anything: a shared turn. Where one process has the
+   * store, that is the present turn. Where several have it, it is LMDB's write transaction, which costs as much as a
+   * commit: the decision runs later, and reads what all processes have committed. What it writes is in one commit with what the
    * present turn writes. When it throws, for instance because a record is damaged, the error is reported
    * (`onFailedDecision`) and what it wrote before stays: an abort would lose what others have written in the same
    * commit.

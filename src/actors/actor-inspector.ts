@@ -33,8 +33,8 @@ export class ActorInspector<Machine extends AnyStateMachine> {
   }
 
   /**
-   * Yields those actors of a workspace that a list has to read from the store, because they are in memory only during
-   * shared turns. Leaves out those whose record is damaged.
+   * Yields the actors of a workspace that are in memory only during shared turns, which a list therefore reads from the
+   * store. Leaves out actors whose record is damaged.
    */
   *passing(workspaceId: WorkspaceId): Generator<Inspectable> {
     const { definition, isPassing } = this.#actors;

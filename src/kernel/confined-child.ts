@@ -138,8 +138,8 @@ export class ConfinedChild implements Disposable {
 
   /**
    * Sends a signal; SIGINT goes to the child's whole process group. Ignored when the child is gone. A child that has
-   * an init gets the signal through its socket and not through the host: the host may be busy, and each process on the
-   * way has to wake up.
+   * an init gets the signal through its socket and not through the host: the host may be busy, and a signal through it
+   * would have to wake two processes more.
    */
   signal(name: 'SIGINT' | 'SIGKILL'): void {
     const signal = constants.signals[name];

@@ -107,7 +107,8 @@ export interface Kernel {
   /** Ends the process in order: an interrupt if it is busy, marimo's own stop, and SIGKILL after a second and a half. */
   stop(): void;
   /**
-   * Stops reading, so that a kernel which goes on writing blocks. Neither it nor an interrupt proceeds until `resume`.
+   * Stops reading, so that the kernel blocks when it goes on writing. Until `resume` neither the kernel nor
+   * an interrupt of it proceeds.
    * A kernel that is starting is read until it is ready: it runs no notebook code yet, and its start has a time limit.
    */
   pause(): void;

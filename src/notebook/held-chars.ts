@@ -44,8 +44,8 @@ export function charsOf({ data, text, table }: CellOutput): number {
 }
 
 /**
- * Returns how many characters a JSON value counts as: a string as many as it has, any other value those of its JSON
- * and some for each object and list in it.
+ * Returns how many characters a JSON value counts as. A string counts as its length. Any other value counts as the length of its
+ * JSON, plus a fixed number for each object and list in it.
  */
 export function charsOfValue(value: unknown): number {
   if (typeof value === 'string') return value.length;

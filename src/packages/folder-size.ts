@@ -27,8 +27,8 @@ export async function sizeOf(folder: string): Promise<number> {
 }
 
 /**
- * Calls `install`, which fills the folder, and resolves with its result. Its signal aborts when `left` does, and when the folder
- * outgrows the room; then this rejects with a `PackageFailure` that says so.
+ * Calls `install`, which fills the folder, and resolves with its result. The signal that `install` gets aborts when `left` aborts,
+ * and when the folder outgrows the room. In the second case this rejects with a `PackageFailure` that says so.
  */
 export async function installWithin<T>(
   room: Room,

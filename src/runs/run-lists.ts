@@ -102,8 +102,8 @@ export function removeFromIndex(
 }
 
 /**
- * Returns a function that yields the runs after an id that may match the query, in its order; the value is undefined
- * for a run that does not match, or whose entry is damaged. With a `horizon` only runs with smaller ids. Throws
+ * Returns a function that takes an id and yields the runs after it, in the order of the query. The value is undefined for a run
+ * that does not match the query, or whose entry is damaged. With a `horizon` it yields only runs with smaller ids. Throws
  * `invalid_cursor`.
  */
 export function runFinder(

@@ -2,9 +2,9 @@
 import type { StreamedOutput } from '#src/wire/events.ts';
 
 const MAX_ENTRIES = 500;
-/** Of one text. The server keeps as much of it. */
+/** The most characters that are kept of one text, as many as the server keeps. */
 const MAX_TEXT_CHARS = 64 * 1024;
-/** Of all entries: figures may be large. */
+/** The most characters that are kept of all entries together, because figures may be large. */
 const MAX_CHARS = 16 * 2 ** 20;
 
 /** Returns what was printed before and what has come since. Texts of one channel that follow each other are one text. */

@@ -54,7 +54,7 @@ const HOP_BY_HOP = new Set([
  * 7.6.1), and when it does, they are forwarded all the same: without them the server would take the body for another request.
  */
 const NEVER_LISTED = new Set(['content-length', 'host', 'transfer-encoding']);
-/** uWebSockets.js waits for the end of a head in which a header has any other name, and gives no answer. */
+/** The names of headers that uWebSockets.js can parse. It never answers a request that has a header with another name. */
 const FORWARDABLE_NAME = /^[a-z0-9-]+$/i;
 const MAY_HAVE_BODY = new Set(['PATCH', 'POST', 'PUT']);
 /** The address at which to reach a server that listens on every interface. */

@@ -11,7 +11,7 @@ export interface CallOptions {
   readonly edits: boolean;
   /** When it aborts, the work is interrupted; the call settles once the work has ended. */
   readonly signal?: AbortSignal;
-  /** The work is interrupted after so many milliseconds, too. No limit when absent. */
+  /** The work is interrupted when it takes more than so many milliseconds. No limit when absent. */
   readonly limitMs?: number;
 }
 
