@@ -4,23 +4,11 @@ import { test } from 'node:test';
 import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Session } from '#src/datasource/connectors/session.ts';
 import { SessionPool } from '#src/datasource/query/session-pool.ts';
-import type { DatasourceRecord } from '#storage/datasources.ts';
 import { mariadbServer, postgresServer } from '#test/support/databases.ts';
 import { mariadbConnection, postgresConnection, redshiftConnection } from './connections.ts';
+import { RECORD } from './datasource-record.ts';
 import type { Owner } from './listening.ts';
 import { type Asked, ask, probeFixture } from './probe-fixture.ts';
-
-const RECORD: DatasourceRecord = {
-  id: 'ds_1',
-  slug: 'sales',
-  kind: 'postgres',
-  name: null,
-  revision: 1,
-  embedded: false,
-  createdBy: 'u',
-  createdAt: '',
-  updatedAt: '',
-};
 
 /** Returns a function that runs a statement on the pool's connection and gives the connection back. */
 function pooled(owner: Owner, connection: object, opened: (session: Session) => void = () => {}) {

@@ -52,22 +52,33 @@ test('the keyring of another server is rejected and stays unchanged', async (t) 
   assert.equal(readFileSync(mine.path, 'utf8'), foreign);
 });
 
+/** Gives the key another value under its id. Returns the content of the keyring. */
+function changeKey(path: string, id: string) {
+  const content = JSON.parse(readFileSync(path, 'utf8'));
+  content.keys[id] = Buffer.alloc(32, 7).toString('base64');
+  writeFileSync(path, JSON.stringify(content));
+  return content;
+}
+
+/** A store with a sealed connection, and in which the check of the key that sealed it is damaged. */
+async function openWithDamagedCheck(t: TestContext) {
+  const { store, path } = await open(t);
+  const { ring } = await KeyringStore.open(store, path);
+  store.write((tx) => putSealed(tx, ring, place(1), connection));
+  await store.durable();
+  damage(join(dirname(path), 'store', 'data.mdb'), store.get(keyChecks, SYSTEM, ring.active)!.box);
+  return { store, path, id: ring.active };
+}
+
 test('a key whose value was changed under the same id is rejected', async (t) => {
   const { store, path } = await open(t);
   const holder = await KeyringStore.open(store, path);
-  const content = JSON.parse(readFileSync(path, 'utf8'));
-  content.keys[holder.ring.active] = Buffer.alloc(32, 7).toString('base64');
-  writeFileSync(path, JSON.stringify(content));
+  changeKey(path, holder.ring.active);
   await assert.rejects(KeyringStore.open(store, path), KeyringError);
 });
 
 test('a keyring opens a store in which the check of its key is damaged, and the check is made anew', async (t) => {
-  const { store, path } = await open(t);
-  const holder = await KeyringStore.open(store, path);
-  const id = holder.ring.active;
-  store.write((tx) => putSealed(tx, holder.ring, place(1), connection));
-  await store.durable();
-  damage(join(dirname(path), 'store', 'data.mdb'), store.get(keyChecks, SYSTEM, id)!.box);
+  const { store, path, id } = await openWithDamagedCheck(t);
   store.refresh();
   assert.throws(() => store.get(keyChecks, SYSTEM, id), /is damaged/);
   const again = await KeyringStore.open(store, path);
@@ -76,15 +87,8 @@ test('a keyring opens a store in which the check of its key is damaged, and the 
 });
 
 test('where the check of a key is damaged, a key under its id that opens nothing is rejected', async (t) => {
-  const { store, path } = await open(t);
-  const holder = await KeyringStore.open(store, path);
-  const id = holder.ring.active;
-  store.write((tx) => putSealed(tx, holder.ring, place(1), connection));
-  await store.durable();
-  damage(join(dirname(path), 'store', 'data.mdb'), store.get(keyChecks, SYSTEM, id)!.box);
-  const content = JSON.parse(readFileSync(path, 'utf8'));
-  content.keys[id] = Buffer.alloc(32, 7).toString('base64');
-  writeFileSync(path, JSON.stringify(content));
+  const { store, path, id } = await openWithDamagedCheck(t);
+  const content = changeKey(path, id);
   await assert.rejects(KeyringStore.open(store, path), /its key key_\w+ is another one/);
   content.keys = { key_other: content.keys[id] };
   content.active = 'key_other';

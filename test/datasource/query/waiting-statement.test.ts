@@ -7,23 +7,12 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import { Queries, type Reader } from '#src/datasource/query/queries.ts';
 import { SessionPool } from '#src/datasource/query/session-pool.ts';
 import { ServerMetrics } from '#src/metrics/server-metrics.ts';
-import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/datasources.ts';
+import { datasourceGrants, datasourceRecords } from '#storage/datasources.ts';
 import type { Store } from '#storage/store.ts';
 import { temporaryStore } from '#test/support/temporary-store.ts';
+import { RECORD } from '../datasource-record.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
-const RECORD: DatasourceRecord = {
-  id: 'ds_1',
-  slug: 'sales',
-  kind: 'postgres',
-  name: null,
-  revision: 1,
-  embedded: false,
-  createdBy: 'ann',
-  createdAt: '',
-  updatedAt: '',
-};
-
 /** Runs a statement of a member to whom the datasource is granted, and makes a change while its connection is being opened. */
 async function changedMeanwhile(t: TestContext, change: (store: Store) => void) {
   const { store } = await temporaryStore(t);
